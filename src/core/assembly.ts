@@ -1,0 +1,218 @@
+import { versionOf } from "./check.ts";
+import type { PolicyRef } from "./finding.ts";
+import type { Gates } from "./gates.ts";
+import type { Hook } from "./hook.ts";
+import type { Installation } from "./installation.ts";
+import { at, type Json, type JsonObject, setOwn, stringAt } from "./json.ts";
+import { type Kind, kindResource, type Prepared } from "./kind.ts";
+import type { Evaluator, Module } from "./module.ts";
+import type { Path } from "./path.ts";
+import { resourceName } from "./request.ts";
+import { Store } from "./store.ts";
+import { type Change, type Index, objectKey, type View } from "./view.ts";
+
+/** A policy as it stands: what it became, and what is wrong with it. */
+export interface StandingPolicy extends Prepared {
+  readonly ref: PolicyRef;
+  readonly module: string;
+}
+
+interface Owner {
+  readonly module: Module;
+  readonly kind: Kind;
+}
+
+/**
+ * The modules together with what they know: a view, the prepared policies, and the evaluators made from them. It changes
+ * between evaluations, never during one: `apply` is synchronous, and so is an evaluation until it needs something.
+ */
+export class Assembly {
+  readonly modules: readonly Module[];
+  readonly installation: Installation;
+  readonly gates: Gates;
+  readonly #store: Store;
+  readonly #owners: ReadonlyMap<string, Owner>;
+  readonly #keeps: ReadonlyMap<string, readonly Path[]>;
+  readonly #policies: Map<string, Map<string, StandingPolicy>>;
+  readonly #evaluators: Map<string, Evaluator>;
+  #hooks: readonly Hook[] | undefined;
+
+  constructor(modules: readonly Module[], installation: Installation, gates: Gates, from?: Assembly, store?: Store) {
+    this.modules = modules;
+    this.installation = installation;
+    this.gates = gates;
+    this.#owners = from === undefined ? ownersOf(modules) : from.#owners;
+    this.#keeps = from === undefined ? keepsOf(modules) : from.#keeps;
+    this.#store = store ?? new Store(indexesOf(modules));
+    this.#policies = new Map();
+    for (const { name } of modules) {
+      this.#policies.set(name, new Map(from === undefined ? [] : from.#policies.get(name)));
+    }
+    this.#evaluators = new Map(from === undefined ? [] : from.#evaluators);
+    if (from === undefined) for (const module of modules) this.#assemble(module);
+  }
+
+  get view(): View {
+    return this.#store;
+  }
+
+  /** All hooks of all modules, in the modules' order. */
+  get hooks(): readonly Hook[] {
+    this.#hooks ??= this.modules.flatMap((module) => module.hooks(this.#store, this.installation));
+    return this.#hooks;
+  }
+
+  evaluator(module: string): Evaluator | undefined {
+    return this.#evaluators.get(module);
+  }
+
+  /** Which resources are worth bringing to `apply`. */
+  wants(resource: string): boolean {
+    return this.#owners.has(resource) || this.#keeps.has(resource);
+  }
+
+  /** Says that the source has a resource, be it empty. */
+  serve(resource: string): void {
+    this.#store.serve(resource);
+  }
+
+  policies(module: string): Iterable<StandingPolicy> {
+    return this.#policies.get(module)?.values() ?? [];
+  }
+
+  /** Takes in what changed, and says what of it was a real change to something that we keep. */
+  apply(changes: readonly Change[]): Change[] {
+    const kept: Change[] = [];
+    for (const change of changes) {
+      if (this.wants(change.resource)) kept.push({ ...change, object: this.#project(change) });
+    }
+    const real = this.#store.apply(kept);
+    const dirty = new Set<Module>();
+    for (const change of real) {
+      const owner = this.#owners.get(change.resource);
+      if (owner === undefined) continue;
+      this.#prepare(owner, change);
+      dirty.add(owner.module);
+    }
+    for (const module of dirty) this.#assemble(module);
+    if (real.length > 0) this.#hooks = undefined;
+    return real;
+  }
+
+  /** The same, supposed otherwise. */
+  with(changes: readonly Change[]): Assembly {
+    const store = this.#store.fork(new Set(changes.map(({ resource }) => resource)));
+    const supposed = new Assembly(this.modules, this.installation, this.gates, this, store);
+    supposed.apply(changes);
+    return supposed;
+  }
+
+  #prepare({ module, kind }: Owner, change: Change): void {
+    const policies = this.#policies.get(module.name);
+    const key = `${change.resource} ${objectKey(change.namespace, change.name)}`;
+    if (change.object === undefined) {
+      policies?.delete(key);
+      return;
+    }
+    const ref = refOf(kind, change.object);
+    const upgraded = versionOf(kind, change.object)?.upgrade?.(change.object) ?? change.object;
+    policies?.set(key, { ...kind.prepare(upgraded, ref), ref, module: module.name });
+  }
+
+  #assemble(module: Module): void {
+    const usable: unknown[] = [];
+    for (const { policy } of this.#policies.get(module.name)?.values() ?? []) {
+      if (policy !== undefined) usable.push(policy);
+    }
+    this.#evaluators.set(module.name, module.assemble(usable, this.installation));
+  }
+
+  #project(change: Change): JsonObject | undefined {
+    const { object } = change;
+    if (object === undefined) return undefined;
+    const keep = this.#keeps.get(change.resource);
+    return keep === undefined || this.#owners.has(change.resource)
+      ? withoutBookkeeping(object)
+      : project(object, keep);
+  }
+}
+
+/** How findings name a policy. */
+export function refOf(kind: Kind, object: JsonObject): PolicyRef {
+  const namespace = stringAt(object, "metadata", "namespace");
+  const uid = stringAt(object, "metadata", "uid");
+  const generation = at(object, "metadata", "generation");
+  return {
+    kind: kind.kind,
+    name: stringAt(object, "metadata", "name") ?? "",
+    ...(kind.scope === "Namespaced" ? { namespace: namespace ?? "default" } : {}),
+    ...(uid === undefined ? {} : { uid }),
+    ...(typeof generation === "number" ? { generation } : {}),
+  };
+}
+
+/** An object of a policy kind without what changes and means nothing: status, versions, the managers of fields. */
+function withoutBookkeeping(object: JsonObject): JsonObject {
+  const { status: _status, metadata, ...rest } = object;
+  if (typeof metadata !== "object" || metadata === null || Array.isArray(metadata)) return rest;
+  const { managedFields: _fields, resourceVersion: _version, ...kept } = metadata as JsonObject;
+  return { ...rest, metadata: kept };
+}
+
+// The name is always known; the uid and the deletion mark tell an object from its namesake and the living from the dying.
+const ALWAYS: readonly Path[] = [
+  ["apiVersion"],
+  ["kind"],
+  ["metadata", "name"],
+  ["metadata", "namespace"],
+  ["metadata", "uid"],
+  ["metadata", "deletionTimestamp"],
+];
+
+/** An object reduced to the places that someone reads. */
+export function project(object: JsonObject, keep: readonly Path[]): JsonObject {
+  const kept: Record<string, Json | undefined> = {};
+  for (const path of [...ALWAYS, ...keep]) {
+    const value = at(object, ...path);
+    if (value === undefined) continue;
+    let here: Record<string, Json | undefined> = kept;
+    for (const step of path.slice(0, -1)) {
+      const next = here[String(step)];
+      const inner = (typeof next === "object" && next !== null ? next : {}) as Record<string, Json | undefined>;
+      setOwn(here, String(step), inner);
+      here = inner;
+    }
+    setOwn(here, String(path.at(-1)), value);
+  }
+  return kept;
+}
+
+function ownersOf(modules: readonly Module[]): Map<string, Owner> {
+  const owners = new Map<string, Owner>();
+  for (const module of modules) {
+    for (const kind of module.kinds) owners.set(kindResource(kind), { module, kind });
+  }
+  return owners;
+}
+
+function keepsOf(modules: readonly Module[]): Map<string, readonly Path[]> {
+  const keeps = new Map<string, readonly Path[]>();
+  for (const { reads } of modules) {
+    for (const read of reads) {
+      const name = resourceName(read);
+      keeps.set(name, [...(keeps.get(name) ?? []), ...read.keep]);
+    }
+  }
+  return keeps;
+}
+
+function indexesOf(modules: readonly Module[]): Map<string, readonly Index[]> {
+  const indexes = new Map<string, readonly Index[]>();
+  for (const { reads } of modules) {
+    for (const read of reads) {
+      const name = resourceName(read);
+      if (read.indexes !== undefined) indexes.set(name, [...(indexes.get(name) ?? []), ...read.indexes]);
+    }
+  }
+  return indexes;
+}

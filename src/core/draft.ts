@@ -1,0 +1,166 @@
+import type { Finding, ModuleFinding } from "./finding.ts";
+import { at, equal, isObject, type Json, type JsonObject, own, setOwn } from "./json.ts";
+import { type Path, pointer } from "./path.ts";
+
+type Container = Record<string, Json | undefined> | Json[];
+
+/** One recorded edit. `slot` is the shallowest place that it changed: a created parent, or the value itself. */
+export interface Edit {
+  readonly kind: "set" | "append" | "remove";
+  readonly path: Path;
+  readonly value: Json | undefined;
+  readonly slot: Path;
+  /** Whether the slot held something (other than null, which Kubernetes reads as absent) before this edit. */
+  readonly existed: boolean;
+  readonly finding: ModuleFinding | undefined;
+}
+
+interface Undo {
+  readonly container: Container;
+  readonly key: string | number;
+  readonly held: boolean;
+  readonly previous: Json | undefined;
+}
+
+/**
+ * The object of a request while modules work on it. It reads as the object with all edits so far; each edit is recorded with
+ * the finding that explains it, and can be undone when a round is repeated. The parsed object itself is edited in place:
+ * a copy would cost as much as the whole exchange, and a rebuilt object would lose what we do not know.
+ */
+export class Draft {
+  readonly #root: JsonObject;
+  readonly #old: JsonObject | undefined;
+  readonly #edits: Edit[] = [];
+  readonly #undos: Undo[] = [];
+  /** The module whose findings are being recorded. Set by the engine. */
+  author = "";
+
+  constructor(object: JsonObject, old?: JsonObject) {
+    this.#root = object;
+    this.#old = old;
+  }
+
+  /** The object as it is now. To be read only: edits go through `set`, `append` and `remove`. */
+  get object(): JsonObject {
+    return this.#root;
+  }
+
+  get edits(): readonly Edit[] {
+    return this.#edits;
+  }
+
+  get(...path: Path): Json | undefined {
+    return at(this.#root, ...path);
+  }
+
+  /** Whether any of these places differs from the stored object. On CREATE everything does. */
+  changed(paths: readonly Path[]): boolean {
+    if (this.#old === undefined) return true;
+    for (const path of paths) if (!equal(at(this.#old, ...path), at(this.#root, ...path))) return true;
+    return false;
+  }
+
+  /** Sets a value, making missing parents. False, and nothing done, where the path leads through something else. */
+  set(path: Path, value: Json, finding: Finding | undefined): boolean {
+    return this.#edit("set", path, value, finding);
+  }
+
+  /** Adds to the end of a list, making it if need be. */
+  append(path: Path, value: Json, finding: Finding | undefined): boolean {
+    const list = at(this.#root, ...path);
+    if (list === undefined || list === null) return this.#edit("set", path, [value], finding);
+    if (!Array.isArray(list)) return false;
+    return this.#edit("append", [...path, list.length], value, finding);
+  }
+
+  /** Takes a member out of an object. List elements stay: removing one would move what others point at. */
+  remove(path: Path, finding: Finding | undefined): boolean {
+    return this.#edit("remove", path, undefined, finding);
+  }
+
+  /** A point to return to with `undo`. */
+  mark(): number {
+    return this.#edits.length;
+  }
+
+  /** Takes back all edits since the mark, newest first. */
+  undo(mark: number): void {
+    while (this.#edits.length > mark) {
+      this.#edits.pop();
+      const undo = this.#undos.pop();
+      if (undo === undefined) return;
+      const { container, key, held, previous } = undo;
+      if (Array.isArray(container)) {
+        if (held) container[key as number] = previous ?? null;
+        else container.length = key as number;
+      } else if (held) setOwn(container, String(key), previous ?? null);
+      else delete container[String(key)];
+    }
+  }
+
+  #edit(kind: Edit["kind"], path: Path, value: Json | undefined, finding: Finding | undefined): boolean {
+    let container: Container = this.#root as Container;
+    let depth = 0;
+    // Down to the deepest container that exists.
+    for (; depth < path.length - 1; depth++) {
+      const next: Json | undefined = read(container, path[depth]);
+      if (next === undefined || next === null) break;
+      if (typeof next !== "object") return false;
+      container = next as Container;
+    }
+    const key = path[depth];
+    if (key === undefined || !fits(container, key, kind)) return false;
+    const previous = read(container, key);
+    const held = Array.isArray(container) ? Number(key) < container.length : Object.hasOwn(container, key);
+    if (kind === "remove") {
+      if (depth < path.length - 1 || !held || Array.isArray(container)) return false;
+      delete container[String(key)];
+    } else {
+      const made = nest(path.slice(depth + 1), value ?? null);
+      if (made === undefined) return false;
+      if (Array.isArray(container)) container[Number(key)] = made;
+      else setOwn(container, String(key), made);
+    }
+    this.#undos.push({ container, key, held, previous });
+    this.#edits.push({
+      kind,
+      path,
+      value,
+      slot: path.slice(0, depth + 1),
+      existed: previous !== undefined && previous !== null,
+      finding: finding === undefined ? undefined : { module: this.author, ...finding },
+    });
+    return true;
+  }
+
+  /** The pointer of an edit's slot, for those who group edits. */
+  static slotOf(edit: Edit): string {
+    return pointer(edit.slot);
+  }
+}
+
+function read(container: Container, key: string | number | undefined): Json | undefined {
+  if (key === undefined) return undefined;
+  if (Array.isArray(container)) return typeof key === "number" ? container[key] : undefined;
+  return typeof key === "string" ? own(container, key) : undefined;
+}
+
+/** Keys go into objects and indexes into lists; only an append may name the place behind the last element. */
+function fits(container: Container, key: string | number, kind: Edit["kind"]): boolean {
+  if (!Array.isArray(container)) return isObject(container) && typeof key === "string";
+  if (typeof key !== "number" || key < 0) return false;
+  return kind === "append" ? key === container.length : key < container.length;
+}
+
+/** The value inside the parents that are missing. A list can't be made from an index alone. */
+function nest(path: Path, value: Json): Json | undefined {
+  let made = value;
+  for (let i = path.length - 1; i >= 0; i--) {
+    const key = path[i];
+    if (typeof key !== "string") return undefined;
+    const parent: Record<string, Json> = {};
+    setOwn(parent, key, made);
+    made = parent;
+  }
+  return made;
+}

@@ -1,0 +1,93 @@
+import type { Evaluation } from "./engine.ts";
+import { type FindingEvent, type FindingOutcome, type PolicyRef, policyKey } from "./finding.ts";
+
+/** An event to be written about an object, after the answer. */
+export interface EventToWrite extends FindingEvent {
+  readonly regarding: { readonly kind: string; readonly namespace?: string; readonly name: string };
+  readonly message: string;
+  readonly policy: PolicyRef | undefined;
+}
+
+/** How often a policy came to what, for its status. */
+export interface Tally {
+  readonly module: string;
+  readonly policy: PolicyRef;
+  readonly outcomes: Readonly<Partial<Record<FindingOutcome, number>>>;
+}
+
+/** A step of a counter. Labels are bounded: never a user, never an object's name. */
+export interface Count {
+  readonly metric: keyof typeof METRICS;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** What core counts, with the help text that a stranger reads. */
+export const METRICS = {
+  usher_decisions_total: {
+    help: "Admission requests decided, by hook, phase and verdict (allow, patch, deny).",
+    labels: ["hook", "phase", "verdict"],
+  },
+  usher_findings_total: {
+    help: "What came of the rules of policies: applied, same, skipped, violated, would-violate, authorized, failed.",
+    labels: ["module", "rule", "outcome"],
+  },
+  usher_unknown_total: {
+    help: "Facts that a decision needed and could not get.",
+    labels: ["hook"],
+  },
+} as const;
+
+export interface Effects {
+  readonly events: readonly EventToWrite[];
+  readonly tallies: readonly Tally[];
+  readonly counts: readonly Count[];
+}
+
+const NONE: Effects = { events: [], tallies: [], counts: [] };
+
+/** What follows after the answer was sent. A dry run has no effects. */
+export function effectsOf(evaluation: Evaluation): Effects {
+  if (evaluation.request.dryRun || evaluation.asked.length === 0) return NONE;
+  return { events: eventsOf(evaluation), tallies: talliesOf(evaluation), counts: countsOf(evaluation) };
+}
+
+function eventsOf({ request, findings }: Evaluation): EventToWrite[] {
+  const events: EventToWrite[] = [];
+  for (const { event, message, policy } of findings) {
+    if (event === undefined) continue;
+    const object = {
+      kind: request.kind.kind,
+      name: request.name,
+      ...(request.namespace === "" ? {} : { namespace: request.namespace }),
+    };
+    events.push({ ...event, regarding: event.regarding ?? object, message, policy });
+  }
+  return events;
+}
+
+function talliesOf({ findings }: Evaluation): Tally[] {
+  const tallies = new Map<string, { module: string; policy: PolicyRef; outcomes: Partial<Record<FindingOutcome, number>> }>();
+  for (const { module, policy, outcome } of findings) {
+    if (policy === undefined) continue;
+    const key = `${module} ${policyKey(policy)}`;
+    const tally = tallies.get(key) ?? { module, policy, outcomes: {} };
+    tally.outcomes[outcome] = (tally.outcomes[outcome] ?? 0) + 1;
+    tallies.set(key, tally);
+  }
+  return [...tallies.values()];
+}
+
+function countsOf({ asked, phase, denials, draft, findings, unknown }: Evaluation): Count[] {
+  const counts: Count[] = [];
+  for (const hook of asked) {
+    const denied = denials.some((denial) => denial.hook === hook.name);
+    const patched = draft.edits.some((edit) => edit.finding?.module === hook.module);
+    const verdict = denied ? "deny" : phase === "mutate" && patched ? "patch" : "allow";
+    counts.push({ metric: "usher_decisions_total", labels: { hook: hook.name, phase, verdict } });
+    if (unknown.length > 0) counts.push({ metric: "usher_unknown_total", labels: { hook: hook.name } });
+  }
+  for (const { module, rule, outcome } of findings) {
+    counts.push({ metric: "usher_findings_total", labels: { module, rule, outcome } });
+  }
+  return counts;
+}

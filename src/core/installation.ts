@@ -1,0 +1,26 @@
+import { BUILT_IN_WORKLOADS, type WorkloadTable, workloadTable } from "./kubernetes/workloads.ts";
+
+/** What is true of one installation of usher, whatever the policies say. */
+export interface Installation {
+  /** The namespace that usher runs in. */
+  readonly namespace: string;
+  /** Where the control plane's own pods live: no closed hook may ever stand before them. */
+  readonly controlPlaneNamespaces: readonly string[];
+  /** Which kinds hold pods or pod templates. */
+  readonly workloads: WorkloadTable;
+  /** Control-plane namespaces in which usher may change objects all the same. @default none */
+  readonly opened: readonly string[];
+}
+
+export const DEFAULT_INSTALLATION: Installation = {
+  namespace: "usher-system",
+  controlPlaneNamespaces: ["kube-system", "kube-public", "kube-node-lease"],
+  workloads: workloadTable(BUILT_IN_WORKLOADS),
+  opened: [],
+};
+
+/** Namespaces that modules leave alone: the control plane's and usher's own, unless the installation opened them. */
+export function quietNamespaces(installation: Installation): string[] {
+  const all = [...installation.controlPlaneNamespaces, installation.namespace];
+  return all.filter((name) => !installation.opened.includes(name));
+}

@@ -1,0 +1,31 @@
+const DIGITS = /^[+-]?[0-9]+$/;
+const SMALLEST = -(2n ** 63n);
+const LARGEST = 2n ** 63n - 1n;
+/** 2^63 has 19 decimal digits. */
+const LONGEST = 19;
+
+/**
+ * A 64-bit integer as the API server and the scheduler read one from a label, a taint or a toleration: decimal
+ * digits with an optional sign, leading zeros allowed, no spaces, no underscores, no other base. Anything else, and
+ * anything out of range, is no integer.
+ */
+export function parseInt64(text: string): bigint | undefined {
+  if (!DIGITS.test(text)) return undefined;
+  const negative = text.startsWith("-");
+  const digits = text.replace(/^[+-]?0*/, "");
+  // Making a BigInt of a very long text is slow, and it would be out of range anyway.
+  if (digits.length > LONGEST) return undefined;
+  const size = BigInt(digits === "" ? "0" : digits);
+  const value = negative ? -size : size;
+  return value < SMALLEST || value > LARGEST ? undefined : value;
+}
+
+/** True where no 64-bit integer is greater than the bound. */
+export function isLargestInt64(value: bigint): boolean {
+  return value === LARGEST;
+}
+
+/** True where no 64-bit integer is less than the bound. */
+export function isSmallestInt64(value: bigint): boolean {
+  return value === SMALLEST;
+}

@@ -1,0 +1,72 @@
+import { at, isObject, type JsonObject, listAt, own, stringAt } from "../json.ts";
+
+/** What every Kubernetes object has; the types are a hope, so read with the functions below. */
+export interface KubernetesObject extends JsonObject {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly metadata?: JsonObject;
+}
+
+export interface Controller {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+/** The annotation by which a kubelet marks the API server's picture of a static pod. */
+const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
+
+/** The object's name; empty where it has none, as before a generateName is filled in. */
+export function nameOf(object: JsonObject): string {
+  return stringAt(object, "metadata", "name") ?? "";
+}
+
+/** The object's namespace; empty for an object of the whole cluster, or one that has not been given its own yet. */
+export function namespaceOf(object: JsonObject): string {
+  return stringAt(object, "metadata", "namespace") ?? "";
+}
+
+export function labelsOf(object: JsonObject): JsonObject | undefined {
+  const labels = at(object, "metadata", "labels");
+  return isObject(labels) ? labels : undefined;
+}
+
+export function annotationsOf(object: JsonObject): JsonObject | undefined {
+  const annotations = at(object, "metadata", "annotations");
+  return isObject(annotations) ? annotations : undefined;
+}
+
+/** `apps/v1` is version v1 of the group apps; `v1` alone belongs to the core group, whose name is empty. */
+export function groupVersionOf(apiVersion: string | undefined): { group: string; version: string } {
+  if (apiVersion === undefined) return { group: "", version: "" };
+  const slash = apiVersion.indexOf("/");
+  if (slash === -1) return { group: "", version: apiVersion };
+  return { group: apiVersion.slice(0, slash), version: apiVersion.slice(slash + 1) };
+}
+
+/** The one owner that manages this object. The API server allows no more than one. */
+export function controllerOf(object: JsonObject): Controller | undefined {
+  for (const owner of listAt(object, "metadata", "ownerReferences")) {
+    if (own(owner, "controller") !== true) continue;
+    return {
+      apiVersion: stringAt(owner, "apiVersion") ?? "",
+      kind: stringAt(owner, "kind") ?? "",
+      name: stringAt(owner, "name") ?? "",
+      uid: stringAt(owner, "uid") ?? "",
+    };
+  }
+  return undefined;
+}
+
+/** Deletion has been asked for; only finalizers and the grace period keep the object. */
+export function isBeingDeleted(object: JsonObject): boolean {
+  const timestamp = at(object, "metadata", "deletionTimestamp");
+  return timestamp !== undefined && timestamp !== null && timestamp !== "";
+}
+
+/** Says what the object claims, not who made it: anyone may write this annotation, so check the actor as well. */
+export function isMirrorPod(object: JsonObject): boolean {
+  const mark = own(annotationsOf(object), MIRROR_ANNOTATION);
+  return mark !== undefined && mark !== null;
+}

@@ -1,0 +1,94 @@
+/** A release of Kubernetes, as a server, a kubelet or a distribution reports it. */
+export interface KubernetesVersion {
+  readonly major: number;
+  readonly minor: number;
+  readonly patch: number;
+  /** After the first `-`, split at dots: `alpha.2`, `gke.1`, `eks-a5565ad`. Empty for a release. */
+  readonly prerelease: readonly string[];
+  /** After `+`; says how it was built and has no part in the order. */
+  readonly build: string;
+}
+
+/** Longer than any version seen; keeps the pattern off texts of any size. */
+const LONGEST_VERSION = 256;
+// A missing patch is allowed (`1.37`), and so is the `+` that some providers put behind the minor version alone.
+const VERSION =
+  /^v?([0-9]{1,9})\.([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.+_-]*))?$/;
+const NUMBER = /^[0-9]+$/;
+
+export function parseVersion(text: string): KubernetesVersion | undefined {
+  if (text.length > LONGEST_VERSION) return undefined;
+  const found = VERSION.exec(text);
+  if (found === null) return undefined;
+  const [, major, minor, patch = "0", prerelease, build = ""] = found;
+  const parts = prerelease === undefined ? [] : prerelease.split(".");
+  if (parts.includes("")) return undefined;
+  return { major: Number(major), minor: Number(minor), patch: Number(patch), prerelease: parts, build };
+}
+
+/** Negative where `a` is older. Ordered as semantic versions are: a pre-release comes before its release. */
+export function compareVersions(a: KubernetesVersion, b: KubernetesVersion): number {
+  if (a.major !== b.major) return a.major - b.major;
+  if (a.minor !== b.minor) return a.minor - b.minor;
+  if (a.patch !== b.patch) return a.patch - b.patch;
+  if (a.prerelease.length === 0 || b.prerelease.length === 0)
+    return b.prerelease.length - a.prerelease.length;
+  for (const [i, mine] of a.prerelease.entries()) {
+    const other = b.prerelease[i];
+    if (other === undefined) return 1;
+    const order = compareParts(mine, other);
+    if (order !== 0) return order;
+  }
+  return a.prerelease.length - b.prerelease.length;
+}
+
+/** Numbers by their size and before words; words by code unit. */
+function compareParts(a: string, b: string): number {
+  const numbers = [NUMBER.test(a), NUMBER.test(b)];
+  if (numbers[0] && numbers[1]) {
+    const order = BigInt(a) - BigInt(b);
+    return order < 0n ? -1 : order > 0n ? 1 : 0;
+  }
+  if (numbers[0] !== numbers[1]) return numbers[0] ? -1 : 1;
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/**
+ * Has this version what Kubernetes 1.`minor` has? Only major and minor count: providers mark their own releases as
+ * pre-releases (`v1.37.0-gke.1`), and those have every feature of 1.37.
+ */
+export function atLeast(version: KubernetesVersion, minor: number): boolean {
+  return version.major > 1 || (version.major === 1 && version.minor >= minor);
+}
+
+// At most 18 digits: a number beyond 64 bits is no version to Kubernetes either.
+const API_VERSION = /^v([0-9]{1,18})(?:(alpha|beta)([0-9]{1,18}))?$/;
+const STAGES: Readonly<Record<string, number>> = { alpha: 0, beta: 1 };
+const STABLE = 2;
+
+/**
+ * Sorts API versions as discovery does, the preferred one first: stable before beta before alpha, in each the newer
+ * number first, and what is no such version after all of them by the alphabet. Negative where `a` is preferred.
+ */
+export function compareApiVersions(a: string, b: string): number {
+  const left = API_VERSION.exec(a);
+  const right = API_VERSION.exec(b);
+  if (left === null || right === null) {
+    if (left !== null) return -1;
+    if (right !== null) return 1;
+    return a < b ? -1 : a > b ? 1 : 0;
+  }
+  const stages = stageOf(right) - stageOf(left);
+  if (stages !== 0) return stages;
+  return descending(left[1], right[1]) || descending(left[3], right[3]);
+}
+
+function stageOf(version: RegExpExecArray): number {
+  return STAGES[version[2] ?? ""] ?? STABLE;
+}
+
+function descending(a = "0", b = "0"): number {
+  // As BigInt: 18 digits are more than a number holds exactly.
+  const order = BigInt(b) - BigInt(a);
+  return order < 0n ? -1 : order > 0n ? 1 : 0;
+}

@@ -1,0 +1,89 @@
+import type { Result } from "./decision.ts";
+import type { Draft } from "./draft.ts";
+import type { PolicyRef } from "./finding.ts";
+import type { Gate, Gates } from "./gates.ts";
+import type { Hook } from "./hook.ts";
+import type { Installation } from "./installation.ts";
+import type { Kind } from "./kind.ts";
+import type { Facts } from "./need.ts";
+import type { Path } from "./path.ts";
+import type { Planner } from "./plan.ts";
+import type { AdmissionRequest } from "./request.ts";
+import type { Index, View } from "./view.ts";
+
+/** What a module must see of the cluster. Shells keep just that. */
+export interface Read {
+  /** `namespaces`, `nodes` */
+  readonly resource: string;
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly scope: "Cluster" | "Namespaced";
+  /** What to keep of each object beside its name; a change elsewhere is no change. */
+  readonly keep: readonly Path[];
+  readonly indexes?: readonly Index[];
+  readonly labelSelector?: string;
+  /** Only the leader needs it. */
+  readonly leaderOnly?: boolean;
+  /** It may not be served here. */
+  readonly optional?: boolean;
+}
+
+/** Why a policy did, or did not, apply. */
+export interface TraceEntry {
+  readonly policy: PolicyRef;
+  readonly applies: "applies" | "not" | "skipped part" | "failed";
+  readonly why: string;
+}
+
+/** All that an evaluation may look at. */
+export interface Context {
+  readonly request: AdmissionRequest;
+  readonly object: Draft;
+  readonly view: View;
+  readonly facts: Facts;
+  /** Milliseconds since 1970, given by the shell: the heart reads no clock. */
+  readonly now: number;
+  readonly installation: Installation;
+  readonly gates: Gates;
+  /** The hook that asks. */
+  readonly hook: string;
+  /** Given when someone asks why: then every policy is tried one by one and says so. */
+  readonly trace?: (entry: TraceEntry) => void;
+}
+
+export interface Evaluator {
+  readonly mutate?: (context: Context) => Result;
+  readonly validate?: (context: Context) => Result;
+}
+
+/** An error code that people meet, and what `usher help` says of it. */
+export interface Code {
+  readonly code: string;
+  readonly title: string;
+  readonly meaning: string;
+  readonly remedy: string;
+}
+
+/** The contract of a module: data and pure functions. Shells know modules only by this. */
+export interface Module<Policy = unknown> {
+  /** A DNS label. */
+  readonly name: string;
+  readonly summary: string;
+  readonly kinds: readonly Kind<Policy>[];
+  readonly reads: readonly Read[];
+  readonly hooks: (view: View, installation: Installation) => readonly Hook[];
+  /** Only indexes: it runs again whenever one policy has changed. */
+  readonly assemble: (policies: readonly Policy[], installation: Installation) => Evaluator;
+  readonly planner?: Planner;
+  readonly gates?: readonly Gate[];
+  readonly codes?: readonly Code[];
+}
+
+/**
+ * Declares a module. Shells handle modules of all policy types alike, so the type is forgotten here, in one place; `assemble`
+ * only ever gets what this module's own `prepare` made.
+ */
+export function defineModule<Policy>(module: Module<Policy>): Module {
+  return module as unknown as Module;
+}

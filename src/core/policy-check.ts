@@ -1,0 +1,68 @@
+import { checkObject } from "./check.ts";
+import { allow, deny } from "./decision.ts";
+import type { Finding } from "./finding.ts";
+import { kindResource } from "./kind.ts";
+import { defineModule, type Module } from "./module.ts";
+import { describeProblem } from "./problem.ts";
+import { resourceName } from "./request.ts";
+
+/**
+ * The module that judges policies themselves when they are written, made from what the other modules declare. It is open: a
+ * policy that came in while usher was away is reported by its own status instead.
+ */
+export function policyCheck(modules: readonly Module[]): Module {
+  const kinds = modules.flatMap((module) => module.kinds).filter(({ standing }) => standing === "resource");
+  const byResource = new Map(kinds.map((kind) => [kindResource(kind), kind]));
+  return defineModule<never>({
+    name: "policies",
+    summary: "checks policies when they are written",
+    kinds: [],
+    reads: [],
+    hooks: () =>
+      kinds.length === 0
+        ? []
+        : [
+            {
+              name: "policies",
+              module: "policies",
+              phase: "validate",
+              failure: "open",
+              timeoutSeconds: 5,
+              sideEffects: "None",
+              rules: [...new Set(kinds.map(({ group }) => group))].map((group) => {
+                const mine = kinds.filter((kind) => kind.group === group);
+                return {
+                  groups: [group],
+                  versions: [...new Set(mine.flatMap(({ versions }) => versions.map(({ name }) => name)))],
+                  resources: mine.map(({ plural }) => plural),
+                  operations: ["CREATE", "UPDATE"] as const,
+                };
+              }),
+            },
+          ],
+    assemble: () => ({
+      validate: ({ request, object, view }) => {
+        const kind = byResource.get(resourceName(request.resource));
+        // What an UPDATE did not touch is not judged again: a finalizer must come off a policy that became invalid.
+        if (kind === undefined || request.object === undefined || !object.changed([["spec"]])) return allow();
+        const findings = checkObject(kind, request.object, view).map(
+          (found): Finding => ({
+            rule: "policy",
+            outcome: found.severity === "error" ? "violated" : "skipped",
+            path: found.path,
+            message: describeProblem(found),
+            ...(found.severity === "error" ? { code: "USHER-E04" } : { warn: 50 }),
+          }),
+        );
+        const wrong = findings.filter(({ outcome }) => outcome === "violated");
+        if (wrong.length === 0) return allow(findings);
+        const name = `${kind.kind} ${request.name}`;
+        const lines = wrong.map(({ message }) => message).join("\n");
+        return deny(
+          { code: 422, reason: "Invalid", message: `${name} is not valid: ${lines} (USHER-E04)` },
+          findings,
+        );
+      },
+    }),
+  });
+}
