@@ -61,7 +61,8 @@ function causesOf(findings: readonly ModuleFinding[]): StatusCause[] {
     if (causes.length === CAUSES_LIMIT) break;
     causes.push({
       reason: finding.code ?? finding.rule,
-      message: finding.policy === undefined ? finding.message : `${policyKey(finding.policy)}: ${finding.message}`,
+      message:
+        finding.policy === undefined ? finding.message : `${policyKey(finding.policy)}: ${finding.message}`,
       ...(finding.path === undefined ? {} : { field: fieldPath(finding.path) }),
     });
   }

@@ -17,6 +17,12 @@ export interface StandingPolicy extends Prepared {
   readonly module: string;
 }
 
+/** What of a module's policies went and came in one step. */
+interface Turnover {
+  readonly removed: unknown[];
+  readonly added: unknown[];
+}
+
 interface Owner {
   readonly module: Module;
   readonly kind: Kind;
@@ -35,9 +41,17 @@ export class Assembly {
   readonly #keeps: ReadonlyMap<string, readonly Path[]>;
   readonly #policies: Map<string, Map<string, StandingPolicy>>;
   readonly #evaluators: Map<string, Evaluator>;
+  /** Evaluators that no other assembly shares, and that may therefore be updated in place. */
+  readonly #unshared = new Set<string>();
   #hooks: readonly Hook[] | undefined;
 
-  constructor(modules: readonly Module[], installation: Installation, gates: Gates, from?: Assembly, store?: Store) {
+  constructor(
+    modules: readonly Module[],
+    installation: Installation,
+    gates: Gates,
+    from?: Assembly,
+    store?: Store,
+  ) {
     this.modules = modules;
     this.installation = installation;
     this.gates = gates;
@@ -87,14 +101,15 @@ export class Assembly {
       if (this.wants(change.resource)) kept.push({ ...change, object: this.#project(change) });
     }
     const real = this.#store.apply(kept);
-    const dirty = new Set<Module>();
+    const turnovers = new Map<Module, Turnover>();
     for (const change of real) {
       const owner = this.#owners.get(change.resource);
       if (owner === undefined) continue;
-      this.#prepare(owner, change);
-      dirty.add(owner.module);
+      const turnover = turnovers.get(owner.module) ?? { removed: [], added: [] };
+      turnovers.set(owner.module, turnover);
+      this.#prepare(owner, change, turnover);
     }
-    for (const module of dirty) this.#assemble(module);
+    for (const [module, turnover] of turnovers) this.#renew(module, turnover);
     if (real.length > 0) this.#hooks = undefined;
     return real;
   }
@@ -103,20 +118,34 @@ export class Assembly {
   with(changes: readonly Change[]): Assembly {
     const store = this.#store.fork(new Set(changes.map(({ resource }) => resource)));
     const supposed = new Assembly(this.modules, this.installation, this.gates, this, store);
+    // From here on both hold the same evaluators: neither may change them in place.
+    this.#unshared.clear();
     supposed.apply(changes);
     return supposed;
   }
 
-  #prepare({ module, kind }: Owner, change: Change): void {
+  #prepare({ module, kind }: Owner, change: Change, turnover: Turnover): void {
     const policies = this.#policies.get(module.name);
     const key = `${change.resource} ${objectKey(change.namespace, change.name)}`;
+    const before = policies?.get(key)?.policy;
+    if (before !== undefined) turnover.removed.push(before);
     if (change.object === undefined) {
       policies?.delete(key);
       return;
     }
     const ref = refOf(kind, change.object);
     const upgraded = versionOf(kind, change.object)?.upgrade?.(change.object) ?? change.object;
-    policies?.set(key, { ...kind.prepare(upgraded, ref), ref, module: module.name });
+    const prepared = kind.prepare(upgraded, ref);
+    if (prepared.policy !== undefined) turnover.added.push(prepared.policy);
+    policies?.set(key, { ...prepared, ref, module: module.name });
+  }
+
+  #renew(module: Module, { removed, added }: Turnover): void {
+    const update = this.#unshared.has(module.name) ? this.#evaluators.get(module.name)?.update : undefined;
+    const total = this.#policies.get(module.name)?.size ?? 0;
+    // When much changes at once (at the start everything does), indexing anew is cheaper and finds better places.
+    if (update === undefined || added.length + removed.length > total / 4) this.#assemble(module);
+    else update(removed, added);
   }
 
   #assemble(module: Module): void {
@@ -125,6 +154,7 @@ export class Assembly {
       if (policy !== undefined) usable.push(policy);
     }
     this.#evaluators.set(module.name, module.assemble(usable, this.installation));
+    this.#unshared.add(module.name);
   }
 
   #project(change: Change): JsonObject | undefined {
@@ -178,7 +208,10 @@ export function project(object: JsonObject, keep: readonly Path[]): JsonObject {
     let here: Record<string, Json | undefined> = kept;
     for (const step of path.slice(0, -1)) {
       const next = here[String(step)];
-      const inner = (typeof next === "object" && next !== null ? next : {}) as Record<string, Json | undefined>;
+      const inner = (typeof next === "object" && next !== null ? next : {}) as Record<
+        string,
+        Json | undefined
+      >;
       setOwn(here, String(step), inner);
       here = inner;
     }

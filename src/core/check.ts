@@ -66,7 +66,11 @@ function addIssue(
     case "unrecognized_keys":
       for (const key of issue.keys) {
         problems.push(
-          caution([...path, key], "is not a field here and has no effect", didYouMean(key, fieldsAt(schema, inner))),
+          caution(
+            [...path, key],
+            "is not a field here and has no effect",
+            didYouMean(key, fieldsAt(schema, inner)),
+          ),
         );
       }
       return;

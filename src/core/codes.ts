@@ -22,12 +22,14 @@ export const CORE_CODES: readonly Code[] = [
     title: "A record could not be written in time",
     meaning:
       "The request may only pass once usher has recorded it, and the record could not be written: too many others wrote at the same time, the API server did not answer, or the time ran out.",
-    remedy: "Try again in a second. If it goes on, look at the API server's load and at usher's priority level.",
+    remedy:
+      "Try again in a second. If it goes on, look at the API server's load and at usher's priority level.",
   },
   {
     code: "USHER-E04",
     title: "This policy is not valid",
-    meaning: "A policy was written that breaks the rules of its kind; the message names each field and what is wrong with it.",
+    meaning:
+      "A policy was written that breaks the rules of its kind; the message names each field and what is wrong with it.",
     remedy: "Correct the fields that are named. `usher review FILE` checks a policy without a cluster.",
   },
 ];

@@ -57,7 +57,9 @@ export function deny(
     denial.message ??
     findings
       .filter((finding) => finding.outcome === "violated" || finding.outcome === "failed")
-      .map((finding) => (finding.code === undefined ? finding.message : `${finding.message} (${finding.code})`))
+      .map((finding) =>
+        finding.code === undefined ? finding.message : `${finding.message} (${finding.code})`,
+      )
       .join("\n");
   return { [decided]: true, denial: { ...denial, message }, findings, commit: undefined };
 }

@@ -66,7 +66,10 @@ function eventsOf({ request, findings }: Evaluation): EventToWrite[] {
 }
 
 function talliesOf({ findings }: Evaluation): Tally[] {
-  const tallies = new Map<string, { module: string; policy: PolicyRef; outcomes: Partial<Record<FindingOutcome, number>> }>();
+  const tallies = new Map<
+    string,
+    { module: string; policy: PolicyRef; outcomes: Partial<Record<FindingOutcome, number>> }
+  >();
   for (const { module, policy, outcome } of findings) {
     if (policy === undefined) continue;
     const key = `${module} ${policyKey(policy)}`;

@@ -6,7 +6,7 @@ import type { Hook, Phase } from "./hook.ts";
 import { hookWants } from "./hook.ts";
 import type { JsonObject } from "./json.ts";
 import type { TraceEntry } from "./module.ts";
-import { Facts, type Need, needKey } from "./need.ts";
+import { type Facts, type Need, needKey } from "./need.ts";
 import { writeProvenance } from "./provenance.ts";
 import type { AdmissionRequest } from "./request.ts";
 
@@ -78,7 +78,9 @@ export function round(call: Call, facts: Facts): { readonly needs: readonly Need
         installation: assembly.installation,
         gates: assembly.gates,
         hook: hook.name,
-        ...(call.trace ? { trace: (entry: TraceEntry) => trace.push({ module: hook.module, ...entry }) } : {}),
+        ...(call.trace
+          ? { trace: (entry: TraceEntry) => trace.push({ module: hook.module, ...entry }) }
+          : {}),
       });
       if ("need" in result) {
         draft.undo(mark);
@@ -111,7 +113,8 @@ function conclude(
   const denials: (Denial & { module: string; hook: string })[] = [];
   const commits: Commit[] = [];
   for (const { hook, decision, edits } of decided) {
-    for (const edit of draft.edits.slice(...edits)) if (edit.finding !== undefined) findings.push(edit.finding);
+    for (const edit of draft.edits.slice(...edits))
+      if (edit.finding !== undefined) findings.push(edit.finding);
     for (const finding of decision.findings) findings.push({ module: hook.module, ...finding });
     if (decision.denial !== undefined) {
       denials.push({ ...decision.denial, module: hook.module, hook: hook.name });
@@ -144,7 +147,5 @@ function broken(hook: Hook, error: unknown): Decision {
     audit: { key: "fault", value: error instanceof Error ? error.message : String(error) },
     ...(hook.failure === "open" ? { warn: 90 } : {}),
   };
-  return hook.failure === "open"
-    ? allow([finding])
-    : deny({ code: 500, reason: "InternalError" }, [finding]);
+  return hook.failure === "open" ? allow([finding]) : deny({ code: 500, reason: "InternalError" }, [finding]);
 }

@@ -36,7 +36,13 @@ interface Session {
  */
 export function evaluate(call: Call, outside: Outside): Evaluation | Promise<Evaluation> {
   const draft = call.draft ?? draftOf(call.request);
-  const session: Session = { call: { ...call, draft }, draft, start: draft.mark(), facts: new Facts(), outside };
+  const session: Session = {
+    call: { ...call, draft },
+    draft,
+    start: draft.mark(),
+    facts: new Facts(),
+    outside,
+  };
   const first = round(session.call, session.facts);
   if ("needs" in first) return settle(session, first.needs);
   return commitsOf(first).length > 0 ? commitAll(session, first) : first;
@@ -53,7 +59,8 @@ async function gather(session: Session, firstNeeds: readonly Need[]): Promise<Ev
   let needs = firstNeeds;
   for (let rounds = 1; rounds < MAX_ROUNDS && !outside.expired(); rounds++) {
     const found = await outside.fetch(needs);
-    for (const [i, one] of needs.entries()) facts.set(one, found[i] ?? { failed: "the source gave no answer" });
+    for (const [i, one] of needs.entries())
+      facts.set(one, found[i] ?? { failed: "the source gave no answer" });
     const next = round(call, facts);
     if (!("needs" in next)) return next;
     needs = next.needs;

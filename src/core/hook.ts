@@ -38,7 +38,11 @@ export interface Hook {
 export function hookWants(hook: Hook, request: AdmissionRequest): boolean {
   const { namespaces } = hook;
   if (namespaces !== undefined && request.namespace !== "") {
-    if ("except" in namespaces ? namespaces.except.includes(request.namespace) : !namespaces.only.includes(request.namespace))
+    if (
+      "except" in namespaces
+        ? namespaces.except.includes(request.namespace)
+        : !namespaces.only.includes(request.namespace)
+    )
       return false;
   }
   for (const rule of hook.rules) if (ruleWants(rule, request)) return true;
@@ -53,7 +57,8 @@ function ruleWants(rule: Rule, request: AdmissionRequest): boolean {
     // The namespace of a request for a Namespace is its own name, though the object is cluster-scoped.
     if (!(resource === "namespaces" && group === "" && rule.scope === "Cluster")) return false;
   }
-  for (const wanted of rule.resources) if (resourceMatches(wanted, resource, request.subResource)) return true;
+  for (const wanted of rule.resources)
+    if (resourceMatches(wanted, resource, request.subResource)) return true;
   return false;
 }
 

@@ -1,4 +1,4 @@
-import { BUILT_IN_WORKLOADS, type WorkloadTable, workloadTable } from "./kubernetes/workloads.ts";
+import { type WorkloadTable, workloadTable } from "./kubernetes/workloads.ts";
 
 /** What is true of one installation of usher, whatever the policies say. */
 export interface Installation {
@@ -15,7 +15,7 @@ export interface Installation {
 export const DEFAULT_INSTALLATION: Installation = {
   namespace: "usher-system",
   controlPlaneNamespaces: ["kube-system", "kube-public", "kube-node-lease"],
-  workloads: workloadTable(BUILT_IN_WORKLOADS),
+  workloads: workloadTable(),
   opened: [],
 };
 

@@ -11,7 +11,11 @@ export type Need =
       readonly live?: boolean;
     }
   | {
-      readonly list: { readonly resource: string; readonly namespace?: string; readonly labelSelector?: string };
+      readonly list: {
+        readonly resource: string;
+        readonly namespace?: string;
+        readonly labelSelector?: string;
+      };
       readonly limit: number;
       /** Part of the remaining time that the list may take, 0 to 1. */
       readonly share: number;

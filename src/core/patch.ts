@@ -12,7 +12,10 @@ export type PatchOperation =
  * place, with the value that is there in the end. Nothing is compared or rebuilt, so what we do not know is not touched.
  */
 export function patchOf(draft: Draft): PatchOperation[] {
-  const slots = new Map<string, { readonly path: Path; readonly existed: boolean; readonly kind: Edit["kind"] }>();
+  const slots = new Map<
+    string,
+    { readonly path: Path; readonly existed: boolean; readonly kind: Edit["kind"] }
+  >();
   for (const edit of draft.edits) {
     const text = Draft.slotOf(edit);
     // The first edit of a place knows what was there before any of ours.

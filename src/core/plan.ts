@@ -36,4 +36,3 @@ export interface Planner {
     context: { readonly view: View; readonly facts: Facts; readonly now: number },
   ) => Plan | NeedMore;
 }
-

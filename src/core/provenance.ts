@@ -93,12 +93,16 @@ export function writeProvenance(
   const present = stringAt(draft.object, ...path);
   if (text === undefined) return present === undefined || draft.remove(path, undefined);
   if (text === present) return true;
-  if (annotationBytes(draft.object) + PROVENANCE.length + Buffer.byteLength(text) > ANNOTATIONS_LIMIT) return false;
+  if (annotationBytes(draft.object) + PROVENANCE.length + Buffer.byteLength(text) > ANNOTATIONS_LIMIT)
+    return false;
   return draft.set(path, text, undefined);
 }
 
 class Book {
-  readonly #origins = new Map<string, { origin: Origin; set: Set<string>; added: Map<string, Map<string, Json>> }>();
+  readonly #origins = new Map<
+    string,
+    { origin: Origin; set: Set<string>; added: Map<string, Map<string, Json>> }
+  >();
 
   set(finding: ModuleFinding, path: Path): void {
     this.#of(finding)?.set.add(pointer(path));

@@ -17,7 +17,9 @@ export function warningsOf(findings: readonly ModuleFinding[]): string[] {
   const ranked = findings
     .filter((finding) => finding.warn !== undefined)
     .sort((a, b) => (b.warn ?? 0) - (a.warn ?? 0))
-    .map((finding) => printable(finding.code === undefined ? finding.message : `${finding.message} (${finding.code})`));
+    .map((finding) =>
+      printable(finding.code === undefined ? finding.message : `${finding.message} (${finding.code})`),
+    );
   const texts = [...new Set(ranked)];
   const shown: string[] = [];
   let length = 0;
