@@ -2,7 +2,12 @@ import { isObject, type Json, type JsonObject, own } from "../json.ts";
 import type { Path } from "../path.ts";
 import { checkLabelKey, checkLabelValue } from "./names.ts";
 import { type Problem, quoted, typeName } from "./problem.ts";
-import { checkLabelSyntax, checkSetValues, readExpression } from "./selector-expression.ts";
+import {
+  checkExpressionFields,
+  checkLabelSyntax,
+  checkSetValues,
+  readExpression,
+} from "./selector-expression.ts";
 
 /** A label selector as users write it. */
 export interface LabelSelector {
@@ -91,6 +96,7 @@ function compileExpressions(list: Json | undefined, path: Path, problems: Proble
   }
   const requirements: Requirement[] = [];
   for (const [i, item] of list.entries()) {
+    checkExpressionFields(item, [...path, i], problems);
     const expression = readExpression(item, [...path, i], problems);
     if (expression === undefined) continue;
     checkLabelSyntax(expression, [...path, i], problems);

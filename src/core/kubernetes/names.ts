@@ -31,7 +31,7 @@ export function checkDnsLabel(text: string): string | undefined {
 }
 
 /** The name of most objects: labels joined with dots. A single label inside may be longer than 63, as in Kubernetes. */
-export function checkDnsSubdomain(text: string): string | undefined {
+export function checkSubdomain(text: string): string | undefined {
   const rule =
     'lower-case letters, digits, "-" and ".", each part beginning and ending with a letter or digit';
   return check(text, "a DNS subdomain", SUBDOMAIN_LENGTH, DNS_SUBDOMAIN, rule);

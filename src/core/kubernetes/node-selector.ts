@@ -2,9 +2,15 @@ import { at, isObject, type Json, type JsonObject, own } from "../json.ts";
 import type { Path } from "../path.ts";
 import { parseInt64 } from "./integer.ts";
 import { labelValue, meets, type Requirement } from "./label-selector.ts";
-import { checkDnsSubdomain } from "./names.ts";
+import { checkSubdomain } from "./names.ts";
 import { type Problem, quoted, typeName } from "./problem.ts";
-import { checkLabelSyntax, checkSetValues, type Expression, readExpression } from "./selector-expression.ts";
+import {
+  checkExpressionFields,
+  checkLabelSyntax,
+  checkSetValues,
+  type Expression,
+  readExpression,
+} from "./selector-expression.ts";
 
 export interface NodeLike {
   readonly name: string;
@@ -25,7 +31,8 @@ export interface NodeNameRequirement {
 
 /**
  * One term, at its place in the list. An empty term matches no node. A broken one (with a requirement that can't be
- * read) matches no node either, and does not keep the other terms from matching: so the scheduler does it.
+ * read) matches no node either, and does not keep the other terms from matching: so the scheduler does it. A field
+ * that Kubernetes does not have is a problem but breaks nothing, since the API server drops it.
  */
 export type NodeTerm =
   | { readonly kind: "empty" | "broken" }
@@ -77,7 +84,6 @@ export function compileNodeSelector(
 function compileTerm(term: Json, path: Path, problems: Problem[]): NodeTerm {
   // A null in the list is to Go a term with nothing in it.
   if (term === null) return { kind: "empty" };
-  const before = problems.length;
   if (!isObject(term)) {
     problems.push({ path, message: `a node selector term must be an object, this is ${typeName(term)}` });
     return { kind: "broken" };
@@ -89,30 +95,34 @@ function compileTerm(term: Json, path: Path, problems: Problem[]): NodeTerm {
   }
   const labels = compileList(term, "matchExpressions", path, problems, compileLabel);
   const names = compileList(term, "matchFields", path, problems, compileField);
-  if (problems.length > before) return { kind: "broken" };
+  if (labels === undefined || names === undefined) return { kind: "broken" };
   return labels.length === 0 && names.length === 0 ? { kind: "empty" } : { kind: "usable", labels, names };
 }
 
+/** Nothing where one of the requirements can't be read. */
 function compileList<T>(
   term: JsonObject,
   field: string,
   path: Path,
   problems: Problem[],
   compile: (expression: Expression, path: Path, problems: Problem[]) => T | undefined,
-): T[] {
+): T[] | undefined {
   const list = own(term, field) ?? [];
   if (!Array.isArray(list)) {
     problems.push({ path: [...path, field], message: `${field} must be a list, this is ${typeName(list)}` });
-    return [];
+    return undefined;
   }
   const compiled: T[] = [];
+  const wrong: Problem[] = [];
   for (const [i, item] of list.entries()) {
     const here = [...path, field, i];
-    const expression = readExpression(item, here, problems);
-    const requirement = expression === undefined ? undefined : compile(expression, here, problems);
+    checkExpressionFields(item, here, problems);
+    const expression = readExpression(item, here, wrong);
+    const requirement = expression === undefined ? undefined : compile(expression, here, wrong);
     if (requirement !== undefined) compiled.push(requirement);
   }
-  return compiled;
+  problems.push(...wrong);
+  return wrong.length === 0 ? compiled : undefined;
 }
 
 function compileLabel(
@@ -152,20 +162,17 @@ function compileField(
   path: Path,
   problems: Problem[],
 ): NodeNameRequirement | undefined {
-  const before = problems.length;
-  const problem = (field: string, message: string) => problems.push({ path: [...path, field], message });
+  const problem = (message: string, ...steps: Path) => problems.push({ path: [...path, ...steps], message });
   if (key !== NODE_NAME)
-    problem("key", `${quoted(key)} is no field that matchFields knows: use ${NODE_NAME}`);
-  if (values.length !== 1) problem("values", "matchFields needs exactly one value, the name of a node");
-  for (const name of values) {
-    const wrong = checkDnsSubdomain(name);
-    if (wrong !== undefined) problem("values", `no node has such a name: ${wrong}`);
+    problem(`${quoted(key)} is no field that matchFields knows: use ${NODE_NAME}`, "key");
+  if (values.length !== 1) problem("matchFields needs exactly one value, the name of a node", "values");
+  for (const [i, name] of values.entries()) {
+    const wrong = checkSubdomain(name);
+    if (wrong !== undefined) problem(`no node has such a name: ${wrong}`, "values", i);
   }
-  if (operator === "In" || operator === "NotIn") {
-    const [name] = values;
-    return problems.length === before && name !== undefined ? { operator, name } : undefined;
-  }
-  problem("operator", `${quoted(operator)} is no operator of matchFields: use In or NotIn`);
+  const [name] = values;
+  if (operator === "In" || operator === "NotIn") return name === undefined ? undefined : { operator, name };
+  problem(`${quoted(operator)} is no operator of matchFields: use In or NotIn`, "operator");
   return undefined;
 }
 
@@ -185,7 +192,7 @@ function termMatches(term: NodeTerm, node: NodeLike): boolean {
 }
 
 function labelMatches(requirement: Requirement | NumericRequirement, value: string | undefined): boolean {
-  if (requirement.operator !== "Gt" && requirement.operator !== "Lt") return meets(requirement, value);
+  if (!("bound" in requirement)) return meets(requirement, value);
   const number = value === undefined ? undefined : parseInt64(value);
   if (number === undefined) return false;
   return requirement.operator === "Gt" ? number > requirement.bound : number < requirement.bound;

@@ -22,16 +22,21 @@ export function readExpression(
     problems.push({ path, message: `a requirement must be an object, this is ${typeName(value)}` });
     return undefined;
   }
-  for (const field of Object.keys(value)) {
-    if (FIELDS.has(field) || value[field] === undefined) continue;
-    const message = `a requirement has no field ${quoted(field)}: it has key, operator and values`;
-    problems.push({ path: [...path, field], message });
-  }
   const key = readText(value, "key", path, problems);
   const operator = readText(value, "operator", path, problems);
   const values = readTexts(own(value, "values"), [...path, "values"], problems);
   if (key === undefined || operator === undefined || values === undefined) return undefined;
   return { key, operator, values };
+}
+
+/** Fields that a requirement does not have. To Kubernetes these are dropped, so they do not make it unreadable. */
+export function checkExpressionFields(value: Json | undefined, path: Path, problems: Problem[]): void {
+  if (!isObject(value)) return;
+  for (const field of Object.keys(value)) {
+    if (FIELDS.has(field) || value[field] === undefined) continue;
+    const message = `a requirement has no field ${quoted(field)}: it has key, operator and values`;
+    problems.push({ path: [...path, field], message });
+  }
 }
 
 /** Absent is empty here, as it is to Go; the checks that follow say that empty is not enough. */

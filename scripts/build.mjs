@@ -1,0 +1,52 @@
+// `npm run build`: what is published and put into the image: one bundled file for the command line, its workers beside it, the
+// library, and the types.
+import { chmodSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { environment, root, run, setup } from "./setup.mjs";
+
+const node = setup();
+process.env.PATH = environment(node).PATH;
+const { build } = await import("esbuild");
+const dist = join(root, "dist");
+rmSync(dist, { recursive: true, force: true });
+
+const common = {
+  absWorkingDir: root,
+  bundle: true,
+  platform: "node",
+  target: "node24",
+  format: "esm",
+  outdir: dist,
+  outExtension: { ".js": ".mjs" },
+  legalComments: "none",
+  logLevel: "warning",
+};
+
+// Dependencies written for CommonJS call `require`, which a module does not have.
+const banner = {
+  js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
+};
+
+await build({
+  ...common,
+  entryPoints: {
+    usher: "src/cli/main.ts",
+    "ops-worker": "src/admission/ops-worker.ts",
+    "parse-worker": "src/files/parse-worker.ts",
+  },
+  splitting: true,
+  chunkNames: "chunks/[hash]",
+  banner: { js: banner.js },
+});
+
+// The library leaves zod outside: a schema that a consumer writes must be of the same zod as ours.
+await build({
+  ...common,
+  entryPoints: { index: "src/index.ts", placement: "src/modules/placement/index.ts" },
+  splitting: true,
+  chunkNames: "chunks/[hash]",
+  packages: "external",
+});
+
+chmodSync(join(dist, "usher.mjs"), 0o755);
+process.exit(run(node, "typescript/bin/tsc", ["-p", "tsconfig.types.json"]));

@@ -1,0 +1,77 @@
+// Makes a fresh clone ready: dependencies as locked, and a Node that runs TypeScript. Plain JavaScript, because it runs before
+// either is there.
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const modules = join(root, "node_modules");
+const stamp = join(modules, ".usher-installed");
+
+/** The first major version of Node that runs `.ts` files and is supported. */
+const NODE_MAJOR = 24;
+
+function lockHash() {
+  const lock = readFileSync(join(root, "package-lock.json"));
+  return createHash("sha256").update(lock).update(`${process.platform} ${process.arch}`).digest("hex");
+}
+
+function installed() {
+  return existsSync(stamp) && readFileSync(stamp, "utf8") === lockHash();
+}
+
+function install() {
+  console.error("Installing what package-lock.json lists (about half a minute the first time) …");
+  const started = Date.now();
+  const npm = process.platform === "win32" ? "npm.cmd" : "npm";
+  const args = ["ci", "--no-audit", "--no-fund", "--loglevel=error"];
+  const result = spawnSync(npm, args, { cwd: root, stdio: ["ignore", 2, 2] });
+  if (result.error !== undefined || result.status !== 0) {
+    console.error(
+      "\nThe dependencies could not be installed; what npm said is above. Usually the registry can't be reached: try `npm ping`, then run this again.",
+    );
+    process.exit(2);
+  }
+  mkdirSync(modules, { recursive: true });
+  writeFileSync(stamp, lockHash());
+  console.error(`Installed in ${((Date.now() - started) / 1000).toFixed(0)} s.`);
+}
+
+/** The Node to run usher with: this one if it is new enough, else the one from the registry package of this platform. */
+function findNode() {
+  if (Number(process.versions.node.split(".")[0]) >= NODE_MAJOR) return process.execPath;
+  const local = join(modules, ".bin", "node");
+  if (existsSync(local)) return local;
+  console.error(
+    `Usher needs Node ${NODE_MAJOR} or newer. This is Node ${process.versions.node}, and the registry has no ready-made Node ${NODE_MAJOR} for ${process.platform} ${process.arch}: install one and run this again.`,
+  );
+  process.exit(2);
+}
+
+/** Installs what is missing and gives the Node to use. Quick when all is there. */
+export function setup() {
+  if (!installed()) install();
+  return findNode();
+}
+
+/** Environment in which tools of this clone, and the right Node, are found first. */
+export function environment(node) {
+  const path = [dirname(node), join(modules, ".bin"), process.env.PATH ?? ""].join(delimiter);
+  return { ...process.env, PATH: path };
+}
+
+/** Runs one of the tools that this clone has installed, and gives its exit code. */
+export function run(node, command, args, options = {}) {
+  const result = spawnSync(node, [join(modules, command), ...args], {
+    cwd: root,
+    stdio: "inherit",
+    env: environment(node),
+    ...options,
+  });
+  return result.status ?? 3;
+}
+
+// From the command line it only sets up: `node scripts/setup.mjs`.
+if (process.argv[1] === fileURLToPath(import.meta.url)) setup();

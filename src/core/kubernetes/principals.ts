@@ -1,0 +1,156 @@
+import { type Json, type JsonObject, listAt, stringAt } from "../json.ts";
+import { checkDnsLabel, checkSubdomain } from "./names.ts";
+import { quoted } from "./problem.ts";
+
+export interface ServiceAccountPrincipal {
+  readonly kind: "serviceAccount";
+  readonly namespace: string;
+  readonly name: string;
+  /** `namespace` is then what the namespace begins with: it was written with a `*` at its end. */
+  readonly namespacePrefix?: boolean;
+}
+
+export interface UserPrincipal {
+  readonly kind: "user";
+  readonly name: string;
+}
+
+export type Principal = ServiceAccountPrincipal | UserPrincipal;
+
+/** Who sends a request, as the API server says. */
+export interface UserInfo {
+  readonly username?: string | undefined;
+  readonly groups?: readonly string[] | undefined;
+}
+
+const SERVICE_ACCOUNT = "system:serviceaccount:";
+const SERVICE_ACCOUNTS_OF = "system:serviceaccounts:";
+const NODE = "system:node:";
+const NODES = "system:nodes";
+const DEFAULT_ACCOUNT = "default";
+
+const CONTROL_CHARACTER = /\p{Cc}/u;
+/** What may stand before the `*`: the beginning of a DNS label, never empty, or it would mean every namespace. */
+const NAMESPACE_PREFIX = /^[a-z0-9][-a-z0-9]{0,61}$/;
+
+/**
+ * An entry of a list of principals: `ns/sa` or `system:serviceaccount:ns:sa` is a service account, anything else a
+ * user's name. Nothing is trimmed or folded. A text that looks like a service account and is none is refused rather
+ * than taken for a user, and so is a user's name with a slash: those need a form that says what they are.
+ */
+export function parsePrincipal(text: string): Principal | { readonly problem: string } {
+  if (text === "") return { problem: "a principal must not be empty" };
+  if (CONTROL_CHARACTER.test(text)) return { problem: `${quoted(text)} has a control character in it` };
+  if (text.trim() !== text) return { problem: `${quoted(text)} begins or ends with a space` };
+  if (text.startsWith(SERVICE_ACCOUNT)) {
+    const parts = text.slice(SERVICE_ACCOUNT.length).split(":");
+    return serviceAccount(parts, text, `write ${SERVICE_ACCOUNT}<namespace>:<name>`);
+  }
+  if (text.includes("/")) {
+    const form = "write <namespace>/<name>; a user's name with a slash needs the form {user: …}";
+    return serviceAccount(text.split("/"), text, form);
+  }
+  return { kind: "user", name: text };
+}
+
+function serviceAccount(
+  parts: readonly string[],
+  text: string,
+  form: string,
+): ServiceAccountPrincipal | { readonly problem: string } {
+  const [namespace, name] = parts;
+  if (parts.length !== 2 || namespace === undefined || name === undefined) {
+    return { problem: `${quoted(text)} is no service account: ${form}` };
+  }
+  const wrongName = checkSubdomain(name);
+  if (wrongName !== undefined)
+    return { problem: `${quoted(text)} is no service account: ${wrongName}; ${form}` };
+  if (namespace.endsWith("*")) {
+    const prefix = namespace.slice(0, -1);
+    if (NAMESPACE_PREFIX.test(prefix))
+      return { kind: "serviceAccount", namespace: prefix, name, namespacePrefix: true };
+    return { problem: `${quoted(text)}: before "*" must be the beginning of a namespace's name` };
+  }
+  const wrong = checkDnsLabel(namespace);
+  if (wrong !== undefined) return { problem: `${quoted(text)} is no service account: ${wrong}; ${form}` };
+  return { kind: "serviceAccount", namespace, name };
+}
+
+/** The service account that a user name stands for: just two valid parts after `system:serviceaccount:`. */
+export function serviceAccountOf(username: string): { namespace: string; name: string } | undefined {
+  if (!username.startsWith(SERVICE_ACCOUNT)) return undefined;
+  const [namespace, name, ...more] = username.slice(SERVICE_ACCOUNT.length).split(":");
+  if (namespace === undefined || name === undefined || more.length > 0) return undefined;
+  if (checkDnsLabel(namespace) !== undefined || checkSubdomain(name) !== undefined) return undefined;
+  return { namespace, name };
+}
+
+/** The node that a kubelet's identity belongs to: the name alone proves nothing, nor does the group. */
+export function isNodeIdentity(userInfo: UserInfo | JsonObject | undefined): string | undefined {
+  const username = usernameOf(userInfo);
+  if (!username.startsWith(NODE) || username === NODE || !groupsOf(userInfo).includes(NODES))
+    return undefined;
+  return username.slice(NODE.length);
+}
+
+/** One spelling for one principal, so that duplicates can be found; different principals never share one. */
+export function canonicalPrincipal(principal: Principal): string {
+  if (principal.kind === "serviceAccount") {
+    const namespace = principal.namespacePrefix === true ? `${principal.namespace}*` : principal.namespace;
+    return `${SERVICE_ACCOUNT}${namespace}:${principal.name}`;
+  }
+  const { name } = principal;
+  // A user whose name would be read as something else was given in the form that says so, and stays in it.
+  const read = parsePrincipal(name);
+  if ("kind" in read && read.kind === "user" && !name.startsWith("{")) return name;
+  return JSON.stringify({ user: name });
+}
+
+/** Whether the one who sends the request is this principal. */
+export function matchesActor(principal: Principal, userInfo: UserInfo | JsonObject | undefined): boolean {
+  const username = usernameOf(userInfo);
+  if (principal.kind === "user") return username !== "" && username === principal.name;
+  const account = serviceAccountOf(username);
+  return account !== undefined && account.name === principal.name && isIn(principal, account.namespace);
+}
+
+export interface PodIdentity {
+  readonly namespace: string;
+  readonly serviceAccountName?: string | undefined;
+}
+
+/**
+ * Whether a pod runs as this principal. With the scope Namespace every pod of the service account's namespace does;
+ * with Exact only those that use the account. Users run no pods.
+ */
+export function matchesPodNamespace(
+  principal: Principal,
+  pod: PodIdentity,
+  scope: "Namespace" | "Exact",
+): boolean {
+  if (principal.kind === "user" || !isIn(principal, pod.namespace)) return false;
+  return scope === "Namespace" || (pod.serviceAccountName || DEFAULT_ACCOUNT) === principal.name;
+}
+
+function isIn(principal: ServiceAccountPrincipal, namespace: string): boolean {
+  if (principal.namespacePrefix === true) return namespace.startsWith(principal.namespace);
+  return namespace === principal.namespace;
+}
+
+/** Whether the one who sends the request is in the group. */
+export function matchesActorGroup(group: string, userInfo: UserInfo | JsonObject | undefined): boolean {
+  return groupsOf(userInfo).includes(group);
+}
+
+/** Whether a pod of this namespace belongs to the group: only that of its service accounts can be meant. */
+export function matchesPodGroup(group: string, namespace: string): boolean {
+  return namespace !== "" && group === `${SERVICE_ACCOUNTS_OF}${namespace}`;
+}
+
+function usernameOf(userInfo: UserInfo | JsonObject | undefined): string {
+  return stringAt(userInfo as Json | undefined, "username") ?? "";
+}
+
+function groupsOf(userInfo: UserInfo | JsonObject | undefined): readonly Json[] {
+  return listAt(userInfo as Json | undefined, "groups");
+}

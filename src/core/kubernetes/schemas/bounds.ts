@@ -1,0 +1,39 @@
+import { z } from "zod";
+
+/**
+ * Bounds that Kubernetes itself leaves open and a CRD must have: the API server estimates what a CEL rule can cost from
+ * them, and refuses a CRD with a rule above 10,000,000 units. A rule that looks at every value of every requirement of
+ * every term may take 64 × 64 × 256 ≈ 1,050,000 steps; at up to 9 units a step that stays below. No sensible policy comes near.
+ */
+export const MAX_TERMS = 64;
+export const MAX_REQUIREMENTS = 64;
+export const MAX_VALUES = 256;
+/** A map of labels is a list of requirements in another form. */
+export const MAX_LABELS = 64;
+/** Plain lists of names (namespaces, label keys): looked at once for each term, as requirements are. */
+export const MAX_NAMES = 64;
+
+/** RFC 1123: one label of a host name; Kubernetes gives label values and namespaces the same. */
+export const LABEL_LENGTH = 63;
+/** RFC 1035: a whole name. Node names and most object names are such. */
+export const NAME_LENGTH = 253;
+/** A label key is a name as prefix, a slash, and a label. */
+export const KEY_LENGTH = NAME_LENGTH + 1 + LABEL_LENGTH;
+
+/**
+ * A list that server-side apply replaces as one: its items mean something only together, so two appliers must not get
+ * theirs mixed. Absent and null are alike here and in all that follows, as they are for the API server.
+ */
+export function atomicList<Item extends z.ZodType>(item: Item, most: number, description: string) {
+  return z.array(item).max(most).nullish().meta({ description, "x-kubernetes-list-type": "atomic" });
+}
+
+/** Labels by key. The API server counts the entries itself; zod has no such bound for records. */
+export function labels(description: string) {
+  return z
+    .record(z.string(), z.string().max(LABEL_LENGTH))
+    .refine((map) => Object.keys(map).length <= MAX_LABELS, {
+      error: `has too many entries: at most ${MAX_LABELS} labels are allowed`,
+    })
+    .meta({ description, maxProperties: MAX_LABELS });
+}

@@ -1,0 +1,73 @@
+import { z } from "zod";
+import { atomicList, KEY_LENGTH, MAX_REQUIREMENTS, MAX_TERMS, MAX_VALUES, NAME_LENGTH } from "./bounds.ts";
+import { LABEL_OPERATORS } from "./selector.ts";
+
+export const NODE_OPERATORS = [...LABEL_OPERATORS, "Gt", "Lt"] as const;
+
+/** Weights are added up over terms and scaled by the scheduler; Kubernetes allows 1 to 100. */
+export const weight = z
+  .int()
+  .min(1)
+  .max(100)
+  .describe("How much the preference counts against others, from 1 to 100.");
+
+// Values are not held to the length of a label value: a field requirement compares with the name of a node.
+const nodeRequirement = z
+  .strictObject({
+    key: z.string().min(1).max(KEY_LENGTH).describe("The label, or field, of the node that is looked at."),
+    operator: z
+      .enum(NODE_OPERATORS)
+      .describe(
+        "How it is compared: In and NotIn with a list, Gt and Lt with one whole number, Exists and DoesNotExist alone.",
+      ),
+    values: atomicList(
+      z.string().max(NAME_LENGTH),
+      MAX_VALUES,
+      "What it is compared with: at least one for In and NotIn, exactly one for Gt and Lt, none otherwise.",
+    ),
+  })
+  .describe("One condition on a node.");
+
+export const nodeSelectorTerm = z
+  .strictObject({
+    matchExpressions: atomicList(nodeRequirement, MAX_REQUIREMENTS, "Conditions on the node's labels."),
+    matchFields: atomicList(
+      nodeRequirement,
+      MAX_REQUIREMENTS,
+      "Conditions on the node's fields. Only metadata.name exists, with In or NotIn and one value.",
+    ),
+  })
+  .meta({
+    description: "Conditions of which all must hold. A term without any matches no node.",
+    "x-kubernetes-map-type": "atomic",
+  });
+
+const nodeSelector = z
+  .strictObject({
+    nodeSelectorTerms: z
+      .array(nodeSelectorTerm)
+      .min(1)
+      .max(MAX_TERMS)
+      .meta({ description: "Terms of which one must match.", "x-kubernetes-list-type": "atomic" }),
+  })
+  .meta({
+    description: "The nodes that are allowed: those that at least one term matches.",
+    "x-kubernetes-map-type": "atomic",
+  });
+
+const preferredNodeTerm = z
+  .strictObject({ weight, preference: nodeSelectorTerm.describe("The nodes that are preferred.") })
+  .describe("A preference for some nodes, and its weight.");
+
+export const nodeAffinity = z
+  .strictObject({
+    requiredDuringSchedulingIgnoredDuringExecution: nodeSelector
+      .nullish()
+      .describe("Nodes that the pod must be scheduled to. Pods that already run are left where they are."),
+    preferredDuringSchedulingIgnoredDuringExecution: atomicList(
+      preferredNodeTerm,
+      MAX_TERMS,
+      "Nodes that are better than others: the weights of all matching preferences are added up.",
+    ),
+  })
+  .describe("Which nodes a pod may or should run on.");

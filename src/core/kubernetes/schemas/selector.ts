@@ -1,0 +1,41 @@
+import { z } from "zod";
+import { atomicList, KEY_LENGTH, LABEL_LENGTH, labels, MAX_REQUIREMENTS, MAX_VALUES } from "./bounds.ts";
+
+export const LABEL_OPERATORS = ["In", "NotIn", "Exists", "DoesNotExist"] as const;
+
+/** `{key: value}` pairs, such as a nodeSelector. Whether keys and values are well formed is for the semantics to say. */
+export const labelMap = labels("Labels by key. All of them are meant together.");
+
+const labelRequirement = z
+  .strictObject({
+    key: z.string().min(1).max(KEY_LENGTH).describe("The label that is looked at."),
+    operator: z
+      .enum(LABEL_OPERATORS)
+      .describe(
+        "How the label is compared: In and NotIn with the values, Exists and DoesNotExist without any.",
+      ),
+    values: atomicList(
+      z.string().max(LABEL_LENGTH),
+      MAX_VALUES,
+      "What In and NotIn compare with: at least one. Must be left out for Exists and DoesNotExist.",
+    ),
+  })
+  .describe("One condition on one label.");
+
+/**
+ * Atomic: half of one selector and half of another would select something that nobody asked for. An absent selector selects
+ * nothing, an empty one everything.
+ */
+export const labelSelector = z
+  .strictObject({
+    matchLabels: labels("Labels that must be there with exactly these values.").nullish(),
+    matchExpressions: atomicList(
+      labelRequirement,
+      MAX_REQUIREMENTS,
+      "Further conditions on labels. All must hold, together with matchLabels.",
+    ),
+  })
+  .meta({
+    description: "Selects objects by their labels. An empty selector selects all, an absent one none.",
+    "x-kubernetes-map-type": "atomic",
+  });

@@ -1,0 +1,209 @@
+import { equal, isObject, type Json, own } from "../json.ts";
+import type { Path } from "../path.ts";
+import { isLargestInt64, isSmallestInt64, parseInt64 } from "./integer.ts";
+import { checkLabelKey, checkLabelValue } from "./names.ts";
+import { type Problem, quoted, typeName } from "./problem.ts";
+import { HARD_EFFECTS, TAINT_EFFECTS, type Taint } from "./taints.ts";
+
+/** A toleration with every default in its place, so that two of one meaning look alike. */
+interface PlainToleration {
+  readonly key: string;
+  readonly operator: string;
+  readonly value: string;
+  readonly effect: string;
+  /** How long a NoExecute taint is borne; absent is for ever. */
+  readonly seconds: number | undefined;
+}
+
+const FIELDS: ReadonlySet<string> = new Set(["key", "operator", "value", "effect", "tolerationSeconds"]);
+const OPERATORS = "use Equal, Exists, Gt or Lt";
+
+/** Nothing where a field is of the wrong type: the API server would not have read it either. */
+function plain(toleration: Json | undefined): PlainToleration | undefined {
+  if (!isObject(toleration)) return undefined;
+  const key = own(toleration, "key") ?? "";
+  const written = own(toleration, "operator") ?? "";
+  const value = own(toleration, "value") ?? "";
+  const effect = own(toleration, "effect") ?? "";
+  const seconds = own(toleration, "tolerationSeconds") ?? undefined;
+  if (typeof key !== "string" || typeof written !== "string") return undefined;
+  if (typeof value !== "string" || typeof effect !== "string") return undefined;
+  if (seconds !== undefined && typeof seconds !== "number") return undefined;
+  const operator = written === "" ? "Equal" : written;
+  // Exists does not look at the value, and a time below zero is no time at all.
+  return {
+    key,
+    operator,
+    value: operator === "Exists" ? "" : value,
+    effect,
+    seconds: seconds === undefined ? undefined : Math.max(0, seconds),
+  };
+}
+
+/**
+ * An empty key stands for every key, an empty effect for every effect. Gt and Lt ask whether the taint's value is
+ * greater or less than the toleration's, both as 64-bit integers; where either is no integer, the taint is not
+ * tolerated. What can't be read, or has an operator that does not exist, tolerates nothing. An empty key with another
+ * operator than Exists, which the API server refuses, is compared like any other: so the scheduler would.
+ */
+export function tolerates(toleration: Json | undefined, taint: Taint): boolean {
+  const rule = plain(toleration);
+  return rule !== undefined && plainTolerates(rule, taint);
+}
+
+function plainTolerates(rule: PlainToleration, taint: Taint): boolean {
+  if (rule.effect !== "" && rule.effect !== taint.effect) return false;
+  if (rule.key !== "" && rule.key !== taint.key) return false;
+  const value = taint.value ?? "";
+  if (rule.operator === "Exists") return true;
+  if (rule.operator === "Equal") return rule.value === value;
+  if (rule.operator !== "Gt" && rule.operator !== "Lt") return false;
+  const bound = parseInt64(rule.value);
+  const number = parseInt64(value);
+  if (bound === undefined || number === undefined) return false;
+  return rule.operator === "Gt" ? number > bound : number < bound;
+}
+
+/** Whether each taint with one of these effects is tolerated; unless told, the effects that keep a pod away. */
+export function toleratesAll(
+  tolerations: readonly Json[],
+  taints: readonly Taint[],
+  effects: readonly string[] = HARD_EFFECTS,
+): boolean {
+  return untolerated(tolerations, taints, effects).length === 0;
+}
+
+/** The taints with one of these effects that no toleration bears. */
+export function untolerated(
+  tolerations: readonly Json[],
+  taints: readonly Taint[],
+  effects: readonly string[] = HARD_EFFECTS,
+): readonly Taint[] {
+  const rules = tolerations.map(plain).filter((rule) => rule !== undefined);
+  return taints.filter(
+    (taint) => effects.includes(taint.effect) && !rules.some((rule) => plainTolerates(rule, taint)),
+  );
+}
+
+/**
+ * Whether two tolerations mean the same: absent and empty are alike, an absent operator is Equal, numbers for Gt
+ * and Lt count by their value. A field that we do not know must be equal, as we can't say what it means.
+ */
+export function sameToleration(a: Json | undefined, b: Json | undefined): boolean {
+  const [left, right] = [plain(a), plain(b)];
+  if (left === undefined || right === undefined) return equal(a, b);
+  if (left.key !== right.key || left.operator !== right.operator || left.effect !== right.effect)
+    return false;
+  return left.seconds === right.seconds && sameValue(left, right) && sameUnknownFields(a, b);
+}
+
+function sameValue(left: PlainToleration, right: PlainToleration): boolean {
+  if (left.value === right.value) return true;
+  if (left.operator !== "Gt" && left.operator !== "Lt") return false;
+  const bound = parseInt64(left.value);
+  return bound !== undefined && bound === parseInt64(right.value);
+}
+
+function sameUnknownFields(a: Json | undefined, b: Json | undefined): boolean {
+  const fields = new Set([...unknownFields(a), ...unknownFields(b)]);
+  for (const field of fields) if (!equal(own(a, field) ?? null, own(b, field) ?? null)) return false;
+  return true;
+}
+
+function unknownFields(toleration: Json | undefined): string[] {
+  return isObject(toleration) ? Object.keys(toleration).filter((field) => !FIELDS.has(field)) : [];
+}
+
+/**
+ * Whether `a` bears every taint that `b` bears, and as long. Exact for one against one by the fields that we know;
+ * several tolerations may together bear what none of them bears alone, and that is not looked for.
+ */
+export function covers(a: Json | undefined, b: Json | undefined): boolean {
+  const [wide, narrow] = [plain(a), plain(b)];
+  if (narrow === undefined || bearsNothing(narrow)) return true;
+  if (wide === undefined || bearsNothing(wide)) return false;
+  if (wide.effect !== "" && wide.effect !== narrow.effect) return false;
+  if (wide.key !== "" && wide.key !== narrow.key) return false;
+  return coversTime(wide, narrow) && coversValues(wide, narrow);
+}
+
+function bearsNothing({ operator, value }: PlainToleration): boolean {
+  if (operator === "Equal" || operator === "Exists") return false;
+  if (operator !== "Gt" && operator !== "Lt") return true;
+  const bound = parseInt64(value);
+  return bound === undefined || (operator === "Gt" ? isLargestInt64(bound) : isSmallestInt64(bound));
+}
+
+/** Time counts for NoExecute alone. */
+function coversTime(wide: PlainToleration, narrow: PlainToleration): boolean {
+  if (narrow.effect !== "" && narrow.effect !== "NoExecute") return true;
+  if (wide.seconds === undefined) return true;
+  return narrow.seconds !== undefined && wide.seconds >= narrow.seconds;
+}
+
+function coversValues(wide: PlainToleration, narrow: PlainToleration): boolean {
+  if (wide.operator === "Exists") return true;
+  // Numbers have many spellings and Equal bears one, so it covers no comparison.
+  if (wide.operator === "Equal") return narrow.operator === "Equal" && narrow.value === wide.value;
+  if (narrow.operator !== wide.operator && narrow.operator !== "Equal") return false;
+  const [outer, inner] = [parseInt64(wide.value), parseInt64(narrow.value)];
+  if (outer === undefined || inner === undefined) return false;
+  if (narrow.operator === "Equal") return wide.operator === "Gt" ? inner > outer : inner < outer;
+  return wide.operator === "Gt" ? inner >= outer : inner <= outer;
+}
+
+/** A number as people write it: Kubernetes refuses leading zeros, a plus and a minus zero in a toleration. */
+const CANONICAL_INTEGER = /^(?:0|-?[1-9][0-9]*)$/;
+
+/** What the API server would refuse in a toleration, and fields that it would drop. */
+export function checkToleration(value: Json | undefined, path: Path): Problem[] {
+  if (!isObject(value))
+    return [{ path, message: `a toleration must be an object, this is ${typeName(value)}` }];
+  const problems: Problem[] = [];
+  const problem = (field: string, message: string) => problems.push({ path: [...path, field], message });
+  for (const field of Object.keys(value)) {
+    const known = "it has key, operator, value, effect and tolerationSeconds";
+    if (!FIELDS.has(field)) problem(field, `a toleration has no field ${quoted(field)}: ${known}`);
+  }
+  for (const field of ["key", "operator", "value", "effect"]) {
+    const text = own(value, field) ?? "";
+    if (typeof text !== "string") problem(field, `${field} must be a text, this is ${typeName(text)}`);
+  }
+  const seconds = own(value, "tolerationSeconds") ?? 0;
+  if (!Number.isInteger(seconds)) problem("tolerationSeconds", "tolerationSeconds must be a whole number");
+  const rule = plain(value);
+  if (rule === undefined) return problems;
+
+  const wrongKey = rule.key === "" ? undefined : checkLabelKey(rule.key);
+  if (wrongKey !== undefined) problem("key", wrongKey);
+  if (rule.key === "" && rule.operator !== "Exists") {
+    problem("operator", "without a key the operator must be Exists, which then bears every taint");
+  }
+  if (rule.seconds !== undefined && rule.effect !== "NoExecute") {
+    problem("effect", "with tolerationSeconds the effect must be NoExecute");
+  }
+  if (rule.effect !== "" && !TAINT_EFFECTS.has(rule.effect)) {
+    problem("effect", `${quoted(rule.effect)} is no effect: use NoSchedule, PreferNoSchedule or NoExecute`);
+  }
+  checkOperator(rule, own(value, "value") ?? "", problem);
+  return problems;
+}
+
+function checkOperator(
+  { operator, value }: PlainToleration,
+  written: Json,
+  problem: (field: string, message: string) => void,
+): void {
+  if (operator === "Equal") {
+    const wrong = checkLabelValue(value);
+    if (wrong !== undefined) problem("value", wrong);
+  } else if (operator === "Exists") {
+    if (written !== "") problem("value", "the operator Exists takes no value");
+  } else if (operator === "Gt" || operator === "Lt") {
+    if (CANONICAL_INTEGER.test(value) && parseInt64(value) !== undefined) return;
+    const form = "an integer of at most 64 bits without leading zeros or a plus";
+    problem("value", `the operator ${operator} needs ${form}, this is ${quoted(value)}`);
+  } else {
+    problem("operator", `${quoted(operator)} is no operator of a toleration: ${OPERATORS}`);
+  }
+}

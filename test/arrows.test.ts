@@ -1,0 +1,79 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
+import { describe, expect, it } from "vitest";
+
+/**
+ * The arrows of the architecture: shells → modules → core. Core imports nothing of ours, a module only core, no module another, and
+ * nothing outside a module names it, except the one list.
+ */
+const src = join(import.meta.dirname, "..", "src");
+
+const sources = readdirSync(src, { recursive: true, encoding: "utf8" })
+  .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"))
+  .sort();
+
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(src, file), "utf8");
+  const found = text.matchAll(/(?:from|import)\s*\(?\s*"([^"]+)"|new URL\(\s*"(\.[^"]+)"/g);
+  return [...found].map((match) => match[1] ?? match[2] ?? "");
+}
+
+/** `core`, `modules/placement`, `modules` (the list), `admission`, … */
+function roomOf(file: string): string {
+  const [first = "", second = "", third] = file.split("/");
+  return first === "modules" && third !== undefined ? `modules/${second}` : first.endsWith(".ts") ? "library" : first;
+}
+
+function inner(file: string): { spec: string; room: string }[] {
+  return importsOf(file)
+    .filter((spec) => spec.startsWith("."))
+    .map((spec) => ({ spec, room: roomOf(relative(src, join(src, dirname(file), spec))) }));
+}
+
+/** What each room may import beside itself. A room that is not listed may not exist. */
+const ALLOWED: Record<string, readonly string[]> = {
+  core: [],
+  modules: ["core", "modules/*"],
+  "modules/*": ["core"],
+  admission: ["core"],
+  files: ["core"],
+  cli: ["core", "modules", "admission", "files"],
+  library: ["core", "modules"],
+};
+
+const PURE_FORBIDDEN =
+  /^(node:(fs|net|http|https|http2|tls|dgram|dns|child_process|worker_threads|timers|os|process|readline|perf_hooks).*|@kubernetes\/.*)$/;
+
+describe("imports keep to the architecture's arrows", () => {
+  it("finds the sources", () => {
+    expect(sources).toContain("core/engine.ts");
+    expect(inner("modules/index.ts").map(({ room }) => room)).toContain("modules/placement");
+  });
+
+  it.each(sources)("%s", (file) => {
+    const room = roomOf(file);
+    const allowed = ALLOWED[room.startsWith("modules/") ? "modules/*" : room];
+    expect(allowed, `no rule for the room ${room}`).toBeDefined();
+    for (const { spec, room: other } of inner(file)) {
+      const fine =
+        other === room || allowed?.includes(other) || (allowed?.includes("modules/*") && other.startsWith("modules/"));
+      expect(fine, `${file} (${room}) imports ${spec} (${other})`).toBe(true);
+    }
+  });
+
+  it.each(sources.filter((file) => /^(core|modules)\//.test(file)))("%s is pure", (file) => {
+    const text = readFileSync(join(src, file), "utf8");
+    for (const spec of importsOf(file)) expect(spec).not.toMatch(PURE_FORBIDDEN);
+    expect(text).not.toMatch(/\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bprocess\.|\bperformance\.now\b|\bset(?:Timeout|Interval|Immediate)\b/);
+  });
+
+  it("no shell names a module", () => {
+    const names = readdirSync(join(src, "modules"), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => name);
+    for (const file of sources.filter((one) => !one.startsWith("modules/"))) {
+      const code = readFileSync(join(src, file), "utf8").replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "");
+      for (const name of names) expect(code, `${file} names ${name}`).not.toContain(`"${name}"`);
+    }
+  });
+});
