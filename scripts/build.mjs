@@ -19,6 +19,9 @@ const common = {
   outdir: dist,
   outExtension: { ".js": ".mjs" },
   legalComments: "none",
+  minifySyntax: true,
+  // A package in both forms is taken as a module: its named exports survive a lazy import.
+  mainFields: ["module", "main"],
   logLevel: "warning",
 };
 
@@ -32,10 +35,11 @@ await build({
   entryPoints: {
     usher: "src/cli/main.ts",
     "ops-worker": "src/admission/ops-worker.ts",
-    "parse-worker": "src/files/parse-worker.ts",
+    "reader-worker": "src/files/reader-worker.ts",
   },
   splitting: true,
-  chunkNames: "chunks/[hash]",
+  // Beside the entries: a chunk finds the workers by its own address.
+  chunkNames: "chunk-[hash]",
   banner: { js: banner.js },
 });
 
@@ -44,7 +48,7 @@ await build({
   ...common,
   entryPoints: { index: "src/index.ts", placement: "src/modules/placement/index.ts" },
   splitting: true,
-  chunkNames: "chunks/[hash]",
+  chunkNames: "chunk-[hash]",
   packages: "external",
 });
 

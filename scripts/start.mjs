@@ -5,7 +5,13 @@ import { createInterface } from "node:readline";
 import { environment, root, setup } from "./setup.mjs";
 
 const node = setup();
-const args = [join(root, "src/cli/main.ts"), "serve", "--source", "examples/cluster", ...process.argv.slice(2)];
+const args = [
+  join(root, "src/cli/main.ts"),
+  "serve",
+  "--source",
+  "examples/cluster",
+  ...process.argv.slice(2),
+];
 const usher = spawn(node, args, { cwd: root, stdio: ["inherit", "pipe", "inherit"], env: environment(node) });
 
 // The first line that usher prints says that it is ready; then there is something to try.

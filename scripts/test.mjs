@@ -14,7 +14,14 @@ const steps = [
   [
     "tests",
     "vitest/vitest.mjs",
-    ["run", "--coverage", "--reporter=default", "--reporter=json", `--outputFile.json=${results}`, ...process.argv.slice(2)],
+    [
+      "run",
+      "--coverage",
+      "--reporter=default",
+      "--reporter=json",
+      `--outputFile.json=${results}`,
+      ...process.argv.slice(2),
+    ],
   ],
 ];
 
@@ -23,11 +30,15 @@ for (const [name, command, args] of steps) {
   console.log(`\n── ${name} ${"─".repeat(Math.max(3, 60 - name.length))}`);
   const started = Date.now();
   const code = run(node, command, args);
-  console.log(`${name}: ${code === 0 ? "ok" : `failed with code ${code}`}, ${((Date.now() - started) / 1000).toFixed(0)} s`);
+  console.log(
+    `${name}: ${code === 0 ? "ok" : `failed with code ${code}`}, ${((Date.now() - started) / 1000).toFixed(0)} s`,
+  );
   if (code !== 0) failed.push(name);
 }
 
-const counts = existsSync(results) ? JSON.parse(readFileSync(results, "utf8")) : { numPassedTests: 0, numFailedTests: 1 };
+const counts = existsSync(results)
+  ? JSON.parse(readFileSync(results, "utf8"))
+  : { numPassedTests: 0, numFailedTests: 1 };
 console.log(failed.length === 0 ? "\nAll steps passed." : `\nFailed: ${failed.join(", ")}.`);
 console.log(`${counts.numPassedTests} passed, ${counts.numFailedTests} failed`);
 process.exit(failed.length === 0 ? 0 : 1);

@@ -21,7 +21,11 @@ function importsOf(file: string): string[] {
 /** `core`, `modules/placement`, `modules` (the list), `admission`, … */
 function roomOf(file: string): string {
   const [first = "", second = "", third] = file.split("/");
-  return first === "modules" && third !== undefined ? `modules/${second}` : first.endsWith(".ts") ? "library" : first;
+  return first === "modules" && third !== undefined
+    ? `modules/${second}`
+    : first.endsWith(".ts")
+      ? "library"
+      : first;
 }
 
 function inner(file: string): { spec: string; room: string }[] {
@@ -56,7 +60,9 @@ describe("imports keep to the architecture's arrows", () => {
     expect(allowed, `no rule for the room ${room}`).toBeDefined();
     for (const { spec, room: other } of inner(file)) {
       const fine =
-        other === room || allowed?.includes(other) || (allowed?.includes("modules/*") && other.startsWith("modules/"));
+        other === room ||
+        allowed?.includes(other) ||
+        (allowed?.includes("modules/*") && other.startsWith("modules/"));
       expect(fine, `${file} (${room}) imports ${spec} (${other})`).toBe(true);
     }
   });
@@ -64,7 +70,9 @@ describe("imports keep to the architecture's arrows", () => {
   it.each(sources.filter((file) => /^(core|modules)\//.test(file)))("%s is pure", (file) => {
     const text = readFileSync(join(src, file), "utf8");
     for (const spec of importsOf(file)) expect(spec).not.toMatch(PURE_FORBIDDEN);
-    expect(text).not.toMatch(/\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bprocess\.|\bperformance\.now\b|\bset(?:Timeout|Interval|Immediate)\b/);
+    expect(text).not.toMatch(
+      /\bDate\.now\b|\bnew Date\(\)|\bMath\.random\b|\bprocess\.|\bperformance\.now\b|\bset(?:Timeout|Interval|Immediate)\b/,
+    );
   });
 
   it("no shell names a module", () => {

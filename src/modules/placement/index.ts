@@ -79,14 +79,14 @@ function place(context: Context, index: SelectorIndex<PlacementPolicy>) {
 
 /** What can't be said to apply or not is never taken for "no": it is told, and the policy's failure mode decides. */
 function unclearFindings({ unclear }: Selection): Finding[] {
-  return unclear.map(({ policy, why }) => {
+  return unclear.map(({ policy, why, because }) => {
     const closed = policy.failure === "Fail";
     const name = policyName(policy.ref);
     return {
       policy: policy.ref,
       rule: "selection",
       outcome: closed ? "violated" : "failed",
-      code: policy.broken === undefined ? "USHER-P02" : "USHER-P03",
+      code: because === "namespace" ? "USHER-P02" : "USHER-P03",
       message: closed
         ? `policy ${name} may want this object, and refuses it since that can't be known: ${why}`
         : `policy ${name} was left out: ${why}`,

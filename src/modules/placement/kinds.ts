@@ -11,29 +11,29 @@ export const GROUP = "kupid.gardener.cloud";
 
 const criteria = {
   podSelector: labelSelector
-    .optional()
+    .nullish()
     .describe(
       "Which pods, by their labels; for a controller the labels of its pod template. Absent: none. Empty: all.",
     ),
   nodeSelector: labelMap
-    .optional()
+    .nullish()
     .describe("Labels that a node must carry. A key that the pod sets itself stays the pod's."),
-  nodeName: z.string().max(253).optional().describe("The node to run on."),
+  nodeName: z.string().max(253).nullish().describe("The node to run on."),
   affinity: affinity
-    .optional()
+    .nullish()
     .describe("Node affinity, pod affinity and pod anti-affinity to merge into the pod."),
-  schedulerName: z.string().max(253).optional().describe("The scheduler to use."),
-  tolerations: z.array(toleration).max(64).optional().describe("Tolerations to add."),
+  schedulerName: z.string().max(253).nullish().describe("The scheduler to use."),
+  tolerations: z.array(toleration).max(64).nullish().describe("Tolerations to add."),
   // 32 bits, as PriorityClass values have; the extremes are of no use to anyone.
   priority: z
     .int()
     .min(-1_000_000_000)
     .max(1_000_000_000)
-    .optional()
+    .nullish()
     .describe("Which policy goes first where two set the same field: the higher one. Default 0."),
   failurePolicy: z
     .enum(["Ignore", "Fail"])
-    .optional()
+    .nullish()
     .describe(
       "What happens to an object when it can't be known whether this policy wants it: Ignore lets it pass without this policy and with a warning, Fail refuses it. Default Ignore.",
     ),
@@ -43,7 +43,7 @@ const namespaced = z.strictObject(criteria);
 const clusterWide = z.strictObject({
   ...criteria,
   namespaceSelector: labelSelector
-    .optional()
+    .nullish()
     .describe(
       "Which namespaces, by their labels. Absent: none, so that the policy has no effect. Empty: all.",
     ),
@@ -67,11 +67,14 @@ const version = (spec: z.ZodType): KindVersion => ({
 /** Criteria that the kinds have and this version does not apply: said aloud, because silence would look like success. */
 const NOT_YET = ["nodeName", "affinity", "schedulerName", "tolerations"] as const;
 
-function check(selectors: readonly string[]): (object: JsonObject) => Problem[] {
+const SELECTORS = { Namespaced: ["podSelector"], Cluster: ["podSelector", "namespaceSelector"] } as const;
+
+function check(scope: "Cluster" | "Namespaced"): (object: JsonObject) => Problem[] {
   return (object) => {
     const spec = isObject(object["spec"]) ? object["spec"] : {};
-    const problems: Problem[] = [];
-    for (const selector of selectors) {
+    // What makes a policy unusable once it is there is a reason not to let it in.
+    const problems = [...preparePolicy(object, { kind: "", name: "" }, scope).problems];
+    for (const selector of SELECTORS[scope]) {
       if (spec[selector] === undefined || spec[selector] === null) {
         problems.push(
           caution(
@@ -83,7 +86,7 @@ function check(selectors: readonly string[]): (object: JsonObject) => Problem[] 
       }
     }
     for (const field of NOT_YET) {
-      if (spec[field] !== undefined) {
+      if (spec[field] !== undefined && spec[field] !== null) {
         problems.push(caution(["spec", field], "is not applied by this version of usher; nodeSelector is"));
       }
     }
@@ -101,7 +104,7 @@ export const podSchedulingPolicy: Kind<PlacementPolicy> = {
   standing: "resource",
   summary: "scheduling criteria for the pods of one namespace",
   versions: [version(namespaced)],
-  check: check(["podSelector"]),
+  check: check("Namespaced"),
   prepare: (object, ref: PolicyRef) => preparePolicy(object, ref, "Namespaced"),
 };
 
@@ -115,6 +118,6 @@ export const clusterPodSchedulingPolicy: Kind<PlacementPolicy> = {
   standing: "resource",
   summary: "scheduling criteria for pods of selected namespaces",
   versions: [version(clusterWide)],
-  check: check(["podSelector", "namespaceSelector"]),
+  check: check("Cluster"),
   prepare: (object, ref: PolicyRef) => preparePolicy(object, ref, "Cluster"),
 };

@@ -13,15 +13,24 @@ interface NamespaceLabels {
   readonly known: boolean;
 }
 
+interface Unclear {
+  readonly policy: PlacementPolicy;
+  readonly why: string;
+  readonly because: "namespace" | "policy";
+}
+
 export interface Selection {
   /** Those that want the object, in the order in which they apply. */
   readonly wanting: readonly PlacementPolicy[];
   /** Those of which it can't be said, with the reason. */
-  readonly unclear: readonly { readonly policy: PlacementPolicy; readonly why: string }[];
+  readonly unclear: readonly Unclear[];
 }
 
 /** What one policy says to one object. */
-export type Match = "yes" | { readonly no: string } | { readonly unclear: string };
+export type Match =
+  | "yes"
+  | { readonly no: string }
+  | { readonly unclear: string; readonly because: "namespace" | "policy" };
 
 export function matchPolicy(
   policy: PlacementPolicy,
@@ -41,9 +50,11 @@ export function matchPolicy(
     if (inside === "no") {
       return { no: `namespaceSelector: ${whyNot(namespaceSelector, namespace.labels) ?? "selects nothing"}` };
     }
-    if (inside === "unknown") return { unclear: "the labels of the namespace are not known" };
+    if (inside === "unknown") {
+      return { unclear: "the labels of the namespace are not known", because: "namespace" };
+    }
   }
-  return broken === undefined ? "yes" : { unclear: `the policy is not valid: ${broken}` };
+  return broken === undefined ? "yes" : { unclear: `the policy is not valid: ${broken}`, because: "policy" };
 }
 
 /**
@@ -73,23 +84,22 @@ export function select(
         ]
       : index.items;
   const wanting = new Set<PlacementPolicy>();
-  const unclear = new Map<PlacementPolicy, string>();
+  const unclear = new Map<PlacementPolicy, Unclear>();
   let asks = false;
   for (const policy of candidates) {
     const match = matchPolicy(policy, pod, namespace);
     if (match === "yes") wanting.add(policy);
     else if ("unclear" in match) {
-      unclear.set(policy, match.unclear);
-      asks ||= !namespace.known && policy.broken === undefined;
+      unclear.set(policy, { policy, why: match.unclear, because: match.because });
+      // A broken policy asks as well: its readable part may turn out to mean other namespaces.
+      asks ||= match.because === "namespace";
     }
     trace?.(traceOf(policy, match, request.namespace));
   }
   if (asks && stored === undefined && fact === undefined) return { need: [need] };
   return {
     wanting: [...wanting].sort(comparePolicies),
-    unclear: [...unclear]
-      .map(([policy, why]) => ({ policy, why }))
-      .sort((a, b) => comparePolicies(a.policy, b.policy)),
+    unclear: [...unclear.values()].sort((a, b) => comparePolicies(a.policy, b.policy)),
   };
 }
 

@@ -1,0 +1,29 @@
+import { stringify } from "yaml";
+import { Draft, type Edit } from "../../core/draft.ts";
+import type { JsonObject } from "../../core/json.ts";
+
+/**
+ * The manifest with usher's changes and nothing else: the edits are repeated on what the user wrote, so the defaults that they
+ * were judged with stay out.
+ */
+export function emitted(object: JsonObject, edits: readonly Edit[]): JsonObject {
+  const draft = new Draft(structuredClone(object) as JsonObject);
+  for (const { kind, path, value } of edits) {
+    if (kind === "remove") draft.remove(path, undefined);
+    // A list that only the defaults had made is made here by the first element of ours.
+    else if (kind === "append") draft.append(path.slice(0, -1), value ?? null, undefined);
+    else draft.set(path, value ?? null, undefined);
+  }
+  return draft.object;
+}
+
+export function emitText(objects: readonly JsonObject[], format: "yaml" | "json"): string {
+  if (format === "json") {
+    const list = { apiVersion: "v1", kind: "List", items: objects };
+    return JSON.stringify(objects.length === 1 ? objects[0] : list, null, 2);
+  }
+  // Version 1.1, as kubectl reads it: what would be a boolean there ("yes", "n") must be quoted.
+  return objects
+    .map((object) => stringify(object, { version: "1.1", lineWidth: 0 }).trimEnd())
+    .join("\n---\n");
+}

@@ -1,0 +1,45 @@
+import { existsSync } from "node:fs";
+import { relative } from "node:path";
+import { Assembly } from "../core/assembly.ts";
+import { policyCheck } from "../core/policy-check.ts";
+import { type FileSource, openFiles } from "../files/source.ts";
+import { modules } from "../modules/index.ts";
+import { configure } from "./configuration.ts";
+import { CallError } from "./exit.ts";
+import type { Terminal } from "./terminal.ts";
+
+export interface SourceOptions {
+  readonly source?: string;
+  readonly watch: boolean;
+  readonly config?: string;
+  readonly featureGates?: string;
+}
+
+/** Every module, and the one that judges policies themselves. */
+export const allModules = [...modules, policyCheck(modules)];
+
+/** An assembly as the flags of a command say. */
+export function assembleFor(options: Pick<SourceOptions, "config" | "featureGates">): Assembly {
+  const { installation, gates } = configure(allModules, options);
+  return new Assembly(allModules, installation, gates);
+}
+
+/** Opens a cluster of files and tells the person what is wrong in it. */
+export async function openSource(options: SourceOptions, screen: Terminal): Promise<FileSource> {
+  const { source: directory } = options;
+  if (directory === undefined)
+    throw new CallError("--source is needed: the directory of files that is the cluster");
+  if (!existsSync(directory))
+    throw new CallError(`--source ${directory}: there is no such file or directory`);
+  const assembly = assembleFor(options);
+  const source = await openFiles({
+    directory,
+    assembly,
+    watch: options.watch,
+    report: ({ text, level }) => (level === "error" ? screen.complain(text) : screen.note(text)),
+    progress: (done, total, file) =>
+      screen.progress(`reading ${done} of ${total} documents: ${relative(".", file)}`),
+  });
+  screen.endProgress();
+  return source;
+}
