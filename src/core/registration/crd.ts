@@ -1,0 +1,87 @@
+import type { z } from "zod";
+import type { JsonObject } from "../json.ts";
+import type { Column, Kind, KindVersion } from "../kind.ts";
+import { structuralSchema } from "./structural.ts";
+
+/** With columns of its own a kind loses the one that kubectl shows otherwise. */
+const AGE: Column = { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" };
+
+/** The CRD of a kind: all of it follows from the declaration. Throws where the declaration can't be said in a CRD. */
+export function customResourceDefinition(kind: Kind): JsonObject {
+  const { group, plural, singular, shortNames = [] } = kind;
+  const stored = kind.versions.filter(({ storage }) => storage);
+  if (stored.length !== 1)
+    throw new Error(`${kind.kind} must have exactly one storage version, not ${stored.length}`);
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      names: {
+        kind: kind.kind,
+        listKind: `${kind.kind}List`,
+        plural,
+        singular,
+        ...(shortNames.length === 0 ? {} : { shortNames: [...shortNames] }),
+        categories: ["usher"],
+      },
+      scope: kind.scope,
+      versions: kind.versions.map((version) => versionOfCrd(kind, version)),
+    },
+  };
+}
+
+function versionOfCrd(kind: Kind, version: KindVersion): JsonObject {
+  const { columns = [] } = version;
+  return {
+    name: version.name,
+    served: true,
+    storage: version.storage,
+    schema: { openAPIV3Schema: wholeSchema(kind, version) },
+    ...(version.status === undefined ? {} : { subresources: { status: {} } }),
+    ...(columns.length === 0 ? {} : { additionalPrinterColumns: columnsOf(columns) }),
+  };
+}
+
+function wholeSchema(kind: Kind, version: KindVersion): JsonObject {
+  const { celRules = [] } = version;
+  const spec: JsonObject = {
+    ...described(version.spec, "What is wanted."),
+    // `self` is the spec.
+    ...(celRules.length === 0
+      ? {}
+      : { "x-kubernetes-validations": celRules.map(({ rule, message }) => ({ rule, message })) }),
+  };
+  return {
+    description: kind.summary,
+    type: "object",
+    // An absent spec counts as an empty one, so it may be absent where an empty one is right.
+    ...(spec["required"] === undefined ? {} : { required: ["spec"] }),
+    properties: {
+      apiVersion: { description: "The group and version in which this object is written.", type: "string" },
+      kind: { description: `Always ${kind.kind}.`, type: "string" },
+      metadata: { type: "object" },
+      spec,
+      ...(version.status === undefined
+        ? {}
+        : { status: described(version.status, "What is the case, as usher saw it last.") }),
+    },
+  };
+}
+
+function described(schema: z.ZodType, otherwise: string): JsonObject {
+  const { description, ...rest } = structuralSchema(schema);
+  return { description: description ?? otherwise, ...rest };
+}
+
+function columnsOf(columns: readonly Column[]): JsonObject[] {
+  const dated = columns.some(({ jsonPath }) => jsonPath === AGE.jsonPath);
+  return [...columns, ...(dated ? [] : [AGE])].map(({ name, type, jsonPath, description, priority }) => ({
+    name,
+    type,
+    jsonPath,
+    ...(description === undefined ? {} : { description }),
+    ...(priority === undefined || priority === 0 ? {} : { priority }),
+  }));
+}

@@ -1,0 +1,66 @@
+import type { Hook } from "../hook.ts";
+import type { Installation } from "../installation.ts";
+import { isObject, type JsonObject } from "../json.ts";
+import type { Module } from "../module.ts";
+import { customResourceDefinition } from "./crd.ts";
+import { accessObjects } from "./rbac.ts";
+import { type WebhookOptions, webhookConfigurations } from "./webhooks.ts";
+
+export { customResourceDefinition } from "./crd.ts";
+export { accessObjects } from "./rbac.ts";
+export { type Safeguarded, safeguard } from "./safeguard.ts";
+export {
+  type Endpoint,
+  type WebhookConfigurations,
+  type WebhookOptions,
+  webhookConfigurations,
+} from "./webhooks.ts";
+
+/** What is registered: an assembly is such. */
+export interface Registrant {
+  readonly modules: readonly Module[];
+  readonly hooks: readonly Hook[];
+  readonly installation: Installation;
+}
+
+export interface Registration {
+  /** In the order in which to apply them. */
+  readonly objects: readonly JsonObject[];
+  /** What was changed in the modules' hooks so that usher can't lock its cluster. */
+  readonly notes: readonly string[];
+}
+
+const LABELS: JsonObject = {
+  "app.kubernetes.io/name": "usher",
+  "app.kubernetes.io/managed-by": "usher",
+};
+
+/**
+ * All that a cluster must know of usher. Webhooks come last: from then on the API server asks, and what it is then
+ * answered with must be there.
+ */
+export function registration(registrant: Registrant, options: WebhookOptions): Registration {
+  const { modules, hooks, installation } = registrant;
+  const kinds = modules.flatMap((module) => module.kinds).filter(({ standing }) => standing === "resource");
+  const { mutating, validating, notes } = webhookConfigurations(hooks, installation, options);
+  const objects = [
+    ...namespaceOf(installation),
+    ...kinds.map(customResourceDefinition),
+    ...accessObjects(modules, installation),
+    mutating,
+    validating,
+  ];
+  return { objects: objects.map(labelled), notes };
+}
+
+/** A namespace that was there before usher is none of its objects: who deletes what was applied would delete it too. */
+function namespaceOf({ namespace, controlPlaneNamespaces }: Installation): JsonObject[] {
+  if (namespace === "default" || controlPlaneNamespaces.includes(namespace)) return [];
+  return [{ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }];
+}
+
+function labelled(object: JsonObject): JsonObject {
+  const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
+  const labels = isObject(metadata["labels"]) ? metadata["labels"] : {};
+  return { ...object, metadata: { ...metadata, labels: { ...LABELS, ...labels } } };
+}

@@ -1,0 +1,123 @@
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { DEFAULT_INSTALLATION } from "../installation.ts";
+import type { JsonObject } from "../json.ts";
+import type { Kind } from "../kind.ts";
+import { defineModule, type Module, type Read } from "../module.ts";
+import { accessObjects } from "./rbac.ts";
+
+function kind(plural: string, more: Partial<Kind> = {}, status = false): Kind {
+  const version = { name: "v1", storage: true, spec: z.strictObject({}) };
+  return {
+    group: "test.usher.dev",
+    kind: plural,
+    plural,
+    singular: plural,
+    scope: "Namespaced",
+    standing: "resource",
+    summary: "",
+    versions: [status ? { ...version, status: z.strictObject({}) } : version],
+    prepare: () => ({ policy: undefined, problems: [] }),
+    ...more,
+  };
+}
+
+function read(group: string, resource: string): Read {
+  return { group, resource, version: "v1", kind: resource, scope: "Cluster", keep: [] };
+}
+
+function module(kinds: readonly Kind[], reads: readonly Read[] = []): Module {
+  return defineModule({ name: "m", summary: "", kinds, reads, hooks: () => [], assemble: () => ({}) });
+}
+
+function rulesOf(objects: readonly JsonObject[], name: string): unknown {
+  const found = objects.find(
+    ({ kind, metadata }) => kind === "ClusterRole" && (metadata as JsonObject)["name"] === name,
+  );
+  return found?.["rules"];
+}
+
+test("two modules, whole", () => {
+  const modules = [
+    module(
+      [kind("seatings", {}, true), kind("clusterseatings", { scope: "Cluster" }, true)],
+      [read("", "nodes"), read("", "namespaces")],
+    ),
+    module([kind("notes")], [read("", "namespaces"), read("apps", "replicasets")]),
+  ];
+  const view = ["get", "list", "watch"];
+  expect(accessObjects(modules, { ...DEFAULT_INSTALLATION, namespace: "hall" })).toEqual([
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "usher", namespace: "hall" } },
+    {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRole",
+      metadata: { name: "usher" },
+      rules: [
+        { apiGroups: [""], resources: ["namespaces", "nodes"], verbs: view },
+        { apiGroups: ["apps"], resources: ["replicasets"], verbs: view },
+        { apiGroups: ["test.usher.dev"], resources: ["clusterseatings", "notes", "seatings"], verbs: view },
+        {
+          apiGroups: ["test.usher.dev"],
+          resources: ["clusterseatings/status", "seatings/status"],
+          verbs: ["update", "patch"],
+        },
+        { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] },
+      ],
+    },
+    {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRoleBinding",
+      metadata: { name: "usher" },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "usher" },
+      subjects: [{ kind: "ServiceAccount", name: "usher", namespace: "hall" }],
+    },
+    {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRole",
+      metadata: {
+        name: "usher-policies-view",
+        labels: {
+          "rbac.authorization.k8s.io/aggregate-to-view": "true",
+          "rbac.authorization.k8s.io/aggregate-to-edit": "true",
+          "rbac.authorization.k8s.io/aggregate-to-admin": "true",
+        },
+      },
+      rules: [{ apiGroups: ["test.usher.dev"], resources: ["notes", "seatings"], verbs: view }],
+    },
+    {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRole",
+      metadata: { name: "usher-policies-edit" },
+      rules: [
+        {
+          apiGroups: ["test.usher.dev"],
+          resources: ["notes", "seatings"],
+          verbs: [...view, "create", "update", "patch", "delete", "deletecollection"],
+        },
+      ],
+    },
+  ]);
+});
+
+test("configuration files are no resources, and cluster-scoped kinds give people nothing", () => {
+  const objects = accessObjects(
+    [module([kind("files", { standing: "file" }), kind("halls", { scope: "Cluster" })])],
+    DEFAULT_INSTALLATION,
+  );
+  expect(rulesOf(objects, "usher")).toEqual([
+    { apiGroups: ["test.usher.dev"], resources: ["halls"], verbs: ["get", "list", "watch"] },
+    { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] },
+  ]);
+  expect(rulesOf(objects, "usher-policies-view")).toBeUndefined();
+  expect(rulesOf(objects, "usher-policies-edit")).toBeUndefined();
+});
+
+test("usher may never write anything but status and events", () => {
+  const objects = accessObjects(
+    [module([kind("seatings", {}, true)], [read("", "secrets")])],
+    DEFAULT_INSTALLATION,
+  );
+  const rules = rulesOf(objects, "usher") as { resources: string[]; verbs: string[] }[];
+  const writing = rules.filter(({ verbs }) => verbs.some((verb) => !["get", "list", "watch"].includes(verb)));
+  expect(writing.flatMap(({ resources }) => resources)).toEqual(["seatings/status", "events"]);
+});

@@ -1,0 +1,92 @@
+import type { Installation } from "../installation.ts";
+import type { JsonObject } from "../json.ts";
+import type { Kind } from "../kind.ts";
+import type { Module } from "../module.ts";
+
+const API = "rbac.authorization.k8s.io";
+const READ = ["get", "list", "watch"];
+const WRITE = ["create", "update", "patch", "delete", "deletecollection"];
+
+/** Usher's own account, in its own namespace. */
+const ACCOUNT = "usher";
+
+/**
+ * What usher itself may do, and what people may do with its policies. Usher reads what modules declare and writes the status
+ * of its own kinds and events, nothing else: no secrets, no leases, no webhook configurations, since no part of it that
+ * exists touches them. So its namespace needs no Role yet.
+ */
+export function accessObjects(modules: readonly Module[], installation: Installation): JsonObject[] {
+  const kinds = modules.flatMap((module) => module.kinds).filter(({ standing }) => standing === "resource");
+  const { namespace } = installation;
+  return [
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: ACCOUNT, namespace } },
+    clusterRole(ACCOUNT, ownRules(modules, kinds)),
+    {
+      apiVersion: `${API}/v1`,
+      kind: "ClusterRoleBinding",
+      metadata: { name: ACCOUNT },
+      roleRef: { apiGroup: API, kind: "ClusterRole", name: ACCOUNT },
+      subjects: [{ kind: "ServiceAccount", name: ACCOUNT, namespace }],
+    },
+    ...userRoles(kinds),
+  ];
+}
+
+interface Grant {
+  readonly group: string;
+  readonly resource: string;
+}
+
+function ownRules(modules: readonly Module[], kinds: readonly Kind[]): JsonObject[] {
+  const reads = modules.flatMap((module) => module.reads);
+  const withStatus = kinds.filter(({ versions }) => versions.some(({ status }) => status !== undefined));
+  return [
+    ...grants([...reads, ...kinds.map(resourceOf)], READ),
+    ...grants(
+      withStatus.map(({ group, plural }) => ({ group, resource: `${plural}/status` })),
+      ["update", "patch"],
+    ),
+    // An event lives beside the object that it is about, which may be in any namespace. Patch counts up a repeated one.
+    ...grants([{ group: "events.k8s.io", resource: "events" }], ["create", "patch"]),
+  ];
+}
+
+/**
+ * Reading namespaced policies is harmless to those who may read their namespace, so it joins the roles that people have
+ * already. Writing does not join `edit` or `admin`: a kind may be namespaced and yet act on nodes, or write what a tenant
+ * may not, so who may is said by binding `usher-policies-edit`. Cluster-scoped kinds are in neither: they rule over other
+ * people's namespaces and may name whom they exempt, so they are left to cluster administrators.
+ */
+function userRoles(kinds: readonly Kind[]): JsonObject[] {
+  const namespaced = kinds.filter(({ scope }) => scope === "Namespaced").map(resourceOf);
+  if (namespaced.length === 0) return [];
+  const joins = Object.fromEntries(
+    ["view", "edit", "admin"].map((role) => [`${API}/aggregate-to-${role}`, "true"]),
+  );
+  return [
+    clusterRole("usher-policies-view", grants(namespaced, READ), joins),
+    clusterRole("usher-policies-edit", grants(namespaced, [...READ, ...WRITE])),
+  ];
+}
+
+function resourceOf({ group, plural }: Kind): Grant {
+  return { group, resource: plural };
+}
+
+function clusterRole(name: string, rules: readonly JsonObject[], labels?: JsonObject): JsonObject {
+  return {
+    apiVersion: `${API}/v1`,
+    kind: "ClusterRole",
+    metadata: { name, ...(labels === undefined ? {} : { labels }) },
+    rules,
+  };
+}
+
+/** One rule a group, groups and resources in alphabetical order: the same declarations give the same text. */
+function grants(wanted: readonly Grant[], verbs: readonly string[]): JsonObject[] {
+  const groups = [...new Set(wanted.map(({ group }) => group))].sort();
+  return groups.map((group) => {
+    const resources = wanted.filter((one) => one.group === group).map(({ resource }) => resource);
+    return { apiGroups: [group], resources: [...new Set(resources)].sort(), verbs };
+  });
+}

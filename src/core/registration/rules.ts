@@ -1,0 +1,52 @@
+import type { Rule } from "../hook.ts";
+import { canonical } from "../json.ts";
+import { OPERATIONS } from "../request.ts";
+
+/** A resource pattern in its two halves, split as the API server splits it: `pods/status`, `pods`, `*` and `/` forms. */
+export function resourceParts(pattern: string): { name: string; sub: string } {
+  const slash = pattern.indexOf("/");
+  return slash < 0
+    ? { name: pattern, sub: "" }
+    : { name: pattern.slice(0, slash), sub: pattern.slice(slash + 1) };
+}
+
+/**
+ * Rules as the API server takes them, meaning the same: it refuses a list in which a wildcard stands beside what it
+ * includes, and empty lists. Equal requests give equal text, so that nothing is written anew because policies came in another order.
+ */
+export function tidyRules(rules: readonly Rule[]): Rule[] {
+  const byText = new Map<string, Rule>();
+  for (const rule of rules) {
+    const tidy: Rule = {
+      groups: wildcardAlone(rule.groups),
+      versions: wildcardAlone(rule.versions),
+      resources: unincluded(rule.resources),
+      operations: OPERATIONS.filter((operation) => rule.operations.includes(operation)),
+      ...(rule.scope === undefined ? {} : { scope: rule.scope }),
+    };
+    if (matchesNothing(tidy)) continue;
+    byText.set(canonical(JSON.parse(JSON.stringify(tidy))), tidy);
+  }
+  return [...byText.keys()].sort().flatMap((text) => byText.get(text) ?? []);
+}
+
+function matchesNothing({ groups, versions, resources, operations }: Rule): boolean {
+  return [groups, versions, resources, operations].some((list) => list.length === 0);
+}
+
+function wildcardAlone(list: readonly string[]): string[] {
+  return list.includes("*") ? ["*"] : [...new Set(list)].sort();
+}
+
+function unincluded(patterns: readonly string[]): string[] {
+  // `pods/` means `pods`, and would otherwise include it and be included by it.
+  const plain = patterns.map((pattern) => (pattern.endsWith("/") ? pattern.slice(0, -1) : pattern));
+  const all = [...new Set(plain)].filter((pattern) => pattern !== "").sort();
+  return all.filter((pattern) => !all.some((other) => other !== pattern && includes(other, pattern)));
+}
+
+function includes(wide: string, narrow: string): boolean {
+  const outer = resourceParts(wide);
+  const inner = resourceParts(narrow);
+  return (outer.name === "*" || outer.name === inner.name) && (outer.sub === "*" || outer.sub === inner.sub);
+}

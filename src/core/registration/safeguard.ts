@@ -1,0 +1,145 @@
+import type { Hook, NamespaceScope, Rule } from "../hook.ts";
+import type { Installation } from "../installation.ts";
+import { PROTECTED_RESOURCES, type ProtectedResource, protectedNamespaces } from "./protected.ts";
+import { resourceParts, tidyRules } from "./rules.ts";
+
+export interface Safeguarded {
+  readonly hooks: readonly Hook[];
+  /** What had to be changed, and why: sentences for the operator's log and for `usher manifests`. */
+  readonly notes: readonly string[];
+}
+
+/**
+ * Usher can't lock its cluster: whatever modules and policies ask for, no closed hook that leaves here matches what a
+ * cluster needs to heal. Where a closed hook asks for it, that part becomes an open hook of its own, `<name>-open`, which
+ * is asked as before but stops nothing when usher is away.
+ *
+ * The server must run the hooks that come from here, not the ones that went in: a module that throws is judged by its
+ * hook's `failure`, and for the open part that is another. Rules alone must hold it: match conditions are unknown to
+ * older API servers, and a condition that fails counts as a failure.
+ */
+export function safeguard(hooks: readonly Hook[], installation: Installation): Safeguarded {
+  const notes: string[] = [];
+  const names = new Set(hooks.map(({ name }) => name));
+  const safe = hooks.flatMap((hook) =>
+    hook.failure === "open" ? [hook] : closedHook(hook, installation, names, notes),
+  );
+  return { hooks: safe, notes };
+}
+
+function closedHook(hook: Hook, installation: Installation, names: Set<string>, notes: string[]): Hook[] {
+  const { closed, open } = splitRules(hook.rules);
+  const made: Hook[] = [];
+  const namespaces = withoutProtected(hook, installation, notes);
+  if (namespaces !== undefined) {
+    if (closed.length > 0) made.push({ ...hook, namespaces, rules: closed });
+    if (open.length > 0) {
+      const name = freeName(`${hook.name}-open`, names);
+      made.push({ ...hook, name, namespaces, rules: open, failure: "open" });
+      notes.push(
+        `${hook.name}: its rules reach resources that no closed hook may stop (${[...new Set(open.flatMap(allReached))].map(({ resource }) => resource).join(", ")}); ` +
+          `that part is asked as ${name}, which is open`,
+      );
+    }
+  }
+  const opened = protectedNamespaces(installation).filter(
+    (name) => installation.opened.includes(name) && covers(hook.namespaces, name),
+  );
+  const inside = namespacedOnly(hook.rules);
+  if (opened.length > 0 && inside.length > 0) {
+    const name = freeName(`${hook.name}-opened`, names);
+    made.push({ ...hook, name, namespaces: { only: opened }, rules: inside, failure: "open" });
+    notes.push(`${hook.name}: in ${opened.join(", ")} it is asked as ${name}, which is open`);
+  }
+  return made;
+}
+
+/** The namespaces that are left to a closed hook; nothing where none is. */
+function withoutProtected(
+  hook: Hook,
+  installation: Installation,
+  notes: string[],
+): NamespaceScope | undefined {
+  const kept = protectedNamespaces(installation);
+  const scope = hook.namespaces ?? { except: [] };
+  const lost = kept.filter((name) => covers(scope, name) && !installation.opened.includes(name)).join(", ");
+  const left: NamespaceScope =
+    "except" in scope
+      ? { except: [...new Set([...scope.except, ...kept])].sort() }
+      : { only: [...new Set(scope.only)].filter((name) => !kept.includes(name)).sort() };
+  const gone = "only" in left && left.only.length === 0;
+  if (lost !== "") notes.push(`${hook.name}: is not asked in ${lost}, where no closed hook may be`);
+  if (gone) notes.push(`${hook.name}: is left out as a closed hook, for no namespace remains to it`);
+  return gone ? undefined : left;
+}
+
+function covers(scope: NamespaceScope | undefined, namespace: string): boolean {
+  if (scope === undefined) return true;
+  return "except" in scope ? !scope.except.includes(namespace) : scope.only.includes(namespace);
+}
+
+/** In an opened namespace only what lives in it is asked about; the rest is asked once, elsewhere. */
+function namespacedOnly(rules: readonly Rule[]): Rule[] {
+  const inside = rules.filter(({ scope }) => scope !== "Cluster");
+  return tidyRules(inside.map((rule) => ({ ...rule, scope: "Namespaced" })));
+}
+
+/** Every pair of a group and a resource goes where it may: closed, open, or each scope to its side. */
+function splitRules(rules: readonly Rule[]): { closed: Rule[]; open: Rule[] } {
+  const closed: Rule[] = [];
+  const open: Rule[] = [];
+  for (const rule of tidyRules(rules)) {
+    if (allReached(rule).length === 0) {
+      closed.push(rule);
+      continue;
+    }
+    for (const group of rule.groups) {
+      const harmless: string[] = [];
+      const halved: string[] = [];
+      const harmful: string[] = [];
+      for (const resource of rule.resources) {
+        const hit = reached(group, resource, rule.scope);
+        if (hit.length === 0) harmless.push(resource);
+        // Only wildcards reach further than what is protected. Those that reach cluster-scoped ones alone stay closed for all
+        // that lives in a namespace, which is most of what they were written for.
+        else if (
+          isWild(group, resource) &&
+          rule.scope === undefined &&
+          hit.every(({ scope }) => scope === "Cluster")
+        )
+          halved.push(resource);
+        else harmful.push(resource);
+      }
+      closed.push({ ...rule, groups: [group], resources: harmless });
+      closed.push({ ...rule, groups: [group], resources: halved, scope: "Namespaced" });
+      open.push({ ...rule, groups: [group], resources: halved, scope: "Cluster" });
+      open.push({ ...rule, groups: [group], resources: harmful });
+    }
+  }
+  return { closed: tidyRules(closed), open: tidyRules(open) };
+}
+
+function isWild(group: string, resource: string): boolean {
+  return group === "*" || resourceParts(resource).name === "*";
+}
+
+function reached(group: string, resource: string, scope: Rule["scope"]): ProtectedResource[] {
+  const { name } = resourceParts(resource);
+  return PROTECTED_RESOURCES.filter(
+    (kept) =>
+      (group === "*" || group === kept.group) &&
+      (name === "*" || name === kept.resource) &&
+      (scope === undefined || scope === kept.scope),
+  );
+}
+
+function allReached({ groups, resources, scope }: Rule): ProtectedResource[] {
+  return groups.flatMap((group) => resources.flatMap((resource) => reached(group, resource, scope)));
+}
+
+function freeName(wanted: string, names: Set<string>): string {
+  let name = wanted;
+  while (names.has(name)) name = `${name}-open`;
+  names.add(name);
+  return name;
+}

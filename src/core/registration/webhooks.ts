@@ -1,0 +1,180 @@
+import type { Hook, NamespaceScope, Phase, Rule } from "../hook.ts";
+import type { Installation } from "../installation.ts";
+import { canonical, type JsonObject } from "../json.ts";
+import { tidyRules } from "./rules.ts";
+import { safeguard } from "./safeguard.ts";
+
+/** Where the API server finds usher: a service in the cluster, or a URL without a path. */
+export type Endpoint =
+  | { readonly service: { readonly name: string; readonly namespace: string; readonly port: number } }
+  | { readonly url: string };
+
+export interface WebhookOptions {
+  readonly endpoint: Endpoint;
+  /** The certificates to trust: PEM in base64, as the field holds it. @default the system's */
+  readonly caBundle?: string;
+}
+
+export interface WebhookConfigurations {
+  readonly mutating: JsonObject;
+  readonly validating: JsonObject;
+  readonly notes: readonly string[];
+}
+
+/** Entries must be named like a domain of three parts or more; ours end in this. */
+const DOMAIN = "usher.dev";
+/** The API server's limit for such a name, less room for a number that tells namesakes apart. */
+const NAME_LENGTH = 253 - ".".length - DOMAIN.length - "-9999".length;
+/** The API server waits 1 to 30 seconds. */
+const TIMEOUT_SECONDS = { least: 1, most: 30 };
+
+/**
+ * Both configurations, always both: an entry that is no longer wanted must go, and that takes a configuration without it.
+ * Hooks go through `safeguard` here, so that nothing else can be registered.
+ */
+export function webhookConfigurations(
+  hooks: readonly Hook[],
+  installation: Installation,
+  options: WebhookOptions,
+): WebhookConfigurations {
+  const { hooks: safe, notes: changed } = safeguard(hooks, installation);
+  const notes = [...changed];
+  return {
+    mutating: configuration("MutatingWebhookConfiguration", "mutate", safe, options, notes),
+    validating: configuration("ValidatingWebhookConfiguration", "validate", safe, options, notes),
+    notes,
+  };
+}
+
+function configuration(
+  kind: string,
+  phase: Phase,
+  hooks: readonly Hook[],
+  options: WebhookOptions,
+  notes: string[],
+): JsonObject {
+  const mine = hooks.filter((hook) => hook.phase === phase).flatMap((hook) => plainHook(hook, notes) ?? []);
+  const names = new Set<string>();
+  return {
+    apiVersion: "admissionregistration.k8s.io/v1",
+    kind,
+    metadata: { name: "usher" },
+    webhooks: entries(mine).map((group) => entry(group, entryName(group, names), options)),
+  };
+}
+
+/** A hook without what the API server would refuse; nothing where it asks for nothing. */
+function plainHook(hook: Hook, notes: string[]): Hook | undefined {
+  const rules = tidyRules(hook.rules);
+  const { namespaces } = hook;
+  if (
+    rules.length === 0 ||
+    (namespaces !== undefined && "only" in namespaces && namespaces.only.length === 0)
+  ) {
+    notes.push(
+      `${hook.name}: is left out, for it asks for ${rules.length === 0 ? "nothing" : "no namespace"}`,
+    );
+    return undefined;
+  }
+  const { least, most } = TIMEOUT_SECONDS;
+  const timeoutSeconds = Math.min(most, Math.max(least, Math.trunc(hook.timeoutSeconds) || least));
+  if (timeoutSeconds !== hook.timeoutSeconds)
+    notes.push(
+      `${hook.name}: waits ${timeoutSeconds} s instead of ${hook.timeoutSeconds} s, for ${least} to ${most} are allowed`,
+    );
+  return { ...hook, rules, timeoutSeconds };
+}
+
+/** Hooks alike in all but their rules, in the order of the first of each; cut where the name would become too long. */
+function entries(hooks: readonly Hook[]): Hook[][] {
+  const groups: Hook[][] = [];
+  const open = new Map<string, Hook[]>();
+  for (const hook of hooks) {
+    const key = likeness(hook);
+    const group = open.get(key);
+    if (group !== undefined && joined([...group, hook]).length <= NAME_LENGTH) group.push(hook);
+    else {
+      const fresh = [hook];
+      open.set(key, fresh);
+      groups.push(fresh);
+    }
+  }
+  return groups;
+}
+
+function likeness(hook: Hook): string {
+  return canonical({
+    failure: hook.failure,
+    timeoutSeconds: hook.timeoutSeconds,
+    namespaces: selector(hook.namespaces),
+    conditions: conditionsOf(hook),
+    sideEffects: hook.sideEffects,
+    reinvocation: hook.reinvocation ?? "Never",
+  });
+}
+
+function joined(hooks: readonly Hook[]): string {
+  return hooks.map(({ name }) => name).join("-");
+}
+
+/** Two groups may join to one name (`a-b` alone, and `a` with `b`): a number tells them apart. */
+function entryName(group: readonly Hook[], names: Set<string>): string {
+  const base = joined(group);
+  let name = `${base}.${DOMAIN}`;
+  for (let number = 2; names.has(name); number++) name = `${base}-${number}.${DOMAIN}`;
+  names.add(name);
+  return name;
+}
+
+function entry(group: readonly Hook[], name: string, options: WebhookOptions): JsonObject {
+  const [first] = group;
+  if (first === undefined) return {};
+  const path = `/${[first.phase, ...group.map((hook) => hook.name)].join("/")}`;
+  const conditions = conditionsOf(first);
+  return {
+    name,
+    admissionReviewVersions: ["v1"],
+    clientConfig: clientConfig(path, options),
+    // The same object may come under another group or version: it is the same pod that is placed.
+    matchPolicy: "Equivalent",
+    rules: tidyRules(group.flatMap(({ rules }) => rules)).map(ruleWithOperations),
+    namespaceSelector: selector(first.namespaces),
+    ...(conditions.length === 0 ? {} : { matchConditions: conditions }),
+    failurePolicy: first.failure === "closed" ? "Fail" : "Ignore",
+    timeoutSeconds: first.timeoutSeconds,
+    sideEffects: first.sideEffects,
+    ...(first.phase === "mutate" ? { reinvocationPolicy: first.reinvocation ?? "Never" } : {}),
+  };
+}
+
+function clientConfig(path: string, { endpoint, caBundle }: WebhookOptions): JsonObject {
+  const trusted = caBundle === undefined ? {} : { caBundle };
+  if ("url" in endpoint) return { url: `${endpoint.url.replace(/\/+$/, "")}${path}`, ...trusted };
+  const { namespace, name, port } = endpoint.service;
+  return { service: { namespace, name, path, port }, ...trusted };
+}
+
+function ruleWithOperations({ groups, versions, resources, operations, scope }: Rule): JsonObject {
+  return {
+    apiGroups: groups,
+    apiVersions: versions,
+    resources,
+    operations,
+    scope: scope ?? "*",
+  };
+}
+
+function conditionsOf({ conditions = [] }: Hook): JsonObject[] {
+  return conditions.map(({ name, expression }) => ({ name, expression }));
+}
+
+/** The API server writes this label itself and lets nobody change it. */
+const NAMESPACE_LABEL = "kubernetes.io/metadata.name";
+
+function selector(scope: NamespaceScope | undefined): JsonObject {
+  const [operator, names] =
+    scope === undefined ? ["NotIn", []] : "except" in scope ? ["NotIn", scope.except] : ["In", scope.only];
+  if (names.length === 0) return {};
+  const values = [...new Set(names)].sort();
+  return { matchExpressions: [{ key: NAMESPACE_LABEL, operator, values }] };
+}

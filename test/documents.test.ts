@@ -1,0 +1,143 @@
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
+
+/** Every command and manifest in the documents is executed here, so that none can rot. */
+const root = join(import.meta.dirname, "..");
+const documents = [
+  "README.md",
+  ...readdirSync(join(root, "docs"))
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => `docs/${name}`),
+];
+
+function read(file: string): string {
+  return readFileSync(join(root, file), "utf8");
+}
+
+/** The blocks of a document with this word after the fence. */
+function blocks(file: string, info: string): string[] {
+  const found = read(file).matchAll(new RegExp(`^\`\`\`${info}\n([\\s\\S]*?)^\`\`\``, "gm"));
+  return [...found].map((match) => match[1] ?? "");
+}
+
+/** Lines that begin with `$ `, each with what the document says that it prints. */
+function commands(file: string): { command: string; prints: string }[] {
+  return blocks(file, "console").flatMap((block) =>
+    block
+      .split(/^\$ /m)
+      .slice(1)
+      .map((part) => {
+        const [command = "", ...prints] = part.split("\n");
+        return { command, prints: prints.join("\n").trimEnd() };
+      }),
+  );
+}
+
+const PATH = `${join(root, "bin")}:${join(root, "node_modules", ".bin")}:${process.env["PATH"] ?? ""}`;
+
+const everything = documents.flatMap((file) => commands(file).map((one) => ({ file, ...one })));
+const starts = (command: string) => /^npm start|usher serve/.test(command);
+const calls = (command: string) => command.startsWith("curl");
+
+function shell(command: string) {
+  return spawnSync("sh", ["-c", command], { cwd: root, encoding: "utf8", env: { ...process.env, PATH } });
+}
+
+describe("commands in the documents", () => {
+  const short = everything.filter(({ command }) => !starts(command) && !calls(command));
+  it.each(short)("$file: $command", ({ command, prints }) => {
+    const result = shell(command);
+    expect(result.stderr).not.toMatch(/error|fault/i);
+    expect(result.status).toBe(0);
+    expect(result.stdout.trimEnd()).toContain(prints);
+    expect(result.stdout).not.toBe("");
+  });
+});
+
+describe("commands that serve, and those that call them", () => {
+  const serving = everything.filter(({ command }) => command.includes("usher serve"));
+  const calling = everything.filter(({ command }) => calls(command));
+  it.each(serving)("$file: $command", async ({ command }) => {
+    const server = spawn("sh", ["-c", `exec ${command}`], { cwd: root, env: { ...process.env, PATH } });
+    try {
+      const [line] = (await once(createInterface({ input: server.stdout }), "line")) as [string];
+      const { ready, webhook } = JSON.parse(line);
+      expect(ready).toBe(true);
+      expect(calling.length).toBeGreaterThan(0);
+      for (const { command: call } of calling) {
+        const { stdout, status } = shell(call.replace("https://127.0.0.1:8443", webhook));
+        expect(status).toBe(0);
+        const { response } = JSON.parse(stdout);
+        expect(response.allowed).toBe(true);
+        expect(Buffer.from(response.patch, "base64").toString()).toContain('"pool":"etcd"');
+      }
+    } finally {
+      server.kill("SIGINT");
+    }
+    const [code] = await once(server, "exit");
+    expect(code).toBe(0);
+  });
+});
+
+describe("links in the documents", () => {
+  it.each([...documents, "CONTRIBUTING.md", "docs/decisions/README.md", "src/modules/placement/README.md"])(
+    "%s",
+    (file) => {
+      for (const [, target = ""] of read(file).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
+        if (/^https?:/.test(target)) continue;
+        expect(
+          () => readFileSync(join(root, file, "..", target)),
+          `${file} links to ${target}`,
+        ).not.toThrow();
+      }
+    },
+  );
+});
+
+describe("each module's README", () => {
+  const folders = readdirSync(join(root, "src", "modules"), { withFileTypes: true }).filter((entry) =>
+    entry.isDirectory(),
+  );
+  it.each(folders.map(({ name }) => `src/modules/${name}/README.md`))(
+    "%s: its example gives what it says",
+    (file) => {
+      const source = mkdtempSync(join(tmpdir(), "usher-readme-"));
+      try {
+        const given = [...blocks(file, "yaml policy"), ...blocks(file, "yaml namespace")];
+        writeFileSync(join(source, "cluster.yaml"), given.join("---\n"));
+        const input = blocks(file, "yaml before").join("---\n");
+        const main = join(root, "src/cli/main.ts");
+        const emitted = execFileSync(process.execPath, [main, "review", "-", "--source", source, "--emit"], {
+          input,
+          encoding: "utf8",
+        });
+        expect(parse(emitted)).toMatchObject(parse(blocks(file, "yaml after").join("---\n")));
+      } finally {
+        rmSync(source, { recursive: true, force: true });
+      }
+    },
+  );
+});
+
+describe("the configuration in docs/cli.md", () => {
+  it("is one that usher takes", () => {
+    const folder = mkdtempSync(join(tmpdir(), "usher-config-"));
+    try {
+      const config = join(folder, "usher.yaml");
+      writeFileSync(config, blocks("docs/cli.md", "yaml configuration").join(""));
+      const main = join(root, "src/cli/main.ts");
+      const printed = execFileSync(process.execPath, [main, "manifests", "--config", config], {
+        encoding: "utf8",
+      });
+      expect(printed).toContain("- rollouts");
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});
