@@ -1,0 +1,80 @@
+import { type Count, type Effects, effectsOf } from "../core/effects.ts";
+import type { Evaluation } from "../core/engine.ts";
+import { describeRequest } from "../core/request.ts";
+import { factsOf, type Log } from "./log.ts";
+
+export interface AftermathOptions {
+  readonly log: Log;
+  readonly count: (counts: readonly Count[]) => void;
+  /** Events to write and tallies to keep. @default nobody wants them */
+  readonly effects?: ((effects: Effects) => void) | undefined;
+}
+
+/**
+ * What follows an answer: counters, effects, log lines. They are gathered and done in one go once the loop has nothing to
+ * read, so that no answer waits for them.
+ */
+export class Aftermath {
+  readonly #options: AftermathOptions;
+  #waiting: Evaluation[] = [];
+  #scheduled = false;
+
+  constructor(options: AftermathOptions) {
+    this.#options = options;
+  }
+
+  add(evaluation: Evaluation): void {
+    this.#waiting.push(evaluation);
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(() => this.flush());
+  }
+
+  flush(): void {
+    this.#scheduled = false;
+    const due = this.#waiting;
+    this.#waiting = [];
+    for (const evaluation of due) {
+      try {
+        this.#settle(evaluation);
+      } catch (error) {
+        this.#options.log.error(factsOf(error), "the effects of a decision broke");
+      }
+    }
+  }
+
+  #settle(evaluation: Evaluation): void {
+    const { log, count, effects } = this.#options;
+    // Nobody was asked, so nothing was decided.
+    if (evaluation.asked.length === 0) return;
+    const due = effectsOf(evaluation);
+    if (due.counts.length > 0) count(due.counts);
+    if (due.events.length > 0 || due.tallies.length > 0) effects?.(due);
+    for (const { code, module, audit } of evaluation.findings) {
+      // The client was only told that there was a fault; here is what it was.
+      if (code === "USHER-E01") {
+        log.error(
+          { module, error: audit?.value, object: describeRequest(evaluation.request) },
+          "a module broke",
+        );
+      }
+    }
+    if (evaluation.denials.length > 0) log.info(refusedFacts(evaluation), "refused");
+    else if (log.isLevelEnabled?.("debug")) log.debug(decidedFacts(evaluation), "decided");
+  }
+}
+
+function requestFacts({ request, phase }: Evaluation) {
+  const { operation, userInfo, dryRun } = request;
+  return { phase, object: describeRequest(request), operation, user: userInfo.username, dryRun };
+}
+
+function refusedFacts(evaluation: Evaluation): object {
+  const denials = evaluation.denials.map(({ hook, code, message }) => ({ hook, code, message }));
+  return { ...requestFacts(evaluation), denials };
+}
+
+function decidedFacts(evaluation: Evaluation): object {
+  const hooks = evaluation.asked.map((hook) => hook.name);
+  return { ...requestFacts(evaluation), hooks, edits: evaluation.draft.edits.length };
+}

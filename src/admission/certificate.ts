@@ -1,0 +1,85 @@
+import { isIP } from "node:net";
+import { provideReflection } from "./reflection.ts";
+
+/** A certificate with its key, as PEM. `cert` may hold a chain, the server's own first. */
+export interface KeyPair {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** A certificate that we made: `ca` is what a client must trust. */
+export interface OwnCertificate extends KeyPair {
+  readonly ca: string;
+}
+
+/**
+ * A certificate made at start lives in memory and dies with the process, so it need only outlive the process. A year, because
+ * several clients refuse anything much longer.
+ */
+export const OWN_CERTIFICATE_DAYS = 365;
+
+/** Clients whose clock is behind ours must be able to use it at once. */
+const CLOCK_SKEW_MS = 3_600_000;
+
+const DAY_MS = 86_400_000;
+
+/** Signs 28 times faster than RSA 2048, and every client of this century knows it. */
+const P256 = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
+
+/** How a server on this address can be called from the same machine. An address that means "all" is not a name. */
+export function namesFor(bind: string, more: readonly string[] = []): string[] {
+  const any = bind === "0.0.0.0" || bind === "::" || bind === "";
+  return [...new Set(["localhost", "127.0.0.1", "::1", ...(any ? [] : [bind]), ...more])];
+}
+
+/**
+ * A certificate for these names and addresses, signed by an authority that is made for it. The authority's key is thrown away
+ * here, so whoever trusts it trusts this one certificate.
+ */
+export async function makeCertificate(names: readonly string[]): Promise<OwnCertificate> {
+  provideReflection();
+  const x509 = await import("@peculiar/x509");
+  const { subtle } = globalThis.crypto;
+  const authority = await subtle.generateKey(P256, true, ["sign", "verify"]);
+  const server = await subtle.generateKey(P256, true, ["sign", "verify"]);
+  const notBefore = new Date(Date.now() - CLOCK_SKEW_MS);
+  const notAfter = new Date(notBefore.getTime() + OWN_CERTIFICATE_DAYS * DAY_MS);
+  const { KeyUsageFlags, ExtendedKeyUsage } = x509;
+  const ca = await x509.X509CertificateGenerator.createSelfSigned({
+    name: "CN=usher (made at start)",
+    keys: authority,
+    notBefore,
+    notAfter,
+    signingAlgorithm: P256,
+    extensions: [
+      new x509.BasicConstraintsExtension(true, 0, true),
+      new x509.KeyUsagesExtension(KeyUsageFlags.keyCertSign, true),
+      await x509.SubjectKeyIdentifierExtension.create(authority.publicKey),
+    ],
+  });
+  const leaf = await x509.X509CertificateGenerator.create({
+    subject: "CN=usher",
+    issuer: ca.subject,
+    publicKey: server.publicKey,
+    signingKey: authority.privateKey,
+    notBefore,
+    notAfter,
+    signingAlgorithm: P256,
+    extensions: [
+      new x509.BasicConstraintsExtension(false, undefined, true),
+      new x509.KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
+      new x509.ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth]),
+      new x509.SubjectAlternativeNameExtension(
+        names.map((name) => ({ type: isIP(name) === 0 ? "dns" : "ip", value: name }) as const),
+      ),
+      await x509.AuthorityKeyIdentifierExtension.create(authority.publicKey),
+      await x509.SubjectKeyIdentifierExtension.create(server.publicKey),
+    ],
+  });
+  const key = await subtle.exportKey("pkcs8", server.privateKey);
+  return {
+    cert: `${leaf.toString("pem")}\n`,
+    key: `${x509.PemConverter.encode(key, "PRIVATE KEY")}\n`,
+    ca: `${ca.toString("pem")}\n`,
+  };
+}

@@ -1,0 +1,52 @@
+/** What the server bears from a client. Every limit can be set, so that tests need not wait. */
+export interface Limits {
+  readonly bodyBytes: number;
+  readonly headerBytes: number;
+  readonly handshakeMs: number;
+  readonly headersMs: number;
+  readonly requestMs: number;
+  readonly keepAliveMs: number;
+  readonly checkEveryMs: number;
+  readonly finishMs: number;
+}
+
+/** The API server takes objects of up to 3 MiB; an UPDATE carries two of them, and the rest is for the envelope. */
+const BODY_BYTES = 8 * 1024 * 1024;
+
+/** Node's own default. The API server sends some 300 bytes of headers. */
+const HEADER_BYTES = 16 * 1024;
+
+/** No webhook call may take longer than this, by the API server's own validation of `timeoutSeconds`. */
+export const LONGEST_CALL_MS = 30_000;
+
+/** A TLS handshake is two round trips and one signature; ten seconds are a network that no webhook call survives. */
+const HANDSHAKE_MS = 10_000;
+
+/** The API server writes its headers at once. Also ends a connection on which nothing is ever sent. */
+const HEADERS_MS = 10_000;
+
+/** Whoever has not sent the whole request by then is not waiting for the answer any more. */
+const REQUEST_MS = LONGEST_CALL_MS;
+
+/**
+ * The API server drops a connection that was idle for 90 s, and never repeats a POST that it has written. So ours must live
+ * longer than its: else we close one while it is writing, and the call fails.
+ */
+const KEEP_ALIVE_MS = 120_000;
+
+/** How often Node looks for connections past their time. Its default of 30 s would make ten seconds forty. */
+const CHECK_EVERY_MS = 1_000;
+
+/** How long a drain waits for what is in flight: no call may take longer, so what is left then is broken. */
+const FINISH_MS = LONGEST_CALL_MS;
+
+export const LIMITS: Limits = {
+  bodyBytes: BODY_BYTES,
+  headerBytes: HEADER_BYTES,
+  handshakeMs: HANDSHAKE_MS,
+  headersMs: HEADERS_MS,
+  requestMs: REQUEST_MS,
+  keepAliveMs: KEEP_ALIVE_MS,
+  checkEveryMs: CHECK_EVERY_MS,
+  finishMs: FINISH_MS,
+};

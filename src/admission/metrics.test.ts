@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+import { METRICS } from "../core/effects.ts";
+import { createMetrics } from "./metrics.ts";
+import { testSource } from "./test-cluster.ts";
+
+async function make() {
+  const { assembly } = testSource();
+  return createMetrics({ assembly: () => assembly, certificateExpires: () => 1_800_000_000 });
+}
+
+test("calls are counted by phase and code, and timed", async () => {
+  const metrics = await make();
+  metrics.observe("mutate", 200, 0.00007);
+  metrics.observe("mutate", 200, 20);
+  metrics.observe("mutate", 400, 0.1);
+  metrics.observe(undefined, 404, 0.1);
+  const text = await metrics.text();
+  expect(text).toContain('usher_requests_total{phase="mutate",code="200"} 2\n');
+  expect(text).toContain('usher_requests_total{phase="mutate",code="400"} 1\n');
+  expect(text).toContain('usher_requests_total{phase="none",code="404"} 1\n');
+  expect(text).toContain('usher_request_duration_seconds_bucket{le="0.00005",phase="mutate"} 0\n');
+  expect(text).toContain('usher_request_duration_seconds_bucket{le="0.0001",phase="mutate"} 1\n');
+  expect(text).toContain('usher_request_duration_seconds_bucket{le="10",phase="mutate"} 2\n');
+  expect(text).toContain('usher_request_duration_seconds_count{phase="mutate"} 3\n');
+  metrics.stop();
+});
+
+test("what core counts is counted", async () => {
+  const metrics = await make();
+  const labels = { hook: "a", phase: "mutate", verdict: "patch" };
+  metrics.count([
+    { metric: "usher_decisions_total", labels },
+    { metric: "usher_decisions_total", labels },
+  ]);
+  const text = await metrics.text();
+  expect(text).toContain('usher_decisions_total{hook="a",phase="mutate",verdict="patch"} 2\n');
+  for (const name of Object.keys(METRICS)) expect(text).toContain(`# TYPE ${name} counter\n`);
+  metrics.stop();
+});
+
+test("every metric says what it is, in base units, and the process tells of itself", async () => {
+  const metrics = await make();
+  const text = await metrics.text();
+  for (const [, name, help] of text.matchAll(/^# HELP (\S+) (.*)$/gm)) {
+    expect(name).toMatch(/^(usher|process)_[a-z_]+$/);
+    expect(help).toMatch(/^[A-Z].{15,}\.$/);
+  }
+  expect(text).toMatch(/^process_resident_memory_bytes \d{7,}$/m);
+  expect(text).toMatch(/^process_cpu_seconds_total [\d.]+$/m);
+  expect(text).toMatch(/^process_start_time_seconds 1\d{9}/m);
+  expect(text).toMatch(/^usher_event_loop_delay_seconds\{quantile="0.99"\} [\d.e-]+$/m);
+  expect(text).toContain('usher_policies{module="tiny"} 0\n');
+  expect(text).toContain('usher_policy_problems{module="tiny"} 0\n');
+  expect(text).toContain("usher_certificate_expiry_timestamp_seconds 1800000000\n");
+  metrics.stop();
+});
