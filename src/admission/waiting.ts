@@ -69,9 +69,11 @@ export class Waiting implements Outside {
     return Promise.race([result, over.then((): CommitResult => TIME_IS_UP)]);
   }
 
-  /** To be called once the answer is made. */
+  /** To be called once the answer is made: what the source holds for this request is let go. */
   end(): void {
-    if (this.#begun !== undefined) clearTimeout(this.#begun.timer);
+    if (this.#begun === undefined) return;
+    clearTimeout(this.#begun.timer);
+    this.#begun.stop();
   }
 
   #remaining(): number {
@@ -87,6 +89,7 @@ export class Waiting implements Outside {
       resolve();
     };
     const begun: Begun = {
+      stop,
       deadline: { remaining: () => this.#remaining(), signal: abort.signal },
       over,
       timer: setTimeout(stop, Math.max(0, this.#remaining())),
@@ -98,6 +101,7 @@ export class Waiting implements Outside {
 }
 
 interface Begun {
+  readonly stop: () => void;
   readonly deadline: Deadline;
   readonly over: Promise<void>;
   readonly timer: NodeJS.Timeout;

@@ -7,6 +7,7 @@ import type { Fact, Need } from "./need.ts";
 export interface Deadline {
   /** Milliseconds; zero or less when it is over or the caller is gone. */
   readonly remaining: () => number;
+  /** Aborted when the time is over, the caller is gone, or the request was answered: whatever is held for it can be let go. */
   readonly signal: AbortSignal;
 }
 
