@@ -41,7 +41,8 @@ const ALLOWED: Record<string, readonly string[]> = {
   "modules/*": ["core"],
   admission: ["core"],
   files: ["core"],
-  cli: ["core", "modules", "admission", "files"],
+  cluster: ["core"],
+  cli: ["core", "modules", "admission", "files", "cluster"],
   library: ["core", "modules"],
 };
 

@@ -7,6 +7,7 @@ import { at, type Json, type JsonObject, setOwn, stringAt } from "./json.ts";
 import { type Kind, kindResource, type Prepared } from "./kind.ts";
 import type { Evaluator, Module } from "./module.ts";
 import type { Path } from "./path.ts";
+import { problem } from "./problem.ts";
 import { resourceName } from "./request.ts";
 import { Store } from "./store.ts";
 import { type Change, type Index, objectKey, type View } from "./view.ts";
@@ -17,10 +18,10 @@ export interface StandingPolicy extends Prepared {
   readonly module: string;
 }
 
-/** What of a module's policies went and came in one step. */
+/** What of a module's policies went and came in one step. What came and went again within it is in neither. */
 interface Turnover {
-  readonly removed: unknown[];
-  readonly added: unknown[];
+  readonly removed: Set<unknown>;
+  readonly added: Set<unknown>;
 }
 
 interface Owner {
@@ -105,7 +106,7 @@ export class Assembly {
     for (const change of real) {
       const owner = this.#owners.get(change.resource);
       if (owner === undefined) continue;
-      const turnover = turnovers.get(owner.module) ?? { removed: [], added: [] };
+      const turnover = turnovers.get(owner.module) ?? { removed: new Set(), added: new Set() };
       turnovers.set(owner.module, turnover);
       this.#prepare(owner, change, turnover);
     }
@@ -128,15 +129,14 @@ export class Assembly {
     const policies = this.#policies.get(module.name);
     const key = `${change.resource} ${objectKey(change.namespace, change.name)}`;
     const before = policies?.get(key)?.policy;
-    if (before !== undefined) turnover.removed.push(before);
+    if (before !== undefined && !turnover.added.delete(before)) turnover.removed.add(before);
     if (change.object === undefined) {
       policies?.delete(key);
       return;
     }
     const ref = refOf(kind, change.object);
-    const upgraded = versionOf(kind, change.object)?.upgrade?.(change.object) ?? change.object;
-    const prepared = kind.prepare(upgraded, ref);
-    if (prepared.policy !== undefined) turnover.added.push(prepared.policy);
+    const prepared = preparedOf(kind, change.object, ref);
+    if (prepared.policy !== undefined) turnover.added.add(prepared.policy);
     policies?.set(key, { ...prepared, ref, module: module.name });
   }
 
@@ -144,8 +144,8 @@ export class Assembly {
     const update = this.#unshared.has(module.name) ? this.#evaluators.get(module.name)?.update : undefined;
     const total = this.#policies.get(module.name)?.size ?? 0;
     // When much changes at once (at the start everything does), indexing anew is cheaper and finds better places.
-    if (update === undefined || added.length + removed.length > total / 4) this.#assemble(module);
-    else update(removed, added);
+    if (update === undefined || added.size + removed.size > total / 4) this.#assemble(module);
+    else update([...removed], [...added]);
   }
 
   #assemble(module: Module): void {
@@ -164,6 +164,19 @@ export class Assembly {
     return keep === undefined || this.#owners.has(change.resource)
       ? withoutBookkeeping(object)
       : project(object, keep);
+  }
+}
+
+/** By contract neither step throws. One that does all the same must cost its own policy only, not all that come after it. */
+function preparedOf(kind: Kind, object: JsonObject, ref: PolicyRef): Prepared {
+  try {
+    return kind.prepare(versionOf(kind, object)?.upgrade?.(object) ?? object, ref);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return {
+      policy: undefined,
+      problems: [problem([], `can't be read because of a fault in usher: ${why}`)],
+    };
   }
 }
 

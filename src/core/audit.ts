@@ -8,17 +8,16 @@ export const AUDIT_VALUE_LENGTH = 1_024;
  * the webhook's name and a slash before it.
  */
 export function auditOf(findings: readonly ModuleFinding[]): Record<string, string> {
-  const values = new Map<string, string[]>();
+  const values = new Map<string, Set<string>>();
   for (const { module, audit } of findings) {
     if (audit === undefined) continue;
     const key = `${module}.${audit.key}`;
-    const list = values.get(key) ?? [];
-    if (!list.includes(audit.value)) list.push(audit.value);
-    values.set(key, list);
+    const list = values.get(key) ?? new Set();
+    values.set(key, list.add(audit.value));
   }
   const annotations: Record<string, string> = {};
   for (const [key, list] of values) {
-    annotations[key] = list.join("; ").slice(0, AUDIT_VALUE_LENGTH).toWellFormed();
+    annotations[key] = [...list].join("; ").slice(0, AUDIT_VALUE_LENGTH).toWellFormed();
   }
   return annotations;
 }

@@ -1,5 +1,5 @@
 import type { Finding, ModuleFinding } from "./finding.ts";
-import { at, equal, isObject, type Json, type JsonObject, own, setOwn } from "./json.ts";
+import { at, copyOf, equal, isObject, type Json, type JsonObject, own, setOwn } from "./json.ts";
 import { type Path, pointer } from "./path.ts";
 
 type Container = Record<string, Json | undefined> | Json[];
@@ -10,7 +10,7 @@ export interface Edit {
   readonly path: Path;
   readonly value: Json | undefined;
   readonly slot: Path;
-  /** Whether the slot held something (other than null, which Kubernetes reads as absent) before this edit. */
+  /** Whether the slot was there before this edit, be it as null: only what is not there is added, and only that. */
   readonly existed: boolean;
   readonly finding: ModuleFinding | undefined;
 }
@@ -67,10 +67,8 @@ export class Draft {
 
   /** Adds to the end of a list, making it if need be. */
   append(path: Path, value: Json, finding: Finding | undefined): boolean {
-    const list = at(this.#root, ...path);
-    if (list === undefined || list === null) return this.#edit("set", path, [value], finding);
-    if (!Array.isArray(list)) return false;
-    return this.#edit("append", [...path, list.length], value, finding);
+    const list = at(this.#root, ...path) ?? [];
+    return Array.isArray(list) && this.#edit("append", [...path, list.length], value, finding);
   }
 
   /** Takes a member out of an object. List elements stay: removing one would move what others point at. */
@@ -109,14 +107,16 @@ export class Draft {
       container = next as Container;
     }
     const key = path[depth];
-    if (key === undefined || !fits(container, key, kind)) return false;
+    const rest = path.slice(depth + 1);
+    if (key === undefined || !fits(container, key, kind === "append" && rest.length === 0)) return false;
     const previous = read(container, key);
     const held = Array.isArray(container) ? Number(key) < container.length : Object.hasOwn(container, key);
     if (kind === "remove") {
-      if (depth < path.length - 1 || !held || Array.isArray(container)) return false;
+      if (rest.length > 0 || !held || Array.isArray(container)) return false;
       delete container[String(key)];
     } else {
-      const made = nest(path.slice(depth + 1), value ?? null);
+      // A copy: what is edited here later must not change the policy or the other place that the value comes from.
+      const made = nest(rest, copyOf(value ?? null), kind);
       if (made === undefined) return false;
       if (Array.isArray(container)) container[Number(key)] = made;
       else setOwn(container, String(key), made);
@@ -127,7 +127,7 @@ export class Draft {
       path,
       value,
       slot: path.slice(0, depth + 1),
-      existed: previous !== undefined && previous !== null,
+      existed: held,
       finding: finding === undefined ? undefined : { module: this.author, ...finding },
     });
     return true;
@@ -146,17 +146,21 @@ function read(container: Container, key: string | number | undefined): Json | un
 }
 
 /** Keys go into objects and indexes into lists; only an append may name the place behind the last element. */
-function fits(container: Container, key: string | number, kind: Edit["kind"]): boolean {
+function fits(container: Container, key: string | number, appends: boolean): boolean {
   if (!Array.isArray(container)) return isObject(container) && typeof key === "string";
-  if (typeof key !== "number" || key < 0) return false;
-  return kind === "append" ? key === container.length : key < container.length;
+  if (typeof key !== "number" || !Number.isInteger(key) || key < 0) return false;
+  return appends ? key === container.length : key < container.length;
 }
 
-/** The value inside the parents that are missing. A list can't be made from an index alone. */
-function nest(path: Path, value: Json): Json | undefined {
+/** The value inside the parents that are missing. Only an append makes a list, and only the one that it appends to. */
+function nest(path: Path, value: Json, kind: Edit["kind"]): Json | undefined {
   let made = value;
   for (let i = path.length - 1; i >= 0; i--) {
     const key = path[i];
+    if (kind === "append" && i === path.length - 1) {
+      made = [made];
+      continue;
+    }
     if (typeof key !== "string") return undefined;
     const parent: Record<string, Json> = {};
     setOwn(parent, key, made);

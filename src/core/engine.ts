@@ -4,9 +4,9 @@ import { Draft } from "./draft.ts";
 import type { Finding, ModuleFinding } from "./finding.ts";
 import type { Hook, Phase } from "./hook.ts";
 import { hookWants } from "./hook.ts";
-import type { JsonObject } from "./json.ts";
 import type { TraceEntry } from "./module.ts";
 import { type Facts, type Need, needKey } from "./need.ts";
+import { describeProblem } from "./problem.ts";
 import { writeProvenance } from "./provenance.ts";
 import type { AdmissionRequest } from "./request.ts";
 
@@ -42,11 +42,9 @@ export interface Evaluation {
   readonly asked: readonly Hook[];
 }
 
-/** An object for requests that carry none (DELETE): then the stored one is what is judged. */
-const NOTHING: JsonObject = {};
-
+/** A request that carries no object (DELETE) is judged by the stored one; one with neither gets an empty one of its own. */
 export function draftOf(request: AdmissionRequest): Draft {
-  return new Draft(request.object ?? request.oldObject ?? NOTHING, request.oldObject);
+  return new Draft(request.object ?? request.oldObject ?? {}, request.oldObject);
 }
 
 /**
@@ -97,7 +95,30 @@ export function round(call: Call, facts: Facts): { readonly needs: readonly Need
     draft.undo(start);
     return { needs: [...needs.values()] };
   }
+  if (call.trace) trace.push(...inertPolicies(assembly, asked));
   return conclude(call, draft, decided, facts, trace, asked);
+}
+
+/** Policies of which nothing can be used never reach their module, so it can't say why they did not apply. */
+function inertPolicies(assembly: Assembly, asked: readonly Hook[]): ModuleTrace[] {
+  const entries: ModuleTrace[] = [];
+  for (const module of new Set(asked.map((hook) => hook.module))) {
+    for (const { ref, policy, problems } of assembly.policies(module)) {
+      if (policy !== undefined) continue;
+      const wrong = problems.find(({ severity }) => severity === "error");
+      entries.push(
+        wrong === undefined
+          ? { module, policy: ref, applies: "not", why: "it selects nothing" }
+          : {
+              module,
+              policy: ref,
+              applies: "failed",
+              why: `the policy is not valid: ${describeProblem(wrong)}`,
+            },
+      );
+    }
+  }
+  return entries;
 }
 
 function conclude(

@@ -88,28 +88,37 @@ function commitsOf(evaluation: Evaluation): readonly Commit[] {
 async function commitAll(session: Session, evaluation: Evaluation): Promise<Evaluation> {
   const { call, draft, facts, outside } = session;
   let current = evaluation;
-  for (let attempt = 0; attempt < MAX_COMMITS; attempt++) {
+  for (let attempt = 1; ; attempt++) {
     const stopped = await firstThatFails(commitsOf(current), outside);
     if (stopped === undefined) return current;
-    if (stopped.result !== "conflict") {
-      facts.set(stopped.commit.rests, stopped.result);
-      return withoutCommits(last(session, stopped.result.failed));
+    const failed = failureOf(stopped.result, attempt);
+    if (failed !== undefined) {
+      // What the write rests on counts as failed now, so that its module says what that means.
+      facts.set(stopped.commit.rests, failed);
+      return withoutCommits(last(session, failed.failed));
     }
     draft.undo(session.start);
-    facts.forget(stopped.commit.rests);
+    // Those before it were written, so their facts have moved on as well, by our own hand.
+    for (const { rests } of [...stopped.done, stopped.commit]) facts.forget(rests);
     const again = round(call, facts);
     current = "needs" in again ? await gather(session, again.needs) : again;
   }
-  return withoutCommits(last(session, "too many others wrote at the same time"));
+}
+
+/** A conflict is worth another attempt, until there were too many of them. */
+function failureOf(result: Exclude<CommitResult, "done">, attempt: number) {
+  if (result !== "conflict") return result;
+  return attempt < MAX_COMMITS ? undefined : { failed: "too many others wrote at the same time" };
 }
 
 async function firstThatFails(commits: readonly Commit[], outside: Outside) {
-  for (const commit of commits) {
+  for (const [i, commit] of commits.entries()) {
+    const done = commits.slice(0, i);
     if (outside.expired()) {
-      return { commit, result: { failed: "the time for this request ran out" } } as const;
+      return { done, commit, result: { failed: "the time for this request ran out" } } as const;
     }
     const result = await outside.commit(commit);
-    if (result !== "done") return { commit, result };
+    if (result !== "done") return { done, commit, result };
   }
   return undefined;
 }

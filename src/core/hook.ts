@@ -53,10 +53,9 @@ function ruleWants(rule: Rule, request: AdmissionRequest): boolean {
   const { group, version, resource } = request.resource;
   if (!rule.operations.includes(request.operation)) return false;
   if (!has(rule.groups, group) || !has(rule.versions, version)) return false;
-  if (rule.scope !== undefined && (rule.scope === "Cluster") !== (request.namespace === "")) {
-    // The namespace of a request for a Namespace is its own name, though the object is cluster-scoped.
-    if (!(resource === "namespaces" && group === "" && rule.scope === "Cluster")) return false;
-  }
+  // The namespace of a request for a Namespace is its own name, though the object is cluster-scoped.
+  const cluster = request.namespace === "" || (group === "" && resource === "namespaces");
+  if (rule.scope !== undefined && (rule.scope === "Cluster") !== cluster) return false;
   for (const wanted of rule.resources)
     if (resourceMatches(wanted, resource, request.subResource)) return true;
   return false;

@@ -48,21 +48,41 @@ export function setOwn(target: Record<string, Json | undefined>, key: string, va
 
 /** Deep equality of two JSON values; the order of keys does not count, an `undefined` member counts as absent. */
 export function equal(a: Json | undefined, b: Json | undefined): boolean {
-  if (a === b) return true;
-  if (Array.isArray(a)) {
-    if (!Array.isArray(b) || a.length !== b.length) return false;
-    for (let i = 0; i < a.length; i++) if (!equal(a[i], b[i])) return false;
-    return true;
+  // A list of what is still to be compared, not recursion: a request may be nested 10,000 deep, and the stack ends before.
+  const pending = [a, b];
+  while (pending.length > 0) {
+    const right = pending.pop();
+    const left = pending.pop();
+    if (left === right) continue;
+    if (Array.isArray(left)) {
+      if (!Array.isArray(right) || left.length !== right.length) return false;
+      for (let i = 0; i < left.length; i++) if (left[i] !== right[i]) pending.push(left[i], right[i]);
+    } else if (!isObject(left) || !isObject(right) || !sameMembers(left, right, pending)) return false;
   }
-  if (!isObject(a) || !isObject(b)) return false;
+  return true;
+}
+
+/** Whether two objects have the same keys. What they hold there is put with what is still to be compared. */
+function sameMembers(a: JsonObject, b: JsonObject, pending: (Json | undefined)[]): boolean {
   let count = 0;
   for (const key of Object.keys(a)) {
-    if (a[key] === undefined) continue;
-    if (!Object.hasOwn(b, key) || !equal(a[key], b[key])) return false;
+    const value = a[key];
+    if (value === undefined) continue;
+    if (!Object.hasOwn(b, key)) return false;
+    if (value !== b[key]) pending.push(value, b[key]);
     count++;
   }
   for (const key of Object.keys(b)) if (b[key] !== undefined) count--;
   return count === 0;
+}
+
+/** A copy that shares nothing with the value that it was made from. */
+export function copyOf(value: Json): Json {
+  if (Array.isArray(value)) return value.map(copyOf);
+  if (!isObject(value)) return value;
+  const copy: Record<string, Json | undefined> = {};
+  for (const key of Object.keys(value)) setOwn(copy, key, copyOf(value[key] ?? null));
+  return copy;
 }
 
 /** One spelling for one meaning: keys sorted by code unit, so that equal values give equal text. */

@@ -56,8 +56,11 @@ export class Facts {
   /** `undefined` says "not fetched yet": return the need. In the last round it is a failure instead. */
   of(need: Need): Fact | undefined {
     const known = this.#facts.get(needKey(need))?.fact;
-    if (known === undefined && this.#final !== undefined) return { failed: this.#final };
-    return known;
+    if (known !== undefined || this.#final === undefined) return known;
+    const failed = { failed: this.#final };
+    // Kept, so that it is among what the answer could not rest on.
+    this.set(need, failed);
+    return failed;
   }
 
   set(need: Need, fact: Fact): void {

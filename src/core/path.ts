@@ -1,3 +1,5 @@
+import { isObject, type Json, own } from "./json.ts";
+
 /** A place inside an object: keys and list indexes from the top. */
 export type Path = readonly (string | number)[];
 
@@ -17,6 +19,17 @@ export function steps(text: string): string[] {
     .slice(1)
     .split("/")
     .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+/** What is at the place that a pointer names; in a list its steps are indexes, in an object keys. */
+export function atPointer(value: Json | undefined, text: string): Json | undefined {
+  let here = value;
+  for (const step of steps(text)) {
+    if (Array.isArray(here)) here = /^(?:0|[1-9][0-9]*)$/.test(step) ? here[Number(step)] : undefined;
+    else here = isObject(here) ? own(here, step) : undefined;
+    if (here === undefined) return undefined;
+  }
+  return here;
 }
 
 /** As Kubernetes prints it for people: `spec.containers[0].image`, `metadata.labels[app.kubernetes.io/name]`. */

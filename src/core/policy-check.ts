@@ -4,7 +4,7 @@ import type { Finding } from "./finding.ts";
 import { kindResource } from "./kind.ts";
 import { defineModule, type Module } from "./module.ts";
 import { describeProblem } from "./problem.ts";
-import { resourceName } from "./request.ts";
+import { describeRequest, resourceName } from "./request.ts";
 
 /**
  * The module that judges policies themselves when they are written, made from what the other modules declare. It is open: a
@@ -56,10 +56,13 @@ export function policyCheck(modules: readonly Module[]): Module {
         );
         const wrong = findings.filter(({ outcome }) => outcome === "violated");
         if (wrong.length === 0) return allow(findings);
-        const name = `${kind.kind} ${request.name}`;
         const lines = wrong.map(({ message }) => message).join("\n");
         return deny(
-          { code: 422, reason: "Invalid", message: `${name} is not valid: ${lines} (USHER-E04)` },
+          {
+            code: 422,
+            reason: "Invalid",
+            message: `${describeRequest(request)} is not valid: ${lines} (USHER-E04)`,
+          },
           findings,
         );
       },

@@ -42,8 +42,8 @@ export class SelectorIndex<Item extends { readonly demands: readonly Demand[] }>
   }
 
   remove(item: Item): void {
-    this.#count(item.demands, -1);
     if (!this.#places.has(item)) return;
+    this.#count(item.demands, -1);
     const anchor = this.#places.get(item);
     this.#places.delete(item);
     if (anchor === undefined) {
@@ -106,16 +106,15 @@ export class SelectorIndex<Item extends { readonly demands: readonly Demand[] }>
 
   #count(demands: readonly Demand[], by: 1 | -1): void {
     for (const { of, key, values } of demands) {
-      const counts = entry(
-        entry(this.#frequencies, of, newMap<string, Map<string, number>>),
-        key,
-        newMap<string, number>,
-      );
+      const keys = entry(this.#frequencies, of, newMap<string, Map<string, number>>);
+      const counts = entry(keys, key, newMap<string, number>);
       for (const value of values ?? [ANY]) {
         const count = (counts.get(value) ?? 0) + by;
         if (count > 0) counts.set(value, count);
         else counts.delete(value);
       }
+      // Keys come and go with policies over months; an empty table for each that ever was would add up.
+      if (counts.size === 0) keys.delete(key);
     }
   }
 

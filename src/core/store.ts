@@ -7,6 +7,8 @@ class Table {
   readonly namespaces: Map<string, Set<string>>;
   readonly indexed: Map<string, Map<string, Set<string>>>;
   readonly indexes: readonly Index[];
+  /** Whether more than one store holds this table: then whoever writes makes a copy of its own first. */
+  shared = false;
 
   constructor(indexes: readonly Index[], from?: Table) {
     this.indexes = indexes;
@@ -58,11 +60,9 @@ export class Store implements View {
     const real: Change[] = [];
     for (const change of changes) {
       this.serve(change.resource);
-      const table = this.#tables.get(change.resource);
-      if (table === undefined) continue;
-      const before = table.objects.get(objectKey(change.namespace, change.name));
+      const before = this.get(change.resource, change.namespace, change.name);
       if (before === change.object || equal(before, change.object)) continue;
-      table.put(change);
+      this.#ownTable(change.resource).put(change);
       real.push(change);
     }
     return real;
@@ -99,11 +99,28 @@ export class Store implements View {
     return supposed;
   }
 
-  /** A store that shares all tables with this one, except for those named, which it has as copies of its own. */
+  /**
+   * A store that is as this one is now, whatever becomes of this one. Those named it has as copies of its own, because they
+   * are about to change; all others both share until one of them writes.
+   */
   fork(resources: ReadonlySet<string>): Store {
-    const tables = new Map(this.#tables);
-    for (const resource of resources) tables.set(resource, this.#table(resource, this.#tables.get(resource)));
+    const tables = new Map<string, Table>();
+    for (const [resource, table] of this.#tables) {
+      if (resources.has(resource)) tables.set(resource, this.#table(resource, table));
+      else {
+        table.shared = true;
+        tables.set(resource, table);
+      }
+    }
     return new Store(this.#indexes, tables);
+  }
+
+  #ownTable(resource: string): Table {
+    const known = this.#tables.get(resource);
+    if (known !== undefined && !known.shared) return known;
+    const own = this.#table(resource, known);
+    this.#tables.set(resource, own);
+    return own;
   }
 
   #table(resource: string, from?: Table): Table {

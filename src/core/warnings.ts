@@ -14,8 +14,10 @@ export const WARNING_LENGTH = 256;
  * nothing is dropped in silence.
  */
 export function warningsOf(findings: readonly ModuleFinding[]): string[] {
-  const ranked = findings
-    .filter((finding) => finding.warn !== undefined)
+  const warning = findings.filter((finding) => finding.warn !== undefined);
+  // Nearly every request: nothing to rank.
+  if (warning.length === 0) return [];
+  const ranked = warning
     .sort((a, b) => (b.warn ?? 0) - (a.warn ?? 0))
     .map((finding) =>
       printable(finding.code === undefined ? finding.message : `${finding.message} (${finding.code})`),

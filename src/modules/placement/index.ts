@@ -61,10 +61,14 @@ function place(context: Context, index: SelectorIndex<PlacementPolicy>) {
   const workload = installation.workloads.byResource(request.resource.group, request.resource.resource);
   if (workload === undefined || request.object === undefined) return allow();
   const template = podTemplateOf(draft.object, workload);
-  if (template === undefined || leftAlone(draft.object, workload, installation.workloads) !== undefined)
+  const apart = leftAlone(draft.object, workload, installation.workloads);
+  if (template === undefined || apart !== undefined) {
+    sayOfAll(context, index, apart ?? "it has no pod template");
     return allow();
+  }
   const spec = specPath(workload);
   if (request.operation === "UPDATE") {
+    sayOfAll(context, index, "an update gets nothing new, only what it had and has lost");
     return allow(request.oldObject === undefined ? [] : restoreNodeSelector(draft, request.oldObject, spec));
   }
   const selection = select(index, labelsOf({ metadata: template.metadata ?? {} }), context);
@@ -75,6 +79,11 @@ function place(context: Context, index: SelectorIndex<PlacementPolicy>) {
   const setBy = new Map<string, PolicyRef>();
   for (const policy of selection.wanting) findings.push(...injectNodeSelector(draft, spec, policy, setBy));
   return allow(findings);
+}
+
+/** Where no policy is tried, whoever asks why is told of each. */
+function sayOfAll({ trace }: Context, index: SelectorIndex<PlacementPolicy>, why: string): void {
+  if (trace !== undefined) for (const { ref } of index.items) trace({ policy: ref, applies: "not", why });
 }
 
 /** What can't be said to apply or not is never taken for "no": it is told, and the policy's failure mode decides. */

@@ -5,6 +5,7 @@ import { labelsOf } from "../../core/kubernetes/object.ts";
 import type { Context } from "../../core/module.ts";
 import type { Need } from "../../core/need.ts";
 import type { SelectorIndex } from "../../core/selector-index.ts";
+import { traceOf } from "./explain.ts";
 import { comparePolicies, NAMESPACE_NAME, type PlacementPolicy } from "./policy.ts";
 
 /** Labels of a namespace. Where the namespace itself is not known, its name still is. */
@@ -94,20 +95,11 @@ export function select(
       // A broken policy asks as well: its readable part may turn out to mean other namespaces.
       asks ||= match.because === "namespace";
     }
-    trace?.(traceOf(policy, match, request.namespace));
+    trace?.(traceOf(policy, match, request, { namespace: namespace.labels, pod }));
   }
   if (asks && stored === undefined && fact === undefined) return { need: [need] };
   return {
     wanting: [...wanting].sort(comparePolicies),
     unclear: [...unclear.values()].sort((a, b) => comparePolicies(a.policy, b.policy)),
   };
-}
-
-function traceOf(policy: PlacementPolicy, match: Match, namespace: string) {
-  const { ref } = policy;
-  if (match === "yes")
-    return { policy: ref, applies: "applies", why: `namespace ${namespace}, pod labels match` } as const;
-  return "no" in match
-    ? ({ policy: ref, applies: "not", why: match.no } as const)
-    : ({ policy: ref, applies: "failed", why: match.unclear } as const);
 }

@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { caution, describeProblem, type Problem, problem } from "./problem.ts";
+
+test.each<[Problem, string]>([
+  [
+    problem(["spec", "tolerations", 0, "operator"], '"Exist" is not an operator', 'did you mean "Exists"?'),
+    'spec.tolerations[0].operator: "Exist" is not an operator; did you mean "Exists"?',
+  ],
+  [problem([], "must be an object"), "must be an object"],
+  [caution(["spec", "a/b"], "has no effect"), "spec[a/b]: has no effect"],
+])("%j", (found, text) => {
+  expect(describeProblem(found)).toBe(text);
+});
+
+test("an error and a caution differ in weight only, and an absent hint is absent", () => {
+  expect(problem(["a"], "m")).toEqual({ path: ["a"], message: "m", severity: "error" });
+  expect(caution(["a"], "m")).toEqual({ path: ["a"], message: "m", severity: "warning" });
+  expect("hint" in problem(["a"], "m")).toBe(false);
+  expect(caution(["a"], "m", "h").hint).toBe("h");
+});

@@ -1,0 +1,116 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { ModuleFinding } from "./finding.ts";
+import { printable, WARNING_LENGTH, WARNINGS_LIMIT, warningsOf } from "./warnings.ts";
+
+const warning = (message: string, warn = 50, code?: string): ModuleFinding => ({
+  module: "m",
+  rule: "r",
+  outcome: "skipped",
+  message,
+  warn,
+  ...(code === undefined ? {} : { code }),
+});
+
+const lengthOf = (texts: readonly string[]) => texts.reduce((sum, text) => sum + text.length, 0);
+
+test("the limits are those of the documents", () => {
+  expect([WARNINGS_LIMIT, WARNING_LENGTH]).toEqual([2_000, 256]);
+});
+
+test("the higher rank first, equals in their order, each once, with its code", () => {
+  const found = [
+    warning("low", 10),
+    warning("first", 50, "USHER-P01"),
+    warning("high", 90),
+    warning("second", 50),
+    warning("high", 20),
+  ];
+  const { warn: _warn, ...silent } = warning("silent");
+  expect(warningsOf([...found, silent])).toEqual(["high", "first (USHER-P01)", "second", "low"]);
+});
+
+test("the findings themselves are not put into another order", () => {
+  const found = [warning("a", 1), warning("b", 2)];
+  warningsOf(found);
+  expect(found.map(({ message }) => message)).toEqual(["a", "b"]);
+});
+
+describe("all together", () => {
+  const texts = (count: number, length: number) =>
+    Array.from({ length: count }, (_, i) => warning(String(i).padStart(length, "x")));
+
+  test("exactly the limit fits", () => {
+    const shown = warningsOf(texts(8, 250));
+    expect(shown).toHaveLength(8);
+    expect(lengthOf(shown)).toBe(WARNINGS_LIMIT);
+  });
+
+  test("one more, and the last line says how many were left out, within the limit", () => {
+    const shown = warningsOf([...texts(8, 250), warning("y")]);
+    expect(shown).toHaveLength(8);
+    expect(shown.at(-1)).toBe("and 2 more warnings");
+    expect(lengthOf(shown)).toBeLessThanOrEqual(WARNINGS_LIMIT);
+  });
+
+  test("one left out is one warning", () => {
+    const shown = warningsOf([...texts(7, 250), warning("a".repeat(200)), warning("b".repeat(100))]);
+    expect(shown.at(-1)).toBe("and 1 more warning");
+    expect(shown).toHaveLength(9);
+  });
+
+  test("thousands", () => {
+    const shown = warningsOf(texts(5_000, 40));
+    expect(lengthOf(shown)).toBeLessThanOrEqual(WARNINGS_LIMIT);
+    expect(shown.at(-1)).toBe(`and ${5_000 - (shown.length - 1)} more warnings`);
+    // As many as fit: another one would not have.
+    expect(lengthOf(shown) + 40).toBeGreaterThan(WARNINGS_LIMIT);
+  });
+
+  test("any texts: within the limit, none lost without being counted, the best never left out for a lesser one", () => {
+    const one = fc.record({ message: fc.string({ unit: "binary", maxLength: 400 }), warn: fc.nat(3) });
+    fc.assert(
+      fc.property(fc.array(one, { maxLength: 30 }), (list) => {
+        const findings = list.map(({ message, warn }) => warning(message, warn));
+        const shown = warningsOf(findings);
+        expect(lengthOf(shown)).toBeLessThanOrEqual(WARNINGS_LIMIT);
+        for (const text of shown) {
+          expect(text.length).toBeLessThanOrEqual(WARNING_LENGTH);
+          expect(text).not.toMatch(/\p{Cc}/u);
+          expect(text.isWellFormed()).toBe(true);
+        }
+        const sorted = list.toSorted((a, b) => b.warn - a.warn).map(({ message }) => printable(message));
+        const distinct = [...new Set(sorted)];
+        const rest = distinct.length - shown.length;
+        if (rest <= 0 && shown.join() === distinct.join()) return;
+        const left = distinct.length - (shown.length - 1);
+        expect(shown).toEqual([
+          ...distinct.slice(0, shown.length - 1),
+          `and ${left} more ${left === 1 ? "warning" : "warnings"}`,
+        ]);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+describe("printable", () => {
+  test.each<[string, string]>([
+    ["two\nlines", "two lines"],
+    ["a\r\n\tb", "a b"],
+    ["\u0000\u001f\u007f\u0085\u009f", " "],
+    ["\u00a0\u2028é", "\u00a0\u2028é"],
+    ["\ud800 alone", "\ufffd alone"],
+    ["", ""],
+    ["x".repeat(256), "x".repeat(256)],
+    ["x".repeat(257), `${"x".repeat(255)}…`],
+  ])("%j", (text, expected) => {
+    expect(printable(text)).toBe(expected);
+  });
+
+  test("a character is not cut in two", () => {
+    const cut = printable(`${"x".repeat(254)}😀😀`);
+    expect(cut.isWellFormed()).toBe(true);
+    expect(cut.length).toBe(256);
+  });
+});

@@ -1,0 +1,45 @@
+import { Assembly } from "../../src/core/assembly.ts";
+import type { Call, Evaluation } from "../../src/core/engine.ts";
+import { evaluate, type Outside } from "../../src/core/evaluate.ts";
+import { Gates } from "../../src/core/gates.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../../src/core/installation.ts";
+import type { Module } from "../../src/core/module.ts";
+import type { AdmissionRequest } from "../../src/core/request.ts";
+import type { Change } from "../../src/core/view.ts";
+import { outside } from "./outside.ts";
+
+/** The modules with what they know. */
+export function assemblyOf(
+  modules: readonly Module[],
+  changes: readonly Change[] = [],
+  installation: Installation = DEFAULT_INSTALLATION,
+): Assembly {
+  const assembly = new Assembly(
+    modules,
+    installation,
+    new Gates(modules.flatMap(({ gates }) => gates ?? [])),
+  );
+  assembly.apply(changes);
+  return assembly;
+}
+
+/** A call of all hooks of an assembly; `change` says what is different. */
+export function callOf(assembly: Assembly, request: AdmissionRequest, change: Partial<Call> = {}): Call {
+  return { assembly, phase: "mutate", hooks: assembly.hooks, request, now: 1_700_000_000_000, ...change };
+}
+
+/** Asks all hooks of these modules about a request. */
+export function ask(
+  modules: readonly Module[],
+  request: AdmissionRequest,
+  world: Outside = outside(),
+  change: Partial<Call> = {},
+): Evaluation | Promise<Evaluation> {
+  return evaluate(callOf(assemblyOf(modules), request, change), world);
+}
+
+/** The evaluation of a call that must not need to wait. */
+export function atOnce(evaluation: Evaluation | Promise<Evaluation>): Evaluation {
+  if (evaluation instanceof Promise) throw new Error("this should have been decided without waiting");
+  return evaluation;
+}

@@ -1,0 +1,45 @@
+import type { Finding } from "../../src/core/finding.ts";
+import type { Hook } from "../../src/core/hook.ts";
+import type { Evaluator, Module } from "../../src/core/module.ts";
+
+export interface ModuleParts extends Pick<Evaluator, "mutate" | "validate"> {
+  readonly failure?: "open" | "closed";
+  readonly hook?: Partial<Hook>;
+}
+
+/** A module without policies that is asked about every request in the phases that it has a function for. */
+export function moduleThat(name: string, { mutate, validate, failure = "open", hook }: ModuleParts): Module {
+  const common = {
+    module: name,
+    failure,
+    timeoutSeconds: 5,
+    sideEffects: "None" as const,
+    rules: [
+      {
+        groups: ["*"],
+        versions: ["*"],
+        resources: ["*"],
+        operations: ["CREATE", "UPDATE", "DELETE", "CONNECT"] as const,
+      },
+    ],
+  };
+  const hooks: Hook[] = [];
+  if (mutate !== undefined) hooks.push({ ...common, name: `${name}-mutate`, phase: "mutate", ...hook });
+  if (validate !== undefined) hooks.push({ ...common, name: `${name}-validate`, phase: "validate", ...hook });
+  return {
+    name,
+    summary: "made for a test",
+    kinds: [],
+    reads: [],
+    hooks: () => hooks,
+    assemble: () => ({
+      ...(mutate === undefined ? {} : { mutate }),
+      ...(validate === undefined ? {} : { validate }),
+    }),
+  };
+}
+
+/** A finding of some policy; `change` says what is different. */
+export function finding(change: Partial<Finding> = {}): Finding {
+  return { rule: "rule", outcome: "applied", message: "done", ...change };
+}

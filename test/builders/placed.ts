@@ -1,0 +1,65 @@
+import { type Answer, answerOf } from "../../src/core/answer.ts";
+import type { Call, Evaluation } from "../../src/core/engine.ts";
+import { evaluate } from "../../src/core/evaluate.ts";
+import type { Json, JsonObject } from "../../src/core/json.ts";
+import { at } from "../../src/core/json.ts";
+import type { AdmissionRequest } from "../../src/core/request.ts";
+import { placement } from "../../src/modules/placement/index.ts";
+import { assemblyOf, atOnce, callOf } from "./evaluation.ts";
+import { again } from "./json.ts";
+import { outside, type RecordedOutside } from "./outside.ts";
+import { came, namespace } from "./policy.ts";
+import { requestFor } from "./request.ts";
+
+export interface Placed {
+  readonly evaluation: Evaluation;
+  readonly answer: Answer;
+  /** The object as it leaves. */
+  readonly object: JsonObject;
+  /** Its nodeSelector: a pod's own, else the template's. */
+  readonly nodeSelector: Json | undefined;
+}
+
+function placedFrom(evaluation: Evaluation): Placed {
+  const { object } = evaluation.draft;
+  const spec =
+    at(object, "spec", "jobTemplate", "spec", "template", "spec") ??
+    at(object, "spec", "template", "spec") ??
+    at(object, "template", "spec") ??
+    at(object, "spec");
+  return { evaluation, answer: answerOf(evaluation), object, nodeSelector: at(spec, "nodeSelector") };
+}
+
+/** The namespace that the objects of the other builders are in. */
+export const SHOP = namespace("shop", { team: "red" });
+
+/** What placement makes of an object (or a request) with these policies and namespaces, without waiting for anything. */
+export function placed(
+  known: readonly JsonObject[],
+  asked: JsonObject | AdmissionRequest,
+  change: Partial<Call> = {},
+): Placed {
+  const call = callOf(assemblyOf([placement], known.map(came)), requestOf(asked), change);
+  return placedFrom(atOnce(evaluate(call, outside())));
+}
+
+/** The same where something may be asked of the outside. */
+export async function placedWith(
+  world: RecordedOutside,
+  known: readonly JsonObject[],
+  asked: JsonObject | AdmissionRequest,
+): Promise<Placed> {
+  const call = callOf(assemblyOf([placement], known.map(came)), requestOf(asked));
+  return placedFrom(await evaluate(call, world));
+}
+
+/** Requests and objects are edited in place, so each evaluation gets its own. */
+function requestOf(asked: JsonObject | AdmissionRequest): AdmissionRequest {
+  if (!("userInfo" in asked)) return requestFor(again(asked));
+  const { object, oldObject, ...rest } = asked as AdmissionRequest;
+  return {
+    ...rest,
+    object: object === undefined ? undefined : again(object),
+    oldObject: oldObject === undefined ? undefined : again(oldObject),
+  };
+}
