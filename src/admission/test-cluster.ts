@@ -93,7 +93,7 @@ export function testModule(behaviours: Readonly<Record<string, Behaviour>> = BEH
         name,
         module: "tiny",
         phase: behaviour.phase,
-        rules: [{ groups: ["*"], versions: ["*"], resources: ["*"], operations: ["CREATE", "UPDATE"] }],
+        rules: [{ groups: [""], versions: ["v1"], resources: ["pods"], operations: ["CREATE", "UPDATE"] }],
         failure: behaviour.failure ?? "closed",
         timeoutSeconds: behaviour.timeoutSeconds ?? 10,
         sideEffects: "None",

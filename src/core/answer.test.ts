@@ -19,6 +19,7 @@ function evaluation(change: Partial<Evaluation> = {}): Evaluation {
     unknown: [],
     trace: [],
     asked: [],
+    patched: new Set(),
     ...change,
   };
 }

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { assemblyOf } from "../../test/builders/evaluation.ts";
 import { moduleThat } from "../../test/builders/module.ts";
-import { Assembly, project, refOf } from "./assembly.ts";
+import { Assembly, refOf } from "./assembly.ts";
 import { allow } from "./decision.ts";
 import { Gates } from "./gates.ts";
 import { DEFAULT_INSTALLATION } from "./installation.ts";
@@ -10,6 +10,7 @@ import { at, type Json, type JsonObject, stringAt } from "./json.ts";
 import type { Kind } from "./kind.ts";
 import type { Evaluator, Module, Read } from "./module.ts";
 import { problem } from "./problem.ts";
+import { project } from "./projection.ts";
 import type { Change } from "./view.ts";
 
 const KIND: Kind = {
@@ -302,6 +303,24 @@ describe("supposed otherwise", () => {
     expect(supposed.view.served("leases")).toBe(false);
     expect(supposed.view.count("leases")).toBe(0);
   });
+});
+
+test("runs the hooks that can't lock the cluster, not those that were asked for", () => {
+  const everything = moduleThat("guard", {
+    validate: () => allow(),
+    failure: "closed",
+    hook: {
+      rules: [{ groups: [""], versions: ["v1"], resources: ["pods", "nodes"], operations: ["CREATE"] }],
+    },
+  });
+  const assembly = assemblyOf([everything]);
+  expect(assembly.declaredHooks.map(({ name, failure }) => `${name} ${failure}`)).toEqual([
+    "guard-validate closed",
+  ]);
+  expect(assembly.hooks.map(({ name, failure }) => `${name} ${failure}`)).toEqual([
+    "guard-validate closed",
+    "guard-validate-open open",
+  ]);
 });
 
 describe("project", () => {

@@ -3,11 +3,13 @@ import type { PolicyRef } from "./finding.ts";
 import type { Gates } from "./gates.ts";
 import type { Hook } from "./hook.ts";
 import type { Installation } from "./installation.ts";
-import { at, type Json, type JsonObject, setOwn, stringAt } from "./json.ts";
+import { at, type JsonObject, stringAt } from "./json.ts";
 import { type Kind, kindResource, type Prepared } from "./kind.ts";
 import type { Evaluator, Module } from "./module.ts";
 import type { Path } from "./path.ts";
 import { problem } from "./problem.ts";
+import { project, withoutBookkeeping } from "./projection.ts";
+import { safeguard } from "./registration/safeguard.ts";
 import { resourceName } from "./request.ts";
 import { Store } from "./store.ts";
 import { type Change, type Index, objectKey, type View } from "./view.ts";
@@ -71,9 +73,14 @@ export class Assembly {
     return this.#store;
   }
 
-  /** All hooks of all modules, in the modules' order. */
+  /** What the modules ask for, in their order. */
+  get declaredHooks(): readonly Hook[] {
+    return this.modules.flatMap((module) => module.hooks(this.#store, this.installation));
+  }
+
+  /** The hooks to register and to run: as declared, except that none can lock the cluster. */
   get hooks(): readonly Hook[] {
-    this.#hooks ??= this.modules.flatMap((module) => module.hooks(this.#store, this.installation));
+    this.#hooks ??= safeguard(this.declaredHooks, this.installation).hooks;
     return this.#hooks;
   }
 
@@ -192,45 +199,6 @@ export function refOf(kind: Kind, object: JsonObject): PolicyRef {
     ...(uid === undefined ? {} : { uid }),
     ...(typeof generation === "number" ? { generation } : {}),
   };
-}
-
-/** An object of a policy kind without what changes and means nothing: status, versions, the managers of fields. */
-function withoutBookkeeping(object: JsonObject): JsonObject {
-  const { status: _status, metadata, ...rest } = object;
-  if (typeof metadata !== "object" || metadata === null || Array.isArray(metadata)) return rest;
-  const { managedFields: _fields, resourceVersion: _version, ...kept } = metadata as JsonObject;
-  return { ...rest, metadata: kept };
-}
-
-// The name is always known; the uid and the deletion mark tell an object from its namesake and the living from the dying.
-const ALWAYS: readonly Path[] = [
-  ["apiVersion"],
-  ["kind"],
-  ["metadata", "name"],
-  ["metadata", "namespace"],
-  ["metadata", "uid"],
-  ["metadata", "deletionTimestamp"],
-];
-
-/** An object reduced to the places that someone reads. */
-export function project(object: JsonObject, keep: readonly Path[]): JsonObject {
-  const kept: Record<string, Json | undefined> = {};
-  for (const path of [...ALWAYS, ...keep]) {
-    const value = at(object, ...path);
-    if (value === undefined) continue;
-    let here: Record<string, Json | undefined> = kept;
-    for (const step of path.slice(0, -1)) {
-      const next = here[String(step)];
-      const inner = (typeof next === "object" && next !== null ? next : {}) as Record<
-        string,
-        Json | undefined
-      >;
-      setOwn(here, String(step), inner);
-      here = inner;
-    }
-    setOwn(here, String(path.at(-1)), value);
-  }
-  return kept;
 }
 
 function ownersOf(modules: readonly Module[]): Map<string, Owner> {

@@ -7,6 +7,9 @@ import { requestFor } from "../../test/builders/request.ts";
 import { allow, deny, need } from "./decision.ts";
 import { type Effects, effectsOf, METRICS } from "./effects.ts";
 import type { PolicyRef } from "./finding.ts";
+import { DEFAULT_INSTALLATION } from "./installation.ts";
+import type { Module } from "./module.ts";
+import { Store } from "./store.ts";
 
 const P: PolicyRef = { kind: "Rule", name: "p", generation: 2 };
 const Q: PolicyRef = { kind: "Rule", namespace: "shop", name: "q" };
@@ -47,6 +50,25 @@ describe("counts", () => {
       "patcher-mutate mutate patch",
       "quiet-mutate mutate allow",
       "refuser-mutate mutate deny",
+    ]);
+  });
+
+  test("of two hooks of one module only the one that changed something counts as a patch", () => {
+    const [first] = patcher.hooks(new Store(), DEFAULT_INSTALLATION);
+    const twice: Module = {
+      ...patcher,
+      hooks: () => (first === undefined ? [] : [first, { ...first, name: "idle-mutate" }]),
+      assemble: (...given) => {
+        const { mutate } = patcher.assemble(...given);
+        return {
+          mutate: (context) => (context.hook === first?.name ? mutate?.(context) : undefined) ?? allow(),
+        };
+      },
+    };
+    const evaluation = atOnce(ask([twice], requestFor(pod())));
+    expect(decisions(effectsOf(evaluation))).toEqual([
+      "patcher-mutate mutate patch",
+      "idle-mutate mutate allow",
     ]);
   });
 

@@ -80,12 +80,11 @@ function talliesOf({ findings }: Evaluation): Tally[] {
   return [...tallies.values()];
 }
 
-function countsOf({ asked, phase, denials, draft, findings, unknown }: Evaluation): Count[] {
+function countsOf({ asked, phase, denials, patched, findings, unknown }: Evaluation): Count[] {
   const counts: Count[] = [];
   for (const hook of asked) {
     const denied = denials.some((denial) => denial.hook === hook.name);
-    const patched = draft.edits.some((edit) => edit.finding?.module === hook.module);
-    const verdict = denied ? "deny" : phase === "mutate" && patched ? "patch" : "allow";
+    const verdict = denied ? "deny" : patched.has(hook.name) ? "patch" : "allow";
     counts.push({ metric: "usher_decisions_total", labels: { hook: hook.name, phase, verdict } });
     if (unknown.length > 0) counts.push({ metric: "usher_unknown_total", labels: { hook: hook.name } });
   }

@@ -13,7 +13,7 @@ import { evaluate } from "./evaluate.ts";
 import type { PolicyRef } from "./finding.ts";
 import type { Json } from "./json.ts";
 import type { Context, Module } from "./module.ts";
-import { PROVENANCE, provenanceOf } from "./provenance.ts";
+import { PROVENANCE, provenanceOf } from "./origin.ts";
 
 const LEFT: PolicyRef = { kind: "LeftPolicy", name: "l" };
 const RIGHT: PolicyRef = { kind: "RightPolicy", namespace: "shop", name: "r" };

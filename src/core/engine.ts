@@ -40,6 +40,8 @@ export interface Evaluation {
   readonly trace: readonly ModuleTrace[];
   /** Which hooks were asked. */
   readonly asked: readonly Hook[];
+  /** The names of those that changed the object. */
+  readonly patched: ReadonlySet<string>;
 }
 
 /** A request that carries no object (DELETE) is judged by the stored one; one with neither gets an empty one of its own. */
@@ -133,7 +135,9 @@ function conclude(
   const findings: ModuleFinding[] = [];
   const denials: (Denial & { module: string; hook: string })[] = [];
   const commits: Commit[] = [];
+  const patched = new Set<string>();
   for (const { hook, decision, edits } of decided) {
+    if (edits[1] > edits[0]) patched.add(hook.name);
     for (const edit of draft.edits.slice(...edits))
       if (edit.finding !== undefined) findings.push(edit.finding);
     for (const finding of decision.findings) findings.push({ module: hook.module, ...finding });
@@ -145,7 +149,18 @@ function conclude(
   if (phase === "mutate" && denials.length === 0 && request.object !== undefined && asked.length > 0) {
     if (!writeProvenance(draft, findings, request.oldObject)) findings.push(PROVENANCE_LEFT_OUT);
   }
-  return { request, phase, draft, denials, findings, commits, unknown: facts.missing(), trace, asked };
+  return {
+    request,
+    phase,
+    draft,
+    denials,
+    findings,
+    commits,
+    unknown: facts.missing(),
+    trace,
+    asked,
+    patched,
+  };
 }
 
 const PROVENANCE_LEFT_OUT: ModuleFinding = {

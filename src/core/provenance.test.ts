@@ -4,8 +4,9 @@ import { controlledBy } from "../../test/builders/pod.ts";
 import { Draft } from "./draft.ts";
 import type { Finding, ModuleFinding, PolicyRef } from "./finding.ts";
 import { isObject, type Json, type JsonObject, stringAt } from "./json.ts";
+import { PROVENANCE, provenanceOf } from "./origin.ts";
 import type { Path } from "./path.ts";
-import { ANNOTATIONS_LIMIT, PROVENANCE, provenanceOf, writeProvenance } from "./provenance.ts";
+import { ANNOTATIONS_LIMIT, writeProvenance } from "./provenance.ts";
 
 const ETCD: PolicyRef = { kind: "ClusterPodSchedulingPolicy", name: "etcd", uid: "u1", generation: 3 };
 const SHOP: PolicyRef = { kind: "PodSchedulingPolicy", namespace: "shop", name: "web" };

@@ -18,7 +18,8 @@ export function moduleThat(name: string, { mutate, validate, failure = "open", h
       {
         groups: ["*"],
         versions: ["*"],
-        resources: ["*"],
+        // Of a closed hook that reaches everything only an open part would be left.
+        resources: failure === "open" ? ["*"] : ["pods"],
         operations: ["CREATE", "UPDATE", "DELETE", "CONNECT"] as const,
       },
     ],

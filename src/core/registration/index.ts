@@ -19,7 +19,7 @@ export {
 /** What is registered: an assembly is such. */
 export interface Registrant {
   readonly modules: readonly Module[];
-  readonly hooks: readonly Hook[];
+  readonly declaredHooks: readonly Hook[];
   readonly installation: Installation;
 }
 
@@ -40,9 +40,9 @@ const LABELS: JsonObject = {
  * answered with must be there.
  */
 export function registration(registrant: Registrant, options: WebhookOptions): Registration {
-  const { modules, hooks, installation } = registrant;
+  const { modules, declaredHooks, installation } = registrant;
   const kinds = modules.flatMap((module) => module.kinds).filter(({ standing }) => standing === "resource");
-  const { mutating, validating, notes } = webhookConfigurations(hooks, installation, options);
+  const { mutating, validating, notes } = webhookConfigurations(declaredHooks, installation, options);
   const objects = [
     ...namespaceOf(installation),
     ...kinds.map(customResourceDefinition),

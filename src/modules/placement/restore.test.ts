@@ -5,7 +5,7 @@ import { controlledBy, deployment, workload } from "../../../test/builders/pod.t
 import { clusterPolicy } from "../../../test/builders/policy.ts";
 import { requestFor } from "../../../test/builders/request.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
-import { PROVENANCE, provenanceOf } from "../../core/provenance.ts";
+import { PROVENANCE, provenanceOf } from "../../core/origin.ts";
 
 const POLICY = clusterPolicy("p", {
   namespaceSelector: {},

@@ -1,8 +1,8 @@
 import type { Draft } from "../../core/draft.ts";
 import type { Finding, PolicyRef } from "../../core/finding.ts";
 import { at, type JsonObject } from "../../core/json.ts";
+import { provenanceOf } from "../../core/origin.ts";
 import { type Path, pointer, steps } from "../../core/path.ts";
-import { provenanceOf } from "../../core/provenance.ts";
 
 /**
  * On UPDATE nothing new is injected, or a re-apply of an unchanged manifest would roll a fleet the day a policy appears. But such a

@@ -1,0 +1,153 @@
+import { type ModuleFinding, policyKey } from "./finding.ts";
+import { canonical, equal, type Json, type JsonObject, setOwn } from "./json.ts";
+import { type Origin, shallow } from "./origin.ts";
+import { atPointer, type Path, pointer } from "./path.ts";
+
+/**
+ * What an object still carries of what it carried when it was stored. Each place is looked at once, however often it is named:
+ * an annotation can name one place ten thousand times.
+ */
+export class Kept {
+  readonly #now: JsonObject;
+  readonly #old: JsonObject | undefined;
+  readonly #places = new Map<string, boolean>();
+  readonly #lists = new Map<string, ReadonlySet<string>>();
+
+  constructor(now: JsonObject, old: JsonObject | undefined) {
+    this.#now = now;
+    this.#old = old;
+  }
+
+  has(place: string): boolean {
+    let kept = this.#places.get(place);
+    if (kept === undefined) {
+      const value = atPointer(this.#now, place);
+      kept = value !== undefined && equal(value, atPointer(this.#old, place));
+      this.#places.set(place, kept);
+    }
+    return kept;
+  }
+
+  /** Whether a list still has an element, wherever in it: others may have added, removed and moved theirs. */
+  hasElement(list: string, element: string): boolean {
+    let kept = this.#lists.get(list);
+    if (kept === undefined) {
+      const old = elementsOf(atPointer(this.#old, list));
+      kept = new Set([...elementsOf(atPointer(this.#now, list))].filter((one) => old.has(one)));
+      this.#lists.set(list, kept);
+    }
+    return kept.has(element);
+  }
+}
+
+/** The elements of a list in one spelling each; without those that are too deep to be anything that we keep a note of. */
+function elementsOf(list: Json | undefined): Set<string> {
+  const elements = new Set<string>();
+  if (Array.isArray(list)) for (const one of list) if (shallow(one)) elements.add(canonical(one));
+  return elements;
+}
+
+interface Entry {
+  readonly origin: Origin;
+  readonly set: Set<string>;
+  readonly added: Map<string, Map<string, Json>>;
+}
+
+/** The origins of one object, as they come together: what is kept, what is confirmed, what is new. */
+export class OriginBook {
+  readonly #origins = new Map<string, Entry>();
+  /** Whose each place is that was set: of several who set one, the last, whose value is there. */
+  readonly #setters = new Map<string, Set<string>>();
+
+  set(finding: ModuleFinding, path: Path): void {
+    const entry = this.#of(finding);
+    if (entry !== undefined) this.#put(entry, pointer(path));
+  }
+
+  #put(entry: Entry, place: string): void {
+    this.#setters.get(place)?.delete(place);
+    this.#setters.set(place, entry.set.add(place));
+  }
+
+  add(finding: ModuleFinding, list: Path, value: Json): void {
+    const added = this.#of(finding)?.added;
+    const where = pointer(list);
+    const values = added?.get(where) ?? new Map<string, Json>();
+    values.set(canonical(value), value);
+    added?.set(where, values);
+  }
+
+  /** Takes over what is still true of a stored origin. */
+  keep(origin: Origin, kept: Kept): void {
+    const entry = this.#entry({ ...origin, set: [], added: {} });
+    for (const place of origin.set) if (kept.has(place)) this.#put(entry, place);
+    for (const list of Object.keys(origin.added)) {
+      const values = entry.added.get(list) ?? new Map<string, Json>();
+      for (const value of origin.added[list] ?? []) {
+        const element = canonical(value);
+        if (kept.hasElement(list, element)) values.set(element, value);
+      }
+      if (values.size > 0) entry.added.set(list, values);
+    }
+  }
+
+  /** A claim that came with the request counts only where the policy itself says "the object says so already". */
+  keepConfirmed(claims: readonly Origin[], findings: readonly ModuleFinding[]): void {
+    if (claims.length === 0) return;
+    for (const finding of findings) {
+      if (finding.outcome !== "same" || finding.policy === undefined || finding.path === undefined) continue;
+      const where = pointer(finding.path);
+      const policy = policyKey(finding.policy);
+      const claim = claims.find((one) => one.module === finding.module && one.policy === policy);
+      if (claim?.set.includes(where)) this.set(finding, finding.path);
+    }
+  }
+
+  text(): string | undefined {
+    // No plain object to look names up in: `constructor` is a name that an annotation may hold.
+    const modules = new Map<string, Json[]>();
+    const entries = [...this.#origins.entries()].sort(([a], [b]) => (a < b ? -1 : 1));
+    for (const [, { origin, set, added }] of entries) {
+      if (set.size === 0 && added.size === 0) continue;
+      const lists: Record<string, Json> = {};
+      for (const list of [...added.keys()].sort()) {
+        const values = added.get(list) ?? new Map<string, Json>();
+        setOwn(
+          lists,
+          list,
+          [...values.keys()].sort().map((key) => values.get(key) ?? null),
+        );
+      }
+      const entry: Record<string, Json> = { policy: origin.policy };
+      if (origin.uid !== undefined) entry["uid"] = origin.uid;
+      if (origin.generation !== undefined) entry["generation"] = origin.generation;
+      if (set.size > 0) entry["set"] = [...set].sort();
+      if (added.size > 0) entry["added"] = lists;
+      const list = modules.get(origin.module) ?? [];
+      list.push(entry);
+      modules.set(origin.module, list);
+    }
+    return modules.size === 0 ? undefined : JSON.stringify(Object.fromEntries(modules));
+  }
+
+  #of(finding: ModuleFinding): Entry | undefined {
+    if (finding.policy === undefined) return undefined;
+    const { uid, generation } = finding.policy;
+    return this.#entry({
+      module: finding.module,
+      policy: policyKey(finding.policy),
+      ...(uid === undefined ? {} : { uid }),
+      ...(generation === undefined ? {} : { generation }),
+      set: [],
+      added: {},
+    });
+  }
+
+  #entry(origin: Origin): Entry {
+    const key = `${origin.module} ${origin.policy}`;
+    const known = this.#origins.get(key);
+    const entry: Entry = { origin, set: known?.set ?? new Set(), added: known?.added ?? new Map() };
+    this.#origins.set(key, entry);
+    return entry;
+  }
+}
