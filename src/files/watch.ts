@@ -1,0 +1,97 @@
+import { type FSWatcher, watch } from "node:fs";
+import type { Directory } from "./tree.ts";
+
+/** Editors write in several steps; what comes within this time is one change. */
+export const QUIET_MS = 100;
+
+/** How often to look without being told. The operating system's notices get lost on network disks and when too many come at once. */
+const POLL_MS = 2_000;
+
+/** Looking may take at most one part in this many of the time: a directory of 10,000 files is looked at less often. */
+const POLL_SHARE = 50;
+
+/** Calls `look` when something in the directories may have changed, one call at a time. */
+export class Watch {
+  readonly #look: () => Promise<readonly Directory[]>;
+  readonly #watchers = new Map<string, FSWatcher>();
+  #timer: NodeJS.Timeout | undefined;
+  #nudged = false;
+  #looking = false;
+  #again = false;
+  #stopped = false;
+
+  /** `look` gives the directories to be watched from then on. */
+  constructor(look: () => Promise<readonly Directory[]>) {
+    this.#look = look;
+  }
+
+  start(directories: readonly Directory[]): void {
+    this.#follow(directories);
+    this.#schedule(POLL_MS);
+  }
+
+  /** Something may have changed: look soon, once it is quiet. */
+  nudge(): void {
+    if (this.#looking) this.#again = true;
+    if (this.#looking || this.#nudged) return;
+    this.#nudged = true;
+    this.#schedule(QUIET_MS);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    for (const watcher of this.#watchers.values()) watcher.close();
+    this.#watchers.clear();
+  }
+
+  #schedule(delay: number): void {
+    clearTimeout(this.#timer);
+    if (this.#stopped) return;
+    // It never keeps the process alive: whoever serves does that.
+    this.#timer = setTimeout(() => void this.#run(), delay).unref();
+  }
+
+  async #run(): Promise<void> {
+    this.#looking = true;
+    this.#nudged = false;
+    this.#again = false;
+    const begin = performance.now();
+    try {
+      this.#follow(await this.#look());
+    } finally {
+      this.#looking = false;
+      const spent = performance.now() - begin;
+      if (this.#again) this.nudge();
+      else this.#schedule(Math.max(POLL_MS, spent * POLL_SHARE));
+    }
+  }
+
+  /** One watcher a directory: files come and go under it, also by renaming, and the notice comes all the same. */
+  #follow(directories: readonly Directory[]): void {
+    if (this.#stopped) return;
+    // By identity as well: a directory that was deleted and made anew under its name has to be watched anew.
+    const wanted = new Map(directories.map((one) => [`${one.identity} ${one.path}`, one.path]));
+    for (const [key, watcher] of this.#watchers) {
+      if (wanted.has(key)) continue;
+      watcher.close();
+      this.#watchers.delete(key);
+    }
+    for (const [key, path] of wanted) {
+      if (this.#watchers.has(key)) continue;
+      try {
+        const watcher = watch(path, { persistent: false }, () => this.nudge());
+        watcher.on("error", () => this.#forget(key, watcher));
+        this.#watchers.set(key, watcher);
+      } catch {
+        // No more watches to be had, or the directory is gone again: looking from time to time will do.
+      }
+    }
+  }
+
+  #forget(key: string, watcher: FSWatcher): void {
+    watcher.close();
+    if (this.#watchers.get(key) === watcher) this.#watchers.delete(key);
+    this.nudge();
+  }
+}

@@ -1,0 +1,157 @@
+import { describe, expect, test } from "vitest";
+import { MAX_DEPTH, TOO_DEEP } from "./document.ts";
+import { MAX_ALIASED_VALUES, parseYaml } from "./yaml.ts";
+
+function messages(text: string): string[] {
+  return parseYaml(text).problems.map(({ message }) => message);
+}
+
+describe("what YAML means", () => {
+  test("quoted and block scalars are texts, plain ones what they look like", () => {
+    const text = 'a: yes\nb: "yes"\nc: \'no\'\nd: |\n  1\ne: >-\n  2\nf:\ng: [1, "1", ~]\n';
+    expect(parseYaml(text).value).toEqual({
+      a: true,
+      b: "yes",
+      c: "no",
+      d: "1\n",
+      e: "2",
+      f: null,
+      g: [1, "1", null],
+    });
+  });
+
+  test("keys that are no texts become texts", () => {
+    expect(parseYaml("on: 1\n1: 2\n'1.0': 3\n").value).toEqual({ true: 1, "1": 2, "1.0": 3 });
+  });
+
+  test("an empty document has no value", () => {
+    for (const text of ["", "# only a comment\n", "~\n", "\n\n"]) {
+      expect(parseYaml(text)).toMatchObject({ value: undefined, problems: [] });
+    }
+  });
+
+  test("CRLF and tabs after values change nothing", () => {
+    expect(parseYaml("a: 1\r\nb:\r\n  - x\t\r\n").value).toEqual({ a: 1, b: ["x"] });
+  });
+
+  test("aliases and merges", () => {
+    const text =
+      "base: &base {a: 1, b: 2}\nfirst:\n  <<: *base\n  b: 3\nlast:\n  b: 3\n  <<: *base\nz: *base\n";
+    expect(parseYaml(text).value).toMatchObject({
+      first: { a: 1, b: 3 },
+      // As go-yaml 2: the merge stands below and overwrites.
+      last: { a: 1, b: 2 },
+      z: { a: 1, b: 2 },
+    });
+    expect(parseYaml("p: &p {a: 1}\nq: &q {a: 2, b: 2}\nr:\n  <<: [*p, *q]\n").value).toMatchObject({
+      r: { a: 1, b: 2 },
+    });
+  });
+
+  test("a quoted << is a key like any other", () => {
+    expect(parseYaml('"<<": {a: 1}').value).toEqual({ "<<": { a: 1 } });
+  });
+});
+
+describe("what is refused", () => {
+  test("a key that stands twice, also where one is a boolean", () => {
+    expect(messages("a: 1\nb: 2\na: 3\n")).toEqual(['the key "a" stands here twice']);
+    expect(messages("yes: 1\n'true': 2\n")).toEqual(['the key "true" stands here twice']);
+  });
+
+  test("keys that JSON can't have", () => {
+    expect(messages("~: 1")).toEqual(["a key can't be null"]);
+    expect(messages("? [a]\n: 1\n")).toEqual(["a key must be a text, not a map or a list"]);
+  });
+
+  test("numbers that JSON does not have", () => {
+    expect(messages("a: .nan\nb: -.inf\n")).toHaveLength(2);
+  });
+
+  test("merges of what is no map, and anchors that are not there", () => {
+    expect(messages("a:\n  <<: 1\n")[0]).toContain("<< takes a map");
+    expect(messages("a: *none\n")[0]).toContain("*none stands for nothing");
+    expect(messages("a: &a [*a]\n")[0]).toContain("*a stands for nothing");
+  });
+
+  test("a tag that the text does not fit", () => {
+    expect(messages("a: !!int many\n")[0]).toContain("is not what its tag says");
+  });
+
+  test("all syntax errors are found at once, each where it is", () => {
+    const { problems } = parseYaml('a: "\\q"\nb: [1, 2\nc: 3\n');
+    expect(problems.length).toBeGreaterThan(1);
+    expect(problems[0]).toMatchObject({ start: 4 });
+  });
+
+  test("a second document without ---", () => {
+    expect(messages("a: 1\n...\nb: 2\n")).toEqual(["a second document begins here without a line of ---"]);
+    expect(messages("a: 1\n...\n")).toEqual([]);
+  });
+});
+
+describe("hostile documents", () => {
+  test("a billion laughs", () => {
+    const lines = ["a0: &a0 [x]"];
+    for (let i = 1; i < 12; i++) {
+      lines.push(`a${i}: &a${i} [${Array.from({ length: 10 }, () => `*a${i - 1}`).join(", ")}]`);
+    }
+    const read = parseYaml(lines.join("\n"));
+    expect(read.value).toBeUndefined();
+    expect(read.problems).toHaveLength(1);
+    expect(read.problems[0]?.message).toContain(`more than ${MAX_ALIASED_VALUES} values`);
+  });
+
+  test("a few aliases of a large value are no laughs", () => {
+    const items = Array.from({ length: 1000 }, (_, i) => i).join(", ");
+    expect(parseYaml(`a: &a [${items}]\nb: [*a, *a, *a]\n`).problems).toEqual([]);
+  });
+
+  test.each([
+    ["brackets", "[".repeat(MAX_DEPTH + 10) + "]".repeat(MAX_DEPTH + 10)],
+    ["many brackets", "[".repeat(20_000)],
+    ["dashes", "- ".repeat(20_000)],
+    ["maps", Array.from({ length: MAX_DEPTH + 10 }, (_, i) => `${" ".repeat(i)}a:`).join("\n")],
+  ])("%s nested too deeply", (_, text) => {
+    expect(messages(text)).toEqual([TOO_DEEP]);
+  });
+
+  test("nesting up to the limit is fine", () => {
+    expect(messages("[".repeat(MAX_DEPTH) + "]".repeat(MAX_DEPTH))).toEqual([]);
+  });
+
+  test("__proto__ and constructor are keys like any other", () => {
+    const value = parseYaml("__proto__: {polluted: true}\nconstructor: 1\nm:\n  <<: {__proto__: 2}\n").value;
+    expect(Object.keys(value as object)).toEqual(["__proto__", "constructor", "m"]);
+    expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
+    expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
+    expect(Object.keys((value as { m: object }).m)).toEqual(["__proto__"]);
+  });
+
+  test("a scalar of ten megabytes", () => {
+    const value = parseYaml(`a: ${"x".repeat(10_000_000)}\n`).value as { a: string };
+    expect(value.a).toHaveLength(10_000_000);
+  });
+});
+
+describe("places", () => {
+  const text = "metadata:\n  name: web\n  1: x\nspec:\n  list:\n  - a: Exist\n  empty:\n";
+  const { locate } = parseYaml(text);
+  const shown = (path: (string | number)[]) => {
+    const { key, value, exact } = locate(path);
+    const cut = (span: { start: number; end: number } | undefined) =>
+      span && text.slice(span.start, span.end);
+    return { key: cut(key), value: cut(value), exact };
+  };
+
+  test("of a value and its key", () => {
+    expect(shown(["metadata", "name"])).toEqual({ key: "name", value: "web", exact: true });
+    expect(shown(["spec", "list", 0, "a"])).toEqual({ key: "a", value: "Exist", exact: true });
+    expect(shown(["metadata", "1"])).toEqual({ key: "1", value: "x", exact: true });
+  });
+
+  test("of what is missing: the nearest that is there", () => {
+    expect(shown(["metadata", "labels", "app"])).toMatchObject({ key: "metadata", exact: false });
+    expect(shown(["spec", "list", 7])).toMatchObject({ key: "list", exact: false });
+  });
+});

@@ -1,0 +1,76 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { Assembly } from "../../src/core/assembly.ts";
+import { Gates } from "../../src/core/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../src/core/installation.ts";
+import type { FileReport } from "../../src/files/report.ts";
+import { type FileSource, openFiles } from "../../src/files/source.ts";
+import { GROUP, greeter } from "./modules.ts";
+
+/** A source on a directory of its own, with everything that it reported. */
+export class Directory {
+  readonly path: string;
+  readonly reports: FileReport[] = [];
+  #sources: FileSource[] = [];
+
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  static async make(files: Readonly<Record<string, string>> = {}): Promise<Directory> {
+    const directory = new Directory(await mkdtemp(join(tmpdir(), "usher-files-")));
+    for (const [name, text] of Object.entries(files)) await directory.write(name, text);
+    return directory;
+  }
+
+  at(name: string): string {
+    return join(this.path, name);
+  }
+
+  async write(name: string, text: string | Buffer): Promise<void> {
+    await mkdir(dirname(this.at(name)), { recursive: true });
+    await writeFile(this.at(name), text);
+  }
+
+  async open(options: { watch?: boolean; directory?: string } = {}): Promise<FileSource> {
+    const source = await openFiles({
+      directory: options.directory ?? this.path,
+      assembly: new Assembly([greeter], DEFAULT_INSTALLATION, new Gates([])),
+      report: (report) => this.reports.push(report),
+      watch: options.watch ?? false,
+    });
+    this.#sources.push(source);
+    return source;
+  }
+
+  /** What was reported since this was last asked, with the directory's own path taken out. */
+  said(): string {
+    const texts = this.reports.splice(0).map(({ text }) => text);
+    return texts.join("\n").replaceAll(`${this.path}/`, "");
+  }
+
+  async end(): Promise<void> {
+    for (const source of this.#sources) await source.stop();
+    await rm(this.path, { recursive: true, force: true });
+  }
+}
+
+export function greetingYaml(name: string, word: string, more = ""): string {
+  return `apiVersion: ${GROUP}/v1\nkind: Greeting\nmetadata:\n  name: ${name}\nspec:\n  word: ${word}\n${more}`;
+}
+
+/** The words of the policies in force, by name. */
+export function wordsOf(source: FileSource): Record<string, unknown> {
+  const words: Record<string, unknown> = {};
+  for (const { policy } of source.assembly.policies("greeter")) {
+    const { name, word } = policy as { name: string; word: string };
+    words[name] = word;
+  }
+  return words;
+}
+
+/** Waits until something is so. The test's own time limit ends it where it never is. */
+export async function until(what: () => boolean): Promise<void> {
+  while (!what()) await new Promise((resolve) => setTimeout(resolve, 10));
+}

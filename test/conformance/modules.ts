@@ -1,0 +1,99 @@
+import { z } from "zod";
+import { allow } from "../../src/core/decision.ts";
+import type { Finding } from "../../src/core/finding.ts";
+import { type JsonObject, own, stringAt } from "../../src/core/json.ts";
+import { labelsOf } from "../../src/core/kubernetes/object.ts";
+import { defineModule, type Module } from "../../src/core/module.ts";
+import { type Problem, problem } from "../../src/core/problem.ts";
+
+/** A policy that greets every ConfigMap with its word. Small, but with everything that a source has to get right. */
+interface Greeting {
+  readonly name: string;
+  readonly word: string;
+}
+
+export const GROUP = "conformance.usher.dev";
+
+export const GREETINGS = `greetings.${GROUP}`;
+
+function badPattern(object: JsonObject): Problem[] {
+  return stringAt(object, "spec", "pattern") === "("
+    ? [problem(["spec", "pattern"], '"(" is not a pattern', 'write "\\("')]
+    : [];
+}
+
+/** Each evaluation says which policies stood, so that a test can see whether they are those that the source shows. */
+export const greeter: Module = defineModule<Greeting>({
+  name: "greeter",
+  summary: "greets ConfigMaps",
+  kinds: [
+    {
+      group: GROUP,
+      kind: "Greeting",
+      plural: "greetings",
+      singular: "greeting",
+      scope: "Cluster",
+      standing: "resource",
+      summary: "a word for every ConfigMap",
+      versions: [
+        {
+          name: "v1",
+          storage: true,
+          spec: z.strictObject({
+            word: z.string(),
+            operator: z.enum(["Exists", "Equal"]).optional(),
+            pattern: z.string().optional(),
+          }),
+        },
+      ],
+      check: (object) => badPattern(object),
+      prepare: (object, { name }) => {
+        const problems = badPattern(object);
+        const word = stringAt(object, "spec", "word") ?? "";
+        return { policy: problems.length > 0 ? undefined : { name, word }, problems };
+      },
+    },
+  ],
+  reads: [
+    {
+      resource: "configmaps",
+      group: "",
+      version: "v1",
+      kind: "ConfigMap",
+      scope: "Namespaced",
+      keep: [["metadata", "labels"]],
+      indexes: [
+        {
+          name: "app",
+          values: (object) => {
+            const app = own(labelsOf(object), "app");
+            return typeof app === "string" ? [app] : [];
+          },
+        },
+      ],
+    },
+  ],
+  hooks: () => [
+    {
+      name: "greeter",
+      module: "greeter",
+      phase: "validate",
+      failure: "open",
+      timeoutSeconds: 5,
+      sideEffects: "None",
+      rules: [{ groups: [""], versions: ["v1"], resources: ["configmaps"], operations: ["CREATE"] }],
+    },
+  ],
+  assemble: (policies) => ({
+    validate: () =>
+      allow(
+        policies.map(
+          ({ name, word }): Finding => ({
+            rule: "greet",
+            outcome: "applied",
+            message: `${name}: ${word}`,
+          }),
+        ),
+      ),
+  }),
+});
