@@ -1,0 +1,46 @@
+import type { Json, JsonObject } from "../../../src/core/json.ts";
+import { listAt, stringAt } from "../../../src/core/json.ts";
+import type { Client } from "./client.ts";
+import { eventually } from "./wait.ts";
+
+export interface NodeOptions {
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly taints?: readonly JsonObject[];
+  /** Amounts of cpu, memory, pods and others; large ones where not given. */
+  readonly capacity?: Readonly<Record<string, string>>;
+}
+
+function isReady(node: Json): boolean {
+  const ready = listAt(node, "status", "conditions").find(
+    (condition) => stringAt(condition, "type") === "Ready",
+  );
+  // The taint goes some moments after; until then no pod comes.
+  const notReady = listAt(node, "spec", "taints").some(
+    (taint) => stringAt(taint, "key") === "node.kubernetes.io/not-ready",
+  );
+  return stringAt(ready, "status") === "True" && !notReady;
+}
+
+/** Creates a node as a kubelet registers it, and waits until pods can come. */
+export async function createNode(client: Client, name: string, options: NodeOptions = {}): Promise<void> {
+  const { labels = {}, taints = [], capacity } = options;
+  const amounts = capacity === undefined ? {} : { capacity, allocatable: capacity };
+  await client.call("POST", "/api/v1/nodes", {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: {
+      name,
+      labels: {
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        ...labels,
+      },
+    },
+    spec: { taints },
+    status: amounts,
+  });
+  await eventually(`node ${name} Ready`, async () =>
+    isReady(await client.call("GET", `/api/v1/nodes/${name}`)),
+  );
+}

@@ -1,0 +1,29 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+
+const PODS = "pods";
+
+/** The folder of a pod that really runs. The uid is in it: a pod of a StatefulSet comes again under its old name. */
+export function podFolder(folder: string, namespace: string, name: string, uid: string): string {
+  return join(folder, PODS, `${namespace}_${name}_${uid}`);
+}
+
+/** All that the containers of the pods of this name have printed, oldest pod first. */
+export function readPodLog(folder: string, namespace: string, name: string): string {
+  const root = join(folder, PODS);
+  let names: readonly string[];
+  try {
+    names = readdirSync(root).filter((entry) => entry.startsWith(`${namespace}_${name}_`));
+  } catch {
+    return "";
+  }
+  return names
+    .map((entry) => join(root, entry))
+    .sort((one, other) => statSync(one).birthtimeMs - statSync(other).birthtimeMs)
+    .flatMap((pod) =>
+      readdirSync(pod)
+        .filter((file) => file.endsWith(".log"))
+        .map((file) => readFileSync(join(pod, file), "utf8")),
+    )
+    .join("");
+}

@@ -1,0 +1,26 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+const LOOK_AGAIN_MS = 100;
+
+/** Asks until there is an answer other than `undefined` or `false`; after `timeoutMs` says what was awaited and the last error. */
+export async function eventually<T>(
+  what: string,
+  ask: () => Promise<T | undefined | false> | T | undefined | false,
+  timeoutMs = 30_000,
+): Promise<T> {
+  const until = Date.now() + timeoutMs;
+  let last: unknown;
+  for (;;) {
+    try {
+      const answer = await ask();
+      if (answer !== undefined && answer !== false) return answer;
+      last = undefined;
+    } catch (error) {
+      last = error;
+    }
+    if (Date.now() > until) {
+      throw new Error(`${what}: not within ${timeoutMs / 1000} s`, last === undefined ? {} : { cause: last });
+    }
+    await sleep(LOOK_AGAIN_MS);
+  }
+}

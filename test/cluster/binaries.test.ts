@@ -1,0 +1,175 @@
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Compiler } from "./binaries/compile.ts";
+import { cacheFolder } from "./binaries/places.ts";
+import {
+  BINARIES,
+  buildArguments,
+  cachePath,
+  RECIPES,
+  type Recipe,
+  readModule,
+  requiredVersion,
+} from "./binaries/recipes.ts";
+import { clusterAvailable, ensureBinaries } from "./binaries.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "usher-binaries-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const silent = { write: () => true };
+
+function program(path: string): void {
+  writeFileSync(path, "");
+  chmodSync(path, 0o755);
+}
+
+/** Stands in for Go: notes what it was asked for. */
+function fakeCompiler(asked: string[]): Compiler {
+  return async ({ name }, target) => {
+    asked.push(name);
+    program(target);
+  };
+}
+
+/** No Go, and nothing ready-made. GOROOT, because Go is also found where its own instructions put it. */
+function bare(): Record<string, string> {
+  return {
+    USHER_CACHE: join(folder, "cache"),
+    PATH: join(folder, "nothing"),
+    GOROOT: join(folder, "nothing"),
+  };
+}
+
+describe("where binaries lie", () => {
+  const [etcd] = RECIPES as readonly [Recipe];
+  const files = { goMod: "require go.etcd.io/etcd/server/v3 v3.7.3\n", goSum: "sums" };
+
+  test("the cache is where the user says, else where caches are", () => {
+    expect(cacheFolder({ USHER_CACHE: "/x", XDG_CACHE_HOME: "/y", HOME: "/h" })).toBe("/x");
+    expect(cacheFolder({ XDG_CACHE_HOME: "/y", HOME: "/h" })).toBe("/y/usher");
+    expect(cacheFolder({ HOME: "/h" })).toBe("/h/.cache/usher");
+  });
+
+  test("another version, other checksums or another platform are another place", () => {
+    const newer = { ...files, goMod: files.goMod.replace("v3.7.3", "v3.7.4") };
+    const places = [
+      cachePath(etcd, files, "linux-x64"),
+      cachePath(etcd, newer, "linux-x64"),
+      cachePath(etcd, { ...files, goSum: "others" }, "linux-x64"),
+      cachePath(etcd, files, "darwin-arm64"),
+    ];
+    expect(new Set(places).size).toBe(4);
+    expect(places[0]).toBe(cachePath(etcd, { ...files }, "linux-x64"));
+    expect(places[0]).toContain("etcd-v3.7.3-");
+  });
+
+  test("each go.mod pins the version of its binaries, and Kubernetes is told its own", () => {
+    for (const recipe of RECIPES) {
+      const version = requiredVersion(readModule(recipe.module).goMod, recipe.versionOf);
+      expect(version).toMatch(/^v\d+\.\d+\.\d+$/);
+      const told = buildArguments(recipe, version).join(" ").includes(`version.gitVersion=${version}`);
+      expect(told).toBe(recipe.module === "kubernetes");
+    }
+    expect(() => requiredVersion("module x\n", "go.etcd.io/etcd/server/v3")).toThrow("does not require");
+  });
+});
+
+describe("building", () => {
+  test("happens once, and then all is found", async () => {
+    const asked: string[] = [];
+    const first = await ensureBinaries({ env: bare(), output: silent, compile: fakeCompiler(asked) });
+    expect(asked).toEqual([...BINARIES]);
+    expect(Object.values(first).every((path) => existsSync(path))).toBe(true);
+    expect(await ensureBinaries({ env: bare(), output: silent, compile: fakeCompiler(asked) })).toEqual(
+      first,
+    );
+    expect(asked).toHaveLength(BINARIES.length);
+  });
+
+  test("of two at once, one builds and the other waits for it", async () => {
+    const asked: string[] = [];
+    const slow: Compiler = async (recipe, target) => {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      await fakeCompiler(asked)(recipe, target);
+    };
+    const said: string[] = [];
+    const output = { write: (text: string) => said.push(text) };
+    const build = () => ensureBinaries({ env: bare(), output, compile: slow });
+    const [one, other] = await Promise.all([build(), build()]);
+    expect(one).toEqual(other);
+    expect(asked).toEqual([...BINARIES]);
+    expect(said.filter((text) => text.includes(`waiting for process ${process.pid}`))).toHaveLength(1);
+  });
+
+  test("a builder that died does not hold up the next", async () => {
+    const env = bare();
+    mkdirSync(join(folder, "cache"), { recursive: true });
+    writeFileSync(join(folder, "cache", "building.lock"), `${process.pid} Thu Jan  1 00:00:00 1970`);
+    const asked: string[] = [];
+    await ensureBinaries({ env, output: silent, compile: fakeCompiler(asked) });
+    expect(asked).toHaveLength(BINARIES.length);
+  });
+
+  test("that fails leaves nothing behind, keeps what was built before, and lets the next try", async () => {
+    const half: Compiler = async ({ name }, target) => {
+      program(target);
+      if (name === "kube-apiserver") throw new Error("no space left");
+    };
+    await expect(ensureBinaries({ env: bare(), output: silent, compile: half })).rejects.toThrow(
+      "no space left",
+    );
+    const asked: string[] = [];
+    await ensureBinaries({ env: bare(), output: silent, compile: fakeCompiler(asked) });
+    expect(asked).toEqual(BINARIES.filter((name) => name !== "etcd"));
+  });
+
+  test("says what it builds, how much of it, and how long that takes", async () => {
+    const said: string[] = [];
+    await ensureBinaries({
+      env: bare(),
+      output: { write: (text) => said.push(text) },
+      compile: fakeCompiler([]),
+    });
+    expect(said).toContain("building kube-apiserver (2 of 6), usually about 7 minutes …\n");
+    expect(said.at(-1)).toMatch(/^built kwok after \d+ s\n$/);
+  });
+
+  test("takes what KUBEBUILDER_ASSETS has, and builds only the rest", async () => {
+    for (const name of ["etcd", "kube-apiserver", "kubectl"]) program(join(folder, name));
+    const asked: string[] = [];
+    const env = { ...bare(), KUBEBUILDER_ASSETS: folder };
+    const found = await ensureBinaries({ env, output: silent, compile: fakeCompiler(asked) });
+    expect(found.etcd).toBe(join(folder, "etcd"));
+    expect(found.kubectl).toBe(join(folder, "kubectl"));
+    expect(asked).toEqual(["kube-controller-manager", "kube-scheduler", "kwok"]);
+  });
+});
+
+describe("without Go", () => {
+  test("it says what is missing and how to get it", async () => {
+    const answer = clusterAvailable(bare());
+    expect(answer).toMatchObject({
+      available: false,
+      reason: expect.stringMatching(/Go is not installed.*https:\/\/go\.dev\/dl/),
+    });
+    expect(answer).toMatchObject({ reason: expect.stringContaining("kube-apiserver") });
+    await expect(ensureBinaries({ env: bare(), output: silent })).rejects.toThrow("Go is not installed");
+  });
+
+  test("a cluster can be had all the same once everything is built", async () => {
+    await ensureBinaries({ env: bare(), output: silent, compile: fakeCompiler([]) });
+    expect(clusterAvailable(bare())).toEqual({ available: true });
+  });
+
+  test("and with Go it can be had before", () => {
+    const go = join(folder, "bin");
+    mkdirSync(go);
+    program(join(go, "go"));
+    expect(clusterAvailable({ ...bare(), PATH: go })).toEqual({ available: true });
+  });
+});

@@ -1,0 +1,78 @@
+// The binaries of the test control plane: found where they are, built once where they are not.
+import { join } from "node:path";
+import { type Compiler, compileInto, goCompiler } from "./binaries/compile.ts";
+import { withLock } from "./binaries/lock.ts";
+import { cacheFolder, type Environment, findGo, isExecutable, readyMade } from "./binaries/places.ts";
+import { about, type Output, showProgress } from "./binaries/progress.ts";
+import { type BinaryName, cachePath, RECIPES, type Recipe, readModule } from "./binaries/recipes.ts";
+
+export type Binaries = Readonly<Record<BinaryName, string>>;
+
+export interface BinaryOptions {
+  readonly env?: Environment;
+  readonly output?: Output;
+  /** Stands in for Go in tests of this file. */
+  readonly compile?: Compiler;
+}
+
+const GO_MISSING = [
+  "Go is not installed, and the test control plane (etcd, kube-apiserver and others) is built with it, once.",
+  "Install Go 1.26 or newer (https://go.dev/dl, or your system's package `golang`) so that `go version` works.",
+].join(" ");
+
+function cached(recipe: Recipe, env: Environment): string {
+  const platform = `${process.platform}-${process.arch}`;
+  return join(cacheFolder(env), "binaries", cachePath(recipe, readModule(recipe.module), platform));
+}
+
+function find(recipe: Recipe, env: Environment): string | undefined {
+  const path = readyMade(recipe.name, env) ?? cached(recipe, env);
+  return isExecutable(path) ? path : undefined;
+}
+
+/** Whether a cluster can be had on this machine, be it after a build; if not, why, and what helps. */
+export function clusterAvailable(
+  env: Environment = process.env,
+): { available: true } | { available: false; reason: string } {
+  if (process.platform === "win32")
+    return { available: false, reason: "The test control plane does not run on Windows; WSL does." };
+  const missing = RECIPES.filter((recipe) => find(recipe, env) === undefined);
+  if (missing.length === 0 || findGo(env) !== undefined) return { available: true };
+  return {
+    available: false,
+    reason: `${GO_MISSING} Missing: ${missing.map(({ name }) => name).join(", ")}.`,
+  };
+}
+
+async function buildMissing(env: Environment, output: Output, compile: Compiler): Promise<void> {
+  // Looked at again under the lock: another process may just have built them.
+  const missing = RECIPES.filter((recipe) => find(recipe, env) === undefined);
+  for (const [index, recipe] of missing.entries()) {
+    const step = `building ${recipe.name} (${index + 1} of ${missing.length})`;
+    const end = showProgress(output, `${step}, usually about ${about(recipe.usualSeconds)}`);
+    try {
+      await compileInto(cached(recipe, env), recipe, compile);
+      end(`built ${recipe.name}`);
+    } catch (error) {
+      end(`could not build ${recipe.name}`);
+      throw error;
+    }
+  }
+}
+
+/** All binaries, building what is missing. The first time takes about a quarter of an hour on two cores. */
+export async function ensureBinaries(options: BinaryOptions = {}): Promise<Binaries> {
+  const { env = process.env, output = process.stderr } = options;
+  if (RECIPES.some((recipe) => find(recipe, env) === undefined)) {
+    const go = findGo(env);
+    const compile = options.compile ?? (go === undefined ? undefined : goCompiler(go));
+    if (compile === undefined) throw new Error(GO_MISSING);
+    const waiting = (pid: number): unknown =>
+      output.write(`waiting for process ${pid}, which is building the same …\n`);
+    await withLock(join(cacheFolder(env), "building.lock"), waiting, () =>
+      buildMissing(env, output, compile),
+    );
+  }
+  const found = RECIPES.map((recipe) => [recipe.name, find(recipe, env) ?? cached(recipe, env)]);
+  return Object.fromEntries(found) as Binaries;
+}

@@ -1,0 +1,97 @@
+// What the test control plane is made of, and how each piece is built. The versions stand in `build/*/go.mod`, where Go's own
+// checksums pin everything below them; here is only what a go.mod can't say.
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+
+export const BUILD_FOLDER = join(import.meta.dirname, "..", "build");
+
+export const BINARIES = [
+  "etcd",
+  "kube-apiserver",
+  "kube-controller-manager",
+  "kube-scheduler",
+  "kubectl",
+  "kwok",
+] as const;
+export type BinaryName = (typeof BINARIES)[number];
+
+export interface Recipe {
+  readonly name: BinaryName;
+  /** Folder under `build` with the go.mod to build from. */
+  readonly module: string;
+  /** The Go package that holds `main`. */
+  readonly source: string;
+  /** The required module whose version is this binary's version. */
+  readonly versionOf: string;
+  /** How long a build from nothing took on two cores: only to tell a person what to expect. */
+  readonly usualSeconds: number;
+}
+
+export const RECIPES: readonly Recipe[] = [
+  recipe("etcd", "etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", 60),
+  kubernetes("kube-apiserver", 400),
+  kubernetes("kube-controller-manager", 130),
+  kubernetes("kube-scheduler", 20),
+  kubernetes("kubectl", 40),
+  recipe("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", "sigs.k8s.io/kwok", 90),
+];
+
+function recipe(
+  name: BinaryName,
+  module: string,
+  source: string,
+  versionOf: string,
+  usualSeconds: number,
+): Recipe {
+  return { name, module, source, versionOf, usualSeconds };
+}
+
+function kubernetes(name: BinaryName, usualSeconds: number): Recipe {
+  return recipe(name, "kubernetes", `k8s.io/kubernetes/cmd/${name}`, "k8s.io/kubernetes", usualSeconds);
+}
+
+/** What is read of a module's folder to know which binary would come out of it. */
+export interface ModuleFiles {
+  readonly goMod: string;
+  readonly goSum: string;
+}
+
+export function readModule(module: string): ModuleFiles {
+  const read = (file: string): string => readFileSync(join(BUILD_FOLDER, module, file), "utf8");
+  return { goMod: read("go.mod"), goSum: read("go.sum") };
+}
+
+/** The version at which a go.mod requires a module. */
+export function requiredVersion(goMod: string, module: string): string {
+  for (const line of goMod.split("\n")) {
+    const [path, version] = line
+      .trim()
+      .replace(/^require\s+/, "")
+      .split(/\s+/);
+    if (path === module && version !== undefined && /^v\d/.test(version)) return version;
+  }
+  throw new Error(`go.mod does not require ${module}`);
+}
+
+/** Arguments of `go build` but for the output. */
+export function buildArguments(recipe: Recipe, version: string): readonly string[] {
+  const link = ["-s", "-w"];
+  if (recipe.module === "kubernetes") {
+    // Built from a module, Kubernetes doesn't know its own version and calls itself v0.0.0, which clients take for ancient.
+    const [major = "", minor = ""] = version.replace(/^v/, "").split(".");
+    const values = { gitVersion: version, gitMajor: major, gitMinor: minor };
+    for (const [key, value] of Object.entries(values))
+      link.push("-X", `k8s.io/component-base/version.${key}=${value}`);
+  }
+  return ["build", "-mod=readonly", "-trimpath", "-ldflags", link.join(" ")];
+}
+
+/** Where in the cache a binary lies: another version, other flags or other dependencies are another place. */
+export function cachePath(recipe: Recipe, files: ModuleFiles, platform: string): string {
+  const version = requiredVersion(files.goMod, recipe.versionOf);
+  const hash = createHash("sha256");
+  for (const part of [...buildArguments(recipe, version), files.goMod, files.goSum])
+    hash.update(part).update("\0");
+  return join(platform, `${recipe.name}-${version}-${hash.digest("hex").slice(0, 12)}`, recipe.name);
+}

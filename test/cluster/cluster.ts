@@ -1,0 +1,175 @@
+// A real control plane for a test: `await using cluster = await startCluster()`.
+import { mkdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import type { JsonObject } from "../../src/core/json.ts";
+import { ClusterAccess, type ClusterInfo } from "./access/access.ts";
+import { Identities } from "./access/identity.ts";
+import { eventually } from "./access/wait.ts";
+import { type Binaries, ensureBinaries } from "./binaries.ts";
+import { Component } from "./components/component.ts";
+import { type ClusterFiles, serverUrl, writeFiles } from "./components/files.ts";
+import {
+  COMPONENTS,
+  type ComponentName,
+  componentArguments,
+  componentIdentity,
+  healthUrl,
+} from "./components/flags.ts";
+import { writeStages } from "./components/kwok-stages.ts";
+import { choosePorts, type Ports } from "./components/ports.ts";
+import { makeDataFolder, sweepAbandoned } from "./data-folder.ts";
+import { EgressProxy } from "./egress/proxy.ts";
+import { Routes } from "./egress/routes.ts";
+import { Watchdog } from "./processes/watchdog.ts";
+import { type Images, Runner } from "./runner.ts";
+
+/** Another process may take a port between our look and our use of it. */
+const ATTEMPTS = 3;
+
+export interface ClusterOptions {
+  /** Components to leave out; etcd and the API server are always there. */
+  readonly without?: readonly Exclude<ComponentName, "etcd" | "kube-apiserver">[];
+  /** More flags for a component; the last one of a flag counts. */
+  readonly flags?: Partial<Record<ComponentName, readonly string[]>>;
+  readonly auditPolicy?: JsonObject;
+  /** What the images of really running pods start, by the last part of the image's name. */
+  readonly images?: Images;
+}
+
+export class Cluster extends ClusterAccess {
+  readonly #components: ReadonlyMap<ComponentName, Component>;
+  readonly #tidy: () => Promise<void>;
+  #stopping: Promise<void> | undefined;
+
+  constructor(
+    info: ClusterInfo,
+    components: ReadonlyMap<ComponentName, Component>,
+    tidy: () => Promise<void>,
+  ) {
+    super(info);
+    this.#components = components;
+    this.#tidy = tidy;
+  }
+
+  /** A part of the control plane, to break: only in a cluster that a test has for itself. */
+  component(name: ComponentName): Component {
+    const component = this.#components.get(name);
+    if (component === undefined) throw new Error(`this cluster runs without ${name}`);
+    return component;
+  }
+
+  /** Ends every process, waits until they are gone, and removes the data folder. */
+  stop(): Promise<void> {
+    this.close();
+    this.#stopping ??= this.#tidy();
+    return this.#stopping;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+}
+
+async function prepareComponents(
+  binaries: Binaries,
+  files: ClusterFiles,
+  ports: Ports,
+  watchdog: Watchdog,
+  options: ClusterOptions,
+): Promise<ReadonlyMap<ComponentName, Component>> {
+  const without: readonly ComponentName[] = options.without ?? [];
+  const home = join(files.folder, "home");
+  mkdirSync(home, { recursive: true });
+  const identities = new Identities(home, serverUrl(ports), files.authority.pem);
+  const components = new Map<ComponentName, Component>();
+  for (const name of COMPONENTS) {
+    if (without.includes(name)) continue;
+    const kubeconfig = await identities.kubeconfig(componentIdentity(name));
+    const program = {
+      name,
+      command: binaries[name],
+      args: componentArguments(name, files, ports, kubeconfig, options.flags?.[name] ?? []),
+      log: join(files.folder, `${name}.log`),
+      // Nothing of a person's own settings, such as a proxy or a kubeconfig.
+      env: { PATH: process.env["PATH"], HOME: home },
+    };
+    components.set(
+      name,
+      new Component(program, watchdog, healthUrl(name, ports), files.authority.pem.certificate),
+    );
+  }
+  return components;
+}
+
+/** Each needs the API server, and that needs etcd. */
+async function startComponents(components: ReadonlyMap<ComponentName, Component>): Promise<void> {
+  await components.get("etcd")?.start();
+  await components.get("kube-apiserver")?.start();
+  const others = [...components].filter(([name]) => name !== "etcd" && name !== "kube-apiserver");
+  await Promise.all(others.map(([, component]) => component.start()));
+}
+
+/** Until the controllers have made it, pods in `default` are refused. */
+async function waitUsable(cluster: Cluster): Promise<void> {
+  const path = "/api/v1/namespaces/default/serviceaccounts/default";
+  await eventually(
+    "the default service account",
+    async () => (await cluster.request("GET", path)).status === 200,
+    60_000,
+  );
+}
+
+async function attempt(binaries: Binaries, options: ClusterOptions): Promise<Cluster> {
+  const folder = makeDataFolder();
+  const watchdog = new Watchdog(folder);
+  const files = await writeFiles(folder, options.auditPolicy);
+  writeStages(folder);
+  const ports = await choosePorts();
+  const routes = new Routes();
+  const proxy = new EgressProxy(files.egressSocket, routes);
+  await proxy.listen();
+  const components = await prepareComponents(binaries, files, ports, watchdog, options);
+  const info: ClusterInfo = {
+    server: serverUrl(ports),
+    ca: files.authority.pem,
+    folder,
+    kubectl: binaries.kubectl,
+    auditLog: files.auditLog,
+    egressSocket: files.egressSocket,
+  };
+  let runner: Runner | undefined;
+  const cluster = new Cluster(info, components, async () => {
+    // The data is thrown away, so nothing needs to be written to the end. All together: a test may have frozen the API server, and
+    // then only its end lets go of those who wait for its answer.
+    await Promise.all([
+      runner?.stop(),
+      ...[...components.values()].map((component) => component.stop("at once")),
+    ]);
+    await proxy.close();
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+    await watchdog.leave();
+  });
+  try {
+    await startComponents(components);
+    if (components.has("kube-controller-manager")) await waitUsable(cluster);
+    runner = new Runner(cluster, routes, watchdog, options.images);
+    return cluster;
+  } catch (error) {
+    await cluster.stop();
+    throw error;
+  }
+}
+
+/** Starts a cluster, building its binaries the first time. */
+export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
+  const binaries = await ensureBinaries();
+  sweepAbandoned();
+  for (let tried = 1; ; tried += 1) {
+    try {
+      return await attempt(binaries, options);
+    } catch (error) {
+      const taken = error instanceof Error && error.message.includes("address already in use");
+      if (!taken || tried === ATTEMPTS) throw error;
+    }
+  }
+}

@@ -1,0 +1,27 @@
+// Runs once before the tests of the project `cluster`, in vitest's own process.
+import type { TestProject } from "vitest/node";
+import { clusterAvailable } from "./binaries.ts";
+import { Broker } from "./broker.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** Why there can be no cluster here; empty where there can. */
+    readonly clusterUnavailable: string;
+    /** Where to ask for the shared cluster. */
+    readonly clusterBroker: string;
+  }
+}
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const answer = clusterAvailable();
+  const reason = answer.available ? "" : answer.reason;
+  const broker = new Broker();
+  await broker.listen();
+  project.provide("clusterUnavailable", reason);
+  project.provide("clusterBroker", broker.socket);
+  return async () => {
+    await broker.close();
+    // After the summary, where it is seen.
+    if (reason !== "") process.stdout.write(`\nNOT RUN: the tests that need a cluster. ${reason}\n`);
+  };
+}

@@ -1,0 +1,67 @@
+import { expect, test } from "vitest";
+import { stringAt } from "../../src/core/json.ts";
+import { eventually } from "./access/wait.ts";
+import { describeCluster, testNamespace } from "./describe.ts";
+
+describeCluster("a shared cluster", (cluster) => {
+  const namespace = testNamespace(cluster);
+
+  test("says the version that it was built from", async () => {
+    const version = await cluster().call("GET", "/version");
+    expect(stringAt(version, "gitVersion")).toMatch(/^v1\.\d+\.\d+$/);
+    expect(stringAt(version, "minor")).toMatch(/^\d+$/);
+  });
+
+  test("places a pod by the real scheduler on the node that fits, where it runs", async () => {
+    await cluster().createNode("nodes-plain");
+    await cluster().createNode("nodes-disk", { labels: { disk: "fast" } });
+    const pods = `/api/v1/namespaces/${namespace()}/pods`;
+    await cluster().call("POST", pods, {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "web" },
+      spec: { nodeSelector: { disk: "fast" }, containers: [{ name: "web", image: "web" }] },
+    });
+    const pod = await eventually("the pod Running", async () => {
+      const found = await cluster().call("GET", `${pods}/web`);
+      return stringAt(found, "status", "phase") === "Running" && found;
+    });
+    expect(stringAt(pod, "spec", "nodeName")).toBe("nodes-disk");
+    expect(stringAt(pod, "status", "podIP")).toMatch(/^10\.244\./);
+  });
+
+  test("leaves a pod that fits nowhere pending, and says why", async () => {
+    await cluster().createNode("nodes-small", {
+      labels: { size: "small" },
+      capacity: { cpu: "1", memory: "1Gi", pods: "10" },
+    });
+    const pods = `/api/v1/namespaces/${namespace()}/pods`;
+    await cluster().call("POST", pods, {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "large" },
+      spec: {
+        nodeSelector: { size: "small" },
+        containers: [{ name: "large", image: "large", resources: { requests: { cpu: "2" } } }],
+      },
+    });
+    const why = await eventually("the scheduler's verdict", async () =>
+      stringAt(await cluster().call("GET", `${pods}/large`), "status", "conditions", 0, "message"),
+    );
+    expect(why).toContain("Insufficient cpu");
+  });
+
+  test("runs controllers: a Deployment becomes pods, and a deleted one is replaced", async () => {
+    const run = (...args: readonly string[]) => cluster().kubectl(["-n", namespace(), ...args]);
+    expect((await run("create", "deployment", "site", "--image=site", "--replicas=2")).code).toBe(0);
+    expect((await run("rollout", "status", "deployment/site", "--timeout=60s")).code).toBe(0);
+    const names = (await run("get", "pods", "-l", "app=site", "-o", "name")).stdout.trim().split("\n");
+    expect(names).toHaveLength(2);
+    const [first = ""] = names;
+    expect((await run("delete", first)).code).toBe(0);
+    expect((await run("rollout", "status", "deployment/site", "--timeout=60s")).code).toBe(0);
+    const after = (await run("get", "pods", "-l", "app=site", "-o", "name")).stdout.trim().split("\n");
+    expect(after).not.toContain(first);
+    expect(after).toHaveLength(2);
+  });
+});

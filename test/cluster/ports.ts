@@ -1,0 +1,19 @@
+import { type AddressInfo, createServer } from "node:net";
+
+function listen(): Promise<{ port: number; close: () => Promise<void> }> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as AddressInfo;
+      resolve({ port, close: () => new Promise((done) => server.close(() => done())) });
+    });
+  });
+}
+
+/** Ports of the loopback that were free a moment ago. Taken together and then let go, so that no two are the same. */
+export async function freePorts(count: number): Promise<readonly number[]> {
+  const held = await Promise.all(Array.from({ length: count }, listen));
+  await Promise.all(held.map(({ close }) => close()));
+  return held.map(({ port }) => port);
+}

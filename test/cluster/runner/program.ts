@@ -1,0 +1,82 @@
+// The command line of a container on this machine.
+import { mkdirSync, rmSync, symlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
+import type { Program } from "../processes/process.ts";
+import { environmentOf, expand } from "./environment.ts";
+import type { KubeletApi } from "./kubelet-api.ts";
+import type { ContainerSpec, Pod } from "./pod-spec.ts";
+import { type Ports, rewrite } from "./rewrite.ts";
+
+const REPOSITORY = join(import.meta.dirname, "..", "..", "..");
+
+/** What an image starts, by the last part of its name: `{ usher: ["node", "src/cli/main.ts"] }`. */
+export type Images = Readonly<Record<string, readonly string[]>>;
+
+/** `registry.example/team/usher:v1@sha256:…` is `usher`. */
+export function imageName(image: string): string {
+  const last = image.split("@")[0]?.split("/").at(-1) ?? "";
+  return last.split(":")[0] ?? "";
+}
+
+/** Puts a container's mounts below its root folder. Links, because several containers may share a volume. */
+function linkMounts(
+  root: string,
+  container: ContainerSpec,
+  volumeFolder: (name: string) => string,
+): ReadonlyMap<string, string> {
+  const paths = new Map<string, string>();
+  for (const { name, mountPath, subPath } of container.volumeMounts ?? []) {
+    const place = join(root, mountPath);
+    mkdirSync(dirname(place), { recursive: true });
+    rmSync(place, { force: true, recursive: true });
+    symlinkSync(subPath === undefined ? volumeFolder(name) : join(volumeFolder(name), subPath), place);
+    paths.set(mountPath.replace(/\/+$/, ""), place);
+  }
+  return paths;
+}
+
+export interface ProgramContext {
+  readonly pod: Pod;
+  readonly api: KubeletApi;
+  readonly folder: string;
+  readonly ports: Ports;
+  readonly podIP: string;
+  readonly hostIP: string;
+  readonly server: URL;
+  readonly images: Images;
+  readonly volumeFolder: (name: string) => string;
+}
+
+export async function programOf(container: ContainerSpec, context: ProgramContext): Promise<Program> {
+  const { pod, api, folder, ports, podIP, hostIP, server } = context;
+  const command = container.command ?? context.images[imageName(container.image)];
+  if (command === undefined)
+    throw new Error(`nothing is known to start for the image ${container.image}, and there is no command`);
+  const root = join(folder, container.name);
+  const home = join(root, "home");
+  mkdirSync(home, { recursive: true });
+  const paths = linkMounts(root, container, context.volumeFolder);
+  const values = await environmentOf(pod, container, api, podIP, hostIP);
+  const local = (text: string): string => rewrite(expand(text, values), paths, ports);
+  const [first = "", ...rest] = [...command, ...(container.args ?? [])].map(local);
+  // Only what a container would have, so that nothing works by accident of the test's own environment.
+  const env: NodeJS.ProcessEnv = {
+    PATH: process.env["PATH"],
+    HOME: home,
+    HOSTNAME: pod.metadata.name,
+    KUBERNETES_SERVICE_HOST: server.hostname,
+    KUBERNETES_SERVICE_PORT: server.port,
+    KUBERNETES_SERVICE_PORT_HTTPS: server.port,
+    USHER_RUN_ROOT: root,
+  };
+  for (const [port, localPort] of ports) env[`USHER_RUN_PORT_${port}`] = String(localPort);
+  for (const [name, value] of values) env[name] = rewrite(value, paths, ports);
+  return {
+    name: `${pod.metadata.namespace}/${pod.metadata.name}/${container.name}`,
+    command: first === "node" ? process.execPath : first,
+    args: rest,
+    log: join(folder, `${container.name}.log`),
+    env,
+    cwd: REPOSITORY,
+  };
+}
