@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { checkObject } from "../core/check.ts";
 import { type Gates, parseGates } from "../core/gates.ts";
@@ -7,10 +6,12 @@ import { isObject, type JsonObject } from "../core/json.ts";
 import type { Kind } from "../core/kind.ts";
 import { workloadTable } from "../core/kubernetes/workloads.ts";
 import type { Module } from "../core/module.ts";
-import { describeProblem } from "../core/problem.ts";
+import { type Problem, problem } from "../core/problem.ts";
 import { Store } from "../core/store.ts";
-import { readManifests } from "../files/reading.ts";
+import { readText, Unreadable } from "../files/bytes.ts";
+import { type Located, located, type Manifest, readManifests } from "../files/reading.ts";
 import { CallError } from "./exit.ts";
+import { describeProblems } from "./review/problems.ts";
 
 const name = z.string().min(1).max(253);
 
@@ -69,15 +70,17 @@ export interface Configured {
   readonly gates: Gates;
 }
 
-/** Reads --config and --feature-gates; the flag wins over the file. */
+export type Configuration = z.infer<typeof spec>;
+
+/** What a configuration and --feature-gates say together; the flag wins over the file. */
 export function configure(
   modules: readonly Module[],
-  options: { readonly config?: string; readonly featureGates?: string },
+  read: Configuration,
+  featureGates: string | undefined,
 ): Configured {
-  const read = options.config === undefined ? {} : configurationFrom(options.config);
   const declared = modules.flatMap(({ gates }) => gates ?? []);
   const fromFile = Object.entries(read.featureGates ?? {}).map(([gate, on]) => `${gate}=${on}`);
-  const { gates, problems } = parseGates([...fromFile, options.featureGates ?? ""].join(","), declared);
+  const { gates, problems } = parseGates([...fromFile, featureGates ?? ""].join(","), declared);
   if (problems.length > 0) throw new CallError(problems.join("\n"));
   const workloads = (read.workloads ?? []).map((kind) => ({ ...kind, template: kind.template.split(".") }));
   return {
@@ -91,28 +94,46 @@ export function configure(
   };
 }
 
-function configurationFrom(file: string): z.infer<typeof spec> {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (error) {
-    throw new CallError(`${file}: can't be read: ${error instanceof Error ? error.message : String(error)}`);
-  }
+/** Reads the file of --config; without the flag everything is as usual. */
+export async function readConfiguration(file: string | undefined): Promise<Configuration> {
+  if (file === undefined) return {};
+  const { text, located: unreadable } = await contentOf(file);
+  const input = { label: file, text };
+  const fail = (found: readonly Located[]) => {
+    throw new CallError(describeProblems(found.map((one) => ({ input, located: one }))).join("\n"));
+  };
+  if (unreadable.length > 0) fail(unreadable);
   const { manifests, problems } = readManifests(text);
-  const [manifest] = manifests;
-  const object: JsonObject = isObject(manifest?.value) ? manifest.value : {};
-  if (problems.length > 0 || manifests.length !== 1) {
-    const said = problems.map((found) => `${file}:${found.line}:${found.column}: ${found.message}`);
-    throw new CallError(
-      said.length > 0 ? said.join("\n") : `${file}: one document is expected, with kind UsherConfiguration`,
-    );
+  if (problems.length > 0) fail(problems);
+  const [manifest, second] = manifests;
+  if (manifest === undefined || second !== undefined) {
+    throw new CallError(`${file}: one document is expected, with kind ${CONFIGURATION.kind}`);
   }
+  const wrong = problemsOf(manifest);
+  if (wrong.length > 0) {
+    const { document, path } = manifest;
+    const place = { input, document, path };
+    throw new CallError(describeProblems(wrong.map((one) => ({ place, problem: one }))).join("\n"));
+  }
+  return spec.parse(isObject(manifest.value) ? (manifest.value["spec"] ?? {}) : {});
+}
+
+/** A field that is not known would have no effect, and a configuration without effect is a trap: warnings count as well. */
+function problemsOf({ value }: Manifest): Problem[] {
+  const object: JsonObject = isObject(value) ? value : {};
   if (object["kind"] !== CONFIGURATION.kind) {
-    throw new CallError(`${file}: kind must be ${CONFIGURATION.kind} (apiVersion usher.dev/v1alpha1)`);
+    const where = object["kind"] === undefined ? [] : ["kind"];
+    return [problem(where, `must be kind ${CONFIGURATION.kind}, with apiVersion usher.dev/v1alpha1`)];
   }
-  const wrong = checkObject(CONFIGURATION, { metadata: { name: "usher" }, ...object }, new Store());
-  // A field that is not known would have no effect, and a configuration without effect is a trap.
-  if (wrong.length > 0)
-    throw new CallError(wrong.map((found) => `${file}: ${describeProblem(found)}`).join("\n"));
-  return spec.parse(object["spec"] ?? {});
+  return checkObject(CONFIGURATION, object, new Store());
+}
+
+async function contentOf(file: string): Promise<{ text: string; located: Located[] }> {
+  try {
+    const { text, problems } = await readText(file);
+    return { text, located: problems.map((one) => located(text, one)) };
+  } catch (error) {
+    if (error instanceof Unreadable) throw new CallError(`--config ${file} ${error.message}`);
+    throw error;
+  }
 }

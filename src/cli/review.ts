@@ -1,100 +1,89 @@
-import { stringify } from "yaml";
-import { EXIT } from "./exit.ts";
-import { emitText, emitted } from "./review/emit.ts";
-import { type Manifest, readInput } from "./review/input.ts";
-import { type Judgement, judge } from "./review/judge.ts";
-import { printTable, printTrace, summaryLine } from "./review/print.ts";
-import { requestFor } from "./review/request.ts";
-import { summaryOf } from "./review/result.ts";
+import { checkDnsLabel } from "../core/kubernetes/names.ts";
+import { Resources } from "../files/resources.ts";
+import { CallError, EXIT } from "./exit.ts";
+import type { Io } from "./io.ts";
+import { printable } from "./printable.ts";
+import { type InputProblem, InputReader } from "./review/input.ts";
+import { judge } from "./review/judge.ts";
+import { describeProblems } from "./review/problems.ts";
+import { type Judged, report } from "./review/report.ts";
+import { Requests } from "./review/request.ts";
+import { Shape } from "./review/shape.ts";
 import { openSource } from "./source.ts";
-import { type Terminal, terminal } from "./terminal.ts";
+import { terminal } from "./terminal.ts";
+import { userInfoFor } from "./user.ts";
 
 export interface ReviewOptions {
+  readonly filename?: readonly string[];
   readonly source?: string;
   readonly namespace: string;
   readonly as: string;
-  readonly asGroup: readonly string[];
-  readonly operation: "CREATE" | "UPDATE";
+  readonly asGroup?: readonly string[];
+  readonly operation?: "CREATE" | "UPDATE";
   readonly old?: string;
-  readonly trace: boolean;
-  readonly emit: boolean;
+  readonly trace?: boolean;
+  readonly emit?: boolean;
   readonly output: "table" | "json" | "yaml";
-  readonly quiet: boolean;
+  readonly quiet?: boolean;
   readonly config?: string;
   readonly featureGates?: string;
 }
 
 /** Judges manifests against a cluster of files; gives the exit code. */
-export async function review(files: readonly string[], options: ReviewOptions): Promise<number> {
-  const screen = terminal(options);
+export async function review(named: readonly string[], options: ReviewOptions, io: Io): Promise<number> {
+  const files = [...named, ...(options.filename ?? [])];
+  const operation = checkCall(files, options);
+  const { trace = false, emit = false, output } = options;
+  const screen = terminal(io, options);
   const source = await openSource({ ...options, watch: false }, screen);
-  const input = await readInput(files);
-  const old = options.old === undefined ? { manifests: [], problems: [] } : await readInput([options.old]);
-  const asking = {
-    namespace: options.namespace,
-    username: options.as,
-    groups: options.asGroup,
-    operation: options.operation,
-    old: old.manifests,
-  };
-  const problems = [...input.problems, ...old.problems];
-  const judged: { manifest: Manifest; judgement: Judgement }[] = [];
-  for (const [i, manifest] of input.manifests.entries()) {
-    screen.progress(`reviewed ${i} of ${input.manifests.length} objects`);
-    const request = await requestFor(manifest, asking, source);
-    if ("problem" in request) problems.push(request.problem);
-    else
-      judged.push({
-        manifest,
-        judgement: await judge(request, source, { trace: options.trace, now: Date.now() }),
-      });
+  try {
+    const { modules, installation } = source.assembly;
+    const resources = new Resources(modules, installation.workloads.all);
+    const shape = new Shape(resources, installation);
+    const reader = new InputReader(io.stdin, shape);
+    const input = await reader.read(files);
+    const old =
+      options.old === undefined ? { manifests: [], problems: [] } : await reader.read([options.old]);
+    const problems: InputProblem[] = [...input.problems, ...old.problems];
+    const user = userInfoFor(options.as, options.asGroup ?? []);
+    const asking = { namespace: options.namespace, user, operation, old: old.manifests };
+    const requests = await Requests.open(asking, source, resources);
+    const judged: Judged[] = [];
+    const doubts = new Set<string>();
+    for (const [i, manifest] of input.manifests.entries()) {
+      screen.progress("reviewing", "objects", i, input.manifests.length);
+      const doubt = shape.doubt(manifest.object);
+      if (doubt !== undefined) doubts.add(doubt);
+      const asked = requests.of(manifest);
+      if ("problem" in asked) problems.push({ place: manifest.place, problem: asked.problem });
+      else judged.push({ asked, judgement: await judge(asked.request, source, { trace, now: Date.now() }) });
+    }
+    for (const found of describeProblems(problems)) screen.complain(found);
+    for (const doubt of doubts) screen.note(printable(doubt));
+    report(judged, { output, trace, emit }, screen, io);
+    // What could not be read makes the answer incomplete, which weighs more than what was found in the rest.
+    if (problems.length > 0 || source.problems.some(({ severity }) => severity === "error"))
+      return EXIT.wrong;
+    return judged.some(({ judgement }) => judgement.result.verdict === "deny") ? EXIT.found : EXIT.fine;
+  } finally {
+    screen.endProgress();
+    await source.stop();
   }
-  screen.endProgress();
-  await source.stop();
-  for (const found of problems) screen.complain(found);
-  report(judged, options, screen);
-  const denied = judged.some(({ judgement }) => judgement.result.verdict === "deny");
-  // What could not be read makes the answer incomplete, which weighs more than what was found in the rest.
-  if (problems.length > 0 || source.problems.some(({ severity }) => severity === "error")) return EXIT.wrong;
-  return denied ? EXIT.found : EXIT.fine;
 }
 
-function report(
-  judged: readonly { readonly manifest: Manifest; readonly judgement: Judgement }[],
-  { output, trace, emit }: ReviewOptions,
-  screen: Terminal,
-): void {
-  const results = judged.map(({ judgement }) => judgement.result);
-  const unknown = new Set(results.flatMap((result) => result.unknown));
-  for (const name of unknown)
-    screen.note(`unknown: the source does not have ${name}; policies that need it follow their failure mode`);
-  if (emit) {
-    const allowed = judged.filter(({ judgement }) => judgement.result.verdict === "allow");
-    const objects = allowed.map(({ manifest, judgement }) =>
-      emitted(manifest.object, judgement.evaluation.draft.edits),
-    );
-    if (objects.length > 0) screen.out(emitText(objects, output === "json" ? "json" : "yaml"));
-    for (const { kind, namespace, name } of results
-      .filter(({ verdict }) => verdict === "deny")
-      .map(({ object }) => object)) {
-      screen.complain(
-        `left out, because it was refused: ${kind} ${namespace === "" ? "" : `${namespace}/`}${name}`,
-      );
-    }
-    return;
+/** What can be said of a call before anything is read. */
+function checkCall(files: readonly string[], options: ReviewOptions): "CREATE" | "UPDATE" {
+  const { operation, old, emit, trace, namespace } = options;
+  if (files.length === 0) {
+    throw new CallError("what to review? Name files or directories, or - for standard input");
   }
-  if (output !== "table") {
-    const value = { results, summary: summaryOf(results) };
-    screen.out(
-      output === "json" ? JSON.stringify(value, null, 2) : stringify(value, { lineWidth: 0 }).trimEnd(),
-    );
-    return;
+  if (emit === true && trace === true) {
+    throw new CallError("--emit prints manifests, --trace reasons: choose one of them");
   }
-  for (const { warnings, object } of results) {
-    for (const warning of warnings) screen.note(`Warning: ${object.kind} ${object.name}: ${warning}`);
+  if (old !== undefined && operation === "CREATE") {
+    throw new CallError("--old is the object before an UPDATE; a CREATE has none");
   }
-  if (results.length === 0) return;
-  if (trace) printTrace(results, screen);
-  else printTable(results, screen);
-  screen.out(`\n${summaryLine(results)}`);
+  const wrong = checkDnsLabel(namespace);
+  if (wrong !== undefined) throw new CallError(`--namespace: ${wrong}`);
+  return operation ?? (old === undefined ? "CREATE" : "UPDATE");
 }

@@ -1,10 +1,9 @@
 import { existsSync } from "node:fs";
-import { relative } from "node:path";
 import { Assembly } from "../core/assembly.ts";
 import { policyCheck } from "../core/policy-check.ts";
 import { type FileSource, openFiles } from "../files/source.ts";
 import { modules } from "../modules/index.ts";
-import { configure } from "./configuration.ts";
+import { type Configuration, configure, readConfiguration } from "./configuration.ts";
 import { CallError } from "./exit.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -18,27 +17,34 @@ export interface SourceOptions {
 /** Every module, and the one that judges policies themselves. */
 export const allModules = [...modules, policyCheck(modules)];
 
-/** An assembly as the flags of a command say. */
-export function assembleFor(options: Pick<SourceOptions, "config" | "featureGates">): Assembly {
-  const { installation, gates } = configure(allModules, options);
+/** An assembly as the flags of a command and its configuration say. */
+export function assembleFor(
+  options: Pick<SourceOptions, "featureGates">,
+  configuration: Configuration = {},
+): Assembly {
+  const { installation, gates } = configure(allModules, configuration, options.featureGates);
   return new Assembly(allModules, installation, gates);
 }
 
 /** Opens a cluster of files and tells the person what is wrong in it. */
 export async function openSource(options: SourceOptions, screen: Terminal): Promise<FileSource> {
   const { source: directory } = options;
-  if (directory === undefined)
+  if (directory === undefined) {
     throw new CallError("--source is needed: the directory of files that is the cluster");
-  if (!existsSync(directory))
+  }
+  if (!existsSync(directory)) {
     throw new CallError(`--source ${directory}: there is no such file or directory`);
-  const assembly = assembleFor(options);
+  }
+  const assembly = assembleFor(options, await readConfiguration(options.config));
   const source = await openFiles({
     directory,
     assembly,
     watch: options.watch,
     report: ({ text, level }) => (level === "error" ? screen.complain(text) : screen.note(text)),
-    progress: (done, total, file) =>
-      screen.progress(`reading ${done} of ${total} documents: ${relative(".", file)}`),
+    progress: (done, total) => screen.progress("reading", "documents", done, total),
+  }).catch((error: unknown) => {
+    // By its contract this is about the directory itself: one that can't be looked into.
+    throw new CallError(`--source ${error instanceof Error ? error.message : String(error)}`);
   });
   screen.endProgress();
   return source;

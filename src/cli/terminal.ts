@@ -1,56 +1,44 @@
 import { styleText } from "node:util";
+import type { Io, Output } from "./io.ts";
+import { Progress } from "./progress.ts";
 
-type Style = "red" | "green" | "yellow" | "cyan" | "bold" | "dim";
+type Style = "red" | "green" | "yellow" | "bold";
 
-/** Where a command writes: data on `out`, all else on `note`. */
+/** Where a command writes: data on `out`, all else on stderr. */
 export interface Terminal {
   readonly out: (text: string) => void;
-  /** For people: progress, warnings, hints. Silent with --quiet. */
+  /** For people: what goes on, hints. Silent with --quiet. */
   readonly note: (text: string) => void;
+  /** As kubectl shows what an API server warns of. Silent with --quiet. */
+  readonly warn: (text: string) => void;
   /** What is wrong: never silent. */
   readonly complain: (text: string) => void;
+  /** Colours what goes to `out`. */
   readonly paint: (style: Style, text: string) => string;
-  /** A line that rewrites itself on a terminal; elsewhere a line every ten seconds. */
-  readonly progress: (text: string) => void;
+  /** As `Progress.show`. */
+  readonly progress: (doing: string, things: string, done: number, total: number) => void;
   readonly endProgress: () => void;
 }
 
-/** Elsewhere than on a terminal a line at most this often: a log needs signs of life, not frames. */
-const PROGRESS_EVERY_MS = 10_000;
-
-export function terminal(options: { readonly quiet: boolean }): Terminal {
-  const colour = process.stdout.isTTY === true && (process.env["NO_COLOR"] ?? "") === "";
-  const live = process.stderr.isTTY === true;
-  let lastProgress = Date.now();
-  let open = false;
-  const endProgress = () => {
-    if (open) process.stderr.write("\r\u001b[K");
-    open = false;
+export function terminal(io: Io, options: { readonly quiet?: boolean }): Terminal {
+  const quiet = options.quiet === true;
+  const progress = new Progress(io.stderr);
+  const say = (output: Output, text: string) => {
+    progress.clear();
+    output.write(`${text}\n`);
   };
+  const painter = (output: Output) => (style: Style, text: string) =>
+    output.isTTY === true && (io.env["NO_COLOR"] ?? "") === ""
+      ? styleText(style, text, { validateStream: false })
+      : text;
+  const paintError = painter(io.stderr);
   return {
-    out: (text) => {
-      endProgress();
-      process.stdout.write(`${text}\n`);
-    },
-    note: (text) => {
-      endProgress();
-      if (!options.quiet) process.stderr.write(`${text}\n`);
-    },
-    complain: (text) => {
-      endProgress();
-      process.stderr.write(`${text}\n`);
-    },
-    paint: (style, text) => (colour ? styleText(style, text, { validateStream: false }) : text),
-    progress: (text) => {
-      if (options.quiet) return;
-      if (live) {
-        process.stderr.write(`\r\u001b[K${text}`);
-        open = true;
-      } else if (Date.now() - lastProgress >= PROGRESS_EVERY_MS) {
-        process.stderr.write(`${text}\n`);
-        lastProgress = Date.now();
-      }
-    },
-    endProgress,
+    out: (text) => say(io.stdout, text),
+    note: (text) => quiet || say(io.stderr, text),
+    warn: (text) => quiet || say(io.stderr, `${paintError("yellow", "Warning:")} ${text}`),
+    complain: (text) => say(io.stderr, text),
+    paint: painter(io.stdout),
+    progress: (...step) => quiet || progress.show(...step),
+    endProgress: () => progress.clear(),
   };
 }

@@ -70,6 +70,14 @@ export interface Code {
   readonly remedy: string;
 }
 
+/** Another system that does the same: where its webhook is still there, both would act on one object. */
+export interface Predecessor {
+  /** Of a webhook configuration, mutating or validating. */
+  readonly name: string;
+  /** What happens while both are there, and what to do. */
+  readonly meaning: string;
+}
+
 /** The contract of a module: data and pure functions. Shells know modules only by this. */
 export interface Module<Policy = unknown> {
   /** A DNS label. */
@@ -82,6 +90,10 @@ export interface Module<Policy = unknown> {
   readonly assemble: (policies: readonly Policy[], installation: Installation) => Evaluator<Policy>;
   readonly planner?: Planner;
   readonly gates?: readonly Gate[];
+  /** Looked for when usher is installed and while it runs; reported, never touched. */
+  readonly predecessors?: readonly Predecessor[];
+  /** It has needs of the form `{ access }`: only then may usher ask the API server what somebody may do. */
+  readonly accessReviews?: boolean;
   readonly codes?: readonly Code[];
 }
 

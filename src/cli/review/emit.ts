@@ -1,6 +1,6 @@
-import { stringify } from "yaml";
 import { Draft, type Edit } from "../../core/draft.ts";
 import type { JsonObject } from "../../core/json.ts";
+import { yamlDocuments } from "../yaml.ts";
 
 /**
  * The manifest with usher's changes and nothing else: the edits are repeated on what the user wrote, so the defaults that they
@@ -18,12 +18,7 @@ export function emitted(object: JsonObject, edits: readonly Edit[]): JsonObject 
 }
 
 export function emitText(objects: readonly JsonObject[], format: "yaml" | "json"): string {
-  if (format === "json") {
-    const list = { apiVersion: "v1", kind: "List", items: objects };
-    return JSON.stringify(objects.length === 1 ? objects[0] : list, null, 2);
-  }
-  // Version 1.1, as kubectl reads it: what would be a boolean there ("yes", "n") must be quoted.
-  return objects
-    .map((object) => stringify(object, { version: "1.1", lineWidth: 0 }).trimEnd())
-    .join("\n---\n");
+  if (format === "yaml") return yamlDocuments(objects);
+  const list = { apiVersion: "v1", kind: "List", items: objects };
+  return JSON.stringify(objects.length === 1 ? objects[0] : list, null, 2);
 }

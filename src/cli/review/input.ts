@@ -1,88 +1,122 @@
-import { readdir, readFile, stat } from "node:fs/promises";
-import { join } from "node:path";
-import { text as textOf } from "node:stream/consumers";
-import { isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
-import { type Located, locateProblems, readManifests } from "../../files/reading.ts";
+import { stat } from "node:fs/promises";
+import { isObject, type JsonObject } from "../../core/json.ts";
+import type { Path } from "../../core/path.ts";
+import type { Problem } from "../../core/problem.ts";
+import { reasonOf, Unreadable } from "../../files/bytes.ts";
+import { type Located, located, readManifests } from "../../files/reading.ts";
+import { lookAt } from "../../files/tree.ts";
 import { CallError } from "../exit.ts";
+import { readStream, readWhole } from "./bytes.ts";
+import type { Shape } from "./shape.ts";
+
+/** One text that was read, by the name that the user gave it. */
+export interface InputText {
+  readonly label: string;
+  readonly text: string;
+}
+
+/** Where an object stands; `files/reading` finds lines and columns by document and path. */
+export interface Place {
+  readonly input: InputText;
+  readonly document: string;
+  readonly path: Path;
+}
 
 /** One object as someone wrote it. */
 export interface Manifest {
-  /** The file, for messages. */
-  readonly where: string;
   readonly object: JsonObject;
+  readonly place: Place;
 }
+
+/** What could not be used. The rest is judged all the same. */
+export type InputProblem =
+  | { readonly place: Place; readonly problem: Problem }
+  | { readonly input: InputText; readonly located: Located }
+  | { readonly label: string; readonly message: string };
 
 export interface Input {
   readonly manifests: readonly Manifest[];
-  /** What could not be read, each with file, line, column and reason. The rest is judged all the same. */
-  readonly problems: readonly string[];
+  readonly problems: readonly InputProblem[];
 }
 
-/** Reads files, directories and standard input, in the order in which they were named. */
-export async function readInput(names: readonly string[]): Promise<Input> {
-  const manifests: Manifest[] = [];
-  const problems: string[] = [];
-  for (const name of names) {
-    for (const file of await filesOf(name)) {
-      const label = file === "-" ? "stdin" : file;
-      read(label, file === "-" ? await textOf(process.stdin) : await contentOf(file), manifests, problems);
+/** Reads files, directories and standard input (`-`), in the order in which they were named. */
+export class InputReader {
+  readonly #stdin: AsyncIterable<Uint8Array | string>;
+  readonly #shape: Shape;
+  #stdinRead = false;
+
+  constructor(stdin: AsyncIterable<Uint8Array | string>, shape: Shape) {
+    this.#stdin = stdin;
+    this.#shape = shape;
+  }
+
+  async read(names: readonly string[]): Promise<Input> {
+    const manifests: Manifest[] = [];
+    const problems: InputProblem[] = [];
+    for (const name of names) await this.#named(name, manifests, problems);
+    if (manifests.length === 0 && problems.length === 0) {
+      throw new CallError(
+        `${names.map((name) => (name === "-" ? "stdin" : name)).join(", ")}: there is no object in it, only blanks or comments`,
+      );
+    }
+    return { manifests, problems };
+  }
+
+  async #named(name: string, manifests: Manifest[], problems: InputProblem[]): Promise<void> {
+    if (name === "-") {
+      if (this.#stdinRead) throw new CallError("standard input can be read once only: name - once");
+      this.#stdinRead = true;
+      await this.#take("stdin", () => readStream(this.#stdin), manifests, problems);
+      return;
+    }
+    const found = await stat(name).catch((error: unknown) => reasonOf(error));
+    if (typeof found === "string") {
+      problems.push({ label: name, message: found });
+      return;
+    }
+    if (!found.isDirectory()) {
+      await this.#take(name, () => readWhole(name, found), manifests, problems);
+      return;
+    }
+    const { files, hidden } = await lookAt(name);
+    const root = name.replace(/\/+$/, "");
+    for (const one of hidden) problems.push({ label: `${root}/${one.name}`, message: one.reason });
+    if (files.length === 0 && hidden.length === 0) {
+      problems.push({ label: name, message: "there is no .yaml, .yml or .json file in this directory" });
+    }
+    for (const file of files.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+      const read = async () => readWhole(file.path, await stat(file.path));
+      await this.#take(`${root}/${file.name}`, read, manifests, problems);
     }
   }
-  return { manifests, problems };
-}
 
-async function filesOf(name: string): Promise<string[]> {
-  if (name === "-") return [name];
-  let directory: boolean;
-  try {
-    directory = (await stat(name)).isDirectory();
-  } catch {
-    throw new CallError(`${name}: there is no such file or directory`);
-  }
-  if (!directory) return [name];
-  const entries = await readdir(name, { recursive: true, withFileTypes: true });
-  const files = entries
-    .filter((entry) => entry.isFile() && /\.(ya?ml|json)$/.test(entry.name))
-    .map((entry) => join(entry.parentPath, entry.name));
-  if (files.length === 0)
-    throw new CallError(`${name}: there is no .yaml, .yml or .json file in this directory`);
-  return files.sort();
-}
-
-async function contentOf(file: string): Promise<string> {
-  try {
-    return await readFile(file, "utf8");
-  } catch (error) {
-    throw new CallError(`${file}: can't be read: ${error instanceof Error ? error.message : String(error)}`);
-  }
-}
-
-function read(label: string, text: string, manifests: Manifest[], problems: string[]): void {
-  const found = readManifests(text);
-  for (const problem of found.problems) problems.push(describe(label, problem));
-  for (const { value, document, path } of found.manifests) {
-    const wrong = shapeProblem(value);
-    if (wrong === undefined && isObject(value)) {
-      manifests.push({ where: label, object: value });
-      continue;
+  async #take(
+    label: string,
+    read: () => ReturnType<typeof readStream>,
+    manifests: Manifest[],
+    problems: InputProblem[],
+  ): Promise<void> {
+    let found: Awaited<ReturnType<typeof readStream>>;
+    try {
+      found = await read();
+    } catch (error) {
+      if (!(error instanceof Unreadable)) throw error;
+      problems.push({ label, message: error.message });
+      return;
     }
-    const [place] = locateProblems(text, [{ document, path, message: wrong ?? "" }]);
-    problems.push(place === undefined ? `${label}: ${wrong}` : describe(label, place));
+    const input = { label, text: found.text };
+    // What is no text is not parsed: every line of it would be one more problem.
+    if (found.problems.length > 0) {
+      for (const one of found.problems) problems.push({ input, located: located(found.text, one) });
+      return;
+    }
+    const parsed = readManifests(found.text);
+    for (const one of parsed.problems) problems.push({ input, located: one });
+    for (const { value, document, path } of parsed.manifests) {
+      const place = { input, document, path };
+      const wrong = this.#shape.problems(value);
+      for (const problem of wrong) problems.push({ place, problem });
+      if (wrong.length === 0 && isObject(value)) manifests.push({ object: value, place });
+    }
   }
-}
-
-function describe(label: string, { line, column, message, frame }: Located): string {
-  return `${label}:${line}:${column}: ${message}\n${frame}`;
-}
-
-/** What every object must have before anyone can judge it. */
-function shapeProblem(value: Json): string | undefined {
-  if (!isObject(value))
-    return "is not a Kubernetes object: it must be a map with apiVersion, kind and metadata";
-  for (const field of ["apiVersion", "kind"]) {
-    if ((stringAt(value, field) ?? "") === "") return `has no ${field}: every object needs one`;
-  }
-  if (value["kind"] === "AdmissionReview") return undefined;
-  const name = stringAt(value, "metadata", "name") ?? stringAt(value, "metadata", "generateName") ?? "";
-  return name === "" ? "has no metadata.name: every object needs a name, or a generateName" : undefined;
 }

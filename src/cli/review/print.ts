@@ -1,3 +1,4 @@
+import { printable } from "../printable.ts";
 import { table } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
 import { type ReviewResult, summaryOf } from "./result.ts";
@@ -5,52 +6,60 @@ import { type ReviewResult, summaryOf } from "./result.ts";
 /** The table of a review: one object a row, further changes on lines of their own. */
 export function printTable(results: readonly ReviewResult[], { out, paint }: Terminal): void {
   const rows = results.flatMap(rowsOf);
-  const text = table(["OBJECT", "VERDICT", "CHANGES", "BY"], rows);
-  out(
-    text.replace(
-      /^(\S.*?\s)(deny|patch)(?=\s)/gm,
-      (_, before: string, verdict: string) =>
-        `${before}${paint(verdict === "deny" ? "red" : "green", verdict)}`,
-    ),
-  );
+  for (const [i, line] of table(HEADER, rows).entries()) {
+    const [name = "", verdict = ""] = rows[i - 1] ?? [];
+    const style = verdict === "deny" ? "red" : verdict === "patch" ? "green" : undefined;
+    if (style === undefined) out(line);
+    else {
+      // Painted last, as colour has no width; the verdict is the first of its word behind the name.
+      const start = line.indexOf(verdict, name.length);
+      out(`${line.slice(0, start)}${paint(style, verdict)}${line.slice(start + verdict.length)}`);
+    }
+  }
 }
+
+const HEADER = ["OBJECT", "VERDICT", "CHANGES", "BY"];
 
 function rowsOf(result: ReviewResult): string[][] {
   const name = objectName(result);
   if (result.verdict === "deny") {
-    return result.violations.map(({ message, policy, module }, i) => [
+    return result.violations.map((violation, i) => [
       i === 0 ? name : "",
       i === 0 ? "deny" : "",
-      oneLine(message),
+      withCode(violation),
+      violation.policy === "" ? violation.module : violation.policy,
+    ]);
+  }
+  if (result.changes.length > 0) {
+    return result.changes.map(({ message, policy, module }, i) => [
+      i === 0 ? name : "",
+      i === 0 ? "patch" : "",
+      `+ ${printable(message)}`,
       policy === "" ? module : policy,
     ]);
   }
-  if (result.changes.length === 0) return [[name, result.patch.length > 0 ? "patch" : "allow", "-", "-"]];
-  return result.changes.map(({ message, policy, module }, i) => [
-    i === 0 ? name : "",
-    i === 0 ? "patch" : "",
-    `+ ${message}`,
-    policy === "" ? module : policy,
-  ]);
+  if (result.patch.length === 0) return [[name, "allow", "-", "-"]];
+  // No policy changed anything, so it is the note on earlier changes that was not true.
+  return [[name, "patch", "! its note on what usher changed is corrected", "usher"]];
 }
 
 /** Why, and why not, for each object. */
 export function printTrace(results: readonly ReviewResult[], { out, paint }: Terminal): void {
   for (const [i, result] of results.entries()) {
     if (i > 0) out("");
-    const verdict =
-      result.verdict === "deny" ? paint("red", "deny") : result.patch.length > 0 ? "patch" : "allow";
-    out(`${paint("bold", objectName(result))}  ${verdict}`);
+    const denied = result.verdict === "deny";
+    const verdict = denied ? "deny" : result.patch.length > 0 ? "patch" : "allow";
+    const painted = denied ? paint("red", verdict) : verdict === "patch" ? paint("green", verdict) : verdict;
+    out(`${paint("bold", objectName(result))}  ${painted}`);
+    if (result.untouched !== undefined) out(`  ${printable(result.untouched)}`);
     const trace = result.trace ?? [];
-    if (trace.length === 0) out("  no policy was asked: no hook wants this object");
     const width = Math.max(0, ...trace.map(({ policy }) => policy.length));
     const verdicts = Math.max(0, ...trace.map(({ applies }) => applies.length));
     for (const { policy, applies, why, parts } of trace) {
-      out(`  ${policy.padEnd(width)}  ${applies.padEnd(verdicts)}  ${why}`);
-      for (const part of parts) out(`    ${part}`);
+      out(`  ${policy.padEnd(width)}  ${applies.padEnd(verdicts)}  ${printable(why)}`);
+      for (const part of parts) out(`    ${printable(part)}`);
     }
-    for (const { message, code } of result.violations)
-      out(`  ${paint("red", "refused")}: ${oneLine(message)} ${code}`);
+    for (const violation of result.violations) out(`  ${paint("red", "refused")}: ${withCode(violation)}`);
   }
 }
 
@@ -58,13 +67,22 @@ export function printTrace(results: readonly ReviewResult[], { out, paint }: Ter
 export function summaryLine(results: readonly ReviewResult[]): string {
   const { allowed, denied, patched } = summaryOf(results);
   const count = results.length;
-  return `${count} ${count === 1 ? "object" : "objects"}: ${allowed - patched} as ${allowed - patched === 1 ? "it is" : "they are"}, ${patched} patched, ${denied} refused`;
+  const same = allowed - patched;
+  return `${count} ${count === 1 ? "object" : "objects"}: ${same} as ${same === 1 ? "it is" : "they are"}, ${patched} patched, ${denied} refused`;
 }
 
-function objectName({ object }: ReviewResult): string {
-  return `${object.kind} ${object.namespace === "" ? "" : `${object.namespace}/`}${object.name}`;
+/** What the person can do next, where something was refused. */
+export function nextStep(results: readonly ReviewResult[], name: string): string | undefined {
+  const codes = [...new Set(results.flatMap(({ violations }) => violations.map(({ code }) => code)))];
+  const [code] = codes.filter((one) => one !== "");
+  return code === undefined ? undefined : `${name} help ${code} says what a refusal means and what to do`;
 }
 
-function oneLine(text: string): string {
-  return text.replaceAll("\n", " ");
+export function objectName({ object }: Pick<ReviewResult, "object">): string {
+  const { kind, namespace, name } = object;
+  return printable(`${kind} ${namespace === "" ? "" : `${namespace}/`}${name}`);
+}
+
+function withCode({ message, code }: ReviewResult["violations"][number]): string {
+  return `${printable(message)}${code === "" ? "" : ` (${code})`}`;
 }

@@ -19,6 +19,8 @@ export interface ReviewResult {
   readonly unknown: readonly string[];
   /** With --trace: what every policy said. */
   readonly trace?: readonly Traced[];
+  /** With --trace, where no policy was tried: why. */
+  readonly untouched?: string;
 }
 
 interface Change {
@@ -38,7 +40,7 @@ interface Violation {
   readonly message: string;
 }
 
-interface Traced {
+export interface Traced {
   readonly module: string;
   readonly policy: string;
   readonly applies: ModuleTrace["applies"];

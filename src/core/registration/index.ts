@@ -3,8 +3,12 @@ import type { Installation } from "../installation.ts";
 import { isObject, type JsonObject } from "../json.ts";
 import type { Module } from "../module.ts";
 import { customResourceDefinition } from "./crd.ts";
+import { flowControl } from "./flow-control.ts";
+import { OWN_LABELS, VERSION_LABEL } from "./names.ts";
+import { ownAccess } from "./own-access.ts";
 import { accessObjects } from "./rbac.ts";
 import { type WebhookOptions, webhookConfigurations } from "./webhooks.ts";
+import { type WorkloadOptions, workloadObjects } from "./workload.ts";
 
 export { customResourceDefinition } from "./crd.ts";
 export { accessObjects } from "./rbac.ts";
@@ -23,6 +27,13 @@ export interface Registrant {
   readonly installation: Installation;
 }
 
+export interface RegistrationOptions extends WebhookOptions {
+  /** What runs usher, where that is the cluster itself. @default usher runs elsewhere, and looks after nothing in the cluster */
+  readonly workload?: WorkloadOptions;
+  /** Of this usher, for a label on every object. */
+  readonly version?: string;
+}
+
 export interface Registration {
   /** In the order in which to apply them. */
   readonly objects: readonly JsonObject[];
@@ -30,16 +41,11 @@ export interface Registration {
   readonly notes: readonly string[];
 }
 
-const LABELS: JsonObject = {
-  "app.kubernetes.io/name": "usher",
-  "app.kubernetes.io/managed-by": "usher",
-};
-
 /**
  * All that a cluster must know of usher. Webhooks come last: from then on the API server asks, and what it is then
  * answered with must be there.
  */
-export function registration(registrant: Registrant, options: WebhookOptions): Registration {
+export function registration(registrant: Registrant, options: RegistrationOptions): Registration {
   const { modules, declaredHooks, installation } = registrant;
   const kinds = modules.flatMap((module) => module.kinds).filter(({ standing }) => standing === "resource");
   const { mutating, validating, notes } = webhookConfigurations(declaredHooks, installation, options);
@@ -47,10 +53,17 @@ export function registration(registrant: Registrant, options: WebhookOptions): R
     ...namespaceOf(installation),
     ...kinds.map(customResourceDefinition),
     ...accessObjects(modules, installation),
+    ...(options.workload === undefined
+      ? []
+      : [
+          ...ownAccess(modules, installation),
+          ...flowControl(installation),
+          ...workloadObjects(installation, options.workload),
+        ]),
     mutating,
     validating,
   ];
-  return { objects: objects.map(labelled), notes };
+  return { objects: objects.map((object) => labelled(object, options.version)), notes };
 }
 
 /** A namespace that was there before usher is none of its objects: who deletes what was applied would delete it too. */
@@ -59,8 +72,10 @@ function namespaceOf({ namespace, controlPlaneNamespaces }: Installation): JsonO
   return [{ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }];
 }
 
-function labelled(object: JsonObject): JsonObject {
+function labelled(object: JsonObject, version: string | undefined): JsonObject {
   const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
   const labels = isObject(metadata["labels"]) ? metadata["labels"] : {};
-  return { ...object, metadata: { ...metadata, labels: { ...LABELS, ...labels } } };
+  // A label's value may not hold the `+` of a build.
+  const written = version === undefined ? {} : { [VERSION_LABEL]: version.replace(/[^\w.-]/g, "_") };
+  return { ...object, metadata: { ...metadata, labels: { ...OWN_LABELS, ...written, ...labels } } };
 }

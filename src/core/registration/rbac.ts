@@ -11,9 +11,8 @@ const WRITE = ["create", "update", "patch", "delete", "deletecollection"];
 const ACCOUNT = "usher";
 
 /**
- * What usher itself may do, and what people may do with its policies. Usher reads what modules declare and writes the status
- * of its own kinds and events, nothing else: no secrets, no leases, no webhook configurations, since no part of it that
- * exists touches them. So its namespace needs no Role yet.
+ * What usher itself may do to judge, and what people may do with its policies. Usher reads what modules declare and writes the
+ * status of its own kinds and events, nothing else. What it needs for its own installation is in `ownAccess`.
  */
 export function accessObjects(modules: readonly Module[], installation: Installation): JsonObject[] {
   const kinds = modules.flatMap((module) => module.kinds).filter(({ standing }) => standing === "resource");
@@ -48,6 +47,9 @@ function ownRules(modules: readonly Module[], kinds: readonly Kind[]): JsonObjec
     ),
     // An event lives beside the object that it is about, which may be in any namespace. Patch counts up a repeated one.
     ...grants([{ group: "events.k8s.io", resource: "events" }], ["create", "patch"]),
+    ...(modules.some(({ accessReviews }) => accessReviews === true)
+      ? grants([{ group: "authorization.k8s.io", resource: "subjectaccessreviews" }], ["create"])
+      : []),
   ];
 }
 

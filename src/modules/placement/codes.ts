@@ -22,6 +22,6 @@ export const CODES: readonly Code[] = [
     title: "A policy that may want this object is not valid",
     meaning:
       "The policy has a part that can't be read, and its readable part selects this object. What happens follows spec.failurePolicy of that policy: Ignore lets the object pass without it, Fail refuses it. No other policy is touched.",
-    remedy: "Correct the policy; `usher review POLICY-FILE` names each field that is wrong.",
+    remedy: "Correct the policy; `usher review FILE --source DIR` names each field that is wrong.",
   },
 ];

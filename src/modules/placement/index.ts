@@ -53,6 +53,13 @@ export const placement = defineModule<PlacementPolicy>({
       },
     };
   },
+  predecessors: [
+    {
+      name: "gardener-extension-kupid",
+      meaning:
+        "kupid is still at work here: it and usher both write scheduling criteria into the same pods, kupid by its own order of policies. Stop it once usher is ready: scale its Deployment to 0 and delete its webhook configurations",
+    },
+  ],
   codes: CODES,
 });
 

@@ -1,0 +1,34 @@
+import { createReadStream, type Stats } from "node:fs";
+import { decode, MAX_FILE_BYTES, readText, reasonOf, Unreadable } from "../../files/bytes.ts";
+import type { TextProblem } from "../../files/document.ts";
+
+interface Read {
+  readonly text: string;
+  readonly problems: readonly TextProblem[];
+}
+
+/** A file, or what a shell makes look like one: `<(helm template shop)` is a pipe. */
+export async function readWhole(path: string, found: Stats): Promise<Read> {
+  if (found.isFile()) return readText(path);
+  if (!found.isFIFO() && !found.isCharacterDevice()) throw new Unreadable("is not a regular file");
+  return readStream(createReadStream(path));
+}
+
+/** Everything that a stream has, up to the size that a file may have. */
+export async function readStream(stream: AsyncIterable<Uint8Array | string>): Promise<Read> {
+  const parts: Uint8Array[] = [];
+  let bytes = 0;
+  try {
+    for await (const part of stream) {
+      const chunk = typeof part === "string" ? Buffer.from(part) : part;
+      bytes += chunk.length;
+      if (bytes > MAX_FILE_BYTES) {
+        throw new Unreadable(`is larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB; give it in parts`);
+      }
+      parts.push(chunk);
+    }
+  } catch (error) {
+    throw error instanceof Unreadable ? error : new Unreadable(reasonOf(error));
+  }
+  return decode(Buffer.concat(parts));
+}

@@ -1,0 +1,95 @@
+import { answerOf } from "../../core/answer.ts";
+import type { Evaluation } from "../../core/engine.ts";
+import { type ModuleFinding, policyName } from "../../core/finding.ts";
+import type { Hook } from "../../core/hook.ts";
+import { stringAt } from "../../core/json.ts";
+import { describeNeed, type Need } from "../../core/need.ts";
+import { fieldPath } from "../../core/path.ts";
+import type { AdmissionRequest } from "../../core/request.ts";
+import type { ReviewResult } from "./result.ts";
+import { traceOf, untouched } from "./trace.ts";
+
+/** What a review says of one request, from the phases that it went through. With `traced`, the hooks there are, also why. */
+export function resultOf(
+  request: AdmissionRequest,
+  phases: readonly Evaluation[],
+  patch: ReviewResult["patch"],
+  traced: readonly Hook[] | undefined,
+): ReviewResult {
+  const findings = phases.flatMap((phase) => phase.findings);
+  const denials = phases.flatMap((phase) => phase.denials);
+  const denied = denials.length > 0;
+  const trace = traced === undefined ? undefined : traceOf(phases, findings);
+  return {
+    object: nameOf(request),
+    verdict: denied ? "deny" : "allow",
+    patch: denied ? [] : patch,
+    changes: denied ? [] : phases.flatMap(changesOf),
+    violations: violationsOf(findings, denials),
+    warnings: [...new Set(phases.flatMap((phase) => answerOf(phase).warnings))],
+    unknown: [...new Set(phases.flatMap((phase) => phase.unknown.map(nameOfNeed)))],
+    ...(trace === undefined ? {} : { trace }),
+    ...(trace?.length === 0 ? { untouched: untouched(request, phases, traced ?? []) } : {}),
+  };
+}
+
+function nameOf(request: AdmissionRequest): ReviewResult["object"] {
+  const { group, version, kind } = request.kind;
+  const generated = stringAt(request.object, "metadata", "generateName") ?? "";
+  return {
+    apiVersion: group === "" ? version : `${group}/${version}`,
+    kind,
+    // The namespace of a request for a Namespace is its own name, though it is in none.
+    namespace: group === "" && kind === "Namespace" ? "" : request.namespace,
+    name: request.name === "" ? `${generated}*` : request.name,
+  };
+}
+
+function changesOf({ draft, phase }: Evaluation): ReviewResult["changes"] {
+  if (phase !== "mutate") return [];
+  return draft.edits.flatMap(({ finding, path }) =>
+    finding === undefined
+      ? []
+      : [
+          {
+            module: finding.module,
+            policy: finding.policy === undefined ? "" : policyName(finding.policy),
+            path: fieldPath(path),
+            message: finding.message,
+          },
+        ],
+  );
+}
+
+/** Every violation of those who refuse; one who refuses without any, as after a fault, has only its refusal to say. */
+function violationsOf(
+  findings: readonly ModuleFinding[],
+  denials: Evaluation["denials"],
+): ReviewResult["violations"] {
+  const refusing = new Set(denials.map(({ module }) => module));
+  const violated = findings.filter(({ module, outcome }) => outcome === "violated" && refusing.has(module));
+  const silent = denials.filter(({ module }) => !violated.some((one) => one.module === module));
+  return [
+    ...violated.map(({ module, policy, rule, code, path, message }) => ({
+      module,
+      policy: policy === undefined ? "" : policyName(policy),
+      rule,
+      code: code ?? "",
+      path: path === undefined ? "" : fieldPath(path),
+      message,
+    })),
+    ...silent.map(({ module, reason, message }) => {
+      const [shown = "", code = ""] = /\s*\((USHER-[A-Z]\d+)\)$/.exec(message) ?? [];
+      const said = message.slice(0, message.length - shown.length);
+      return { module, policy: "", rule: reason, code, path: "", message: said };
+    }),
+  ];
+}
+
+/** `Namespace shop` reads better than the resource name that a need carries. */
+function nameOfNeed(need: Need): string {
+  return describeNeed(need)
+    .replace(/^namespaces /, "Namespace ")
+    .replace(/^nodes /, "Node ")
+    .replace(/^pods /, "Pod ");
+}

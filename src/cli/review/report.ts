@@ -1,0 +1,65 @@
+import type { Io } from "../io.ts";
+import { printable } from "../printable.ts";
+import type { Terminal } from "../terminal.ts";
+import { yamlText } from "../yaml.ts";
+import { emitText, emitted } from "./emit.ts";
+import type { Judgement } from "./judge.ts";
+import { nextStep, objectName, printTable, printTrace, summaryLine } from "./print.ts";
+import type { Asked } from "./request.ts";
+import { summaryOf } from "./result.ts";
+
+/** One object of a review, judged. */
+export interface Judged {
+  readonly asked: Asked;
+  readonly judgement: Judgement;
+}
+
+export interface ReportOptions {
+  readonly output: "table" | "json" | "yaml";
+  readonly trace: boolean;
+  readonly emit: boolean;
+}
+
+/** Tells what came of a review: the result on stdout, what a person should know besides on stderr. */
+export function report(judged: readonly Judged[], options: ReportOptions, screen: Terminal, io: Io): void {
+  const results = judged.map(({ judgement }) => judgement.result);
+  for (const name of new Set(results.flatMap(({ unknown }) => unknown))) {
+    screen.note(
+      `unknown: the source does not have ${printable(name)}; policies that need it follow their failure mode`,
+    );
+  }
+  if (options.emit) {
+    emit(judged, options.output === "json" ? "json" : "yaml", screen);
+    return;
+  }
+  if (options.output !== "table") {
+    const value = { results, summary: summaryOf(results) };
+    screen.out(options.output === "json" ? JSON.stringify(value, null, 2) : yamlText(value));
+    return;
+  }
+  for (const result of results) {
+    for (const text of result.warnings) screen.warn(`${objectName(result)}: ${printable(text)}`);
+  }
+  if (results.length === 0) return;
+  if (options.trace) printTrace(results, screen);
+  else printTable(results, screen);
+  screen.out(`\n${summaryLine(results)}`);
+  const next = nextStep(results, io.name);
+  if (next !== undefined) screen.note(next);
+}
+
+function emit(judged: readonly Judged[], format: "yaml" | "json", screen: Terminal): void {
+  const objects = judged.flatMap(({ asked: { written }, judgement: { result, evaluation } }) =>
+    result.verdict === "deny" || written === undefined ? [] : [emitted(written, evaluation.draft.edits)],
+  );
+  if (objects.length > 0) screen.out(emitText(objects, format));
+  for (const { asked, judgement } of judged) {
+    const { result } = judgement;
+    for (const { message, code } of result.violations) {
+      const why = `${printable(message)}${code === "" ? "" : ` (${code})`}`;
+      screen.complain(`left out, because it was refused: ${objectName(result)}: ${why}`);
+    }
+    if (asked.written === undefined) screen.note(`left out, because it is a deletion: ${objectName(result)}`);
+    for (const text of result.warnings) screen.warn(`${objectName(result)}: ${printable(text)}`);
+  }
+}

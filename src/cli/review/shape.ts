@@ -1,0 +1,81 @@
+import type { Installation } from "../../core/installation.ts";
+import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
+import { groupVersionOf } from "../../core/kubernetes/object.ts";
+import { specPath, type WorkloadKind } from "../../core/kubernetes/workloads.ts";
+import { fieldPath } from "../../core/path.ts";
+import { type Problem, problem } from "../../core/problem.ts";
+import { didYouMean } from "../../core/suggest.ts";
+import { checkTexts, entryOf } from "../../files/entry.ts";
+import type { Resources } from "../../files/resources.ts";
+
+const NOWHERE = { file: "", document: "", path: [], hash: "" };
+
+/** What an object must be before anyone can judge it: what the API server itself would refuse to decode. */
+export class Shape {
+  readonly #resources: Resources;
+  readonly #installation: Installation;
+
+  constructor(resources: Resources, installation: Installation) {
+    this.#resources = resources;
+    this.#installation = installation;
+  }
+
+  problems(value: Json): Problem[] {
+    // A recorded review is checked by who decodes it.
+    if (stringAt(value, "kind") === "AdmissionReview") return [];
+    if (stringAt(value, "kind") === "List") return [problem([], "is a List without a list of items")];
+    const { problems } = entryOf(named(value), NOWHERE, this.#resources);
+    const wrong = problems.filter(({ severity }) => severity === "error");
+    const workload = this.#workloadOf(value);
+    return workload === undefined ? wrong : [...wrong, ...templateProblems(value, workload)];
+  }
+
+  /** What is no mistake for certain, yet makes usher see nothing where its author expects it to. */
+  doubt(object: JsonObject): string | undefined {
+    const apiVersion = stringAt(object, "apiVersion") ?? "";
+    const kind = stringAt(object, "kind") ?? "";
+    const { group, version } = groupVersionOf(apiVersion);
+    const { all } = this.#installation.workloads;
+    const same = all.find((one) => one.group === group && one.kind === kind);
+    if (same !== undefined && same.version !== version) {
+      return `usher knows ${kind} as ${writtenAs(same)} only: in a cluster the API server converts ${apiVersion} to it, here nobody does`;
+    }
+    if (same !== undefined || this.#resources.of(apiVersion, kind).scope !== undefined) return undefined;
+    const elsewhere = all.find((one) => one.kind === kind);
+    if (elsewhere !== undefined && group === "")
+      return `there is no ${kind} in ${apiVersion}; it is in ${writtenAs(elsewhere)}`;
+    const siblings = all.filter((one) => one.group === group).map((one) => one.kind);
+    const hint = didYouMean(kind, siblings);
+    return hint === undefined ? undefined : `${apiVersion} has no kind ${kind} that usher knows; ${hint}`;
+  }
+
+  #workloadOf(value: Json): WorkloadKind | undefined {
+    const { group } = groupVersionOf(stringAt(value, "apiVersion") ?? "");
+    return this.#installation.workloads.byKind(group, stringAt(value, "kind") ?? "");
+  }
+}
+
+/** With generateName the API server makes the name. */
+function named(value: Json): Json {
+  const metadata = at(value, "metadata");
+  const generated = stringAt(metadata, "generateName") ?? "";
+  if (!isObject(value) || !isObject(metadata) || generated === "") return value;
+  return (metadata["name"] ?? "") === "" ? { ...value, metadata: { ...metadata, name: generated } } : value;
+}
+
+/** A template whose labels are no texts would silently match no policy. */
+function templateProblems(value: Json, workload: WorkloadKind): Problem[] {
+  const path = specPath(workload);
+  for (let length = 1; length <= path.length; length++) {
+    const step = path.slice(0, length);
+    const found = at(value, ...step);
+    if (found === undefined || found === null) break;
+    if (!isObject(found)) return [problem(step, `must be a map, so that ${fieldPath(path)} can be in it`)];
+  }
+  if (workload.template.length === 0 || !isObject(value)) return [];
+  return checkTexts(value, [...workload.template, "metadata", "labels"]);
+}
+
+function writtenAs({ group, version }: WorkloadKind): string {
+  return group === "" ? version : `${group}/${version}`;
+}

@@ -1,0 +1,75 @@
+import type { Installation } from "../installation.ts";
+import type { JsonObject } from "../json.ts";
+import { kindResource } from "../kind.ts";
+import type { Module } from "../module.ts";
+import { OWN_NAMES } from "./names.ts";
+
+const API = "rbac.authorization.k8s.io";
+
+/**
+ * What usher may do with its own installation, beside reading and judging. Whatever has a fixed name is granted by that name. Usher
+ * creates by server-side apply: the API server checks that as `create` with the name, where a POST has none that a rule could hold.
+ * It can't change its own roles, so nobody who takes it over can grant himself more.
+ */
+export function ownAccess(modules: readonly Module[], installation: Installation): JsonObject[] {
+  const { namespace } = installation;
+  const kinds = modules.flatMap((module) => module.kinds).filter(({ standing }) => standing === "resource");
+  const predecessors = modules.flatMap((module) => module.predecessors ?? []);
+  const { registration, account } = OWN_NAMES;
+  return [
+    {
+      apiVersion: `${API}/v1`,
+      kind: "ClusterRole",
+      metadata: { name: registration },
+      rules: [
+        ...named("admissionregistration.k8s.io", WEBHOOKS, [OWN_NAMES.webhooks], KEEP),
+        ...named("admissionregistration.k8s.io", WEBHOOKS, predecessors.map(({ name }) => name), ["get"]),
+        ...named("apiextensions.k8s.io", ["customresourcedefinitions"], kinds.map(kindResource), KEEP),
+      ],
+    },
+    binding("ClusterRoleBinding", registration, { kind: "ClusterRole", name: registration }, namespace),
+    {
+      apiVersion: `${API}/v1`,
+      kind: "Role",
+      metadata: { name: account, namespace },
+      rules: [
+        ...named("", ["secrets"], [OWN_NAMES.certificates], [...KEEP, "update"]),
+        // Each replica publishes its tallies under its own name, and the leader reads and at last buries them.
+        { apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list", "create", "patch", "delete"] },
+        { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["get", "create", "update"] },
+        // Whether the Service leads to a replica that is ready: before that no webhook is registered.
+        { apiGroups: ["discovery.k8s.io"], resources: ["endpointslices"], verbs: ["list"] },
+      ],
+    },
+    binding("RoleBinding", account, { kind: "Role", name: account }, namespace),
+  ];
+}
+
+const WEBHOOKS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
+const KEEP = ["get", "create", "patch"];
+
+/** A rule without names would be one for all names, so where there are none there is no rule. */
+function named(
+  group: string,
+  resources: readonly string[],
+  names: readonly string[],
+  verbs: readonly string[],
+): JsonObject[] {
+  if (names.length === 0) return [];
+  return [{ apiGroups: [group], resources, resourceNames: [...new Set(names)].sort(), verbs }];
+}
+
+function binding(
+  kind: "ClusterRoleBinding" | "RoleBinding",
+  name: string,
+  role: { readonly kind: string; readonly name: string },
+  namespace: string,
+): JsonObject {
+  return {
+    apiVersion: `${API}/v1`,
+    kind,
+    metadata: { name, ...(kind === "RoleBinding" ? { namespace } : {}) },
+    roleRef: { apiGroup: API, ...role },
+    subjects: [{ kind: "ServiceAccount", name: OWN_NAMES.account, namespace }],
+  };
+}

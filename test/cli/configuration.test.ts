@@ -1,0 +1,116 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { listAt } from "../../src/core/json.ts";
+import { readManifests } from "../../src/files/reading.ts";
+import { folder, reviewed, reviewedOne, usher } from "./usher.ts";
+
+const HEAD = "apiVersion: usher.dev/v1alpha1\nkind: UsherConfiguration\n";
+const WORKLOADS = `${HEAD}spec:
+  workloads:
+    - { group: argoproj.io, version: v1alpha1, kind: Rollout, resource: rollouts, template: spec.template }
+    - { group: zoo.example, version: v1, kind: Mouse, resource: mice, template: spec.nest.pod }
+`;
+
+const POLICY = `
+apiVersion: kupid.gardener.cloud/v1alpha1
+kind: ClusterPodSchedulingPolicy
+metadata: {name: all}
+spec: {namespaceSelector: {}, podSelector: {matchLabels: {app: web}}, nodeSelector: {pool: web}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+`;
+
+const TEMPLATE = "{metadata: {labels: {app: web}}, spec: {containers: []}}";
+const ROLLOUT = `apiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: r, namespace: shop}\nspec: {template: ${TEMPLATE}}\n`;
+const MOUSE = `apiVersion: zoo.example/v1\nkind: Mouse\nmetadata: {name: m, namespace: shop}\nspec: {nest: {pod: ${TEMPLATE}}}\n`;
+
+function setting(config: string): string[] {
+  const directory = folder({ "source/p.yaml": POLICY, "config.yaml": config });
+  return ["--source", join(directory, "source"), "--config", join(directory, "config.yaml")];
+}
+
+test("kinds of the configuration hold pod templates like those built in, whatever their plural", async () => {
+  const { results } = await reviewed(["-", ...setting(WORKLOADS)], `${ROLLOUT}---\n${MOUSE}`);
+  expect(results.map(({ changes }) => changes.map(({ path }) => path))).toEqual([
+    ["spec.template.spec.nodeSelector.pool"],
+    ["spec.nest.pod.spec.nodeSelector.pool"],
+  ]);
+  const without = await reviewed(["-", ...setting(HEAD)], ROLLOUT);
+  expect(without.results[0]?.changes).toEqual([]);
+});
+
+test("the stored object of such a kind is found in the source", async () => {
+  const directory = folder({ "source/m.yaml": MOUSE, "config.yaml": WORKLOADS });
+  const args = ["--source", join(directory, "source"), "--config", join(directory, "config.yaml")];
+  const { object } = await reviewedOne(["-", ...args, "--operation", "UPDATE"], MOUSE);
+  expect(object.name).toBe("m");
+});
+
+test("the webhook configuration asks for them", async () => {
+  const { out } = await usher(["manifests", ...setting(WORKLOADS).slice(2)]);
+  const webhooks = readManifests(out).manifests.flatMap(({ value }) => listAt(value, "webhooks"));
+  const rules = webhooks.flatMap((webhook) => listAt(webhook, "rules"));
+  const resources = rules.flatMap((rule) =>
+    listAt(rule, "resources").map((one) => `${listAt(rule, "apiGroups")}/${one}`),
+  );
+  expect(resources).toContain("argoproj.io/rollouts");
+  expect(resources).toContain("zoo.example/mice");
+});
+
+test("namespaces are left alone or opened as it says", async () => {
+  const pod =
+    "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: kube-system, labels: {app: web}}\nspec: {}\n";
+  const changed = async (config: string) =>
+    (await reviewedOne(["-", ...setting(config)], pod)).patch.length > 0;
+  expect(await changed(HEAD)).toBe(false);
+  expect(await changed(`${HEAD}spec: {openNamespaces: [kube-system]}\n`)).toBe(true);
+  expect(await changed(`${HEAD}spec: {controlPlaneNamespaces: [other]}\n`)).toBe(true);
+});
+
+test.each([
+  [
+    "an unknown field",
+    `${HEAD}spec:\n  workload: []\n`,
+    /config\.yaml:4:3: spec\.workload: .*\n(.*\n)*.*did you mean "workloads"\?/,
+  ],
+  [
+    "a wrong template",
+    WORKLOADS.replace("spec.template", "/spec/template"),
+    /config\.yaml:5:\d+: spec\.workloads\[0\]\.template: /,
+  ],
+  [
+    "another kind",
+    "apiVersion: v1\nkind: Pod\n",
+    /config\.yaml:2:\d+: kind: must be kind UsherConfiguration/,
+  ],
+  [
+    "another version",
+    HEAD.replace("v1alpha1", "v9"),
+    /config\.yaml:1:\d+: apiVersion: .*usher\.dev\/v1alpha1/,
+  ],
+  ["a syntax error", `${HEAD}spec: [\n`, /config\.yaml:\d+:\d+: /],
+  ["two documents", `${HEAD}---\n${HEAD}`, /config\.yaml: one document is expected/],
+  ["nothing", "# nothing\n", /config\.yaml: one document is expected/],
+  [
+    "an unknown gate",
+    `${HEAD}spec: {featureGates: {Nothing: true}}\n`,
+    /feature gate "Nothing" is not known/,
+  ],
+])("%s ends the call before anything is judged", async (_, config, message) => {
+  const { code, out, err } = await usher(["review", "-", ...setting(config)], { stdin: ROLLOUT });
+  expect(err).toMatch(/^usher: /);
+  expect(err).toMatch(message);
+  expect(out).toBe("");
+  expect(code).toBe(2);
+});
+
+test("a configuration that is not there", async () => {
+  const [source = "", directory = ""] = setting(HEAD);
+  const { code, err } = await usher(["review", "-", source, directory, "--config", "/none.yaml"], {
+    stdin: ROLLOUT,
+  });
+  expect(err).toBe("usher: --config /none.yaml does not exist\n");
+  expect(code).toBe(2);
+});

@@ -1,0 +1,124 @@
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { expect, test } from "vitest";
+import { run } from "../../src/cli/run.ts";
+import { EXAMPLES, folder, MAIN, program, ROOT, start, usher } from "./usher.ts";
+
+const PODS = join(ROOT, "examples/pods/etcd.yaml");
+const FORMATS = ["table", "json", "yaml"];
+
+const BAD_POLICY = `
+apiVersion: kupid.gardener.cloud/v1alpha1
+kind: PodSchedulingPolicy
+metadata: {name: bad, namespace: shop}
+spec:
+  podSelector: {}
+  priority: ten
+`;
+
+test.each(FORMATS)("0, 1 and 2 do not depend on -o %s", async (format) => {
+  const directory = folder({
+    "refused.yaml": BAD_POLICY,
+    "broken.yaml": "kind: [",
+    "source/policies.yaml": BAD_POLICY,
+    "source/ns.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n",
+  });
+  const code = async (...args: string[]) => (await usher(["review", ...args, "-o", format])).code;
+  expect(await code(PODS, "--source", EXAMPLES)).toBe(0);
+  expect(await code(join(directory, "refused.yaml"), "--source", EXAMPLES)).toBe(1);
+  expect(await code(join(directory, "broken.yaml"), "--source", EXAMPLES)).toBe(2);
+  // What could not be read weighs more than what was refused.
+  expect(await code(directory, "--source", EXAMPLES)).toBe(2);
+  expect(await code(PODS, "--source", join(directory, "source"))).toBe(2);
+});
+
+test("a source with a mistake is named with its place, and the rest of it counts", async () => {
+  const source = folder({
+    "policies.yaml": `${BAD_POLICY}---
+apiVersion: kupid.gardener.cloud/v1alpha1
+kind: PodSchedulingPolicy
+metadata: {name: good, namespace: shop}
+spec: {podSelector: {}, nodeSelector: {pool: good}}
+`,
+  });
+  const { out, err, code } = await usher(["review", PODS, "--source", source]);
+  expect(out).toMatch(/StatefulSet shop\/etcd-main +patch +\+ nodeSelector pool=good +shop\/good/);
+  expect(err).toContain(`${source}/policies.yaml:7:13: spec.priority: must be a number, not "ten"`);
+  expect(err).toContain("   7 |   priority: ten\n     |             ^^^\n");
+  expect(code).toBe(2);
+});
+
+test.each([
+  [["review", PODS], /^usher: --source is needed/],
+  [["review", "--source", EXAMPLES], /^usher: what to review\?/],
+  [["review", PODS, "--source", "/does/not/exist"], /^usher: --source \/does\/not\/exist: there is no such/],
+  [["review", PODS, "--source", EXAMPLES, "-n", "Shop!"], /^usher: --namespace: "Shop!" is not a DNS label/],
+  [["review", PODS, "--source", EXAMPLES, "-o", "xml"], /^usher: .*Allowed choices are table, json, yaml/],
+  [
+    ["review", PODS, "--source", EXAMPLES, "--operation", "DELETE"],
+    /^usher: .*Allowed choices are CREATE, UPDATE/,
+  ],
+  [["review", PODS, "--sorce", EXAMPLES], /^usher: unknown option '--sorce'\n\(Did you mean --source\?\)/],
+  [["reviw", PODS], /^usher: unknown command 'reviw'\n\(Did you mean review\?\)/],
+  [["serve"], /^usher: --source is needed/],
+  [["serve", "--source", "/does/not/exist"], /^usher: --source \/does\/not\/exist: there is no such/],
+  [["serve", "--source", EXAMPLES, "--port", "70000"], /^usher: option '--port <n>'.*0 to 65535/],
+  [["serve", "--source", EXAMPLES, "--drain-seconds", "-1"], /^usher: option '--drain-seconds <n>'/],
+  [["serve", "--source", EXAMPLES, "--tls-cert", "x"], /^usher: --tls-cert and --tls-key go together/],
+  [
+    ["serve", "--source", EXAMPLES, "--tls-cert", "/no/x", "--tls-key", "/no/y"],
+    /^usher: can't read the (certificate|key) \/no\//,
+  ],
+  [["serve", "--source", EXAMPLES, "--client-ca", PODS], /^usher: --client-ca .* holds no certificate/],
+  [["manifests", "--ca-bundle", "/no/x"], /^usher: --ca-bundle \/no\/x does not exist/],
+  [["manifests", "--feature-gates", "Nothing=true"], /^usher: feature gate "Nothing" is not known/],
+])("a wrong call is 2, with a sentence and nothing on stdout: %j", async (args, message) => {
+  const { code, out, err } = await usher(args);
+  expect(err).toMatch(message);
+  expect(err).not.toMatch(/^ +at /m);
+  expect(out).toBe("");
+  expect(code).toBe(2);
+});
+
+test("a fault of usher itself is 3", async () => {
+  let err = "";
+  const stdout = {
+    write: () => {
+      throw new TypeError("boom");
+    },
+  };
+  const io = {
+    stdin: Readable.from([]),
+    stdout,
+    stderr: { write: (part: string) => (err += part) },
+    env: {},
+    name: "usher",
+  };
+  expect(await run(["review", PODS, "--source", EXAMPLES, "-q"], io)).toBe(3);
+  expect(err).toMatch(/^usher: this is a fault in usher, please report it: TypeError: boom/);
+});
+
+test("the real program: its exit code, its streams, and a reader that stops reading", async () => {
+  const [fine, wrong, cut] = await Promise.all([
+    program(
+      ["review", "-", "--source", EXAMPLES, "-o", "json"],
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: lab}\n",
+    ),
+    program(["reviw"]),
+    headOf(["manifests", "-q"]),
+  ]);
+  expect(JSON.parse(fine.out)).toMatchObject({ summary: { allowed: 1, denied: 0, patched: 0 } });
+  expect(fine).toMatchObject({ code: 0, err: "" });
+  expect(wrong).toMatchObject({ code: 2, out: "" });
+  expect(cut).toEqual({ code: 0, err: "" });
+});
+
+/** Closes the pipe before anything is written to it. */
+async function headOf(args: readonly string[]): Promise<{ code: number | null; err: string }> {
+  const child = start(process.execPath, [MAIN, ...args]);
+  child.stdout.destroy();
+  let err = "";
+  child.stderr.on("data", (part: Buffer) => (err += part.toString()));
+  const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
+  return { code, err };
+}

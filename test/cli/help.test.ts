@@ -1,0 +1,88 @@
+import { symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { nameFrom } from "../../src/cli/io.ts";
+import { CORE_CODES, codesOf } from "../../src/core/codes.ts";
+import { modules } from "../../src/modules/index.ts";
+import { ended, folder, ROOT, start, usher } from "./usher.ts";
+
+const COMMANDS = ["serve", "review", "manifests", "help"];
+
+test("the name alone, help and --help say the same, on stdout", async () => {
+  const [bare, help, flag] = await Promise.all([usher([]), usher(["help"]), usher(["--help"])]);
+  expect(bare).toMatchObject({ code: 0, err: "" });
+  expect(help).toEqual(bare);
+  expect(flag).toEqual(bare);
+  for (const command of COMMANDS) expect(bare.out).toContain(`\n  ${command} `);
+  expect(bare.out).toContain("Exit codes: 0 fine, 1 something was refused, 2 ");
+});
+
+test.each(COMMANDS)("help %s is what its --help prints, examples included", async (command) => {
+  const help = await usher(["help", command]);
+  expect(help).toMatchObject({ code: 0, err: "" });
+  expect(await usher([command, "--help"])).toEqual(help);
+  expect(help.out).toMatch(new RegExp(`^Usage: usher ${command} `));
+  if (command !== "help") expect(help.out).toMatch(/\nExamples?:\n {2}usher /);
+  // Nobody scrolls sideways for a description.
+  for (const line of help.out.split("\n").filter((one) => !/usher \w/.test(one)))
+    expect(line.length).toBeLessThanOrEqual(80);
+});
+
+test("every code is explained, however it is typed", async () => {
+  const codes = codesOf(modules);
+  expect(codes.length).toBeGreaterThan(CORE_CODES.length);
+  for (const { code, title } of codes) {
+    const { out, code: exit } = await usher(["help", code]);
+    expect(out).toMatch(new RegExp(`^${code}: `));
+    expect(out).toContain(title);
+    expect(out).toContain("What to do: ");
+    expect(exit).toBe(0);
+    expect((await usher(["help", code.toLowerCase()])).out).toBe(out);
+    expect((await usher(["help", code.replace("USHER-", "")])).out).toBe(out);
+    expect((await usher(["help", "codes"])).out).toContain(`${code}  ${title}\n`);
+  }
+});
+
+test.each([
+  ["reviw", 'there is no command reviw; did you mean "review"?'],
+  ["USHER-Z99", "there is no code USHER-Z99; there are:\n  USHER-E01  "],
+  ["placement", "there are: serve, review, manifests, help, codes"],
+])("help %s", async (topic, message) => {
+  const { code, out, err } = await usher(["help", topic]);
+  expect(err).toContain(message);
+  expect(out).toBe("");
+  expect(code).toBe(2);
+});
+
+test("--version is one line", async () => {
+  expect(await usher(["--version"])).toEqual({
+    code: 0,
+    out: expect.stringMatching(/^\d+\.\d+\.\d+\S*\n$/),
+    err: "",
+  });
+});
+
+test.each([
+  ["/usr/local/bin/usher", "usher"],
+  ["/home/a/.krew/bin/kubectl-usher", "kubectl usher"],
+  ["kubectl-usher", "kubectl usher"],
+  ["C:\\bin\\kubectl-usher.mjs", "kubectl usher"],
+  ["/src/cli/main.ts", "usher"],
+  ["/kubectl-usher/main.ts", "usher"],
+])("called as %s it is %s", (path, name) => {
+  expect(nameFrom(path)).toBe(name);
+});
+
+test("bin/usher starts from anywhere, through links, and is kubectl's plugin under that name", async () => {
+  const directory = folder({});
+  symlinkSync(join(ROOT, "bin/usher"), join(directory, "usher"));
+  symlinkSync("usher", join(directory, "kubectl-usher"));
+  const [plain, plugin] = await Promise.all(
+    ["usher", "kubectl-usher"].map((name) =>
+      ended(start(join(directory, name), ["review", "--help"], { cwd: directory })),
+    ),
+  );
+  expect(plain).toMatchObject({ code: 0, out: expect.stringMatching(/^Usage: usher review /) });
+  expect(plugin).toMatchObject({ code: 0, out: expect.stringMatching(/^Usage: kubectl usher review /) });
+  expect(plugin?.out).toContain("  kubectl usher review deployment.yaml --source ");
+});

@@ -1,0 +1,57 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { makeCertificate } from "../../src/admission/certificate.ts";
+import { isObject, type Json, listAt, stringAt } from "../../src/core/json.ts";
+import { readManifests } from "../../src/files/reading.ts";
+import { folder, usher } from "./usher.ts";
+
+function read(text: string): Json[] {
+  const { manifests, problems } = readManifests(text);
+  expect(problems).toEqual([]);
+  return manifests.map(({ value }) => value);
+}
+
+test("yaml and json say the same, and are what kubectl can apply in order", async () => {
+  const yaml = await usher(["manifests"]);
+  const json = await usher(["manifests", "-o", "json"]);
+  expect(yaml.code).toBe(0);
+  const objects = read(yaml.out);
+  expect(read(json.out)).toEqual(objects);
+  const kinds = objects.map((one) => stringAt(one, "kind"));
+  expect(kinds[0]).toBe("Namespace");
+  expect(kinds).toContain("CustomResourceDefinition");
+  expect(kinds).toContain("ClusterRole");
+  expect(kinds.slice(-2)).toEqual(["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"]);
+  for (const one of objects) {
+    expect(stringAt(one, "apiVersion")).toMatch(/^([a-z0-9.]+\/)?v1$/);
+    expect(stringAt(one, "metadata", "name")).toMatch(/^[a-z0-9.:-]+$/);
+  }
+  expect(yaml.err).toContain("--ca-bundle");
+});
+
+test("the namespace, the Service and the authority are what the call says", async () => {
+  const { ca } = await makeCertificate(["usher.test"]);
+  const directory = folder({
+    "ca.pem": ca,
+    "config.yaml": "apiVersion: usher.dev/v1alpha1\nkind: UsherConfiguration\nspec: {namespace: doors}\n",
+  });
+  const args = [
+    "--ca-bundle",
+    join(directory, "ca.pem"),
+    "--service",
+    "door",
+    "--config",
+    join(directory, "config.yaml"),
+  ];
+  const { out, err } = await usher(["manifests", ...args, "-o", "json"]);
+  expect(err).toBe("");
+  const webhooks = read(out).flatMap((one) => listAt(one, "webhooks"));
+  expect(webhooks.length).toBeGreaterThan(1);
+  for (const webhook of webhooks) {
+    const config = isObject(webhook) ? webhook["clientConfig"] : undefined;
+    expect(config).toMatchObject({
+      service: { name: "door", namespace: "doors", port: 443 },
+      caBundle: Buffer.from(ca).toString("base64"),
+    });
+  }
+});

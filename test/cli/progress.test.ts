@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import { Progress } from "../../src/cli/progress.ts";
+
+function shown(isTTY: boolean, steps: readonly (readonly [ms: number, done: number])[]) {
+  const written: string[] = [];
+  let now = 0;
+  const progress = new Progress({ write: (text) => written.push(text), isTTY }, () => now);
+  for (const [ms, done] of steps) {
+    now = ms;
+    progress.show("reading", "documents", done, 1_000);
+  }
+  progress.clear();
+  return written;
+}
+
+test("on a terminal one line that rewrites itself, from the first second on, and gone in the end", () => {
+  const written = shown(true, [
+    [0, 0],
+    [900, 90],
+    [1_000, 100],
+    [1_050, 105],
+    [1_100, 110],
+  ]);
+  expect(written).toEqual([
+    "\r\u001b[Kreading 100 of 1000 documents, 100/s, 9 s left",
+    "\r\u001b[Kreading 110 of 1000 documents, 100/s, 9 s left",
+    "\r\u001b[K",
+  ]);
+});
+
+test("elsewhere a line every ten seconds", () => {
+  const steps = Array.from({ length: 25 }, (_, i) => [i * 1_000, i * 10] as const);
+  expect(shown(false, steps)).toEqual([
+    "reading 100 of 1000 documents, 10/s, 90 s left\n",
+    "reading 200 of 1000 documents, 10/s, 80 s left\n",
+  ]);
+});
+
+test("what is quick says nothing", () => {
+  expect(
+    shown(true, [
+      [0, 0],
+      [500, 1_000],
+    ]),
+  ).toEqual([]);
+});

@@ -1,0 +1,161 @@
+import { applyPatch } from "rfc6902";
+import { expect, test } from "vitest";
+import { parse } from "yaml";
+import { EXAMPLES, folder, reviewed, reviewedOne, usher } from "./usher.ts";
+
+const SOURCE = ["--source", EXAMPLES];
+
+const POD = (more = "") => `
+apiVersion: v1
+kind: Pod
+metadata: {name: reports, namespace: shop, labels: {kind: batch}${more}}
+spec: {containers: [{name: main, image: "a:1"}]}
+`;
+
+test("the fields are those of the contract, and the patch does what the changes say", async () => {
+  const { results, summary, code, err } = await reviewed(["-", ...SOURCE], POD());
+  expect(code).toBe(0);
+  expect(err).toBe("");
+  expect(Object.keys(results[0] ?? {})).toEqual([
+    "object",
+    "verdict",
+    "patch",
+    "changes",
+    "violations",
+    "warnings",
+    "unknown",
+  ]);
+  expect(results).toMatchObject([
+    {
+      object: { apiVersion: "v1", kind: "Pod", namespace: "shop", name: "reports" },
+      verdict: "allow",
+      changes: [
+        { module: "placement", policy: "batch-nights", path: "spec.nodeSelector.pool" },
+        { module: "placement", policy: "zone-a", path: "spec.nodeSelector[topology.kubernetes.io/zone]" },
+      ],
+      violations: [],
+      warnings: [],
+      unknown: [],
+    },
+  ]);
+  expect(summary).toEqual({ allowed: 1, denied: 0, patched: 1 });
+  const pod = parse(POD());
+  expect(applyPatch(pod, structuredClone(results[0]?.patch) as Parameters<typeof applyPatch>[1])).toEqual([
+    null,
+    null,
+  ]);
+  expect(pod.spec.nodeSelector).toEqual({ pool: "batch", "topology.kubernetes.io/zone": "a" });
+});
+
+test("allowed includes the patched, and what is refused has neither patch nor changes", async () => {
+  const source = folder({
+    "policies.yaml": `
+apiVersion: kupid.gardener.cloud/v1alpha1
+kind: ClusterPodSchedulingPolicy
+metadata: {name: strict}
+spec: {failurePolicy: Fail, namespaceSelector: {matchLabels: {a: b}}, podSelector: {matchLabels: {strict: "yes"}}, nodeSelector: {x: one}}
+---
+apiVersion: kupid.gardener.cloud/v1alpha1
+kind: PodSchedulingPolicy
+metadata: {name: own, namespace: shop}
+spec: {podSelector: {}, nodeSelector: {pool: own}}
+`,
+  });
+  const pods = [POD(), POD().replace("reports", "strict").replace("kind: batch", 'strict: "yes"')];
+  const other = POD().replace("shop", "lab");
+  const { results, summary, code } = await reviewed(["-", "--source", source], [...pods, other].join("---"));
+  expect(code).toBe(1);
+  expect(summary).toEqual({ allowed: 2, denied: 1, patched: 1 });
+  expect(results.map(({ verdict }) => verdict)).toEqual(["allow", "deny", "allow"]);
+  expect(results[1]).toMatchObject({ patch: [], changes: [], unknown: ["Namespace shop"] });
+  expect(results[1]?.violations).toEqual([
+    {
+      module: "placement",
+      policy: "strict",
+      rule: "selection",
+      code: "USHER-P02",
+      path: "",
+      message: expect.stringContaining("strict"),
+    },
+  ]);
+});
+
+test("the patch is against the object as the API server would have defaulted it", async () => {
+  const source = folder({
+    "p.yaml": `
+apiVersion: kupid.gardener.cloud/v1alpha1
+kind: PodSchedulingPolicy
+metadata: {name: own, namespace: shop}
+spec: {podSelector: {}, nodeSelector: {pool: own}}
+`,
+  });
+  const { patch } = await reviewedOne(["-", "--source", source], POD());
+  expect(patch.map(({ op, path }) => `${op} ${path}`)).toEqual([
+    "add /spec/nodeSelector",
+    "add /metadata/annotations",
+  ]);
+});
+
+test("what the source does not say is unknown, is named on stderr once, and is not guessed", async () => {
+  const source = folder({
+    "p.yaml": `
+apiVersion: kupid.gardener.cloud/v1alpha1
+kind: ClusterPodSchedulingPolicy
+metadata: {name: by-label}
+spec: {namespaceSelector: {matchExpressions: [{key: a, operator: DoesNotExist}]}, podSelector: {}, nodeSelector: {x: one}}
+`,
+  });
+  const two = `${POD()}---${POD().replace("reports", "other")}`;
+  const { results, err, code } = await reviewed(["-", "--source", source], two);
+  expect(code).toBe(0);
+  for (const result of results) {
+    expect(result).toMatchObject({ verdict: "allow", patch: [], unknown: ["Namespace shop"] });
+    expect(result.warnings.join()).toContain("by-label");
+  }
+  expect(err.match(/does not have Namespace shop/g)).toHaveLength(1);
+});
+
+test("yaml says the same as json, and trace changes nothing but adds why", async () => {
+  const args = ["-", ...SOURCE];
+  const plain = await reviewed(args, POD());
+  const yaml = await usher(["review", ...args, "-o", "yaml"], { stdin: POD() });
+  expect(parse(yaml.out)).toEqual({ results: plain.results, summary: plain.summary });
+  const traced = await reviewed([...args, "--trace"], POD());
+  const [{ trace, ...rest } = { trace: undefined }] = traced.results;
+  expect([rest]).toEqual(plain.results);
+  expect(trace).toEqual([
+    {
+      module: "placement",
+      policy: "etcd-pool",
+      applies: "not",
+      why: "podSelector: needs app=etcd, there is no label app",
+      parts: [],
+    },
+    {
+      module: "placement",
+      policy: "batch-nights",
+      applies: "applies",
+      why: "namespace shop, pod kind=batch",
+      parts: ["+ nodeSelector pool=batch"],
+    },
+    {
+      module: "placement",
+      policy: "zone-a",
+      applies: "applies",
+      why: "namespace shop (environment=prod), every pod",
+      parts: ["+ nodeSelector topology.kubernetes.io/zone=a"],
+    },
+    expect.objectContaining({ policy: "shop/fast-disks", applies: "not" }),
+  ]);
+});
+
+test("-n is for objects that name no namespace, and generateName stands for a name", async () => {
+  const nameless = POD().replace("name: reports, namespace: shop", "generateName: job-");
+  const { object, changes } = await reviewedOne(["-", ...SOURCE, "-n", "lab"], nameless);
+  expect(object).toEqual({ apiVersion: "v1", kind: "Pod", namespace: "lab", name: "job-*" });
+  expect(changes.map(({ policy }) => policy)).toEqual(["batch-nights"]);
+  expect((await reviewedOne(["-", ...SOURCE, "-n", "lab"], POD())).object.namespace).toBe("shop");
+  expect((await reviewedOne(["-", ...SOURCE], nameless)).object.namespace).toBe("default");
+  const cluster = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n";
+  expect((await reviewedOne(["-", ...SOURCE, "-n", "lab"], cluster)).object.namespace).toBe("");
+});

@@ -1,0 +1,82 @@
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { EXAMPLES, folder, reviewed, reviewedOne } from "./usher.ts";
+
+const SOURCE = ["--source", EXAMPLES];
+
+const POD = {
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name: "reports", namespace: "shop", labels: { kind: "batch" } },
+  spec: { containers: [{ name: "main", image: "a:1" }] },
+};
+
+function record(change: object): string {
+  const request = {
+    uid: "9d0e7a10-0000-4000-8000-000000000001",
+    kind: { group: "", version: "v1", kind: "Pod" },
+    resource: { group: "", version: "v1", resource: "pods" },
+    name: "reports",
+    namespace: "shop",
+    operation: "CREATE",
+    userInfo: { username: "jane", groups: ["system:authenticated"] },
+    object: POD,
+    ...change,
+  };
+  return JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request });
+}
+
+test("a recorded review says itself who asks for what, where", async () => {
+  const result = await reviewedOne(["-", ...SOURCE, "-n", "lab", "--operation", "UPDATE"], record({}));
+  expect(result.object).toEqual({ apiVersion: "v1", kind: "Pod", namespace: "shop", name: "reports" });
+  expect(result.changes.map(({ policy }) => policy)).toEqual(["batch-nights", "zone-a"]);
+});
+
+test("it is judged as it was sent, without further defaults", async () => {
+  const { patch } = await reviewedOne(["-", ...SOURCE], record({ object: { ...POD, spec: {} } }));
+  expect(patch[0]).toEqual({
+    op: "add",
+    path: "/spec/nodeSelector",
+    value: { pool: "batch", "topology.kubernetes.io/zone": "a" },
+  });
+});
+
+test("updates and deletions, several in a file, beside manifests", async () => {
+  const directory = folder({
+    "recorded.json": [
+      record({ operation: "UPDATE", oldObject: POD }),
+      record({ operation: "DELETE", object: null, oldObject: POD }),
+      record({ operation: "CONNECT", subResource: "exec", object: { kind: "PodExecOptions" } }),
+      JSON.stringify(POD),
+    ].join("\n"),
+  });
+  const { results, summary, code, err } = await reviewed([join(directory, "recorded.json"), ...SOURCE]);
+  expect(err).toBe("");
+  expect(code).toBe(0);
+  expect(results.map(({ patch }) => patch.length > 0)).toEqual([false, false, false, true]);
+  expect(summary).toEqual({ allowed: 4, denied: 0, patched: 1 });
+});
+
+describe("one that is wrong is named with its place", () => {
+  test.each([
+    [
+      "an old version",
+      { apiVersion: "admission.k8s.io/v1beta1", request: { uid: "u" } },
+      /v1beta1" is not spoken here/,
+    ],
+    ["no request", { apiVersion: "admission.k8s.io/v1" }, /has no request/],
+    ["no uid", { apiVersion: "admission.k8s.io/v1", request: {} }, /request\.uid is missing/],
+    [
+      "no operation",
+      { apiVersion: "admission.k8s.io/v1", request: { uid: "u" } },
+      /request\.operation must be one of/,
+    ],
+  ])("%s", async (_, review, message) => {
+    const stdin = `${JSON.stringify({ kind: "AdmissionReview", ...review })}\n${record({})}`;
+    const { results, err, code } = await reviewed(["-", ...SOURCE], stdin);
+    expect(err).toMatch(/^stdin:1:1: /);
+    expect(err).toMatch(message);
+    expect(results).toHaveLength(1);
+    expect(code).toBe(2);
+  });
+});

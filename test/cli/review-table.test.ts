@@ -1,0 +1,97 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { EXAMPLES, folder, ROOT, usher } from "./usher.ts";
+
+const PODS = join(ROOT, "examples/pods/etcd.yaml");
+const ARGS = ["review", PODS, "--source", EXAMPLES];
+const ESCAPE = "\u001b";
+
+test("one object a row, further changes below it, the sum at the end, warnings beside it", async () => {
+  const { out, err, code } = await usher(ARGS);
+  expect(code).toBe(0);
+  expect(out).toBe(`OBJECT                       VERDICT   CHANGES                                        BY
+StatefulSet shop/etcd-main   patch     + nodeSelector pool=etcd                       etcd-pool
+                                       + nodeSelector topology.kubernetes.io/zone=a   zone-a
+Pod shop/reports             patch     + nodeSelector pool=batch                      batch-nights
+Pod lab/scratch              allow     -                                              -
+
+3 objects: 1 as it is, 2 patched, 0 refused
+`);
+  expect(err).toMatch(/^Warning: Pod shop\/reports: .*\(USHER-P01\)\n$/);
+});
+
+test("--quiet leaves the result alone", async () => {
+  const { out, err } = await usher([...ARGS, "--quiet"]);
+  expect(err).toBe("");
+  expect(out).toBe((await usher(ARGS)).out);
+});
+
+test("--trace says why and why not, for controllers by their template", async () => {
+  const { out } = await usher([...ARGS, "--trace"]);
+  expect(out.split("\n").slice(0, 7)).toEqual([
+    "StatefulSet shop/etcd-main  patch",
+    "  etcd-pool        applies  namespace shop (environment=prod), template app=etcd, role=main",
+    "    + nodeSelector pool=etcd",
+    "  batch-nights     not      podSelector: needs kind=batch, there is no label kind",
+    "  zone-a           applies  namespace shop (environment=prod), every template",
+    "    + nodeSelector topology.kubernetes.io/zone=a",
+    "  shop/fast-disks  not      podSelector: needs disk in (fast, fastest), there is no label disk",
+  ]);
+  expect(out).toContain("zone-a           skipped part  ");
+  expect(out).toContain("    ! nodeSelector topology.kubernetes.io/zone: the pod says b");
+  expect(out).toContain(
+    "zone-a           not  namespaceSelector: needs environment=prod, environment is test",
+  );
+});
+
+test.each([
+  ["v1", "ConfigMap", "metadata: {name: a}", "none is about CREATE of ConfigMap"],
+  [
+    "v1",
+    "Pod",
+    "metadata: {name: a, namespace: kube-system}",
+    "usher stays out of the namespace kube-system",
+  ],
+])("--trace says why no policy was tried: %s %s %s", async (apiVersion, kind, metadata, why) => {
+  const stdin = `apiVersion: ${apiVersion}\nkind: ${kind}\n${metadata}\n`;
+  const { out } = await usher(["review", "-", "--source", EXAMPLES, "--trace"], { stdin });
+  expect(out).toContain(`  no policy was tried: ${why}\n`);
+});
+
+test("colour is for terminals, and NO_COLOR takes it away without changing a word", async () => {
+  const plain = await usher(ARGS);
+  const coloured = await usher(ARGS, { tty: true });
+  const without = await usher(ARGS, { tty: true, env: { NO_COLOR: "1" } });
+  expect(plain.out).not.toContain(ESCAPE);
+  expect(coloured.out).toContain(`${ESCAPE}[32mpatch${ESCAPE}[39m`);
+  expect(coloured.err).toContain(`${ESCAPE}[33mWarning:${ESCAPE}[39m`);
+  expect(without.out).toBe(plain.out);
+  expect(without.err).toBe(plain.err);
+  expect(coloured.out.replaceAll(new RegExp(`${ESCAPE}\\[\\d+m`, "g"), "")).toBe(plain.out);
+});
+
+test("a refusal shows its code, who refuses, and what to do next", async () => {
+  const policy = `
+apiVersion: kupid.gardener.cloud/v1alpha1
+kind: PodSchedulingPolicy
+metadata: {name: bad, namespace: shop}
+spec: {podSelector: {matchExpressions: [{key: a, operator: Exist}]}}
+`;
+  const directory = folder({ "bad.yaml": policy });
+  for (const more of [[], ["--trace"]]) {
+    const { out, err, code } = await usher(["review", directory, "--source", EXAMPLES, ...more]);
+    expect(code).toBe(1);
+    expect(out).toMatch(/PodSchedulingPolicy shop\/bad +deny/);
+    expect(out).toMatch(/did you mean "Exists"\? \(USHER-E04\)/);
+    expect(out).toContain("1 object: 0 as they are, 0 patched, 1 refused");
+    expect(err).toBe("usher help USHER-E04 says what a refusal means and what to do\n");
+  }
+});
+
+test("a name can't steer the terminal", async () => {
+  const stdin = 'apiVersion: v1\nkind: Pod\nmetadata: {name: "a\\e[2Jb\\nc\\u202e", namespace: shop}\n';
+  for (const more of [[], ["--trace"]]) {
+    const { out, err } = await usher(["review", "-", "--source", EXAMPLES, ...more], { stdin });
+    expect(out + err).not.toMatch(/\u001b|\u202e/);
+  }
+});

@@ -1,0 +1,91 @@
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { EXAMPLES, folder, reviewed, reviewedOne, usher } from "./usher.ts";
+
+/** The provenance that a stored object carries of what usher gave it. */
+const NOTE = JSON.stringify({
+  placement: [
+    {
+      policy: "ClusterPodSchedulingPolicy/etcd-pool",
+      set: ["/spec/template/spec/nodeSelector/pool"],
+    },
+  ],
+});
+
+const STATEFUL_SET = (parts: { note?: string; nodeSelector?: object; name?: string } = {}) =>
+  JSON.stringify({
+    apiVersion: "apps/v1",
+    kind: "StatefulSet",
+    metadata: {
+      name: parts.name ?? "etcd-main",
+      namespace: "shop",
+      ...(parts.note === undefined ? {} : { annotations: { "usher.dev/provenance": parts.note } }),
+    },
+    spec: {
+      template: {
+        metadata: { labels: { app: "etcd", role: "main" } },
+        spec: { containers: [{ name: "etcd", image: "etcd:3.6" }], nodeSelector: parts.nodeSelector ?? {} },
+      },
+    },
+  });
+
+const STORED = STATEFUL_SET({ note: NOTE, nodeSelector: { pool: "etcd" } });
+const UPDATE = ["--operation", "UPDATE"];
+
+test("an update gets back what the stored object had from usher, and nothing new", async () => {
+  const directory = folder({ "old.json": STORED, "new.json": STATEFUL_SET() });
+  const args = [join(directory, "new.json"), "--old", join(directory, "old.json"), "--source", EXAMPLES];
+  const created = await reviewedOne([join(directory, "new.json"), "--source", EXAMPLES]);
+  expect(created.changes.map(({ policy }) => policy)).toEqual(["etcd-pool", "zone-a"]);
+  const updated = await reviewedOne([...args, ...UPDATE]);
+  expect(updated.changes).toMatchObject([
+    { policy: "etcd-pool", path: "spec.template.spec.nodeSelector.pool" },
+  ]);
+  // --old can mean nothing else.
+  expect(await reviewedOne(args)).toEqual(updated);
+  const traced = await usher(["review", ...args, ...UPDATE, "--trace"]);
+  expect(traced.out).toContain("zone-a           not  an update gets nothing new");
+});
+
+test("the stored object may be in the source, and the new one on standard input", async () => {
+  const source = folder({ "stored.json": STORED });
+  const updated = await reviewedOne(["-", "--source", source, ...UPDATE], STATEFUL_SET());
+  expect(updated.changes.map(({ policy }) => policy)).toEqual(["etcd-pool"]);
+});
+
+test("an object that is stored nowhere is a problem of its own", async () => {
+  const source = folder({ "stored.json": STORED });
+  const two = `${STATEFUL_SET({ name: "other" })}\n${STATEFUL_SET()}`;
+  const { results, err, code } = await reviewed(["-", "--source", source, ...UPDATE], two);
+  expect(results.map(({ object }) => object.name)).toEqual(["etcd-main"]);
+  expect(err).toMatch(
+    /^stdin:1:\d+: metadata\.name: an UPDATE needs StatefulSet shop\/other as it is stored/,
+  );
+  expect(code).toBe(2);
+});
+
+test("a forged note is taken out", async () => {
+  const source = folder({ "stored.json": STATEFUL_SET() });
+  const { patch, changes } = await reviewedOne(["-", "--source", source, ...UPDATE], STORED);
+  expect(changes).toEqual([]);
+  expect(patch).toEqual([{ op: "remove", path: "/metadata/annotations/usher.dev~1provenance" }]);
+  const { out } = await usher(["review", "-", "--source", source, ...UPDATE], { stdin: STORED });
+  expect(out).toMatch(
+    /StatefulSet shop\/etcd-main +patch +! its note on what usher changed is corrected +usher/,
+  );
+});
+
+test("a CREATE has no --old", async () => {
+  const { code, err } = await usher([
+    "review",
+    "-",
+    "--old",
+    "x",
+    "--operation",
+    "CREATE",
+    "--source",
+    EXAMPLES,
+  ]);
+  expect(code).toBe(2);
+  expect(err).toContain("--old is the object before an UPDATE");
+});

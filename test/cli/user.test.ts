@@ -1,0 +1,17 @@
+import { expect, test } from "vitest";
+import { userInfoFor } from "../../src/cli/user.ts";
+
+test.each([
+  ["jane", [], ["system:authenticated"]],
+  ["jane", ["dev", "ops"], ["dev", "ops", "system:authenticated"]],
+  ["jane", ["system:unauthenticated"], ["system:unauthenticated"]],
+  ["system:anonymous", [], ["system:unauthenticated"]],
+  [
+    "system:serviceaccount:shop:robot",
+    [],
+    ["system:serviceaccounts", "system:serviceaccounts:shop", "system:authenticated"],
+  ],
+  ["system:serviceaccount:shop:robot", ["dev"], ["dev", "system:authenticated"]],
+])("--as %s with groups %j has %j, as the API server impersonates", (username, groups, all) => {
+  expect(userInfoFor(username, groups)).toEqual({ username, groups: all });
+});
