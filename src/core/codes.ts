@@ -30,7 +30,8 @@ export const CORE_CODES: readonly Code[] = [
     title: "This policy is not valid",
     meaning:
       "A policy was written that breaks the rules of its kind; the message names each field and what is wrong with it.",
-    remedy: "Correct the fields that are named. `usher review FILE --source DIR` checks a policy without a cluster.",
+    remedy:
+      "Correct the fields that are named. `usher review FILE --source DIR` checks a policy without a cluster.",
   },
 ];
 

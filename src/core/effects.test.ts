@@ -117,11 +117,11 @@ describe("counts", () => {
   });
 });
 
-test("tallies: for each policy how often what", () => {
+test("tallies: what each policy came to, a request counting once", () => {
   const { tallies } = effectsOf(atOnce(ask([patcher], requestFor(pod()))));
   expect(tallies).toEqual([
-    { module: "patcher", policy: P, outcomes: { applied: 2, skipped: 1 } },
-    { module: "patcher", policy: Q, outcomes: { same: 1 } },
+    { module: "patcher", policy: P, outcomes: { matched: 1, applied: 1, skipped: 1 } },
+    { module: "patcher", policy: Q, outcomes: { matched: 1, same: 1 } },
   ]);
 });
 

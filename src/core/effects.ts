@@ -12,7 +12,14 @@ export interface EventToWrite extends FindingEvent {
 export interface Tally {
   readonly module: string;
   readonly policy: PolicyRef;
-  readonly outcomes: Readonly<Partial<Record<FindingOutcome, number>>>;
+  /** In how many requests it came to each outcome; `matched`: in how many it had anything to say at all. */
+  readonly outcomes: Readonly<Partial<Record<FindingOutcome | "matched", number>>>;
+}
+
+/** Tallies of many requests together. */
+export interface CountedTally extends Tally {
+  /** Milliseconds since 1970 of the last request in which the policy changed something. */
+  readonly lastApplied?: number;
 }
 
 /** A step of a counter. Labels are bounded: never a user, never an object's name. */
@@ -66,15 +73,13 @@ function eventsOf({ request, findings }: Evaluation): EventToWrite[] {
 }
 
 function talliesOf({ findings }: Evaluation): Tally[] {
-  const tallies = new Map<
-    string,
-    { module: string; policy: PolicyRef; outcomes: Partial<Record<FindingOutcome, number>> }
-  >();
+  const tallies = new Map<string, Omit<Tally, "outcomes"> & { outcomes: Record<string, number> }>();
   for (const { module, policy, outcome } of findings) {
     if (policy === undefined) continue;
     const key = `${module} ${policyKey(policy)}`;
-    const tally = tallies.get(key) ?? { module, policy, outcomes: {} };
-    tally.outcomes[outcome] = (tally.outcomes[outcome] ?? 0) + 1;
+    const tally = tallies.get(key) ?? { module, policy, outcomes: { matched: 1 } };
+    // One request counts once, however many keys of it a policy set.
+    tally.outcomes[outcome] = 1;
     tallies.set(key, tally);
   }
   return [...tallies.values()];

@@ -1,4 +1,6 @@
 import type { NeedMore } from "./decision.ts";
+import type { CountedTally } from "./effects.ts";
+import type { PolicyRef } from "./finding.ts";
 import type { JsonObject } from "./json.ts";
 import type { Facts } from "./need.ts";
 import type { PatchOperation } from "./patch.ts";
@@ -28,11 +30,18 @@ export type PlannedWrite =
       readonly resourceVersion: string;
     };
 
+/** All that a plan may look at. */
+export interface PlanContext {
+  readonly view: View;
+  readonly facts: Facts;
+  /** Milliseconds since 1970, given by the shell. */
+  readonly now: number;
+  /** What admissions came to, over all replicas. Absent where nobody counts. */
+  readonly tallies?: { readonly of: (module: string, policy: PolicyRef) => CountedTally | undefined };
+}
+
 export interface Planner {
   /** Which work items a change touches. */
   readonly keys: (change: Change, view: View) => readonly string[];
-  readonly plan: (
-    key: string,
-    context: { readonly view: View; readonly facts: Facts; readonly now: number },
-  ) => Plan | NeedMore;
+  readonly plan: (key: string, context: PlanContext) => Plan | NeedMore;
 }

@@ -9,6 +9,7 @@ import { SelectorIndex } from "../../core/selector-index.ts";
 import { CODES } from "./codes.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "./kinds.ts";
 import { injectNodeSelector } from "./node-selector.ts";
+import { statusPlanner } from "./plan.ts";
 import type { PlacementPolicy } from "./policy.ts";
 import { restoreNodeSelector } from "./restore.ts";
 import { type Selection, select } from "./select.ts";
@@ -60,6 +61,7 @@ export const placement = defineModule<PlacementPolicy>({
         "kupid is still at work here: it and usher both write scheduling criteria into the same pods, kupid by its own order of policies. Stop it once usher is ready: scale its Deployment to 0 and delete its webhook configurations",
     },
   ],
+  planner: statusPlanner("placement", [clusterPodSchedulingPolicy, podSchedulingPolicy]),
   codes: CODES,
 });
 

@@ -5,6 +5,7 @@ import type { Kind, KindVersion } from "../../core/kind.ts";
 import { affinity, labelMap, labelSelector, toleration } from "../../core/kubernetes/schemas.ts";
 import { caution, type Problem } from "../../core/problem.ts";
 import { type PlacementPolicy, preparePolicy } from "./policy.ts";
+import { policyStatus } from "./status.ts";
 
 /** Group, kinds and fields are kupid's own, so that existing manifests apply unchanged. */
 export const GROUP = "kupid.gardener.cloud";
@@ -53,6 +54,7 @@ const version = (spec: z.ZodType): KindVersion => ({
   name: "v1alpha1",
   storage: true,
   spec,
+  status: policyStatus,
   columns: [
     {
       name: "Priority",
@@ -60,6 +62,25 @@ const version = (spec: z.ZodType): KindVersion => ({
       jsonPath: ".spec.priority",
       description: "The higher one goes first.",
     },
+    {
+      name: "Matched",
+      type: "integer",
+      jsonPath: ".status.matched",
+      description: "Requests in which it wanted the object.",
+    },
+    {
+      name: "Applied",
+      type: "integer",
+      jsonPath: ".status.applied",
+      description: "Requests in which it changed the object.",
+    },
+    {
+      name: "Valid",
+      type: "string",
+      jsonPath: '.status.conditions[?(@.type=="Valid")].status',
+      description: "Whether usher can use all of it.",
+    },
+    { name: "Last applied", type: "date", jsonPath: ".status.lastApplied", priority: 1 },
     { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
   ],
 });

@@ -1,5 +1,5 @@
 import type { Draft } from "../../core/draft.ts";
-import type { Finding, PolicyRef } from "../../core/finding.ts";
+import type { Finding, FindingEvent, PolicyRef } from "../../core/finding.ts";
 import { policyName } from "../../core/finding.ts";
 import type { Path } from "../../core/path.ts";
 import type { PlacementPolicy } from "./policy.ts";
@@ -24,6 +24,7 @@ export function injectNodeSelector(
         ...common,
         outcome: "applied",
         message: `nodeSelector ${key}=${value}`,
+        event: about(policy.ref, "Normal", "PlacementApplied"),
       });
       if (done) setBy.set(key, policy.ref);
       else
@@ -39,8 +40,18 @@ export function injectNodeSelector(
         code: "USHER-P01",
         message: `nodeSelector ${key}: ${holder} says ${String(present)}, policy ${policyName(policy.ref)} says ${value}; the first stays`,
         warn: 60,
+        event: about(policy.ref, "Warning", "PlacementSkipped"),
       });
     }
   }
   return findings;
+}
+
+/** Events are about the policy: the object may not even have its name yet, and whoever wrote the policy looks there. */
+function about(
+  { kind, namespace, name }: PolicyRef,
+  type: FindingEvent["type"],
+  reason: string,
+): FindingEvent {
+  return { type, reason, regarding: { kind, ...(namespace === undefined ? {} : { namespace }), name } };
 }
