@@ -42,7 +42,9 @@ const ALLOWED: Record<string, readonly string[]> = {
   admission: ["core"],
   files: ["core"],
   cluster: ["core"],
-  cli: ["core", "modules", "admission", "files", "cluster"],
+  // It makes the certificates that admission serves with.
+  operator: ["core", "cluster", "admission"],
+  cli: ["core", "modules", "admission", "files", "cluster", "operator"],
   library: ["core", "modules"],
 };
 

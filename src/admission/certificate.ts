@@ -12,6 +12,14 @@ export interface OwnCertificate extends KeyPair {
   readonly ca: string;
 }
 
+/** A pair that someone else looks after while it is served. */
+export interface LivePair {
+  /** The pair to serve with now. */
+  readonly current: KeyPair;
+  /** Tells of every new one. */
+  readonly follow: (use: (pair: KeyPair) => void) => { readonly stop: () => void };
+}
+
 /**
  * A certificate made at start lives in memory and dies with the process, so it need only outlive the process. A year, because
  * several clients refuse anything much longer.

@@ -3,7 +3,13 @@ import type { Effects } from "../core/effects.ts";
 import type { Source } from "../core/source.ts";
 import type { Address } from "./address.ts";
 import { Aftermath } from "./aftermath.ts";
-import { type KeyPair, makeCertificate, namesFor, type OwnCertificate } from "./certificate.ts";
+import {
+  type KeyPair,
+  type LivePair,
+  makeCertificate,
+  namesFor,
+  type OwnCertificate,
+} from "./certificate.ts";
 import { type CertificateFiles, readKeyPair, watchKeyPair } from "./certificate-files.ts";
 import type { ClientCheck } from "./client-certificate.ts";
 import { createHandle } from "./handle.ts";
@@ -31,8 +37,8 @@ export interface AdmissionOptions {
   readonly port?: number | undefined;
   /** 0 picks a free one. @default 8080 */
   readonly opsPort?: number | undefined;
-  /** Files to serve with, looked after while serving. @default a certificate made at start */
-  readonly certificate?: CertificateFiles | undefined;
+  /** Files to serve with, looked after while serving, or a pair that someone else looks after. @default one made at start */
+  readonly certificate?: CertificateFiles | LivePair | undefined;
   /** More names for the certificate made at start. */
   readonly names?: readonly string[] | undefined;
   /** @default everyone may call */
@@ -109,7 +115,11 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
         webhook.usePair(next);
         serving.pair = next;
       };
-      stops.push(watchKeyPair({ files: options.certificate, current: certificate, use, log }).stop);
+      stops.push(
+        "follow" in options.certificate
+          ? options.certificate.follow(use).stop
+          : watchKeyPair({ files: options.certificate, current: certificate, use, log }).stop,
+      );
     }
     heart.pulse.set("listening", true);
     const { pulse } = heart;
@@ -131,7 +141,10 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
 function ignore(): void {}
 
 function certificateFor(options: AdmissionOptions, bind: string): Promise<KeyPair | OwnCertificate> {
-  if (options.certificate !== undefined) return readKeyPair(options.certificate);
+  const { certificate } = options;
+  if (certificate !== undefined) {
+    return "follow" in certificate ? Promise.resolve(certificate.current) : readKeyPair(certificate);
+  }
   return makeCertificate(namesFor(bind, options.names));
 }
 

@@ -1,39 +1,26 @@
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { registration } from "../core/registration/index.ts";
 import { reasonOf } from "../files/bytes.ts";
-import { readConfiguration } from "./configuration.ts";
 import { CallError } from "./exit.ts";
+import { type InstallationOptions, installationObjects } from "./installation.ts";
 import type { Io } from "./io.ts";
-import { assembleFor } from "./source.ts";
 import { terminal } from "./terminal.ts";
 import { yamlDocuments } from "./yaml.ts";
 
-export interface ManifestsOptions {
-  readonly service: string;
+export interface ManifestsOptions extends InstallationOptions {
   readonly caBundle?: string;
   readonly output: "yaml" | "json";
   readonly quiet?: boolean;
-  readonly config?: string;
-  readonly featureGates?: string;
 }
 
-/** The Service's port; the container's is the webhook's own. */
-const SERVICE_PORT = 443;
-
-/** Prints what an API server must know of this usher. */
+/** Prints every object that an installation has. */
 export async function manifests(options: ManifestsOptions, io: Io): Promise<void> {
   const screen = terminal(io, options);
-  const assembly = assembleFor(options, await readConfiguration(options.config));
-  const { namespace } = assembly.installation;
   const caBundle =
     options.caBundle === undefined
       ? undefined
       : Buffer.from(await authorityFrom(options.caBundle, "--ca-bundle")).toString("base64");
-  const { objects, notes } = registration(assembly, {
-    endpoint: { service: { name: options.service, namespace, port: SERVICE_PORT } },
-    ...(caBundle === undefined ? {} : { caBundle }),
-  });
+  const { objects, notes } = await installationObjects(options, caBundle);
   for (const note of notes) screen.note(note);
   screen.out(
     options.output === "json"
@@ -41,7 +28,9 @@ export async function manifests(options: ManifestsOptions, io: Io): Promise<void
       : yamlDocuments(objects),
   );
   if (caBundle === undefined) {
-    screen.note("without --ca-bundle the webhook configurations trust no certificate yet");
+    screen.note(
+      "the webhook configurations trust no certificate yet: usher writes its own into them once it runs",
+    );
   }
 }
 

@@ -1,4 +1,5 @@
 import { Command, Option } from "commander";
+import { installCommands, shaping } from "./install-commands.ts";
 import type { Io } from "./io.ts";
 import { evaluating, output, port, seconds, several } from "./options.ts";
 import { version } from "./version.ts";
@@ -35,6 +36,7 @@ Exit codes: 0 fine, 1 something was refused, 2 the call or the input is wrong,
   serveCommand(usher, io);
   reviewCommand(usher, io, outcome);
   manifestsCommand(usher, io);
+  installCommands(usher, io, outcome);
   helpCommand(usher, io);
   return usher;
 }
@@ -42,11 +44,20 @@ Exit codes: 0 fine, 1 something was refused, 2 the call or the input is wrong,
 function serveCommand(usher: Command, io: Io): void {
   const serve = usher
     .command("serve")
-    .summary("answer admission reviews, with a directory of files as the cluster")
+    .summary("answer admission reviews, for a cluster or with a directory of files as the cluster")
     .description(
-      "Serves the webhook over HTTPS, and health and metrics over HTTP on a second port. The directory of YAML or JSON files is the cluster: policies, namespaces, nodes. It is read again whenever a file changes; a file that breaks keeps its last good version. Prints one line when it is ready, with both addresses. SIGTERM drains, Ctrl-C ends at once; both exit 0.",
+      "Serves the webhook over HTTPS, and health and metrics over HTTP on a second port. With --source the directory of YAML or JSON files is the cluster: policies, namespaces, nodes. It is read again whenever a file changes; a file that breaks keeps its last good version. Without --source it is the cluster of the pod that usher runs in, or of a kubeconfig. Prints one line when it is ready, with both addresses. SIGTERM drains, Ctrl-C ends at once; both exit 0.",
     )
-    .option("--source <dir>", "the directory, or one file (required)")
+    .option("--source <dir>", "a directory of files, or one file, as the cluster")
+    .option(
+      "--kubeconfig <file>",
+      "how to reach the cluster (default: the pod's own, else KUBECONFIG, else ~/.kube/config)",
+    )
+    .option("--context <name>", "the context of the kubeconfig to use")
+    .option(
+      "--operate",
+      "also lead, write status and events and keep the webhook configurations right (default in a pod; elsewhere usher only answers)",
+    )
     .option("--port <n>", "port of the webhook; 0 picks a free one", port, 8443)
     .option("--ops-port <n>", "port of /livez, /readyz and /metrics; 0 picks a free one", port, 8080)
     .option("--bind <address>", "address to listen on", "127.0.0.1")
@@ -75,7 +86,8 @@ function serveCommand(usher: Command, io: Io): void {
 Examples:
   ${io.name} serve --source examples/cluster
   ${io.name} serve --source policies/ --port 0 --ops-port 0 -o json
-  ${io.name} serve --source policies/ --tls-cert tls.crt --tls-key tls.key --bind 0.0.0.0`,
+  ${io.name} serve --source policies/ --tls-cert tls.crt --tls-key tls.key --bind 0.0.0.0
+  ${io.name} serve --context staging --port 0 --ops-port 0`,
     )
     .action(async (options) => {
       const { serve: run } = await import("./serve.ts");
@@ -135,14 +147,14 @@ source has a mistake (what is right is judged all the same), 3 usher failed.`,
 function manifestsCommand(usher: Command, io: Io): void {
   const manifests = usher
     .command("manifests")
-    .summary("print the CRDs, RBAC and webhook configurations of an installation")
+    .summary("print the objects of an installation: what install would apply")
     .description(
-      "Prints what an API server must know of usher, as it follows from what the modules declare. Nothing is applied.",
+      "Prints what runs usher in a cluster and what an API server must know of it, as it follows from what the modules declare. Nothing is applied.",
     )
     .option("--service <name>", "name of the Service in front of usher", "usher")
     .option("--ca-bundle <file>", "certificate authority (PEM) that the API server shall trust")
     .addOption(output(["yaml", "json"], "yaml", "format"));
-  evaluating(manifests)
+  evaluating(shaping(manifests))
     .addHelpText("after", `\nExample:\n  ${io.name} manifests | kubectl apply --dry-run=server -f -`)
     .action(async (options) => {
       const { manifests: run } = await import("./manifests.ts");

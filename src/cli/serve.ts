@@ -1,19 +1,26 @@
 import { ListenError } from "../admission/address.ts";
+import type { LivePair } from "../admission/certificate.ts";
 import { readKeyPair } from "../admission/certificate-files.ts";
 import { type AdmissionServer, startAdmission } from "../admission/server.ts";
 import { onSignals } from "../admission/signals.ts";
+import type { Assembly } from "../core/assembly.ts";
+import type { Effects } from "../core/effects.ts";
 import { kindResource } from "../core/kind.ts";
+import { resourceName } from "../core/request.ts";
+import type { Source } from "../core/source.ts";
 import { countOf } from "../files/report.ts";
-import type { FileSource } from "../files/source.ts";
+import { readConfiguration } from "./configuration.ts";
 import { CallError, EXIT } from "./exit.ts";
 import type { Io } from "./io.ts";
+import type { LiveOptions } from "./live.ts";
 import { createLog, type LogLevel } from "./log.ts";
 import { authorityFrom } from "./manifests.ts";
-import { openSource } from "./source.ts";
-import { terminal } from "./terminal.ts";
+import { assembleFor, openSource } from "./source.ts";
+import { type Terminal, terminal } from "./terminal.ts";
 import { version } from "./version.ts";
 
-export interface ServeOptions {
+export interface ServeOptions extends LiveOptions {
+  /** A directory of files in place of a cluster. */
   readonly source?: string;
   readonly port: number;
   readonly opsPort: number;
@@ -37,26 +44,31 @@ export async function serve(options: ServeOptions, io: Io): Promise<void> {
     options.clientCa === undefined ? undefined : { ca: await authorityFrom(options.clientCa, "--client-ca") };
   const screen = terminal(io, options);
   const log = createLog(options.quiet === true ? "error" : options.logLevel);
-  const source = await openSource({ ...options, watch: true }, screen);
-  screen.note(`usher ${version()} · ${inventory(source)} from ${options.source}`);
+  const opened =
+    options.source === undefined
+      ? await openTheCluster(options, log, certificate === undefined)
+      : await openTheFiles(options, screen);
+  screen.note(`usher ${version()} · ${opened.inventory} from ${opened.from}`);
   const { bind, port, opsPort } = options;
   const server = await startAdmission({
-    source,
+    source: opened.source,
     log,
     version: version(),
     bind,
     port,
     opsPort,
-    certificate,
+    certificate: certificate ?? opened.certificate,
     clients,
+    effects: opened.effects,
   }).catch(async (error: unknown) => {
-    // What still watches files would keep the process from ending.
-    await source.stop();
+    // What still watches would keep the process from ending.
+    await opened.stop();
     if (error instanceof ListenError) throw new CallError(error.message);
     throw error;
   });
   early.stop();
-  endOnSignals(server, source, options, log);
+  endOnSignals(server, opened.stop, options, log);
+  opened.start();
   const seconds = process.uptime();
   const { webhookAddress, opsAddress, ca } = server;
   screen.out(
@@ -105,7 +117,7 @@ const SAME_KEYSTROKE_MS = 500;
 
 function endOnSignals(
   server: AdmissionServer,
-  source: FileSource,
+  stop: () => Promise<void>,
   { drainSeconds }: ServeOptions,
   log: Parameters<typeof onSignals>[0]["log"],
 ): void {
@@ -118,7 +130,7 @@ function endOnSignals(
     log,
     drain: async () => {
       await server.drain({ serveOnMs: interrupted === undefined ? drainSeconds * 1_000 : 0 });
-      await source.stop();
+      await stop();
     },
     exit: (code) => {
       const again = code > 128 && interrupted !== undefined;
@@ -127,9 +139,52 @@ function endOnSignals(
   });
 }
 
-/** `4 policies, 6 nodes, 3 namespaces` */
-function inventory({ summary, assembly }: FileSource): string {
-  const policies = new Set(assembly.modules.flatMap(({ kinds }) => kinds.map(kindResource)));
-  const others = Object.entries(summary.objects).filter(([resource]) => !policies.has(resource));
-  return [countOf(summary.policies, ""), ...others.map(([resource, n]) => countOf(n, resource))].join(", ");
+/** What is served from, and what belongs to it. */
+interface Opened {
+  readonly source: Source;
+  /** `4 policies, 6 nodes, 3 namespaces` */
+  readonly inventory: string;
+  readonly from: string;
+  readonly certificate: LivePair | undefined;
+  readonly effects: ((effects: Effects) => void) | undefined;
+  readonly start: () => void;
+  readonly stop: () => Promise<void>;
+}
+
+async function openTheFiles(options: ServeOptions, screen: Terminal): Promise<Opened> {
+  const source = await openSource({ ...options, watch: true }, screen);
+  return {
+    source,
+    inventory: inventoryOf(source.assembly, new Map(Object.entries(source.summary.objects))),
+    from: options.source ?? "",
+    certificate: undefined,
+    effects: undefined,
+    start: () => undefined,
+    stop: source.stop,
+  };
+}
+
+async function openTheCluster(
+  options: ServeOptions,
+  log: ReturnType<typeof createLog>,
+  ownCertificate: boolean,
+): Promise<Opened> {
+  const assembly = assembleFor(options, await readConfiguration(options.config));
+  // Loaded only here: a cluster of files needs none of it.
+  const { openLiveSource } = await import("./live.ts");
+  const live = await openLiveSource(options, assembly, log, ownCertificate);
+  const reads = assembly.modules.flatMap((module) => [
+    ...module.reads.map(resourceName),
+    ...module.kinds.map(kindResource),
+  ]);
+  const counts = new Map(reads.map((resource) => [resource, assembly.view.count(resource)]));
+  return { ...live, inventory: inventoryOf(assembly, counts), from: live.server };
+}
+
+/** Policies together, the rest by resource. */
+function inventoryOf({ modules }: Assembly, counts: ReadonlyMap<string, number>): string {
+  const policies = new Set(modules.flatMap(({ kinds }) => kinds.map(kindResource)));
+  const total = [...policies].reduce((sum, resource) => sum + (counts.get(resource) ?? 0), 0);
+  const others = [...counts].filter(([resource]) => !policies.has(resource));
+  return [countOf(total, ""), ...others.map(([resource, n]) => countOf(n, resource))].join(", ");
 }

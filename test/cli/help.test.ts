@@ -46,7 +46,7 @@ test("every code is explained, however it is typed", async () => {
 test.each([
   ["reviw", 'there is no command reviw; did you mean "review"?'],
   ["USHER-Z99", "there is no code USHER-Z99; there are:\n  USHER-E01  "],
-  ["placement", "there are: serve, review, manifests, help, codes"],
+  ["placement", "there are: serve, review, manifests, install, uninstall, help, codes"],
 ])("help %s", async (topic, message) => {
   const { code, out, err } = await usher(["help", topic]);
   expect(err).toContain(message);

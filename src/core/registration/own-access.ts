@@ -23,7 +23,12 @@ export function ownAccess(modules: readonly Module[], installation: Installation
       metadata: { name: registration },
       rules: [
         ...named("admissionregistration.k8s.io", WEBHOOKS, [OWN_NAMES.webhooks], KEEP),
-        ...named("admissionregistration.k8s.io", WEBHOOKS, predecessors.map(({ name }) => name), ["get"]),
+        ...named(
+          "admissionregistration.k8s.io",
+          WEBHOOKS,
+          predecessors.map(({ name }) => name),
+          ["get"],
+        ),
         ...named("apiextensions.k8s.io", ["customresourcedefinitions"], kinds.map(kindResource), KEEP),
       ],
     },

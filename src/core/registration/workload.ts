@@ -29,7 +29,10 @@ const CONFIGURATION_FOLDER = "/etc/usher";
 const CONFIGURATION_FILE = "configuration.yaml";
 
 /** Its selector can never be changed, so it holds nothing that might. */
-const POD_LABELS = { "app.kubernetes.io/name": OWN_LABELS["app.kubernetes.io/name"], "app.kubernetes.io/component": "admission" };
+const POD_LABELS = {
+  "app.kubernetes.io/name": OWN_LABELS["app.kubernetes.io/name"],
+  "app.kubernetes.io/component": "admission",
+};
 
 /** What runs usher in the cluster, in the order in which to apply it. */
 export function workloadObjects(installation: Installation, options: WorkloadOptions): JsonObject[] {
@@ -102,12 +105,14 @@ function podSpec(image: string): JsonObject {
       seccompProfile: { type: "RuntimeDefault" },
     },
     // Wishes, not demands: on a single node both replicas must run too.
-    topologySpreadConstraints: ["kubernetes.io/hostname", "topology.kubernetes.io/zone"].map((topologyKey) => ({
-      maxSkew: 1,
-      topologyKey,
-      whenUnsatisfiable: "ScheduleAnyway",
-      labelSelector: { matchLabels: POD_LABELS },
-    })),
+    topologySpreadConstraints: ["kubernetes.io/hostname", "topology.kubernetes.io/zone"].map(
+      (topologyKey) => ({
+        maxSkew: 1,
+        topologyKey,
+        whenUnsatisfiable: "ScheduleAnyway",
+        labelSelector: { matchLabels: POD_LABELS },
+      }),
+    ),
     containers: [
       {
         name: "usher",
@@ -123,6 +128,8 @@ function podSpec(image: string): JsonObject {
           field("POD_NAME", "metadata.name"),
           field("POD_NAMESPACE", "metadata.namespace"),
           field("POD_UID", "metadata.uid"),
+          // Where it is anyway; whoever mounts a token of its own changes it here.
+          { name: "USHER_SERVICE_ACCOUNT", value: "/var/run/secrets/kubernetes.io/serviceaccount" },
         ],
         ports: [
           { name: "https", containerPort: WEBHOOK_PORT, protocol: "TCP" },

@@ -3,7 +3,8 @@
 //
 // - a mount path (`/etc/usher/tls`, and anything below it) becomes the folder that holds the mounted files;
 // - a declared container port, where it is a whole value (`8443`), follows `=` (`--port=8443`) or follows a host (`:8443`,
-//   `0.0.0.0:8443`), becomes a free local port, and the host the loopback.
+//   `0.0.0.0:8443`), becomes a free local port, and the host the loopback;
+// - "every address" as a whole value or after `=` (`--bind=0.0.0.0`) becomes the loopback.
 //
 // A program that has a path or a port built in can read `USHER_RUN_ROOT` (mount paths are below it) and `USHER_RUN_PORT_<port>`.
 
@@ -13,6 +14,7 @@ export type Paths = ReadonlyMap<string, string>;
 export type Ports = ReadonlyMap<number, number>;
 
 const LISTEN_ANYWHERE = /(?:0\.0\.0\.0|\[::\])?:(\d+)(?!\d)/g;
+const EVERY_ADDRESS = /(^|=)(?:0\.0\.0\.0|::)$/;
 const WHOLE_OR_ASSIGNED = /(^|=)(\d+)$/;
 
 function escapeForPattern(text: string): string {
@@ -42,5 +44,6 @@ function rewritePorts(text: string, ports: Ports): string {
 }
 
 export function rewrite(text: string, paths: Paths, ports: Ports): string {
-  return rewritePaths(rewritePorts(text, ports), paths);
+  const local = text.replace(EVERY_ADDRESS, (_, before: string) => `${before}127.0.0.1`);
+  return rewritePaths(rewritePorts(local, ports), paths);
 }

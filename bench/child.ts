@@ -1,0 +1,94 @@
+// Processes of the bench: started, awaited until they say that they are ready, and ended whatever happens.
+import { type ChildProcess, spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+
+/** A source of 10,000 policies takes seconds to read; on a busy machine more. Beyond this something is broken. */
+const READY_WITHIN_MS = 120_000;
+const END_WITHIN_MS = 5_000;
+/** How much of what a process said goes into an error. */
+const TAIL = 2_000;
+
+/** What both servers print when they listen. */
+export interface Ready {
+  readonly webhook: string;
+  readonly ops?: string;
+  readonly ca: string;
+}
+
+export interface Child {
+  readonly pid: number;
+  readonly ready: Ready;
+  /** From the start of the process until it said that it is ready, as a person at a prompt would see it. */
+  readonly seconds: number;
+  readonly stop: () => Promise<void>;
+}
+
+const running = new Set<ChildProcess>();
+// The last resort: an error in the bench, or Ctrl-C, leaves no server behind.
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGKILL");
+});
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
+
+/** Starts a server and waits for its line. */
+export async function startServer(program: string, args: readonly string[]): Promise<Child> {
+  const started = performance.now();
+  const child = spawn(program, args, { stdio: ["ignore", "pipe", "pipe"] });
+  running.add(child);
+  child.once("close", () => running.delete(child));
+  let said = "";
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    said = (said + text).slice(-TAIL);
+  });
+  const ready = await new Promise<Ready>((resolve, reject) => {
+    const fail = (why: string) => reject(new Error(`${program} ${args.join(" ")}: ${why}\n${said}`));
+    const late = setTimeout(() => fail(`not ready after ${READY_WITHIN_MS / 1_000} s`), READY_WITHIN_MS);
+    child.once("error", (error) => fail(error.message));
+    child.once("close", (code) => fail(`ended with code ${code}`));
+    createInterface({ input: child.stdout }).once("line", (line) => {
+      clearTimeout(late);
+      resolve(JSON.parse(line) as Ready);
+    });
+  }).catch((error: unknown) => {
+    child.kill("SIGKILL");
+    throw error;
+  });
+  const seconds = (performance.now() - started) / 1_000;
+  return { pid: child.pid ?? 0, ready, seconds, stop: () => stop(child) };
+}
+
+function stop(child: ChildProcess): Promise<void> {
+  return new Promise((resolve) => {
+    if (child.exitCode !== null || child.signalCode !== null) return resolve();
+    const late = setTimeout(() => child.kill("SIGKILL"), END_WITHIN_MS);
+    child.once("close", () => {
+      clearTimeout(late);
+      resolve();
+    });
+    child.kill("SIGTERM");
+  });
+}
+
+/** Runs a program to its end and gives what it wrote to stdout. */
+export function output(program: string, args: readonly string[], within: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, {
+      stdio: ["ignore", "pipe", "pipe"],
+      timeout: within,
+      killSignal: "SIGKILL",
+    });
+    running.add(child);
+    const out: string[] = [];
+    let said = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => out.push(text));
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      said = (said + text).slice(-TAIL);
+    });
+    child.once("error", reject);
+    child.once("close", (code, signal) => {
+      running.delete(child);
+      if (code === 0) resolve(out.join(""));
+      else reject(new Error(`${program} ended with ${signal ?? `code ${code}`}: ${said}`));
+    });
+  });
+}

@@ -1,0 +1,58 @@
+// `npm run bench`: side-by-side measurements on plain Node.
+import { writeFileSync } from "node:fs";
+import { availableParallelism, cpus, loadavg } from "node:os";
+import { change } from "./change.ts";
+import { load } from "./load.ts";
+import { memory } from "./memory.ts";
+import { optionsOf } from "./options.ts";
+import { pieces } from "./pieces.ts";
+import { ready } from "./ready.ts";
+import { missed, type Result, tableOf } from "./result.ts";
+import { Stage } from "./stage.ts";
+
+/** In this order: what must find usher fresh comes before what leaves it warm. */
+const PARTS: Readonly<Record<string, (stage: Stage) => Promise<Result>>> = {
+  ready,
+  memory,
+  change,
+  load,
+  pieces,
+};
+
+/** Above this share of the cores somebody else is working here. */
+const BUSY = 0.3;
+
+const options = optionsOf(process.argv.slice(2), Object.keys(PARTS));
+if ("text" in options) {
+  (options.code === 0 ? process.stdout : process.stderr).write(options.text);
+  process.exit(options.code);
+}
+
+const cores = availableParallelism();
+const [busy = 0] = loadavg();
+const machine = { node: process.version, processor: cpus()[0]?.model ?? "unknown", cores, loadBefore: busy };
+const stage = new Stage(options.quick);
+const results: Result[] = [];
+const figures: Record<string, unknown> = { machine, quick: options.quick };
+try {
+  for (const [name, measure] of Object.entries(PARTS)) {
+    if (options.only.length > 0 && !options.only.includes(name)) continue;
+    const result = await measure(stage);
+    results.push(result);
+    figures[name] = result.figures;
+  }
+} finally {
+  await stage.close();
+}
+
+process.stdout.write(`\n${machine.processor}, ${cores} cores, Node ${process.version}\n`);
+if (busy > cores * BUSY) {
+  process.stdout.write(
+    `The machine was busy with other work (load ${busy.toFixed(1)}): the figures are noisy.\n`,
+  );
+}
+process.stdout.write(`\n${tableOf(results)}`);
+if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(figures, null, 2)}\n`);
+const misses = missed(results);
+if (misses > 0) process.stdout.write(`\n${misses} of the targets missed.\n`);
+process.exit(misses > 0 && !options.quick ? 1 : 0);

@@ -1,0 +1,45 @@
+import { type Client, ConnectionError } from "../cluster/client.ts";
+import { inClusterCredentials, isInCluster } from "../cluster/credentials/in-cluster.ts";
+import { kubeconfigCredentials } from "../cluster/credentials/kubeconfig.ts";
+import { createClient } from "../cluster/https-client.ts";
+import { RefusedError } from "../operator/apply.ts";
+import { NotReadyError } from "../operator/install.ts";
+import { CallError, EXIT } from "./exit.ts";
+
+export interface ApiServerOptions {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+}
+
+/** The API server that a kubeconfig leads to, or a pod's own. */
+export async function apiServer(options: ApiServerOptions): Promise<Client> {
+  const { kubeconfig: file, context } = options;
+  try {
+    const inside = file === undefined && context === undefined && process.env["KUBECONFIG"] === undefined;
+    if (inside && isInCluster()) return createClient(await inClusterCredentials());
+    const credentials = await kubeconfigCredentials({
+      ...(file === undefined ? {} : { file }),
+      ...(context === undefined ? {} : { context }),
+    });
+    return createClient(credentials);
+  } catch (error) {
+    throw new CallError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** Works with an API server. What it refuses, or that it can't be reached, is no fault of usher's, and told as a sentence. */
+export async function withApiServer<T>(
+  options: ApiServerOptions,
+  work: (client: Client) => Promise<T>,
+): Promise<T> {
+  const client = await apiServer(options);
+  try {
+    return await work(client);
+  } catch (error) {
+    if (error instanceof RefusedError || error instanceof NotReadyError || error instanceof ConnectionError)
+      throw new CallError(error.message, EXIT.failed);
+    throw error;
+  } finally {
+    client.close();
+  }
+}

@@ -1,0 +1,78 @@
+import { hostname } from "node:os";
+import type { LivePair } from "../admission/certificate.ts";
+import { isInCluster } from "../cluster/credentials/in-cluster.ts";
+import { type ClusterSource, openCluster } from "../cluster/source.ts";
+import type { Assembly } from "../core/assembly.ts";
+import type { Effects } from "../core/effects.ts";
+import type { JsonObject } from "../core/json.ts";
+import { openCertificates } from "../operator/certificates.ts";
+import { Replica } from "../operator/replica.ts";
+import { type ApiServerOptions, apiServer } from "./api-server.ts";
+import type { createLog } from "./log.ts";
+import { version } from "./version.ts";
+
+export interface LiveOptions extends ApiServerOptions {
+  /** Do all that a replica in the cluster does. @default in a pod, yes; elsewhere usher only answers and changes nothing */
+  readonly operate?: boolean;
+}
+
+/** A source that is a cluster, and what this process does beside answering. */
+export interface LiveSource {
+  readonly source: ClusterSource;
+  readonly server: string;
+  /** What the API server is told to trust; absent where this process does not operate the installation. */
+  readonly certificate: LivePair | undefined;
+  readonly effects: ((effects: Effects) => void) | undefined;
+  /** To be called once it answers. */
+  readonly start: () => void;
+  readonly stop: () => Promise<void>;
+}
+
+/** Opens a cluster. Done when everything that modules need has been read. */
+export async function openLiveSource(
+  options: LiveOptions,
+  assembly: Assembly,
+  log: ReturnType<typeof createLog>,
+  ownCertificate: boolean,
+): Promise<LiveSource> {
+  const client = await apiServer(options);
+  const operate = options.operate ?? (isInCluster() && options.kubeconfig === undefined);
+  let replica: Replica | undefined;
+  const source = openCluster({ client, assembly, log, changed: (changes) => replica?.changed(changes) });
+  const stop = async () => {
+    await replica?.stop();
+    await source.stop();
+    client.close();
+  };
+  try {
+    const { namespace } = assembly.installation;
+    const [certificates] = await Promise.all([
+      operate && ownCertificate ? openCertificates({ client, namespace, log }) : undefined,
+      source.live.synced(),
+    ]);
+    if (operate)
+      replica = new Replica({ client, source, certificates, log, version: version(), ...identity() });
+    return {
+      source,
+      server: client.server,
+      certificate: certificates,
+      effects: replica?.effects,
+      start: () => replica?.start(),
+      stop: async () => {
+        certificates?.stop();
+        await stop();
+      },
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Who this replica is: its pod, as the manifest tells it; outside of a pod something that no other has. */
+function identity(): { readonly identity: string; readonly owner?: JsonObject } {
+  const { POD_NAME: name, POD_UID: uid } = process.env;
+  if (name === undefined) return { identity: `${hostname().toLowerCase()}-${process.pid}` };
+  if (uid === undefined) return { identity: name };
+  return { identity: name, owner: { apiVersion: "v1", kind: "Pod", name, uid } };
+}

@@ -1,0 +1,148 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import type { Agent } from "node:https";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { JsonObject } from "../../core/json.ts";
+import { kubeconfigCredentials } from "./kubeconfig.ts";
+
+let folder: string;
+let clock: number;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "usher-kubeconfig-"));
+  clock = 0;
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const base64 = (text: string): string => Buffer.from(text).toString("base64");
+
+/** Writes a kubeconfig with the contexts `work` (in use) and `play`. */
+async function write(user: JsonObject, cluster: JsonObject = {}): Promise<string> {
+  const file = join(folder, "config");
+  const server = "https://api.example:6443";
+  const config = {
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [
+      { name: "c", cluster: { server, "certificate-authority-data": base64("the ca"), ...cluster } },
+      { name: "d", cluster: { server: "https://play.example" } },
+    ],
+    users: [
+      { name: "u", user },
+      { name: "v", user: { token: "playful" } },
+    ],
+    contexts: [
+      { name: "work", context: { cluster: "c", user: "u", namespace: "shop" } },
+      { name: "play", context: { cluster: "d", user: "v" } },
+    ],
+    "current-context": "work",
+  };
+  await writeFile(file, JSON.stringify(config));
+  return file;
+}
+
+async function open(file: string, context?: string) {
+  return kubeconfigCredentials({ file, now: () => clock, ...(context === undefined ? {} : { context }) });
+}
+
+async function optionsOf(credentials: Awaited<ReturnType<typeof open>>): Promise<Record<string, unknown>> {
+  const { agent } = await credentials.access();
+  return { ...(agent as Agent).options };
+}
+
+describe("a kubeconfig", () => {
+  test("gives the current context, or another by name", async () => {
+    const file = await write({ token: "t" });
+    const work = await open(file);
+    expect([work.server, work.namespace]).toEqual(["https://api.example:6443", "shop"]);
+    expect((await work.access()).headers).toEqual({ authorization: "Bearer t" });
+    const play = await open(file, "play");
+    expect(play.server).toBe("https://play.example");
+    expect((await play.access()).headers).toEqual({ authorization: "Bearer playful" });
+    await expect(open(file, "none")).rejects.toThrow('there is no context "none"; there are: work, play');
+  });
+
+  test("gives client certificates, the authority and how the server is to be checked", async () => {
+    const user = { "client-certificate-data": base64("cert"), "client-key-data": base64("key") };
+    const credentials = await open(await write(user, { "tls-server-name": "kubernetes" }));
+    const options = await optionsOf(credentials);
+    expect(String(options["cert"])).toBe("cert");
+    expect(String(options["key"])).toBe("key");
+    expect(String(options["ca"])).toBe("the ca");
+    expect(options).toMatchObject({ servername: "kubernetes", keepAlive: true });
+    expect(options["rejectUnauthorized"]).not.toBe(false);
+    expect((await credentials.access()).headers).toEqual({});
+    const careless = await open(await write(user, { "insecure-skip-tls-verify": true }));
+    expect(await optionsOf(careless)).toMatchObject({ rejectUnauthorized: false });
+  });
+
+  test("gives a name with a password", async () => {
+    const { headers } = await (await open(await write({ username: "u", password: "p" }))).access();
+    expect(headers).toEqual({ authorization: `Basic ${base64("u:p")}` });
+  });
+
+  test("keeps its connections as long as nothing changes", async () => {
+    const credentials = await open(await write({ token: "t" }));
+    const { agent } = await credentials.access();
+    clock = 60_000;
+    expect((await credentials.access()).agent).toBe(agent);
+  });
+
+  test("asks an exec plugin once, again when its credential ends, and at once when it was refused", async () => {
+    const counter = join(folder, "count");
+    await writeFile(counter, "0");
+    const script = join(folder, "plugin.mjs");
+    await writeFile(
+      script,
+      `import { readFileSync, writeFileSync } from "node:fs";
+       const count = Number(readFileSync(process.env.COUNTER)) + 1;
+       writeFileSync(process.env.COUNTER, String(count));
+       const status = { token: "token " + count, expirationTimestamp: process.env.EXPIRES };
+       console.log(JSON.stringify({ apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status }));`,
+    );
+    const exec = (expires: string) => ({
+      exec: {
+        apiVersion: "client.authentication.k8s.io/v1",
+        command: process.execPath,
+        args: [script],
+        env: [
+          { name: "COUNTER", value: counter },
+          { name: "EXPIRES", value: expires },
+        ],
+      },
+    });
+    const file = await write(exec("2999-01-01T00:00:00Z"));
+    const credentials = await open(file);
+    const token = async () => (await credentials.access()).headers["authorization"];
+    expect([await token(), await token()]).toEqual(["Bearer token 1", "Bearer token 1"]);
+    clock = 60_000;
+    expect(await token()).toBe("Bearer token 1");
+    await write(exec("2001-01-01T00:00:00Z"));
+    expect(await credentials.renew()).toBe(true);
+    expect(await token()).toBe("Bearer token 2");
+    clock = 120_000;
+    expect(await token()).toBe("Bearer token 3");
+  });
+
+  test("a plugin that fails is an error with its words", async () => {
+    const exec = {
+      exec: { command: process.execPath, args: ["-e", "console.error('no ticket'); process.exit(1)"] },
+    };
+    const credentials = await open(await write(exec));
+    await expect(credentials.access()).rejects.toThrow("no ticket");
+  });
+
+  test("goes through the proxy that it names", async () => {
+    const credentials = await open(await write({ token: "t" }, { "proxy-url": "http://127.0.0.1:3128" }));
+    const { agent } = await credentials.access();
+    expect(agent).toHaveProperty("proxy");
+  });
+
+  test("that is not there, or says nothing, is an error that says what to do", async () => {
+    await expect(open(join(folder, "none"))).rejects.toThrow("none");
+    const file = join(folder, "empty");
+    await writeFile(file, JSON.stringify({ apiVersion: "v1", kind: "Config" }));
+    await expect(open(file)).rejects.toThrow(/context/);
+  });
+});

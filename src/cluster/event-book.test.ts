@@ -1,0 +1,100 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { EventToWrite } from "../core/effects.ts";
+import { EVENT_LIMITS, EventBook } from "./event-book.ts";
+
+function event(changes: Partial<EventToWrite> = {}): EventToWrite {
+  return {
+    type: "Normal",
+    reason: "Placed",
+    regarding: { kind: "Pod", namespace: "shop", name: "web" },
+    message: "placed",
+    policy: undefined,
+    ...changes,
+  };
+}
+
+test("the same again only counts up", () => {
+  const book = new EventBook();
+  for (let i = 0; i < 1_000; i++) book.note(event(), i);
+  expect(book.due(1_000, 10)).toMatchObject([{ count: 1_000, firstAt: 0, lastAt: 999, name: undefined }]);
+  expect(book.dropped).toBe(0);
+});
+
+test.each<[string, Partial<EventToWrite>]>([
+  ["reason", { reason: "Refused" }],
+  ["message", { message: "placed elsewhere" }],
+  ["type", { type: "Warning" }],
+  ["object", { regarding: { kind: "Pod", namespace: "shop", name: "api" } }],
+])("another %s is another series", (_, changes) => {
+  const book = new EventBook();
+  book.note(event(), 0);
+  book.note(event(changes), 0);
+  expect(book.due(0, 10)).toHaveLength(2);
+});
+
+test("what was told is due again only when it has come again, and not too often", () => {
+  const book = new EventBook();
+  book.note(event(), 0);
+  const [series] = book.due(0, 10);
+  if (series === undefined) throw new Error("nothing due");
+  book.told(series, "web.1", 0);
+  expect(book.pending).toBe(false);
+  book.note(event(), 1_000);
+  expect(book.pending).toBe(true);
+  expect(book.due(EVENT_LIMITS.recountMs - 1, 10)).toEqual([]);
+  expect(book.due(EVENT_LIMITS.recountMs, 10)).toMatchObject([{ count: 2, name: "web.1" }]);
+});
+
+test("what came while it was being written is not lost", () => {
+  const book = new EventBook();
+  book.note(event(), 0);
+  const [series] = book.due(0, 10);
+  if (series === undefined) throw new Error("nothing due");
+  book.note(event(), 1);
+  book.told(series, "web.1", 2);
+  expect(book.due(EVENT_LIMITS.recountMs + 2, 10)).toMatchObject([{ count: 2 }]);
+});
+
+test("after a quiet time a new series begins", () => {
+  const book = new EventBook();
+  book.note(event(), 0);
+  book.note(event(), EVENT_LIMITS.quietMs);
+  expect(book.due(EVENT_LIMITS.quietMs, 10)).toMatchObject([{ count: 1, firstAt: EVENT_LIMITS.quietMs }]);
+});
+
+test("too much about one object is dropped and counted; others are not touched by it", () => {
+  const book = new EventBook();
+  for (let i = 0; i < 100; i++) book.note(event({ message: `message ${i}` }), 0);
+  book.note(event({ regarding: { kind: "Pod", name: "other" } }), 0);
+  expect(book.size).toBe(EVENT_LIMITS.burst + 1);
+  expect(book.dropped).toBe(100 - EVENT_LIMITS.burst);
+  book.note(event({ message: "later" }), EVENT_LIMITS.refillMs);
+  expect(book.size).toBe(EVENT_LIMITS.burst + 2);
+});
+
+test("its memory is bounded, and all that came is told, waiting or counted as dropped", () => {
+  const limits = { ...EVENT_LIMITS, series: 5, burst: 3, recountMs: 0 };
+  const note = fc.record({ name: fc.nat(12), message: fc.nat(5), gap: fc.nat(100_000), tell: fc.boolean() });
+  fc.assert(
+    fc.property(fc.array(note, { maxLength: 200 }), (notes) => {
+      const book = new EventBook(limits);
+      const told = new Map<string, number>();
+      let now = 0;
+      for (const { name, message, gap, tell } of notes) {
+        now += gap;
+        book.note(event({ regarding: { kind: "Pod", name: `p${name}` }, message: `m${message}` }), now);
+        expect(book.size).toBeLessThanOrEqual(5);
+        for (const series of tell ? book.due(now, 2) : []) {
+          const written = series.name ?? `event-${told.size}`;
+          told.set(written, series.count);
+          book.told(series, written, now);
+        }
+      }
+      let accounted = book.dropped;
+      for (const count of told.values()) accounted += count;
+      for (const { count, name } of book.due(now, 100)) accounted += count - (told.get(name ?? "") ?? 0);
+      expect(accounted).toBe(notes.length);
+    }),
+  );
+});

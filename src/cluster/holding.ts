@@ -1,0 +1,198 @@
+import { MAX_ROUNDS } from "../core/evaluate.ts";
+import type { PolicyRef } from "../core/finding.ts";
+import { stringAt } from "../core/json.ts";
+import { kindResource } from "../core/kind.ts";
+import type { Module } from "../core/module.ts";
+import { Facts } from "../core/need.ts";
+import type { Plan, Planner } from "../core/plan.ts";
+import { resourceName } from "../core/request.ts";
+import type { Change, View } from "../core/view.ts";
+import type { Log } from "./log.ts";
+import type { FetchNeeds } from "./needs.ts";
+import { describeWrite, type MakeWrite } from "./planned-writes.ts";
+import { Queue, type QueueOptions, type WorkResult } from "./queue.ts";
+import type { TallySource } from "./tallies.ts";
+
+/** For all that one key needs to know before it can be planned. Nobody waits for it, so it may be generous. */
+const FETCH_MS = 30_000;
+
+export interface HoldingOptions {
+  readonly modules: readonly Module[];
+  readonly view: () => View;
+  /** Without lanes: a plan must rest on what is stored. */
+  readonly fetch: FetchNeeds;
+  readonly write: MakeWrite;
+  /** Asked before every write. */
+  readonly leading: () => boolean;
+  readonly log: Log;
+  readonly tallies?: TallySource;
+  /** Given what would be done; nothing is written then. */
+  readonly dryRun?: (text: string) => void;
+  /** Milliseconds since 1970, for planners. */
+  readonly now?: () => number;
+  readonly queue?: Omit<QueueOptions, "work">;
+}
+
+/**
+ * Keeps what modules plan: from changes to keys, from keys to plans, from plans to writes. Runs only where `start` was called, which
+ * the leader does; a replica that does not lead drops changes, because whoever begins to lead looks at everything.
+ */
+export class Holding {
+  readonly #options: HoldingOptions;
+  readonly #planners: ReadonlyMap<string, Planner>;
+  #queue: Queue | undefined;
+
+  constructor(options: HoldingOptions) {
+    this.#options = options;
+    const planners = new Map<string, Planner>();
+    for (const { name, planner } of options.modules) if (planner !== undefined) planners.set(name, planner);
+    this.#planners = planners;
+  }
+
+  start(): void {
+    if (this.#queue !== undefined) return;
+    this.#queue = new Queue({ ...this.#options.queue, work: (key) => this.#work(key) });
+    this.changed(everything(this.#options.modules, this.#options.view()));
+  }
+
+  /** Resolves when no write is under way any more. */
+  async stop(): Promise<void> {
+    const queue = this.#queue;
+    this.#queue = undefined;
+    await queue?.stop();
+  }
+
+  /** How much there is to do, for metrics. */
+  get size(): Queue["size"] {
+    return this.#queue?.size ?? { due: 0, later: 0, running: 0 };
+  }
+
+  /** What the view has taken in. */
+  changed(changes: Iterable<Change>): void {
+    if (this.#queue === undefined) return;
+    const view = this.#options.view();
+    for (const change of changes) {
+      for (const [module, planner] of this.#planners) this.#add(module, planner, change, view);
+    }
+  }
+
+  /** Policies whose tallies have changed: to their planners it is as if the policies themselves had. */
+  counted(policies: Iterable<{ readonly module: string; readonly policy: PolicyRef }>): void {
+    const view = this.#options.view();
+    const changes: Change[] = [];
+    for (const { module, policy } of policies) {
+      const kinds = this.#options.modules.find(({ name }) => name === module)?.kinds ?? [];
+      const kind = kinds.find((one) => one.kind === policy.kind);
+      if (kind === undefined) continue;
+      const { namespace = "", name } = policy;
+      const resource = kindResource(kind);
+      const object = view.get(resource, namespace, name);
+      if (object !== undefined) changes.push({ resource, namespace, name, object });
+    }
+    this.changed(changes);
+  }
+
+  #add(module: string, planner: Planner, change: Change, view: View): void {
+    try {
+      for (const key of planner.keys(change, view)) this.#queue?.add(`${module} ${key}`);
+    } catch (error) {
+      this.#options.log.warn(
+        { module, resource: change.resource, name: change.name, error: why(error) },
+        BROKE,
+      );
+    }
+  }
+
+  async #work(item: string): Promise<WorkResult> {
+    const space = item.indexOf(" ");
+    const module = item.slice(0, space);
+    const key = item.slice(space + 1);
+    const planner = this.#planners.get(module);
+    if (planner === undefined) return { done: true };
+    let plan: Plan;
+    try {
+      plan = await this.#plan(planner, key);
+    } catch (error) {
+      this.#options.log.warn({ module, key, error: why(error) }, BROKE);
+      return { retry: true };
+    }
+    const { dryRun } = this.#options;
+    if (dryRun !== undefined) dryRun(describePlan(module, key, plan));
+    else if (!(await this.#carryOut(module, key, plan))) return { retry: true };
+    return { done: true, ...(plan.again === undefined ? {} : { afterMs: plan.again * 1_000 }) };
+  }
+
+  async #plan(planner: Planner, key: string): Promise<Plan> {
+    const facts = new Facts();
+    const { now = Date.now, tallies } = this.#options;
+    for (let round = 1; ; round++) {
+      // The last time what is missing has failed, as in an evaluation.
+      if (round === MAX_ROUNDS) facts.close("too many rounds of questions");
+      const context = { view: this.#options.view(), facts, now: now(), ...(tallies && { tallies }) };
+      const result = planner.plan(key, context);
+      if (!("need" in result)) return result;
+      if (round >= MAX_ROUNDS) throw new Error("the plan needs more than it was allowed to ask for");
+      await this.#fetch(facts, result.need);
+    }
+  }
+
+  async #fetch(facts: Facts, needs: Parameters<FetchNeeds>[0]): Promise<void> {
+    const over = new AbortController();
+    const until = performance.now() + FETCH_MS;
+    const timer = setTimeout(() => over.abort(), FETCH_MS);
+    try {
+      const remaining = () => until - performance.now();
+      const found = await this.#options.fetch(needs, { signal: over.signal, remaining });
+      for (const [i, need] of needs.entries()) facts.set(need, found[i] ?? { failed: "no answer" });
+    } finally {
+      clearTimeout(timer);
+      over.abort();
+    }
+  }
+
+  /** In order; the first that fails ends it, because those behind may rest on it. */
+  async #carryOut(module: string, key: string, plan: Plan): Promise<boolean> {
+    const { leading, write, log } = this.#options;
+    for (const one of plan.writes) {
+      if (!leading()) return false;
+      const result = await write(one);
+      const facts = { module, key, write: describeWrite(one) };
+      if (result === "done") log.debug(facts, "wrote what was planned");
+      else {
+        if (result === "conflict") log.debug(facts, "someone else wrote; planning again");
+        else log.warn({ ...facts, error: result.failed }, "a planned write failed; trying again later");
+        return false;
+      }
+    }
+    return true;
+  }
+}
+
+const BROKE = "a planner broke";
+
+function why(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** What a dry run prints. */
+export function describePlan(module: string, key: string, { writes, again }: Plan): string {
+  const head = `${module} ${key}: ${writes.length === 0 ? "nothing to do" : ""}`.trimEnd();
+  const lines = writes.map((write) => `  ${describeWrite(write)}\n    ${JSON.stringify(write)}`);
+  const tail = again === undefined ? [] : [`  again in ${again} s`];
+  return [head, ...lines, ...tail].join("\n");
+}
+
+/** All that is known, as if it had just come. */
+function* everything(modules: readonly Module[], view: View): Iterable<Change> {
+  const resources = new Set<string>();
+  for (const { kinds, reads } of modules) {
+    for (const kind of kinds) resources.add(kindResource(kind));
+    for (const read of reads) resources.add(resourceName(read));
+  }
+  for (const resource of resources) {
+    for (const object of view.list(resource)) {
+      const name = stringAt(object, "metadata", "name") ?? "";
+      yield { resource, namespace: stringAt(object, "metadata", "namespace") ?? "", name, object };
+    }
+  }
+}

@@ -1,0 +1,164 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  LEASE_TIMES,
+  type LeaseRecord,
+  type LeaseState,
+  leads,
+  leaseRead,
+  leaseStep,
+  leaseUncertain,
+  leaseWait,
+  leaseWritten,
+  newLeaseState,
+} from "./lease-state.ts";
+
+function record(changes: Partial<LeaseRecord> = {}): LeaseRecord {
+  return { resourceVersion: "7", holder: "other", durationMs: 15_000, transitions: 3, ...changes };
+}
+
+const fresh = newLeaseState("me");
+const held = (sent: number): LeaseState => leaseWritten(fresh, record({ holder: "me" }), sent);
+
+test("the times leave room: a holder acts for less than its lease, and may miss a renewal", () => {
+  const { durationMs, renewMs, actMs, retryMs } = LEASE_TIMES;
+  expect(actMs).toBeLessThan(durationMs);
+  expect(renewMs + 2 * retryMs).toBeLessThan(actMs);
+});
+
+describe("what to do next", () => {
+  test("looks first", () => {
+    expect(leaseStep(fresh, 0)).toEqual({ step: "read" });
+  });
+
+  test("makes the lease where there is none", () => {
+    const step = { step: "write", resourceVersion: undefined, transitions: 0, takeover: true };
+    expect(leaseStep(leaseRead(fresh, undefined, 0), 0)).toEqual(step);
+  });
+
+  test("leaves it to its holder as long as that gives signs of life, whatever times are written in it", () => {
+    let state = leaseRead(fresh, record(), 0);
+    for (let i = 1; i < 10; i++) {
+      state = leaseRead(state, record({ resourceVersion: String(i) }), i * 14_000);
+      expect(leaseStep(state, i * 14_000 + 13_999)).toEqual({ step: "read" });
+    }
+  });
+
+  test("takes it once it has stood unchanged for its duration before our eyes, not by the first look", () => {
+    let state = leaseRead(fresh, record(), 1_000_000);
+    expect(leaseStep(state, 1_000_000)).toEqual({ step: "read" });
+    state = leaseRead(state, record(), 1_014_999);
+    expect(leaseStep(state, 1_014_999)).toEqual({ step: "read" });
+    const step = { step: "write", resourceVersion: "7", transitions: 4, takeover: true };
+    expect(leaseStep(state, 1_015_000)).toEqual(step);
+  });
+
+  test("takes a released one at once", () => {
+    const step = { step: "write", resourceVersion: "7", transitions: 4, takeover: true };
+    expect(leaseStep(leaseRead(fresh, record({ holder: "" }), 5), 5)).toEqual(step);
+  });
+
+  test("renews its own, with the version of its last write", () => {
+    const step = { step: "write", resourceVersion: "7", transitions: 3, takeover: false };
+    expect(leaseStep(held(0), 5_000)).toEqual(step);
+  });
+
+  test("takes over from a predecessor of the same name at once", () => {
+    const state = leaseRead(fresh, record({ holder: "me" }), 0);
+    expect(leads(state, 0)).toBe(false);
+    expect(leaseStep(state, 0)).toMatchObject({ step: "write", takeover: true });
+  });
+});
+
+describe("leading", () => {
+  test("counts from when the renewal was sent, and ends before the lease does", () => {
+    expect(leads(held(1_000), 10_999)).toBe(true);
+    expect(leads(held(1_000), 11_000)).toBe(false);
+  });
+
+  test("ends as soon as another holder is seen, or none", () => {
+    expect(leads(leaseRead(held(0), record({ resourceVersion: "8" }), 10), 10)).toBe(false);
+    expect(leads(leaseRead(held(0), undefined, 10), 10)).toBe(false);
+  });
+
+  test("goes on while it is uncertain, but no longer by a look: only a write renews", () => {
+    let state = leaseUncertain(held(0));
+    expect(leaseStep(state, 6_000)).toEqual({ step: "read" });
+    state = leaseRead(state, record({ holder: "me" }), 6_000);
+    expect(leads(state, 9_999)).toBe(true);
+    expect(leads(state, 10_000)).toBe(false);
+  });
+});
+
+test("waits until the renewal is due, and looks no later than the lease may be taken", () => {
+  expect(leaseWait(held(1_000), 2_000)).toBe(4_000);
+  expect(leaseWait(leaseRead(fresh, record(), 0), 100)).toBe(2_000);
+  expect(leaseWait(leaseRead(fresh, record(), 0), 14_600)).toBe(400);
+});
+
+test("never do two lead at once, whatever is delayed, lost or stopped, and however their clocks are set", () => {
+  const delays = fc.array(fc.record({ out: fc.nat(20_000), back: fc.nat(20_000), lost: fc.boolean() }), {
+    minLength: 20,
+    maxLength: 20,
+  });
+  const candidates = fc.array(fc.record({ clock: fc.nat(10_000_000), delays }), {
+    minLength: 2,
+    maxLength: 3,
+  });
+  fc.assert(
+    fc.property(candidates, (list) => {
+      let stored: LeaseRecord | undefined;
+      let version = 0;
+      const states = list.map((_, i) => newLeaseState(`c${i}`));
+      const leading = (time: number) =>
+        states.filter((state, i) => leads(state, time + (list[i]?.clock ?? 0))).length;
+      const due: { at: number; run: (time: number) => void }[] = [];
+      const begin = (i: number, time: number, turn: number): void => {
+        const state = states[i];
+        const { clock = 0, delays: own = [] } = list[i] ?? {};
+        const delay = own[turn];
+        if (state === undefined || delay === undefined) return;
+        const step = leaseStep(state, time + clock);
+        const sent = time + clock;
+        due.push({
+          at: time + delay.out,
+          run: (arrived) => {
+            let answer: (now: number) => LeaseState;
+            if (step.step === "read") {
+              const seen = stored;
+              answer = (now) => leaseRead(states[i] ?? state, seen, now);
+            } else if (stored?.resourceVersion === step.resourceVersion) {
+              const { transitions } = step;
+              stored = {
+                resourceVersion: String(++version),
+                holder: `c${i}`,
+                durationMs: 15_000,
+                transitions,
+              };
+              const written = stored;
+              answer = () => leaseWritten(states[i] ?? state, written, sent);
+            } else answer = () => leaseUncertain(states[i] ?? state);
+            due.push({
+              at: arrived + delay.back,
+              run: (back) => {
+                const next = delay.lost ? leaseUncertain(states[i] ?? state) : answer(back + clock);
+                states[i] = next;
+                const wait = delay.lost ? 2_000 : leaseWait(next, back + clock);
+                due.push({ at: back + wait, run: (now) => begin(i, now, turn + 1) });
+              },
+            });
+          },
+        });
+      };
+      for (const i of list.keys()) begin(i, i, 0);
+      while (due.length > 0) {
+        due.sort((a, b) => a.at - b.at);
+        const next = due.shift();
+        next?.run(next.at);
+        if (next !== undefined) expect(leading(next.at)).toBeLessThanOrEqual(1);
+      }
+      expect(version).toBeGreaterThan(0);
+    }),
+    { numRuns: 300 },
+  );
+});

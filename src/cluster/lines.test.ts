@@ -1,0 +1,44 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { LineTooLongError, linesOf } from "./lines.ts";
+
+async function* stream(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* chunks;
+}
+
+async function collect(chunks: readonly Uint8Array[], limit?: number): Promise<string[]> {
+  const lines: string[] = [];
+  for await (const line of linesOf(stream(chunks), limit)) lines.push(line);
+  return lines;
+}
+
+/** The bytes of a text, cut at the given places. */
+function cut(text: string, places: readonly number[]): Buffer[] {
+  const bytes = Buffer.from(text);
+  const borders = [
+    0,
+    ...places.map((place) => place % (bytes.length + 1)).sort((a, b) => a - b),
+    bytes.length,
+  ];
+  return borders.slice(1).map((end, i) => bytes.subarray(borders[i], end));
+}
+
+test("lines come out whole, wherever the bytes were cut, inside a character too", async () => {
+  const line = fc.string({ unit: "grapheme", minLength: 1 }).filter((text) => !text.includes("\n"));
+  await fc.assert(
+    fc.asyncProperty(fc.array(line), fc.array(fc.nat()), async (lines, places) => {
+      const text = lines.map((one) => `${one}\n`).join("");
+      expect(await collect(cut(text, places))).toEqual(lines);
+    }),
+  );
+});
+
+test("what a broken connection left of a line is none", async () => {
+  expect(await collect(cut('{"a":1}\n{"b":', []))).toEqual(['{"a":1}']);
+});
+
+test("a line over the limit is refused before it is held, however it arrives", async () => {
+  expect(await collect(cut("12345\n1234\n", []), 5)).toEqual(["12345", "1234"]);
+  await expect(collect(cut("123456\n", []), 5)).rejects.toThrow(LineTooLongError);
+  await expect(collect(cut("123456789", [2, 4, 6]), 5)).rejects.toThrow(LineTooLongError);
+});

@@ -1,0 +1,211 @@
+import { randomUUID } from "node:crypto";
+import {
+  type KeyPair,
+  type LivePair,
+  makeCertificate,
+  type OwnCertificate,
+} from "../admission/certificate.ts";
+import type { Client } from "../cluster/client.ts";
+import type { Log } from "../cluster/log.ts";
+import { pathSegment } from "../cluster/path-segment.ts";
+import { pause } from "../cluster/patience.ts";
+import { FIELD_MANAGER } from "../cluster/planned-writes.ts";
+import { errorOf, refusalOf, saysAbsent } from "../cluster/refusal.ts";
+import { isObject, type JsonObject, stringAt } from "../core/json.ts";
+import { OWN_LABELS, OWN_NAMES } from "../core/registration/names.ts";
+import { type CertificatePlan, planCertificates, planStart, type Trust } from "./certificate-plan.ts";
+import { bundleOf, type CertificateRecord, dataOf, EMPTY_RECORD, recordOf } from "./certificate-record.ts";
+
+export interface CertificatesOptions {
+  readonly client: Client;
+  readonly namespace: string;
+  /** @default usher */
+  readonly service?: string;
+  readonly log: Log;
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+  readonly make?: (names: readonly string[]) => Promise<OwnCertificate>;
+  readonly lookEveryMs?: number;
+}
+
+/** Replicas that start together meet here: each but one finds that another was faster. More often than this it is no race. */
+const ATTEMPTS = 10;
+const ATTEMPT_PAUSE_MS = 200;
+
+/** Far less than the time for which both old and new are trusted. */
+const LOOK_EVERY_MS = 10_000;
+
+/** How the API server names the Service when it calls. The others are what people use when they look themselves. */
+export function serviceNames(service: string, namespace: string): string[] {
+  return [
+    `${service}.${namespace}.svc`,
+    `${service}.${namespace}`,
+    `${service}.${namespace}.svc.cluster.local`,
+  ];
+}
+
+/** Reads the certificate from the Secret, making it where there is none. Rejects where the API server does not let us. */
+export async function openCertificates(options: CertificatesOptions): Promise<Certificates> {
+  const certificates = new Certificates(options);
+  await certificates.start();
+  return certificates;
+}
+
+/** The certificate of all replicas, in one Secret. Each follows it, and the leader renews it. */
+export class Certificates implements LivePair {
+  readonly #options: CertificatesOptions;
+  readonly #names: readonly string[];
+  readonly #path: string;
+  readonly #now: () => number;
+  readonly #users = new Set<(pair: KeyPair) => void>();
+  #record: CertificateRecord = EMPTY_RECORD;
+  #secret: JsonObject | undefined;
+  #serving: OwnCertificate | undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: CertificatesOptions) {
+    this.#options = options;
+    this.#now = options.now ?? Date.now;
+    this.#names = serviceNames(options.service ?? OWN_NAMES.service, options.namespace);
+    const namespace = pathSegment("namespace", options.namespace);
+    this.#path = `/api/v1/namespaces/${namespace}/secrets/${OWN_NAMES.certificates}`;
+  }
+
+  get current(): KeyPair {
+    if (this.#serving === undefined) throw new Error("the certificate was not read yet");
+    return this.#serving;
+  }
+
+  /** What must be trusted: PEM. */
+  get bundle(): string {
+    return bundleOf(this.#record);
+  }
+
+  /** The authority that must be trusted before the next pair is served with. */
+  get nextAuthority(): string | undefined {
+    return this.#record.next?.ca;
+  }
+
+  async start(): Promise<void> {
+    await this.#read();
+    await this.#settle(() => planStart(this.#situation()), ATTEMPTS);
+    this.#use();
+    this.#timer = setInterval(() => void this.look(), this.#options.lookEveryMs ?? LOOK_EVERY_MS);
+    this.#timer.unref();
+  }
+
+  follow = (use: (pair: KeyPair) => void): { readonly stop: () => void } => {
+    this.#users.add(use);
+    return { stop: () => void this.#users.delete(use) };
+  };
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#users.clear();
+  }
+
+  /** Looks whether there is a new one. What can't be read or used changes nothing: what is served goes on. */
+  async look(): Promise<void> {
+    try {
+      await this.#read();
+      this.#use();
+    } catch (error) {
+      this.#options.log.warn({ error: errorOf("certificate", error) }, "can't look for a new certificate");
+    }
+  }
+
+  /** The leader's: carries out what is due. What that made is served from the next look on, so that it can be published before. */
+  async keep(trust: Trust): Promise<void> {
+    await this.#read();
+    await this.#settle(() => planCertificates(this.#situation(), trust), 1);
+  }
+
+  #situation() {
+    return { record: this.#record, names: this.#names, now: this.#now() };
+  }
+
+  /** Plans and carries out, anew where someone else was faster. */
+  async #settle(plan: () => CertificatePlan, attempts: number): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      const due = plan();
+      if (due.step === "nothing") return;
+      if (await this.#carryOut(due)) continue;
+      await this.#read();
+      if (attempt >= attempts) {
+        // For the leader there is a next time; who starts can't go on without.
+        if (attempts === 1) return;
+        throw new Error(`${this.#path}: others change it all the time`);
+      }
+      await pause(ATTEMPT_PAUSE_MS * Math.random());
+    }
+  }
+
+  /** False where the Secret is no longer what the plan rests on. */
+  async #carryOut(plan: Exclude<CertificatePlan, { step: "nothing" }>): Promise<boolean> {
+    const { current, next, previous } = this.#record;
+    const make = () => (this.#options.make ?? makeCertificate)(this.#names);
+    const record = { current, next, previous };
+    if (plan.step === "replace")
+      Object.assign(record, { current: await make(), next: undefined, previous: current?.ca });
+    if (plan.step === "stage") record.next = await make();
+    if (plan.step === "promote")
+      Object.assign(record, { current: next, next: undefined, previous: current?.ca });
+    if (plan.step === "forget") record[plan.what] = undefined;
+    if (!(await this.#write(record))) return false;
+    const why = "why" in plan ? { why: plan.why } : {};
+    this.#options.log.info(
+      { secret: OWN_NAMES.certificates, step: plan.step, ...why },
+      "certificate renewed",
+    );
+    return true;
+  }
+
+  async #read(): Promise<void> {
+    const answer = await this.#options.client.request("GET", this.#path);
+    const absent = saysAbsent(answer, OWN_NAMES.certificates);
+    if (!absent && answer.status !== 200) throw new Error(refusalOf("reading the certificate", answer));
+    this.#take(absent ? undefined : answer.body);
+  }
+
+  #take(secret: unknown): void {
+    this.#secret = isObject(secret) ? secret : undefined;
+    this.#record = recordOf(this.#secret);
+  }
+
+  async #write(record: CertificateRecord): Promise<boolean> {
+    const { namespace, client } = this.#options;
+    const data = dataOf(record);
+    const secret = this.#secret;
+    const answer =
+      secret === undefined
+        ? // A name of its own for each try: where another one was faster it owns these fields, and this is a conflict.
+          await client.request("PATCH", `${this.#path}?fieldManager=${FIELD_MANAGER}-${randomUUID()}`, {
+            contentType: "application/apply-patch+yaml",
+            body: {
+              apiVersion: "v1",
+              kind: "Secret",
+              metadata: { name: OWN_NAMES.certificates, namespace, labels: OWN_LABELS },
+              type: "kubernetes.io/tls",
+              data,
+            },
+          })
+        : await client.request("PUT", `${this.#path}?fieldManager=${FIELD_MANAGER}`, {
+            body: { ...secret, data },
+          });
+    if (answer.status === 409 || saysAbsent(answer, OWN_NAMES.certificates)) return false;
+    if (answer.status >= 300) throw new Error(refusalOf("writing the certificate", answer));
+    this.#take(answer.body);
+    return true;
+  }
+
+  #use(): void {
+    const { current } = this.#record;
+    if (current === undefined || planStart(this.#situation()).step !== "nothing") return;
+    if (this.#serving?.cert === current.cert && this.#serving.key === current.key) return;
+    const swapped = this.#serving !== undefined;
+    this.#serving = current;
+    for (const use of this.#users) use(current);
+    const version = stringAt(this.#secret, "metadata", "resourceVersion");
+    if (swapped) this.#options.log.info({ secret: OWN_NAMES.certificates, version }, "certificate swapped");
+  }
+}

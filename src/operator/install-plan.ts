@@ -1,0 +1,119 @@
+import { type JsonObject, stringAt } from "../core/json.ts";
+import type { Module } from "../core/module.ts";
+import { Store } from "../core/store.ts";
+import { describeObject, type Objects, sameObject } from "./apply.ts";
+import { describeForeignCrd, foreignCrd, isOurs, ownerOf } from "./foreign.ts";
+import { brokenPolicies, resourceKinds, storedObjects } from "./stored-policies.ts";
+
+export type Change = "create" | "update" | "unchanged" | "foreign";
+
+export interface PlannedObject {
+  readonly object: JsonObject;
+  readonly live: JsonObject | undefined;
+  readonly change: Change;
+  /** What there is to say of it. */
+  readonly note?: string;
+  /** Usher writes it itself while it runs; an installation only waits for it. */
+  readonly byUsher: boolean;
+}
+
+export interface InstallPlan {
+  readonly objects: readonly PlannedObject[];
+  /** What other hands have left here, each a sentence or several with what follows from it. */
+  readonly findings: readonly string[];
+  /** Objects of others that stand where ours would be, and that nobody has said what to do with. */
+  readonly foreign: readonly PlannedObject[];
+}
+
+export interface PlanOptions {
+  /** What to do with objects of others that have our names. @default nothing is installed */
+  readonly foreign?: "take over" | "leave";
+}
+
+/** Usher follows its policies with these, so only the running usher knows how they must be. */
+export function isWebhookConfiguration(object: JsonObject): boolean {
+  return (stringAt(object, "kind") ?? "").endsWith("WebhookConfiguration");
+}
+
+/** Says what an installation would do, without doing any of it. */
+export async function planInstall(
+  objects: Objects,
+  wanted: readonly JsonObject[],
+  modules: readonly Module[],
+  options: PlanOptions = {},
+): Promise<InstallPlan> {
+  const planned: PlannedObject[] = [];
+  const findings: string[] = [];
+  for (const object of wanted) {
+    const one = await planObject(objects, object, options);
+    planned.push(one);
+    if (
+      one.live !== undefined &&
+      !isOurs(one.live) &&
+      stringAt(object, "kind") === "CustomResourceDefinition"
+    )
+      findings.push(describeForeignCrd(foreignCrd(object, one.live)).join("\n  "));
+  }
+  findings.push(...(await predecessorsOf(objects, modules)));
+  findings.push(...(await brokenOnes(objects, modules)));
+  const foreign = planned.filter(({ change }) => change === "foreign");
+  return { objects: planned, findings, foreign: options.foreign === undefined ? foreign : [] };
+}
+
+async function planObject(
+  objects: Objects,
+  object: JsonObject,
+  options: PlanOptions,
+): Promise<PlannedObject> {
+  const live = await objects.read(object);
+  const byUsher = isWebhookConfiguration(object);
+  if (live === undefined) {
+    const note = byUsher ? { note: "by usher, once it is ready" } : {};
+    return { object, live, change: "create", byUsher, ...note };
+  }
+  if (!isOurs(live)) {
+    // It was there before usher and will be there after it.
+    if (stringAt(object, "kind") === "Namespace")
+      return { object, live, change: "unchanged", note: "was there before usher", byUsher };
+    if (options.foreign !== "take over")
+      return { object, live, change: "foreign", note: `belongs to ${ownerOf(live)}`, byUsher };
+    return { object, live, change: "update", note: `taken over from ${ownerOf(live)}`, byUsher };
+  }
+  if (byUsher) return { object, live, change: "unchanged", note: "usher keeps it right", byUsher };
+  // The API server itself says what would change: it knows the defaults, and who owns which field.
+  const after = await objects.apply(object, undefined, { dryRun: true });
+  return { object, live, change: sameObject(live, after) ? "unchanged" : "update", byUsher };
+}
+
+/** Systems that do the same as one of our modules, and whose webhooks are still there. */
+export async function predecessorsOf(objects: Objects, modules: readonly Module[]): Promise<string[]> {
+  const findings: string[] = [];
+  for (const { name, meaning } of modules.flatMap((module) => module.predecessors ?? [])) {
+    for (const kind of ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"]) {
+      const object = { apiVersion: "admissionregistration.k8s.io/v1", kind, metadata: { name } };
+      if ((await objects.read(object)) !== undefined)
+        findings.push(`${describeObject(object)} is here\n  ${meaning}`);
+    }
+  }
+  return findings;
+}
+
+/** So many are named; a cluster that has more has one cause for them. */
+const NAMED = 5;
+
+async function brokenOnes(objects: Objects, modules: readonly Module[]): Promise<string[]> {
+  const broken = [];
+  for (const kind of resourceKinds(modules)) {
+    broken.push(...brokenPolicies(kind, await storedObjects(objects.client, kind), new Store()));
+  }
+  if (broken.length === 0) return [];
+  const lines = broken.slice(0, NAMED).map(({ kind, namespace, name, problems }) => {
+    const where = namespace === "" ? name : `${namespace}/${name}`;
+    return `${kind} ${where}: ${problems.join("; ")}`;
+  });
+  if (broken.length > NAMED) lines.push(`and ${broken.length - NAMED} more`);
+  const head = broken.length === 1 ? "1 stored policy breaks" : `${broken.length} stored policies break`;
+  const after =
+    "what is wrong in a policy has no effect and stops no other; correct it, or delete the policy";
+  return [[`${head} usher's rules`, ...lines, after].join("\n  ")];
+}

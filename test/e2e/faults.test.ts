@@ -1,0 +1,131 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { ReflectorLimits } from "../../src/cluster/reflector-limits.ts";
+import { eventually } from "../cluster/access/wait.ts";
+import { describeCluster, testNamespace } from "../cluster/describe.ts";
+import { greeter } from "../conformance/modules.ts";
+import { FaultProxy } from "./fault-proxy.ts";
+import { installKinds, openLive, viewEqualsList } from "./live-source.ts";
+
+/** A silence of 75 s would be a long test; 3 s is noticed by the same means. */
+const LIMITS: Partial<ReflectorLimits> = { silenceMs: 3_000 };
+
+/** Longer than a TLS record, so that a cut inside of it leaves half a line and not just half a record. */
+const LONG = "ä€😀".repeat(20_000);
+
+describeCluster("a live view through a network that breaks", (cluster) => {
+  const namespace = testNamespace(cluster);
+  let proxy: FaultProxy;
+
+  beforeAll(async () => {
+    await installKinds(cluster(), [greeter]);
+    proxy = new FaultProxy(cluster().server);
+    await proxy.listen();
+  });
+  afterAll(() => proxy.close());
+
+  const configMaps = (): string => `/api/v1/namespaces/${namespace()}/configmaps`;
+  const create = async (app: string, data = ""): Promise<string> => {
+    const name = `t-${randomUUID().slice(0, 8)}`;
+    await cluster().call("POST", configMaps(), { metadata: { name, labels: { app } }, data: { data } });
+    return name;
+  };
+  const relabel = (name: string, app: string, data = ""): Promise<unknown> =>
+    cluster().call("PATCH", `${configMaps()}/${name}`, { metadata: { labels: { app } }, data: { data } });
+  const remove = (name: string): Promise<unknown> => cluster().call("DELETE", `${configMaps()}/${name}`);
+  const open = () => openLive(cluster(), [greeter], { address: proxy.address, limits: LIMITS });
+  const relists = (source: Awaited<ReturnType<typeof open>>["source"]): number =>
+    source.live.status().reduce((sum, status) => sum + status.relists, 0);
+
+  const faults: readonly [string, () => void | Promise<void>][] = [
+    ["a cut", () => proxy.cut()],
+    ["a reset", () => proxy.reset()],
+    ["a line cut in its middle", () => proxy.truncateAfter(40_000)],
+    ["a silence", () => proxy.silence()],
+    [
+      "an outage",
+      async () => {
+        proxy.refuse(true);
+        proxy.reset();
+        await sleep(3_000);
+        proxy.refuse(false);
+      },
+    ],
+    [
+      "a slow network",
+      async () => {
+        proxy.delay(200);
+        await sleep(1_000);
+        proxy.delay(0);
+      },
+    ],
+  ];
+
+  test.each(faults)("after %s it is right again, without a new list", async (_, fault) => {
+    await using live = await open();
+    await live.source.live.synced();
+    const [kept, changed, gone] = [await create("kept"), await create("before"), await create("gone")];
+    await viewEqualsList(cluster(), live.source);
+
+    const broken = fault();
+    await relabel(changed, "after", LONG);
+    await remove(gone);
+    const added = await create("added", LONG);
+    await broken;
+
+    await viewEqualsList(cluster(), live.source);
+    const { view } = live.source.assembly;
+    const apps = (app: string): number => [...view.lookup("configmaps", "app", app)].length;
+    expect(view.get("configmaps", namespace(), gone)).toBeUndefined();
+    expect(view.get("configmaps", namespace(), changed)).toMatchObject({
+      metadata: { labels: { app: "after" } },
+    });
+    expect(apps("before")).toBe(0);
+    expect(relists(live.source)).toBe(0);
+    // And it goes on.
+    await relabel(added, "again");
+    await viewEqualsList(cluster(), live.source);
+    for (const name of [kept, changed, added]) await remove(name);
+    await viewEqualsList(cluster(), live.source);
+  });
+
+  test.each([200, 3_000, 12_000, 40_000])(
+    "a first list that breaks after %i bytes is made whole",
+    async (bytes) => {
+      const names = [await create("first", LONG), await create("second", LONG)];
+      await using live = await open();
+      await eventually("a connection", () => proxy.size > 0);
+      proxy.truncateAfter(bytes);
+      await live.source.live.synced();
+      await viewEqualsList(cluster(), live.source);
+      for (const name of names) await remove(name);
+    },
+  );
+
+  test("under one fault after the other, with writes all the time, it is right in the end", async () => {
+    await using live = await open();
+    let going = true;
+    const names: string[] = [];
+    const writer = (async () => {
+      for (let i = 0; going; i++) {
+        names.push(await create(`n${i % 3}`));
+        const [other] = names.splice(Math.floor(names.length / 2), i % 2);
+        if (other !== undefined) await remove(other);
+        const last = names.at(-1);
+        if (last !== undefined) await relabel(last, `m${i % 3}`);
+        await sleep(20);
+      }
+    })();
+    for (const [, fault] of [...faults, ...faults]) {
+      await fault();
+      await sleep(700);
+    }
+    going = false;
+    await writer;
+    await viewEqualsList(cluster(), live.source);
+    expect(live.source.ready).toBe(true);
+    for (const name of names) await remove(name);
+    await viewEqualsList(cluster(), live.source);
+  });
+});

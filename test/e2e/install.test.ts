@@ -1,0 +1,237 @@
+// An installation by the real command line, in a cluster of its own: webhook configurations and CRDs are the whole cluster's.
+import { fileURLToPath } from "node:url";
+import { beforeAll, expect, test } from "vitest";
+import { at, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
+import { program, type Ran } from "../cli/usher.ts";
+import { eventually } from "../cluster/access/wait.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import { describeOwnCluster } from "../cluster/describe.ts";
+import { RUN_LABEL } from "../cluster/runner/label.ts";
+
+const HOOKS = "/apis/admissionregistration.k8s.io/v1";
+const MUTATING = `${HOOKS}/mutatingwebhookconfigurations/usher`;
+const VALIDATING = `${HOOKS}/validatingwebhookconfigurations/usher`;
+const CRD =
+  "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/clusterpodschedulingpolicies.kupid.gardener.cloud";
+const POLICIES = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies";
+const NAMESPACE = "/api/v1/namespaces/usher-system";
+
+const images = { usher: ["node", fileURLToPath(new URL("fixtures/in-pod.ts", import.meta.url))] };
+
+describeOwnCluster("an installation", { images }, (cluster) => {
+  const ran = async (command: string, ...args: string[]): Promise<Ran> =>
+    program([command, "--kubeconfig", await cluster().kubeconfig(), ...args]);
+  const install = (...args: string[]) => ran("install", "--pod-label", `${RUN_LABEL}=true`, ...args);
+  const exists = async (path: string) => (await cluster().request("GET", path)).status === 200;
+  const hook = async (path = MUTATING) => at(await cluster().call("GET", path), "webhooks", 0);
+
+  beforeAll(async () => {
+    await cluster().createNode("n1");
+    await cluster().createNode("n2", { labels: { pool: "etcd" } });
+  });
+
+  test("a dry run says what would be created and creates nothing", async () => {
+    const { code, out, err } = await install("--dry-run");
+    expect({ code, err }).toMatchObject({ code: 0 });
+    expect(out).toMatch(/^Namespace usher-system +create$/m);
+    expect(out).toMatch(/^Deployment usher-system\/usher +create$/m);
+    expect(out).toMatch(/^MutatingWebhookConfiguration usher +create +by usher, once it is ready$/m);
+    expect(out).toMatch(/objects: \d+ to create, 0 to update, 0 unchanged$/m);
+    expect(err).toMatch(/nothing was changed/);
+    for (const path of [NAMESPACE, CRD, MUTATING]) expect(await exists(path)).toBe(false);
+  });
+
+  test("install ends when replicas answer and webhooks are registered, which place a pod by a policy", async () => {
+    const { code, err } = await install();
+    expect({ code, err }).toMatchObject({ code: 0 });
+    const deployment = await cluster().call("GET", "/apis/apps/v1/namespaces/usher-system/deployments/usher");
+    expect(at(deployment, "status", "readyReplicas")).toBe(2);
+    expect(await exists(MUTATING)).toBe(true);
+    expect(await exists(VALIDATING)).toBe(true);
+
+    await cluster().call("POST", POLICIES, {
+      apiVersion: "kupid.gardener.cloud/v1alpha1",
+      kind: "ClusterPodSchedulingPolicy",
+      metadata: { name: "etcd" },
+      spec: {
+        namespaceSelector: {},
+        podSelector: { matchLabels: { role: "etcd" } },
+        nodeSelector: { pool: "etcd" },
+      },
+    });
+    const placed = await eventually("a placed pod", async () => {
+      const pod = await cluster().call("POST", "/api/v1/namespaces/default/pods?dryRun=All", {
+        metadata: { generateName: "p-", labels: { role: "etcd" } },
+        spec: { containers: [{ name: "c", image: "any" }] },
+      });
+      return at(pod, "spec", "nodeSelector");
+    });
+    expect(placed).toEqual({ pool: "etcd" });
+    // The validating webhook is asked too, by Service reference.
+    const refused = await cluster().request("POST", `${POLICIES}?dryRun=All`, {
+      apiVersion: "kupid.gardener.cloud/v1alpha1",
+      kind: "ClusterPodSchedulingPolicy",
+      metadata: { name: "bad" },
+      spec: { podSelector: { matchExpressions: [{ key: "a", operator: "In" }] } },
+    });
+    expect(refused.status).toBeGreaterThanOrEqual(400);
+    expect(stringAt(refused.body, "message")).toMatch(/USHER-E04/);
+  });
+
+  test("a second install says unchanged and changes nothing", async () => {
+    const before = await versions(cluster());
+    const { code, out } = await install();
+    expect(code).toBe(0);
+    expect(out).toMatch(/objects: 0 to create, 0 to update, \d+ unchanged$/m);
+    expect(await versions(cluster())).toEqual(before);
+  });
+
+  test("an edit of a webhook is repaired, and what others add beside is left", async () => {
+    const wanted = await hook();
+    await cluster().call("PATCH", MUTATING, {
+      metadata: { annotations: { "cloud.example/note": "kept" }, labels: { "cloud.example/team": "kept" } },
+    });
+    await cluster().call("PATCH", MUTATING, [
+      { op: "replace", path: "/webhooks/0/failurePolicy", value: "Fail" },
+      { op: "add", path: "/webhooks/0/objectSelector", value: { matchLabels: { never: "matches" } } },
+      { op: "add", path: "/webhooks/0/matchConditions", value: [{ name: "off", expression: "false" }] },
+      { op: "replace", path: "/webhooks/0/clientConfig/caBundle", value: "" },
+    ]);
+    await eventually("the repair", async () => same(await hook(), wanted));
+    const stored = await cluster().call("GET", MUTATING);
+    expect(stringAt(stored, "metadata", "annotations", "cloud.example/note")).toBe("kept");
+    expect(stringAt(stored, "metadata", "labels", "cloud.example/team")).toBe("kept");
+  });
+
+  test("an entry of someone else's in our configuration goes, and a cloud's own narrowing stays", async () => {
+    const wanted = await hook();
+    const expression = { key: "control-plane", operator: "DoesNotExist" };
+    await cluster().call("PATCH", MUTATING, [
+      { op: "add", path: "/webhooks/1", value: { ...(wanted as JsonObject), name: "other.example.com" } },
+      { op: "add", path: "/webhooks/0/namespaceSelector/matchExpressions/-", value: expression },
+    ]);
+    await eventually("one entry", async () => {
+      return listAt(await cluster().call("GET", MUTATING), "webhooks").length === 1;
+    });
+    expect(listAt(await hook(), "namespaceSelector", "matchExpressions")).toContainEqual(expression);
+    // Stays so: there is no quarrel about it.
+    const before = stringAt(await cluster().call("GET", MUTATING), "metadata", "resourceVersion");
+    await cluster().call("PATCH", VALIDATING, [
+      { op: "replace", path: "/webhooks/0/timeoutSeconds", value: 29 },
+    ]);
+    await eventually("the other repaired", async () => at(await hook(VALIDATING), "timeoutSeconds") !== 29);
+    expect(stringAt(await cluster().call("GET", MUTATING), "metadata", "resourceVersion")).toBe(before);
+  });
+
+  test("deleted webhooks come back", async () => {
+    const uid = stringAt(await cluster().call("GET", VALIDATING), "metadata", "uid");
+    await cluster().call("DELETE", VALIDATING);
+    await eventually("it comes back", async () => {
+      const now = await cluster().request("GET", VALIDATING);
+      return now.status === 200 && stringAt(now.body, "metadata", "uid") !== uid;
+    });
+  });
+
+  test("a deleted certificate is made anew, trusted, and served without a restart", async () => {
+    const secret = `${NAMESPACE}/secrets/usher-certificates`;
+    const before = stringAt(await cluster().call("GET", secret), "data", "ca.crt");
+    await cluster().call("DELETE", secret);
+    const after = await eventually("a new certificate", async () => {
+      const { status, body } = await cluster().request("GET", secret);
+      const ca = stringAt(body, "data", "ca.crt");
+      return status === 200 && ca !== before && ca;
+    });
+    await eventually(
+      "the new bundle",
+      async () => stringAt(await hook(), "clientConfig", "caBundle") === after,
+    );
+    // A mutating webhook that can't be called would be passed over: only an answer places the pod. Each replica must have swapped.
+    await eventually("both replicas serve it", async () => {
+      const pods = listAt(await cluster().call("GET", `${NAMESPACE}/pods`), "items");
+      const swaps = pods.map((pod) =>
+        cluster().podLog("usher-system", stringAt(pod, "metadata", "name") ?? ""),
+      );
+      return swaps.length === 2 && swaps.every((log) => log.includes("certificate swapped"));
+    });
+    const pod = await cluster().call("POST", "/api/v1/namespaces/default/pods?dryRun=All", {
+      metadata: { generateName: "p-", labels: { role: "etcd" } },
+      spec: { containers: [{ name: "c", image: "any" }] },
+    });
+    expect(at(pod, "spec", "nodeSelector")).toEqual({ pool: "etcd" });
+    for (const one of listAt(await cluster().call("GET", `${NAMESPACE}/pods`), "items"))
+      expect(at(one, "status", "containerStatuses", 0, "restartCount")).toBe(0);
+  });
+
+  test("uninstall leaves nothing but the CRDs and the policies in them", async () => {
+    const dry = await ran("uninstall", "--dry-run");
+    expect(dry.code).toBe(0);
+    expect(dry.out).toMatch(/clusterpodschedulingpolicies.kupid.gardener.cloud +stays +holds 1 policy/);
+    expect(await exists(MUTATING)).toBe(true);
+
+    const { code, out, err } = await ran("uninstall");
+    expect({ code, err }).toMatchObject({ code: 0 });
+    const order = out.split("\n").map((line) => line.split(/ {2,}/)[0] ?? "");
+    expect(order.indexOf("MutatingWebhookConfiguration usher")).toBeLessThan(
+      order.indexOf("Deployment usher-system/usher"),
+    );
+    await eventually("the namespace gone", async () => !(await exists(NAMESPACE)));
+    expect(await left(cluster())).toEqual([
+      "CustomResourceDefinition clusterpodschedulingpolicies.kupid.gardener.cloud",
+      "CustomResourceDefinition podschedulingpolicies.kupid.gardener.cloud",
+    ]);
+    expect(await exists(`${POLICIES}/etcd`)).toBe(true);
+  });
+
+  test("uninstall --custom-resources takes the rest, and says how many policies go", async () => {
+    const { code, out } = await ran("uninstall", "--custom-resources");
+    expect(code).toBe(0);
+    expect(out).toMatch(/clusterpodschedulingpolicies.kupid.gardener.cloud +delete +with 1 policy/);
+    await eventually("the CRD gone", async () => !(await exists(CRD)));
+    expect((await ran("uninstall")).out).toBe("nothing of usher is here\n");
+  });
+});
+
+/** Every object of ours by its label, of the kinds that an installation has. */
+const KINDS: readonly (readonly [string, string])[] = [
+  ["apiextensions.k8s.io/v1/customresourcedefinitions", "CustomResourceDefinition"],
+  ["rbac.authorization.k8s.io/v1/clusterroles", "ClusterRole"],
+  ["rbac.authorization.k8s.io/v1/clusterrolebindings", "ClusterRoleBinding"],
+  ["rbac.authorization.k8s.io/v1/roles", "Role"],
+  ["rbac.authorization.k8s.io/v1/rolebindings", "RoleBinding"],
+  ["flowcontrol.apiserver.k8s.io/v1/flowschemas", "FlowSchema"],
+  ["flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations", "PriorityLevelConfiguration"],
+  ["apps/v1/deployments", "Deployment"],
+  ["policy/v1/poddisruptionbudgets", "PodDisruptionBudget"],
+  ["admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", "MutatingWebhookConfiguration"],
+  ["admissionregistration.k8s.io/v1/validatingwebhookconfigurations", "ValidatingWebhookConfiguration"],
+];
+
+async function ours(cluster: Cluster): Promise<{ kind: string; item: Json }[]> {
+  const found = [];
+  for (const [path, kind] of KINDS) {
+    const list = await cluster.call(
+      "GET",
+      `/apis/${path}?labelSelector=app.kubernetes.io/managed-by%3Dusher`,
+    );
+    for (const item of listAt(list, "items")) found.push({ kind, item });
+  }
+  return found;
+}
+
+async function left(cluster: Cluster): Promise<string[]> {
+  return (await ours(cluster)).map(({ kind, item }) => `${kind} ${stringAt(item, "metadata", "name")}`);
+}
+
+async function versions(cluster: Cluster): Promise<Record<string, string>> {
+  const all = (await ours(cluster)).filter(({ kind }) => kind !== "Deployment");
+  return Object.fromEntries(
+    all.map(({ kind, item }) => [
+      `${kind} ${stringAt(item, "metadata", "name")}`,
+      stringAt(item, "metadata", "resourceVersion") ?? "",
+    ]),
+  );
+}
+
+function same(one: Json | undefined, other: Json | undefined): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}

@@ -1,0 +1,109 @@
+// A live source as the e2e tests open it: by a kubeconfig, and, where they want to break it, through the fault proxy.
+import { randomUUID } from "node:crypto";
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Client } from "../../src/cluster/client.ts";
+import { kubeconfigCredentials } from "../../src/cluster/credentials/kubeconfig.ts";
+import { createClient } from "../../src/cluster/https-client.ts";
+import { SILENT } from "../../src/cluster/log.ts";
+import { REFLECTOR_LIMITS, type ReflectorLimits } from "../../src/cluster/reflector-limits.ts";
+import { type ClusterSource, openCluster } from "../../src/cluster/source.ts";
+import { Assembly } from "../../src/core/assembly.ts";
+import { Gates } from "../../src/core/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../src/core/installation.ts";
+import { type JsonObject, listAt } from "../../src/core/json.ts";
+import { nameOf, namespaceOf } from "../../src/core/kubernetes/object.ts";
+import type { Module } from "../../src/core/module.ts";
+import { project } from "../../src/core/projection.ts";
+import { customResourceDefinition } from "../../src/core/registration/crd.ts";
+import type { Change } from "../../src/core/view.ts";
+import type { ClusterAccess } from "../cluster/access/access.ts";
+import { eventually } from "../cluster/access/wait.ts";
+
+export interface OpenLive extends AsyncDisposable {
+  readonly source: ClusterSource;
+  readonly client: Client;
+  /** What really changed in the view, in order. */
+  readonly changes: Change[];
+}
+
+export interface OpenOptions {
+  /** @default the API server itself */
+  readonly address?: string;
+  readonly limits?: Partial<ReflectorLimits>;
+}
+
+/** Opens it; its first list may still be under way. */
+export async function openLive(
+  cluster: ClusterAccess,
+  modules: readonly Module[],
+  { address = cluster.server, limits = {} }: OpenOptions = {},
+): Promise<OpenLive> {
+  const client = await clientOf(cluster, address);
+  const changes: Change[] = [];
+  const source = openCluster({
+    client,
+    assembly: new Assembly(modules, DEFAULT_INSTALLATION, new Gates([])),
+    log: SILENT,
+    limits: { ...REFLECTOR_LIMITS, ...limits },
+    changed: (real) => void changes.push(...real),
+  });
+  const stop = async (): Promise<void> => {
+    await source.stop();
+    client.close();
+  };
+  return { source, client, changes, [Symbol.asyncDispose]: stop };
+}
+
+/** A client by the administrator's kubeconfig, to another address where that is wanted. */
+export async function clientOf(cluster: ClusterAccess, address: string): Promise<Client> {
+  const original = await readFile(await cluster.kubeconfig(), "utf8");
+  const file = join(tmpdir(), `usher-kubeconfig-${randomUUID()}`);
+  await writeFile(file, original.replaceAll(cluster.server, address), { mode: 0o600 });
+  try {
+    const credentials = await kubeconfigCredentials({ file });
+    await credentials.access();
+    return createClient(credentials);
+  } finally {
+    await rm(file);
+  }
+}
+
+/** Installs the kinds of modules, and waits until they can be used. */
+export async function installKinds(cluster: ClusterAccess, modules: readonly Module[]): Promise<void> {
+  for (const kind of modules.flatMap(({ kinds }) => kinds)) {
+    await cluster.apply(customResourceDefinition(kind));
+    const path = `/apis/${kind.group}/${kind.versions[0]?.name}/${kind.plural}`;
+    await eventually(
+      `${kind.plural} served`,
+      async () => (await cluster.request("GET", path)).status === 200,
+    );
+  }
+}
+
+/** What of configmaps the conformance module keeps, as a fresh list has it. */
+async function freshConfigMaps(cluster: ClusterAccess): Promise<Map<string, JsonObject>> {
+  const list = await cluster.call("GET", "/api/v1/configmaps");
+  const objects = new Map<string, JsonObject>();
+  for (const item of listAt(list, "items")) {
+    const object = { apiVersion: "v1", kind: "ConfigMap", ...(item as JsonObject) };
+    objects.set(`${namespaceOf(object)}/${nameOf(object)}`, project(object, [["metadata", "labels"]]));
+  }
+  return objects;
+}
+
+/** Waits until the view of configmaps is what a fresh list says. */
+export async function viewEqualsList(cluster: ClusterAccess, source: ClusterSource): Promise<void> {
+  const text = (objects: Iterable<[string, JsonObject]>): string =>
+    JSON.stringify([...objects].sort(([a], [b]) => (a < b ? -1 : 1)));
+  await eventually("the view to equal a fresh list", async () => {
+    const { view } = source.assembly;
+    const fresh = text(await freshConfigMaps(cluster));
+    const seen = [...view.list("configmaps")].map((object): [string, JsonObject] => [
+      `${namespaceOf(object)}/${nameOf(object)}`,
+      object,
+    ]);
+    return text(seen) === fresh;
+  });
+}

@@ -1,0 +1,201 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type JsonObject, stringAt } from "../../src/core/json.ts";
+import type { Module, Read } from "../../src/core/module.ts";
+import { moduleThat } from "../builders/module.ts";
+import { eventually } from "../cluster/access/wait.ts";
+import { describeCluster, describeOwnCluster } from "../cluster/describe.ts";
+import { greeter } from "../conformance/modules.ts";
+import { FaultProxy } from "./fault-proxy.ts";
+import { installKinds, openLive, viewEqualsList } from "./live-source.ts";
+
+function reader(...reads: readonly Read[]): Module {
+  return { ...moduleThat("reader", {}), reads };
+}
+
+const NODES: Read = {
+  resource: "nodes",
+  group: "",
+  version: "v1",
+  kind: "Node",
+  scope: "Cluster",
+  keep: [["metadata", "labels"]],
+};
+
+describeCluster("a live view", (cluster) => {
+  test("a node's heartbeats are no change, a label is one", async () => {
+    const name = `node-${randomUUID().slice(0, 8)}`;
+    await cluster().createNode(name);
+    await using live = await openLive(cluster(), [reader(NODES)]);
+    await live.source.live.synced();
+    const before = live.source.assembly.view.get("nodes", "", name);
+    expect(stringAt(before, "metadata", "labels", "kubernetes.io/hostname")).toBe(name);
+    expect(before).not.toHaveProperty("status");
+    live.changes.length = 0;
+
+    for (let i = 0; i < 50; i++) {
+      const lastHeartbeatTime = new Date(Date.UTC(2026, 0, 1, 0, 0, i)).toISOString();
+      const condition = { type: "DiskPressure", status: i % 2 === 0 ? "True" : "False", lastHeartbeatTime };
+      await cluster().call("PATCH", `/api/v1/nodes/${name}/status`, { status: { conditions: [condition] } });
+    }
+    // What comes after them in the order of the watch says that they have all been seen.
+    await cluster().call("PATCH", `/api/v1/nodes/${name}`, { metadata: { labels: { seen: "yes" } } });
+    await eventually("the label", () => live.changes.length > 0);
+    const ours = live.changes.filter((change) => change.name === name);
+    expect(ours).toHaveLength(1);
+    expect(ours[0]?.object).toMatchObject({ metadata: { labels: { seen: "yes" } } });
+    await cluster().call("DELETE", `/api/v1/nodes/${name}`);
+  });
+
+  test("a kind that is installed later appears, and goes with its definition", async () => {
+    const group = `late-${randomUUID().slice(0, 8)}.usher.dev`;
+    const resource = `latecomers.${group}`;
+    const read = {
+      resource: "latecomers",
+      group,
+      version: "v1",
+      kind: "Latecomer",
+      scope: "Cluster",
+      keep: [["spec"]],
+      optional: true,
+    } as const;
+    const limits = { notServedMs: 300 };
+    await using live = await openLive(cluster(), [reader(read)], { limits });
+    await live.source.live.synced();
+    const { view } = live.source.assembly;
+    expect(view.served(resource)).toBe(false);
+    expect(live.source.live.status()).toMatchObject([{ resource, served: false, synced: false }]);
+
+    const definition = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions`;
+    await cluster().call("POST", definition, latecomers(group));
+    await eventually("it to be served", () => view.served(resource));
+    expect(view.count(resource)).toBe(0);
+    await cluster().call("POST", `/apis/${group}/v1/latecomers`, {
+      apiVersion: `${group}/v1`,
+      kind: "Latecomer",
+      metadata: { name: "one" },
+      spec: { word: "hello" },
+    });
+    await eventually("the object", () => view.get(resource, "", "one") !== undefined);
+    expect(view.get(resource, "", "one")).toMatchObject({ kind: "Latecomer", spec: { word: "hello" } });
+
+    await cluster().call("DELETE", `${definition}/${resource}`);
+    await eventually("the object to go", () => view.count(resource) === 0);
+    await eventually("it to be missed", () => live.source.live.status()[0]?.served === false);
+  });
+
+  test("what only a leader reads is read on demand, and forgotten again", async () => {
+    const name = `node-${randomUUID().slice(0, 8)}`;
+    await cluster().createNode(name);
+    await using live = await openLive(cluster(), [reader({ ...NODES, leaderOnly: true })]);
+    const { live: view } = live.source;
+    expect(live.source.ready).toBe(true);
+    expect(live.source.assembly.view.count("nodes")).toBe(0);
+    await view.lead();
+    expect(live.source.assembly.view.get("nodes", "", name)).toBeDefined();
+    await view.follow();
+    expect(live.source.assembly.view.count("nodes")).toBe(0);
+    await view.lead();
+    expect(live.source.assembly.view.get("nodes", "", name)).toBeDefined();
+    await cluster().call("DELETE", `/api/v1/nodes/${name}`);
+  });
+
+  test("a required kind that is not there keeps it from being ready, and says which", async () => {
+    const missing = { ...NODES, resource: "latecomers", group: "never.usher.dev", kind: "Latecomer" };
+    await using live = await openLive(cluster(), [reader(NODES, missing)], { limits: { notServedMs: 300 } });
+    await eventually("both to be known", () => {
+      const [nodes, other] = live.source.live.status();
+      return nodes?.synced === true && other?.served === false;
+    });
+    expect(live.source.ready).toBe(false);
+  });
+});
+
+describeOwnCluster(
+  "a live view of an API server without streaming lists, that is restarted",
+  {
+    without: ["kube-controller-manager", "kube-scheduler", "kwok"],
+    flags: { "kube-apiserver": ["--feature-gates=WatchList=false"] },
+  },
+  (cluster) => {
+    const configMaps = "/api/v1/namespaces/default/configmaps";
+    let proxy: FaultProxy;
+
+    beforeAll(async () => {
+      await installKinds(cluster(), [greeter]);
+      for (let i = 0; i < 25; i++) {
+        const metadata = { name: `c-${String(i).padStart(2, "0")}`, labels: { app: "many" } };
+        await cluster().call("POST", configMaps, { metadata });
+      }
+      proxy = new FaultProxy(cluster().server);
+      await proxy.listen();
+    });
+    afterAll(() => proxy.close());
+
+    test("it is listed in pages", async () => {
+      await using live = await openLive(cluster(), [greeter], { limits: { pageLimit: 4 } });
+      await live.source.live.synced();
+      await viewEqualsList(cluster(), live.source);
+      expect([...live.source.assembly.view.lookup("configmaps", "app", "many")]).toHaveLength(25);
+    });
+
+    test("a page that breaks is asked for again", async () => {
+      proxy.delay(20);
+      await using live = await openLive(cluster(), [greeter], {
+        address: proxy.address,
+        limits: { pageLimit: 2 },
+      });
+      await eventually("a connection", () => proxy.size > 0);
+      for (let i = 0; i < 5 && !live.source.ready; i++) {
+        proxy.truncateAfter(6_000);
+        await new Promise((resolve) => setTimeout(resolve, 150));
+      }
+      proxy.delay(0);
+      await live.source.live.synced();
+      await viewEqualsList(cluster(), live.source);
+    });
+
+    test("through a restart it shows what was, and then what is", async () => {
+      await using live = await openLive(cluster(), [greeter]);
+      await live.source.live.synced();
+      await viewEqualsList(cluster(), live.source);
+      const { view } = live.source.assembly;
+      const before = view.count("configmaps");
+
+      await cluster().component("kube-apiserver").stop("at once");
+      expect(live.source.ready).toBe(true);
+      expect(view.count("configmaps")).toBe(before);
+      await cluster().component("kube-apiserver").start();
+      await cluster().call("POST", configMaps, { metadata: { name: "after", labels: { app: "after" } } });
+      await cluster().call("DELETE", `${configMaps}/c-00`);
+      await viewEqualsList(cluster(), live.source);
+      expect([...view.lookup("configmaps", "app", "after")]).toHaveLength(1);
+    });
+  },
+);
+
+function latecomers(group: string): JsonObject {
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `latecomers.${group}` },
+    spec: {
+      group,
+      scope: "Cluster",
+      names: { kind: "Latecomer", plural: "latecomers", singular: "latecomer" },
+      versions: [
+        {
+          name: "v1",
+          served: true,
+          storage: true,
+          schema: {
+            openAPIV3Schema: {
+              type: "object",
+              properties: { spec: { type: "object", properties: { word: { type: "string" } } } },
+            },
+          },
+        },
+      ],
+    },
+  };
+}
