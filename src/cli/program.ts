@@ -104,7 +104,10 @@ function reviewCommand(usher: Command, io: Io, outcome: Outcome): void {
     )
     .argument("[file...]", "files or directories; - reads standard input")
     .option("-f, --filename <file>", "the same, as kubectl has it; may be repeated", several)
-    .option("--source <dir>", "the cluster: a directory of YAML or JSON, or one file (required)")
+    .option("--source <dir>", "the cluster: a directory of YAML or JSON, or one file")
+    .option("--cluster", "judge against a live cluster instead; nothing in it is changed")
+    .option("--kubeconfig <file>", "how to reach it (default: KUBECONFIG, else ~/.kube/config)")
+    .option("--context <name>", "the context of the kubeconfig to use")
     .option("-n, --namespace <name>", "namespace of objects that name none", "default")
     .option(
       "--as <user>",

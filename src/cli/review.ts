@@ -1,7 +1,9 @@
 import { checkDnsLabel } from "../core/kubernetes/names.ts";
 import { Resources } from "../files/resources.ts";
+import { readConfiguration } from "./configuration.ts";
 import { CallError, EXIT } from "./exit.ts";
 import type { Io } from "./io.ts";
+import { createLog } from "./log.ts";
 import { printable } from "./printable.ts";
 import { type InputProblem, InputReader } from "./review/input.ts";
 import { judge } from "./review/judge.ts";
@@ -9,13 +11,16 @@ import { describeProblems } from "./review/problems.ts";
 import { type Judged, report } from "./review/report.ts";
 import { Requests } from "./review/request.ts";
 import { Shape } from "./review/shape.ts";
-import { openSource } from "./source.ts";
-import { terminal } from "./terminal.ts";
+import { assembleFor, openSource } from "./source.ts";
+import { type Terminal, terminal } from "./terminal.ts";
 import { userInfoFor } from "./user.ts";
 
 export interface ReviewOptions {
   readonly filename?: readonly string[];
   readonly source?: string;
+  readonly cluster?: boolean;
+  readonly kubeconfig?: string;
+  readonly context?: string;
   readonly namespace: string;
   readonly as: string;
   readonly asGroup?: readonly string[];
@@ -29,13 +34,13 @@ export interface ReviewOptions {
   readonly featureGates?: string;
 }
 
-/** Judges manifests against a cluster of files; gives the exit code. */
+/** Judges manifests against a cluster of files or a live one; gives the exit code. */
 export async function review(named: readonly string[], options: ReviewOptions, io: Io): Promise<number> {
   const files = [...named, ...(options.filename ?? [])];
   const operation = checkCall(files, options);
   const { trace = false, emit = false, output } = options;
   const screen = terminal(io, options);
-  const source = await openSource({ ...options, watch: false }, screen);
+  const { source, faulty, stop } = await openJudge(options, screen);
   try {
     const { modules, installation } = source.assembly;
     const resources = new Resources(modules, installation.workloads.all);
@@ -54,7 +59,7 @@ export async function review(named: readonly string[], options: ReviewOptions, i
       screen.progress("reviewing", "objects", i, input.manifests.length);
       const doubt = shape.doubt(manifest.object);
       if (doubt !== undefined) doubts.add(doubt);
-      const asked = requests.of(manifest);
+      const asked = await requests.of(manifest);
       if ("problem" in asked) problems.push({ place: manifest.place, problem: asked.problem });
       else judged.push({ asked, judgement: await judge(asked.request, source, { trace, now: Date.now() }) });
     }
@@ -62,18 +67,39 @@ export async function review(named: readonly string[], options: ReviewOptions, i
     for (const doubt of doubts) screen.note(printable(doubt));
     report(judged, { output, trace, emit }, screen, io);
     // What could not be read makes the answer incomplete, which weighs more than what was found in the rest.
-    if (problems.length > 0 || source.problems.some(({ severity }) => severity === "error"))
-      return EXIT.wrong;
+    if (problems.length > 0 || faulty) return EXIT.wrong;
     return judged.some(({ judgement }) => judgement.result.verdict === "deny") ? EXIT.found : EXIT.fine;
   } finally {
     screen.endProgress();
-    await source.stop();
+    await stop();
   }
+}
+
+/** What is judged by. `faulty`: something in it could not be used. */
+async function openJudge(options: ReviewOptions, screen: Terminal) {
+  if (options.cluster !== true) {
+    const source = await openSource({ ...options, watch: false }, screen);
+    const faulty = source.problems.some(({ severity }) => severity === "error");
+    return { source, faulty, stop: source.stop };
+  }
+  const assembly = assembleFor(options, await readConfiguration(options.config));
+  // Loaded only here: a cluster of files needs none of it.
+  const { openLiveSource } = await import("./live.ts");
+  const { source, stop } = await openLiveSource(
+    { ...options, operate: false },
+    assembly,
+    createLog("error"),
+    false,
+  );
+  return { source, faulty: false, stop };
 }
 
 /** What can be said of a call before anything is read. */
 function checkCall(files: readonly string[], options: ReviewOptions): "CREATE" | "UPDATE" {
-  const { operation, old, emit, trace, namespace } = options;
+  const { operation, old, emit, trace, namespace, source, cluster } = options;
+  if (source !== undefined && cluster === true) {
+    throw new CallError("--source is a cluster of files, --cluster a live one: choose one of them");
+  }
   if (files.length === 0) {
     throw new CallError("what to review? Name files or directories, or - for standard input");
   }

@@ -30,7 +30,9 @@ export function assembleFor(
 export async function openSource(options: SourceOptions, screen: Terminal): Promise<FileSource> {
   const { source: directory } = options;
   if (directory === undefined) {
-    throw new CallError("--source is needed: the directory of files that is the cluster");
+    throw new CallError(
+      "--source is needed: the directory of files that is the cluster; or --cluster for a live one",
+    );
   }
   if (!existsSync(directory)) {
     throw new CallError(`--source ${directory}: there is no such file or directory`);

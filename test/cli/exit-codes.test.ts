@@ -60,7 +60,7 @@ test.each([
   ],
   [["review", PODS, "--sorce", EXAMPLES], /^usher: unknown option '--sorce'\n\(Did you mean --source\?\)/],
   [["reviw", PODS], /^usher: unknown command 'reviw'\n\(Did you mean review\?\)/],
-  [["serve"], /^usher: --source is needed/],
+  [["serve", "--kubeconfig", "/no/such/file"], /no\/such\/file/],
   [["serve", "--source", "/does/not/exist"], /^usher: --source \/does\/not\/exist: there is no such/],
   [["serve", "--source", EXAMPLES, "--port", "70000"], /^usher: option '--port <n>'.*0 to 65535/],
   [["serve", "--source", EXAMPLES, "--drain-seconds", "-1"], /^usher: option '--drain-seconds <n>'/],

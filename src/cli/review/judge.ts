@@ -3,8 +3,8 @@ import { evaluate, type Outside } from "../../core/evaluate.ts";
 import { patchOf } from "../../core/patch.ts";
 import type { AdmissionRequest } from "../../core/request.ts";
 import type { Source } from "../../core/source.ts";
-import { OFFLINE } from "./offline.ts";
 import { resultOf } from "./outcome.ts";
+import { patience } from "./patience.ts";
 import type { ReviewResult } from "./result.ts";
 
 export interface Judgement {
@@ -21,7 +21,7 @@ export async function judge(
 ): Promise<Judgement> {
   const { assembly } = source;
   const outside: Outside = {
-    fetch: (needs) => source.fetch(needs, OFFLINE),
+    fetch: (needs) => source.fetch(needs, patience()),
     // A review changes nothing: what would be recorded is taken for recorded.
     commit: async () => "done",
     expired: () => false,

@@ -4,10 +4,10 @@ import { admissionDefaults, defaulted } from "../../core/kubernetes/defaults.ts"
 import { groupVersionOf } from "../../core/kubernetes/object.ts";
 import { type Problem, problem } from "../../core/problem.ts";
 import type { AdmissionRequest, UserInfo } from "../../core/request.ts";
+import type { Source } from "../../core/source.ts";
 import type { Resources } from "../../files/resources.ts";
-import type { FileSource } from "../../files/source.ts";
 import type { Manifest } from "./input.ts";
-import { OFFLINE } from "./offline.ts";
+import { patience } from "./patience.ts";
 
 export interface Asking {
   readonly namespace: string;
@@ -27,25 +27,25 @@ export interface Asked {
 /** Makes of manifests the requests that the API server would send for them; a recorded AdmissionReview is one already. */
 export class Requests {
   readonly #asking: Asking;
-  readonly #source: FileSource;
+  readonly #source: Source;
   readonly #resources: Resources;
   readonly #priorityClasses: readonly JsonObject[];
 
-  private constructor(asking: Asking, source: FileSource, resources: Resources, classes: JsonObject[]) {
+  private constructor(asking: Asking, source: Source, resources: Resources, classes: JsonObject[]) {
     this.#asking = asking;
     this.#source = source;
     this.#resources = resources;
     this.#priorityClasses = classes;
   }
 
-  static async open(asking: Asking, source: FileSource, resources: Resources): Promise<Requests> {
+  static async open(asking: Asking, source: Source, resources: Resources): Promise<Requests> {
     const list = { resource: "priorityclasses.scheduling.k8s.io" };
-    const [fact] = await source.fetch([{ list, limit: 1_000, share: 1 }], OFFLINE);
+    const [fact] = await source.fetch([{ list, limit: 1_000, share: 1 }], patience());
     const found = fact !== undefined && "found" in fact && Array.isArray(fact.found) ? fact.found : [];
     return new Requests(asking, source, resources, found.filter(isObject));
   }
 
-  of({ object }: Manifest): Asked | { readonly problem: Problem } {
+  async of({ object }: Manifest): Promise<Asked | { readonly problem: Problem }> {
     if (object["kind"] === "AdmissionReview") return recorded(object);
     const { operation, user } = this.#asking;
     const apiVersion = stringAt(object, "apiVersion") ?? "";
@@ -55,7 +55,7 @@ export class Requests {
     // Of a kind that nobody knows it can't be said whether it has a namespace; most have.
     const namespace = scope === "Cluster" ? "" : namespaceOf(object, this.#asking.namespace);
     const name = stringAt(object, "metadata", "name") ?? "";
-    const stored = operation === "UPDATE" ? this.#stored(object, namespace, name) : undefined;
+    const stored = operation === "UPDATE" ? await this.#stored(object, resource, namespace, name) : undefined;
     if (operation === "UPDATE" && stored === undefined) return { problem: unstored(kind, namespace, name) };
     const request: AdmissionRequest = {
       uid: "review",
@@ -91,7 +91,12 @@ export class Requests {
   }
 
   /** An UPDATE is judged against what is stored: from --old, else from the source. */
-  #stored(object: JsonObject, namespace: string, name: string): JsonObject | undefined {
+  async #stored(
+    object: JsonObject,
+    resource: string,
+    namespace: string,
+    name: string,
+  ): Promise<JsonObject | undefined> {
     const apiVersion = stringAt(object, "apiVersion") ?? "";
     const kind = stringAt(object, "kind") ?? "";
     if (name === "") return undefined;
@@ -103,7 +108,10 @@ export class Requests {
         stringAt(old, "metadata", "name") === name &&
         (namespace === "" || namespaceOf(old, this.#asking.namespace) === namespace),
     );
-    return same?.object ?? this.#source.find(apiVersion, kind, namespace, name);
+    if (same !== undefined) return same.object;
+    const get = { resource, ...(namespace === "" ? {} : { namespace }), name };
+    const [fact] = await this.#source.fetch([{ get, live: true }], patience());
+    return fact !== undefined && "found" in fact && isObject(fact.found) ? fact.found : undefined;
   }
 }
 
