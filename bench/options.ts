@@ -14,7 +14,7 @@ function usage(parts: readonly string[]): string {
   --only NAME  one part; may be repeated. Parts: ${parts.join(", ")}
   --json FILE  writes all figures
 
-Without --quick it takes about ten minutes, and ends with code 1 where a target is missed.
+Without --quick it takes about ten minutes, and ends with code 1 where a target is missed or can't be judged.
 Leave the machine alone meanwhile.
 `;
 }

@@ -4,7 +4,8 @@
 export interface Target {
   /** `at least 0.85` */
   readonly says: string;
-  readonly met: boolean;
+  /** Undefined where the machine was too busy to tell: neither reached nor missed. */
+  readonly met: boolean | undefined;
 }
 
 export interface Row {
@@ -31,9 +32,19 @@ export function atMost(limit: number, value: number, unit = ""): Target {
   return { says: `at most ${limit}${unit}`, met: value <= limit };
 }
 
-export function missed(results: readonly Result[]): number {
-  return results.flatMap(({ rows }) => rows).filter(({ target }) => target?.met === false).length;
+/** How many targets stand so. */
+export function targetsThat(results: readonly Result[], met: Target["met"]): number {
+  return results
+    .flatMap(({ rows }) => rows)
+    .filter(({ target }) => target !== undefined && target.met === met).length;
 }
+
+const MARKS = new Map<Target["met"] | "none", string>([
+  [true, "ok"],
+  [false, "MISSED"],
+  [undefined, "too noisy to tell"],
+  ["none", ""],
+]);
 
 const COLUMNS = ["", "figure", "spread", "", "target", ""] as const;
 
@@ -50,6 +61,6 @@ export function tableOf(results: readonly Result[]): string {
 }
 
 function cellsOf({ what, figure, spread = "", detail = "", target }: Row): readonly string[] {
-  const mark = target === undefined ? "" : target.met ? "ok" : "MISSED";
+  const mark = MARKS.get(target === undefined ? "none" : target.met) ?? "";
   return [what, figure, spread, detail, target?.says ?? "", mark];
 }

@@ -1,6 +1,6 @@
 // Load in interleaved rounds: every server in every round, in alternating order, so that what disturbs the machine for a while
 // disturbs them all, and none is always the one after the break.
-import { pinServer } from "./cores.ts";
+import { keepLoadCoreAwake, pinServer } from "./cores.ts";
 import type { Figures, Generator } from "./generator.ts";
 import { checkAnswer } from "./probe.ts";
 import { processorTime } from "./processor.ts";
@@ -68,6 +68,7 @@ export async function runRounds(
     return { ...figures, round, server: server.name, pod, processor, busy };
   };
 
+  const rest = keepLoadCoreAwake();
   stage.say(`warming up ${contestants.length} servers …`);
   for (const contestant of contestants) {
     const { server, policies } = contestant;
@@ -89,5 +90,6 @@ export async function runRounds(
     for (const pod of PODS)
       for (const contestant of order) samples.push(await attack(contestant, pod, round, seconds));
   }
+  rest();
   return samples;
 }

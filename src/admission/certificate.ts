@@ -44,13 +44,16 @@ export function namesFor(bind: string, more: readonly string[] = []): string[] {
  * A certificate for these names and addresses, signed by an authority that is made for it. The authority's key is thrown away
  * here, so whoever trusts it trusts this one certificate.
  */
-export async function makeCertificate(names: readonly string[]): Promise<OwnCertificate> {
+export async function makeCertificate(
+  names: readonly string[],
+  now: number = Date.now(),
+): Promise<OwnCertificate> {
   provideReflection();
   const x509 = await import("@peculiar/x509");
   const { subtle } = globalThis.crypto;
   const authority = await subtle.generateKey(P256, true, ["sign", "verify"]);
   const server = await subtle.generateKey(P256, true, ["sign", "verify"]);
-  const notBefore = new Date(Date.now() - CLOCK_SKEW_MS);
+  const notBefore = new Date(now - CLOCK_SKEW_MS);
   const notAfter = new Date(notBefore.getTime() + OWN_CERTIFICATE_DAYS * DAY_MS);
   const { KeyUsageFlags, ExtendedKeyUsage } = x509;
   const ca = await x509.X509CertificateGenerator.createSelfSigned({

@@ -16,10 +16,7 @@ export async function apiServer(options: ApiServerOptions): Promise<Client> {
   const { kubeconfig: file, context } = options;
   try {
     const inside = file === undefined && context === undefined && process.env["KUBECONFIG"] === undefined;
-    if (inside && isInCluster()) {
-      const folder = process.env["USHER_SERVICE_ACCOUNT"];
-      return createClient(await inClusterCredentials(folder === undefined ? {} : { folder }));
-    }
+    if (inside && isInCluster()) return createClient(await inClusterCredentials());
     const credentials = await kubeconfigCredentials({
       ...(file === undefined ? {} : { file }),
       ...(context === undefined ? {} : { context }),

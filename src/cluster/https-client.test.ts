@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { Agent, createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, createServer as createTcp, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Client, ConnectionError } from "./client.ts";
 import { CONNECTION, type Credentials } from "./credentials/credentials.ts";
@@ -25,6 +26,8 @@ function credentials(path = ""): Credentials {
     access: async () => ({ agent, headers: { authorization: `Bearer ${token}` } }),
     renew: async () => {
       renewals += 1;
+      // Reading files, or a plugin's program, takes its time.
+      await sleep(20);
       const changed = next !== undefined && next !== token;
       token = next ?? token;
       return changed;

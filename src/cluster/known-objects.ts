@@ -1,5 +1,5 @@
 import { type Change, objectKey } from "../core/view.ts";
-import type { Arrival } from "./reflector-state.ts";
+import type { Arrival } from "./reflector-steps.ts";
 
 /** Which objects of a resource have been told of: what a new list does not have any more must be told to be gone. */
 export class KnownObjects {

@@ -231,6 +231,26 @@ test("a version that is not the newest conflicts without a word to the API serve
   expect(server.answered).toEqual(["GET 200", "GET 200", "PUT 200"]);
 });
 
+test("what was made from a state that was then never written conflicts, and its version never leaves the process", async () => {
+  const server = new TestApiServer();
+  server.put(PATH, {});
+  const process = processOn(server);
+  const release = Promise.withResolvers<undefined>();
+  let writes = 0;
+  server.fault = (method) => (method === "PUT" && writes++ === 0 ? release.promise : undefined);
+  const first = testDeadline();
+  const written = process.commit(adding(await process.fetch(first), "first"), first);
+  await until(() => writes === 1);
+  const second = testDeadline();
+  const unwritten = await process.fetch(second);
+  expect(JSON.stringify(unwritten)).toContain("first");
+  server.put(PATH, { data: { theirs: "" } });
+  release.resolve(undefined);
+  expect(await written).toBe("conflict");
+  expect(await process.commit(adding(unwritten, "second"), second)).toBe("conflict");
+  expect(server.answered).toEqual(["GET 200", "PUT 409"]);
+});
+
 test("a turn that is not used is passed on when its request ends or fetches again", async () => {
   const server = new TestApiServer();
   server.put(PATH, {});

@@ -1,5 +1,5 @@
 import { setImmediate as round, setTimeout as sleep } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { moduleThat } from "../../test/builders/module.ts";
 import { Assembly } from "../core/assembly.ts";
 import { Gates } from "../core/gates.ts";
@@ -135,6 +135,27 @@ describe.each(["streams", "pages"])("a view that is filled by %s", (how) => {
     things.compact();
     await seen({ b: "1", c: "1", d: "1", e: "1", g: "1" });
     expect(live.status()[0]).toMatchObject({ relists: 1, objects: 5, synced: true });
+  });
+
+  test("takes no watch for silent that says something from time to time", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      open([read("things")]);
+      await live.synced();
+      await until(() => server.streams === 1);
+      const before = live.status()[0]?.errors ?? 0;
+      for (const value of ["2", "3", "4"]) {
+        vi.advanceTimersByTime(LIMITS.silenceMs - 1);
+        server.history("things").put("a", value);
+        await seen({ a: value, b: "1", c: "1", d: "1", e: "1" });
+      }
+      expect(live.status()[0]?.errors).toBe(before);
+      vi.advanceTimersByTime(LIMITS.silenceMs);
+      await until(() => live.status()[0]?.errors === before + 1);
+      expect(live.status()[0]?.lastError).toContain("silent");
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   test("renews a watch that has gone silent", async () => {

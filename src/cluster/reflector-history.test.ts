@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { JsonObject } from "../core/json.ts";
 import { REFLECTOR_LIMITS } from "./reflector-limits.ts";
-import { type Action, type Arrival, type Input, ReflectorState } from "./reflector-state.ts";
+import { ReflectorState } from "./reflector-state.ts";
+import type { Action, Arrival, Input } from "./reflector-steps.ts";
 import { History } from "./test-history.ts";
 
 /** How a server may treat a request for a streaming list. */

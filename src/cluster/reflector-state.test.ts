@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../core/json.ts";
 import { REFLECTOR_LIMITS, type ReflectorLimits } from "./reflector-limits.ts";
-import { type Action, type Arrival, type Input, ReflectorState, type Step } from "./reflector-state.ts";
+import { ReflectorState } from "./reflector-state.ts";
+import type { Action, Arrival, Input, Step } from "./reflector-steps.ts";
 
 function arrival(name: string, value = ""): Arrival {
   return { namespace: "ns", name, object: { metadata: { name }, value } };

@@ -1,7 +1,7 @@
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../core/json.ts";
 import { nameOf, namespaceOf } from "../core/kubernetes/object.ts";
 import type { Answer } from "./client.ts";
-import type { Arrival, Input } from "./reflector-state.ts";
+import type { Arrival, Input } from "./reflector-steps.ts";
 import { retryAfterMs } from "./retry-after.ts";
 
 /** The mark of the bookmark that ends the beginning of a streaming list. */

@@ -24,7 +24,6 @@ export interface CertificatesOptions {
   readonly log: Log;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
-  readonly make?: (names: readonly string[]) => Promise<OwnCertificate>;
   readonly lookEveryMs?: number;
 }
 
@@ -88,7 +87,7 @@ export class Certificates implements LivePair {
 
   async start(): Promise<void> {
     await this.#read();
-    await this.#settle(() => planStart(this.#situation()), ATTEMPTS);
+    await this.#settle();
     this.#use();
     this.#timer = setInterval(() => void this.look(), this.#options.lookEveryMs ?? LOOK_EVERY_MS);
     this.#timer.unref();
@@ -114,36 +113,36 @@ export class Certificates implements LivePair {
     }
   }
 
-  /** The leader's: carries out what is due. What that made is served from the next look on, so that it can be published before. */
+  /**
+   * The leader's: takes one step, if one is due. Only one, because what is trusted was told before it. What it made is served from the
+   * next look on, so that it can be published before; where somebody else was faster there is a next time.
+   */
   async keep(trust: Trust): Promise<void> {
     await this.#read();
-    await this.#settle(() => planCertificates(this.#situation(), trust), 1);
+    const plan = planCertificates(this.#situation(), trust);
+    if (plan.step !== "nothing") await this.#carryOut(plan);
   }
 
   #situation() {
     return { record: this.#record, names: this.#names, now: this.#now() };
   }
 
-  /** Plans and carries out, anew where someone else was faster. */
-  async #settle(plan: () => CertificatePlan, attempts: number): Promise<void> {
-    for (let attempt = 1; ; attempt++) {
-      const due = plan();
-      if (due.step === "nothing") return;
-      if (await this.#carryOut(due)) continue;
-      await this.#read();
-      if (attempt >= attempts) {
-        // For the leader there is a next time; who starts can't go on without.
-        if (attempts === 1) return;
-        throw new Error(`${this.#path}: others change it all the time`);
-      }
+  /** Until there is one to serve with, anew where another replica was faster. */
+  async #settle(): Promise<void> {
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      const plan = planStart(this.#situation());
+      if (plan.step === "nothing") return;
+      if (await this.#carryOut(plan)) continue;
       await pause(ATTEMPT_PAUSE_MS * Math.random());
+      await this.#read();
     }
+    throw new Error(`${this.#path}: others change it all the time`);
   }
 
   /** False where the Secret is no longer what the plan rests on. */
   async #carryOut(plan: Exclude<CertificatePlan, { step: "nothing" }>): Promise<boolean> {
     const { current, next, previous } = this.#record;
-    const make = () => (this.#options.make ?? makeCertificate)(this.#names);
+    const make = () => makeCertificate(this.#names, this.#now());
     const record = { current, next, previous };
     if (plan.step === "replace")
       Object.assign(record, { current: await make(), next: undefined, previous: current?.ca });

@@ -132,7 +132,7 @@ describeCluster("counting over three processes", (cluster) => {
     const outcome = await attempt(cluster(), {
       requests: 200,
       limit,
-      timeoutSeconds: 10,
+      timeoutSeconds: 30,
       creator: () => ({ user: "ann", groups: ["system:masters"] }),
     });
     expect(outcome).toMatchObject({ created: limit, refused: 200 - limit, counted: limit, others: [] });
@@ -164,7 +164,7 @@ describeOwnCluster(
 
     test("with it 200 at once are answered, and exactly 10 come in", async () => {
       await useFlowControl(cluster());
-      const outcome = await attempt(cluster(), { requests: 200, limit: 10, timeoutSeconds: 10, creator });
+      const outcome = await attempt(cluster(), { requests: 200, limit: 10, timeoutSeconds: 30, creator });
       expect(outcome).toMatchObject({ created: 10, counted: 10, unsure: 0, others: [] });
     });
   },

@@ -28,6 +28,10 @@ describeCluster("a live view", (cluster) => {
     await cluster().createNode(name);
     await using live = await openLive(cluster(), [reader(NODES)]);
     await live.source.live.synced();
+    // Nothing was refused: this API server has streaming lists.
+    expect(live.source.live.status()).toMatchObject([
+      { resource: "nodes", errors: 0, relists: 0, served: true },
+    ]);
     const before = live.source.assembly.view.get("nodes", "", name);
     expect(stringAt(before, "metadata", "labels", "kubernetes.io/hostname")).toBe(name);
     expect(before).not.toHaveProperty("status");

@@ -1,0 +1,194 @@
+// The first rule, end to end: what an administrator and a user type, on a real control plane.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { applyPatch } from "rfc6902";
+import { beforeAll, expect, test } from "vitest";
+import { at, isObject, type Json, type JsonObject, listAt, setOwn, stringAt } from "../../src/core/json.ts";
+import { PROVENANCE, provenanceOf } from "../../src/core/origin.ts";
+import { readManifests } from "../../src/files/reading.ts";
+import { program } from "../cli/usher.ts";
+import { eventually } from "../cluster/access/wait.ts";
+import { describeOwnCluster } from "../cluster/describe.ts";
+import { RUN_LABEL } from "../cluster/runner/label.ts";
+
+const FIXTURES = join(import.meta.dirname, "..", "fixtures", "first-rule");
+const POLICY = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies/etcd-pool";
+const DEPLOYMENT = "/apis/apps/v1/namespaces/shop/deployments/etcd-proxy";
+const PODS = "/api/v1/namespaces/shop/pods";
+const DEVELOPER = { user: "dev", groups: ["developers"] };
+
+const fixture = (name: string): string => join(FIXTURES, name);
+
+describeOwnCluster("the first rule, end to end", {}, (cluster) => {
+  const kubectl = async (as: typeof DEVELOPER | undefined, ...args: string[]): Promise<string> => {
+    const { code, stdout, stderr } = await cluster().kubectl(args, as === undefined ? {} : { as });
+    expect(stderr).not.toMatch(/Error/);
+    expect(code).toBe(0);
+    return stdout;
+  };
+
+  beforeAll(async () => {
+    await cluster().createNode("worker-0");
+    await cluster().createNode("etcd-0", { labels: { pool: "etcd" } });
+    await cluster().createNode("etcd-1", { labels: { pool: "etcd" } });
+  });
+
+  test("an administrator installs usher and applies a policy", async () => {
+    const kubeconfig = await cluster().kubeconfig();
+    const installed = await program([
+      "install",
+      "--kubeconfig",
+      kubeconfig,
+      "--pod-label",
+      `${RUN_LABEL}=true`,
+    ]);
+    expect(installed).toMatchObject({ code: 0 });
+    await kubectl(undefined, "apply", "-f", fixture("namespace.yaml"), "-f", fixture("policy.yaml"));
+    await kubectl(
+      undefined,
+      "create",
+      "rolebinding",
+      "dev",
+      "-n",
+      "shop",
+      "--clusterrole=edit",
+      "--group=developers",
+    );
+    // The replicas follow by watch; until both know the policy a pod may slip through, as the hook is open.
+    await eventually("the policy in force in both replicas", async () => {
+      const placed = await Promise.all(Array.from({ length: 6 }, () => dryRunPod()));
+      return placed.every(Boolean);
+    });
+  });
+
+  const dryRunPod = async (): Promise<boolean> => {
+    const pod = await cluster().call("POST", `${PODS}?dryRun=All`, {
+      metadata: { generateName: "probe-", labels: { app: "etcd" } },
+      spec: { containers: [{ name: "c", image: "any" }] },
+    });
+    return stringAt(pod, "spec", "nodeSelector", "pool") === "etcd";
+  };
+
+  test("a user with only edit rights creates a Deployment and a bare pod, and both have the nodeSelector", async () => {
+    await kubectl(DEVELOPER, "create", "-f", fixture("workload.yaml"));
+    const deployment = await cluster().call("GET", DEPLOYMENT);
+    expect(at(deployment, "spec", "template", "spec", "nodeSelector")).toEqual({ pool: "etcd" });
+    expect(at(await cluster().call("GET", `${PODS}/etcd-debug`), "spec", "nodeSelector")).toEqual({
+      pool: "etcd",
+    });
+    const [origin] = provenanceOf(deployment as JsonObject);
+    expect(origin).toMatchObject({
+      module: "placement",
+      policy: "ClusterPodSchedulingPolicy/etcd-pool",
+      generation: 1,
+    });
+    expect(origin?.uid).toBe(stringAt(await cluster().call("GET", POLICY), "metadata", "uid"));
+  });
+
+  test("the real scheduler places all of them on the labelled nodes", async () => {
+    const nodes = await eventually("three pods on nodes", async () => {
+      const pods = listAt(await cluster().call("GET", PODS), "items");
+      const placed = pods.map((pod) => stringAt(pod, "spec", "nodeName") ?? "").filter((name) => name !== "");
+      return placed.length === 3 ? placed : undefined;
+    });
+    for (const node of nodes) expect(node).toMatch(/^etcd-/);
+  });
+
+  test("one ReplicaSet, and no extra one after the policy has changed", async () => {
+    const sets = async () =>
+      listAt(await cluster().call("GET", "/apis/apps/v1/namespaces/shop/replicasets"), "items");
+    expect(await sets()).toHaveLength(1);
+    await cluster().call("PATCH", POLICY, { spec: { nodeSelector: { pool: "etcd", disk: "nvme" } } });
+    await kubectl(DEVELOPER, "annotate", "-n", "shop", "deployment/etcd-proxy", "touched=yes");
+    await kubectl(DEVELOPER, "scale", "-n", "shop", "deployment/etcd-proxy", "--replicas=1");
+    await eventually("the scaled Deployment", async () => {
+      return at(await cluster().call("GET", DEPLOYMENT), "status", "replicas") === 1;
+    });
+    expect(await sets()).toHaveLength(1);
+    await cluster().call("PATCH", POLICY, { spec: { nodeSelector: { disk: null } } });
+  });
+
+  test("the policy's status shows it, and kubectl prints it", async () => {
+    const status = await eventually(
+      "the status",
+      async () => {
+        const found = at(await cluster().call("GET", POLICY), "status");
+        return Number(at(found, "applied") ?? 0) > 0 ? found : undefined;
+      },
+      120_000,
+    );
+    expect(status).toMatchObject({ conditions: [{ type: "Valid", status: "True" }] });
+    expect(stringAt(status, "lastApplied")).toMatch(/^20\d\d-/);
+    expect(await kubectl(undefined, "get", "cpsp")).toMatch(
+      /NAME +PRIORITY +MATCHED +APPLIED +VALID +AGE\netcd-pool .* True /,
+    );
+  });
+
+  test("its events show it, counted", async () => {
+    await eventually(
+      "an event about the policy",
+      async () => {
+        const events = listAt(await cluster().call("GET", "/apis/events.k8s.io/v1/events"), "items");
+        return events.some(
+          (event) =>
+            at(event, "reason") === "PlacementApplied" && at(event, "regarding", "name") === "etcd-pool",
+        );
+      },
+      60_000,
+    );
+  });
+
+  test("review on the same files, offline and against the cluster, gives the same objects", async () => {
+    const kubeconfig = await cluster().kubeconfig();
+    const offline = await program(["review", fixture("workload.yaml"), "--source", FIXTURES, "-o", "json"]);
+    const live = await program([
+      "review",
+      fixture("workload.yaml"),
+      "--cluster",
+      "--kubeconfig",
+      kubeconfig,
+      "-o",
+      "json",
+    ]);
+    expect(offline).toMatchObject({ code: 0 });
+    expect(live).toMatchObject({ code: 0 });
+    const patches = ({ out }: { out: string }) =>
+      listAt(JSON.parse(out) as Json, "results").map((one) => at(one, "patch"));
+    expect(withoutState(patches(live))).toEqual(withoutState(patches(offline)));
+
+    const { manifests } = readManifests(readFileSync(fixture("workload.yaml"), "utf8"));
+    for (const [i, path] of [DEPLOYMENT, `${PODS}/etcd-debug`].entries()) {
+      const created = await cluster().call("GET", path);
+      const written = structuredClone(manifests[i]?.value) as JsonObject;
+      const operations = (patches(offline)[i] ?? []) as unknown as Parameters<typeof applyPatch>[1];
+      // Patches are against the object with the server's defaults; the places that they add to are there without.
+      applyPatch(
+        written,
+        operations.filter(({ path: place }) => !place.startsWith("/metadata")),
+      );
+      const spec = i === 0 ? ["spec", "template", "spec", "nodeSelector"] : ["spec", "nodeSelector"];
+      expect(at(created, ...spec)).toEqual(at(written, ...spec));
+    }
+  });
+});
+
+/** Patches without what only a cluster knows of a policy: its uid and generation. */
+function withoutState(patches: readonly (Json | undefined)[]): Json {
+  return JSON.parse(
+    JSON.stringify(patches, (key, value: unknown) =>
+      key === PROVENANCE && typeof value === "string" ? bare(value) : value,
+    ),
+  ) as Json;
+}
+
+function bare(text: string): string {
+  return JSON.stringify(JSON.parse(text), (_key, value: Json) => {
+    if (!isObject(value)) return value;
+    const kept: Record<string, Json | undefined> = {};
+    for (const name of Object.keys(value)) {
+      const inner = value[name];
+      if (name !== "uid" && name !== "generation" && inner !== undefined) setOwn(kept, name, inner);
+    }
+    return kept;
+  });
+}
