@@ -1,7 +1,10 @@
 // An installation by the real command line, in a cluster of its own: webhook configurations and CRDs are the whole cluster's.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
+import { makeCertificate } from "../../src/admission/certificate.ts";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
-import { program, type Ran } from "../cli/usher.ts";
+import { program, ROOT, type Ran } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
@@ -16,9 +19,13 @@ const POLICIES = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolici
 const NAMESPACE = "/api/v1/namespaces/usher-system";
 
 describeOwnCluster("an installation", {}, (cluster) => {
-  const ran = async (command: string, ...args: string[]): Promise<Ran> =>
-    program([command, "--kubeconfig", await cluster().kubeconfig(), ...args]);
-  const install = (...args: string[]) => ran("install", "--pod-label", `${RUN_LABEL}=true`, ...args);
+  const called = new Set<string>();
+  const ran = async (command: string, ...args: string[]): Promise<Ran> => {
+    called.add(["usher", command, ...args].join(" "));
+    const harness = command === "install" ? ["--pod-label", `${RUN_LABEL}=true`] : [];
+    return program([command, "--kubeconfig", await cluster().kubeconfig(), ...harness, ...args]);
+  };
+  const install = (...args: string[]) => ran("install", ...args);
   const exists = async (path: string) => (await cluster().request("GET", path)).status === 200;
   const hook = async (path = MUTATING) => at(await cluster().call("GET", path), "webhooks", 0);
 
@@ -159,6 +166,31 @@ describeOwnCluster("an installation", {}, (cluster) => {
       expect(at(one, "status", "containerStatuses", 0, "restartCount")).toBe(0);
   });
 
+  test("before a certificate ends the next one is made and trusted beside it, and calls go on", async () => {
+    const secret = `${NAMESPACE}/secrets/usher-certificates`;
+    const ageing = await makeCertificate(["usher.usher-system.svc", "usher.usher-system", "usher.usher-system.svc.cluster.local"], Date.now() - 300 * 86_400_000);
+    const base64 = (text: string) => Buffer.from(text).toString("base64");
+    const data = { "tls.crt": base64(ageing.cert), "tls.key": base64(ageing.key), "ca.crt": base64(ageing.ca) };
+    await cluster().call("PATCH", secret, { data });
+    const next = await eventually("the next one", async () => {
+      const found = stringAt(await cluster().call("GET", secret), "data", "next-ca.crt");
+      return found === undefined ? undefined : Buffer.from(found, "base64").toString();
+    });
+    await eventually("both authorities in the bundle", async () => {
+      const bundle = Buffer.from(stringAt(await hook(), "clientConfig", "caBundle") ?? "", "base64").toString();
+      return bundle.includes(ageing.ca.trim()) && bundle.includes(next.trim());
+    });
+    // Served is still the old one: the next is only trusted. The API server finds its authority among two of the same name.
+    expect(stringAt(await cluster().call("GET", secret), "data", "tls.crt")).toBe(base64(ageing.cert));
+    await eventually("a placed pod", async () => {
+      const pod = await cluster().call("POST", "/api/v1/namespaces/default/pods?dryRun=All", {
+        metadata: { generateName: "p-", labels: { role: "etcd" } },
+        spec: { containers: [{ name: "c", image: "any" }] },
+      });
+      return at(pod, "spec", "nodeSelector") !== undefined;
+    });
+  });
+
   test("usher was allowed all that it asked for, and asked for no more secrets than its own", () => {
     const mine = cluster()
       .auditLog()
@@ -199,7 +231,161 @@ describeOwnCluster("an installation", {}, (cluster) => {
     await eventually("the CRD gone", async () => !(await exists(CRD)));
     expect((await ran("uninstall")).out).toBe("nothing of usher is here\n");
   });
+
+  test("what others left here stops an install, which says what it is and changes nothing", async () => {
+    await cluster().call("POST", CRDS, OLD_CRD);
+    await cluster().call("POST", `${HOOKS}/mutatingwebhookconfigurations`, OLD_WEBHOOK);
+    await eventually("the old kind served", async () => exists(POLICIES));
+    await cluster().call("POST", POLICIES, {
+      apiVersion: "kupid.gardener.cloud/v1alpha1",
+      kind: "ClusterPodSchedulingPolicy",
+      metadata: { name: "stored-before" },
+      spec: {
+        podSelector: { matchExpressions: [{ key: "a", operator: "Inn" }] },
+        nodeSelector: { pool: "etcd" },
+      },
+    });
+    const before = stringAt(await cluster().call("GET", CRD), "metadata", "resourceVersion");
+    const { code, out, err } = await install();
+    expect(code).toBe(1);
+    expect(out).toMatch(/clusterpodschedulingpolicies.kupid.gardener.cloud +not touched +belongs to kupid/);
+    expect(err).toMatch(/it does not know spec.namespaceSelector.*spec.priority.*drops these/);
+    expect(err).toMatch(/MutatingWebhookConfiguration gardener-extension-kupid is here/);
+    expect(err).toMatch(
+      /1 stored policy breaks usher's rules\n +ClusterPodSchedulingPolicy stored-before: .*Inn/,
+    );
+    expect(err).toMatch(/--take-over/);
+    expect(await exists(NAMESPACE)).toBe(false);
+    expect(stringAt(await cluster().call("GET", CRD), "metadata", "resourceVersion")).toBe(before);
+  });
+
+  test("install --leave-foreign says that it leaves it", async () => {
+    const { code, out } = await install("--leave-foreign", "--dry-run");
+    expect(code).toBe(0);
+    expect(out).toMatch(/clusterpodschedulingpolicies.kupid.gardener.cloud +not touched/);
+    expect(out).toMatch(/^CustomResourceDefinition podschedulingpolicies.kupid.gardener.cloud +create$/m);
+  });
+
+  test("install --take-over makes the CRD usher's; the broken policy stays, is reported, and harms nothing", async () => {
+    const { code, out, err } = await install("--take-over");
+    expect(`${code} ${err}`).toMatch(/^0 /);
+    expect(out).toMatch(/clusterpodschedulingpolicies.kupid.gardener.cloud +update +taken over from kupid/);
+    const taken = await cluster().call("GET", CRD);
+    const fields = at(
+      taken,
+      "spec",
+      "versions",
+      0,
+      "schema",
+      "openAPIV3Schema",
+      "properties",
+      "spec",
+      "properties",
+    );
+    expect(Object.keys(fields as JsonObject)).toContain("priority");
+    expect(await exists(`${POLICIES}/stored-before`)).toBe(true);
+    await eventually("the report in the leader's log", async () => {
+      const pods = listAt(await cluster().call("GET", `${NAMESPACE}/pods`), "items");
+      const logs = pods.map((pod) =>
+        cluster().podLog("usher-system", stringAt(pod, "metadata", "name") ?? ""),
+      );
+      return logs.some((log) => log.includes("stored-before") && log.includes("gardener-extension-kupid"));
+    });
+    const pod = await cluster().call("POST", "/api/v1/namespaces/default/pods?dryRun=All", {
+      metadata: { generateName: "p-", labels: { a: "b" } },
+      spec: { containers: [{ name: "c", image: "any" }] },
+    });
+    expect(at(pod, "spec", "nodeSelector")).toBeUndefined();
+    expect((await ran("uninstall", "--custom-resources")).code).toBe(0);
+    expect(await exists(`${HOOKS}/mutatingwebhookconfigurations/gardener-extension-kupid`)).toBe(true);
+  });
+
+  test("the commands in docs/installing.md are those that ran here", () => {
+    const text = readFileSync(join(ROOT, "docs/installing.md"), "utf8");
+    const blocks = [...text.matchAll(/^```sh cluster\n([\s\S]*?)^```/gm)].flatMap(([, block]) => block?.trim().split("\n") ?? []);
+    expect(blocks.length).toBeGreaterThan(5);
+    const missing = blocks.filter((line) => ![...called].some((one) => one.startsWith(line)));
+    expect(missing).toEqual([]);
+  });
 });
+
+const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const TEXT = { type: "string" };
+const TEXTS = { type: "object", additionalProperties: TEXT };
+
+/** As an older kupid would have it: fewer fields, no status. */
+const OLD_CRD: JsonObject = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "clusterpodschedulingpolicies.kupid.gardener.cloud", labels: { app: "kupid" } },
+  spec: {
+    group: "kupid.gardener.cloud",
+    names: {
+      kind: "ClusterPodSchedulingPolicy",
+      listKind: "ClusterPodSchedulingPolicyList",
+      plural: "clusterpodschedulingpolicies",
+      singular: "clusterpodschedulingpolicy",
+    },
+    scope: "Cluster",
+    versions: [
+      {
+        name: "v1alpha1",
+        served: true,
+        storage: true,
+        schema: {
+          openAPIV3Schema: {
+            type: "object",
+            properties: {
+              spec: {
+                type: "object",
+                properties: {
+                  podSelector: {
+                    type: "object",
+                    properties: {
+                      matchLabels: TEXTS,
+                      matchExpressions: {
+                        type: "array",
+                        items: {
+                          type: "object",
+                          properties: { key: TEXT, operator: TEXT, values: { type: "array", items: TEXT } },
+                        },
+                      },
+                    },
+                  },
+                  nodeSelector: TEXTS,
+                },
+              },
+            },
+          },
+        },
+      },
+    ],
+  },
+};
+
+/** Never called: it is for a kind that does not exist. */
+const OLD_WEBHOOK: JsonObject = {
+  apiVersion: "admissionregistration.k8s.io/v1",
+  kind: "MutatingWebhookConfiguration",
+  metadata: { name: "gardener-extension-kupid" },
+  webhooks: [
+    {
+      name: "kupid.example.com",
+      admissionReviewVersions: ["v1"],
+      clientConfig: { url: "https://127.0.0.1:1/webhook" },
+      rules: [
+        {
+          apiGroups: ["none.example.com"],
+          apiVersions: ["v1"],
+          resources: ["nothings"],
+          operations: ["CREATE"],
+        },
+      ],
+      failurePolicy: "Ignore",
+      sideEffects: "None",
+    },
+  ],
+};
 
 /** Every object of ours by its label, of the kinds that an installation has. */
 const KINDS: readonly (readonly [string, string])[] = [

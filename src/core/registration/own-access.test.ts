@@ -1,0 +1,89 @@
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { DEFAULT_INSTALLATION } from "../installation.ts";
+import { type JsonObject, stringAt } from "../json.ts";
+import { defineModule, type Module } from "../module.ts";
+import { ownAccess } from "./own-access.ts";
+import { accessObjects } from "./rbac.ts";
+
+function module(more: Partial<Module> = {}): Module {
+  return defineModule({
+    name: "m",
+    summary: "",
+    kinds: [
+      {
+        group: "test.usher.dev",
+        kind: "Seating",
+        plural: "seatings",
+        singular: "seating",
+        scope: "Cluster",
+        standing: "resource",
+        summary: "",
+        versions: [{ name: "v1", storage: true, spec: z.strictObject({}) }],
+        prepare: () => ({ policy: undefined, problems: [] }),
+      },
+    ],
+    reads: [],
+    hooks: () => [],
+    assemble: () => ({}),
+    ...more,
+  });
+}
+
+interface Rule {
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly resourceNames?: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+function rulesOf(objects: readonly JsonObject[], kind: string): Rule[] {
+  return objects
+    .filter((one) => one["kind"] === kind)
+    .flatMap((one) => (one["rules"] ?? []) as unknown as Rule[]);
+}
+
+test("in the whole cluster usher writes only what has one of its own names", () => {
+  const rules = rulesOf(ownAccess([module()], DEFAULT_INSTALLATION), "ClusterRole");
+  expect(rules.map(({ resources, resourceNames }) => [resources.join(), resourceNames])).toEqual([
+    ["mutatingwebhookconfigurations,validatingwebhookconfigurations", ["usher"]],
+    ["customresourcedefinitions", ["seatings.test.usher.dev"]],
+  ]);
+  for (const { verbs } of rules) expect(verbs).toEqual(["get", "create", "patch"]);
+});
+
+test("a predecessor may be looked at, and no more", () => {
+  const objects = ownAccess([module({ predecessors: [{ name: "old", meaning: "" }] })], DEFAULT_INSTALLATION);
+  const rule = rulesOf(objects, "ClusterRole").find(({ resourceNames }) => resourceNames?.includes("old"));
+  expect(rule?.verbs).toEqual(["get"]);
+});
+
+test("without kinds there is no rule for all CRDs", () => {
+  const rules = rulesOf(ownAccess([module({ kinds: [] })], DEFAULT_INSTALLATION), "ClusterRole");
+  expect(rules.flatMap(({ resources }) => resources)).not.toContain("customresourcedefinitions");
+  for (const { resourceNames } of rules) expect(resourceNames?.length).toBeGreaterThan(0);
+});
+
+test("of secrets it has just its own, and its roles it can't change", () => {
+  const objects = ownAccess([module()], { ...DEFAULT_INSTALLATION, namespace: "hall" });
+  const secrets = rulesOf(objects, "Role").filter(({ resources }) => resources.includes("secrets"));
+  expect(secrets.map(({ resourceNames }) => resourceNames)).toEqual([["usher-certificates"]]);
+  for (const { apiGroups, resources, verbs } of [
+    ...rulesOf(objects, "Role"),
+    ...rulesOf(objects, "ClusterRole"),
+  ]) {
+    expect(apiGroups).not.toContain("rbac.authorization.k8s.io");
+    expect([...apiGroups, ...resources, ...verbs]).not.toContain("*");
+  }
+  for (const object of objects.filter(({ kind }) => kind === "Role" || kind === "RoleBinding"))
+    expect(stringAt(object, "metadata", "namespace")).toBe("hall");
+});
+
+test("what others may do is asked only where a module says that it asks", () => {
+  const asks = (more: Partial<Module>) =>
+    rulesOf(accessObjects([module(more)], DEFAULT_INSTALLATION), "ClusterRole").some(({ resources }) =>
+      resources.includes("subjectaccessreviews"),
+    );
+  expect(asks({})).toBe(false);
+  expect(asks({ accessReviews: true })).toBe(true);
+});

@@ -1,0 +1,80 @@
+import { expect, test } from "vitest";
+import { DEFAULT_INSTALLATION } from "../installation.ts";
+import { at, type JsonObject, listAt, stringAt } from "../json.ts";
+import { type WorkloadOptions, workloadObjects } from "./workload.ts";
+
+const INSTALLATION = { ...DEFAULT_INSTALLATION, namespace: "hall" };
+
+function made(kind: string, options: Partial<WorkloadOptions> = {}): JsonObject {
+  const found = workloadObjects(INSTALLATION, { image: "usher:1", ...options }).find(
+    (one) => one["kind"] === kind,
+  );
+  if (found === undefined) throw new Error(`no ${kind}`);
+  return found;
+}
+
+test("all of it is in usher's namespace, and the Deployment comes after what its pods need", () => {
+  const objects = workloadObjects(INSTALLATION, { image: "usher:1" });
+  expect(objects.map(({ kind }) => kind)).toEqual([
+    "ConfigMap",
+    "Service",
+    "Deployment",
+    "PodDisruptionBudget",
+  ]);
+  for (const object of objects) expect(stringAt(object, "metadata", "namespace")).toBe("hall");
+});
+
+test("the Service, the budget and the Deployment mean the same pods, whatever labels are added to them", () => {
+  const podLabels = { team: "a", "app.kubernetes.io/component": "other" };
+  const deployment = made("Deployment", { podLabels });
+  const labels = at(deployment, "spec", "template", "metadata", "labels");
+  const selector = at(deployment, "spec", "selector", "matchLabels");
+  expect(labels).toMatchObject({ ...(selector as JsonObject), team: "a" });
+  expect(at(made("Service"), "spec", "selector")).toEqual(selector);
+  expect(at(made("PodDisruptionBudget"), "spec", "selector", "matchLabels")).toEqual(selector);
+  // A selector can never be changed: what is added must not reach it.
+  expect(selector).toEqual(at(made("Deployment"), "spec", "selector", "matchLabels"));
+});
+
+test("the Service leads to the port that is served", () => {
+  const container = at(made("Deployment"), "spec", "template", "spec", "containers", 0);
+  const target = stringAt(made("Service"), "spec", "ports", 0, "targetPort");
+  const port = listAt(container, "ports").find((one) => stringAt(one, "name") === target);
+  expect(at(port, "containerPort")).toBe(8443);
+  expect(listAt(container, "args")).toContain("--port=8443");
+  expect(at(made("Service"), "spec", "ports", 0, "port")).toBe(443);
+});
+
+test("it fits the Pod Security level restricted", () => {
+  const spec = at(made("Deployment"), "spec", "template", "spec");
+  expect(at(spec, "securityContext")).toMatchObject({
+    runAsNonRoot: true,
+    seccompProfile: { type: "RuntimeDefault" },
+  });
+  for (const container of listAt(spec, "containers")) {
+    expect(at(container, "securityContext")).toMatchObject({
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ["ALL"] },
+    });
+    for (const port of listAt(container, "ports")) expect(at(port, "hostPort")).toBeUndefined();
+  }
+  for (const field of ["hostNetwork", "hostPID", "hostIPC"]) expect(at(spec, field)).toBeUndefined();
+  for (const volume of listAt(spec, "volumes")) expect(at(volume, "hostPath")).toBeUndefined();
+});
+
+test("another configuration is another pod template, the same one is not", () => {
+  const annotation = (configuration: JsonObject) =>
+    at(made("Deployment", { configuration }), "spec", "template", "metadata", "annotations");
+  expect(annotation({ openNamespaces: ["a"] })).toEqual(annotation({ openNamespaces: ["a"] }));
+  expect(annotation({ openNamespaces: ["a"] })).not.toEqual(annotation({ openNamespaces: ["b"] }));
+  const file = stringAt(
+    made("ConfigMap", { configuration: { openNamespaces: ["a"] } }),
+    "data",
+    "configuration.yaml",
+  );
+  expect(JSON.parse(file ?? "")).toEqual({
+    apiVersion: "usher.dev/v1alpha1",
+    kind: "UsherConfiguration",
+    spec: { namespace: "hall", openNamespaces: ["a"] },
+  });
+});
