@@ -70,7 +70,8 @@ export function cache() {
  */
 export function environment(node) {
   const path = [dirname(node), join(modules, ".bin"), process.env.PATH ?? ""].join(delimiter);
-  return { NODE_COMPILE_CACHE: join(cache(), "compiled"), ...process.env, PATH: path };
+  // glibc gives each thread an arena of its own; two are enough, and ten thousand policies take 10 MB less.
+  return { NODE_COMPILE_CACHE: join(cache(), "compiled"), MALLOC_ARENA_MAX: "2", ...process.env, PATH: path };
 }
 
 /** Runs one of the tools that this clone has installed, and gives its exit code. */

@@ -29,7 +29,7 @@ export async function manifests(options: ManifestsOptions, io: Io): Promise<void
   );
   if (caBundle === undefined) {
     screen.note(
-      "the webhook configurations trust no certificate yet: usher writes its own into them once it runs",
+      "without --ca-bundle the webhook configurations trust no certificate yet: usher writes its own into them once it runs",
     );
   }
 }

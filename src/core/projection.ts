@@ -1,13 +1,19 @@
-import { at, type Json, type JsonObject, setOwn } from "./json.ts";
+import { at, isObject, type Json, type JsonObject, setOwn } from "./json.ts";
 import type { Path } from "./path.ts";
 
 /** An object of a policy kind without what changes and means nothing: status, versions, the managers of fields. */
 export function withoutBookkeeping(object: JsonObject): JsonObject {
-  const { status: _status, metadata, ...rest } = object;
-  if (typeof metadata !== "object" || metadata === null || Array.isArray(metadata)) return rest;
-  const { managedFields: _fields, resourceVersion: _version, ...kept } = metadata as JsonObject;
+  const { metadata } = object;
+  const noted = isObject(metadata) && NOTES.some((note) => Object.hasOwn(metadata, note));
+  // Files have none of it: then nothing is copied, and ten thousand policies stand in memory once.
+  if (!noted && !Object.hasOwn(object, "status")) return object;
+  const { status: _status, ...rest } = object;
+  if (!isObject(metadata)) return rest;
+  const { managedFields: _fields, resourceVersion: _version, ...kept } = metadata;
   return { ...rest, metadata: kept };
 }
+
+const NOTES = ["managedFields", "resourceVersion"] as const;
 
 // The name is always known; the uid and the deletion mark tell an object from its namesake and the living from the dying.
 const ALWAYS: readonly Path[] = [

@@ -25,6 +25,10 @@ export class Objects {
     this.#pathOf = createKindPaths(client);
   }
 
+  async serves(groupVersion: string): Promise<boolean> {
+    return (await this.client.request("GET", `/apis/${groupVersion}`)).status === 200;
+  }
+
   async read(object: JsonObject): Promise<JsonObject | undefined> {
     const answer = await this.client.request("GET", await this.#pathOf(object));
     // An object in a namespace that does not exist does not exist either, and is answered just so.

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import type { JsonObject } from "../core/json.ts";
 import { describeForeignCrd, foreignCrd, isOurs, ownerOf } from "./foreign.ts";
 
-function schema(spec: JsonObject): JsonObject {
-  return { openAPIV3Schema: { type: "object", properties: { metadata: { type: "object" }, spec } } };
+function schema(spec: JsonObject, more: JsonObject = {}): JsonObject {
+  return { openAPIV3Schema: { type: "object", properties: { ...more, spec } } };
 }
 
 function crd(versions: readonly JsonObject[], scope = "Cluster", metadata: JsonObject = {}): JsonObject {
@@ -16,14 +16,17 @@ const OURS = crd([
     name: "v1",
     served: true,
     subresources: { status: {} },
-    schema: schema({
-      type: "object",
-      properties: {
-        priority: TEXT,
-        seats: { type: "array", items: { type: "object", properties: { row: TEXT, column: TEXT } } },
-        labels: { type: "object", additionalProperties: TEXT },
+    schema: schema(
+      {
+        type: "object",
+        properties: {
+          priority: TEXT,
+          seats: { type: "array", items: { type: "object", properties: { row: TEXT, column: TEXT } } },
+          labels: { type: "object", additionalProperties: TEXT },
+        },
       },
-    }),
+      { apiVersion: TEXT, kind: TEXT, metadata: { type: "object" }, status: { type: "object" } },
+    ),
   },
 ]);
 

@@ -74,10 +74,12 @@ function schemaOf(version: Json): Json | undefined {
   return at(version, "schema", "openAPIV3Schema");
 }
 
+/** No schema need name the first three; and status is ours to write, so its absence is told once, as a missing subresource. */
+const ALWAYS_KEPT = ["apiVersion", "kind", "metadata", "status"];
+
 /** The topmost fields of ours that the other schema does not know and would drop. */
 function prunedFields(ours: Json | undefined, theirs: Json | undefined, path: string): string[] {
-  // Status is ours to write, so its absence is told once, as a missing subresource.
-  if (path === "status" || at(theirs, "x-kubernetes-preserve-unknown-fields") === true) return [];
+  if (at(theirs, "x-kubernetes-preserve-unknown-fields") === true) return [];
   const items = at(ours, "items");
   if (items !== undefined) return prunedFields(items, at(theirs, "items"), `${path}[]`);
   const properties = at(ours, "properties");
@@ -85,7 +87,7 @@ function prunedFields(ours: Json | undefined, theirs: Json | undefined, path: st
   return Object.entries(properties).flatMap(([name, schema]) => {
     const inner = path === "" ? name : `${path}.${name}`;
     const other = at(theirs, "properties", name);
-    if (inner === "metadata" || inner === "status") return [];
+    if (ALWAYS_KEPT.includes(inner)) return [];
     return other === undefined ? [inner] : prunedFields(schema, other, inner);
   });
 }

@@ -35,6 +35,10 @@ export function isWebhookConfiguration(object: JsonObject): boolean {
   return (stringAt(object, "kind") ?? "").endsWith("WebhookConfiguration");
 }
 
+/** Since Kubernetes 1.29; some administrators switch it off. All else works without. */
+export const FLOW_CONTROL = "flowcontrol.apiserver.k8s.io/v1";
+const NO_FLOW_CONTROL = `this API server does not serve ${FLOW_CONTROL}\n  so usher has no priority level of its own there, and may be slow to answer when the API server is busy`;
+
 /** Says what an installation would do, without doing any of it. */
 export async function planInstall(
   objects: Objects,
@@ -44,7 +48,10 @@ export async function planInstall(
 ): Promise<InstallPlan> {
   const planned: PlannedObject[] = [];
   const findings: string[] = [];
+  const queues = await objects.serves(FLOW_CONTROL);
+  if (!queues) findings.push(NO_FLOW_CONTROL);
   for (const object of wanted) {
+    if (!queues && stringAt(object, "apiVersion") === FLOW_CONTROL) continue;
     const one = await planObject(objects, object, options);
     planned.push(one);
     if (

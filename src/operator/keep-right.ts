@@ -6,7 +6,7 @@ import type { Assembly } from "../core/assembly.ts";
 import { at, type JsonObject, listAt, stringAt } from "../core/json.ts";
 import { kindResource } from "../core/kind.ts";
 import { compareVersions, parseVersion } from "../core/kubernetes/versions.ts";
-import { registration } from "../core/registration/index.ts";
+import { registeredKinds, registeredWebhooks } from "../core/registration/index.ts";
 import { OWN_NAMES, VERSION_LABEL } from "../core/registration/names.ts";
 import { SERVICE_PORT } from "../core/registration/workload.ts";
 import { describeObject, Objects } from "./apply.ts";
@@ -15,7 +15,7 @@ import { trusts } from "./certificate-record.ts";
 import type { Certificates } from "./certificates.ts";
 import { crdDeviations, webhookDeviations, withCloudExpressions } from "./deviation.ts";
 import { describeForeignCrd, foreignCrd, isOurs } from "./foreign.ts";
-import { isWebhookConfiguration, predecessorsOf } from "./install-plan.ts";
+import { predecessorsOf } from "./install-plan.ts";
 import { brokenPolicies, resourceKinds } from "./stored-policies.ts";
 
 export interface KeeperOptions {
@@ -52,6 +52,8 @@ export class Keeper {
   readonly #options: KeeperOptions;
   readonly #objects: Objects;
   readonly #now: () => number;
+  /** Made when they are first needed, which in most replicas is never. */
+  #crds: readonly JsonObject[] | undefined;
   #stop: AbortController | undefined;
   #running: Promise<void> = Promise.resolve();
   #wake: () => void = () => undefined;
@@ -121,10 +123,10 @@ export class Keeper {
     }
   }
 
-  #wanted(): readonly JsonObject[] {
+  #webhooks(): readonly JsonObject[] {
     const { assembly, certificates, service = OWN_NAMES.service, version } = this.#options;
     const { namespace } = assembly.installation;
-    const { objects, notes } = registration(assembly, {
+    const { objects, notes } = registeredWebhooks(assembly, {
       endpoint: { service: { name: service, namespace, port: SERVICE_PORT } },
       caBundle: Buffer.from(certificates.bundle).toString("base64"),
       version,
@@ -137,7 +139,7 @@ export class Keeper {
     // Hooks follow from all policies, so not before all are read.
     if (this.#options.ready?.() === false) return;
     const stored: (JsonObject | undefined)[] = [];
-    for (const plain of this.#wanted().filter(isWebhookConfiguration)) {
+    for (const plain of this.#webhooks()) {
       const live = await this.#objects.read(plain);
       const wanted = withCloudExpressions(plain, live);
       stored.push(live);
@@ -173,8 +175,9 @@ export class Keeper {
   }
 
   async #keepCrds(signal: AbortSignal): Promise<void> {
-    for (const wanted of this.#wanted()) {
-      if (stringAt(wanted, "kind") !== "CustomResourceDefinition") continue;
+    const { assembly, version } = this.#options;
+    this.#crds ??= registeredKinds(assembly.modules, version);
+    for (const wanted of this.#crds) {
       const live = await this.#objects.read(wanted);
       if (live !== undefined && !isOurs(live)) {
         const report = describeForeignCrd(foreignCrd(wanted, live));
@@ -185,7 +188,7 @@ export class Keeper {
         );
         continue;
       }
-      if (live !== undefined && isNewer(live, this.#options.version)) continue;
+      if (live !== undefined && isNewer(live, version)) continue;
       const deviations = live === undefined ? ["missing"] : crdDeviations(wanted, live);
       if (deviations.length === 0 || !this.#may(signal)) continue;
       await this.#objects.apply(wanted, live);

@@ -7,6 +7,7 @@ import { nameOf, namespaceOf } from "../core/kubernetes/object.ts";
 import type { Module } from "../core/module.ts";
 import { describeProblem } from "../core/problem.ts";
 import type { View } from "../core/view.ts";
+import { RefusedError } from "./apply.ts";
 
 /** A policy that was stored before anybody checked it, or by someone with other rules. */
 export interface BrokenPolicy {
@@ -48,7 +49,8 @@ export async function storedObjects(client: Client, kind: Kind): Promise<JsonObj
   for (let next: string | undefined = ""; next !== undefined; ) {
     const query: string = `limit=${PAGE}${next === "" ? "" : `&continue=${encodeURIComponent(next)}`}`;
     const answer = await client.request("GET", `${path}?${query}`);
-    if (answer.status !== 200) return found;
+    if (answer.status === 404) return found;
+    if (answer.status !== 200) throw new RefusedError(`listing ${plural}`, answer);
     for (const item of listAt(answer.body, "items")) {
       // The items of a list do not say what they are.
       if (isObject(item)) found.push({ apiVersion: `${group}/${version}`, kind: kind.kind, ...item });

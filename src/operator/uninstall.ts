@@ -5,7 +5,7 @@ import type { Module } from "../core/module.ts";
 import { OWN_NAMES } from "../core/registration/names.ts";
 import { describeObject, type Objects, RefusedError } from "./apply.ts";
 import { isOurs, ownerOf } from "./foreign.ts";
-import { isWebhookConfiguration } from "./install-plan.ts";
+import { FLOW_CONTROL, isWebhookConfiguration } from "./install-plan.ts";
 import { resourceKinds, storedObjects } from "./stored-policies.ts";
 
 export interface Removal {
@@ -38,7 +38,9 @@ export async function planUninstall(
   const namespace = installed
     .map(({ metadata }) => stringAt(metadata, "namespace"))
     .find((name) => name !== undefined);
+  const queues = await objects.serves(FLOW_CONTROL);
   for (const object of [...installed].sort((a, b) => rank(a) - rank(b))) {
+    if (!queues && stringAt(object, "apiVersion") === FLOW_CONTROL) continue;
     const live = await objects.read(object);
     if (live === undefined) continue;
     const kind = stringAt(object, "kind");

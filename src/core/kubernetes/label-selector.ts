@@ -8,6 +8,7 @@ import {
   checkSetValues,
   readExpression,
 } from "./selector-expression.ts";
+import { type Values, valuesOf } from "./values.ts";
 
 /** A label selector as users write it. */
 export interface LabelSelector {
@@ -22,7 +23,7 @@ export interface LabelSelector {
 export interface Requirement {
   readonly key: string;
   readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist";
-  readonly values: ReadonlySet<string>;
+  readonly values: Values;
 }
 
 export type CompiledSelector =
@@ -83,7 +84,7 @@ function compileLabels(labels: Json | undefined, path: Path, problems: Problem[]
     for (const message of [checkLabelKey(key), wrongValue]) {
       if (message !== undefined) problems.push({ path: [...path, key], message });
     }
-    if (typeof value === "string") requirements.push({ key, operator: "In", values: new Set([value]) });
+    if (typeof value === "string") requirements.push({ key, operator: "In", values: valuesOf([value]) });
   }
   return requirements;
 }
@@ -103,7 +104,7 @@ function compileExpressions(list: Json | undefined, path: Path, problems: Proble
     checkSetValues(expression, [...path, i], problems);
     const { key, operator } = expression;
     if (operator === "In" || operator === "NotIn" || operator === "Exists" || operator === "DoesNotExist") {
-      requirements.push({ key, operator, values: new Set(expression.values) });
+      requirements.push({ key, operator, values: valuesOf(expression.values) });
       continue;
     }
     const message = `${quoted(operator)} is no operator of a label selector: use In, NotIn, Exists or DoesNotExist`;

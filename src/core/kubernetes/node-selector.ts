@@ -11,6 +11,7 @@ import {
   type Expression,
   readExpression,
 } from "./selector-expression.ts";
+import { valuesOf } from "./values.ts";
 
 export interface NodeLike {
   readonly name: string;
@@ -138,7 +139,7 @@ function compileLabel(
     case "NotIn":
     case "Exists":
     case "DoesNotExist":
-      return { key, operator, values: new Set(values) };
+      return { key, operator, values: valuesOf(values) };
     case "Gt":
     case "Lt": {
       // The value must be a label value as well (checked above), so a bound with a sign is refused by Kubernetes.

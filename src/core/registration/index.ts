@@ -46,24 +46,41 @@ export interface Registration {
  * answered with must be there.
  */
 export function registration(registrant: Registrant, options: RegistrationOptions): Registration {
-  const { modules, declaredHooks, installation } = registrant;
-  const kinds = modules.flatMap((module) => module.kinds).filter(({ standing }) => standing === "resource");
-  const { mutating, validating, notes } = webhookConfigurations(declaredHooks, installation, options);
-  const objects = [
-    ...namespaceOf(installation),
-    ...kinds.map(customResourceDefinition),
+  const { modules, installation } = registrant;
+  const { workload, version } = options;
+  const webhooks = registeredWebhooks(registrant, options);
+  const others = [
     ...accessObjects(modules, installation),
-    ...(options.workload === undefined
+    ...(workload === undefined
       ? []
       : [
           ...ownAccess(modules, installation),
           ...flowControl(installation),
-          ...workloadObjects(installation, options.workload),
+          ...workloadObjects(installation, workload),
         ]),
-    mutating,
-    validating,
   ];
-  return { objects: objects.map((object) => labelled(object, options.version)), notes };
+  const objects = [
+    ...namespaceOf(installation).map((object) => labelled(object, version)),
+    ...registeredKinds(modules, version),
+    ...others.map((object) => labelled(object, version)),
+    ...webhooks.objects,
+  ];
+  return { objects, notes: webhooks.notes };
+}
+
+/** The CRDs alone: they follow from declarations only, so once is enough. */
+export function registeredKinds(modules: readonly Module[], version?: string): JsonObject[] {
+  const kinds = modules.flatMap((module) => module.kinds).filter(({ standing }) => standing === "resource");
+  return kinds.map((kind) => labelled(customResourceDefinition(kind), version));
+}
+
+/** The webhook configurations alone: they change with the policies. */
+export function registeredWebhooks(
+  { declaredHooks, installation }: Pick<Registrant, "declaredHooks" | "installation">,
+  options: WebhookOptions & Pick<RegistrationOptions, "version">,
+): Registration {
+  const { mutating, validating, notes } = webhookConfigurations(declaredHooks, installation, options);
+  return { objects: [mutating, validating].map((object) => labelled(object, options.version)), notes };
 }
 
 /** A namespace that was there before usher is none of its objects: who deletes what was applied would delete it too. */

@@ -3,6 +3,7 @@ import { at, isObject, type JsonObject } from "../../core/json.ts";
 import type { Prepared } from "../../core/kind.ts";
 import { type CompiledSelector, compileSelector, demands } from "../../core/kubernetes/label-selector.ts";
 import { checkLabelKey, checkLabelValue } from "../../core/kubernetes/names.ts";
+import { valuesOf } from "../../core/kubernetes/values.ts";
 import type { Path } from "../../core/path.ts";
 import { type Problem, problem } from "../../core/problem.ts";
 import type { Demand } from "../../core/selector-index.ts";
@@ -24,6 +25,31 @@ export interface PlacementPolicy {
   readonly demands: readonly Demand[];
 }
 
+/** Demands are worked out when the index asks, which is once or twice in a policy's life: to keep them costs memory for nothing. */
+class ReadyPolicy implements PlacementPolicy {
+  readonly ref: PolicyRef;
+  readonly priority: number;
+  readonly failure: "Ignore" | "Fail";
+  readonly namespaceSelector: CompiledSelector | undefined;
+  readonly podSelector: CompiledSelector | undefined;
+  readonly broken: string | undefined;
+  readonly nodeSelector: PlacementPolicy["nodeSelector"];
+
+  constructor(policy: Omit<PlacementPolicy, "demands">) {
+    this.ref = policy.ref;
+    this.priority = policy.priority;
+    this.failure = policy.failure;
+    this.namespaceSelector = policy.namespaceSelector;
+    this.podSelector = policy.podSelector;
+    this.broken = policy.broken;
+    this.nodeSelector = policy.nodeSelector;
+  }
+
+  get demands(): readonly Demand[] {
+    return [...demandsOf("pod", this.podSelector), ...demandsOf("namespace", this.namespaceSelector)];
+  }
+}
+
 /**
  * Never throws and never gives up half-way: what is readable of a broken policy still says whom it means, so that its own failure
  * mode can apply to those, and to nobody else.
@@ -41,7 +67,7 @@ export function preparePolicy(
   const nodeSelector = nodeSelectorOf(spec, problems);
   const priority = at(spec, "priority");
   const broken = problems[0];
-  const policy: PlacementPolicy = {
+  const policy = new ReadyPolicy({
     ref,
     priority: typeof priority === "number" && Number.isInteger(priority) ? priority : 0,
     failure: at(spec, "failurePolicy") === "Fail" ? "Fail" : "Ignore",
@@ -49,8 +75,7 @@ export function preparePolicy(
     podSelector,
     broken: broken === undefined ? undefined : broken.message,
     nodeSelector,
-    demands: [...demandsOf("pod", podSelector), ...demandsOf("namespace", namespaceSelector)],
-  };
+  });
   // A selector that is readable and selects nothing makes the policy inert, whatever else it says.
   if (podSelector?.kind === "nothing" || namespaceSelector?.kind === "nothing")
     return { policy: undefined, problems };
@@ -71,7 +96,7 @@ function selectorAt(spec: JsonObject, field: string, problems: Problem[]): Compi
 function nameSelector(namespace: string): CompiledSelector {
   return {
     kind: "requirements",
-    requirements: [{ key: NAMESPACE_NAME, operator: "In", values: new Set([namespace]) }],
+    requirements: [{ key: NAMESPACE_NAME, operator: "In", values: valuesOf([namespace]) }],
   };
 }
 

@@ -1,0 +1,14 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { valuesOf } from "./values.ts";
+
+test("is what a Set would be, whatever the number of values", () => {
+  fc.assert(
+    fc.property(fc.array(fc.string(), { maxLength: 4 }), fc.string(), (list, other) => {
+      const values = valuesOf(list);
+      const model = new Set(list);
+      expect([...values]).toEqual([...model]);
+      for (const value of [...list, other]) expect(values.has(value)).toBe(model.has(value));
+    }),
+  );
+});
