@@ -7,7 +7,9 @@ export type Path = readonly (string | number)[];
 export function pointer(path: Path): string {
   let text = "";
   for (const step of path) {
-    text += `/${typeof step === "number" ? step : step.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+    // Hardly any key has either, and to replace nothing costs more than to look.
+    const plain = typeof step === "number" || !(step.includes("/") || step.includes("~"));
+    text += plain ? `/${step}` : `/${step.replaceAll("~", "~0").replaceAll("/", "~1")}`;
   }
   return text;
 }
