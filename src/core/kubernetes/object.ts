@@ -1,12 +1,5 @@
 import { at, isObject, type JsonObject, listAt, own, stringAt } from "../json.ts";
 
-/** What every Kubernetes object has; the types are a hope, so read with the functions below. */
-export interface KubernetesObject extends JsonObject {
-  readonly apiVersion?: string;
-  readonly kind?: string;
-  readonly metadata?: JsonObject;
-}
-
 export interface Controller {
   readonly apiVersion: string;
   readonly kind: string;

@@ -11,14 +11,7 @@ import { type WebhookOptions, webhookConfigurations } from "./webhooks.ts";
 import { type WorkloadOptions, workloadObjects } from "./workload.ts";
 
 export { customResourceDefinition } from "./crd.ts";
-export { accessObjects } from "./rbac.ts";
-export { type Safeguarded, safeguard } from "./safeguard.ts";
-export {
-  type Endpoint,
-  type WebhookConfigurations,
-  type WebhookOptions,
-  webhookConfigurations,
-} from "./webhooks.ts";
+export type { WebhookOptions } from "./webhooks.ts";
 
 /** What is registered: an assembly is such. */
 export interface Registrant {
