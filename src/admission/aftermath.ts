@@ -1,4 +1,4 @@
-import { type Count, type Effects, effectsOf } from "../core/effects.ts";
+import { type Count, countsAfter, type Effects, effectsOf } from "../core/effects.ts";
 import type { Evaluation } from "../core/engine.ts";
 import { describeRequest } from "../core/request.ts";
 import { factsOf, type Log } from "./log.ts";
@@ -47,9 +47,12 @@ export class Aftermath {
     const { log, count, effects } = this.#options;
     // Nobody was asked, so nothing was decided.
     if (evaluation.asked.length === 0) return;
-    const due = effectsOf(evaluation);
-    if (due.counts.length > 0) count(due.counts);
-    if (due.events.length > 0 || due.tallies.length > 0) effects?.(due);
+    if (effects === undefined) count(countsAfter(evaluation));
+    else {
+      const due = effectsOf(evaluation);
+      count(due.counts);
+      if (due.events.length > 0 || due.tallies.length > 0) effects(due);
+    }
     for (const { code, module, audit } of evaluation.findings) {
       // The client was only told that there was a fault; here is what it was.
       if (code === "USHER-E01") {

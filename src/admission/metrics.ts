@@ -151,12 +151,25 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
     }
     counter.inc();
   };
+  // Steps are gathered until someone looks: a request takes several, and the library checks and hashes the labels of each.
+  const steps = new Map<string, Count & { by: number }>();
+  const take = ({ metric, labels }: Count) => {
+    let key: string = metric;
+    for (const name of METRICS[metric].labels) key += `\u0000${labels[name]}`;
+    const known = steps.get(key);
+    if (known === undefined) steps.set(key, { metric, labels, by: 1 });
+    else known.by += 1;
+  };
   return {
     observe,
     count: (counts) => {
-      for (const { metric, labels } of counts) counters.get(metric)?.inc(labels);
+      for (const one of counts) take(one);
     },
-    text: () => registry.metrics(),
+    text: () => {
+      for (const { metric, labels, by } of steps.values()) counters.get(metric)?.inc(labels, by);
+      steps.clear();
+      return registry.metrics();
+    },
     stop: () => loop.disable(),
   };
 }

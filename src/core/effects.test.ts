@@ -5,7 +5,7 @@ import { outside } from "../../test/builders/outside.ts";
 import { pod } from "../../test/builders/pod.ts";
 import { requestFor } from "../../test/builders/request.ts";
 import { allow, deny, need } from "./decision.ts";
-import { type Effects, effectsOf, METRICS } from "./effects.ts";
+import { countsAfter, type Effects, effectsOf, METRICS } from "./effects.ts";
 import type { PolicyRef } from "./finding.ts";
 import { DEFAULT_INSTALLATION } from "./installation.ts";
 import type { Module } from "./module.ts";
@@ -70,6 +70,12 @@ describe("counts", () => {
       "patcher-mutate mutate patch",
       "idle-mutate mutate allow",
     ]);
+  });
+
+  test("alone they are those of all effects, and on a dry run there are none", () => {
+    const evaluation = atOnce(ask([patcher, refuser], requestFor(pod())));
+    expect(countsAfter(evaluation)).toEqual(effectsOf(evaluation).counts);
+    expect(countsAfter({ ...evaluation, request: { ...evaluation.request, dryRun: true } })).toEqual([]);
   });
 
   test("every finding once", () => {

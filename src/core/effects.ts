@@ -58,6 +58,11 @@ export function effectsOf(evaluation: Evaluation): Effects {
   return { events: eventsOf(evaluation), tallies: talliesOf(evaluation), counts: countsOf(evaluation) };
 }
 
+/** Of the effects only the counts, for those who keep nothing else. */
+export function countsAfter(evaluation: Evaluation): readonly Count[] {
+  return evaluation.request.dryRun ? NONE.counts : countsOf(evaluation);
+}
+
 function eventsOf({ request, findings }: Evaluation): EventToWrite[] {
   const events: EventToWrite[] = [];
   for (const { event, message, policy } of findings) {

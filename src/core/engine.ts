@@ -4,7 +4,7 @@ import { Draft } from "./draft.ts";
 import type { Finding, ModuleFinding } from "./finding.ts";
 import type { Hook, Phase } from "./hook.ts";
 import { hookWants } from "./hook.ts";
-import type { TraceEntry } from "./module.ts";
+import type { Context, TraceEntry } from "./module.ts";
 import { type Facts, type Need, needKey } from "./need.ts";
 import { describeProblem } from "./problem.ts";
 import { writeProvenance } from "./provenance.ts";
@@ -69,7 +69,7 @@ export function round(call: Call, facts: Facts): { readonly needs: readonly Need
     const mark = draft.mark();
     draft.author = hook.module;
     try {
-      const result = evaluate({
+      const context: Context = {
         request,
         object: draft,
         view: assembly.view,
@@ -78,10 +78,8 @@ export function round(call: Call, facts: Facts): { readonly needs: readonly Need
         installation: assembly.installation,
         gates: assembly.gates,
         hook: hook.name,
-        ...(call.trace
-          ? { trace: (entry: TraceEntry) => trace.push({ module: hook.module, ...entry }) }
-          : {}),
-      });
+      };
+      const result = evaluate(call.trace ? { ...context, trace: tracer(hook.module, trace) } : context);
       if ("need" in result) {
         draft.undo(mark);
         if (facts.closed) throw new Error(`needs ${result.need.length} more facts after the last round`);
@@ -99,6 +97,10 @@ export function round(call: Call, facts: Facts): { readonly needs: readonly Need
   }
   if (call.trace) trace.push(...inertPolicies(assembly, asked));
   return conclude(call, draft, decided, facts, trace, asked);
+}
+
+function tracer(module: string, trace: ModuleTrace[]): (entry: TraceEntry) => void {
+  return (entry) => trace.push({ module, ...entry });
 }
 
 /** Policies of which nothing can be used never reach their module, so it can't say why they did not apply. */
@@ -138,8 +140,10 @@ function conclude(
   const patched = new Set<string>();
   for (const { hook, decision, edits } of decided) {
     if (edits[1] > edits[0]) patched.add(hook.name);
-    for (const edit of draft.edits.slice(...edits))
-      if (edit.finding !== undefined) findings.push(edit.finding);
+    for (let i = edits[0]; i < edits[1]; i++) {
+      const finding = draft.edits[i]?.finding;
+      if (finding !== undefined) findings.push(finding);
+    }
     for (const finding of decision.findings) findings.push({ module: hook.module, ...finding });
     if (decision.denial !== undefined) {
       denials.push({ ...decision.denial, module: hook.module, hook: hook.name });

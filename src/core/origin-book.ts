@@ -106,23 +106,15 @@ export class OriginBook {
   text(): string | undefined {
     // No plain object to look names up in: `constructor` is a name that an annotation may hold.
     const modules = new Map<string, Json[]>();
-    const entries = [...this.#origins.entries()].sort(([a], [b]) => (a < b ? -1 : 1));
+    const entries = [...this.#origins.entries()];
+    if (entries.length > 1) entries.sort(([a], [b]) => (a < b ? -1 : 1));
     for (const [, { origin, set, added }] of entries) {
       if (set.size === 0 && added.size === 0) continue;
-      const lists: Record<string, Json> = {};
-      for (const list of [...added.keys()].sort()) {
-        const values = added.get(list) ?? new Map<string, Json>();
-        setOwn(
-          lists,
-          list,
-          [...values.keys()].sort().map((key) => values.get(key) ?? null),
-        );
-      }
       const entry: Record<string, Json> = { policy: origin.policy };
       if (origin.uid !== undefined) entry["uid"] = origin.uid;
       if (origin.generation !== undefined) entry["generation"] = origin.generation;
       if (set.size > 0) entry["set"] = [...set].sort();
-      if (added.size > 0) entry["added"] = lists;
+      if (added.size > 0) entry["added"] = listsOf(added);
       const list = modules.get(origin.module) ?? [];
       list.push(entry);
       modules.set(origin.module, list);
@@ -150,4 +142,18 @@ export class OriginBook {
     this.#origins.set(key, entry);
     return entry;
   }
+}
+
+/** The added elements of each list, in one order. */
+function listsOf(added: ReadonlyMap<string, ReadonlyMap<string, Json>>): JsonObject {
+  const lists: Record<string, Json> = {};
+  for (const list of [...added.keys()].sort()) {
+    const values = added.get(list) ?? new Map<string, Json>();
+    setOwn(
+      lists,
+      list,
+      [...values.keys()].sort().map((key) => values.get(key) ?? null),
+    );
+  }
+  return lists;
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../core/json.ts";
-import { type CompiledSelector, labelValue } from "../../core/kubernetes/label-selector.ts";
+import { type CompiledSelector, labelValue, whyNot } from "../../core/kubernetes/label-selector.ts";
 import type { TraceEntry } from "../../core/module.ts";
 import type { AdmissionRequest } from "../../core/request.ts";
 import { NAMESPACE_NAME, type PlacementPolicy } from "./policy.ts";
@@ -19,11 +19,8 @@ export function traceOf(
   { namespace, pod }: Looked,
 ): TraceEntry {
   const { ref } = policy;
-  if (match !== "yes") {
-    return "no" in match
-      ? { policy: ref, applies: "not", why: match.no }
-      : { policy: ref, applies: "failed", why: match.unclear };
-  }
+  if (match === "no") return { policy: ref, applies: "not", why: whyNotOf(policy, { namespace, pod }) };
+  if (match !== "yes") return { policy: ref, applies: "failed", why: match.why };
   // The name of the namespace is said anyway.
   const where = found(policy.namespaceSelector, namespace).filter((one) => !one.startsWith(NAMESPACE_NAME));
   const what = request.resource.group === "" && request.resource.resource === "pods" ? "pod" : "template";
@@ -34,6 +31,14 @@ export function traceOf(
     applies: "applies",
     why: `${inside}, ${which.length === 0 ? `every ${what}` : `${what} ${which.join(", ")}`}`,
   };
+}
+
+/** The pod's labels are looked at first, as they are when it is decided. */
+function whyNotOf({ podSelector, namespaceSelector }: PlacementPolicy, { namespace, pod }: Looked): string {
+  const byPod = podSelector === undefined ? undefined : whyNot(podSelector, pod);
+  if (byPod !== undefined) return `podSelector: ${byPod}`;
+  const byNamespace = namespaceSelector === undefined ? undefined : whyNot(namespaceSelector, namespace);
+  return `namespaceSelector: ${byNamespace ?? "selects nothing"}`;
 }
 
 /** What a selector asked about, as it was found. Of a key that two expressions name, once. */

@@ -86,7 +86,7 @@ function place(context: Context, index: SelectorIndex<PlacementPolicy>) {
   const refused = selection.unclear.filter(({ policy }) => policy.failure === "Fail");
   if (refused.length > 0) return deny({ code: 403, reason: "Forbidden" }, findings);
   const setBy = new Map<string, PolicyRef>();
-  for (const policy of selection.wanting) findings.push(...injectNodeSelector(draft, spec, policy, setBy));
+  for (const policy of selection.wanting) injectNodeSelector(draft, spec, policy, setBy, findings);
   return allow(findings);
 }
 

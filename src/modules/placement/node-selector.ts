@@ -13,8 +13,8 @@ export function injectNodeSelector(
   spec: Path,
   policy: PlacementPolicy,
   setBy: Map<string, PolicyRef>,
-): Finding[] {
-  const findings: Finding[] = [];
+  findings: Finding[],
+): void {
   for (const [key, value] of policy.nodeSelector) {
     const path = [...spec, "nodeSelector", key];
     const common = { policy: policy.ref, rule: "nodeSelector", path };
@@ -44,7 +44,6 @@ export function injectNodeSelector(
       });
     }
   }
-  return findings;
 }
 
 /** Events are about the policy: the object may not even have its name yet, and whoever wrote the policy looks there. */

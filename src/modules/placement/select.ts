@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../core/json.ts";
-import { isObject } from "../../core/json.ts";
-import { matches, matchesPartly, whyNot } from "../../core/kubernetes/label-selector.ts";
+import { isObject, own } from "../../core/json.ts";
+import { matches, matchesPartly } from "../../core/kubernetes/label-selector.ts";
 import { labelsOf } from "../../core/kubernetes/object.ts";
 import type { Context } from "../../core/module.ts";
 import type { Need } from "../../core/need.ts";
@@ -28,10 +28,7 @@ export interface Selection {
 }
 
 /** What one policy says to one object. */
-export type Match =
-  | "yes"
-  | { readonly no: string }
-  | { readonly unclear: string; readonly because: "namespace" | "policy" };
+export type Match = "yes" | "no" | Pick<Unclear, "why" | "because">;
 
 export function matchPolicy(
   policy: PlacementPolicy,
@@ -39,23 +36,19 @@ export function matchPolicy(
   namespace: NamespaceLabels,
 ): Match {
   const { podSelector, namespaceSelector, broken } = policy;
-  if (podSelector !== undefined && !matches(podSelector, pod)) {
-    return { no: `podSelector: ${whyNot(podSelector, pod) ?? "selects nothing"}` };
-  }
+  if (podSelector !== undefined && !matches(podSelector, pod)) return "no";
   if (namespaceSelector !== undefined) {
-    const inside = namespace.known
-      ? matches(namespaceSelector, namespace.labels)
+    const { known, labels } = namespace;
+    const inside = known
+      ? matches(namespaceSelector, labels)
         ? "yes"
         : "no"
-      : matchesPartly(namespaceSelector, namespace.labels, (key) => key === NAMESPACE_NAME);
-    if (inside === "no") {
-      return { no: `namespaceSelector: ${whyNot(namespaceSelector, namespace.labels) ?? "selects nothing"}` };
-    }
-    if (inside === "unknown") {
-      return { unclear: "the labels of the namespace are not known", because: "namespace" };
-    }
+      : matchesPartly(namespaceSelector, labels, (key) => key === NAMESPACE_NAME);
+    if (inside === "no") return "no";
+    if (inside === "unknown")
+      return { why: "the labels of the namespace are not known", because: "namespace" };
   }
-  return broken === undefined ? "yes" : { unclear: `the policy is not valid: ${broken}`, because: "policy" };
+  return broken === undefined ? "yes" : { why: `the policy is not valid: ${broken}`, because: "policy" };
 }
 
 /**
@@ -68,38 +61,55 @@ export function select(
   context: Context,
 ): Selection | { readonly need: readonly Need[] } {
   const { request, view, facts, trace } = context;
-  const need: Need = { get: { resource: "namespaces", name: request.namespace } };
   const stored = view.get("namespaces", "", request.namespace);
-  const fact = stored === undefined ? facts.of(need) : undefined;
+  const fact = stored === undefined ? facts.of(namespaceNeed(request.namespace)) : undefined;
   const found =
     stored ?? (fact !== undefined && "found" in fact && isObject(fact.found) ? fact.found : undefined);
-  const namespace: NamespaceLabels =
-    found === undefined
-      ? { known: false, labels: { [NAMESPACE_NAME]: request.namespace } }
-      : { known: true, labels: { ...labelsOf(found), [NAMESPACE_NAME]: request.namespace } };
-  const candidates =
-    trace === undefined
-      ? [
-          ...index.candidates({ pod, namespace: namespace.labels }),
-          ...(namespace.known ? [] : index.anchoredOn("namespace")),
-        ]
-      : index.items;
-  const wanting = new Set<PlacementPolicy>();
-  const unclear = new Map<PlacementPolicy, Unclear>();
+  const namespace: NamespaceLabels = {
+    known: found !== undefined,
+    labels: labelsWithName(found, request.namespace),
+  };
+  const wanting: PlacementPolicy[] = [];
+  const unclear: Unclear[] = [];
   let asks = false;
-  for (const policy of candidates) {
+  for (const policy of candidatesFor(index, pod, namespace, trace !== undefined)) {
     const match = matchPolicy(policy, pod, namespace);
-    if (match === "yes") wanting.add(policy);
-    else if ("unclear" in match) {
-      unclear.set(policy, { policy, why: match.unclear, because: match.because });
+    if (match === "yes") wanting.push(policy);
+    else if (match !== "no") {
+      unclear.push({ policy, ...match });
       // A broken policy asks as well: its readable part may turn out to mean other namespaces.
       asks ||= match.because === "namespace";
     }
     trace?.(traceOf(policy, match, request, { namespace: namespace.labels, pod }));
   }
-  if (asks && stored === undefined && fact === undefined) return { need: [need] };
-  return {
-    wanting: [...wanting].sort(comparePolicies),
-    unclear: [...unclear.values()].sort((a, b) => comparePolicies(a.policy, b.policy)),
-  };
+  if (asks && stored === undefined && fact === undefined) return { need: [namespaceNeed(request.namespace)] };
+  if (wanting.length > 1) wanting.sort(comparePolicies);
+  if (unclear.length > 1) unclear.sort((a, b) => comparePolicies(a.policy, b.policy));
+  return { wanting, unclear };
+}
+
+function namespaceNeed(name: string): Need {
+  return { get: { resource: "namespaces", name } };
+}
+
+/** An API server puts the name among the labels, and then nothing need be copied. */
+function labelsWithName(namespace: JsonObject | undefined, name: string): JsonObject {
+  const labels = namespace === undefined ? undefined : labelsOf(namespace);
+  return labels !== undefined && own(labels, NAMESPACE_NAME) === name
+    ? labels
+    : { ...labels, [NAMESPACE_NAME]: name };
+}
+
+/** With `all` every policy, else those that the index finds; each once. */
+function candidatesFor(
+  index: SelectorIndex<PlacementPolicy>,
+  pod: JsonObject | undefined,
+  namespace: NamespaceLabels,
+  all: boolean,
+): Iterable<PlacementPolicy> {
+  if (all) return index.items;
+  const found = index.candidates({ pod, namespace: namespace.labels });
+  if (namespace.known) return found;
+  // By the name some may be found that are filed under namespaces anyway.
+  return new Set([...found, ...index.anchoredOn("namespace")]);
 }
