@@ -3,7 +3,7 @@ import { findGo } from "../test/cluster/binaries/places.ts";
 import { autocannon } from "./load/autocannon.ts";
 import { vegeta } from "./load/vegeta.ts";
 
-/** One run of load against one server, as fast as it answers. */
+/** One run of load against one server. */
 export interface Attack {
   /** Where to POST to. */
   readonly url: string;
@@ -13,6 +13,8 @@ export interface Attack {
   readonly bodies: readonly string[];
   readonly seconds: number;
   readonly connections: number;
+  /** Requests a second. @default as fast as it answers */
+  readonly rate?: number;
   /** A directory for what is passed between processes. */
   readonly scratch: string;
 }

@@ -2,13 +2,17 @@
 import { writeFileSync } from "node:fs";
 import { availableParallelism, cpus, loadavg } from "node:os";
 import { change } from "./change.ts";
+import { pods } from "./cluster-pods.ts";
+import { ClusterStage } from "./cluster-stage.ts";
+import { start } from "./cluster-start.ts";
+import { writes } from "./cluster-writes.ts";
 import { load } from "./load.ts";
 import { memory } from "./memory.ts";
 import { optionsOf } from "./options.ts";
 import { pieces } from "./pieces.ts";
 import { ready } from "./ready.ts";
 import { type Result, tableOf, targetsThat } from "./result.ts";
-import { Stage } from "./stage.ts";
+import type { Stage } from "./stage.ts";
 
 /** In this order: what must find usher fresh comes before what leaves it warm. */
 const PARTS: Readonly<Record<string, (stage: Stage) => Promise<Result>>> = {
@@ -19,10 +23,20 @@ const PARTS: Readonly<Record<string, (stage: Stage) => Promise<Result>>> = {
   pieces,
 };
 
+/** `--cluster`: what only a real control plane can show. */
+const CLUSTER_PARTS: Readonly<Record<string, (stage: ClusterStage) => Promise<Result>>> = {
+  pods,
+  start,
+  writes,
+};
+
 /** Above this share of the cores somebody else is working here. */
 const BUSY = 0.3;
 
-const options = optionsOf(process.argv.slice(2), Object.keys(PARTS));
+const options = optionsOf(process.argv.slice(2), {
+  alone: Object.keys(PARTS),
+  cluster: Object.keys(CLUSTER_PARTS),
+});
 if ("text" in options) {
   (options.code === 0 ? process.stdout : process.stderr).write(options.text);
   process.exit(options.code);
@@ -31,11 +45,11 @@ if ("text" in options) {
 const cores = availableParallelism();
 const [busy = 0] = loadavg();
 const machine = { node: process.version, processor: cpus()[0]?.model ?? "unknown", cores, loadBefore: busy };
-const stage = new Stage(options.quick);
+const stage = new ClusterStage(options.quick);
 const results: Result[] = [];
-const figures: Record<string, unknown> = { machine, quick: options.quick };
+const figures: Record<string, unknown> = { machine, quick: options.quick, cluster: options.cluster };
 try {
-  for (const [name, measure] of Object.entries(PARTS)) {
+  for (const [name, measure] of Object.entries(options.cluster ? CLUSTER_PARTS : PARTS)) {
     if (options.only.length > 0 && !options.only.includes(name)) continue;
     const result = await measure(stage);
     results.push(result);

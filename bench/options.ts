@@ -4,14 +4,22 @@ import { parseArgs } from "node:util";
 export interface Options {
   readonly json: string | undefined;
   readonly quick: boolean;
+  readonly cluster: boolean;
   readonly only: readonly string[];
 }
 
-function usage(parts: readonly string[]): string {
-  return `npm run bench -- [--quick] [--only NAME]… [--json FILE]
+/** Names of what can be measured. */
+export interface Parts {
+  readonly alone: readonly string[];
+  readonly cluster: readonly string[];
+}
 
-  --quick      about a minute; only reports, a missed target is no failure
-  --only NAME  one part; may be repeated. Parts: ${parts.join(", ")}
+function usage({ alone, cluster }: Parts): string {
+  return `npm run bench -- [--cluster] [--quick] [--only NAME]… [--json FILE]
+
+  --cluster    on a real control plane instead, started for it; needs Go, or a cache that has been filled before
+  --quick      a minute, with --cluster three; only reports, a missed target is no failure
+  --only NAME  one part; may be repeated. Parts: ${alone.join(", ")}; with --cluster: ${cluster.join(", ")}
   --json FILE  writes all figures
 
 Without --quick it takes about ten minutes, and ends with code 1 where a target is missed or can't be judged.
@@ -22,23 +30,27 @@ Leave the machine alone meanwhile.
 /** The options, or a text to print instead of measuring, with the code to end with. */
 export function optionsOf(
   args: readonly string[],
-  parts: readonly string[],
+  parts: Parts,
 ): Options | { readonly text: string; readonly code: number } {
   try {
     const { values } = parseArgs({
       args: [...args],
       options: {
         json: { type: "string" },
+        cluster: { type: "boolean", default: false },
         quick: { type: "boolean", default: false },
         only: { type: "string", multiple: true, default: [] },
         help: { type: "boolean", short: "h", default: false },
       },
     });
-    const unknown = values.only.find((name) => !parts.includes(name));
-    if (unknown !== undefined) return { text: `there is no part ${unknown}\n\n${usage(parts)}`, code: 2 };
-    return values.help
-      ? { text: usage(parts), code: 0 }
-      : { json: values.json, quick: values.quick, only: values.only };
+    const { json, quick, cluster, only } = values;
+    const known = cluster ? parts.cluster : parts.alone;
+    const unknown = only.find((name) => !known.includes(name));
+    if (unknown !== undefined) {
+      const where = cluster ? "with --cluster" : "without --cluster";
+      return { text: `there is no part ${unknown} ${where}\n\n${usage(parts)}`, code: 2 };
+    }
+    return values.help ? { text: usage(parts), code: 0 } : { json, quick, cluster, only };
   } catch (error) {
     return { text: `${error instanceof Error ? error.message : String(error)}\n\n${usage(parts)}`, code: 2 };
   }

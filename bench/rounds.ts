@@ -14,7 +14,7 @@ import type { Served, Stage } from "./stage.ts";
 export const CONNECTIONS = 8;
 
 /** As the API server calls it: the path of a webhook with all hooks, and its timeout. */
-const PATH = "/mutate?timeout=10s";
+export const PATH = "/mutate?timeout=10s";
 
 export interface Contestant {
   readonly server: Served;

@@ -7,7 +7,9 @@ import { writeSource } from "./policies.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 /** As a user of a clone starts it. It gives its process over to Node, so its pid is the server's. */
-const USHER = join(ROOT, "bin", "usher");
+export const USHER = join(ROOT, "bin", "usher");
+/** What that starts. */
+export const MAIN = join(ROOT, "src", "cli", "main.ts");
 const BARE = join(import.meta.dirname, "bare.ts");
 export const EXAMPLE_SOURCE = join(ROOT, "examples", "cluster");
 
@@ -57,14 +59,17 @@ export class Stage {
   #serve(name: string, start: () => Promise<Child>): Promise<Served> {
     const known = this.#servers.get(name);
     if (known !== undefined) return known;
-    const made = start().then((child) => {
-      const ca = join(this.scratch, `${name}-ca.pem`);
-      writeFileSync(ca, child.ready.ca);
-      return { ...child, name, ca };
-    });
+    const made = start().then((child) => servedAs(this.scratch, name, child));
     this.#servers.set(name, made);
     return made;
   }
+}
+
+/** A started server under a name, with the file of its authority written. */
+export function servedAs(scratch: string, name: string, child: Child): Served {
+  const ca = join(scratch, `${name}-ca.pem`);
+  writeFileSync(ca, child.ready.ca);
+  return { ...child, name, ca };
 }
 
 /** usher as a user starts it, on free ports. */

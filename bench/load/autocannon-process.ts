@@ -20,6 +20,7 @@ await new Promise<void>((resolve, reject) => {
       url: attack.url,
       connections: attack.connections,
       duration: attack.seconds,
+      ...(attack.rate === undefined ? {} : { overallRate: attack.rate }),
       tlsOptions: { ca: readFileSync(attack.ca, "utf8") },
       requests: attack.bodies.map((body) => ({
         method: "POST",

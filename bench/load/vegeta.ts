@@ -77,8 +77,8 @@ async function run(binary: string, attack: Attack): Promise<Figures> {
   writeFileSync(targets, attack.bodies.map((body) => target(attack.url, body)).join("\n"));
   const args = [
     "attack",
-    // No rate and a fixed number of workers: each connection asks again as soon as it was answered.
-    "-rate=0",
+    // Without a rate, as many workers as connections: each asks again as soon as it was answered.
+    `-rate=${attack.rate ?? 0}`,
     `-workers=${connections}`,
     `-max-workers=${connections}`,
     `-connections=${connections}`,

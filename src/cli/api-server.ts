@@ -23,6 +23,9 @@ export async function apiServer(options: ApiServerOptions): Promise<Client> {
     });
     return createClient(credentials);
   } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") {
+      throw new CallError(`--kubeconfig ${file ?? ""}: there is no such file`);
+    }
     throw new CallError(error instanceof Error ? error.message : String(error));
   }
 }
