@@ -9,8 +9,12 @@ import { parse } from "yaml";
 
 /** Every command and manifest in the documents is executed here, so that none can rot. */
 const root = join(import.meta.dirname, "..");
+const moduleGuides = readdirSync(join(root, "src", "modules"), { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => `src/modules/${name}/README.md`);
 const documents = [
   "README.md",
+  ...moduleGuides,
   ...readdirSync(join(root, "docs"))
     .filter((name) => name.endsWith(".md"))
     .map((name) => `docs/${name}`),
@@ -86,43 +90,49 @@ describe("commands that serve, and those that call them", () => {
 });
 
 describe("links in the documents", () => {
-  it.each([...documents, "CONTRIBUTING.md", "docs/decisions/README.md", "src/modules/placement/README.md"])(
-    "%s",
-    (file) => {
-      for (const [, target = ""] of read(file).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
-        if (/^https?:/.test(target)) continue;
-        expect(
-          () => readFileSync(join(root, file, "..", target)),
-          `${file} links to ${target}`,
-        ).not.toThrow();
-      }
-    },
-  );
+  it.each([...documents, "CONTRIBUTING.md", "docs/decisions/README.md"])("%s", (file) => {
+    for (const [, target = ""] of read(file).matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)) {
+      if (/^https?:/.test(target)) continue;
+      expect(() => readFileSync(join(root, file, "..", target)), `${file} links to ${target}`).not.toThrow();
+    }
+  });
 });
 
+/** Examples of a module's README, by the word after the block's kind: `yaml policy`, or `yaml policy tolerations` for a second one. */
+function examplesIn(file: string): { example: string; given: string; before: string; after: string }[] {
+  const names = new Set(
+    [...read(file).matchAll(/^```yaml before( [\w-]+)?$/gm)].map(([, name = ""]) => name),
+  );
+  return [...names].map((name) => {
+    const of = (kind: string) => blocks(file, `yaml ${kind}${name}`).join("---\n");
+    return {
+      example: name.trim() || "the worked example",
+      given: [of("policy"), blocks(file, "yaml namespace").join("---\n")].join("---\n"),
+      before: of("before"),
+      after: of("after"),
+    };
+  });
+}
+
 describe("each module's README", () => {
-  const folders = readdirSync(join(root, "src", "modules"), { withFileTypes: true }).filter((entry) =>
-    entry.isDirectory(),
-  );
-  it.each(folders.map(({ name }) => `src/modules/${name}/README.md`))(
-    "%s: its example gives what it says",
-    (file) => {
-      const source = mkdtempSync(join(tmpdir(), "usher-readme-"));
-      try {
-        const given = [...blocks(file, "yaml policy"), ...blocks(file, "yaml namespace")];
-        writeFileSync(join(source, "cluster.yaml"), given.join("---\n"));
-        const input = blocks(file, "yaml before").join("---\n");
-        const main = join(root, "src/cli/main.ts");
-        const emitted = execFileSync(process.execPath, [main, "review", "-", "--source", source, "--emit"], {
-          input,
-          encoding: "utf8",
-        });
-        expect(parse(emitted)).toMatchObject(parse(blocks(file, "yaml after").join("---\n")));
-      } finally {
-        rmSync(source, { recursive: true, force: true });
-      }
-    },
-  );
+  it.each(moduleGuides)("%s has an example", (file) => expect(examplesIn(file)).not.toEqual([]));
+
+  const examples = moduleGuides.flatMap((file) => examplesIn(file).map((one) => ({ file, ...one })));
+  it.each(examples)("$file: $example gives what it says", ({ given, before, after }) => {
+    const source = mkdtempSync(join(tmpdir(), "usher-readme-"));
+    try {
+      writeFileSync(join(source, "cluster.yaml"), given);
+      const main = join(root, "src/cli/main.ts");
+      const emitted = execFileSync(process.execPath, [main, "review", "-", "--source", source, "--emit"], {
+        input: before,
+        encoding: "utf8",
+      });
+      expect(after).not.toBe("");
+      expect(parse(emitted)).toMatchObject(parse(after));
+    } finally {
+      rmSync(source, { recursive: true, force: true });
+    }
+  });
 });
 
 describe("the configuration in docs/cli.md", () => {
