@@ -3,6 +3,9 @@ import type { Counter } from "prom-client";
 import type { Assembly } from "../core/assembly.ts";
 import { type Count, METRICS } from "../core/effects.ts";
 import type { Phase } from "../core/hook.ts";
+import { Capped } from "./capped.ts";
+import { Durations } from "./durations.ts";
+import { Steps } from "./steps.ts";
 
 /**
  * From 50 µs, the cost of a request that no policy wants, to 10 s, the API server's default timeout, in steps of 2 to 2.5: fine enough
@@ -34,7 +37,7 @@ export interface MetricsOptions {
 export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
   // The default is what a CommonJS package exports, also once it is bundled; named exports are found only by Node itself.
   const { default: prometheus } = await import("prom-client");
-  const { Counter, Gauge, Histogram, Registry } = prometheus;
+  const { Counter, Gauge, Registry } = prometheus;
   const registry = new Registry();
   const registers = [registry];
 
@@ -48,13 +51,12 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
     labelNames: ["phase", "code"],
     registers,
   });
-  const durations = new Histogram({
-    name: "usher_request_duration_seconds",
-    help: "Time from the head of a call to the webhook until its answer was handed to the network.",
-    labelNames: ["phase"],
-    buckets: DURATION_BUCKETS,
-    registers,
-  });
+  const durations = new Durations(
+    "usher_request_duration_seconds",
+    "Time from the head of a call to the webhook until its answer was handed to the network.",
+    "phase",
+    DURATION_BUCKETS,
+  );
   const loop = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS });
   loop.enable();
   new Gauge({
@@ -91,6 +93,20 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
       const assembly = options.assembly();
       for (const { name } of assembly.modules)
         this.set({ module: name }, policyFigures(assembly, name).problems);
+    },
+  });
+  new Gauge({
+    name: "usher_workloads",
+    help: "Stored workloads by how they stand to policies, those that are gone included: current, stale, orphaned, missing. Only the leader looks.",
+    labelNames: ["module", "state"],
+    registers,
+    collect() {
+      this.reset();
+      const { modules, view } = options.assembly();
+      for (const { name, planner } of modules) {
+        const figures = planner?.figures?.(view) ?? {};
+        for (const [state, n] of Object.entries(figures)) this.set({ module: name, state }, n);
+      }
     },
   });
   new Gauge({
@@ -131,44 +147,30 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
     registers,
   }).set({ version: options.version ?? "unknown" }, 1);
 
-  // The library checks and hashes labels at each step; with the child kept, that is done once.
-  const timers = new Map<string, { readonly observe: (seconds: number) => void }>();
-  const answered = new Map<string, Map<number, { readonly inc: () => void }>>();
-  const observe = (phase: Phase | undefined, status: number, seconds: number) => {
-    const label = phase ?? "none";
-    let timer = timers.get(label);
-    if (timer === undefined) {
-      timer = durations.labels(label);
-      timers.set(label, timer);
-      answered.set(label, new Map());
-    }
-    timer.observe(seconds);
-    const codes = answered.get(label);
-    let counter = codes?.get(status);
-    if (counter === undefined) {
-      counter = requests.labels(label, String(status));
-      codes?.set(status, counter);
-    }
-    counter.inc();
-  };
   // Steps are gathered until someone looks: a request takes several, and the library checks and hashes the labels of each.
-  const steps = new Map<string, Count & { by: number }>();
-  const take = ({ metric, labels }: Count) => {
-    let key: string = metric;
-    for (const name of METRICS[metric].labels) key += `\u0000${labels[name]}`;
-    const known = steps.get(key);
-    if (known === undefined) steps.set(key, { metric, labels, by: 1 });
-    else known.by += 1;
-  };
+  const calls = new Steps(["phase", "code"]);
+  const steps = new Map(Object.entries(METRICS).map(([name, { labels }]) => [name, new Steps(labels)]));
+  const caps = new Map(
+    Object.entries(METRICS).flatMap(([name, metric]) =>
+      "capped" in metric ? [[name, new Capped(metric.capped)] as const] : [],
+    ),
+  );
   return {
-    observe,
-    count: (counts) => {
-      for (const one of counts) take(one);
+    observe: (phase, status, seconds) => {
+      const label = phase ?? "none";
+      durations.observe(label, seconds);
+      calls.take({ phase: label, code: String(status) });
     },
-    text: () => {
-      for (const { metric, labels, by } of steps.values()) counters.get(metric)?.inc(labels, by);
-      steps.clear();
-      return registry.metrics();
+    count: (counts) => {
+      for (const { metric, labels } of counts) {
+        steps.get(metric)?.take(caps.get(metric)?.bounded(labels) ?? labels);
+      }
+    },
+    text: async () => {
+      calls.give((labels, by) => requests.inc(labels, by));
+      for (const [metric, gathered] of steps)
+        gathered.give((labels, by) => counters.get(metric)?.inc(labels, by));
+      return `${await registry.metrics()}\n${durations.text()}`;
     },
     stop: () => loop.disable(),
   };
