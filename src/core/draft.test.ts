@@ -230,3 +230,18 @@ test("an edit names the module that made it", () => {
   draft.set(["c"], 1, undefined);
   expect(draft.edits.map(({ finding }) => finding?.module)).toEqual(["first", "second", undefined]);
 });
+
+test("an edit knows what was there, and what a list was set for", () => {
+  const old = { a: [1] };
+  const draft = new Draft({ a: [1], b: { c: 2 } }, old);
+  expect(draft.old).toBe(old);
+  draft.set(["a"], [1, 2], undefined, { elements: [2], all: true });
+  draft.remove(["b", "c"], undefined);
+  draft.set(["d", "e"], 1, undefined);
+  expect(draft.edits.map(({ previous, adds }) => [previous, adds])).toEqual([
+    [[1], { elements: [2], all: true }],
+    [2, undefined],
+    [undefined, undefined],
+  ]);
+  expect(new Draft({}).old).toBeUndefined();
+});

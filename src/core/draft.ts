@@ -1,8 +1,16 @@
 import type { Finding, ModuleFinding } from "./finding.ts";
 import { at, copyOf, equal, isObject, type Json, type JsonObject, own, setOwn } from "./json.ts";
+import type { Origin } from "./origin.ts";
 import { type Path, pointer } from "./path.ts";
 
 type Container = Record<string, Json | undefined> | Json[];
+
+/** Elements of a list that is set whole. */
+export interface Adds {
+  readonly elements: readonly Json[];
+  /** They are all that the policy has there: what was noted of it before is not so any more. */
+  readonly all: boolean;
+}
 
 /** One recorded edit. `slot` is the shallowest place that it changed: a created parent, or the value itself. */
 export interface Edit {
@@ -12,6 +20,10 @@ export interface Edit {
   readonly slot: Path;
   /** Whether the slot was there before this edit, be it as null: only what is not there is added, and only that. */
   readonly existed: boolean;
+  /** What the slot held before this edit. Nothing changes it afterwards: what is replaced is no part of the object any more. */
+  readonly previous: Json | undefined;
+  /** Of a list that was set whole: the elements that it was set for. They are noted as added, and the list not as set. */
+  readonly adds: Adds | undefined;
   readonly finding: ModuleFinding | undefined;
 }
 
@@ -32,6 +44,7 @@ export class Draft {
   readonly #old: JsonObject | undefined;
   readonly #edits: Edit[] = [];
   readonly #undos: Undo[] = [];
+  readonly #disowned: { readonly mark: number; readonly origin: Origin }[] = [];
   /** The module whose findings are being recorded. Set by the engine. */
   author = "";
 
@@ -43,6 +56,11 @@ export class Draft {
   /** The object as it is now. To be read only: edits go through `set`, `append` and `remove`. */
   get object(): JsonObject {
     return this.#root;
+  }
+
+  /** The stored object, on UPDATE. */
+  get old(): JsonObject | undefined {
+    return this.#old;
   }
 
   get edits(): readonly Edit[] {
@@ -60,9 +78,12 @@ export class Draft {
     return false;
   }
 
-  /** Sets a value, making missing parents. False, and nothing done, where the path leads through something else. */
-  set(path: Path, value: Json, finding: Finding | undefined): boolean {
-    return this.#edit("set", path, value, finding);
+  /**
+   * Sets a value, making missing parents. False, and nothing done, where the path leads through something else. With `adds` the
+   * value is a list that is written whole, and these are the elements that it is written for.
+   */
+  set(path: Path, value: Json, finding: Finding | undefined, adds?: Adds): boolean {
+    return this.#edit("set", path, value, finding, adds);
   }
 
   /** Adds to the end of a list, making it if need be. */
@@ -76,6 +97,18 @@ export class Draft {
     return this.#edit("remove", path, undefined, finding);
   }
 
+  /**
+   * Says that edits have taken out what these origins of the stored object name. What of it is there in the end has come anew, and is
+   * theirs who wrote it.
+   */
+  disown(origins: readonly Origin[]): void {
+    for (const origin of origins) this.#disowned.push({ mark: this.#edits.length, origin });
+  }
+
+  get disowned(): readonly Origin[] {
+    return this.#disowned.map(({ origin }) => origin);
+  }
+
   /** A point to return to with `undo`. */
   mark(): number {
     return this.#edits.length;
@@ -83,6 +116,7 @@ export class Draft {
 
   /** Takes back all edits since the mark, newest first. */
   undo(mark: number): void {
+    while ((this.#disowned.at(-1)?.mark ?? 0) > mark) this.#disowned.pop();
     while (this.#edits.length > mark) {
       this.#edits.pop();
       const undo = this.#undos.pop();
@@ -96,7 +130,13 @@ export class Draft {
     }
   }
 
-  #edit(kind: Edit["kind"], path: Path, value: Json | undefined, finding: Finding | undefined): boolean {
+  #edit(
+    kind: Edit["kind"],
+    path: Path,
+    value: Json | undefined,
+    finding: Finding | undefined,
+    adds?: Adds,
+  ): boolean {
     let container: Container = this.#root as Container;
     let depth = 0;
     // Down to the deepest container that exists.
@@ -128,6 +168,8 @@ export class Draft {
       value,
       slot: path.slice(0, depth + 1),
       existed: held,
+      previous,
+      adds,
       finding: finding === undefined ? undefined : { module: this.author, ...finding },
     });
     return true;

@@ -1,3 +1,4 @@
+import type { Json } from "./json.ts";
 import type { Path } from "./path.ts";
 
 /** Which policy, in which state of it. Offline there may be neither uid nor generation. */
@@ -46,6 +47,8 @@ export interface Finding {
   /** A stable code such as `USHER-P01`, explained by `usher help`. */
   readonly code?: string;
   readonly path?: Path;
+  /** With `same`, where the path is a list: the elements that it has already, as the policy has them. */
+  readonly elements?: readonly Json[];
   /** One sentence for a person: what, where, and what to do next. */
   readonly message: string;
   /** Shown to the client as a warning; the higher rank comes first. */

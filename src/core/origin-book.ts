@@ -1,6 +1,7 @@
+import { ElementList, hasAllOf } from "./element-list.ts";
 import { type ModuleFinding, policyKey } from "./finding.ts";
 import { canonical, equal, type Json, type JsonObject, setOwn } from "./json.ts";
-import { type Origin, shallow } from "./origin.ts";
+import type { Origin } from "./origin.ts";
 import { atPointer, type Path, pointer } from "./path.ts";
 
 /**
@@ -11,7 +12,7 @@ export class Kept {
   readonly #now: JsonObject;
   readonly #old: JsonObject | undefined;
   readonly #places = new Map<string, boolean>();
-  readonly #lists = new Map<string, ReadonlySet<string>>();
+  readonly #lists = new Map<string, readonly [now: ElementList, old: ElementList]>();
 
   constructor(now: JsonObject, old: JsonObject | undefined) {
     this.#now = now;
@@ -30,21 +31,13 @@ export class Kept {
 
   /** Whether a list still has an element, wherever in it: others may have added, removed and moved theirs. */
   hasElement(list: string, element: string): boolean {
-    let kept = this.#lists.get(list);
-    if (kept === undefined) {
-      const old = elementsOf(atPointer(this.#old, list));
-      kept = new Set([...elementsOf(atPointer(this.#now, list))].filter((one) => old.has(one)));
-      this.#lists.set(list, kept);
+    let both = this.#lists.get(list);
+    if (both === undefined) {
+      both = [new ElementList(atPointer(this.#now, list)), new ElementList(atPointer(this.#old, list))];
+      this.#lists.set(list, both);
     }
-    return kept.has(element);
+    return both[0].carries(element) && both[1].carries(element);
   }
-}
-
-/** The elements of a list in one spelling each; without those that are too deep to be anything that we keep a note of. */
-function elementsOf(list: Json | undefined): Set<string> {
-  const elements = new Set<string>();
-  if (Array.isArray(list)) for (const one of list) if (shallow(one)) elements.add(canonical(one));
-  return elements;
 }
 
 interface Entry {
@@ -77,6 +70,11 @@ export class OriginBook {
     added?.set(where, values);
   }
 
+  /** Nothing that was noted of this policy and this list so far is true any more. */
+  forget(finding: ModuleFinding, list: Path): void {
+    this.#of(finding)?.added.delete(pointer(list));
+  }
+
   /** Takes over what is still true of a stored origin. */
   keep(origin: Origin, kept: Kept): void {
     const entry = this.#entry({ ...origin, set: [], added: {} });
@@ -91,7 +89,10 @@ export class OriginBook {
     }
   }
 
-  /** A claim that came with the request counts only where the policy itself says "the object says so already". */
+  /**
+   * A claim that came with the request counts only where the policy itself says "the object says so already". Of an element it may
+   * claim a part: what the object had without the policy was not added.
+   */
   keepConfirmed(claims: readonly Origin[], findings: readonly ModuleFinding[]): void {
     if (claims.length === 0) return;
     for (const finding of findings) {
@@ -100,6 +101,10 @@ export class OriginBook {
       const policy = policyKey(finding.policy);
       const claim = claims.find((one) => one.module === finding.module && one.policy === policy);
       if (claim?.set.includes(where)) this.set(finding, finding.path);
+      for (const claimed of claim?.added[where] ?? []) {
+        if (finding.elements?.some((element) => hasAllOf(element, claimed)))
+          this.add(finding, finding.path, claimed);
+      }
     }
   }
 

@@ -48,6 +48,7 @@ test("the patch turns what was sent into the draft, whatever was done to it", ()
       const result = applied(object, patchOf(draft));
       expect(result).toEqual(draft.object);
       expect(equal(result, draft.object)).toBe(true);
+      if (equal(object, draft.object)) expect(patchOf(draft)).toEqual([]);
     }),
     { numRuns: 1_500 },
   );
@@ -83,6 +84,47 @@ test.each<[string, JsonObject, ((draft: Draft) => boolean)[], PatchOperation[]]>
   ["set and taken out", {}, [set(["a"], 1), remove(["a"])], []],
   ["taken out and set", { a: 1 }, [remove(["a"]), set(["a"], 2)], [{ op: "replace", path: "/a", value: 2 }]],
   ["taken out", { a: 1 }, [remove(["a"])], [{ op: "remove", path: "/a" }]],
+  ["taken out and put back", { a: 1 }, [remove(["a"]), set(["a"], 1)], []],
+  ["changed and changed back", { a: { b: [1], c: 2 } }, [set(["a"], 5), set(["a"], { c: 2, b: [1] })], []],
+  ["the same again", { a: "x" }, [set(["a"], "x")], []],
+  ["null for null", { a: null }, [set(["a"], 1), set(["a"], null)], []],
+  [
+    "null is not nothing",
+    { a: null },
+    [remove(["a"]), set(["a"], {})],
+    [{ op: "replace", path: "/a", value: {} }],
+  ],
+  [
+    "taken out piece by piece with its parent, and put back",
+    { a: { b: { c: 1, d: 2 } } },
+    [
+      remove(["a", "b", "c"]),
+      remove(["a", "b", "d"]),
+      remove(["a", "b"]),
+      remove(["a"]),
+      set(["a", "b", "d"], 2),
+      set(["a", "b", "c"], 1),
+    ],
+    [],
+  ],
+  [
+    "the same, but for one of them",
+    { a: { b: { c: 1, d: 2 } } },
+    [remove(["a", "b", "c"]), remove(["a", "b", "d"]), remove(["a", "b"]), set(["a", "b", "d"], 2)],
+    [{ op: "replace", path: "/a/b", value: { d: 2 } }],
+  ],
+  [
+    "a list made shorter, and as long again",
+    { a: [1, 2, 3] },
+    [append(["a"], 4), set(["a"], [1]), append(["a"], 2), append(["a"], 3)],
+    [],
+  ],
+  [
+    "a list that had gained something before",
+    { a: [1, 2] },
+    [append(["a"], 3), set(["a"], [1]), append(["a"], 2), append(["a"], 3)],
+    [{ op: "replace", path: "/a", value: [1, 2, 3] }],
+  ],
   [
     "the last of several",
     { a: 1 },

@@ -154,6 +154,56 @@ describe("on CREATE", () => {
     });
   });
 
+  test("a list that was set whole is noted by the elements that it was set for", () => {
+    const draft = new Draft(object(undefined, { terms: [{ l: ["own"] }] }));
+    draft.author = "placement";
+    const terms = [{ l: ["own", "a"] }, { l: ["own", "b"] }];
+    draft.set(["spec", "terms"], terms, finding(ETCD), { elements: [{ l: ["a"] }, { l: ["b"] }], all: true });
+    writeProvenance(draft, [], undefined);
+    expect(provenanceOf(draft.object)).toMatchObject([
+      {
+        policy: "ClusterPodSchedulingPolicy/etcd",
+        set: [],
+        added: { "/spec/terms": [{ l: ["a"] }, { l: ["b"] }] },
+      },
+    ]);
+  });
+
+  test("what one that came later has left out of it again is nobody's", () => {
+    const draft = new Draft(object(undefined, {}));
+    draft.author = "placement";
+    const both = [{ l: ["a"] }, { l: ["b"] }];
+    draft.set(["spec", "terms"], both, finding(ETCD), { elements: both, all: true });
+    draft.set(["spec", "terms"], [{ l: ["b", "c"] }], finding(SHOP), { elements: [{ l: ["c"] }], all: true });
+    writeProvenance(draft, [], undefined);
+    expect(provenanceOf(draft.object)).toMatchObject([
+      { added: { "/spec/terms": [{ l: ["b"] }] } },
+      { added: { "/spec/terms": [{ l: ["c"] }] } },
+    ]);
+  });
+
+  test.each<[string, elements: Json[] | undefined, kept: Json[] | undefined]>([
+    ["the same element", [{ key: "a" }], [{ key: "a" }]],
+    ["an element that has more in a list", [{ key: "a" }, { l: [1, 2] }], [{ key: "a" }, { l: [1] }]],
+    ["another element", [{ key: "b" }], undefined],
+    ["no element", undefined, undefined],
+  ])("a claim of elements confirmed by %s", (_what, elements, kept) => {
+    const claim = {
+      placement: [
+        {
+          policy: "ClusterPodSchedulingPolicy/etcd",
+          added: { "/spec/tolerations": [{ key: "a" }, { l: [1] }] },
+        },
+      ],
+    };
+    const draft = new Draft(object(claim, { tolerations: [{ key: "a" }, { key: "b" }] }));
+    const said = same("placement", ETCD, TOLERATIONS);
+    writeProvenance(draft, [elements === undefined ? said : { ...said, elements }], undefined);
+    expect(provenanceOf(draft.object)[0]?.added).toEqual(
+      kept === undefined ? undefined : { "/spec/tolerations": kept },
+    );
+  });
+
   test("the same, whatever the order of the policies", () => {
     const edits = [
       (draft: Draft) => draft.set(ZONE, "a", finding(ETCD)),
@@ -299,6 +349,31 @@ describe("on UPDATE", () => {
     expect(written(object(undefined, spec), object(STORED, SPEC))).toEqual({
       placement: [JSON.parse(JSON.stringify({ ...entry, ...(isObject(expected) ? expected : {}) }))],
     });
+  });
+
+  test("a term to which others have added still carries ours; one that lost a part does not", () => {
+    const stored = { placement: [{ policy: "K/p", added: { "/spec/terms": [{ l: ["a"] }, { l: ["b"] }] } }] };
+    const old = object(stored, { terms: [{ l: ["own", "a"] }, { l: ["own", "b"] }] });
+    const now = object(undefined, { terms: [{ l: ["own"] }, { f: ["more"], l: ["mine", "b"] }] });
+    expect(written(now, old)).toEqual({
+      placement: [{ policy: "K/p", added: { "/spec/terms": [{ l: ["b"] }] } }],
+    });
+  });
+
+  test("all that a policy has in a list takes the place of what was noted, one more joins it", () => {
+    const stored = {
+      placement: [{ policy: "PodSchedulingPolicy/shop/web", added: { "/spec/terms": [{ l: ["a"] }] } }],
+    };
+    const spec = { terms: [{ l: ["a"] }] };
+    const addedWith = (all: boolean) => {
+      const draft = new Draft(object(undefined, spec), object(stored, spec));
+      draft.author = "placement";
+      draft.set(["spec", "terms"], [{ l: ["a", "b"] }], finding(SHOP), { elements: [{ l: ["b"] }], all });
+      writeProvenance(draft, [], object(stored, spec));
+      return provenanceOf(draft.object)[0]?.added["/spec/terms"];
+    };
+    expect(addedWith(true)).toEqual([{ l: ["b"] }]);
+    expect(addedWith(false)).toEqual([{ l: ["a"] }, { l: ["b"] }]);
   });
 
   test("when nothing is true any more, nothing is said", () => {

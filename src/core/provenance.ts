@@ -1,8 +1,9 @@
 import type { Draft } from "./draft.ts";
+import { ElementList } from "./element-list.ts";
 import type { ModuleFinding } from "./finding.ts";
-import { at, isObject, type JsonObject, stringAt } from "./json.ts";
-import { controllerOf } from "./kubernetes/object.ts";
-import { PROVENANCE, provenanceOf } from "./origin.ts";
+import { at, canonical, isObject, type JsonObject, stringAt } from "./json.ts";
+import { controllerOf, isBeingDeleted } from "./kubernetes/object.ts";
+import { type Origin, PROVENANCE, provenanceOf } from "./origin.ts";
 import { Kept, OriginBook } from "./origin-book.ts";
 import type { Path } from "./path.ts";
 
@@ -29,17 +30,30 @@ export function writeProvenance(
     // A controller copies its owner's annotations (a Deployment's onto its ReplicaSets) and would write again and again
     // what we took out or corrected.
     if (controllerOf(draft.object) !== undefined) return true;
+    // Nobody reads the note of what is going, and its finalizers must come off undisturbed.
+    if (isBeingDeleted(draft.object)) return true;
   }
   const book = new OriginBook();
   const kept = new Kept(draft.object, old);
-  for (const origin of stored) book.keep(origin, kept);
-  book.keepConfirmed(claimed, findings);
+  const { disowned } = draft;
+  for (const origin of stored) book.keep(ownedStill(origin, disowned), kept);
+  book.keepConfirmed(
+    claimed.map((origin) => ownedStill(origin, disowned)),
+    findings,
+  );
   for (const edit of draft.edits) {
     if (edit.finding?.policy === undefined || edit.kind === "remove") continue;
     // A later module may have taken it out again.
     if (draft.get(...edit.path) === undefined) continue;
     if (edit.kind === "append") book.add(edit.finding, edit.path.slice(0, -1), edit.value ?? null);
-    else book.set(edit.finding, edit.path);
+    else if (edit.adds === undefined) book.set(edit.finding, edit.path);
+    else {
+      // One that comes later may have left an element out again.
+      const now = new ElementList(draft.get(...edit.path));
+      if (edit.adds.all) book.forget(edit.finding, edit.path);
+      for (const element of edit.adds.elements)
+        if (now.carries(canonical(element))) book.add(edit.finding, edit.path, element);
+    }
   }
   const text = book.text();
   const path: Path = ["metadata", "annotations", PROVENANCE];
@@ -52,6 +66,25 @@ export function writeProvenance(
     return false;
   }
   return draft.set(path, text, undefined);
+}
+
+/** What is left of an origin without what was taken out. */
+function ownedStill(origin: Origin, disowned: readonly Origin[]): Origin {
+  let left = origin;
+  for (const { module, policy, set, added } of disowned) {
+    if (module !== origin.module || policy !== origin.policy) continue;
+    const places = new Set(set);
+    const lists = Object.entries(left.added).map(([list, elements]) => {
+      const gone = new Set(added[list]?.map(canonical));
+      return [list, elements.filter((element) => !gone.has(canonical(element)))] as const;
+    });
+    left = {
+      ...left,
+      set: left.set.filter((place) => !places.has(place)),
+      added: Object.fromEntries(lists),
+    };
+  }
+  return left;
 }
 
 function annotationBytes(object: JsonObject): number {
