@@ -46,6 +46,8 @@ export interface Kind<Policy = unknown> {
   readonly singular: string;
   readonly shortNames?: readonly string[];
   readonly scope: "Cluster" | "Namespaced";
+  /** `Cluster`: its objects are in namespaces and act on the whole cluster, so who may write them is granted apart. @default as its scope */
+  readonly reach?: "Cluster";
   /** `file`: read at start, never served by an API server. */
   readonly standing: "resource" | "file";
   readonly summary: string;

@@ -82,9 +82,10 @@ export function compileNodeSelector(
   return { terms: list.map((term: Json, i) => compileTerm(term, [...termsPath, i], problems)), problems };
 }
 
-function compileTerm(term: Json, path: Path, problems: Problem[]): NodeTerm {
+/** One term alone, such as that of a preference. */
+export function compileTerm(term: Json | undefined, path: Path, problems: Problem[]): NodeTerm {
   // A null in the list is to Go a term with nothing in it.
-  if (term === null) return { kind: "empty" };
+  if (term === null || term === undefined) return { kind: "empty" };
   if (!isObject(term)) {
     problems.push({ path, message: `a node selector term must be an object, this is ${typeName(term)}` });
     return { kind: "broken" };

@@ -7,6 +7,7 @@
 export { affinity } from "./schemas/affinity.ts";
 export { nodeAffinity, nodeSelectorTerm } from "./schemas/node-affinity.ts";
 export { podAffinity, podAffinityTerm, podAntiAffinity } from "./schemas/pod-affinity.ts";
+export { schedulingGates } from "./schemas/scheduling-gate.ts";
 export { labelMap, labelSelector } from "./schemas/selector.ts";
 export { toleration } from "./schemas/toleration.ts";
-export { topologySpreadConstraint } from "./schemas/topology-spread.ts";
+export { topologySpreadConstraint, topologySpreadConstraints } from "./schemas/topology-spread.ts";

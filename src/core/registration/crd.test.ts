@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { at } from "../json.ts";
 import type { Kind } from "../kind.ts";
+import { LABEL_VALUE_PATTERN } from "../kubernetes/schemas/bounds.ts";
 import { labelMap } from "../kubernetes/schemas.ts";
 import { customResourceDefinition } from "./crd.ts";
 
@@ -75,7 +76,7 @@ test("a kind with everything, whole", () => {
                       description: "Labels by key. All of them are meant together.",
                       type: "object",
                       maxProperties: 64,
-                      additionalProperties: { type: "string", maxLength: 63 },
+                      additionalProperties: { type: "string", pattern: LABEL_VALUE_PATTERN, maxLength: 63 },
                     },
                     rows: {
                       description: "How many rows.",

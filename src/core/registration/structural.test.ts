@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { isObject, type Json, type JsonObject } from "../json.ts";
+import { LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, SET_VALUES } from "../kubernetes/schemas/bounds.ts";
 import {
   affinity,
   labelMap,
@@ -148,7 +149,7 @@ test("a label selector, whole", () => {
         description: "Labels that must be there with exactly these values.",
         type: "object",
         maxProperties: 64,
-        additionalProperties: { type: "string", maxLength: 63 },
+        additionalProperties: { type: "string", pattern: LABEL_VALUE_PATTERN, maxLength: 63 },
       },
       matchExpressions: {
         description: "Further conditions on labels. All must hold, together with matchLabels.",
@@ -162,6 +163,7 @@ test("a label selector, whole", () => {
             key: {
               description: "The label that is looked at.",
               type: "string",
+              pattern: LABEL_KEY_PATTERN,
               minLength: 1,
               maxLength: 317,
             },
@@ -176,10 +178,11 @@ test("a label selector, whole", () => {
                 "What In and NotIn compare with: at least one. Must be left out for Exists and DoesNotExist.",
               type: "array",
               maxItems: 256,
-              items: { type: "string", maxLength: 63 },
+              items: { type: "string", pattern: LABEL_VALUE_PATTERN, maxLength: 63 },
               "x-kubernetes-list-type": "atomic",
             },
           },
+          "x-kubernetes-validations": SET_VALUES,
         },
         "x-kubernetes-list-type": "atomic",
       },

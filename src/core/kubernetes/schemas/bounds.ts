@@ -20,6 +20,44 @@ export const NAME_LENGTH = 253;
 /** A label key is a name as prefix, a slash, and a label. */
 export const KEY_LENGTH = NAME_LENGTH + 1 + LABEL_LENGTH;
 
+const NAME = "[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?";
+const SHORT_NAME = "[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?";
+const DOMAIN = "[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:[.][a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*";
+/**
+ * What the API server can check by itself while usher is away. Only the CRD gets these: offline and in the webhook the semantics
+ * say the same in words, where a pattern would only be shown.
+ */
+export const LABEL_VALUE_PATTERN = `^(?:${NAME})?$`;
+export const LABEL_KEY_PATTERN = `^(?:${DOMAIN}/)?${SHORT_NAME}$`;
+export const SUBDOMAIN_PATTERN = `^${DOMAIN}$`;
+export const DNS_LABEL_PATTERN = "^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$";
+
+/** A pattern for a text that may be left empty, which means absent. */
+export function orEmpty(pattern: string): string {
+  return `^$|${pattern}`;
+}
+
+/** Rules in CEL that the API server checks at one place of an object; `fieldPath` is where the mistake is. */
+export function celRules(
+  ...rules: readonly { readonly rule: string; readonly message: string; readonly fieldPath?: string }[]
+) {
+  return { "x-kubernetes-validations": rules.map((rule) => ({ ...rule })) };
+}
+
+/** Of a requirement: whether its operator and its values go together. */
+export const SET_VALUES = [
+  {
+    rule: "!(self.operator in ['In', 'NotIn']) || (has(self.values) && self.values.size() > 0)",
+    message: "In and NotIn need at least one value",
+    fieldPath: ".values",
+  },
+  {
+    rule: "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || self.values.size() == 0",
+    message: "Exists and DoesNotExist take no values",
+    fieldPath: ".values",
+  },
+] as const;
+
 /**
  * A list that server-side apply replaces as one: its items mean something only together, so two appliers must not get
  * theirs mixed. Absent and null are alike here and in all that follows, as they are for the API server.
@@ -31,7 +69,7 @@ export function atomicList<Item extends z.ZodType>(item: Item, most: number, des
 /** Labels by key. The API server counts the entries itself; zod has no such bound for records. */
 export function labels(description: string) {
   return z
-    .record(z.string(), z.string().max(LABEL_LENGTH))
+    .record(z.string(), z.string().max(LABEL_LENGTH).meta({ pattern: LABEL_VALUE_PATTERN }))
     .refine((map) => Object.keys(map).length <= MAX_LABELS, {
       error: `has too many entries: at most ${MAX_LABELS} labels are allowed`,
     })

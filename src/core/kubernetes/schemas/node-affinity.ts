@@ -1,5 +1,18 @@
 import { z } from "zod";
-import { atomicList, KEY_LENGTH, MAX_REQUIREMENTS, MAX_TERMS, MAX_VALUES, NAME_LENGTH } from "./bounds.ts";
+import {
+  atomicList,
+  celRules,
+  KEY_LENGTH,
+  LABEL_KEY_PATTERN,
+  LABEL_LENGTH,
+  LABEL_VALUE_PATTERN,
+  MAX_REQUIREMENTS,
+  MAX_TERMS,
+  MAX_VALUES,
+  NAME_LENGTH,
+  SET_VALUES,
+  SUBDOMAIN_PATTERN,
+} from "./bounds.ts";
 import { LABEL_OPERATORS } from "./selector.ts";
 
 export const NODE_OPERATORS = [...LABEL_OPERATORS, "Gt", "Lt"] as const;
@@ -11,28 +24,51 @@ export const weight = z
   .max(100)
   .describe("How much the preference counts against others, from 1 to 100.");
 
-// Values are not held to the length of a label value: a field requirement compares with the name of a node.
 const nodeRequirement = z
   .strictObject({
-    key: z.string().min(1).max(KEY_LENGTH).describe("The label, or field, of the node that is looked at."),
+    key: z
+      .string()
+      .min(1)
+      .max(KEY_LENGTH)
+      .meta({ description: "The label of the node that is looked at.", pattern: LABEL_KEY_PATTERN }),
     operator: z
       .enum(NODE_OPERATORS)
       .describe(
         "How it is compared: In and NotIn with a list, Gt and Lt with one whole number, Exists and DoesNotExist alone.",
       ),
     values: atomicList(
-      z.string().max(NAME_LENGTH),
+      z.string().max(LABEL_LENGTH).meta({ pattern: LABEL_VALUE_PATTERN }),
       MAX_VALUES,
       "What it is compared with: at least one for In and NotIn, exactly one for Gt and Lt, none otherwise.",
     ),
   })
-  .describe("One condition on a node.");
+  .meta({
+    description: "One condition on a label of a node.",
+    ...celRules(...SET_VALUES, {
+      rule: "!(self.operator in ['Gt', 'Lt']) || (has(self.values) && self.values.size() == 1 && self.values[0].matches('^[0-9]+$'))",
+      message: "Gt and Lt need exactly one value, a whole number",
+      fieldPath: ".values",
+    }),
+  });
+
+/** A field is compared with the name of a node, which may be longer than a label's value. */
+const fieldRequirement = z
+  .strictObject({
+    key: z.enum(["metadata.name"]).describe("The field of the node that is looked at: its name."),
+    operator: z.enum(["In", "NotIn"]).describe("Whether the node is meant, or all others."),
+    values: z
+      .array(z.string().max(NAME_LENGTH).meta({ pattern: SUBDOMAIN_PATTERN }))
+      .min(1)
+      .max(1)
+      .meta({ description: "The name of the node.", "x-kubernetes-list-type": "atomic" }),
+  })
+  .describe("One condition on the name of a node.");
 
 export const nodeSelectorTerm = z
   .strictObject({
     matchExpressions: atomicList(nodeRequirement, MAX_REQUIREMENTS, "Conditions on the node's labels."),
     matchFields: atomicList(
-      nodeRequirement,
+      fieldRequirement,
       MAX_REQUIREMENTS,
       "Conditions on the node's fields. Only metadata.name exists, with In or NotIn and one value.",
     ),

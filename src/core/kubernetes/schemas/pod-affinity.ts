@@ -1,15 +1,30 @@
 import { z } from "zod";
-import { atomicList, KEY_LENGTH, LABEL_LENGTH, MAX_NAMES, MAX_TERMS } from "./bounds.ts";
+import {
+  atomicList,
+  celRules,
+  DNS_LABEL_PATTERN,
+  KEY_LENGTH,
+  LABEL_KEY_PATTERN,
+  LABEL_LENGTH,
+  MAX_NAMES,
+  MAX_TERMS,
+} from "./bounds.ts";
 import { weight } from "./node-affinity.ts";
 import { labelSelector } from "./selector.ts";
 
-const labelKey = z.string().min(1).max(KEY_LENGTH);
+const labelKey = z.string().min(1).max(KEY_LENGTH).meta({ pattern: LABEL_KEY_PATTERN });
+
+const needsSelector = (field: string) => ({
+  rule: `!has(self.${field}) || self.${field}.size() == 0 || has(self.labelSelector)`,
+  message: `${field} extends labelSelector, and there is none`,
+  fieldPath: `.${field}`,
+});
 
 export const podAffinityTerm = z
   .strictObject({
     labelSelector: labelSelector.nullish().describe("Selects the other pods. Absent, it selects none."),
     namespaces: atomicList(
-      z.string().min(1).max(LABEL_LENGTH),
+      z.string().min(1).max(LABEL_LENGTH).meta({ pattern: DNS_LABEL_PATTERN }),
       MAX_NAMES,
       "Namespaces in which to look for the other pods, beside those of namespaceSelector. " +
         "Without either, the pod's own.",
@@ -33,7 +48,10 @@ export const podAffinityTerm = z
         "Needs labelSelector.",
     ),
   })
-  .describe("Other pods, and what counts as the same place as theirs.");
+  .meta({
+    description: "Other pods, and what counts as the same place as theirs.",
+    ...celRules(needsSelector("matchLabelKeys"), needsSelector("mismatchLabelKeys")),
+  });
 
 const weightedTerm = z
   .strictObject({

@@ -1,5 +1,16 @@
 import { z } from "zod";
-import { atomicList, KEY_LENGTH, LABEL_LENGTH, labels, MAX_REQUIREMENTS, MAX_VALUES } from "./bounds.ts";
+import {
+  atomicList,
+  celRules,
+  KEY_LENGTH,
+  LABEL_KEY_PATTERN,
+  LABEL_LENGTH,
+  LABEL_VALUE_PATTERN,
+  labels,
+  MAX_REQUIREMENTS,
+  MAX_VALUES,
+  SET_VALUES,
+} from "./bounds.ts";
 
 export const LABEL_OPERATORS = ["In", "NotIn", "Exists", "DoesNotExist"] as const;
 
@@ -8,19 +19,23 @@ export const labelMap = labels("Labels by key. All of them are meant together.")
 
 const labelRequirement = z
   .strictObject({
-    key: z.string().min(1).max(KEY_LENGTH).describe("The label that is looked at."),
+    key: z
+      .string()
+      .min(1)
+      .max(KEY_LENGTH)
+      .meta({ description: "The label that is looked at.", pattern: LABEL_KEY_PATTERN }),
     operator: z
       .enum(LABEL_OPERATORS)
       .describe(
         "How the label is compared: In and NotIn with the values, Exists and DoesNotExist without any.",
       ),
     values: atomicList(
-      z.string().max(LABEL_LENGTH),
+      z.string().max(LABEL_LENGTH).meta({ pattern: LABEL_VALUE_PATTERN }),
       MAX_VALUES,
       "What In and NotIn compare with: at least one. Must be left out for Exists and DoesNotExist.",
     ),
   })
-  .describe("One condition on one label.");
+  .meta({ description: "One condition on one label.", ...celRules(...SET_VALUES) });
 
 /**
  * Atomic: half of one selector and half of another would select something that nobody asked for. An absent selector selects

@@ -1,5 +1,12 @@
 import { z } from "zod";
-import { KEY_LENGTH, NAME_LENGTH } from "./bounds.ts";
+import {
+  celRules,
+  KEY_LENGTH,
+  LABEL_KEY_PATTERN,
+  LABEL_LENGTH,
+  LABEL_VALUE_PATTERN,
+  orEmpty,
+} from "./bounds.ts";
 
 // Empty is what an absent one means: Kubernetes' own clients write it so.
 const TOLERATION_OPERATORS = ["Exists", "Equal", "Lt", "Gt", ""] as const;
@@ -10,6 +17,7 @@ export const toleration = z
     key: z
       .string()
       .max(KEY_LENGTH)
+      .meta({ pattern: orEmpty(LABEL_KEY_PATTERN) })
       .nullish()
       .describe("The key of the taints that are tolerated. Empty with Exists, it means every taint."),
     operator: z
@@ -21,7 +29,7 @@ export const toleration = z
       ),
     value: z
       .string()
-      .max(NAME_LENGTH)
+      .max(LABEL_LENGTH)
       .nullish()
       .describe("What the taint's value is compared with. Must be left out for Exists."),
     effect: z
@@ -35,4 +43,33 @@ export const toleration = z
         "How long a running pod stays once a NoExecute taint appears. Absent, for ever; 0 or less, not at all.",
       ),
   })
-  .describe("Taints of nodes that a pod puts up with.");
+  .meta({
+    description: "Taints of nodes that a pod puts up with.",
+    ...celRules(
+      {
+        rule: "(has(self.key) && self.key != '') || (has(self.operator) && self.operator == 'Exists')",
+        message: "without a key the operator must be Exists, which then bears every taint",
+        fieldPath: ".operator",
+      },
+      {
+        rule: "!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
+        message: "with tolerationSeconds the effect must be NoExecute",
+        fieldPath: ".effect",
+      },
+      {
+        rule: "!has(self.operator) || self.operator != 'Exists' || !has(self.value) || self.value == ''",
+        message: "the operator Exists takes no value",
+        fieldPath: ".value",
+      },
+      {
+        rule: `(has(self.operator) && !(self.operator in ['', 'Equal'])) || !has(self.value) || self.value.matches('${LABEL_VALUE_PATTERN}')`,
+        message: "the value of a taint has the form of a label's value",
+        fieldPath: ".value",
+      },
+      {
+        rule: "!has(self.operator) || !(self.operator in ['Gt', 'Lt']) || (has(self.value) && self.value.matches('^(0|-?[1-9][0-9]*)$'))",
+        message: "Gt and Lt need a whole number without leading zeros or a plus",
+        fieldPath: ".value",
+      },
+    ),
+  });

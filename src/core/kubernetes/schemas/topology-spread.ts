@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { atomicList, KEY_LENGTH, MAX_NAMES } from "./bounds.ts";
+import { atomicList, celRules, KEY_LENGTH, LABEL_KEY_PATTERN, MAX_NAMES, MAX_TERMS } from "./bounds.ts";
 import { labelSelector } from "./selector.ts";
 
 const INT32_MAX = 2 ** 31 - 1;
@@ -12,11 +12,10 @@ export const topologySpreadConstraint = z
       .min(1)
       .max(INT32_MAX)
       .describe("How many more matching pods one place may have than the place with the fewest."),
-    topologyKey: z
-      .string()
-      .min(1)
-      .max(KEY_LENGTH)
-      .describe("The node label whose value makes a place: nodes with the same value are the same place."),
+    topologyKey: z.string().min(1).max(KEY_LENGTH).meta({
+      description: "The node label whose value makes a place: nodes with the same value are the same place.",
+      pattern: LABEL_KEY_PATTERN,
+    }),
     whenUnsatisfiable: z
       .enum(["DoNotSchedule", "ScheduleAnyway"])
       .describe("What to do with a pod that can't be placed within maxSkew."),
@@ -40,9 +39,32 @@ export const topologySpreadConstraint = z
         "Whether nodes with taints that the pod does not tolerate are left out. Ignore is the default.",
       ),
     matchLabelKeys: atomicList(
-      z.string().min(1).max(KEY_LENGTH),
+      z.string().min(1).max(KEY_LENGTH).meta({ pattern: LABEL_KEY_PATTERN }),
       MAX_NAMES,
       "Label keys whose values are taken from the incoming pod and demanded of the pods that are counted.",
     ),
   })
-  .describe("How evenly pods are spread over places.");
+  .meta({
+    description: "How evenly pods are spread over places.",
+    ...celRules(
+      {
+        rule: "!has(self.minDomains) || self.whenUnsatisfiable == 'DoNotSchedule'",
+        message: "minDomains goes with whenUnsatisfiable: DoNotSchedule alone",
+        fieldPath: ".minDomains",
+      },
+      {
+        rule: "!has(self.matchLabelKeys) || self.matchLabelKeys.size() == 0 || has(self.labelSelector)",
+        message: "matchLabelKeys extends labelSelector, and there is none",
+        fieldPath: ".matchLabelKeys",
+      },
+    ),
+  });
+
+/** As in a pod: one constraint for each place and strictness, which is also what server-side apply tells them apart by. */
+export const topologySpreadConstraints = z
+  .array(topologySpreadConstraint)
+  .max(MAX_TERMS)
+  .meta({
+    "x-kubernetes-list-type": "map",
+    "x-kubernetes-list-map-keys": ["topologyKey", "whenUnsatisfiable"],
+  });
