@@ -73,3 +73,10 @@ test("invented addresses do not pile up", () => {
   for (let n = 1; n <= REMEMBERED_ROUTES; n++) routes.find(`/mutate?n=${n}`, HOOKS);
   expect(routes.find("/mutate?n=0", HOOKS)).not.toBe(first);
 });
+
+test("one name may lead to several hooks that are one question", () => {
+  const shut: Hook = { ...hook("shut", "mutate"), askedAs: "a", failure: "closed" };
+  const all = [shut, ...HOOKS];
+  expect(route("/mutate/a", all).hooks).toEqual(["shut", "a"]);
+  expect(route("/mutate/shut", all).hooks).toEqual(["shut"]);
+});

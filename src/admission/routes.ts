@@ -1,4 +1,4 @@
-import type { Hook, Phase } from "../core/hook.ts";
+import { askedName, type Hook, type Phase } from "../core/hook.ts";
 import { parseDuration } from "./duration.ts";
 import { LONGEST_CALL_MS } from "./limits.ts";
 
@@ -57,9 +57,9 @@ function parse(url: string, hooks: readonly Hook[]): Route | Nowhere {
   if (names.at(-1) === "") names.pop();
   const chosen = names.length === 0 ? all : [];
   for (const name of new Set(names)) {
-    const hook = all.find((one) => one.name === name);
-    if (hook === undefined) return { nowhere: unknownHook(name, phase, all) };
-    chosen.push(hook);
+    const found = all.filter((one) => one.name === name || askedName(one) === name);
+    if (found.length === 0) return { nowhere: unknownHook(name, phase, all) };
+    chosen.push(...found);
   }
   return { phase, hooks: chosen, waitsMs: waitOf(query, chosen) };
 }

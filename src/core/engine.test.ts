@@ -11,6 +11,7 @@ import { allow, deny, need } from "./decision.ts";
 import { draftOf } from "./engine.ts";
 import { evaluate } from "./evaluate.ts";
 import type { PolicyRef } from "./finding.ts";
+import { DEFAULT_INSTALLATION } from "./installation.ts";
 import type { Json } from "./json.ts";
 import type { Context, Module } from "./module.ts";
 import { PROVENANCE, provenanceOf } from "./origin.ts";
@@ -355,5 +356,60 @@ describe("trace", () => {
       ["bad", "failed", "the policy is not valid: spec: is wrong"],
       ["inert", "not", "it selects nothing"],
     ]);
+  });
+});
+
+describe("hooks that are one question", () => {
+  const twins = (namespace: string) => {
+    let times = 0;
+    const one = moduleThat("one", {
+      mutate: ({ object }) => {
+        times += 1;
+        object.set(["spec", "times"], times, finding());
+        return allow();
+      },
+    });
+    const [open] = one.hooks(assemblyOf([]).view, DEFAULT_INSTALLATION);
+    if (open === undefined) throw new Error("no hook");
+    const rules = [{ groups: [""], versions: ["v1"], resources: ["pods"], operations: ["CREATE"] as const }];
+    const shut = {
+      ...open,
+      rules,
+      name: "shut",
+      askedAs: open.name,
+      failure: "closed" as const,
+      namespaces: { only: ["shop"] },
+    };
+    const module: Module = { ...one, hooks: () => [shut, open] };
+    const { asked } = atOnce(ask([module], requestFor(pod({ namespace }))));
+    return { times, asked: asked.map(({ name }) => name) };
+  };
+
+  test("are asked once, by the first that wants the request", () => {
+    expect(twins("shop")).toEqual({ times: 1, asked: ["shut"] });
+    expect(twins("other")).toEqual({ times: 1, asked: ["one-mutate"] });
+  });
+
+  test("break as the one that was asked", () => {
+    const broken = moduleThat("one", {
+      mutate: () => {
+        throw new Error("lost");
+      },
+    });
+    const [open] = broken.hooks(assemblyOf([]).view, DEFAULT_INSTALLATION);
+    if (open === undefined) throw new Error("no hook");
+    const rules = [{ groups: [""], versions: ["v1"], resources: ["pods"], operations: ["CREATE"] as const }];
+    const shut = {
+      ...open,
+      rules,
+      name: "shut",
+      askedAs: open.name,
+      failure: "closed" as const,
+      namespaces: { only: ["shop"] },
+    };
+    const module: Module = { ...broken, hooks: () => [shut, open] };
+    const allowed = (namespace: string) =>
+      answerOf(atOnce(ask([module], requestFor(pod({ namespace }))))).allowed;
+    expect([allowed("shop"), allowed("other")]).toEqual([false, true]);
   });
 });

@@ -3,7 +3,7 @@ import { allow, type Commit, type Decision, type Denial, deny } from "./decision
 import { Draft } from "./draft.ts";
 import type { Finding, ModuleFinding } from "./finding.ts";
 import type { Hook, Phase } from "./hook.ts";
-import { hookWants } from "./hook.ts";
+import { askedName, hookWants } from "./hook.ts";
 import type { Context, TraceEntry } from "./module.ts";
 import { type Facts, type Need, needKey } from "./need.ts";
 import { describeProblem } from "./problem.ts";
@@ -62,7 +62,7 @@ export function round(call: Call, facts: Facts): { readonly needs: readonly Need
   const trace: ModuleTrace[] = [];
   const asked: Hook[] = [];
   for (const hook of call.hooks) {
-    if (hook.phase !== phase || !hookWants(hook, request)) continue;
+    if (hook.phase !== phase || !hookWants(hook, request) || isAnswered(hook, asked)) continue;
     const evaluate = assembly.evaluator(hook.module)?.[phase];
     if (evaluate === undefined) continue;
     asked.push(hook);
@@ -97,6 +97,12 @@ export function round(call: Call, facts: Facts): { readonly needs: readonly Need
   }
   if (call.trace) trace.push(...inertPolicies(assembly, asked));
   return conclude(call, draft, decided, facts, trace, asked);
+}
+
+/** Whether the same question was asked already, under another name. */
+function isAnswered(hook: Hook, asked: readonly Hook[]): boolean {
+  for (const other of asked) if (askedName(other) === askedName(hook)) return true;
+  return false;
 }
 
 function tracer(module: string, trace: ModuleTrace[]): (entry: TraceEntry) => void {

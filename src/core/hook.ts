@@ -19,8 +19,15 @@ export type NamespaceScope = { readonly except: readonly string[] } | { readonly
 export interface Hook {
   /** A DNS label, unique among all hooks: part of the webhook's name and path. */
   readonly name: string;
+  /**
+   * The name by which the API server asks for it, where that is another hook's: both are one question, registered twice because
+   * the API server is to do different things where it gets no answer. Whatever it knows of the view by then, it finds one of
+   * them here; the first that wants the request is asked, so the one that stands for the other comes before it. @default its name
+   */
+  readonly askedAs?: string;
   readonly module: string;
   readonly phase: Phase;
+  /** Without any, the hook is not registered, and only answers what is still under way from when it was. */
   readonly rules: readonly Rule[];
   /** What happens where we can't answer: `open` lets the request pass. */
   readonly failure: "open" | "closed";
@@ -32,6 +39,10 @@ export interface Hook {
   readonly sideEffects: "None" | "NoneOnDryRun";
   /** Mutating hooks only: whether to ask again when a later webhook has changed the object. */
   readonly reinvocation?: "Never" | "IfNeeded";
+}
+
+export function askedName({ askedAs, name }: Hook): string {
+  return askedAs ?? name;
 }
 
 /** Whether a request is one that the hook asked for. The server checks it itself: one entry may serve several hooks. */

@@ -49,7 +49,10 @@ export function registration(registrant: Registrant, options: RegistrationOption
       : [
           ...ownAccess(modules, installation),
           ...flowControl(installation),
-          ...workloadObjects(installation, workload),
+          ...workloadObjects(installation, {
+            ...workload,
+            tolerations: modules.flatMap((module) => module.tolerations?.(installation) ?? []),
+          }),
         ]),
   ];
   const objects = [

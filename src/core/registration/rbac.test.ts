@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { DEFAULT_INSTALLATION } from "../installation.ts";
-import type { JsonObject } from "../json.ts";
+import { at, type Json, type JsonObject } from "../json.ts";
 import type { Kind } from "../kind.ts";
 import { defineModule, type Module, type Read } from "../module.ts";
 import { accessObjects } from "./rbac.ts";
@@ -110,6 +110,45 @@ test("configuration files are no resources, and cluster-scoped kinds give people
   ]);
   expect(rulesOf(objects, "usher-policies-view")).toBeUndefined();
   expect(rulesOf(objects, "usher-policies-edit")).toBeUndefined();
+});
+
+test("who may write kinds that act on the whole cluster is said apart from who may write the others", () => {
+  const objects = accessObjects(
+    [module([kind("seatings", {}), kind("plans", { reach: "Cluster" })])],
+    DEFAULT_INSTALLATION,
+  );
+  const resources = (name: string) => at(rulesOf(objects, name) as Json, 0, "resources");
+  expect(resources("usher-policies-view")).toEqual(["plans", "seatings"]);
+  expect(resources("usher-policies-edit")).toEqual(["seatings"]);
+  expect(resources("usher-cluster-policies-edit")).toEqual(["plans"]);
+});
+
+test("what modules need or write now and then is granted verb by verb, as the installation says", () => {
+  const asking: Module = {
+    ...module([]),
+    access: ({ namespace }) => [
+      {
+        group: "apps",
+        resource: "deployments",
+        verbs: ["list", ...(namespace === "hall" ? ["patch" as const] : [])],
+      },
+      { group: "", resource: "pods", verbs: ["list", "get"] },
+    ],
+  };
+  const rules = (namespace: string) =>
+    rulesOf(accessObjects([asking], { ...DEFAULT_INSTALLATION, namespace }), "usher");
+  const reading = [
+    { apiGroups: [""], resources: ["pods"], verbs: ["get"] },
+    { apiGroups: [""], resources: ["pods"], verbs: ["list"] },
+    { apiGroups: ["apps"], resources: ["deployments"], verbs: ["list"] },
+  ];
+  const events = { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] };
+  expect(rules("usher-system")).toEqual([...reading, events]);
+  expect(rules("hall")).toEqual([
+    ...reading,
+    { apiGroups: ["apps"], resources: ["deployments"], verbs: ["patch"] },
+    events,
+  ]);
 });
 
 test("usher may never write anything but status and events", () => {

@@ -19,7 +19,7 @@ export function accessObjects(modules: readonly Module[], installation: Installa
   const { namespace } = installation;
   return [
     { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: ACCOUNT, namespace } },
-    clusterRole(ACCOUNT, ownRules(modules, kinds)),
+    clusterRole(ACCOUNT, ownRules(modules, kinds, installation)),
     {
       apiVersion: `${API}/v1`,
       kind: "ClusterRoleBinding",
@@ -36,7 +36,11 @@ interface Grant {
   readonly resource: string;
 }
 
-function ownRules(modules: readonly Module[], kinds: readonly Kind[]): JsonObject[] {
+function ownRules(
+  modules: readonly Module[],
+  kinds: readonly Kind[],
+  installation: Installation,
+): JsonObject[] {
   const reads = modules.flatMap((module) => module.reads);
   const withStatus = kinds.filter(({ versions }) => versions.some(({ status }) => status !== undefined));
   return [
@@ -45,6 +49,7 @@ function ownRules(modules: readonly Module[], kinds: readonly Kind[]): JsonObjec
       withStatus.map(({ group, plural }) => ({ group, resource: `${plural}/status` })),
       ["update", "patch"],
     ),
+    ...furtherGrants(modules, installation),
     // An event lives beside the object that it is about, which may be in any namespace. Patch counts up a repeated one.
     ...grants([{ group: "events.k8s.io", resource: "events" }], ["create", "patch"]),
     ...(modules.some(({ accessReviews }) => accessReviews === true)
@@ -53,21 +58,38 @@ function ownRules(modules: readonly Module[], kinds: readonly Kind[]): JsonObjec
   ];
 }
 
+/** What modules need or write now and then, each verb with all its resources. */
+function furtherGrants(modules: readonly Module[], installation: Installation): JsonObject[] {
+  const access = modules.flatMap((module) => module.access?.(installation) ?? []);
+  return (["get", "list", "patch"] as const).flatMap((verb) =>
+    grants(
+      access.filter(({ verbs }) => verbs.includes(verb)),
+      [verb],
+    ),
+  );
+}
+
 /**
  * Reading namespaced policies is harmless to those who may read their namespace, so it joins the roles that people have
  * already. Writing does not join `edit` or `admin`: a kind may be namespaced and yet act on nodes, or write what a tenant
- * may not, so who may is said by binding `usher-policies-edit`. Cluster-scoped kinds are in neither: they rule over other
- * people's namespaces and may name whom they exempt, so they are left to cluster administrators.
+ * may not, so who may is said by binding `usher-policies-edit`, and for kinds that act on the whole cluster
+ * `usher-cluster-policies-edit`: whoever may write these in any namespace rules over all. Cluster-scoped kinds are in neither:
+ * they rule over other people's namespaces and may name whom they exempt, so they are left to cluster administrators.
  */
 function userRoles(kinds: readonly Kind[]): JsonObject[] {
-  const namespaced = kinds.filter(({ scope }) => scope === "Namespaced").map(resourceOf);
+  const namespaced = kinds.filter(({ scope }) => scope === "Namespaced");
   if (namespaced.length === 0) return [];
+  const own = namespaced.filter(({ reach }) => reach === undefined).map(resourceOf);
+  const wide = namespaced.filter(({ reach }) => reach === "Cluster").map(resourceOf);
   const joins = Object.fromEntries(
     ["view", "edit", "admin"].map((role) => [`${API}/aggregate-to-${role}`, "true"]),
   );
   return [
-    clusterRole("usher-policies-view", grants(namespaced, READ), joins),
-    clusterRole("usher-policies-edit", grants(namespaced, [...READ, ...WRITE])),
+    clusterRole("usher-policies-view", grants(namespaced.map(resourceOf), READ), joins),
+    ...(own.length === 0 ? [] : [clusterRole("usher-policies-edit", grants(own, [...READ, ...WRITE]))]),
+    ...(wide.length === 0
+      ? []
+      : [clusterRole("usher-cluster-policies-edit", grants(wide, [...READ, ...WRITE]))]),
   ];
 }
 

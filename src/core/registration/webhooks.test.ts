@@ -210,3 +210,24 @@ test("the open part of a closed hook is an entry whose path names it", () => {
     ["/mutate/guard-open", "Ignore"],
   ]);
 });
+
+test("a hook that is asked as another is an entry of its own with the other's path", () => {
+  const hooks = [
+    hook("shut", { askedAs: "open", failure: "closed", namespaces: { only: ["shop"] } }),
+    hook("also-shut", { askedAs: "open", failure: "closed", namespaces: { only: ["shop"] } }),
+    hook("open"),
+  ];
+  expect(names(hooks)).toEqual(["shut-also-shut.usher.dev", "open.usher.dev"]);
+  const paths = entries(hooks).map((entry) => at(entry, "clientConfig", "service", "path"));
+  expect(paths).toEqual(["/mutate/open", "/mutate/open"]);
+});
+
+test("a hook without rules is not registered, without a word", () => {
+  const { mutating, notes } = webhookConfigurations(
+    [hook("idle", { rules: [] })],
+    DEFAULT_INSTALLATION,
+    SERVICE,
+  );
+  expect(at(mutating, "webhooks")).toEqual([]);
+  expect(notes).toEqual([]);
+});

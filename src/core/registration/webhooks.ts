@@ -1,4 +1,4 @@
-import type { Hook, NamespaceScope, Phase, Rule } from "../hook.ts";
+import { askedName, type Hook, type NamespaceScope, type Phase, type Rule } from "../hook.ts";
 import type { Installation } from "../installation.ts";
 import { canonical, type JsonObject } from "../json.ts";
 import { tidyRules } from "./rules.ts";
@@ -65,6 +65,7 @@ function configuration(
 
 /** A hook without what the API server would refuse; nothing where it asks for nothing. */
 function plainHook(hook: Hook, notes: string[]): Hook | undefined {
+  if (hook.rules.length === 0) return undefined;
   const rules = tidyRules(hook.rules);
   const { namespaces } = hook;
   if (
@@ -129,7 +130,7 @@ function entryName(group: readonly Hook[], names: Set<string>): string {
 function entry(group: readonly Hook[], name: string, options: WebhookOptions): JsonObject {
   const [first] = group;
   if (first === undefined) return {};
-  const path = `/${[first.phase, ...group.map((hook) => hook.name)].join("/")}`;
+  const path = `/${[first.phase, ...new Set(group.map(askedName))].join("/")}`;
   const conditions = conditionsOf(first);
   return {
     name,

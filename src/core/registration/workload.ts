@@ -10,6 +10,8 @@ export interface WorkloadOptions {
   readonly configuration?: JsonObject;
   /** More labels for the pods, as network policies or a cloud may ask for. */
   readonly podLabels?: Readonly<Record<string, string>>;
+  /** What the pods put up with, because usher itself sets such taints. */
+  readonly tolerations?: readonly JsonObject[];
 }
 
 const WEBHOOK_PORT = 8443;
@@ -74,7 +76,7 @@ export function workloadObjects(installation: Installation, options: WorkloadOpt
             // A file is read at start: with another one the replicas must be other ones.
             annotations: { "usher.dev/configuration": fingerprint(file) },
           },
-          spec: podSpec(options.image),
+          spec: podSpec(options.image, options.tolerations ?? []),
         },
       },
     },
@@ -93,7 +95,7 @@ export function workloadObjects(installation: Installation, options: WorkloadOpt
  * it need not be there, since nothing that a cluster needs to begin waits for it. Nor does it claim a system priority class, which
  * several clouds refuse outside kube-system.
  */
-function podSpec(image: string): JsonObject {
+function podSpec(image: string, tolerations: readonly JsonObject[]): JsonObject {
   const field = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } });
   return {
     serviceAccountName: OWN_NAMES.account,
@@ -104,6 +106,7 @@ function podSpec(image: string): JsonObject {
       runAsGroup: USER,
       seccompProfile: { type: "RuntimeDefault" },
     },
+    ...(tolerations.length === 0 ? {} : { tolerations }),
     // Wishes, not demands: on a single node both replicas must run too.
     topologySpreadConstraints: ["kubernetes.io/hostname", "topology.kubernetes.io/zone"].map(
       (topologyKey) => ({
