@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { Assembly } from "../core/assembly.ts";
 import { METRICS } from "../core/effects.ts";
 import { createMetrics } from "./metrics.ts";
 import { testSource } from "./test-cluster.ts";
@@ -22,6 +23,26 @@ test("calls are counted by phase and code, and timed", async () => {
   expect(text).toContain('usher_request_duration_seconds_bucket{le="0.0001",phase="mutate"} 1\n');
   expect(text).toContain('usher_request_duration_seconds_bucket{le="10",phase="mutate"} 2\n');
   expect(text).toContain('usher_request_duration_seconds_count{phase="mutate"} 3\n');
+  metrics.stop();
+});
+
+test("how workloads stand to policies is told by whoever has looked", async () => {
+  const { assembly } = testSource();
+  let figures: Record<string, number> = {};
+  const planner = { keys: () => [], plan: () => ({ writes: [] }), figures: () => figures };
+  const [module] = assembly.modules;
+  if (module === undefined) throw new Error("no module");
+  const looked = new Assembly(
+    [{ ...module, name: "seating", planner }],
+    assembly.installation,
+    assembly.gates,
+  );
+  const metrics = await createMetrics({ assembly: () => looked, certificateExpires: () => 0 });
+  expect(await metrics.text()).not.toContain("usher_workloads{");
+  figures = { current: 3, stale: 1 };
+  expect(await metrics.text()).toContain('usher_workloads{module="seating",state="stale"} 1\n');
+  figures = { current: 4 };
+  expect(await metrics.text()).not.toContain('state="stale"');
   metrics.stop();
 });
 
@@ -52,5 +73,20 @@ test("every metric says what it is, in base units, and the process tells of itse
   expect(text).toContain('usher_policies{module="tiny"} 0\n');
   expect(text).toContain('usher_policy_problems{module="tiny"} 0\n');
   expect(text).toContain("usher_certificate_expiry_timestamp_seconds 1800000000\n");
+  metrics.stop();
+});
+
+test("of the names that people choose only so many become series", async () => {
+  const metrics = await make();
+  const labels = (i: number) => ({ module: "m", policy: `p${i}`, outcome: "applied" });
+  metrics.count(
+    Array.from({ length: 503 }, (_, i) => ({
+      metric: "usher_policy_outcomes_total" as const,
+      labels: labels(i),
+    })),
+  );
+  const text = await metrics.text();
+  expect(text).toContain('usher_policy_outcomes_total{module="m",policy="p499",outcome="applied"} 1\n');
+  expect(text).toContain('usher_policy_outcomes_total{module="m",policy="other",outcome="applied"} 3\n');
   metrics.stop();
 });

@@ -44,6 +44,15 @@ const decisions = ({ counts }: Effects) =>
     .map(({ labels }) => `${labels["hook"]} ${labels["phase"]} ${labels["verdict"]}`);
 
 describe("counts", () => {
+  test("a policy of the cluster by name, once for each outcome; one of a namespace not", () => {
+    const { counts } = effectsOf(atOnce(ask([patcher], requestFor(pod()))));
+    const ofPolicies = counts.filter(({ metric }) => metric === "usher_policy_outcomes_total");
+    expect(ofPolicies.map(({ labels }) => labels)).toEqual([
+      { module: "patcher", policy: "p", outcome: "applied" },
+      { module: "patcher", policy: "p", outcome: "skipped" },
+    ]);
+  });
+
   test("one decision for each hook that was asked, and none for others", () => {
     const evaluation = atOnce(ask([patcher, quiet, refuser, unwilling], requestFor(pod())));
     expect(decisions(effectsOf(evaluation))).toEqual([
@@ -153,4 +162,26 @@ test.each([
 ])("%s has no effects", (_what, modules, change) => {
   const evaluation = atOnce(ask(modules, requestFor(pod(), change)));
   expect(effectsOf(evaluation)).toEqual({ events: [], tallies: [], counts: [] });
+});
+
+test("a tally says where a policy could not have its way, of one request a few", () => {
+  const torn = moduleThat("torn", {
+    mutate: () =>
+      allow([
+        finding({ policy: P, outcome: "skipped", message: "no place" }),
+        ...["a", "b", "c", "d"].map((key) =>
+          finding({ policy: P, outcome: "skipped", path: ["spec", "nodeSelector", key], message: key }),
+        ),
+        finding({ policy: Q, path: ["spec", "x"] }),
+      ]),
+  });
+  const { tallies } = effectsOf(atOnce(ask([torn], requestFor(pod({ name: "web" })))));
+  expect(tallies.map(({ conflicts }) => conflicts)).toEqual([
+    ["a", "b", "c"].map((key) => ({
+      object: "Pod shop/web",
+      field: `spec.nodeSelector.${key}`,
+      message: key,
+    })),
+    undefined,
+  ]);
 });

@@ -1,3 +1,4 @@
+import type { JsonObject } from "./json.ts";
 import { type WorkloadTable, workloadTable } from "./kubernetes/workloads.ts";
 
 /** What is true of one installation of usher, whatever the policies say. */
@@ -10,6 +11,8 @@ export interface Installation {
   readonly workloads: WorkloadTable;
   /** Control-plane namespaces in which usher may change objects all the same. @default none */
   readonly opened: readonly string[];
+  /** What modules are told, by their names, as their own schemas have read it. @default nothing */
+  readonly settings?: Readonly<Record<string, JsonObject>>;
 }
 
 export const DEFAULT_INSTALLATION: Installation = {

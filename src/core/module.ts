@@ -1,14 +1,18 @@
+import type { z } from "zod";
 import type { Result } from "./decision.ts";
 import type { Draft } from "./draft.ts";
 import type { PolicyRef } from "./finding.ts";
 import type { Gate, Gates } from "./gates.ts";
 import type { Hook } from "./hook.ts";
 import type { Installation } from "./installation.ts";
+import type { JsonObject } from "./json.ts";
 import type { Kind } from "./kind.ts";
 import type { Facts } from "./need.ts";
 import type { Path } from "./path.ts";
 import type { Planner } from "./plan.ts";
+import type { Preview } from "./preview.ts";
 import type { AdmissionRequest } from "./request.ts";
+import type { Surveyor } from "./survey.ts";
 import type { Index, View } from "./view.ts";
 
 /** What a module must see of the cluster. Shells keep just that. */
@@ -70,6 +74,13 @@ export interface Code {
   readonly remedy: string;
 }
 
+/** What a module asks for, or writes, beyond what it reads all the time: usher may do just that. */
+export interface Access {
+  readonly group: string;
+  readonly resource: string;
+  readonly verbs: readonly ("get" | "list" | "patch")[];
+}
+
 /** Another system that does the same: where its webhook is still there, both would act on one object. */
 export interface Predecessor {
   /** Of a webhook configuration, mutating or validating. */
@@ -89,6 +100,16 @@ export interface Module<Policy = unknown> {
   /** Only indexes. Where the evaluator has no `update`, it runs again whenever a policy has changed. */
   readonly assemble: (policies: readonly Policy[], installation: Installation) => Evaluator<Policy>;
   readonly planner?: Planner;
+  /** Where what it writes into workloads can be looked at and renewed: `usher MODULE status` and `usher MODULE reapply`. */
+  readonly survey?: Surveyor;
+  /** What its planner would change: `usher MODULE plan`. Listed in modules/previewed.ts. */
+  readonly preview?: Preview;
+  /** What its needs and planned writes touch, so that usher may. */
+  readonly access?: (installation: Installation) => readonly Access[];
+  /** What an installation may tell it, under its name in `spec.modules` of the configuration. Strict. @default nothing */
+  readonly settings?: z.ZodType;
+  /** For taints that this module sets: usher's own pods must put up with them. @default none */
+  readonly tolerations?: (installation: Installation) => readonly JsonObject[];
   readonly gates?: readonly Gate[];
   /** Looked for when usher is installed and while it runs; reported, never touched. */
   readonly predecessors?: readonly Predecessor[];

@@ -15,6 +15,11 @@ export type Need =
         readonly resource: string;
         readonly namespace?: string;
         readonly labelSelector?: string;
+        readonly fieldSelector?: string;
+        /** Where an earlier list stopped: its `next`. */
+        readonly continue?: string;
+        /** With the record of who wrote which field, which is half of the bytes. @default without */
+        readonly managers?: boolean;
       };
       readonly limit: number;
       /** Part of the remaining time that the list may take, 0 to 1. */
@@ -25,9 +30,9 @@ export type Need =
       readonly access: JsonObject;
     };
 
-/** What the shell found. `complete` is false where a list was cut by its limit or its time. */
+/** What the shell found. `complete` is false where a list was cut by its limit or its time; `next` is where it would go on. */
 export type Fact =
-  | { readonly found: Json; readonly complete: boolean }
+  | { readonly found: Json; readonly complete: boolean; readonly next?: string }
   | { readonly absent: true }
   | { readonly failed: string };
 

@@ -1,5 +1,6 @@
+import type { Assembly } from "./assembly.ts";
 import type { NeedMore } from "./decision.ts";
-import type { CountedTally } from "./effects.ts";
+import type { CountedTally, EventToWrite } from "./effects.ts";
 import type { PolicyRef } from "./finding.ts";
 import type { JsonObject } from "./json.ts";
 import type { Facts } from "./need.ts";
@@ -11,6 +12,10 @@ export interface Plan {
   readonly writes: readonly PlannedWrite[];
   /** Seconds until this key should be looked at again. */
   readonly again?: number;
+  /** Further keys of the same planner that are due by this, once the writes are made. */
+  readonly also?: readonly string[];
+  /** What people should hear of it, once the writes are made. */
+  readonly events?: readonly EventToWrite[];
 }
 
 export type PlannedWrite =
@@ -36,12 +41,22 @@ export interface PlanContext {
   readonly facts: Facts;
   /** Milliseconds since 1970, given by the shell. */
   readonly now: number;
+  /** What would be decided now: a plan may ask the heart. Absent where nobody decides. */
+  readonly assembly?: Assembly;
+  /** Why the last writes of another key failed; absent where they did not. */
+  readonly failure?: (key: string) => string | undefined;
   /** What admissions came to, over all replicas. Absent where nobody counts. */
   readonly tallies?: { readonly of: (module: string, policy: PolicyRef) => CountedTally | undefined };
 }
 
 export interface Planner {
   /** Which work items a change touches. */
-  readonly keys: (change: Change, view: View) => readonly string[];
+  readonly keys: (change: Change, view: View, assembly?: Assembly) => readonly string[];
+  /** Every work item that is worth a look when someone begins to lead. @default those of every object, as if it had just come */
+  readonly all?: (view: View, assembly?: Assembly) => Iterable<string>;
+  /** Which further items to look at because the writes of one began to fail, or no longer do. @default none */
+  readonly settled?: (key: string, view: View, assembly?: Assembly) => readonly string[];
   readonly plan: (key: string, context: PlanContext) => Plan | NeedMore;
+  /** How workloads stand to the policies, by state, for a metric. Empty where this replica does not know. */
+  readonly figures?: (view: View) => Readonly<Record<string, number>>;
 }

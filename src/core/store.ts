@@ -63,7 +63,7 @@ export class Store implements View {
       const before = this.get(change.resource, change.namespace, change.name);
       if (before === change.object || equal(before, change.object)) continue;
       this.#ownTable(change.resource).put(change);
-      real.push(change);
+      real.push(before === undefined ? change : { ...change, before });
     }
     return real;
   }

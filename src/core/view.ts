@@ -8,6 +8,8 @@ export interface Change {
   readonly name: string;
   /** `undefined`: it is gone. */
   readonly object: JsonObject | undefined;
+  /** What stood there until now. Only a view can say so, of what it has taken in. */
+  readonly before?: JsonObject;
 }
 
 /**
