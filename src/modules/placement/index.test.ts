@@ -54,6 +54,8 @@ const spec = fc.record({
   nodeSelector,
   priority: fc.constantFrom(undefined, -1, 1),
   failurePolicy: fc.constantFrom("Ignore", "Ignore", "Ignore", "Fail"),
+  targets: fc.constantFrom(undefined, "Both", "Pods", "Templates"),
+  onUpdate: fc.constantFrom(undefined, "Inject"),
 });
 
 /** Policies of both kinds with different names, some of them inert or broken. */
@@ -254,37 +256,4 @@ test("fields that we do not know survive byte for byte", () => {
   expect(at(draft.object, "spec", "nodeSelector")).toEqual({ zone: "a" });
   draft.undo(0);
   expect(JSON.stringify(draft.object)).toBe(JSON.stringify(JSON.parse(unknown)));
-});
-
-describe("the hook", () => {
-  const [hook] = assemblyOf([placement]).hooks;
-
-  test("lets pass when usher is away, soon, and stays out of the control plane", () => {
-    expect(hook).toMatchObject({
-      phase: "mutate",
-      failure: "open",
-      timeoutSeconds: 2,
-      reinvocation: "IfNeeded",
-      namespaces: { except: ["kube-system", "kube-public", "kube-node-lease", "usher-system"] },
-    });
-  });
-
-  test("asks for pods when they are made, for templates also when they change", () => {
-    const rules = hook?.rules.map(({ groups, resources, operations }) => [
-      groups[0],
-      operations.join(),
-      resources.length,
-    ]);
-    expect(rules).toEqual([
-      ["", "CREATE", 1],
-      ["", "CREATE,UPDATE", 2],
-      ["apps", "CREATE,UPDATE", 4],
-      ["batch", "CREATE,UPDATE", 2],
-    ]);
-  });
-});
-
-test("every code that it shows is explained", () => {
-  const codes = new Set(placement.codes?.map(({ code }) => code));
-  expect([...codes].sort()).toEqual(["USHER-P01", "USHER-P02", "USHER-P03"]);
 });

@@ -5,18 +5,20 @@ import { parse } from "yaml";
 import { assemblyOf, atOnce, callOf } from "../../../test/builders/evaluation.ts";
 import { outside } from "../../../test/builders/outside.ts";
 import { clusterPolicy, namespacedPolicy } from "../../../test/builders/policy.ts";
+import { BAD_SPECS, GOOD_SPECS } from "../../../test/builders/policy-table.ts";
 import { requestFor } from "../../../test/builders/request.ts";
 import { answerOf } from "../../core/answer.ts";
 import { evaluate } from "../../core/evaluate.ts";
 import { type Json, type JsonObject, stringAt } from "../../core/json.ts";
 import { policyCheck } from "../../core/policy-check.ts";
+import type { AdmissionRequest } from "../../core/request.ts";
 import { placement } from "./index.ts";
 
 const checker = assemblyOf([policyCheck([placement])]);
 
 /** What the API server would be told when this policy is written. */
-function written(object: JsonObject) {
-  const call = callOf(checker, requestFor(object), { phase: "validate" });
+function written(object: JsonObject, change: Partial<AdmissionRequest> = {}) {
+  const call = callOf(checker, requestFor(object, change), { phase: "validate" });
   return answerOf(atOnce(evaluate(call, outside())));
 }
 
@@ -53,57 +55,11 @@ describe("kupid's samples", () => {
 const OK = { namespaceSelector: {}, podSelector: {} };
 
 describe("refused, with the field", () => {
-  test.each<[string, Json, string]>([
-    [
-      "a bad key in matchLabels",
-      { ...OK, podSelector: { matchLabels: { "a b": "x" } } },
-      "spec.podSelector.matchLabels[a b]",
-    ],
-    [
-      "a bad value in matchLabels",
-      { ...OK, podSelector: { matchLabels: { a: "x y" } } },
-      "spec.podSelector.matchLabels.a",
-    ],
-    [
-      "In without values",
-      { ...OK, namespaceSelector: { matchExpressions: [{ key: "a", operator: "In" }] } },
-      "spec.namespaceSelector.matchExpressions[0].values",
-    ],
-    [
-      "Exists with values",
-      { ...OK, podSelector: { matchExpressions: [{ key: "a", operator: "Exists", values: ["x"] }] } },
-      "spec.podSelector.matchExpressions[0].values",
-    ],
-    [
-      "an unknown operator",
-      { ...OK, podSelector: { matchExpressions: [{ key: "a", operator: "Exist" }] } },
-      "spec.podSelector.matchExpressions[0].operator",
-    ],
-    [
-      "a selector field that there is not: without it all would be selected",
-      { ...OK, podSelector: { matchLabel: { a: "b" } } },
-      "spec.podSelector.matchLabel",
-    ],
-    ["a bad nodeSelector key", { ...OK, nodeSelector: { "-x": "y" } }, "spec.nodeSelector.-x"],
-    ["a bad nodeSelector value", { ...OK, nodeSelector: { x: "-y" } }, "spec.nodeSelector.x"],
-    ["a nodeSelector value that is no text", { ...OK, nodeSelector: { x: 1 } }, "spec.nodeSelector.x"],
-    ["a nodeSelector that is a list", { ...OK, nodeSelector: ["x"] }, "spec.nodeSelector"],
-    ["a selector that is a text", { ...OK, podSelector: "app=etcd" }, "spec.podSelector"],
-    ["a priority that is a text", { ...OK, priority: "high" }, "spec.priority"],
-    ["a priority out of bounds", { ...OK, priority: 2_000_000_000 }, "spec.priority"],
-    ["another failurePolicy", { ...OK, failurePolicy: "fail" }, "spec.failurePolicy"],
-    ["tolerations that are no list", { ...OK, tolerations: {} }, "spec.tolerations"],
-    ["a spec that is a list", [], "spec"],
-  ])("%s", (_what, spec, field) => {
-    const { namespaceSelector: _own, ...namespaced } = {
-      namespaceSelector: undefined,
-      ...(spec as JsonObject),
-    };
+  test.each(BAD_SPECS)("%s", (_what, spec, field) => {
+    const { namespaceSelector: _own, ...namespaced } = spec;
     const objects = [
-      { ...clusterPolicy("p", {}), spec },
-      ...(field.includes("namespaceSelector") || Array.isArray(spec)
-        ? []
-        : [namespacedPolicy("shop", "p", namespaced as JsonObject)]),
+      clusterPolicy("p", spec),
+      ...(field.includes("spec.namespaceSelector") ? [] : [namespacedPolicy("shop", "p", namespaced)]),
     ];
     for (const object of objects) {
       const { status } = written(object);
@@ -111,17 +67,33 @@ describe("refused, with the field", () => {
       expect(status?.causes.map((cause) => cause.field)).toContain(field);
     }
   });
+
+  test.each<[string, Json, string]>([
+    [
+      "a selector field that there is not: without it all would be selected",
+      { ...OK, podSelector: { matchLabel: { a: "b" } } },
+      "spec.podSelector.matchLabel",
+    ],
+    ["a spec that is a list", [], "spec"],
+  ])("%s", (_what, spec, field) => {
+    const { status } = written({ ...clusterPolicy("p", {}), spec });
+    expect(status?.code).toBe(422);
+    expect(status?.causes.map((cause) => cause.field)).toContain(field);
+  });
+
+  test("a policy that became bad still loses its finalizer, and is judged once its spec is touched", () => {
+    const bad = clusterPolicy("p", { ...OK, nodeSelector: { "-": "x" } }, { finalizers: ["example.com/x"] });
+    const freed = { ...bad, metadata: { name: "p", labels: { touched: "yes" } } };
+    const update = (object: JsonObject) => written(object, { operation: "UPDATE", oldObject: bad });
+    expect(update(freed)).toMatchObject({ allowed: true, warnings: [] });
+    expect(update(clusterPolicy("p", { ...OK, nodeSelector: { "-": "x" }, priority: 1 })).allowed).toBe(
+      false,
+    );
+  });
 });
 
 describe("accepted", () => {
-  test.each<[string, JsonObject]>([
-    ["all empty", OK],
-    [
-      "nulls, which the API server takes for absent",
-      { ...OK, nodeSelector: null, priority: null, affinity: null, tolerations: null },
-    ],
-    ["values", { ...OK, nodeSelector: { "a.b/c": "", d: "e" }, priority: -5, failurePolicy: "Fail" }],
-  ])("%s, without a word", (_what, spec) => {
+  test.each(GOOD_SPECS)("%s, without a word", (_what, spec) => {
     expect(written(clusterPolicy("p", spec))).toMatchObject({ allowed: true, warnings: [] });
   });
 
@@ -129,7 +101,48 @@ describe("accepted", () => {
     ["no podSelector", { namespaceSelector: {} }, ["spec.podSelector: is missing"]],
     ["a null podSelector", { namespaceSelector: {}, podSelector: null }, ["spec.podSelector: is missing"]],
     ["neither selector", {}, ["spec.podSelector: is missing", "spec.namespaceSelector: is missing"]],
-    ["what this version does not apply", { ...OK, nodeName: "n" }, ["spec.nodeName: is not applied"]],
+    ["no criteria", OK, ["spec: names no scheduling criteria"]],
+    [
+      "a node and what only a scheduler looks at",
+      { ...OK, nodeName: "n", schedulerName: "s", nodeSelector: { a: "b" } },
+      ["so that schedulerName has no effect", "a node that nodeSelector does not allow"],
+    ],
+    [
+      "the same toleration in two spellings",
+      {
+        ...OK,
+        tolerations: [
+          { key: "a", value: "b" },
+          { key: "a", operator: "Equal", value: "b" },
+        ],
+      },
+      ["spec.tolerations[1]: says the same as [0]"],
+    ],
+    [
+      "a demand for preferences",
+      {
+        ...OK,
+        enforcement: "Refuse",
+        affinity: {
+          nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1, preference: {} }] },
+        },
+      },
+      ["spec.enforcement: has no effect"],
+    ],
+    [
+      "an empty term",
+      {
+        ...OK,
+        affinity: {
+          nodeAffinity: {
+            requiredDuringSchedulingIgnoredDuringExecution: {
+              nodeSelectorTerms: [{}, { matchExpressions: [{ key: "a", operator: "Exists" }] }],
+            },
+          },
+        },
+      },
+      ["nodeSelectorTerms[0]: is empty"],
+    ],
     ["a slip of the finger", { ...OK, nodeSelecter: {} }, ['did you mean "nodeSelector"?']],
   ])("%s, with a warning", (_what, spec, expected) => {
     const answer = written(clusterPolicy("p", spec));
@@ -138,8 +151,9 @@ describe("accepted", () => {
   });
 
   test("a namespaced policy needs no namespaceSelector, and has none", () => {
-    expect(written(namespacedPolicy("shop", "p", { podSelector: {} })).warnings).toEqual([]);
-    const answer = written(namespacedPolicy("shop", "p", { podSelector: {}, namespaceSelector: {} }));
+    const spec = { podSelector: {}, nodeSelector: { a: "b" } };
+    expect(written(namespacedPolicy("shop", "p", spec)).warnings).toEqual([]);
+    const answer = written(namespacedPolicy("shop", "p", { ...spec, namespaceSelector: {} }));
     expect(answer.warnings.join()).toContain("spec.namespaceSelector");
   });
 

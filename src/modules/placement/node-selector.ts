@@ -1,56 +1,64 @@
-import type { Draft } from "../../core/draft.ts";
-import type { Finding, FindingEvent, PolicyRef } from "../../core/finding.ts";
+import type { Finding } from "../../core/finding.ts";
 import { policyName } from "../../core/finding.ts";
-import type { Path } from "../../core/path.ts";
-import type { PlacementPolicy } from "./policy.ts";
+import { compilePodPlacement } from "../../core/kubernetes/node-selector.ts";
+import type { Target, Wish } from "./merge.ts";
+import { satisfiable } from "./satisfiable.ts";
+import { takenFrom } from "./taken.ts";
+import { applied, closed, conflict, failed, holderOf, leftOut, type Place, same } from "./tell.ts";
 
 /**
  * nodeSelector: a key that the pod has not is added; one that it has stays as it is, whoever set it. All keys of a nodeSelector
  * must match, so adding can only narrow where the pod may run. Applying it twice changes nothing further.
+ *
+ * A key with which no term of the required node affinity could match any node is a contradiction too, though no key says otherwise.
  */
-export function injectNodeSelector(
-  draft: Draft,
-  spec: Path,
-  policy: PlacementPolicy,
-  setBy: Map<string, PolicyRef>,
-  findings: Finding[],
-): void {
-  for (const [key, value] of policy.nodeSelector) {
+export function mergeNodeSelector(target: Target, wish: Wish, findings: Finding[]): void {
+  const { draft, spec, holders } = target;
+  for (const [key, value] of wish.criteria.nodeSelector) {
     const path = [...spec, "nodeSelector", key];
-    const common = { policy: policy.ref, rule: "nodeSelector", path };
+    const place: Place = { rule: "nodeSelector", path };
     const present = draft.get(...path);
-    if (present === undefined || present === null) {
-      const done = draft.set(path, value, {
-        ...common,
-        outcome: "applied",
-        message: `nodeSelector ${key}=${value}`,
-        event: about(policy.ref, "Normal", "PlacementApplied"),
-      });
-      if (done) setBy.set(key, policy.ref);
-      else
-        findings.push({ ...common, outcome: "failed", message: "nodeSelector is no object here", warn: 80 });
-    } else if (present === value) {
-      findings.push({ ...common, outcome: "same", message: `nodeSelector ${key}=${value} is there already` });
+    if (present === value) {
+      same(wish, place, `nodeSelector ${key}=${value}`, findings);
+    } else if (present !== undefined && present !== null) {
+      const sides = `${holderOf(target, `nodeSelector/${key}`)} says ${String(present)}, policy ${policyName(wish.ref)} says ${value}`;
+      conflict(wish, place, "USHER-P01", `nodeSelector ${key}: ${sides}`, findings);
+    } else if (closed(target, wish, "nodeSelector", place, findings)) {
+      return;
+    } else if (contradicts(target, key, value)) {
+      tellContradiction(target, wish, place, `${key}=${value}`, findings);
     } else {
-      const other = setBy.get(key);
-      const holder = other === undefined ? "the pod" : `policy ${policyName(other)}`;
-      findings.push({
-        ...common,
-        outcome: "skipped",
-        code: "USHER-P01",
-        message: `nodeSelector ${key}: ${holder} says ${String(present)}, policy ${policyName(policy.ref)} says ${value}; the first stays`,
-        warn: 60,
-        event: about(policy.ref, "Warning", "PlacementSkipped"),
-      });
+      const was = takenFrom(draft, path) === value;
+      if (draft.set(path, value, applied(wish, place, `nodeSelector ${key}=${value}`, was)))
+        holders.set(`nodeSelector/${key}`, wish.ref);
+      else
+        failed({ ...wish, failure: "Ignore" }, place, undefined, "nodeSelector is no object here", findings);
     }
   }
 }
 
-/** Events are about the policy: the object may not even have its name yet, and whoever wrote the policy looks there. */
-function about(
-  { kind, namespace, name }: PolicyRef,
-  type: FindingEvent["type"],
-  reason: string,
-): FindingEvent {
-  return { type, reason, regarding: { kind, ...(namespace === undefined ? {} : { namespace }), name } };
+/** Whether a further key leaves no term that any node could match, where there was one before. */
+function contradicts({ draft, spec }: Target, key: string, value: string): boolean {
+  // Most pods have no affinity at all.
+  if (draft.get(...spec, "affinity") === undefined) return false;
+  const podSpec = draft.get(...spec);
+  const { nodeSelector, terms } = compilePodPlacement(podSpec);
+  if (terms === undefined || nodeSelector === undefined) return false;
+  const tighter = [...nodeSelector, [key, value] as const];
+  return (
+    !terms.some((term) => satisfiable(term, tighter)) && terms.some((term) => satisfiable(term, nodeSelector))
+  );
+}
+
+function tellContradiction(
+  target: Target,
+  wish: Wish,
+  place: Place,
+  pair: string,
+  findings: Finding[],
+): void {
+  const said = `nodeSelector ${pair} of policy ${policyName(wish.ref)}: no node could meet it together with the required node affinity, which ${holderOf(target, "requiredNodeAffinity")} has set`;
+  // Put back it would make a pod that can't run of one that can, so that is told as well.
+  if (wish.restoring) leftOut(wish, place, "USHER-P11", `${said}; it is not put back`, findings);
+  else conflict(wish, place, "USHER-P11", said, findings);
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { clusterPolicy } from "../../../test/builders/policy.ts";
+import { came, clusterPolicy, namespace } from "../../../test/builders/policy.ts";
 import type { CountedTally } from "../../core/effects.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { Facts, type Need } from "../../core/need.ts";
@@ -25,12 +25,17 @@ function stored(spec: JsonObject, status?: JsonObject): JsonObject {
 
 const GOOD = { podSelector: {}, namespaceSelector: {}, nodeSelector: { pool: "etcd" } };
 
-function planFor(object: JsonObject | undefined, tally?: Partial<CountedTally>, now = NOW): Plan {
+function planFor(
+  object: JsonObject | undefined,
+  tally?: Partial<CountedTally>,
+  now = NOW,
+  view = new Store(),
+): Plan {
   const facts = new Facts();
   facts.set(live, object === undefined ? { absent: true } : { found: object, complete: true });
   const counted = tally === undefined ? undefined : ({ outcomes: {}, ...tally } as CountedTally);
   const result = planner.plan(`${RESOURCE} /etcd`, {
-    view: new Store(),
+    view,
     facts,
     now,
     tallies: { of: () => counted },
@@ -92,6 +97,14 @@ describe("plan", () => {
               lastTransitionTime: "2026-11-15T12:00:00Z",
               observedGeneration: 3,
             },
+            {
+              type: "Effective",
+              status: "True",
+              reason: "InEffect",
+              message: "objects that it selects get what it wants",
+              lastTransitionTime: "2026-11-15T12:00:00Z",
+              observedGeneration: 3,
+            },
           ],
         },
       },
@@ -110,14 +123,60 @@ describe("plan", () => {
     const status = statusIn(planFor(stored(bad, fine), undefined, LATER));
     expect(status).toMatchObject({
       lastApplied: "2026-11-15T12:00:00Z",
-      conditions: [{ status: "False", reason: "Invalid", lastTransitionTime: "2026-11-15T12:01:00Z" }],
+      conditions: [
+        { status: "False", reason: "Invalid", lastTransitionTime: "2026-11-15T12:01:00Z" },
+        { type: "Effective", status: "False", reason: "Invalid", lastTransitionTime: "2026-11-15T12:01:00Z" },
+      ],
     });
     expect(JSON.stringify(status)).toContain("spec.nodeSelector.pool");
   });
 
   test("a doubt is told without making the policy invalid", () => {
     const status = statusIn(planFor(stored({ podSelector: {}, nodeSelector: { a: "b" } })));
-    expect(status).toMatchObject({ conditions: [{ status: "True", reason: "Doubtful" }] });
+    expect(status).toMatchObject({
+      conditions: [
+        { status: "True", reason: "Doubtful" },
+        { status: "False", reason: "SelectsNothing" },
+      ],
+    });
     expect(JSON.stringify(status)).toContain("namespaceSelector");
+  });
+
+  test("says where the policy could not have its way, and remembers it over a change of leader", () => {
+    const conflict = { object: "Pod shop/web", field: "spec.nodeSelector.pool", message: "m", at: NOW };
+    const status = statusIn(planFor(stored(GOOD), { outcomes: { skipped: 1 }, conflicts: [conflict] }));
+    const told = [
+      { object: "Pod shop/web", field: "spec.nodeSelector.pool", message: "m", time: "2026-11-15T12:00:00Z" },
+    ];
+    expect(status["conflicts"]).toEqual(told);
+    expect(statusIn(planFor(stored(GOOD, status), { outcomes: { matched: 9 } }))["conflicts"]).toEqual(told);
+  });
+
+  test.each<[string, JsonObject, readonly JsonObject[], string]>([
+    [
+      "no namespace has the label",
+      { ...GOOD, namespaceSelector: { matchLabels: { team: "a" } } },
+      [],
+      "NoNamespace",
+    ],
+    [
+      "a namespace has it",
+      { ...GOOD, namespaceSelector: { matchLabels: { team: "a" } } },
+      [namespace("shop", { team: "a" })],
+      "InEffect",
+    ],
+    [
+      "there is nothing to give",
+      { podSelector: {}, namespaceSelector: {} },
+      [namespace("shop")],
+      "NoCriteria",
+    ],
+  ])("%s", (_what, spec, namespaces, reason) => {
+    const view = new Store();
+    view.serve("namespaces");
+    view.apply([namespace("other"), ...namespaces].map(came));
+    expect(planFor(stored(spec), undefined, NOW, view).writes).toMatchObject([
+      { status: { conditions: [{ type: "Valid" }, { type: "Effective", reason }] } },
+    ]);
   });
 });

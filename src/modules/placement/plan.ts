@@ -1,16 +1,23 @@
 import { refOf } from "../../core/assembly.ts";
 import { checkObject } from "../../core/check.ts";
 import { need } from "../../core/decision.ts";
+import { policyKey } from "../../core/finding.ts";
 import { at, equal, isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { type Kind, kindResource } from "../../core/kind.ts";
 import type { Need } from "../../core/need.ts";
 import type { Plan, PlanContext, Planner } from "../../core/plan.ts";
+import type { View } from "../../core/view.ts";
+import { effectOf } from "./effect.ts";
 import { statusOf } from "./status.ts";
 
 const NOTHING: Plan = { writes: [] };
 
 /** Keeps the status of policies: what they came to, and what is wrong with them. */
-export function statusPlanner(name: string, kinds: readonly Kind[]): Planner {
+export function statusPlanner(
+  name: string,
+  kinds: readonly Kind[],
+  workloads: (view: View, policy: string) => JsonObject | undefined = () => undefined,
+): Planner {
   const byResource = new Map(kinds.map((kind) => [kindResource(kind), kind]));
   return {
     keys: ({ resource, namespace, name: policy, object }) =>
@@ -25,7 +32,8 @@ export function statusPlanner(name: string, kinds: readonly Kind[]): Planner {
       const fact = context.facts.of(live);
       if (fact === undefined) return need(live);
       if (!("found" in fact) || !isObject(fact.found)) return NOTHING;
-      return planStatus(name, kind, fact.found, of, context);
+      const found = workloads(context.view, policyKey(refOf(kind, fact.found)));
+      return planStatus(name, kind, fact.found, of, context, found);
     },
   };
 }
@@ -36,13 +44,18 @@ function planStatus(
   object: JsonObject,
   of: { readonly resource: string; readonly namespace?: string; readonly name: string },
   { view, now, tallies }: PlanContext,
+  workloads: JsonObject | undefined,
 ): Plan {
   const ref = refOf(kind, object);
   const generation = at(object, "metadata", "generation");
   const before = isObject(object["status"]) ? object["status"] : {};
   const problems = checkObject(kind, object, view);
-  const known = { generation: typeof generation === "number" ? generation : undefined, problems };
-  const status = statusOf(known, tallies?.of(module, ref), before, now);
+  const known = {
+    generation: typeof generation === "number" ? generation : undefined,
+    problems,
+    effect: effectOf(kind, object, problems, view),
+  };
+  const status = statusOf(known, tallies?.of(module, ref), before, now, workloads);
   if (equal(status, before)) return NOTHING;
   const resourceVersion = stringAt(object, "metadata", "resourceVersion") ?? "";
   return { writes: [{ status, of, resourceVersion }] };

@@ -1,6 +1,10 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { clusterPolicy } from "../../../test/builders/policy.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
+import type { Problem } from "../../core/problem.ts";
+import { criteriaOf } from "./criteria-of.ts";
+import { lacks } from "./lacks.ts";
 import { comparePolicies, type PlacementPolicy, preparePolicy } from "./policy.ts";
 
 const REF = { kind: "ClusterPodSchedulingPolicy", name: "p" };
@@ -14,7 +18,7 @@ const prepared = (spec: Json, scope: "Cluster" | "Namespaced" = "Cluster") =>
 describe("preparing", () => {
   test("nodeSelector keys are sorted, so that the patch does not depend on how they were written", () => {
     const { policy } = prepared({ namespaceSelector: {}, podSelector: {}, nodeSelector: { b: "2", a: "1" } });
-    expect(policy?.nodeSelector).toEqual([
+    expect(policy?.criteria.nodeSelector).toEqual([
       ["a", "1"],
       ["b", "2"],
     ]);
@@ -94,7 +98,11 @@ test("the order is a total one: turned round it is the opposite", () => {
       namespaceSelector: undefined,
       podSelector: undefined,
       broken: undefined,
-      nodeSelector: [],
+      criteria: criteriaOf({}, []),
+      targets: "Both",
+      onUpdate: "Restore",
+      onConflict: "Skip",
+      enforcement: "None",
       demands: [],
     })),
   );
@@ -103,4 +111,89 @@ test("the order is a total one: turned round it is the opposite", () => {
       if (a !== b) expect(Math.sign(comparePolicies(a, b))).toBe(-Math.sign(comparePolicies(b, a)));
     }
   }
+});
+
+describe("whatever is written in a spec", () => {
+  const FIELDS = [
+    "podSelector",
+    "namespaceSelector",
+    "nodeSelector",
+    "nodeName",
+    "schedulerName",
+    "affinity",
+    "tolerations",
+    "topologySpreadConstraints",
+    "priorityClassName",
+    "runtimeClassName",
+    "schedulingGates",
+    "targets",
+    "onUpdate",
+    "onConflict",
+    "enforcement",
+    "failurePolicy",
+    "priority",
+  ];
+  const inside = fc.constantFrom(
+    "nodeAffinity",
+    "podAffinity",
+    "podAntiAffinity",
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "preferredDuringSchedulingIgnoredDuringExecution",
+    "nodeSelectorTerms",
+    "matchExpressions",
+    "matchFields",
+    "matchLabels",
+    "key",
+    "operator",
+    "values",
+    "weight",
+    "preference",
+    "podAffinityTerm",
+    "labelSelector",
+    "topologyKey",
+    "matchLabelKeys",
+    "mismatchLabelKeys",
+    "name",
+    "maxSkew",
+    "__proto__",
+  );
+  const { json } = fc.letrec<{ json: Json }>((tie) => ({
+    json: fc.oneof(
+      { depthSize: "medium", withCrossShrink: true },
+      fc.constantFrom<Json>(null, true, 0, 1.5, -1, "", "a", "In", "Gt", "Exists", "NoExecute"),
+      fc.array(tie("json"), { maxLength: 3 }),
+      fc.dictionary(inside, tie("json"), { maxKeys: 4 }) as fc.Arbitrary<Json>,
+    ),
+  }));
+  const spec = fc.dictionary(fc.constantFrom(...FIELDS), json, { maxKeys: 6 }) as fc.Arbitrary<JsonObject>;
+
+  test("nothing throws, and a policy with an error is known to be broken", () => {
+    fc.assert(
+      fc.property(spec, fc.constantFrom("Cluster" as const, "Namespaced" as const), (written, scope) => {
+        const { policy, problems } = prepared(written, scope);
+        const errors = problems.filter(({ severity }) => severity === "error");
+        if (policy !== undefined) expect(policy.broken !== undefined).toBe(errors.length > 0);
+        for (const { path } of errors) expect(path[0]).toBe("spec");
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test("what a policy demands can be asked of any spec", () => {
+    fc.assert(
+      fc.property(spec, spec, (written, pod) => {
+        const criteria = criteriaOf(written, []);
+        expect(() => lacks(criteria, pod)).not.toThrow();
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test("nulls are left out and absent lists are one list, so that policies stay small", () => {
+    const problems: Problem[] = [];
+    const criteria = criteriaOf({ tolerations: [{ key: "a", value: null, operator: "Exists" }] }, problems);
+    expect(problems).toEqual([]);
+    expect(criteria.tolerations).toEqual([{ key: "a", operator: "Exists" }]);
+    expect(criteria.requiredPodTerms).toBe(criteriaOf({}, []).schedulingGates);
+  });
 });

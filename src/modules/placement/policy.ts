@@ -2,26 +2,46 @@ import type { PolicyRef } from "../../core/finding.ts";
 import { at, isObject, type JsonObject } from "../../core/json.ts";
 import type { Prepared } from "../../core/kind.ts";
 import { type CompiledSelector, compileSelector, demands } from "../../core/kubernetes/label-selector.ts";
-import { checkLabelKey, checkLabelValue } from "../../core/kubernetes/names.ts";
 import { valuesOf } from "../../core/kubernetes/values.ts";
 import type { Path } from "../../core/path.ts";
-import { type Problem, problem } from "../../core/problem.ts";
+import { describeProblem, type Problem, problem } from "../../core/problem.ts";
 import type { Demand } from "../../core/selector-index.ts";
+import type { Criteria } from "./criteria.ts";
+import { criteriaOf } from "./criteria-of.ts";
 
 /** The label by which the API server itself names every namespace. */
 export const NAMESPACE_NAME = "kubernetes.io/metadata.name";
 
-/** A policy made ready: selectors compiled, values checked. */
-export interface PlacementPolicy {
-  readonly ref: PolicyRef;
+/** The choices of a policy that are one word each; the first is what an absent one means. */
+export const TARGETS = ["Both", "Pods", "Templates"] as const;
+export const ON_UPDATE = ["Restore", "Inject"] as const;
+export const ON_CONFLICT = ["Skip", "Refuse"] as const;
+export const FAILURE = ["Ignore", "Fail"] as const;
+export const ENFORCEMENT = ["None", "Warn", "Refuse"] as const;
+
+/** What a policy is apart from whom it selects. */
+interface Manner {
   readonly priority: number;
-  readonly failure: "Ignore" | "Fail";
+  readonly failure: (typeof FAILURE)[number];
+  /** Whether pods themselves, templates, or both get the criteria. */
+  readonly targets: (typeof TARGETS)[number];
+  /** What an UPDATE gets: only what it lost, or what the policy wants now. */
+  readonly onUpdate: (typeof ON_UPDATE)[number];
+  /** What follows where the object, or a policy that goes before, says otherwise. */
+  readonly onConflict: (typeof ON_CONFLICT)[number];
+  /** What follows where an object comes to be stored without what the policy demands. */
+  readonly enforcement: (typeof ENFORCEMENT)[number];
+}
+
+/** A policy made ready: selectors compiled, values checked. */
+export interface PlacementPolicy extends Manner {
+  readonly ref: PolicyRef;
   /** `undefined`: it can't be read, so whom it would select there is not known. */
   readonly namespaceSelector: CompiledSelector | undefined;
   readonly podSelector: CompiledSelector | undefined;
   /** Why parts of it can't be used; then what it selects follows its failure mode. */
   readonly broken: string | undefined;
-  readonly nodeSelector: readonly (readonly [key: string, value: string])[];
+  readonly criteria: Criteria;
   readonly demands: readonly Demand[];
 }
 
@@ -29,20 +49,28 @@ export interface PlacementPolicy {
 class ReadyPolicy implements PlacementPolicy {
   readonly ref: PolicyRef;
   readonly priority: number;
-  readonly failure: "Ignore" | "Fail";
+  readonly failure: Manner["failure"];
+  readonly targets: Manner["targets"];
+  readonly onUpdate: Manner["onUpdate"];
+  readonly onConflict: Manner["onConflict"];
+  readonly enforcement: Manner["enforcement"];
   readonly namespaceSelector: CompiledSelector | undefined;
   readonly podSelector: CompiledSelector | undefined;
   readonly broken: string | undefined;
-  readonly nodeSelector: PlacementPolicy["nodeSelector"];
+  readonly criteria: Criteria;
 
   constructor(policy: Omit<PlacementPolicy, "demands">) {
     this.ref = policy.ref;
     this.priority = policy.priority;
     this.failure = policy.failure;
+    this.targets = policy.targets;
+    this.onUpdate = policy.onUpdate;
+    this.onConflict = policy.onConflict;
+    this.enforcement = policy.enforcement;
     this.namespaceSelector = policy.namespaceSelector;
     this.podSelector = policy.podSelector;
     this.broken = policy.broken;
-    this.nodeSelector = policy.nodeSelector;
+    this.criteria = policy.criteria;
   }
 
   get demands(): readonly Demand[] {
@@ -64,17 +92,16 @@ export function preparePolicy(
   const podSelector = selectorAt(spec, "podSelector", problems);
   const namespaceSelector =
     scope === "Cluster" ? selectorAt(spec, "namespaceSelector", problems) : nameSelector(ref.namespace ?? "");
-  const nodeSelector = nodeSelectorOf(spec, problems);
-  const priority = at(spec, "priority");
-  const broken = problems[0];
+  const criteria = criteriaOf(spec, problems);
+  const manner = mannerOf(spec, problems);
+  const broken = problems.find(({ severity }) => severity === "error");
   const policy = new ReadyPolicy({
     ref,
-    priority: typeof priority === "number" && Number.isInteger(priority) ? priority : 0,
-    failure: at(spec, "failurePolicy") === "Fail" ? "Fail" : "Ignore",
+    ...manner,
     namespaceSelector,
     podSelector,
-    broken: broken === undefined ? undefined : broken.message,
-    nodeSelector,
+    broken: broken === undefined ? undefined : describeProblem(broken),
+    criteria,
   });
   // A selector that is readable and selects nothing makes the policy inert, whatever else it says.
   if (podSelector?.kind === "nothing" || namespaceSelector?.kind === "nothing")
@@ -100,24 +127,30 @@ function nameSelector(namespace: string): CompiledSelector {
   };
 }
 
-function nodeSelectorOf(spec: JsonObject, problems: Problem[]): (readonly [string, string])[] {
-  const labels = at(spec, "nodeSelector");
-  if (labels === undefined || labels === null) return [];
-  if (!isObject(labels)) {
-    problems.push(problem(["spec", "nodeSelector"], "must be an object of label keys and values"));
-    return [];
-  }
-  const pairs: (readonly [string, string])[] = [];
-  // Sorted, so that the patch does not depend on how the policy was written.
-  for (const key of Object.keys(labels).sort()) {
-    const value = labels[key];
-    const wrong =
-      checkLabelKey(key) ??
-      (typeof value === "string" ? checkLabelValue(value) : "a label's value must be a text");
-    if (wrong !== undefined) problems.push(problem(["spec", "nodeSelector", key], wrong));
-    else if (typeof value === "string") pairs.push([key, value]);
-  }
-  return pairs;
+function mannerOf(spec: JsonObject, problems: Problem[]): Manner {
+  const priority = at(spec, "priority");
+  return {
+    priority: typeof priority === "number" && Number.isInteger(priority) ? priority : 0,
+    failure: choiceAt(spec, "failurePolicy", FAILURE, problems),
+    targets: choiceAt(spec, "targets", TARGETS, problems),
+    onUpdate: choiceAt(spec, "onUpdate", ON_UPDATE, problems),
+    onConflict: choiceAt(spec, "onConflict", ON_CONFLICT, problems),
+    enforcement: choiceAt(spec, "enforcement", ENFORCEMENT, problems),
+  };
+}
+
+/** One of a few words; what is none of them is told, and taken for the first. */
+function choiceAt<Word extends string>(
+  spec: JsonObject,
+  field: string,
+  words: readonly [Word, ...Word[]],
+  problems: Problem[],
+): Word {
+  const value = at(spec, field);
+  const found = words.find((word) => word === value);
+  if (found === undefined && value !== undefined && value !== null)
+    problems.push(problem(["spec", field], `is none of ${words.join(", ")}`));
+  return found ?? words[0];
 }
 
 function demandsOf(of: string, selector: CompiledSelector | undefined): Demand[] {

@@ -1,46 +1,84 @@
-import type { Draft } from "../../core/draft.ts";
 import type { Finding, PolicyRef } from "../../core/finding.ts";
-import { at, type JsonObject } from "../../core/json.ts";
-import { provenanceOf } from "../../core/origin.ts";
-import { type Path, pointer, steps } from "../../core/path.ts";
+import { policyKey, policyName } from "../../core/finding.ts";
+import { type JsonObject, stringAt } from "../../core/json.ts";
+import { PROVENANCE } from "../../core/origin.ts";
+import type { AdmissionRequest } from "../../core/request.ts";
+import type { Site } from "./apply.ts";
+import { merge } from "./merge.ts";
+import { wishesFrom } from "./rebuild.ts";
+import { isPod } from "./target.ts";
 
 /**
- * On UPDATE nothing new is injected, or a re-apply of an unchanged manifest would roll a fleet the day a policy appears. But such a
- * re-apply also strips what was injected before, and that comes back: what the stored object's provenance names and its
- * spec still carries, unless the new object sets that key itself. The provenance of the new object is never believed.
+ * A re-apply of an unchanged manifest strips what was injected before. It comes back: what the stored object's provenance names and
+ * its spec still carries, unless the new object sets that itself. The provenance of the new object is never believed.
+ * Gives the names of the policies of which something was put back.
  */
-export function restoreNodeSelector(draft: Draft, old: JsonObject, spec: Path): Finding[] {
-  const prefix = `${pointer([...spec, "nodeSelector"])}/`;
-  const findings: Finding[] = [];
-  for (const { module, policy, uid, generation, set } of provenanceOf(old)) {
-    if (module !== "placement") continue;
-    const ref = {
-      ...refFrom(policy),
-      ...(uid === undefined ? {} : { uid }),
-      ...(generation === undefined ? {} : { generation }),
-    };
-    for (const place of set) {
-      if (!place.startsWith(prefix)) continue;
-      const path = steps(place);
-      const value = at(old, ...path);
-      const present = draft.get(...path);
-      if (typeof value !== "string" || (present !== undefined && present !== null)) continue;
-      const key = path.at(-1) ?? "";
-      const finding: Finding = {
-        policy: ref,
-        rule: "restore",
-        outcome: "applied",
-        path,
-        message: `nodeSelector ${key}=${value} put back`,
-      };
-      if (!draft.set(path, value, finding)) findings.push({ ...finding, outcome: "failed", warn: 80 });
-    }
+export function restore(
+  { draft, spec, workload }: Site,
+  old: JsonObject,
+  findings: Finding[],
+  only: (policy: string) => boolean = () => true,
+): string[] {
+  const start = draft.mark();
+  const holders = new Map<string, PolicyRef>();
+  const pod = isPod(workload);
+  for (const wish of wishesFrom(old, spec)) {
+    if (!only(policyKey(wish.ref))) continue;
+    // A gate that has gone from a pod was opened. To close it again would keep the pod waiting for ever.
+    const criteria = pod ? { ...wish.criteria, schedulingGates: [] } : wish.criteria;
+    merge({ draft, spec, pod, limits: {}, holders }, { ...wish, criteria }, findings);
   }
-  return findings;
+  const names = new Set<string>();
+  for (let i = start; i < draft.mark(); i++) {
+    const policy = draft.edits[i]?.finding?.policy;
+    if (policy !== undefined) names.add(policyName(policy));
+  }
+  return [...names];
 }
 
-/** `PodSchedulingPolicy/shop/etcd` or `ClusterPodSchedulingPolicy/etcd`, as provenance writes it. */
-function refFrom(text: string): PolicyRef {
-  const [kind = "", first = "", second] = text.split("/");
-  return second === undefined ? { kind, name: first } : { kind, namespace: first, name: second };
+/** What of a spec can't change where nothing new is taken; tolerations may be added even there. */
+const FIXED = [
+  "nodeSelector",
+  "nodeName",
+  "schedulerName",
+  "affinity",
+  "topologySpreadConstraints",
+  "priorityClassName",
+  "runtimeClassName",
+];
+
+/**
+ * The same for an object that takes nothing new. There only the whole of what is stored is right: if the new object says
+ * something else beside, the API server will refuse it, and that should be for what the user wrote.
+ */
+export function restoreWhole(site: Site, old: JsonObject, findings: Finding[]): string[] {
+  const { draft, spec } = site;
+  const start = draft.mark();
+  const told = findings.length;
+  const names = restore(site, old, findings);
+  if (names.length === 0 || !draft.changed(FIXED.map((field) => [...spec, field]))) return names;
+  draft.undo(start);
+  findings.length = told;
+  return [];
+}
+
+/**
+ * Whoever rolls an object back expects to see what it was, so he is told that something was put back. By the request alone a roll-back
+ * looks like others; but it does not say which program makes it, as kubectl does for all that people repeat every minute, and it comes from a
+ * person, or brings an old note with it. Controllers do neither, and are told nothing.
+ */
+export function rollbackFinding(request: AdmissionRequest, names: readonly string[]): Finding | undefined {
+  const { options, object, oldObject, userInfo } = request;
+  if (names.length === 0 || options === undefined) return undefined;
+  if (stringAt(options, "fieldManager") !== undefined) return undefined;
+  const place = ["metadata", "annotations", PROVENANCE];
+  const sameNote = stringAt(object, ...place) === stringAt(oldObject, ...place);
+  if (sameNote && userInfo.username.startsWith("system:")) return undefined;
+  return {
+    rule: "restore",
+    outcome: "skipped",
+    code: "USHER-P21",
+    message: `what was put there by policy ${names.join(", ")} was put back, all else is as you sent it; to take it out, delete or change the policy and reapply`,
+    warn: 50,
+  };
 }

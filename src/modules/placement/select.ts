@@ -53,12 +53,14 @@ export function matchPolicy(
 
 /**
  * The policies that want an object. The index gives candidates; with `trace` every policy is asked, and the answer is the same.
- * A namespace that the view does not have is asked for, but only where a policy's answer hangs on it.
+ * A namespace that the view does not have is asked for, but only where a policy's answer hangs on it. `apart` says why a policy
+ * does not come into question here, whomever it selects.
  */
 export function select(
   index: SelectorIndex<PlacementPolicy>,
   pod: JsonObject | undefined,
   context: Context,
+  apart: (policy: PlacementPolicy) => string | undefined = () => undefined,
 ): Selection | { readonly need: readonly Need[] } {
   const { request, view, facts, trace } = context;
   const stored = view.get("namespaces", "", request.namespace);
@@ -73,6 +75,11 @@ export function select(
   const unclear: Unclear[] = [];
   let asks = false;
   for (const policy of candidatesFor(index, pod, namespace, trace !== undefined)) {
+    const why = apart(policy);
+    if (why !== undefined) {
+      trace?.({ policy: policy.ref, applies: "not", why });
+      continue;
+    }
     const match = matchPolicy(policy, pod, namespace);
     if (match === "yes") wanting.push(policy);
     else if (match !== "no") {

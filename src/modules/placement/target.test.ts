@@ -1,9 +1,16 @@
 import { describe, expect, test } from "vitest";
+import { assemblyOf, atOnce, callOf } from "../../../test/builders/evaluation.ts";
+import { outside } from "../../../test/builders/outside.ts";
 import { placed, SHOP } from "../../../test/builders/placed.ts";
 import { controlledBy, deployment, pod, workload } from "../../../test/builders/pod.ts";
-import { clusterPolicy, namespace } from "../../../test/builders/policy.ts";
+import { came, clusterPolicy, namespace } from "../../../test/builders/policy.ts";
 import { requestFor } from "../../../test/builders/request.ts";
+import { answerOf } from "../../core/answer.ts";
+import { evaluate } from "../../core/evaluate.ts";
+import { DEFAULT_INSTALLATION } from "../../core/installation.ts";
 import type { JsonObject } from "../../core/json.ts";
+import { workloadTable } from "../../core/kubernetes/workloads.ts";
+import { placement } from "./index.ts";
 
 const ALL = clusterPolicy("all", { namespaceSelector: {}, podSelector: {}, nodeSelector: { zone: "a" } });
 
@@ -73,6 +80,80 @@ describe("who is left alone", () => {
   });
 });
 
+describe("pods, templates or both", () => {
+  const only = (targets: string) =>
+    clusterPolicy("all", { namespaceSelector: {}, podSelector: {}, nodeSelector: { zone: "a" }, targets });
+
+  test.each<[string, boolean, boolean]>([
+    ["Both", true, true],
+    ["Pods", true, false],
+    ["Templates", false, true],
+  ])("%s", (targets, pods, templates) => {
+    const known = [SHOP, only(targets)];
+    expect(placedAtAll(pod(), known)).toBe(pods);
+    for (const kind of ["Deployment", "StatefulSet", "DaemonSet"])
+      expect(placedAtAll(workload("apps/v1", kind), known)).toBe(templates);
+    expect(placedAtAll(workload("batch/v1", "CronJob"), known)).toBe(templates);
+    expect(placedAtAll(workload("v1", "PodTemplate"), known)).toBe(templates);
+  });
+
+  test("who asks why is told", () => {
+    const why = (targets: string, sent: JsonObject) =>
+      placed([SHOP, only(targets)], sent, { trace: true }).evaluation.trace[0];
+    expect(why("Pods", deployment())).toMatchObject({
+      applies: "not",
+      why: "it is for pods only (spec.targets)",
+    });
+    expect(why("Templates", pod())).toMatchObject({
+      applies: "not",
+      why: "it is for templates only (spec.targets)",
+    });
+    expect(why("Pods", pod())).toMatchObject({ applies: "applies" });
+  });
+
+  test("a policy for pods that can't be judged says nothing of templates", () => {
+    const broken = clusterPolicy("p", {
+      namespaceSelector: {},
+      podSelector: {},
+      tolerations: "nonsense",
+      targets: "Pods",
+      failurePolicy: "Fail",
+    });
+    expect(placed([SHOP, broken], pod()).answer.allowed).toBe(false);
+    expect(placed([SHOP, broken], deployment()).answer).toMatchObject({ allowed: true, warnings: [] });
+  });
+});
+
+test("further kinds by configuration, where their template is", () => {
+  const workloads = workloadTable([
+    {
+      group: "argoproj.io",
+      version: "v1alpha1",
+      kind: "Rollout",
+      resource: "rollouts",
+      template: ["spec", "deep", "template"],
+    },
+  ]);
+  const assembly = assemblyOf([placement], [SHOP, ALL].map(came), { ...DEFAULT_INSTALLATION, workloads });
+  const rollout = (spec: JsonObject): JsonObject => ({
+    apiVersion: "argoproj.io/v1alpha1",
+    kind: "Rollout",
+    metadata: { name: "web", namespace: "shop" },
+    spec,
+  });
+  const patchOf = (object: JsonObject) =>
+    answerOf(atOnce(evaluate(callOf(assembly, requestFor(object)), outside()))).patch;
+  expect(patchOf(rollout({ deep: { template: { spec: { containers: [] } } } }))[0]?.path).toBe(
+    "/spec/deep/template/spec/nodeSelector",
+  );
+  expect(patchOf(rollout({ template: { spec: { containers: [] } } }))).toEqual([]);
+  // What such a kind makes has its criteria from it.
+  const owned = workload("apps/v1", "StatefulSet", {
+    owner: controlledBy("argoproj.io/v1alpha1", "Rollout", "x"),
+  });
+  expect(patchOf(owned)).toEqual([]);
+});
+
 describe("who is not asked about", () => {
   test.each(["kube-system", "kube-public", "kube-node-lease", "usher-system"])("pods in %s", (name) => {
     const { evaluation, answer } = placed([namespace(name), ALL], pod({ namespace: name }));
@@ -82,7 +163,7 @@ describe("who is not asked about", () => {
 
   test.each<[string, object]>([
     ["subresources", { subResource: "scale" }],
-    ["pods that change", { operation: "UPDATE", oldObject: pod() }],
+    ["the status of pods", { operation: "UPDATE", subResource: "status", oldObject: pod() }],
     ["what goes", { operation: "DELETE", object: undefined, oldObject: pod() }],
     ["kinds that hold no pods", { resource: { group: "", version: "v1", resource: "services" } }],
     [

@@ -1,0 +1,73 @@
+import { allow, deny, type Result } from "../../core/decision.ts";
+import type { Finding } from "../../core/finding.ts";
+import { policyName } from "../../core/finding.ts";
+import { equal } from "../../core/json.ts";
+import { labelsOf } from "../../core/kubernetes/object.ts";
+import { podTemplateOf, specPath } from "../../core/kubernetes/workloads.ts";
+import type { Context } from "../../core/module.ts";
+import { fieldPath, type Path } from "../../core/path.ts";
+import type { SelectorIndex } from "../../core/selector-index.ts";
+import { type Lack, lacks } from "./lacks.ts";
+import type { PlacementPolicy } from "./policy.ts";
+import { select } from "./select.ts";
+import { isPod, leftAlone, notTargeted } from "./target.ts";
+
+/**
+ * The validating twin: whether an object, as all webhooks have left it, has what the policies that enforce demand of it. What an
+ * UPDATE did not take away is not judged again, or a policy written today would stop every change of yesterday's workloads.
+ */
+export function validate(context: Context, index: SelectorIndex<PlacementPolicy>): Result {
+  const { request, object: draft, installation } = context;
+  const workload = installation.workloads.byResource(request.resource.group, request.resource.resource);
+  if (workload === undefined || request.object === undefined || request.subResource !== "") return allow();
+  // Of a pod that exists hardly anything may change, and what a scheduler or the opener of a gate does is as it should be.
+  if (isPod(workload) && request.operation !== "CREATE") return allow();
+  const template = podTemplateOf(draft.object, workload);
+  if (
+    template === undefined ||
+    leftAlone(draft.object, workload, installation.workloads, request.operation) !== undefined
+  )
+    return allow();
+  const old = request.operation === "UPDATE" ? podTemplateOf(request.oldObject, workload) : undefined;
+  if (old !== undefined && equal(old.spec, template.spec) && equal(old.metadata, template.metadata))
+    return allow();
+  const { trace: _trace, ...quiet } = context;
+  const selection = select(index, labelsOf({ metadata: template.metadata ?? {} }), quiet, (policy) =>
+    policy.enforcement === "None" ? "it demands nothing" : notTargeted(policy, workload),
+  );
+  if ("need" in selection) return selection;
+  const findings: Finding[] = [];
+  for (const policy of selection.wanting) {
+    const before = old === undefined ? [] : lacks(policy.criteria, old.spec);
+    for (const lack of lacks(policy.criteria, template.spec)) {
+      if (!before.some((one) => equal(one.path, lack.path) && one.wants === lack.wants))
+        findings.push(findingOf(policy, lack, specPath(workload)));
+    }
+  }
+  const refused = findings.some(({ outcome }) => outcome === "violated");
+  return refused ? deny({ code: 403, reason: "Forbidden" }, findings) : allow(findings);
+}
+
+function findingOf(policy: PlacementPolicy, { path, wants }: Lack, spec: Path): Finding {
+  const refuses = policy.enforcement === "Refuse";
+  const place = [...spec, ...path];
+  return {
+    policy: policy.ref,
+    rule: "demand",
+    outcome: refuses ? "violated" : "would-violate",
+    code: "USHER-P30",
+    path: place,
+    message: `policy ${policyName(policy.ref)} demands ${wants} at ${fieldPath(place)}, and it is not there; take out what stands against it, or ask for an exception in the policy`,
+    ...(refuses ? {} : { warn: 65 }),
+    audit: { key: refuses ? "refused" : "lacking", value: policyName(policy.ref) },
+    event: {
+      type: "Warning",
+      reason: refuses ? "PlacementRefused" : "PlacementLacking",
+      regarding: {
+        kind: policy.ref.kind,
+        ...(policy.ref.namespace === undefined ? {} : { namespace: policy.ref.namespace }),
+        name: policy.ref.name,
+      },
+    },
+  };
+}

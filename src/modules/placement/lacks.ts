@@ -1,0 +1,92 @@
+import { isObject, type Json, type JsonObject, listAt, own } from "../../core/json.ts";
+import { covers } from "../../core/kubernetes/tolerations.ts";
+import type { Path } from "../../core/path.ts";
+import type { Criteria } from "./criteria.ts";
+import { hasAllOf, impliesTerms, pinsLabel } from "./implies.ts";
+
+/** Something that a policy demands and a pod's spec has not. */
+export interface Lack {
+  /** From the pod's spec. */
+  readonly path: Path;
+  /** What is wanted there, in a few words. */
+  readonly wants: string;
+}
+
+const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
+const NAMES = ["nodeName", "schedulerName", "priorityClassName", "runtimeClassName"] as const;
+
+/**
+ * What of a policy's demands a pod's spec does not meet, judged by what it means: a stronger requirement meets a weaker one, a
+ * wider toleration a narrower one. Preferences are no demands.
+ */
+export function lacks(criteria: Criteria, spec: JsonObject | undefined): Lack[] {
+  const found: Lack[] = [];
+  const selector = own(spec, "nodeSelector");
+  const nodeSelector = isObject(selector) ? selector : {};
+  const affinity = own(spec, "affinity");
+  const required = own(own(affinity, "nodeAffinity"), REQUIRED);
+  const terms = isObject(required) ? listAt(required, "nodeSelectorTerms") : undefined;
+  for (const [key, value] of criteria.nodeSelector) {
+    if (own(nodeSelector, key) === value || pinsLabel(terms, key, value)) continue;
+    found.push({ path: ["nodeSelector", key], wants: `${key}=${value}` });
+  }
+  for (const field of NAMES) {
+    const wanted = criteria[field];
+    if (wanted !== undefined && own(spec, field) !== wanted) found.push({ path: [field], wants: wanted });
+  }
+  if (criteria.requiredNodeTerms.length > 0 && !impliesTerms(nodeSelector, terms, criteria.requiredNodeTerms))
+    found.push({
+      path: ["affinity", "nodeAffinity", REQUIRED],
+      wants: "the policy's required node affinity",
+    });
+  for (const [part, wanted] of [
+    ["podAffinity", criteria.requiredPodTerms],
+    ["podAntiAffinity", criteria.requiredAntiTerms],
+  ] as const)
+    addMissing(
+      found,
+      ["affinity", part, REQUIRED],
+      listAt(affinity, part, REQUIRED),
+      wanted,
+      hasAllOf,
+      "topologyKey",
+    );
+  addMissing(found, ["tolerations"], listAt(spec, "tolerations"), criteria.tolerations, covers, "key");
+  const strict = criteria.topologySpreadConstraints.filter(isStrict);
+  const spread = ["topologySpreadConstraints"];
+  addMissing(found, spread, listAt(spec, "topologySpreadConstraints"), strict, hasAllOf, "topologyKey");
+  addMissing(
+    found,
+    ["schedulingGates"],
+    listAt(spec, "schedulingGates"),
+    criteria.schedulingGates,
+    hasAllOf,
+    "name",
+  );
+  return found;
+}
+
+function isStrict(constraint: JsonObject): boolean {
+  return own(constraint, "whenUnsatisfiable") === "DoNotSchedule";
+}
+
+/** True of a policy whose criteria are preferences, if anything. */
+export function demandsNothing(criteria: Criteria): boolean {
+  return lacks(criteria, undefined).length === 0;
+}
+
+function addMissing(
+  found: Lack[],
+  path: Path,
+  given: readonly Json[],
+  wanted: readonly JsonObject[],
+  meets: (given: Json, wanted: Json) => boolean,
+  name: string,
+): void {
+  for (const one of wanted) {
+    if (given.some((other) => meets(other, one))) continue;
+    const called = own(one, name);
+    const which = typeof called === "string" && called !== "" ? ` with ${name} ${called}` : "";
+    found.push({ path, wants: `the policy's entry${which}` });
+  }
+}

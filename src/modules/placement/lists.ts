@@ -1,0 +1,105 @@
+import type { Draft } from "../../core/draft.ts";
+import type { Finding } from "../../core/finding.ts";
+import { policyName } from "../../core/finding.ts";
+import { at, canonical, equal, isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { shallow } from "../../core/origin.ts";
+import type { Path } from "../../core/path.ts";
+import type { Target, Wish } from "./merge.ts";
+import type { ListPlace } from "./places.ts";
+import { storedOrder, takenFrom } from "./taken.ts";
+import { applied, closed, conflict, failed, holderOf, leftOut, type Place, same } from "./tell.ts";
+
+/**
+ * Lists to which each element adds something by itself (preferences, pod affinity, tolerations, spread constraints, gates): one that the
+ * pod has in this meaning is not added again, and where a pod can have only one of a kind, its own stays.
+ */
+export function mergeList(
+  target: Target,
+  wish: Wish,
+  list: ListPlace,
+  wanted: readonly JsonObject[],
+  findings: Finding[],
+): void {
+  const { draft, spec, holders } = target;
+  const path = [...spec, ...list.path];
+  const place: Place = { rule: list.path.join("."), path };
+  for (const element of wanted) {
+    const present = draft.get(...path) ?? [];
+    if (!Array.isArray(present)) {
+      failed({ ...wish, failure: "Ignore" }, place, undefined, `${place.rule} is no list here`, findings);
+      return;
+    }
+    const text = `${list.what} ${list.describe(element)}`;
+    if (present.some((one) => list.same(one, element))) {
+      same(wish, place, text, findings, element);
+      continue;
+    }
+    const key = list.key?.(element);
+    const other =
+      key === undefined ? undefined : present.find((one) => isObject(one) && list.key?.(one) === key);
+    if (other !== undefined && isObject(other)) {
+      const holder = holderOf(target, `${list.field}/${key}`);
+      const said = `${list.what}: ${holder} says ${list.describe(other)}, policy ${policyName(wish.ref)} says ${list.describe(element)}`;
+      const differently = list.describe(other) === list.describe(element) ? `${said} in other words` : said;
+      conflict(wish, place, "USHER-P14", differently, findings);
+      continue;
+    }
+    if (closed(target, wish, list.field, place, findings)) return;
+    if (list.field === "schedulingGates" && hasNode(draft.get(...spec, "nodeName"))) {
+      const why = `a pod with a node of its own, which ${holderOf(target, "nodeName")} has set, can't wait at a gate`;
+      leftOut(
+        wish,
+        place,
+        "USHER-P15",
+        `${text} of policy ${policyName(wish.ref)} is left out: ${why}`,
+        findings,
+      );
+      return;
+    }
+    const taken = takenFrom(draft, path);
+    const was = Array.isArray(taken) && taken.some((one) => equal(one, element));
+    if (!add(draft, path, present, element, applied(wish, place, text, was))) {
+      failed(
+        { ...wish, failure: "Ignore" },
+        place,
+        undefined,
+        `${place.rule} can't be written here`,
+        findings,
+      );
+      return;
+    }
+    if (key !== undefined) holders.set(`${list.field}/${key}`, wish.ref);
+  }
+}
+
+function hasNode(nodeName: Json | undefined): boolean {
+  return typeof nodeName === "string" && nodeName !== "";
+}
+
+/** At the end; but what the stored list has comes where it has it, since another order would be another template, and roll out. */
+function add(
+  draft: Draft,
+  path: Path,
+  present: readonly Json[],
+  element: JsonObject,
+  finding: Finding,
+): boolean {
+  const stored = draft.old === undefined ? undefined : storedOrder(draft, path, at(draft.old, ...path));
+  const place = stored === undefined ? present.length : placeIn(present, element, stored);
+  if (place === present.length) return draft.append(path, element, finding);
+  return draft.set(path, [...present.slice(0, place), element, ...present.slice(place)], finding, {
+    elements: [element],
+    all: false,
+  });
+}
+
+/** Before the first of those that the stored list has behind the element. */
+function placeIn(present: readonly Json[], element: JsonObject, stored: readonly Json[]): number {
+  const order = new Map<string, number>();
+  // What is deeper than any element of ours no API server has sent; it stays where it is.
+  for (const [i, one] of stored.entries()) if (shallow(one)) order.set(canonical(one), i);
+  const own = order.get(canonical(element));
+  if (own === undefined || !present.every(shallow)) return present.length;
+  const behind = present.findIndex((one) => (order.get(canonical(one)) ?? -1) > own);
+  return behind < 0 ? present.length : behind;
+}

@@ -1,0 +1,140 @@
+import { canonical, isObject, type Json, type JsonObject, listAt, own } from "../../core/json.ts";
+
+/** The two lists of a node selector term. */
+const LISTS = ["matchExpressions", "matchFields"] as const;
+const PARTS: ReadonlySet<string> = new Set(["key", "operator", "values"]);
+
+/** One spelling for one meaning of a requirement: the order of its values, and one that is there twice, mean nothing. */
+function spelled(requirement: Json): string {
+  if (!isObject(requirement) || !Object.keys(requirement).every((part) => PARTS.has(part)))
+    return canonical(requirement);
+  const values = new Set(listAt(requirement, "values").map(canonical));
+  return canonical([own(requirement, "key") ?? "", own(requirement, "operator") ?? "", [...values].sort()]);
+}
+
+/** All that a term requires, each requirement in one spelling with the list that it is in. */
+export function requirementsOf(term: Json): Set<string> {
+  const found = new Set<string>();
+  for (const list of LISTS) {
+    for (const requirement of listAt(term, list)) found.add(`${list} ${spelled(requirement)}`);
+  }
+  return found;
+}
+
+export function includesAll(all: ReadonlySet<string>, some: ReadonlySet<string>): boolean {
+  for (const one of some) if (!all.has(one)) return false;
+  return true;
+}
+
+/** Both terms at once: the first one's requirements, behind them those of the second that it has not. Other fields are the first's. */
+export function combined(term: JsonObject, further: JsonObject): JsonObject {
+  const has = requirementsOf(term);
+  const both: Record<string, Json | undefined> = { ...term };
+  for (const list of LISTS) {
+    const more = listAt(further, list).filter((one) => !has.has(`${list} ${spelled(one)}`));
+    if (more.length > 0) both[list] = [...listAt(term, list), ...more];
+  }
+  return both;
+}
+
+/** A term without some requirements. A list of which nothing remains goes. */
+export function without(term: JsonObject, requirements: ReadonlySet<string>): JsonObject {
+  const rest: Record<string, Json | undefined> = { ...term };
+  for (const list of LISTS) {
+    const before = listAt(term, list);
+    const kept = before.filter((one) => !requirements.has(`${list} ${spelled(one)}`));
+    if (kept.length === before.length) continue;
+    if (kept.length === 0) delete rest[list];
+    else rest[list] = kept;
+  }
+  return rest;
+}
+
+/**
+ * Terms without what policies have added to them; nothing where that is all. A term goes back to what it was before it was combined with
+ * one of theirs, and those that are equal then are one again. What others, who stay, have added as well stays. Where only some would
+ * be left with nothing, these are the pod's own: had it had none, all would be.
+ */
+export function withoutAdded(
+  terms: readonly Json[],
+  added: readonly Json[],
+  staying: readonly Json[],
+): readonly Json[] | undefined {
+  const theirs = setsOf(added);
+  const others = setsOf(staying);
+  const rest = new Map<string, Json>();
+  let emptied = 0;
+  for (const term of terms) {
+    const has = requirementsOf(term);
+    const out = unionWithin(has, theirs);
+    for (const requirement of unionWithin(has, others)) out.delete(requirement);
+    const all = out.size > 0 && out.size === has.size;
+    if (all) emptied++;
+    const left = all || out.size === 0 || !isObject(term) ? term : without(term, out);
+    const text = canonical(left);
+    if (!rest.has(text)) rest.set(text, left);
+  }
+  return emptied > 0 && emptied === terms.length ? undefined : [...rest.values()];
+}
+
+function setsOf(terms: readonly Json[]): Set<string>[] {
+  return terms.map(requirementsOf).filter((one) => one.size > 0);
+}
+
+/** All requirements of those sets that a term has whole. */
+function unionWithin(term: ReadonlySet<string>, sets: readonly ReadonlySet<string>[]): Set<string> {
+  const union = new Set<string>();
+  for (const one of sets) if (includesAll(term, one)) for (const requirement of one) union.add(requirement);
+  return union;
+}
+
+/** Whether terms have these and none that has none of these: they are what was added, neither more nor less. */
+export function cameFrom(terms: readonly Json[], added: readonly Json[]): boolean {
+  const all = terms.map(requirementsOf);
+  const theirs = added.map(requirementsOf);
+  return (
+    theirs.every((one) => all.some((term) => includesAll(term, one))) &&
+    all.every((term) => theirs.some((one) => includesAll(term, one)))
+  );
+}
+
+/** How many requirements a term has. */
+export function sizeOf(term: Json): number {
+  return listAt(term, "matchExpressions").length + listAt(term, "matchFields").length;
+}
+
+/** For people: `zone in (a, b) and disk=ssd, or metadata.name=node-1`. */
+export function describeTerms(terms: readonly JsonObject[]): string {
+  const shown = terms.slice(0, SHOWN).map((term) =>
+    LISTS.flatMap((list) => listAt(term, list))
+      .map(described)
+      .join(" and "),
+  );
+  const more = terms.length > SHOWN ? [`${terms.length - SHOWN} more`] : [];
+  return [...shown, ...more].join(", or ");
+}
+
+/** More help nobody in a line. */
+const SHOWN = 3;
+
+function described(requirement: Json): string {
+  const key = String(own(requirement, "key") ?? "");
+  const values = listAt(requirement, "values").map(String);
+  const many = `(${values.slice(0, SHOWN).join(", ")}${values.length > SHOWN ? ", …" : ""})`;
+  switch (own(requirement, "operator")) {
+    case "In":
+      return values.length === 1 ? `${key}=${values[0]}` : `${key} in ${many}`;
+    case "NotIn":
+      return values.length === 1 ? `${key}!=${values[0]}` : `${key} not in ${many}`;
+    case "Exists":
+      return `a label ${key}`;
+    case "DoesNotExist":
+      return `no label ${key}`;
+    case "Gt":
+      return `${key}>${values[0]}`;
+    case "Lt":
+      return `${key}<${values[0]}`;
+    default:
+      return canonical(requirement);
+  }
+}

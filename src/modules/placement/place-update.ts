@@ -1,0 +1,147 @@
+import { allow, type NeedMore, type Result } from "../../core/decision.ts";
+import type { Finding } from "../../core/finding.ts";
+import { policyKey } from "../../core/finding.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { Context } from "../../core/module.ts";
+import { type Origin, provenanceOf } from "../../core/origin.ts";
+import { conclude, mergeAll, type Policies, refuses, type Site, sayOfAll, unclearFindings } from "./apply.ts";
+import type { FieldLimits } from "./criteria.ts";
+import { opennessOf } from "./limits.ts";
+import { outdated, requiredTerms, takeable } from "./outdated.ts";
+import type { PlacementPolicy } from "./policy.ts";
+import { consumeReapply } from "./reapply.ts";
+import { wishesFrom } from "./rebuild.ts";
+import { restore, restoreWhole, rollbackFinding } from "./restore.ts";
+import { type Selection, select } from "./select.ts";
+import { takeBack } from "./take-back.ts";
+import { isPod, notTargeted } from "./target.ts";
+
+/** One UPDATE of an object that may be changed. */
+interface Update {
+  readonly context: Context;
+  readonly site: Site;
+  readonly old: JsonObject;
+  readonly limits: FieldLimits;
+  readonly findings: Finding[];
+}
+
+/**
+ * An UPDATE gets nothing new, or a re-apply of an unchanged manifest would roll a fleet the day a policy appears. What it lost comes
+ * back; policies with `onUpdate: Inject` are applied as they are now; and who asks for it gets what a new object would get.
+ */
+export function updated(context: Context, site: Site, policies: Policies, old: JsonObject): Result {
+  const { draft, workload, labels } = site;
+  const start = draft.mark();
+  const openness = opennessOf(workload, old);
+  const reapply = consumeReapply(draft);
+  const findings: Finding[] = [];
+  if ("closed" in openness) {
+    sayOfAll(context, policies, openness.closed);
+    sayOfRollback(context, restoreWhole(site, old, findings), findings);
+    if (reapply) findings.push(notReapplied(openness.closed));
+    return allow(findings);
+  }
+  const apart = (policy: PlacementPolicy) =>
+    notTargeted(policy, workload) ?? (reapply || policy.onUpdate === "Inject" ? undefined : NOTHING_NEW);
+  const index = reapply || context.trace !== undefined ? policies.all : policies.injecting;
+  const selection = select(index, labels, context, apart);
+  if ("need" in selection) return selection;
+  findings.push(...unclearFindings(selection));
+  if (refuses(findings)) return conclude(draft, start, findings);
+  sayOfGone(context, site, policies, old);
+  const lost = restore(site, old, findings);
+  const update: Update = { context, site, old, limits: openness.limits, findings };
+  const missing = reapply ? placeAnew(update, selection) : inject(update, selection, lost);
+  return missing ?? conclude(draft, start, findings);
+}
+
+const NOTHING_NEW =
+  "an update gets nothing new of it, only what it had and has lost (spec.onUpdate is Restore)";
+
+/** What a policy wanted and does not want any more goes, what it wants now comes. */
+function inject(update: Update, { wanting }: Selection, lost: readonly string[]): NeedMore | undefined {
+  const { context, site, old, limits, findings } = update;
+  sayOfRollback(context, lost, findings);
+  if (wanting.length === 0) return undefined;
+  const policies = new Map(wanting.map((policy) => [policyKey(policy.ref), policy]));
+  const origins = originsOf(old);
+  const gone = origins.flatMap((origin) => {
+    const policy = policies.get(origin.policy);
+    return policy === undefined ? [] : [outdated(origin, policy, old, site.spec)];
+  });
+  if (gone.some((origin) => Object.keys(requiredTerms(origin, site.spec).added).length > 0)) {
+    // Requirements of several policies are combined in each term: all go, and those of the others come again.
+    const others = origins.filter(({ policy }) => !policies.has(policy));
+    takeOut(update, [...gone, ...others.map((origin) => requiredTerms(origin, site.spec))]);
+    restore(site, old, findings, (policy) => !policies.has(policy));
+  } else takeOut(update, gone);
+  return mergeAll(context, site, limits, withoutGates(wanting, site), findings);
+}
+
+/** All that policies put there goes, all that they want now comes. Half of that would be a loss, so it is all or nothing. */
+function placeAnew(update: Update, { wanting, unclear }: Selection): NeedMore | undefined {
+  const { context, site, old, limits, findings } = update;
+  const before = site.draft.mark();
+  if (unclear.length > 0) {
+    findings.push(notReapplied("it can't be known which policies want this object"));
+    return undefined;
+  }
+  takeOut(update, originsOf(old));
+  const missing = mergeAll(context, site, limits, withoutGates(wanting, site), findings);
+  if (missing === undefined && findings.some(({ outcome }) => outcome === "failed")) {
+    site.draft.undo(before);
+    findings.push(notReapplied("a part of what policies want can't be known or written"));
+  }
+  return missing;
+}
+
+function originsOf(object: JsonObject): Origin[] {
+  return provenanceOf(object).filter(({ module }) => module === "placement");
+}
+
+/** As far as the API server lets it go. */
+function takeOut({ site: { draft, spec }, limits }: Update, origins: readonly Origin[]): void {
+  const start = draft.mark();
+  const parts = origins.map((origin) => takeable(origin, limits, spec));
+  takeBack(draft, parts, spec);
+  if (draft.mark() > start) draft.disown(parts);
+}
+
+/** A pod that exists gets no gate any more, and that one was opened is no news. */
+function withoutGates(policies: readonly PlacementPolicy[], { workload }: Site): readonly PlacementPolicy[] {
+  if (!isPod(workload)) return policies;
+  return policies.map((policy) =>
+    policy.criteria.schedulingGates.length === 0
+      ? policy
+      : { ...policy, demands: [], criteria: { ...policy.criteria, schedulingGates: [] } },
+  );
+}
+
+/** Policies that are gone can't say why they are still at work, so it is said for them. */
+function sayOfGone({ trace }: Context, { spec }: Site, { all }: Policies, old: JsonObject): void {
+  if (trace === undefined) return;
+  const there = new Set([...all.items].map(({ ref }) => policyKey(ref)));
+  for (const { ref } of wishesFrom(old, spec)) {
+    if (there.has(policyKey(ref))) continue;
+    trace({
+      policy: ref,
+      applies: "applies",
+      why: "it is gone; what it had put there stays until a reapply",
+    });
+  }
+}
+
+function sayOfRollback({ request }: Context, lost: readonly string[], findings: Finding[]): void {
+  const finding = rollbackFinding(request, lost);
+  if (finding !== undefined) findings.push(finding);
+}
+
+function notReapplied(why: string): Finding {
+  return {
+    rule: "reapply",
+    outcome: "skipped",
+    code: "USHER-P22",
+    message: `this object was not placed anew: ${why}`,
+    warn: 75,
+  };
+}

@@ -1,0 +1,78 @@
+import type { Assembly } from "../../core/assembly.ts";
+import { isObject, type JsonObject } from "../../core/json.ts";
+import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
+import type { WorkloadKind } from "../../core/kubernetes/workloads.ts";
+import type { Module } from "../../core/module.ts";
+import { type Fact, type Facts, type Need, needKey } from "../../core/need.ts";
+import { type Surveyed, surveyOne, surveyPage } from "../../core/survey.ts";
+import { SurveyBook } from "./survey-book.ts";
+
+/** Reading 50 objects holds up the loop for some 7 ms, and judging them for as long again; admissions wait no longer than that. */
+const PAGE = 50;
+
+/** An API server that is busy now answers the next time; what it does not serve it never will. */
+const ATTEMPTS = 3;
+
+/** One object that a walk came by. */
+export interface Met {
+  readonly workload: WorkloadKind;
+  readonly object: JsonObject;
+  readonly surveyed: Surveyed;
+}
+
+/** One walk through all workloads of a cluster, a page at a time, so that nothing has to be held in memory or read at once. */
+export class SurveyWalk {
+  readonly book = new SurveyBook();
+  readonly #module: Module;
+  readonly #assembly: Assembly;
+  readonly #kinds: readonly WorkloadKind[];
+  #kind = 0;
+  #token: string | undefined;
+  #failures = 0;
+
+  constructor(module: Module, assembly: Assembly) {
+    this.#module = module;
+    this.#assembly = assembly;
+    this.#kinds = assembly.installation.workloads.all;
+  }
+
+  /** The page to read next; none when the walk is over. */
+  get page(): Need | undefined {
+    const workload = this.#kinds[this.#kind];
+    if (workload === undefined) return undefined;
+    const from = this.#token === undefined ? {} : { continue: this.#token };
+    return surveyPage(this.#module, workload, PAGE, from);
+  }
+
+  /** Takes a page in and goes on to the next; or says what is needed to judge what stands in it. */
+  take(fact: Fact, facts: Facts, now: number): readonly Met[] | { readonly needs: readonly Need[] } {
+    const workload = this.#kinds[this.#kind];
+    if (workload === undefined) return [];
+    if (!("found" in fact)) {
+      const why = "failed" in fact ? fact.failed : "is not there";
+      if (++this.#failures < ATTEMPTS) return [];
+      this.book.noteUnread(why);
+      this.#advance(undefined);
+      return [];
+    }
+    const met: Met[] = [];
+    const needs = new Map<string, Need>();
+    for (const object of Array.isArray(fact.found) ? fact.found.filter(isObject) : []) {
+      const surveyed = surveyOne(this.#module, object, workload, this.#assembly, { facts, now });
+      if ("needs" in surveyed) for (const need of surveyed.needs) needs.set(needKey(need), need);
+      else if (surveyed.carried.length > 0) met.push({ workload, object, surveyed });
+    }
+    if (needs.size > 0) return { needs: [...needs.values()] };
+    for (const { object, surveyed } of met) {
+      this.book.note(`${workload.kind} ${namespaceOf(object)}/${nameOf(object)}`, surveyed.carried);
+    }
+    this.#advance(fact.next);
+    return met;
+  }
+
+  #advance(token: string | undefined): void {
+    this.#failures = 0;
+    this.#token = token;
+    if (token === undefined) this.#kind++;
+  }
+}
