@@ -62,6 +62,13 @@ test.each([
   [["reviw", PODS], /^usher: unknown command 'reviw'\n\(Did you mean review\?\)/],
   [["serve", "--kubeconfig", "/no/such/file"], /no\/such\/file/],
   [["serve", "--source", "/does/not/exist"], /^usher: --source \/does\/not\/exist: there is no such/],
+  [
+    ["serve", "--source", EXAMPLES, "--kubeconfig", "/no/such/file"],
+    /^usher: --kubeconfig names a cluster.*add --cluster/,
+  ],
+  [["serve", "--source", EXAMPLES, "--context", "staging"], /^usher: --context names a cluster/],
+  [["serve", "--source", EXAMPLES, "--cluster", "--operate"], /^usher: --operate keeps a cluster by/],
+  [["serve", "--source", EXAMPLES, "--cluster", "--kubeconfig", "/no/such/file"], /no\/such\/file/],
   [["serve", "--source", EXAMPLES, "--port", "70000"], /^usher: option '--port <n>'.*0 to 65535/],
   [["serve", "--source", EXAMPLES, "--drain-seconds", "-1"], /^usher: option '--drain-seconds <n>'/],
   [["serve", "--source", EXAMPLES, "--tls-cert", "x"], /^usher: --tls-cert and --tls-key go together/],

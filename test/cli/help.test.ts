@@ -6,7 +6,7 @@ import { CORE_CODES, codesOf } from "../../src/core/codes.ts";
 import { modules } from "../../src/modules/index.ts";
 import { ended, folder, ROOT, start, usher } from "./usher.ts";
 
-const COMMANDS = ["serve", "review", "manifests", "help"];
+const COMMANDS = ["serve", "review", "manifests", "placement", "help"];
 
 test("the name alone, help and --help say the same, on stdout", async () => {
   const [bare, help, flag] = await Promise.all([usher([]), usher(["help"]), usher(["--help"])]);
@@ -46,7 +46,7 @@ test("every code is explained, however it is typed", async () => {
 test.each([
   ["reviw", 'there is no command reviw; did you mean "review"?'],
   ["USHER-Z99", "there is no code USHER-Z99; there are:\n  USHER-E01  "],
-  ["placement", "there are: serve, review, manifests, install, uninstall, help, codes"],
+  ["seating", "there are: serve, review, manifests, install, uninstall, placement, "],
 ])("help %s", async (topic, message) => {
   const { code, out, err } = await usher(["help", topic]);
   expect(err).toContain(message);
