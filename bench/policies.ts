@@ -9,6 +9,10 @@ export const NAMESPACE = "shop";
 
 export const ROLE_OF_NOBODY = "spare";
 
+/** The role that ten policies want, which are in every source beside those that are counted. */
+export const ROLE_OF_TEN = "shared";
+const TEN = 10;
+
 export const SIZES = [10, 1_000, 10_000] as const;
 
 /** As people keep them: neither one huge file nor a file for each. */
@@ -35,6 +39,21 @@ export function policy(i: number, pool = "etcd") {
   };
 }
 
+/** Ten policies for one role. Each adds a thing of its own, or nine of them would have nothing to do. */
+export function tenPolicies() {
+  return Array.from({ length: TEN }, (_, i) => ({
+    apiVersion: "kupid.gardener.cloud/v1alpha1",
+    kind: "ClusterPodSchedulingPolicy",
+    metadata: { name: `shared-${i}` },
+    spec: {
+      namespaceSelector: { matchLabels: { environment: "prod" } },
+      podSelector: { matchLabels: { app: "etcd", role: ROLE_OF_TEN } },
+      nodeSelector: { [`shared.example.com/part-${i}`]: "etcd" },
+      tolerations: [{ key: `shared.example.com/part-${i}`, operator: "Exists", effect: "NoSchedule" }],
+    },
+  }));
+}
+
 export const NAMESPACE_OBJECT = {
   apiVersion: "v1",
   kind: "Namespace",
@@ -46,6 +65,12 @@ export function writeSource(parent: string, count: number): string {
   const directory = join(parent, `source-${count}`);
   mkdirSync(directory, { recursive: true });
   writeFileSync(join(directory, "namespaces.yaml"), stringify(NAMESPACE_OBJECT));
+  writeFileSync(
+    join(directory, "shared.yaml"),
+    tenPolicies()
+      .map((one) => stringify(one))
+      .join("---\n"),
+  );
   for (let start = 0; start < count - 1; start += A_FILE) {
     const texts: string[] = [];
     for (let i = start; i < Math.min(start + A_FILE, count - 1); i++) texts.push(stringify(policy(i)));

@@ -1,22 +1,31 @@
 // Pod reviews as an API server sends them: about 6 KB.
 // Several that differ, because a parser that sees one body for ever learns its shape and looks faster than it is.
 import { podObject, uid } from "./pod.ts";
-import { NAMESPACE, ROLE_OF_NOBODY, roleOf } from "./policies.ts";
+import { NAMESPACE, ROLE_OF_NOBODY, ROLE_OF_TEN, roleOf } from "./policies.ts";
 
-/** Whether one policy of the source wants the pod, or none does. */
-export type Pod = "wanted" | "unwanted";
-export const PODS: readonly Pod[] = ["wanted", "unwanted"];
+/** Whether one policy of the source wants the pod, none does, or ten do. */
+export type Pod = "wanted" | "unwanted" | "wanted by ten";
+export const PODS: readonly Pod[] = ["wanted", "unwanted", "wanted by ten"];
 
 export const BODIES = 16;
+
+/** Whether usher has something to write into it. */
+export function isPatched(pod: Pod): boolean {
+  return pod !== "unwanted";
+}
 
 /** The bodies to send in turn. Each wanted pod is wanted by exactly one policy, and each by another. */
 export function reviews(pod: Pod, policies: number): string[] {
   const bodies: string[] = [];
   for (let i = 0; i < BODIES; i++) {
-    const role = pod === "wanted" ? roleOf(Math.floor((i * policies) / BODIES)) : ROLE_OF_NOBODY;
-    bodies.push(JSON.stringify(review(i, role)));
+    bodies.push(JSON.stringify(review(i, roleFor(pod, i, policies))));
   }
   return bodies;
+}
+
+function roleFor(pod: Pod, i: number, policies: number): string {
+  if (pod === "wanted") return roleOf(Math.floor((i * policies) / BODIES));
+  return pod === "unwanted" ? ROLE_OF_NOBODY : ROLE_OF_TEN;
 }
 
 function review(i: number, role: string): object {

@@ -4,7 +4,7 @@ import { keepLoadCoreAwake, pinServer } from "./cores.ts";
 import type { Figures, Generator } from "./generator.ts";
 import { checkAnswer } from "./probe.ts";
 import { processorTime } from "./processor.ts";
-import { PODS, type Pod, reviews } from "./reviews.ts";
+import { isPatched, PODS, type Pod, reviews } from "./reviews.ts";
 import type { Served, Stage } from "./stage.ts";
 
 /**
@@ -78,7 +78,7 @@ export async function runRounds(
         server,
         PATH,
         reviews(pod, policies ?? 1_000)[0] ?? "",
-        policies !== undefined && pod === "wanted",
+        policies !== undefined && isPatched(pod),
       );
       await attack(contestant, pod, 0, warmSeconds);
     }

@@ -1,0 +1,95 @@
+// Which updates of pods the API server asks usher about, by the conditions of the hook itself: nobody answers here, and what it asks
+// about is refused for it.
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { DEFAULT_INSTALLATION } from "../../src/core/installation.ts";
+import type { JsonObject } from "../../src/core/json.ts";
+import { PROVENANCE } from "../../src/core/origin.ts";
+import { webhookConfigurations } from "../../src/core/registration/webhooks.ts";
+import { placement } from "../../src/modules/placement/index.ts";
+import { assemblyOf } from "../builders/evaluation.ts";
+import { came, clusterPolicy } from "../builders/policy.ts";
+import { eventually } from "../cluster/access/wait.ts";
+import { describeCluster, testNamespace } from "../cluster/describe.ts";
+
+const NOTE = { [PROVENANCE]: "{}" };
+const GATES = [{ name: "example.com/wait" }];
+const NEW_IMAGE = [{ op: "replace", path: "/spec/containers/0/image", value: "two" }];
+const LABEL = { metadata: { labels: { touched: "yes" } } };
+const REAPPLY = { metadata: { annotations: { "usher.dev/reapply": "now" } } };
+
+describeCluster("updates of pods that usher is asked about", (cluster) => {
+  const namespace = testNamespace(cluster);
+  const pods = () => `/api/v1/namespaces/${namespace()}/pods`;
+  const configuration = () =>
+    `/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/conditions-${namespace()}`;
+
+  /** Registers the hook as these policies make it, closed, for this namespace, and with nobody behind it. */
+  const register = async (policies: readonly JsonObject[]): Promise<void> => {
+    const { view } = assemblyOf([placement], policies.map(came));
+    const hooks = placement
+      .hooks(view, DEFAULT_INSTALLATION)
+      .filter(({ name }) => name === "placement-pod-updates")
+      .map((hook) => ({ ...hook, failure: "closed" as const, namespaces: { only: [namespace()] } }));
+    expect(hooks).toHaveLength(1);
+    const endpoint = { url: "https://127.0.0.1:1" };
+    const { mutating } = webhookConfigurations(hooks, DEFAULT_INSTALLATION, { endpoint });
+    const body = { ...mutating, metadata: { name: `conditions-${namespace()}` } };
+    await cluster().request("DELETE", configuration());
+    await cluster().call("POST", "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", body);
+  };
+
+  /** Whether usher is asked about this patch. */
+  const asked = async (name: string, patch: JsonObject | typeof NEW_IMAGE): Promise<boolean> => {
+    const { status, body } = await cluster().request("PATCH", `${pods()}/${name}?dryRun=All`, patch);
+    const refused = status !== 200;
+    if (refused) expect(JSON.stringify(body)).toContain("failed calling webhook");
+    return refused;
+  };
+
+  beforeAll(async () => {
+    const make = (name: string, metadata: JsonObject, spec: JsonObject = {}) =>
+      cluster().call("POST", pods(), {
+        metadata: { name, ...metadata },
+        // No node has it, so that nothing ever runs.
+        spec: { containers: [{ name: "c", image: "one" }], nodeSelector: { nowhere: "yes" }, ...spec },
+      });
+    await make("plain", {});
+    await make("noted", { annotations: NOTE });
+    await make("gated", {}, { schedulingGates: GATES });
+    await make("going", { annotations: NOTE, finalizers: ["example.com/hold"] }, { schedulingGates: GATES });
+    await cluster().call("DELETE", `${pods()}/going`);
+  });
+
+  afterAll(async () => {
+    await cluster().request("DELETE", configuration());
+    await cluster().request("PATCH", `${pods()}/going`, { metadata: { finalizers: null } });
+  });
+
+  test("as long as every policy only restores", async () => {
+    await register([clusterPolicy("p", { podSelector: {} })]);
+    await eventually("the hook is in force", () => asked("noted", NEW_IMAGE));
+    expect(await asked("noted", LABEL)).toBe(false);
+    expect(await asked("noted", { metadata: { annotations: { [PROVENANCE]: null } } })).toBe(true);
+    expect(await asked("noted", { metadata: { annotations: { [PROVENANCE]: "{ }" } } })).toBe(true);
+    expect(await asked("plain", NEW_IMAGE)).toBe(false);
+    expect(await asked("plain", REAPPLY)).toBe(true);
+    expect(await asked("gated", LABEL)).toBe(false);
+    expect(await asked("gated", { spec: { schedulingGates: null } })).toBe(false);
+  });
+
+  test("once some policy injects, also about pods at a gate", async () => {
+    await register([clusterPolicy("p", { podSelector: {}, onUpdate: "Inject" })]);
+    await eventually("the hook is in force", () => asked("gated", LABEL));
+    expect(await asked("gated", { spec: { schedulingGates: null } })).toBe(true);
+    expect(await asked("plain", LABEL)).toBe(false);
+    expect(await asked("noted", LABEL)).toBe(false);
+  });
+
+  test("never about pods being deleted, nor about a status", async () => {
+    expect(await asked("going", NEW_IMAGE)).toBe(false);
+    expect(await asked("going", { metadata: { finalizers: null } })).toBe(false);
+    const status = { status: { message: "told" } };
+    const { status: code } = await cluster().request("PATCH", `${pods()}/noted/status?dryRun=All`, status);
+    expect(code).toBe(200);
+  });
+});

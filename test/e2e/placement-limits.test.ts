@@ -1,0 +1,130 @@
+// What the module believes that the API server takes, asked of a real one: every field, in every state of a pod and a Job.
+import { expect, test } from "vitest";
+import { type Json, type JsonObject, listAt } from "../../src/core/json.ts";
+import { BUILT_IN_WORKLOADS } from "../../src/core/kubernetes/workloads.ts";
+import type { Path } from "../../src/core/path.ts";
+import type { Field } from "../../src/modules/placement/criteria.ts";
+import { opennessOf } from "../../src/modules/placement/limits.ts";
+import { eventually } from "../cluster/access/wait.ts";
+import { describeCluster, testNamespace } from "../cluster/describe.ts";
+
+const REQUIREMENT = { key: "zone", operator: "In", values: ["a"] };
+const POD_TERM = { topologyKey: "kubernetes.io/hostname", labelSelector: { matchLabels: { app: "x" } } };
+const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
+const PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution";
+
+/** What a policy would write, as a merge patch of the pod's spec. */
+const WRITES: Readonly<Record<Field, (spec: Json | undefined) => JsonObject>> = {
+  nodeSelector: () => ({ nodeSelector: { added: "yes" } }),
+  nodeName: () => ({ nodeName: "some-node" }),
+  schedulerName: () => ({ schedulerName: "other" }),
+  tolerations: (spec) => ({
+    tolerations: [...listAt(spec, "tolerations"), { key: "x", operator: "Exists" }],
+  }),
+  requiredNodeAffinity: () => ({
+    affinity: {
+      nodeAffinity: { [REQUIRED]: { nodeSelectorTerms: [{ matchExpressions: [REQUIREMENT] }] } },
+    },
+  }),
+  preferredNodeAffinity: () => ({
+    affinity: {
+      nodeAffinity: { [PREFERRED]: [{ weight: 1, preference: { matchExpressions: [REQUIREMENT] } }] },
+    },
+  }),
+  podAffinity: () => ({ affinity: { podAffinity: { [REQUIRED]: [POD_TERM] } } }),
+  podAntiAffinity: () => ({ affinity: { podAntiAffinity: { [REQUIRED]: [POD_TERM] } } }),
+  topologySpreadConstraints: () => ({
+    topologySpreadConstraints: [{ ...POD_TERM, maxSkew: 1, whenUnsatisfiable: "DoNotSchedule" }],
+  }),
+  // With the numbers that follow from it, or any pod would refuse it.
+  priorityClassName: () => ({
+    priorityClassName: "system-node-critical",
+    priority: null,
+    preemptionPolicy: null,
+  }),
+  runtimeClassName: () => ({ runtimeClassName: "some-class" }),
+  schedulingGates: (spec) => ({
+    schedulingGates: [...listAt(spec, "schedulingGates"), { name: "example.com/added" }],
+  }),
+};
+const FIELDS = Object.keys(WRITES) as Field[];
+
+describeCluster("what an existing object takes", (cluster) => {
+  const namespace = testNamespace(cluster);
+  const pods = () => `/api/v1/namespaces/${namespace()}/pods`;
+  const jobs = () => `/apis/batch/v1/namespaces/${namespace()}/jobs`;
+  const CONTAINERS = [{ name: "c", image: "any" }];
+  // No node has it, so that nothing ever runs.
+  const NOWHERE = { nodeSelector: { "example.com/nowhere": "yes" } };
+
+  /** Which fields the API server takes now. */
+  const accepted = async (path: string, at: Path): Promise<Field[]> => {
+    const stored = (await cluster().call("GET", path)) as JsonObject;
+    const taken: Field[] = [];
+    for (const field of FIELDS) {
+      const spec = at.reduce<Json | undefined>((here, key) => (here as JsonObject)[String(key)], stored);
+      const patch = at.reduceRight<JsonObject>((inner, key) => ({ [key]: inner }), WRITES[field](spec));
+      const { status } = await cluster().request("PATCH", `${path}?dryRun=All`, patch);
+      expect([200, 403, 422]).toContain(status);
+      if (status === 200) taken.push(field);
+    }
+    return taken;
+  };
+
+  const believed = async (path: string, kind: string): Promise<Field[] | "none"> => {
+    const stored = (await cluster().call("GET", path)) as JsonObject;
+    const workload = BUILT_IN_WORKLOADS.find((one) => one.kind === kind);
+    if (workload === undefined) throw new Error(`no workload ${kind}`);
+    const openness = opennessOf(workload, stored);
+    return "closed" in openness ? "none" : FIELDS.filter((field) => openness.limits[field] === undefined);
+  };
+
+  const pod = async (name: string, spec: JsonObject): Promise<string> => {
+    await cluster().call("POST", pods(), {
+      metadata: { name },
+      spec: { containers: CONTAINERS, ...NOWHERE, ...spec },
+    });
+    return `${pods()}/${name}`;
+  };
+
+  const job = async (name: string, suspend: boolean): Promise<string> => {
+    const template = { spec: { containers: CONTAINERS, restartPolicy: "Never", ...NOWHERE } };
+    await cluster().call("POST", jobs(), { metadata: { name }, spec: { suspend, template } });
+    return `${jobs()}/${name}`;
+  };
+
+  const AT_JOB: Path = ["spec", "template", "spec"];
+
+  test("a pod at a gate", async () => {
+    const path = await pod("gated", { schedulingGates: [{ name: "example.com/wait" }] });
+    expect(await accepted(path, ["spec"])).toEqual(await believed(path, "Pod"));
+  });
+
+  test("a pod at no gate: no more than tolerations, of which we make no use", async () => {
+    const path = await pod("plain", {});
+    expect(await believed(path, "Pod")).toBe("none");
+    expect(await accepted(path, ["spec"])).toEqual(["tolerations"]);
+  });
+
+  test("a Job, suspended, running, and suspended again", async () => {
+    const path = await job("work", true);
+    const before = await believed(path, "Job");
+    expect(before).not.toBe("none");
+    expect(await accepted(path, AT_JOB)).toEqual(before);
+
+    await cluster().call("PATCH", path, { spec: { suspend: false } });
+    await eventually("the Job has started", async () => {
+      const { body } = await cluster().request("GET", path);
+      return (body as { status?: { startTime?: string } }).status?.startTime !== undefined;
+    });
+    expect(await believed(path, "Job")).toBe("none");
+    expect(await accepted(path, AT_JOB)).toEqual([]);
+
+    await cluster().call("PATCH", path, { spec: { suspend: true } });
+    const again = await eventually("the Job has stopped", async () => {
+      const now = await believed(path, "Job");
+      return now === "none" ? undefined : now;
+    });
+    expect(await accepted(path, AT_JOB)).toEqual(again);
+  });
+});

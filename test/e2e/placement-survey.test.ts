@@ -1,0 +1,250 @@
+// Changed and deleted policies, and workloads that usher missed, as an administrator finds and renews them on a real control plane.
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { at, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
+import { folder, program } from "../cli/usher.ts";
+import { eventually } from "../cluster/access/wait.ts";
+import { describeOwnCluster } from "../cluster/describe.ts";
+import { RUN_LABEL } from "../cluster/runner/label.ts";
+import { PlacementStage, podSpecOf, SPEC } from "./fixtures/placement-stage.ts";
+
+const USHER = "/apis/apps/v1/namespaces/usher-system/deployments/usher";
+const POLICY = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies/pool";
+const NAMESPACE = "shop";
+const REAPPLY = "usher.dev/reapply";
+
+const toleration = (value: string): JsonObject => ({ key: "pool", operator: "Equal", value });
+const wants = (pool: string): JsonObject => ({
+  podSelector: { matchLabels: { app: "etcd" } },
+  nodeSelector: { pool },
+  tolerations: [toleration(pool)],
+});
+const deployment = (name: string): JsonObject => ({
+  apiVersion: "apps/v1",
+  kind: "Deployment",
+  metadata: { name, namespace: NAMESPACE },
+  spec: {
+    replicas: 1,
+    selector: { matchLabels: { name } },
+    template: { metadata: { labels: { app: "etcd", name } }, spec: SPEC },
+  },
+});
+
+describeOwnCluster("changed policies and missed workloads", {}, (cluster) => {
+  const stage = new PlacementStage(cluster, NAMESPACE);
+
+  const usher = async (user: string | undefined, ...args: string[]) => {
+    const kubeconfig = await cluster().kubeconfig(user);
+    return program(["placement", ...args, "--kubeconfig", kubeconfig]);
+  };
+  const status = async (...args: string[]) => {
+    const ran = await usher(undefined, "status", "-n", NAMESPACE, "-o", "json", ...args);
+    return { ...ran, json: JSON.parse(ran.out || "null") as Json };
+  };
+  /** `web stale, late missing` */
+  const states = (json: Json): string =>
+    listAt(json, "workloads")
+      .flatMap((one) =>
+        listAt(one, "carries").map(
+          (carried) => `${stringAt(one, "object", "name")} ${stringAt(carried, "state")}`,
+        ),
+      )
+      .join(", ");
+  const poolOf = async (name: string) =>
+    at(podSpecOf(await stage.get(`deployments/${name}`)), "nodeSelector", "pool");
+  const versionOf = async (name: string) =>
+    stringAt(await stage.get(`deployments/${name}`), "metadata", "resourceVersion");
+  const replicaSets = async (name: string): Promise<number> => {
+    const sets = await stage.items("replicasets");
+    return sets.filter((set) => stringAt(set, "metadata", "labels", "name") === name).length;
+  };
+  /** Until the controllers have seen all of it, so that what they would make is there. */
+  const rolledOut = (name: string) =>
+    eventually(`${name} rolled out`, async () => {
+      const found = await stage.get(`deployments/${name}`);
+      return (
+        at(found, "status", "observedGeneration") === at(found, "metadata", "generation") &&
+        at(found, "status", "updatedReplicas") === 1 &&
+        at(found, "status", "replicas") === 1
+      );
+    });
+  const scaleUsher = async (replicas: number) => {
+    await cluster().call("PATCH", USHER, { spec: { replicas } });
+    await eventually(`${replicas} replicas of usher`, async () => {
+      const ready = Number(at(await cluster().call("GET", USHER), "status", "readyReplicas") ?? 0);
+      // One that is told to go answers on for some seconds.
+      const pods = listAt(await cluster().call("GET", "/api/v1/namespaces/usher-system/pods"), "items");
+      return ready === replicas && pods.length === replicas;
+    });
+  };
+
+  test("workloads that carry what their policy wants are current", async () => {
+    for (const pool of ["etcd", "nvme"]) await cluster().createNode(`node-${pool}`, { labels: { pool } });
+    await cluster().createNode("plain");
+    await stage.install();
+    await stage.policies({ pool: wants("etcd") });
+    for (const name of ["web", "db"]) await stage.call("POST", "deployments", deployment(name));
+    for (const name of ["web", "db"]) await rolledOut(name);
+    const { json, code, err } = await status();
+    expect(states(json), err).toBe("db current, web current");
+    expect(code).toBe(0);
+  });
+
+  test("usher reads workloads, and may not write them", async () => {
+    const role = await cluster().call("GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/usher");
+    const rules = listAt(role, "rules").filter((rule) => listAt(rule, "resources").includes("deployments"));
+    expect(rules.map((rule) => at(rule, "verbs"))).toEqual([["list"]]);
+  });
+
+  test("after the policy has changed they are stale, and a dry run shows what would change and changes nothing", async () => {
+    await stage.policies({ pool: wants("nvme") });
+    const { json, code } = await status();
+    expect(states(json)).toBe("db stale, web stale");
+    expect(code).toBe(1);
+    const before = await versionOf("web");
+    const dry = await usher(undefined, "reapply", "--policy", "pool", "-n", NAMESPACE, "--dry-run");
+    expect(dry.out).toMatch(/Deployment shop\/web +would change +~ nodeSelector\.pool etcd -> nvme/);
+    expect(dry.out).toContain("2 workloads: 2 would change");
+    expect(dry.err).toContain("nothing was changed: this was a dry run");
+    expect(dry.code).toBe(0);
+    expect(await versionOf("web")).toBe(before);
+    expect(await poolOf("web")).toBe("etcd");
+  });
+
+  test("reapply rolls them forward exactly once, and a second one does nothing", async () => {
+    const ran = await usher(undefined, "reapply", "--policy", "pool", "-n", NAMESPACE, "--parallel", "1");
+    expect(ran.out, ran.err).toContain("2 workloads: 2 renewed");
+    expect(ran.code).toBe(0);
+    for (const name of ["web", "db"]) {
+      await rolledOut(name);
+      expect(await poolOf(name)).toBe("nvme");
+      const found = await stage.get(`deployments/${name}`);
+      expect(podSpecOf(found)["tolerations"]).toEqual([toleration("nvme")]);
+      expect(at(found, "metadata", "annotations", REAPPLY)).toBeUndefined();
+    }
+    const before = await versionOf("web");
+    const again = await usher(undefined, "reapply", "deployment/web", "-n", NAMESPACE);
+    expect(again.out).toContain("is as it should be");
+    expect(again.code).toBe(0);
+    expect(await versionOf("web")).toBe(before);
+    expect((await usher(undefined, "reapply", "--all", "-n", NAMESPACE)).out).toContain("nothing to renew");
+    expect(await replicaSets("web")).toBe(2);
+    expect(await replicaSets("db")).toBe(2);
+    expect((await status()).code).toBe(0);
+  });
+
+  test("the status of the policy says so by itself", async () => {
+    await eventually(
+      "the workloads in the status",
+      async () => at(await cluster().call("GET", POLICY), "status", "workloads", "current") === 2,
+      120_000,
+    );
+    expect(at(await cluster().call("GET", POLICY), "status", "workloads")).toEqual({
+      current: 2,
+      stale: 0,
+      orphaned: 0,
+      missing: 0,
+    });
+  });
+
+  test("who may not change a workload is told so; who may needs no right to see policies", async () => {
+    for (const [user, role] of [
+      ["reader", "view"],
+      ["writer", "edit"],
+    ] as const)
+      await stage.kubectl(["create", "rolebinding", user, `--clusterrole=${role}`, `--user=${user}`]);
+    await stage.policies({ pool: wants("etcd") });
+    const reader = await usher("reader", "reapply", "deployment/web", "-n", NAMESPACE);
+    expect(reader.code).toBe(1);
+    expect(reader.err).toMatch(/Deployment shop\/web: you may not change it: .*User "reader" cannot patch/);
+    const survey = await usher("writer", "reapply", "--all", "-n", NAMESPACE);
+    expect(survey.code).toBe(3);
+    expect(survey.err).toMatch(/you may not list namespaces.*reapply KIND\/NAME/);
+    const writer = await usher("writer", "reapply", "deployment/web", "-n", NAMESPACE);
+    expect(writer.out, writer.err).toContain("1 workload: 1 renewed");
+    expect(await poolOf("web")).toBe("etcd");
+  });
+
+  test("what a deleted policy left is orphaned, and reapply takes it out", async () => {
+    await stage.dropPolicy("pool");
+    const { json, out } = await status();
+    expect(states(json)).toBe("db orphaned, web orphaned");
+    expect(out).toContain('"gone": true');
+    expect((await status("pol")).err).toContain('did you mean "pool"?');
+    const ran = await usher(undefined, "reapply", "--policy", "pool", "-A");
+    expect(ran.out, ran.err).toContain("2 workloads: 2 renewed");
+    for (const name of ["web", "db"]) {
+      await rolledOut(name);
+      const spec = podSpecOf(await stage.get(`deployments/${name}`));
+      expect(spec["nodeSelector"]).toBeUndefined();
+      expect(spec["tolerations"]).toBeUndefined();
+    }
+    expect(states((await status()).json)).toBe("");
+  });
+
+  test("while usher is away nothing is renewed, and nothing stays that would surprise later", async () => {
+    await stage.policies({ pool: wants("etcd") });
+    await stage.call("POST", "deployments", deployment("kept"));
+    await scaleUsher(0);
+    // Re-applied without what usher had put there, and made anew.
+    await stage.kubectl(["replace", "-f", "-"], deployment("kept"));
+    await stage.call("POST", "deployments", deployment("late"));
+    await stage.call("POST", "pods", { metadata: { name: "lone", labels: { app: "etcd" } }, spec: SPEC });
+    await eventually(
+      "the pod on its node",
+      async () => at(await stage.get("pods/lone"), "spec", "nodeName") !== undefined,
+    );
+    expect(await poolOf("kept")).toBeUndefined();
+    const ran = await usher(undefined, "reapply", "deployment/late", "-n", NAMESPACE);
+    expect(ran.code).toBe(1);
+    expect(ran.err).toContain("usher did not answer");
+    expect(at(await stage.get("deployments/late"), "metadata", "annotations", REAPPLY)).toBeUndefined();
+    await scaleUsher(1);
+    await stage.settled();
+  });
+
+  test("what came in meanwhile is missing, and reapply gives it what it lacks", async () => {
+    const { json, code } = await status("pool");
+    expect(states(json)).toBe("lone missing, db missing, kept missing, late missing, web missing");
+    expect(code).toBe(1);
+    await eventually(
+      "an event about it",
+      async () => {
+        const events = listAt(await cluster().call("GET", "/apis/events.k8s.io/v1/events"), "items");
+        return events.some(
+          (event) =>
+            stringAt(event, "reason") === "WorkloadsBehind" &&
+            stringAt(event, "regarding", "name") === "pool" &&
+            (stringAt(event, "note") ?? "").includes("4 missing"),
+        );
+      },
+      60_000,
+    );
+    const { out } = await usher(undefined, "status", "-n", NAMESPACE);
+    expect(out).toMatch(
+      /Pod shop\/lone +missing [^\n]*\n[^!]*! can't be renewed: it can't be changed any more/,
+    );
+    const chosen = ["deployment/kept", "deploy/web", "deployments.apps/db"];
+    const ran = await usher(undefined, "reapply", ...chosen, "-n", NAMESPACE, "-o", "json");
+    expect(at(JSON.parse(ran.out) as Json, "summary"), ran.err).toMatchObject({ renewed: 3, failed: 0 });
+    expect(await poolOf("kept")).toBe("etcd");
+    expect(states((await status()).json)).toBe(
+      "lone missing, db current, kept current, late missing, web current",
+    );
+  });
+
+  test("where it is switched on, usher mends by itself what is missing", async () => {
+    const configuration = `apiVersion: usher.dev/v1alpha1
+kind: UsherConfiguration
+spec: { modules: { placement: { mend: true } } }`;
+    const config = join(folder({ "mending.yaml": configuration }), "mending.yaml");
+    const flags = ["--replicas", "1", "--pod-label", `${RUN_LABEL}=true`, "--config", config];
+    const installed = await program(["install", "--kubeconfig", await cluster().kubeconfig(), ...flags]);
+    expect(installed, installed.err).toMatchObject({ code: 0 });
+    await eventually("late mended", async () => (await poolOf("late")) === "etcd", 120_000);
+    await eventually("one more ReplicaSet", async () => (await replicaSets("late")) === 2);
+    expect(states((await status()).json)).toBe(
+      "lone missing, db current, kept current, late current, web current",
+    );
+  });
+});

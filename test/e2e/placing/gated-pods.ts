@@ -1,0 +1,104 @@
+import { describe, expect, test } from "vitest";
+import { at, type JsonObject, stringAt } from "../../../src/core/json.ts";
+import { eventually } from "../../cluster/access/wait.ts";
+import { type PlacementStage, podSpecOf, warningsOf } from "../fixtures/placement-stage.ts";
+import {
+  APART,
+  DEDICATED,
+  DISK,
+  GATES,
+  POOL,
+  PREFERENCE,
+  PREFERRED,
+  pod,
+  REQUIRED,
+  requiring,
+  SPREAD,
+  within,
+} from "./objects.ts";
+
+/** Changes of the spec of a pod with one nodeSelector key and one term, and whether the API server takes them. */
+const CHANGES: readonly (readonly [what: string, spec: JsonObject, taken: boolean])[] = [
+  ["a further nodeSelector key", { nodeSelector: { disk: "ssd", pool: "etcd" } }, true],
+  ["another value of a key", { nodeSelector: { disk: "hdd" } }, false],
+  ["a key less", { nodeSelector: { disk: null } }, false],
+  ["a requirement at the end of the term", { affinity: requiring([DISK, POOL]) }, true],
+  ["a requirement at its beginning", { affinity: requiring([POOL, DISK]) }, false],
+  ["other values", { affinity: requiring([within("disk", "ssd", "nvme")]) }, false],
+  ["a further term", { affinity: requiring([DISK], [POOL]) }, false],
+  ["no term", { affinity: { nodeAffinity: null } }, false],
+  ["preferred node affinity", { affinity: { nodeAffinity: { [PREFERRED]: [PREFERENCE] } } }, true],
+  ["pod anti-affinity", { affinity: { podAntiAffinity: APART } }, false],
+  ["another scheduler", { schedulerName: "packing" }, false],
+  ["a node", { nodeName: "w0" }, false],
+  ["topology spread", { topologySpreadConstraints: [SPREAD] }, false],
+  ["a further gate", { schedulingGates: [...GATES, { name: "example.com/new" }] }, false],
+  ["no gate, and a requirement more", { schedulingGates: null, affinity: requiring([DISK, POOL]) }, true],
+];
+
+const LATER = { metadata: { labels: { app: "later" } } };
+
+/** A pod that waits at a gate may still be narrowed, in just some ways. */
+export function gatedPods(stage: PlacementStage): void {
+  describe("a pod that waits at a gate", () => {
+    test("is made", async () => {
+      const own = { schedulingGates: GATES, nodeSelector: { disk: "ssd" }, affinity: requiring([DISK]) };
+      for (const app of ["nobody", "before"]) await stage.call("POST", "pods", pod(`gated-${app}`, app, own));
+      await stage.call("POST", "pods", pod("gated-bare", "before", { schedulingGates: GATES }));
+    });
+
+    test.for(CHANGES)("the API server on %s", async ([, spec, taken]) => {
+      const { status, body } = await stage.request("PATCH", "pods/gated-nobody?dryRun=All", { spec });
+      expect(status, JSON.stringify(body)).toBe(taken ? 200 : 422);
+    });
+
+    test("gets nothing new by a policy that only restores", async () => {
+      const label = { metadata: { labels: { app: "everything" } } };
+      const { status, body } = await stage.request("PATCH", "pods/gated-nobody?dryRun=All", label);
+      expect(status).toBe(200);
+      expect(at(body, "spec", "nodeSelector")).toEqual({ disk: "ssd" });
+    });
+
+    test.for([
+      ["gated-before", { disk: "ssd", pool: "etcd" }, [DISK, POOL]],
+      ["gated-bare", { pool: "etcd" }, [POOL]],
+    ] as const)(
+      "%s gets of one that injects what it can take, and a word about the rest",
+      async ([name, selector, requirements]) => {
+        // The hook for updates of pods asks about gates from the first such policy on.
+        const reply = await eventually("the injection", async () => {
+          const tried = await stage.request("PATCH", `pods/${name}?dryRun=All`, LATER);
+          const placed = at(tried.body, "spec", "nodeSelector", "pool") !== undefined;
+          return placed || tried.status !== 200 ? tried : undefined;
+        });
+        expect(reply.status, JSON.stringify(reply.body)).toBe(200);
+        const spec = podSpecOf(reply.body);
+        expect(spec["nodeSelector"]).toEqual(selector);
+        const terms = [{ matchExpressions: requirements }];
+        expect(at(spec, "affinity", "nodeAffinity", REQUIRED)).toEqual({ nodeSelectorTerms: terms });
+        expect(at(spec, "affinity", "nodeAffinity", PREFERRED)).toEqual([PREFERENCE]);
+        expect(spec["tolerations"]).toContainEqual(DEDICATED);
+        for (const field of [
+          "schedulerName",
+          "topologySpreadConstraints",
+          "podAntiAffinity",
+          "priorityClassName",
+        ])
+          expect(warningsOf(reply)).toContain(field);
+        expect(spec["schedulerName"]).toBe("default-scheduler");
+        expect(spec["schedulingGates"]).toEqual(GATES);
+      },
+    );
+
+    test("the update that opens the gate may still bring something", async () => {
+      const opened = await stage.call("PATCH", "pods/gated-before", {
+        ...LATER,
+        spec: { schedulingGates: null },
+      });
+      expect(at(opened, "spec", "nodeSelector")).toEqual({ disk: "ssd", pool: "etcd" });
+      await eventually("its node", async () => {
+        return stringAt(await stage.get("pods/gated-before"), "spec", "nodeName");
+      });
+    });
+  });
+}

@@ -1,0 +1,153 @@
+// Policies as a real API server takes them: by the CRD alone while usher is away, and with the webhook.
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type AdmissionServer, startAdmission } from "../../src/admission/server.ts";
+import { allModules } from "../../src/cli/source.ts";
+import { Assembly } from "../../src/core/assembly.ts";
+import { Gates } from "../../src/core/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../src/core/installation.ts";
+import { at, isObject, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
+import { SILENT } from "../../src/core/log.ts";
+import { registeredKinds, registeredWebhooks } from "../../src/core/registration/index.ts";
+import { readManifests } from "../../src/files/reading.ts";
+import { clusterPolicy, namespacedPolicy } from "../builders/policy.ts";
+import { BAD_SPECS, GOOD_SPECS } from "../builders/policy-table.ts";
+import { eventually } from "../cluster/access/wait.ts";
+import { describeOwnCluster } from "../cluster/describe.ts";
+
+const GROUP = "/apis/kupid.gardener.cloud/v1alpha1";
+const CLUSTER_WIDE = `${GROUP}/clusterpodschedulingpolicies`;
+const NAMESPACED = `${GROUP}/namespaces/default/podschedulingpolicies`;
+const SAMPLES = join(import.meta.dirname, "..", "fixtures", "kupid");
+
+describeOwnCluster(
+  "policies, as the API server takes them",
+  { without: ["kube-scheduler", "kwok", "kube-controller-manager"] },
+  (cluster) => {
+    let server: AdmissionServer | undefined;
+
+    beforeAll(async () => {
+      const kinds = registeredKinds(allModules);
+      // With a rule that may cost too much, or a schema that is not structural, the API server refuses the CRD here.
+      await cluster().apply(...kinds);
+      await eventually("the kinds", async () => {
+        const replies = await Promise.all(
+          [CLUSTER_WIDE, NAMESPACED].map((path) => cluster().request("GET", path)),
+        );
+        return replies.every(({ status }) => status === 200);
+      });
+    });
+    afterAll(() => server?.close());
+
+    const bare = (object: JsonObject): JsonObject => {
+      const { metadata, ...rest } = object;
+      return { ...rest, metadata: { name: at(metadata, "name"), namespace: at(metadata, "namespace") } };
+    };
+    const create = (object: JsonObject, path = CLUSTER_WIDE) =>
+      cluster().request("POST", `${path}?dryRun=All&fieldValidation=Strict`, bare(object));
+    const withoutNamespaces = ({ namespaceSelector: _none, ...spec }: JsonObject) => spec;
+    const fieldsOf = (body: unknown) =>
+      listAt(isObject(body) ? body : {}, "details", "causes").map((cause) => stringAt(cause, "field") ?? "");
+
+    describe("by the CRD alone", () => {
+      test.each(BAD_SPECS)("%s", async (_what, spec, field, by) => {
+        const { status, body } = await create(clusterPolicy("bad", spec));
+        expect(`${status} ${stringAt(body, "message") ?? ""}`).toMatch(by === "crd" ? /^4(22|00) / : /^201 /);
+        // The API server names the field, or for the keys of a map the map's owner.
+        if (status === 422)
+          expect(fieldsOf(body).some((named) => field.startsWith(named) && named !== "")).toBe(true);
+        if (spec["namespaceSelector"] !== undefined && field.startsWith("spec.namespaceSelector")) return;
+        const own = await create(namespacedPolicy("default", "bad", withoutNamespaces(spec)), NAMESPACED);
+        expect(own.status).toBe(status);
+      });
+
+      test.each(GOOD_SPECS)("%s comes in", async (_what, spec) => {
+        const { status, body } = await create(clusterPolicy("good", spec));
+        expect(`${status} ${stringAt(body, "message") ?? ""}`).toMatch(/^201 /);
+      });
+
+      test("a policy that became bad still loses its finalizer", async () => {
+        const path = `${CLUSTER_WIDE}/old`;
+        const crd =
+          "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/clusterpodschedulingpolicies.kupid.gardener.cloud";
+        const wanted = await cluster().call("GET", crd);
+        const loose = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+        const schema = "/spec/versions/0/schema/openAPIV3Schema/properties/spec";
+        await cluster().call("PATCH", crd, [{ op: "replace", path: schema, value: loose }]);
+        const bad = clusterPolicy("old", {
+          podSelector: {},
+          tolerations: [{ key: "a b", operator: "Exists" }],
+        });
+        const metadata = { name: "old", finalizers: ["example.com/hold"] };
+        await eventually("the bad one stored", async () => {
+          const { status } = await cluster().request("POST", CLUSTER_WIDE, { ...bad, metadata });
+          return status === 201 || status === 409;
+        });
+        const value =
+          at(wanted, "spec", "versions", 0, "schema", "openAPIV3Schema", "properties", "spec") ?? null;
+        await cluster().call("PATCH", crd, [{ op: "replace", path: schema, value }]);
+        await eventually("the rules back", async () => {
+          const again = await create(
+            clusterPolicy("new", { tolerations: [{ key: "a b", operator: "Exists" }] }),
+          );
+          return again.status === 422;
+        });
+        await cluster().call("PATCH", path, { metadata: { labels: { touched: "yes" }, finalizers: [] } });
+        await cluster().call("DELETE", path);
+      });
+    });
+
+    describe("with the webhook", () => {
+      beforeAll(async () => {
+        const assembly = new Assembly(allModules, DEFAULT_INSTALLATION, new Gates([]));
+        server = await startAdmission({
+          source: {
+            assembly,
+            ready: true,
+            fetch: async (needs) => needs.map(() => ({ absent: true as const })),
+            commit: async () => ({ failed: "nothing is written here" }),
+            stop: async () => undefined,
+          },
+          log: SILENT,
+          port: 0,
+          opsPort: 0,
+        });
+        const { port } = server.webhookAddress;
+        await cluster().route("127.0.0.1", port, port);
+        const { objects } = registeredWebhooks(assembly, {
+          endpoint: { url: `https://127.0.0.1:${port}` },
+          caBundle: Buffer.from(server.ca ?? "").toString("base64"),
+        });
+        await cluster().apply(...objects.filter(({ kind }) => kind === "ValidatingWebhookConfiguration"));
+        await eventually("the webhook in force", async () => {
+          const { headers } = await create(clusterPolicy("inert", {}));
+          return String(headers["warning"] ?? "").includes("selects nothing");
+        });
+      });
+
+      test.each(BAD_SPECS.filter(([, , , by]) => by === "webhook"))("%s", async (_what, spec, field) => {
+        const { status, body } = await create(clusterPolicy("bad", spec));
+        expect(`${status} ${stringAt(body, "message") ?? ""}`).toMatch(/^422 .*USHER-E04/s);
+        expect(fieldsOf(body)).toContain(field);
+      });
+
+      test.each(GOOD_SPECS)("%s comes in, without a word", async (_what, spec) => {
+        const { status, headers } = await create(clusterPolicy("good", spec));
+        expect(status).toBe(201);
+        expect(headers["warning"]).toBeUndefined();
+      });
+
+      test.each(readdirSync(SAMPLES).sort())("kupid's %s comes in", async (file) => {
+        for (const { value } of readManifests(readFileSync(join(SAMPLES, file), "utf8")).manifests) {
+          const object = value as JsonObject;
+          const namespaced = object["kind"] === "PodSchedulingPolicy";
+          const path = namespaced ? NAMESPACED : CLUSTER_WIDE;
+          const metadata = { name: at(object, "metadata", "name") };
+          const { status } = await cluster().request("POST", `${path}?dryRun=All`, { ...object, metadata });
+          expect(status).toBe(201);
+        }
+      });
+    });
+  },
+);
