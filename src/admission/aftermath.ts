@@ -1,7 +1,7 @@
 import { type Count, countsAfter, type Effects, effectsOf } from "../core/effects.ts";
 import type { Evaluation } from "../core/engine.ts";
+import { factsOf, type Log } from "../core/log.ts";
 import { describeRequest } from "../core/request.ts";
-import { factsOf, type Log } from "./log.ts";
 
 export interface AftermathOptions {
   readonly log: Log;

@@ -2,9 +2,9 @@ import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { type Log, SILENT } from "../core/log.ts";
 import { makeCertificate, type OwnCertificate } from "./certificate.ts";
 import { readKeyPair, watchKeyPair } from "./certificate-files.ts";
-import { type Log, SILENT } from "./log.ts";
 import { type AdmissionServer, startAdmission } from "./server.ts";
 import { keeping, post, testSource } from "./test-cluster.ts";
 

@@ -2,8 +2,8 @@ import { createPrivateKey, X509Certificate } from "node:crypto";
 import { type FSWatcher, watch } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import { factsOf, type Log } from "../core/log.ts";
 import type { KeyPair } from "./certificate.ts";
-import { factsOf, type Log } from "./log.ts";
 
 export interface CertificateFiles {
   readonly certFile: string;

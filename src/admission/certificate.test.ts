@@ -1,8 +1,8 @@
 import { X509Certificate } from "node:crypto";
 import { connect } from "node:tls";
 import { afterAll, expect, test } from "vitest";
+import { SILENT } from "../core/log.ts";
 import { makeCertificate, namesFor, OWN_CERTIFICATE_DAYS } from "./certificate.ts";
-import { SILENT } from "./log.ts";
 import { startAdmission } from "./server.ts";
 import { post, testSource } from "./test-cluster.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { SILENT } from "../core/log.ts";
 import type { KeyPair } from "./certificate.ts";
-import { SILENT } from "./log.ts";
 import { provideReflection } from "./reflection.ts";
 import { type AdmissionServer, startAdmission } from "./server.ts";
 import { get, keeping, post, testSource } from "./test-cluster.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { SILENT } from "../core/log.ts";
 import { hostileBody, numbers } from "./fuzz.ts";
 import { createHandle } from "./handle.ts";
-import { SILENT } from "./log.ts";
 import type { Reply } from "./reply.ts";
 import { startAdmission } from "./server.ts";
 import { type Got, keeping, post, responseOf, review, testSource } from "./test-cluster.ts";

@@ -1,9 +1,9 @@
 import { EventEmitter } from "node:events";
 import { expect, test } from "vitest";
 import { allow } from "../core/decision.ts";
+import { type Log, SILENT } from "../core/log.ts";
 import type { Source } from "../core/source.ts";
 import { createHandle } from "./handle.ts";
-import { type Log, SILENT } from "./log.ts";
 import { NESTING_LIMIT } from "./nesting.ts";
 import type { Reply } from "./reply.ts";
 import { BEHAVIOURS, responseOf, review, testModule, testSource } from "./test-cluster.ts";

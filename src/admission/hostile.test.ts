@@ -1,6 +1,6 @@
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { SILENT } from "./log.ts";
+import { SILENT } from "../core/log.ts";
 import { type AdmissionServer, startAdmission } from "./server.ts";
 import { post, review, testSource } from "./test-cluster.ts";
 

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { SILENT } from "./log.ts";
+import { SILENT } from "../core/log.ts";
 import { type Ops, openOps } from "./ops.ts";
 import { livez, readyz } from "./ops-pages.ts";
 import { Pulse } from "./pulse.ts";
@@ -79,7 +79,7 @@ const CHILD = `
   const at = (name) => import(new URL(name, ${JSON.stringify(import.meta.url)}).href);
   const { startAdmission } = await at("./server.ts");
   const { testSource } = await at("./test-cluster.ts");
-  const { SILENT } = await at("./log.ts");
+  const { SILENT } = await at("../core/log.ts");
   const server = await startAdmission({ source: testSource(), log: SILENT, port: 0, opsPort: 0, silenceMs: 1500 });
   console.log(server.opsAddress.url);
   // Not for ever: a process that is stuck does not notice when whoever started it has died.

@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
+import { factsOf, type Log } from "../core/log.ts";
 import { type Address, addressOf, listenError } from "./address.ts";
-import { factsOf, type Log } from "./log.ts";
 import { SILENCE_LIMIT_MS } from "./ops-pages.ts";
 import type { Pulse } from "./pulse.ts";
 

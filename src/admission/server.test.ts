@@ -4,7 +4,7 @@ import { applyPatch, type Operation } from "rfc6902";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Effects } from "../core/effects.ts";
 import type { JsonObject } from "../core/json.ts";
-import { type Log, SILENT } from "./log.ts";
+import { type Log, SILENT } from "../core/log.ts";
 import { type AdmissionServer, startAdmission } from "./server.ts";
 import { get, keeping, post, responseOf, review, testSource } from "./test-cluster.ts";
 

@@ -1,5 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import type { Effects } from "../core/effects.ts";
+import type { Log } from "../core/log.ts";
 import type { Source } from "../core/source.ts";
 import type { Address } from "./address.ts";
 import { Aftermath } from "./aftermath.ts";
@@ -15,7 +16,6 @@ import type { ClientCheck } from "./client-certificate.ts";
 import { createHandle } from "./handle.ts";
 import { startHeart } from "./heart.ts";
 import { LIMITS, type Limits } from "./limits.ts";
-import type { Log } from "./log.ts";
 import { createMetrics } from "./metrics.ts";
 import { openOps } from "./ops.ts";
 import { type DrainOptions, Shutdown } from "./shutdown.ts";

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { SILENT } from "./log.ts";
+import { SILENT } from "../core/log.ts";
 import { type AdmissionServer, startAdmission } from "./server.ts";
 import { get, keeping, post, responseOf, review, testSource } from "./test-cluster.ts";
 

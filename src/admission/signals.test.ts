@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "vitest";
-import { type Log, SILENT } from "./log.ts";
+import { type Log, SILENT } from "../core/log.ts";
 import { onSignals } from "./signals.ts";
 
 let off: (() => void) | undefined;

@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import { factsOf, type Log } from "./log.ts";
+import { factsOf, type Log } from "../core/log.ts";
 
 const SIGNALS = ["SIGTERM", "SIGINT"] as const;
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { SILENT } from "./log.ts";
+import { SILENT } from "../core/log.ts";
 import { SAME_FAULT_EVERY_MS, sparing } from "./sparing.ts";
 
 test("the same fault once a second, with the count of those left out; another at once", () => {

@@ -1,4 +1,4 @@
-import type { Log } from "./log.ts";
+import type { Log } from "../core/log.ts";
 
 /** A fault that every request meets would fill the disk; once a second shows that it goes on, and how often. */
 export const SAME_FAULT_EVERY_MS = 1_000;

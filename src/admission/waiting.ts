@@ -1,8 +1,8 @@
 import type { Commit } from "../core/decision.ts";
 import type { CommitResult, Outside } from "../core/evaluate.ts";
+import { factsOf, type Log } from "../core/log.ts";
 import type { Fact, Need } from "../core/need.ts";
 import type { Deadline, Source } from "../core/source.ts";
-import { factsOf, type Log } from "./log.ts";
 
 /**
  * Kept back from the caller's time for the last round, the answer and the way home: a tenth, but never so little that a busy

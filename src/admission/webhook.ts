@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Phase } from "../core/hook.ts";
+import { factsOf, type Log } from "../core/log.ts";
 import { type Address, addressOf, listenError } from "./address.ts";
 import type { Aftermath } from "./aftermath.ts";
 import { readBody, TOO_LARGE } from "./body.ts";
@@ -9,7 +10,6 @@ import type { KeyPair } from "./certificate.ts";
 import { type ClientCheck, Clients } from "./client-certificate.ts";
 import type { Handle } from "./handle.ts";
 import type { Limits } from "./limits.ts";
-import { factsOf, type Log } from "./log.ts";
 import { type Reply, textReply } from "./reply.ts";
 
 export interface WebhookOptions {

@@ -1,4 +1,4 @@
-/** What is said while serving, in the shape of pino's logger: first the facts, then a constant sentence. */
+/** What is said while running, in the shape of pino's logger: first the facts, then a constant sentence. */
 export interface Log {
   readonly debug: (facts: object, message: string) => void;
   readonly info: (facts: object, message: string) => void;
