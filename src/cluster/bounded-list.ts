@@ -24,20 +24,24 @@ export async function boundedList(
   const what = describeNeed(need);
   const own = shareOf(deadline, need.share);
   const found: Json[] = [];
-  const cut = (why: string): Fact => (found.length > 0 ? { found, complete: false } : { failed: why });
+  let token = need.list.continue;
+  const cut = (why: string): Fact =>
+    found.length > 0 ? { found, complete: false, ...nextOf(token) } : { failed: why };
   try {
     const path = await resources.pathOf(need.list.resource, need.list.namespace);
-    for (let token: string | undefined; ; ) {
+    for (;;) {
       if (own.remaining() <= 0) return cut(`${what}: its share of the time ran out`);
       const page = Math.max(1, Math.min(PAGE, need.limit - found.length));
-      const query = queryOf({ labelSelector: need.list.labelSelector, limit: String(page), continue: token });
+      const { labelSelector, fieldSelector, managers } = need.list;
+      const query = queryOf({ labelSelector, fieldSelector, limit: String(page), continue: token });
       const answer = await askPatiently(client, "GET", `${path}?${query}`, {}, own);
       // Also where the token is too old: what began as one state of the list can't be read to its end.
       if (answer.status !== 200) return cut(refusalOf(what, answer));
-      for (const item of itemsOf(answer.body)) found.push(item);
+      for (const item of itemsOf(answer.body)) found.push(managers === true ? item : withoutManagers(item));
       token = stringAt(answer.body, "metadata", "continue") || undefined;
       if (token === undefined && found.length <= need.limit) return { found, complete: true };
-      if (found.length >= need.limit) return { found: found.slice(0, need.limit), complete: false };
+      if (found.length >= need.limit)
+        return { found: found.slice(0, need.limit), complete: false, ...nextOf(token) };
     }
   } catch (error) {
     return cut(errorOf(what, error));
@@ -71,5 +75,9 @@ function itemsOf(list: Json | undefined): Json[] {
   const apiVersion = stringAt(list, "apiVersion");
   const kind = stringAt(list, "kind")?.replace(/List$/, "");
   const type = apiVersion === undefined || kind === undefined ? {} : { apiVersion, kind };
-  return listAt(list, "items").map((item) => withoutManagers(isObject(item) ? { ...type, ...item } : item));
+  return listAt(list, "items").map((item) => (isObject(item) ? { ...type, ...item } : item));
+}
+
+function nextOf(token: string | undefined): { readonly next?: string } {
+  return token === undefined ? {} : { next: token };
 }

@@ -39,6 +39,8 @@ export interface Client {
   readonly request: (method: string, path: string, options?: RequestOptions) => Promise<Answer>;
   /** A status of 400 or more is given with its body as the only line. */
   readonly stream: (path: string, options?: { readonly signal?: AbortSignal }) => Promise<Stream>;
+  /** Lets go of connections that nobody uses just now: another one was found dead, and these may be as well. */
+  readonly letGo?: () => void;
   readonly close: () => void;
 }
 

@@ -2,12 +2,12 @@ import { setImmediate as step } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { need } from "../core/decision.ts";
 import type { JsonObject } from "../core/json.ts";
+import { SILENT } from "../core/log.ts";
 import { defineModule, type Module } from "../core/module.ts";
 import type { Need } from "../core/need.ts";
 import type { PlannedWrite, Planner } from "../core/plan.ts";
 import { Store } from "../core/store.ts";
 import { describePlan, Holding, type HoldingOptions } from "./holding.ts";
-import { SILENT } from "./log.ts";
 import type { WriteResult } from "./planned-writes.ts";
 
 const SEAT: Need = { get: { resource: "seats", name: "one" }, live: true };
@@ -96,6 +96,30 @@ test("nothing is planned before it is started; then all that is known is, and ev
   changed("d");
   await step();
   expect(written).toHaveLength(3);
+});
+
+test("a plan may make other keys due, and tell of what it did, once its writes are made", async () => {
+  const told: string[] = [];
+  const event = { type: "Normal", reason: "Seated", regarding: { kind: "Seat", name: "a" } } as const;
+  let failures = 1;
+  const { holding, written, changed } = holdingWith(
+    {
+      plan: (key) => ({
+        writes: [applying(key)],
+        ...(key === "a" ? { also: ["b"], events: [{ ...event, message: "done", policy: undefined }] } : {}),
+      }),
+    },
+    {
+      write: async () => (failures-- > 0 ? { failed: "no room" } : "done"),
+      events: (events) => told.push(...events.map(({ reason }) => reason)),
+    },
+  );
+  holding.start();
+  changed("a");
+  await until(() => written.length === 3);
+  expect(namesOf(written)).toEqual(["a", "a", "b"]);
+  expect(told).toEqual(["Seated"]);
+  await holding.stop();
 });
 
 test("writes are made in order, and those behind a failed one are not made", async () => {
@@ -272,4 +296,65 @@ test("a plan as a person reads it", () => {
     "  again in 30 s",
   ]);
   expect(describePlan("seating", "n1", { writes: [] })).toBe("seating n1: nothing to do");
+});
+
+test("a planner that names all its items itself is not asked about every object when someone begins to lead", async () => {
+  const asked: string[] = [];
+  const { holding, written, view } = holdingWith({
+    keys: ({ name }) => {
+      asked.push(name);
+      return [name];
+    },
+    all: (known) => [`all of ${known.count("nodes")}`],
+  });
+  view.apply(["a", "b"].map((name) => ({ resource: "nodes", namespace: "", name, object: named(name) })));
+  holding.start();
+  await until(() => written.length === 1);
+  await holding.stop();
+  expect(asked).toEqual([]);
+  expect(written).toEqual([applying("all of 2")]);
+});
+
+test("others may look again when the writes of an item begin to fail, and when they no longer do", async () => {
+  let fails = true;
+  const planned: string[] = [];
+  const { holding, changed } = holdingWith(
+    {
+      plan: (key, { failure }) => {
+        planned.push(`${key}: node ${failure?.("a") ?? "is fine"}`);
+        return { writes: key === "a" ? [applying(key)] : [] };
+      },
+      settled: (key) => (key === "a" ? ["summary"] : []),
+    },
+    { write: async () => (fails ? { failed: "was refused" } : "done") },
+  );
+  holding.start();
+  changed("a");
+  await until(() => planned.includes("summary: node was refused"));
+  fails = false;
+  await until(() => planned.includes("summary: node is fine"));
+  await holding.stop();
+  // Only the change from one to the other counts, not every attempt.
+  expect(planned.filter((one) => one.startsWith("summary"))).toHaveLength(2);
+});
+
+test("planners are told what an object was before it changed", async () => {
+  const seen: (JsonObject | undefined)[] = [];
+  const { holding, view } = holdingWith({
+    keys: ({ before }) => {
+      seen.push(before);
+      return [];
+    },
+  });
+  holding.start();
+  const change = (object: JsonObject | undefined) => ({
+    resource: "nodes",
+    namespace: "",
+    name: "a",
+    object,
+  });
+  for (const object of [named("a"), { ...named("a"), b: 1 }, undefined])
+    holding.changed(view.apply([change(object)]));
+  await holding.stop();
+  expect(seen).toEqual([undefined, named("a"), { ...named("a"), b: 1 }]);
 });

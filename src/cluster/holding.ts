@@ -1,13 +1,15 @@
+import type { Assembly } from "../core/assembly.ts";
+import type { EventToWrite } from "../core/effects.ts";
 import { MAX_ROUNDS } from "../core/evaluate.ts";
 import type { PolicyRef } from "../core/finding.ts";
 import { stringAt } from "../core/json.ts";
 import { kindResource } from "../core/kind.ts";
+import type { Log } from "../core/log.ts";
 import type { Module } from "../core/module.ts";
 import { Facts } from "../core/need.ts";
 import type { Plan, Planner } from "../core/plan.ts";
 import { resourceName } from "../core/request.ts";
 import type { Change, View } from "../core/view.ts";
-import type { Log } from "./log.ts";
 import type { FetchNeeds } from "./needs.ts";
 import { describeWrite, type MakeWrite } from "./planned-writes.ts";
 import { Queue, type QueueOptions, type WorkResult } from "./queue.ts";
@@ -26,6 +28,10 @@ export interface HoldingOptions {
   readonly leading: () => boolean;
   readonly log: Log;
   readonly tallies?: TallySource;
+  /** What planners may ask for what would be decided. */
+  readonly assembly?: Assembly;
+  /** Told of what planners want people to hear. @default nobody hears it */
+  readonly events?: (events: readonly EventToWrite[]) => void;
   /** Given what would be done; nothing is written then. */
   readonly dryRun?: (text: string) => void;
   /** Milliseconds since 1970, for planners. */
@@ -40,6 +46,8 @@ export interface HoldingOptions {
 export class Holding {
   readonly #options: HoldingOptions;
   readonly #planners: ReadonlyMap<string, Planner>;
+  /** Why the writes of an item failed the last time. */
+  readonly #failures = new Map<string, string>();
   #queue: Queue | undefined;
 
   constructor(options: HoldingOptions) {
@@ -52,7 +60,15 @@ export class Holding {
   start(): void {
     if (this.#queue !== undefined) return;
     this.#queue = new Queue({ ...this.#options.queue, work: (key) => this.#work(key) });
-    this.changed(everything(this.#options.modules, this.#options.view()));
+    const { modules, assembly } = this.#options;
+    const view = this.#options.view();
+    const others = new Map(this.#planners);
+    for (const [module, { all }] of this.#planners) {
+      if (all === undefined) continue;
+      others.delete(module);
+      this.#addAll(module, {}, () => all(view, assembly));
+    }
+    for (const change of everything(modules, view)) this.#take(change, view, others);
   }
 
   /** Resolves when no write is under way any more. */
@@ -60,6 +76,7 @@ export class Holding {
     const queue = this.#queue;
     this.#queue = undefined;
     await queue?.stop();
+    this.#failures.clear();
   }
 
   /** How much there is to do, for metrics. */
@@ -71,9 +88,7 @@ export class Holding {
   changed(changes: Iterable<Change>): void {
     if (this.#queue === undefined) return;
     const view = this.#options.view();
-    for (const change of changes) {
-      for (const [module, planner] of this.#planners) this.#add(module, planner, change, view);
-    }
+    for (const change of changes) this.#take(change, view, this.#planners);
   }
 
   /** Policies whose tallies have changed: to their planners it is as if the policies themselves had. */
@@ -92,14 +107,17 @@ export class Holding {
     this.changed(changes);
   }
 
-  #add(module: string, planner: Planner, change: Change, view: View): void {
+  #take(change: Change, view: View, planners: ReadonlyMap<string, Planner>): void {
+    const { resource, name } = change;
+    for (const [module, planner] of planners)
+      this.#addAll(module, { resource, name }, () => planner.keys(change, view, this.#options.assembly));
+  }
+
+  #addAll(module: string, about: Readonly<Record<string, string>>, keys: () => Iterable<string>): void {
     try {
-      for (const key of planner.keys(change, view)) this.#queue?.add(`${module} ${key}`);
+      for (const key of keys()) this.#queue?.add(`${module} ${key}`);
     } catch (error) {
-      this.#options.log.warn(
-        { module, resource: change.resource, name: change.name, error: why(error) },
-        BROKE,
-      );
+      this.#options.log.warn({ module, ...about, error: why(error) }, BROKE);
     }
   }
 
@@ -111,24 +129,33 @@ export class Holding {
     if (planner === undefined) return { done: true };
     let plan: Plan;
     try {
-      plan = await this.#plan(planner, key);
+      plan = await this.#plan(module, planner, key);
     } catch (error) {
       this.#options.log.warn({ module, key, error: why(error) }, BROKE);
       return { retry: true };
     }
     const { dryRun } = this.#options;
     if (dryRun !== undefined) dryRun(describePlan(module, key, plan));
-    else if (!(await this.#carryOut(module, key, plan))) return { retry: true };
+    else if (!(await this.#carryOut(module, planner, key, plan))) return { retry: true };
+    else this.#options.events?.(plan.events ?? []);
+    for (const other of plan.also ?? []) this.#queue?.add(`${module} ${other}`);
     return { done: true, ...(plan.again === undefined ? {} : { afterMs: plan.again * 1_000 }) };
   }
 
-  async #plan(planner: Planner, key: string): Promise<Plan> {
+  async #plan(module: string, planner: Planner, key: string): Promise<Plan> {
     const facts = new Facts();
-    const { now = Date.now, tallies } = this.#options;
+    const { now = Date.now, tallies, assembly } = this.#options;
     for (let round = 1; ; round++) {
       // The last time what is missing has failed, as in an evaluation.
       if (round === MAX_ROUNDS) facts.close("too many rounds of questions");
-      const context = { view: this.#options.view(), facts, now: now(), ...(tallies && { tallies }) };
+      const context = {
+        view: this.#options.view(),
+        facts,
+        now: now(),
+        failure: (other: string) => this.#failures.get(`${module} ${other}`),
+        ...(tallies && { tallies }),
+        ...(assembly && { assembly }),
+      };
       const result = planner.plan(key, context);
       if (!("need" in result)) return result;
       if (round >= MAX_ROUNDS) throw new Error("the plan needs more than it was allowed to ask for");
@@ -151,7 +178,7 @@ export class Holding {
   }
 
   /** In order; the first that fails ends it, because those behind may rest on it. */
-  async #carryOut(module: string, key: string, plan: Plan): Promise<boolean> {
+  async #carryOut(module: string, planner: Planner, key: string, plan: Plan): Promise<boolean> {
     const { leading, write, log } = this.#options;
     for (const one of plan.writes) {
       if (!leading()) return false;
@@ -160,11 +187,25 @@ export class Holding {
       if (result === "done") log.debug(facts, "wrote what was planned");
       else {
         if (result === "conflict") log.debug(facts, "someone else wrote; planning again");
-        else log.warn({ ...facts, error: result.failed }, "a planned write failed; trying again later");
+        else {
+          log.warn({ ...facts, error: result.failed }, "a planned write failed; trying again later");
+          this.#settle(module, planner, key, result.failed);
+        }
         return false;
       }
     }
+    this.#settle(module, planner, key, undefined);
     return true;
+  }
+
+  /** Remembers whether the writes of an item fail, and lets those look again to whom that makes a difference. */
+  #settle(module: string, { settled }: Planner, key: string, failed: string | undefined): void {
+    const item = `${module} ${key}`;
+    if (this.#failures.get(item) === failed) return;
+    if (failed === undefined) this.#failures.delete(item);
+    else this.#failures.set(item, failed);
+    if (settled !== undefined)
+      this.#addAll(module, { key }, () => settled(key, this.#options.view(), this.#options.assembly));
   }
 }
 

@@ -292,3 +292,24 @@ describe("how long to wait", () => {
     expect(retryAfterMs({ headers: headers as Record<string, string>, body })).toBe(expected);
   });
 });
+
+test("what nobody uses is let go, and what is in use goes on", async () => {
+  const connections = new Set<Socket>();
+  server.on("connection", (socket: Socket) => connections.add(socket));
+  handler = (request, response) => {
+    if (request.url === "/watch") response.write("{}\n");
+    else response.end();
+  };
+  const watch = await client.stream("/watch");
+  await client.request("GET", "/a");
+  await client.request("GET", "/b");
+  expect(connections.size).toBe(2);
+  client.letGo?.();
+  await client.request("GET", "/c");
+  expect(connections.size).toBe(3);
+  for await (const line of watch.lines) {
+    expect(line).toBe("{}");
+    break;
+  }
+  watch.close();
+});

@@ -1,9 +1,14 @@
-import { request as httpRequest, type IncomingMessage, type RequestOptions as NodeOptions } from "node:http";
+import {
+  type Agent,
+  request as httpRequest,
+  type IncomingMessage,
+  type RequestOptions as NodeOptions,
+} from "node:http";
 import { request as httpsRequest } from "node:https";
 import { isDeepStrictEqual } from "node:util";
 import type { Json } from "../core/json.ts";
 import { type Answer, type Client, ConnectionError, type RequestOptions, type Stream } from "./client.ts";
-import type { Access, Credentials } from "./credentials/credentials.ts";
+import { type Access, type Credentials, retire } from "./credentials/credentials.ts";
 import { linesOf } from "./lines.ts";
 import { Sending } from "./sending.ts";
 
@@ -48,6 +53,7 @@ class HttpsClient implements Client {
   readonly #timeoutMs: number;
   readonly #userAgent: string;
   #renewing: Promise<boolean> | undefined;
+  #agent: Agent | undefined;
 
   constructor(credentials: Credentials, options: HttpsClientOptions) {
     const url = new URL(credentials.server);
@@ -102,6 +108,10 @@ class HttpsClient implements Client {
     return { status, headers, lines: linesUntil(() => closed, response, path), close };
   };
 
+  letGo = (): void => {
+    if (this.#agent !== undefined) retire(this.#agent);
+  };
+
   close = (): void => this.#credentials.close();
 
   async #exchange(method: string, path: string, given: RequestOptions): Promise<Exchange> {
@@ -129,7 +139,9 @@ class HttpsClient implements Client {
 
   async #access(): Promise<Access> {
     try {
-      return await this.#credentials.access();
+      const access = await this.#credentials.access();
+      this.#agent = access.agent;
+      return access;
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       throw new ConnectionError(`no credentials for ${this.server}: ${why}`, { cause: error });

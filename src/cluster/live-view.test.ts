@@ -5,10 +5,10 @@ import { Assembly } from "../core/assembly.ts";
 import { Gates } from "../core/gates.ts";
 import { DEFAULT_INSTALLATION } from "../core/installation.ts";
 import { stringAt } from "../core/json.ts";
+import { SILENT } from "../core/log.ts";
 import type { Read } from "../core/module.ts";
 import type { Change } from "../core/view.ts";
 import { type LiveView, openLive } from "./live-view.ts";
-import { SILENT } from "./log.ts";
 import { REFLECTOR_LIMITS, type ReflectorLimits } from "./reflector-limits.ts";
 import { event, TestWatchServer } from "./test-watch-server.ts";
 

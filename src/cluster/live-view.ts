@@ -1,8 +1,8 @@
 import type { Assembly } from "../core/assembly.ts";
+import type { Log } from "../core/log.ts";
 import type { Change } from "../core/view.ts";
 import type { Client } from "./client.ts";
 import { Intake } from "./intake.ts";
-import type { Log } from "./log.ts";
 import { Reflector, type ReflectorStatus } from "./reflector.ts";
 import type { ReflectorLimits } from "./reflector-limits.ts";
 import { createResources, type ResourceResolver } from "./resources.ts";

@@ -90,6 +90,23 @@ test("a list is read in pages up to its limit, and says whether it is whole", as
   expect(server.asked[0]).toBe("GET /api/v1/namespaces/shop/pods?labelSelector=app%3Dweb&limit=100");
 });
 
+test("a list goes on where an earlier one stopped, by fields as well, and whole where it is asked for", async () => {
+  const server = serverWithPods(150);
+  server.put("/api/v1/namespaces/shop/pods/p0", { metadata: { managedFields: [{ manager: "kubelet" }] } });
+  const list = { resource: "pods", namespace: "shop", fieldSelector: "spec.nodeName=", managers: true };
+  const ask = asking(server);
+  const [first] = await ask([{ list, limit: 100, share: 1 }], testDeadline());
+  expect(first).toMatchObject({ complete: false, next: expect.any(String), found: { length: 100 } });
+  expect(JSON.stringify(first)).toContain("kubelet");
+  const next = first !== undefined && "found" in first ? (first.next ?? "") : "";
+  const [second] = await ask([{ list: { ...list, continue: next }, limit: 100, share: 1 }], testDeadline());
+  expect(second).toMatchObject({ complete: true, found: { length: 50 } });
+  expect(server.asked).toEqual([
+    "GET /api/v1/namespaces/shop/pods?fieldSelector=spec.nodeName%3D&limit=100",
+    `GET /api/v1/namespaces/shop/pods?fieldSelector=spec.nodeName%3D&limit=100&continue=${next}`,
+  ]);
+});
+
 test("a list whose share of the time runs out gives what it has, as incomplete", async () => {
   const server = serverWithPods(250);
   let pages = 0;

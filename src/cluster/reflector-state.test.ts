@@ -82,12 +82,18 @@ class Rig {
   }
 }
 
+test("no watch that is well is ever taken for silent", () => {
+  const [shortest, longest] = REFLECTOR_LIMITS.watchSeconds;
+  expect(shortest * 1_000).toBeGreaterThan(REFLECTOR_LIMITS.shortWatchMs);
+  expect(REFLECTOR_LIMITS.silenceMs).toBeGreaterThan(longest * 1_000 + 2_000);
+});
+
 describe("the first list", () => {
   test("is a stream, whole at its last bookmark, and goes on as a watch", () => {
     const rig = new Rig();
     expect(rig.action).toEqual({ do: "locate" });
     rig.see({ saw: "served" });
-    expect(rig.action).toEqual({ do: "stream list", timeoutSeconds: 450 });
+    expect(rig.action).toEqual({ do: "stream list", timeoutSeconds: 19 });
     rig.see(object("b", 9), object("a", 4), BOOKMARK(9));
     expect(rig.synced).toBe(0);
     expect(rig.see(END_OF_LIST(10))).toMatchObject({ synced: true, action: undefined });

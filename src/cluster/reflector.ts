@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Json } from "../core/json.ts";
 import { stringAt } from "../core/json.ts";
+import type { Log } from "../core/log.ts";
 import type { Change } from "../core/view.ts";
 import type { Client, Stream } from "./client.ts";
 import { TooLargeError } from "./https-client.ts";
 import { LineTooLongError } from "./lines.ts";
-import type { Log } from "./log.ts";
 import { REFLECTOR_LIMITS, type ReflectorLimits } from "./reflector-limits.ts";
 import { ReflectorState } from "./reflector-state.ts";
 import type { Action, Input } from "./reflector-steps.ts";
@@ -164,7 +164,10 @@ export class Reflector {
       clearTimeout(silence);
       stream?.close();
     }
-    if (silent) this.#note(`watch: silent for ${this.#limits.silenceMs} ms`);
+    if (silent) {
+      this.#note(`watch: silent for ${this.#limits.silenceMs} ms`);
+      client.letGo?.();
+    }
     return this.#step({ saw: silent ? "silence" : "end" }) ?? action;
   }
 

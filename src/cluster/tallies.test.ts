@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { CountedTally } from "../core/effects.ts";
 import { at, listAt } from "../core/json.ts";
-import { SILENT } from "./log.ts";
+import { SILENT } from "../core/log.ts";
 import { TallyCollector, TallyPublisher } from "./tallies.ts";
 import { TallyBook } from "./tally-book.ts";
 import { refuse, TestApiServer } from "./test-api-server.ts";

@@ -1,9 +1,9 @@
 import type { CountedTally } from "../core/effects.ts";
 import type { PolicyRef } from "../core/finding.ts";
 import { equal, type Json, type JsonObject, listAt, stringAt } from "../core/json.ts";
+import type { Log } from "../core/log.ts";
 import type { PlanContext } from "../core/plan.ts";
 import type { Client } from "./client.ts";
-import type { Log } from "./log.ts";
 import { pathSegment } from "./path-segment.ts";
 import { FIELD_MANAGER } from "./planned-writes.ts";
 import { errorOf, refusalOf } from "./refusal.ts";

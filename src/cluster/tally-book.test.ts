@@ -19,6 +19,19 @@ test("counts add up, and the last time that something was applied is kept", () =
   expect(book.changes).toBe(4);
 });
 
+test("of conflicts the last few are kept, each field of an object once", () => {
+  const book = new TallyBook();
+  const conflict = (object: string, message = "m") => ({ object, field: "spec.x", message });
+  for (const [i, object] of ["a", "b", "c", "a", "d", "e", "f"].entries())
+    book.add([{ ...tally("p", { skipped: 1 }), conflicts: [conflict(object, `${"m".repeat(300)}`)] }], i);
+  const [kept] = book.list();
+  expect(kept?.conflicts?.map(({ object, at }) => `${object}${at}`)).toEqual(["f6", "e5", "d4", "a3", "c2"]);
+  expect(kept?.conflicts?.[0]?.message).toHaveLength(256);
+  expect(decodeTallies('[["m","K",null,"n",null,null,null,[1],[["o","f","m","soon"],["o"],7]]]')).toEqual([
+    { module: "m", policy: { kind: "K", name: "n" }, outcomes: { applied: 1 } },
+  ]);
+});
+
 test("a policy that was deleted and made again begins at nothing", () => {
   const book = new TallyBook();
   book.add([tally("a", { applied: 5 })], 1);
@@ -52,8 +65,16 @@ const anyTally: fc.Arbitrary<CountedTally> = fc
     generation: fc.option(fc.nat(9)),
     lastApplied: fc.option(fc.integer({ min: 1, max: 2_000_000_000_000 })),
     counts: fc.dictionary(fc.constantFrom(...OUTCOMES), fc.integer({ min: 1, max: 1_000_000 })),
+    conflict: fc.option(
+      fc.record({
+        object: fc.constantFrom("Pod shop/a", "Pod shop/b"),
+        field: fc.constantFrom("spec.x", 'spec["y\n"]'),
+        message: fc.string({ maxLength: 5 }),
+        at: fc.nat(9),
+      }),
+    ),
   })
-  .map(({ name, namespace, uid, generation, lastApplied, counts }) => ({
+  .map(({ name, namespace, uid, generation, lastApplied, counts, conflict }) => ({
     module: "placement",
     policy: {
       kind: "Policy",
@@ -64,6 +85,7 @@ const anyTally: fc.Arbitrary<CountedTally> = fc
     },
     outcomes: { ...counts },
     ...(lastApplied === null ? {} : { lastApplied }),
+    ...(conflict === null ? {} : { conflicts: [conflict] }),
   }));
 
 test("merging does not depend on who comes first, nor on what was merged before", () => {
@@ -74,13 +96,14 @@ test("merging does not depend on who comes first, nor on what was merged before"
         new Map(
           [...merged]
             .map(
-              ([key, { outcomes, lastApplied, policy }]) =>
+              ([key, { outcomes, lastApplied, policy, conflicts }]) =>
                 [
                   key,
                   JSON.stringify([
                     OUTCOMES.map((one) => outcomes[one] ?? 0),
                     lastApplied,
                     policy.generation ?? 0,
+                    conflicts,
                   ]),
                 ] as const,
             )

@@ -1,9 +1,14 @@
-import type { CountedTally, Tally } from "../core/effects.ts";
+import type { CountedTally, DatedConflict, Tally } from "../core/effects.ts";
 import { type PolicyRef, policyKey } from "../core/finding.ts";
 import { at, isObject, type Json, listAt, stringAt } from "../core/json.ts";
 
 /** Policies that are counted; beyond, those are forgotten that nothing was heard of for longest. */
 const MOST_POLICIES = 10_000;
+
+/** Of each policy so many are kept: enough to see what they have in common. */
+const MOST_CONFLICTS = 5;
+/** Messages name an object, a field and two values; the rest of a longer one is no help. */
+const MESSAGE_LENGTH = 256;
 
 /** A policy that was deleted and made again is another one. */
 export function tallyKey(module: string, policy: PolicyRef): string {
@@ -28,8 +33,14 @@ export class TallyBook {
   add(tallies: readonly Tally[], now: number): void {
     for (const tally of tallies) {
       const key = tallyKey(tally.module, tally.policy);
-      const counted: CountedTally =
-        (tally.outcomes.applied ?? 0) > 0 ? { ...tally, lastApplied: now } : tally;
+      const { conflicts = [], ...rest } = tally;
+      const counted: CountedTally = {
+        ...rest,
+        ...((tally.outcomes.applied ?? 0) > 0 ? { lastApplied: now } : {}),
+        ...conflictsOf(
+          conflicts.map((one) => ({ ...one, message: one.message.slice(0, MESSAGE_LENGTH), at: now })),
+        ),
+      };
       const before = this.#tallies.get(key);
       // Taken out and put in again: the map's order is that of the last word.
       this.#tallies.delete(key);
@@ -69,7 +80,31 @@ function sum(a: CountedTally, b: CountedTally): CountedTally {
   }
   const newer = (b.policy.generation ?? 0) >= (a.policy.generation ?? 0) ? b.policy : a.policy;
   const last = Math.max(a.lastApplied ?? 0, b.lastApplied ?? 0);
-  return { module: a.module, policy: newer, outcomes, ...(last > 0 ? { lastApplied: last } : {}) };
+  return {
+    module: a.module,
+    policy: newer,
+    outcomes,
+    ...(last > 0 ? { lastApplied: last } : {}),
+    ...conflictsOf([...(a.conflicts ?? []), ...(b.conflicts ?? [])]),
+  };
+}
+
+/** The latest of each field of each object, the latest first. Of those of one moment the text decides, so that all replicas agree. */
+function conflictsOf(all: readonly DatedConflict[]): Pick<CountedTally, "conflicts"> {
+  if (all.length === 0) return {};
+  const latest = new Map<string, DatedConflict>();
+  for (const one of all) {
+    const key = `${one.object} ${one.field}`;
+    const before = latest.get(key);
+    if (before === undefined || compareConflicts(one, before) < 0) latest.set(key, one);
+  }
+  return { conflicts: [...latest.values()].sort(compareConflicts).slice(0, MOST_CONFLICTS) };
+}
+
+function compareConflicts(a: DatedConflict, b: DatedConflict): number {
+  if (a.at !== b.at) return b.at - a.at;
+  const [left, right] = [a, b].map(({ object, field, message }) => JSON.stringify([object, field, message]));
+  return left === right ? 0 : (left ?? "") < (right ?? "") ? -1 : 1;
 }
 
 type Outcome = keyof Tally["outcomes"];
@@ -93,7 +128,7 @@ export function encodeTallies(
 ): { readonly text: string; readonly left: number } {
   const lines: string[] = [];
   let bytes = 2;
-  for (const { module, policy, outcomes, lastApplied } of tallies) {
+  for (const { module, policy, outcomes, lastApplied, conflicts = [] } of tallies) {
     const { kind, namespace = null, name, uid = null, generation = null } = policy;
     const counts = OUTCOMES.map((outcome) => outcomes[outcome] ?? 0);
     const line = JSON.stringify([
@@ -105,6 +140,9 @@ export function encodeTallies(
       generation,
       lastApplied ?? null,
       counts,
+      ...(conflicts.length === 0
+        ? []
+        : [conflicts.map(({ object, field, message, at: time }) => [object, field, message, time])]),
     ]);
     bytes += Buffer.byteLength(line) + 2;
     if (bytes > mostBytes) break;
@@ -146,5 +184,18 @@ function tallyOf(line: Json): CountedTally | undefined {
     ...(uid === undefined ? {} : { uid }),
     ...(typeof generation === "number" ? { generation } : {}),
   };
-  return { module, policy, outcomes, ...(typeof lastApplied === "number" ? { lastApplied } : {}) };
+  return {
+    module,
+    policy,
+    outcomes,
+    ...(typeof lastApplied === "number" ? { lastApplied } : {}),
+    ...conflictsOf(listAt(line, 8).flatMap(conflictOf)),
+  };
+}
+
+function conflictOf(item: Json): DatedConflict[] {
+  const [object, field, message] = [0, 1, 2].map((i) => stringAt(item, i));
+  const time = at(item, 3);
+  if (object === undefined || field === undefined || message === undefined) return [];
+  return typeof time === "number" && Number.isSafeInteger(time) ? [{ object, field, message, at: time }] : [];
 }

@@ -115,8 +115,12 @@ export class Catalog {
     }
     // In the order of an API server, so that what a limit cuts off is always the same.
     found.sort((a, b) => compare(a.namespace, b.namespace) || compare(a.name, b.name));
-    const kept = found.slice(0, limit).map((slot) => withVersion(slot) ?? {});
-    return { found: kept, complete: found.length <= limit };
+    // Nothing changes while a list is read here, so the number of those before is all there is to remember.
+    const from = Number(list.continue ?? 0);
+    const end = from + limit;
+    const kept = found.slice(from, end).map((slot) => withVersion(slot) ?? {});
+    const more = found.length > end;
+    return { found: kept, complete: !more, ...(more ? { next: String(end) } : {}) };
   }
 
   #slot(resource: string, namespace: string, name: string): Slot {

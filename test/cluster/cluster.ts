@@ -58,6 +58,10 @@ export class Cluster extends ClusterAccess {
     return component;
   }
 
+  has(name: ComponentName): boolean {
+    return this.#components.has(name);
+  }
+
   /** Ends every process, waits until they are gone, and removes the data folder. */
   stop(): Promise<void> {
     this.close();

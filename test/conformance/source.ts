@@ -201,6 +201,18 @@ export function sourceConformance(
       expect(namesIn(cut)).toHaveLength(2);
     });
 
+    test("goes on with a list where an earlier one stopped", async () => {
+      await put(configMap("a", "web"), configMap("b", "web"), configMap("c", "db"));
+      const need = listNeed(`mark=${mark}`, 2);
+      const first = await one(need);
+      const next = "found" in first ? first.next : undefined;
+      if (next === undefined || !("list" in need)) throw new Error("no place to go on");
+      const second = await one({ ...need, list: { ...need.list, continue: next } });
+      expect(second).toMatchObject({ complete: true });
+      expect(second).not.toHaveProperty("next");
+      expect([...namesIn(first), ...namesIn(second)]).toEqual([`${mark}-a`, `${mark}-b`, `${mark}-c`]);
+    });
+
     test("fails a list whose selector is wrong, and goes on", async () => {
       expect(await one(listNeed("app in (", 1))).toHaveProperty("failed");
       expect(await one(getNeed("none"))).toEqual({ absent: true });

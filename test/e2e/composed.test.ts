@@ -1,15 +1,19 @@
 import { randomUUID } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { composeSources, type Owns, shareOf } from "../../src/cluster/compose.ts";
-import { SILENT } from "../../src/cluster/log.ts";
 import { openCluster } from "../../src/cluster/source.ts";
 import { Assembly } from "../../src/core/assembly.ts";
 import { Gates } from "../../src/core/gates.ts";
 import { DEFAULT_INSTALLATION } from "../../src/core/installation.ts";
+import { SILENT } from "../../src/core/log.ts";
 import { openFiles } from "../../src/files/source.ts";
+import { requestFor } from "../builders/request.ts";
+import { post, readyOf, serving } from "../cli/serving.ts";
+import { ROOT } from "../cli/usher.ts";
+import { eventually } from "../cluster/access/wait.ts";
 import { describeCluster, testNamespace } from "../cluster/describe.ts";
 import { GREETINGS, GROUP, greeter } from "../conformance/modules.ts";
 import { clientOf } from "./live-source.ts";
@@ -72,6 +76,66 @@ describeCluster("policies from files, objects from a cluster", (cluster) => {
     ]);
     await source.stop();
     client.close();
+    await rm(directory, { recursive: true });
+  });
+
+  test("usher serve --source --cluster decides by a policy of the files and a namespace of the cluster", async () => {
+    const directory = await mkdtemp(join(tmpdir(), "usher-composed-"));
+    const policy = (pool: string) =>
+      writeFile(
+        join(directory, "policies/policy.json"),
+        JSON.stringify({
+          apiVersion: "kupid.gardener.cloud/v1alpha1",
+          kind: "ClusterPodSchedulingPolicy",
+          metadata: { name: "composed" },
+          spec: {
+            namespaceSelector: { matchLabels: { composed: "yes" } },
+            podSelector: {},
+            nodeSelector: { pool },
+          },
+        }),
+      );
+    // Says otherwise of the namespace than the cluster, whose word counts.
+    const stray = { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace(), labels: {} } };
+    const live = `/api/v1/namespaces/${namespace()}`;
+    await cluster().call("PATCH", live, { metadata: { labels: { composed: "yes" } } });
+
+    // As the document has it: the policies in a folder, the cluster by a context.
+    const document = await readFile(join(ROOT, "docs/serving.md"), "utf8");
+    const [, line = ""] = /^```sh cluster\nusher serve (.*)$/m.exec(document) ?? [];
+    expect(line).toContain("--source policies/ --cluster --context staging");
+    const kubeconfig = join(directory, "kubeconfig");
+    const config = JSON.parse(await readFile(await cluster().kubeconfig(), "utf8"));
+    config.contexts[0].name = "staging";
+    config["current-context"] = "another";
+    await writeFile(kubeconfig, JSON.stringify(config));
+    await mkdir(join(directory, "policies"));
+    const args = line.split(" ").map((word) => (word === "policies/" ? join(directory, word) : word));
+    await policy("first");
+    await writeFile(join(directory, "policies/namespace.json"), JSON.stringify(stray));
+    const usher = await serving([...args, "--kubeconfig", kubeconfig, "--drain-seconds", "0", "-o", "json"]);
+    const { webhook, ca = "" } = readyOf(usher);
+    const pool = async (): Promise<string | undefined> => {
+      const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: namespace() } };
+      const spec = { containers: [{ name: "c", image: "any" }] };
+      const request = { ...requestFor({ ...pod, spec }) };
+      const review = { apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request };
+      const { body } = await post(`${webhook}/mutate`, ca, review);
+      const { response } = JSON.parse(body) as { response: { patch?: string } };
+      return /"pool":"(\w+)"/.exec(Buffer.from(response.patch ?? "", "base64").toString())?.[1];
+    };
+    expect(await usher.said(/not used/)).toContain(
+      "1 namespace not used: beside policies, the cluster's count",
+    );
+    expect(await usher.said(/ from .* and https:/)).toMatch(/1 policy, \d+ namespaces?.* from .* and https:/);
+    expect(await pool()).toBe("first");
+    // Both are followed.
+    await policy("second");
+    await eventually("the changed file", async () => (await pool()) === "second");
+    await cluster().call("PATCH", live, { metadata: { labels: { composed: null } } });
+    await eventually("the changed namespace", async () => (await pool()) === undefined);
+    usher.child.kill("SIGTERM");
+    expect((await usher.end).code).toBe(0);
     await rm(directory, { recursive: true });
   });
 });

@@ -4,11 +4,12 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ReflectorLimits } from "../../src/cluster/reflector-limits.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeCluster, testNamespace } from "../cluster/describe.ts";
-import { greeter } from "../conformance/modules.ts";
+import { GROUP, greeter } from "../conformance/modules.ts";
 import { FaultProxy } from "./fault-proxy.ts";
 import { installKinds, openLive, viewEqualsList } from "./live-source.ts";
+import { Witness } from "./witness.ts";
 
-/** A silence of 75 s would be a long test; 3 s is noticed by the same means. */
+/** Where a silence comes several times; once it is met with the limits that everybody has. */
 const LIMITS: Partial<ReflectorLimits> = { silenceMs: 3_000 };
 
 /** Longer than a TLS record, so that a cut inside of it leaves half a line and not just half a record. */
@@ -34,7 +35,14 @@ describeCluster("a live view through a network that breaks", (cluster) => {
   const relabel = (name: string, app: string, data = ""): Promise<unknown> =>
     cluster().call("PATCH", `${configMaps()}/${name}`, { metadata: { labels: { app } }, data: { data } });
   const remove = (name: string): Promise<unknown> => cluster().call("DELETE", `${configMaps()}/${name}`);
-  const open = () => openLive(cluster(), [greeter], { address: proxy.address, limits: LIMITS });
+  const greetings = `/apis/${GROUP}/v1/greetings`;
+  const greet = async (word: string, name = `t-${randomUUID().slice(0, 8)}`): Promise<string> => {
+    const greeting = { apiVersion: `${GROUP}/v1`, kind: "Greeting", metadata: { name }, spec: { word } };
+    await cluster().call("POST", greetings, greeting);
+    return name;
+  };
+  const open = (limits: Partial<ReflectorLimits> = {}) =>
+    openLive(cluster(), [greeter], { address: proxy.address, limits });
   const relists = (source: Awaited<ReturnType<typeof open>>["source"]): number =>
     source.live.status().reduce((sum, status) => sum + status.relists, 0);
 
@@ -90,6 +98,28 @@ describeCluster("a live view through a network that breaks", (cluster) => {
     await viewEqualsList(cluster(), live.source);
   });
 
+  test.each(faults)("through %s every decision is by what was or what is", async (_, fault) => {
+    const [kept, changed, gone] = [await greet("hello"), await greet("before"), await greet("bye")];
+    await using live = await open(LIMITS);
+    await live.source.live.synced();
+    const later = `t-${randomUUID().slice(0, 8)}`;
+    using witness = new Witness(live.source, {
+      [kept]: ["hello"],
+      [changed]: ["before", "after"],
+      [gone]: ["bye", undefined],
+      [later]: [undefined, "late"],
+    });
+    const broken = fault();
+    await cluster().call("PATCH", `${greetings}/${changed}`, { spec: { word: "after" } });
+    await cluster().call("DELETE", `${greetings}/${gone}`);
+    await greet("late", later);
+    await broken;
+    await eventually("what is, decided by", () => witness.done);
+    expect(witness.wrong).toEqual([]);
+    expect(witness.decisions).toBeGreaterThan(0);
+    for (const name of [kept, changed, later]) await cluster().call("DELETE", `${greetings}/${name}`);
+  });
+
   test.each([200, 3_000, 12_000, 40_000])(
     "a first list that breaks after %i bytes is made whole",
     async (bytes) => {
@@ -104,7 +134,7 @@ describeCluster("a live view through a network that breaks", (cluster) => {
   );
 
   test("under one fault after the other, with writes all the time, it is right in the end", async () => {
-    await using live = await open();
+    await using live = await open(LIMITS);
     let going = true;
     const names: string[] = [];
     const writer = (async () => {

@@ -6,7 +6,6 @@ import { join } from "node:path";
 import type { Client } from "../../src/cluster/client.ts";
 import { kubeconfigCredentials } from "../../src/cluster/credentials/kubeconfig.ts";
 import { createClient } from "../../src/cluster/https-client.ts";
-import { SILENT } from "../../src/cluster/log.ts";
 import { REFLECTOR_LIMITS, type ReflectorLimits } from "../../src/cluster/reflector-limits.ts";
 import { type ClusterSource, openCluster } from "../../src/cluster/source.ts";
 import { Assembly } from "../../src/core/assembly.ts";
@@ -14,6 +13,7 @@ import { Gates } from "../../src/core/gates.ts";
 import { DEFAULT_INSTALLATION } from "../../src/core/installation.ts";
 import { type JsonObject, listAt } from "../../src/core/json.ts";
 import { nameOf, namespaceOf } from "../../src/core/kubernetes/object.ts";
+import { SILENT } from "../../src/core/log.ts";
 import type { Module } from "../../src/core/module.ts";
 import { project } from "../../src/core/projection.ts";
 import { customResourceDefinition } from "../../src/core/registration/crd.ts";
@@ -44,7 +44,11 @@ export async function openLive(
   const changes: Change[] = [];
   const source = openCluster({
     client,
-    assembly: new Assembly(modules, DEFAULT_INSTALLATION, new Gates([])),
+    assembly: new Assembly(
+      modules,
+      DEFAULT_INSTALLATION,
+      new Gates(modules.flatMap(({ gates }) => gates ?? [])),
+    ),
     log: SILENT,
     limits: { ...REFLECTOR_LIMITS, ...limits },
     changed: (real) => void changes.push(...real),
@@ -93,17 +97,24 @@ async function freshConfigMaps(cluster: ClusterAccess): Promise<Map<string, Json
   return objects;
 }
 
+/** Whatever broke: so long after it the view is right again. */
+const RIGHT_AGAIN_MS = 30_000;
+
 /** Waits until the view of configmaps is what a fresh list says. */
 export async function viewEqualsList(cluster: ClusterAccess, source: ClusterSource): Promise<void> {
   const text = (objects: Iterable<[string, JsonObject]>): string =>
     JSON.stringify([...objects].sort(([a], [b]) => (a < b ? -1 : 1)));
-  await eventually("the view to equal a fresh list", async () => {
-    const { view } = source.assembly;
-    const fresh = text(await freshConfigMaps(cluster));
-    const seen = [...view.list("configmaps")].map((object): [string, JsonObject] => [
-      `${namespaceOf(object)}/${nameOf(object)}`,
-      object,
-    ]);
-    return text(seen) === fresh;
-  });
+  await eventually(
+    "the view to equal a fresh list",
+    async () => {
+      const { view } = source.assembly;
+      const fresh = text(await freshConfigMaps(cluster));
+      const seen = [...view.list("configmaps")].map((object): [string, JsonObject] => [
+        `${namespaceOf(object)}/${nameOf(object)}`,
+        object,
+      ]);
+      return text(seen) === fresh;
+    },
+    RIGHT_AGAIN_MS,
+  );
 }

@@ -5,9 +5,10 @@ import type { Module, Read } from "../../src/core/module.ts";
 import { moduleThat } from "../builders/module.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeCluster, describeOwnCluster } from "../cluster/describe.ts";
-import { greeter } from "../conformance/modules.ts";
+import { GROUP, greeter } from "../conformance/modules.ts";
 import { FaultProxy } from "./fault-proxy.ts";
 import { installKinds, openLive, viewEqualsList } from "./live-source.ts";
+import { Witness } from "./witness.ts";
 
 function reader(...reads: readonly Read[]): Module {
   return { ...moduleThat("reader", {}), reads };
@@ -159,9 +160,24 @@ describeOwnCluster(
       await viewEqualsList(cluster(), live.source);
     });
 
-    test("through a restart it shows what was, and then what is", async () => {
+    test("through a restart it shows and decides by what was, and then what is", async () => {
+      const greetings = `/apis/${GROUP}/v1/greetings`;
+      const greet = (name: string, word: string) =>
+        cluster().call("POST", greetings, {
+          apiVersion: `${GROUP}/v1`,
+          kind: "Greeting",
+          metadata: { name },
+          spec: { word },
+        });
+      await greet("kept", "hello");
+      await greet("gone", "bye");
       await using live = await openLive(cluster(), [greeter]);
       await live.source.live.synced();
+      using witness = new Witness(live.source, {
+        kept: ["hello"],
+        gone: ["bye", undefined],
+        later: [undefined, "late"],
+      });
       await viewEqualsList(cluster(), live.source);
       const { view } = live.source.assembly;
       const before = view.count("configmaps");
@@ -172,8 +188,12 @@ describeOwnCluster(
       await cluster().component("kube-apiserver").start();
       await cluster().call("POST", configMaps, { metadata: { name: "after", labels: { app: "after" } } });
       await cluster().call("DELETE", `${configMaps}/c-00`);
+      await cluster().call("DELETE", `${greetings}/gone`);
+      await greet("later", "late");
       await viewEqualsList(cluster(), live.source);
       expect([...view.lookup("configmaps", "app", "after")]).toHaveLength(1);
+      await eventually("what is, decided by", () => witness.done);
+      expect(witness.wrong).toEqual([]);
     });
   },
 );

@@ -82,6 +82,33 @@ describe("a kubeconfig", () => {
     expect(headers).toEqual({ authorization: `Basic ${base64("u:p")}` });
   });
 
+  test("gives a token from a file, looked at again as time goes by", async () => {
+    const tokenFile = join(folder, "token");
+    await writeFile(tokenFile, "one\n");
+    const credentials = await open(await write({ token: "ignored", tokenFile: "token" }));
+    const said = async () => (await credentials.access()).headers;
+    expect(await said()).toEqual({ authorization: "Bearer one" });
+    await writeFile(tokenFile, "two\n");
+    expect(await said()).toEqual({ authorization: "Bearer one" });
+    clock = 10_000;
+    expect(await said()).toEqual({ authorization: "Bearer two" });
+  });
+
+  test("says whom to be instead", async () => {
+    const { headers } = await (await open(await write({ token: "t", as: "jane" }))).access();
+    expect(headers).toEqual({ authorization: "Bearer t", "impersonate-user": "jane" });
+  });
+
+  const unsupported: readonly [string, JsonObject, JsonObject, RegExp][] = [
+    ["groups to be in instead", { token: "t", as: "jane", "as-groups": ["g"] }, {}, /as-groups, which usher/],
+    ["a provider of old", { "auth-provider": { name: "gcp" } }, {}, /gcp is no longer.*exec plugin/],
+    ["an unknown proxy", { token: "t" }, { "proxy-url": "ftp://proxy" }, /proxy-url must begin with http/],
+  ];
+  test.each(unsupported)("%s: refused, and it is said what", async (_, user, cluster, message) => {
+    const file = await write(user, cluster);
+    await expect(open(file).then((credentials) => credentials.access())).rejects.toThrow(message);
+  });
+
   test("keeps its connections as long as nothing changes", async () => {
     const credentials = await open(await write({ token: "t" }));
     const { agent } = await credentials.access();
@@ -131,12 +158,6 @@ describe("a kubeconfig", () => {
     };
     const credentials = await open(await write(exec));
     await expect(credentials.access()).rejects.toThrow("no ticket");
-  });
-
-  test("goes through the proxy that it names", async () => {
-    const credentials = await open(await write({ token: "t" }, { "proxy-url": "http://127.0.0.1:3128" }));
-    const { agent } = await credentials.access();
-    expect(agent).toHaveProperty("proxy");
   });
 
   test("that is not there, or says nothing, is an error that says what to do", async () => {

@@ -1,8 +1,11 @@
-import { Agent as HttpAgent } from "node:http";
-import { Agent, type RequestOptions } from "node:https";
 import { isDeepStrictEqual } from "node:util";
-import type { KubeConfig } from "@kubernetes/client-node";
-import { type Access, CONNECTION, type Credentials, retire } from "./credentials.ts";
+import { type JsonObject, stringAt } from "../../core/json.ts";
+import { agentFor } from "./agent.ts";
+import { type Access, type Credentials, retire } from "./credentials.ts";
+import { type KubeconfigEntry, readKubeconfig } from "./kubeconfig-file.ts";
+import { openLibrary } from "./library.ts";
+import { type IdToken, idTokenOf, oidcSettings } from "./oidc.ts";
+import { type Material, plainMaterial, type Tls } from "./plain-user.ts";
 
 /** Exec plugins say when a credential ends, and files may be replaced: both are looked at again this often, and at once on a 401. */
 const LOOK_AGAIN_MS = 10_000;
@@ -15,45 +18,45 @@ export interface KubeconfigOptions {
   readonly now?: () => number;
 }
 
-/** Of what KubeConfig gives, what a connection is made with. */
-const TLS = ["ca", "cert", "key", "pfx", "passphrase", "servername", "rejectUnauthorized"] as const;
-type Tls = Pick<RequestOptions, "ca" | "cert" | "key" | "pfx" | "passphrase" | "rejectUnauthorized"> & {
-  readonly servername?: string;
-};
+/** An ID token and what it was made from. */
+interface KnownToken {
+  readonly settings: JsonObject;
+  readonly token: IdToken;
+}
 
-/**
- * The credentials of a kubeconfig: exec plugins, OIDC, certificates, tokens, proxies. Only here is the library loaded: it costs 0.7 s
- * and 85 MB, which nobody pays in a pod.
- */
+/** A kubeconfig that was read, and how to come by what it says. */
+interface Opened {
+  readonly entry: KubeconfigEntry;
+  readonly idToken: KnownToken | undefined;
+  readonly material: () => Promise<Material>;
+}
+
+/** The credentials of a kubeconfig: exec plugins, OIDC, certificates, tokens, proxies. */
 export async function kubeconfigCredentials(options: KubeconfigOptions = {}): Promise<Credentials> {
   const { now = Date.now } = options;
-  let config = await load(options);
-  const server = clusterOf(config).server;
+  let opened = await open(options);
+  const { server, namespace } = opened.entry;
   let tls: Tls | undefined;
   let current: { readonly access: Access; readonly at: number } | undefined;
 
   const look = async (): Promise<boolean> => {
-    let applied = await apply(config);
-    const changed = !isDeepStrictEqual(applied.tls, tls);
-    if (changed && tls !== undefined && clusterOf(config).proxyUrl !== undefined) {
-      // The library keeps its way through a proxy with the certificates that it first had.
-      config = await load(options);
-      applied = await apply(config);
-    }
+    const found = await opened.material();
+    const changed = !isDeepStrictEqual(found.tls, tls);
     const before = current?.access;
-    const agent = before === undefined || changed ? agentFor(config, applied) : before.agent;
+    const agent = before === undefined || changed ? agentFor(opened.entry, found.tls) : before.agent;
     if (before !== undefined && agent !== before.agent) retire(before.agent);
-    tls = applied.tls;
-    current = { access: { agent, headers: applied.headers }, at: now() };
-    return before === undefined || changed || !isDeepStrictEqual(before.headers, applied.headers);
+    tls = found.tls;
+    current = { access: { agent, headers: found.headers }, at: now() };
+    return before === undefined || changed || !isDeepStrictEqual(before.headers, found.headers);
   };
 
   return {
     server,
-    namespace: config.getContextObject(config.getCurrentContext())?.namespace,
+    namespace,
     renew: async () => {
       // From the file again: it may have been written anew, and a plugin's cached credential is the one that was refused.
-      config = await load(options);
+      opened.idToken?.token.refused();
+      opened = await open(options, opened.idToken);
       return look();
     },
     access: async () => {
@@ -65,68 +68,41 @@ export async function kubeconfigCredentials(options: KubeconfigOptions = {}): Pr
   };
 }
 
-async function load({ file, context }: KubeconfigOptions): Promise<KubeConfig> {
-  const library = await import("@kubernetes/client-node");
-  const config = new library.KubeConfig();
-  if (file === undefined) config.loadFromDefault();
-  else config.loadFromFile(file);
-  if (context !== undefined) {
-    const known = config.getContexts().map(({ name }) => name);
-    if (!known.includes(context)) {
-      throw new Error(
-        `there is no context ${JSON.stringify(context)}; there are: ${known.join(", ") || "none"}`,
-      );
-    }
-    config.setCurrentContext(context);
-  }
-  // What the library makes up where it finds nothing at all.
-  if (config.getCurrentContext() === "loaded-context") {
-    throw new Error("there is no kubeconfig: set KUBECONFIG, or name a file with --kubeconfig");
-  }
-  return config;
+async function open(
+  { file, context, now = Date.now }: KubeconfigOptions,
+  known?: KnownToken,
+): Promise<Opened> {
+  const entry = await readKubeconfig(file, context);
+  const { user } = entry;
+  const provider = stringAt(user, "auth-provider", "name");
+  if (provider !== undefined && provider !== "oidc")
+    throw new Error(
+      `the kubeconfig's auth-provider ${provider} is no longer a part of Kubernetes; use its exec plugin`,
+    );
+  const idToken = idTokenFor(user, now, known);
+  const library = user["exec"] === undefined ? undefined : await openLibrary(entry);
+  return {
+    entry,
+    idToken,
+    material: async () => {
+      const plain = await plainMaterial(entry);
+      // A plugin may give a certificate or a token; whom to be instead stands in the kubeconfig.
+      const found = library === undefined ? plain : await library();
+      const headers = { ...plain.headers, ...found.headers };
+      if (idToken !== undefined) headers["authorization"] = `Bearer ${await idToken.token.get()}`;
+      return { tls: { ...plain.tls, ...found.tls }, headers };
+    },
+  };
 }
 
-function clusterOf(config: KubeConfig) {
-  const cluster = config.getCurrentCluster();
-  if (cluster !== null) return cluster;
-  const contexts = config.getContexts().map(({ name }) => name);
-  throw new Error(
-    `the kubeconfig has no current context with a cluster; give --context: ${contexts.join(", ")}`,
-  );
-}
-
-interface Applied {
-  readonly tls: Tls;
-  readonly headers: Readonly<Record<string, string>>;
-  /** The way through the kubeconfig's own proxy. */
-  readonly agent: unknown;
-}
-
-async function apply(config: KubeConfig): Promise<Applied> {
-  const options: RequestOptions & Tls = { headers: {} };
-  await config.applyToHTTPSOptions(options);
-  const tls = Object.fromEntries(
-    TLS.filter((key) => options[key] !== undefined).map((key) => [key, options[key]]),
-  );
-  const headers: Record<string, string> = {};
-  for (const [name, value] of Object.entries(options.headers ?? {}))
-    headers[name.toLowerCase()] = String(value);
-  if (typeof options.auth === "string") {
-    headers["authorization"] = `Basic ${Buffer.from(options.auth).toString("base64")}`;
-  }
-  return { tls, headers, agent: options.agent };
-}
-
-function agentFor(config: KubeConfig, applied: Applied): HttpAgent {
-  const { server, proxyUrl } = clusterOf(config);
-  if (proxyUrl !== undefined && proxyUrl !== null && applied.agent instanceof HttpAgent) return applied.agent;
-  if (server.startsWith("http:")) return new HttpAgent(CONNECTION);
-  return new Agent({ ...CONNECTION, ...applied.tls, ...environmentProxy(server) });
-}
-
-/** As kubectl: HTTPS_PROXY and NO_PROXY count, but never for this machine itself. */
-function environmentProxy(server: string) {
-  const { hostname } = new URL(server);
-  const local = hostname === "localhost" || hostname === "[::1]" || /^127\./.test(hostname);
-  return local ? {} : { proxyEnv: process.env };
+/** The same as before where the file says the same: what was renewed since then stands in no file. */
+function idTokenFor(
+  user: JsonObject,
+  now: () => number,
+  known: KnownToken | undefined,
+): KnownToken | undefined {
+  const settings = oidcSettings(user);
+  if (settings === undefined) return undefined;
+  if (known !== undefined && isDeepStrictEqual(settings, known.settings)) return known;
+  return { settings, token: idTokenOf(settings, now) };
 }

@@ -8,6 +8,30 @@ export interface NodeOptions {
   readonly taints?: readonly JsonObject[];
   /** Amounts of cpu, memory, pods and others; large ones where not given. */
   readonly capacity?: Readonly<Record<string, string>>;
+  readonly conditions?: readonly JsonObject[];
+}
+
+/** A node as a kubelet registers it. */
+export function nodeObject(name: string, options: NodeOptions = {}): JsonObject {
+  const { labels = {}, taints = [], capacity, conditions } = options;
+  return {
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: {
+      name,
+      labels: {
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        ...labels,
+      },
+    },
+    spec: { taints },
+    status: {
+      ...(capacity === undefined ? {} : { capacity, allocatable: capacity }),
+      ...(conditions === undefined ? {} : { conditions }),
+    },
+  };
 }
 
 function isReady(node: Json): boolean {
@@ -21,25 +45,9 @@ function isReady(node: Json): boolean {
   return stringAt(ready, "status") === "True" && !notReady;
 }
 
-/** Creates a node as a kubelet registers it, and waits until pods can come. */
+/** Creates a node, and waits until pods can come. */
 export async function createNode(client: Client, name: string, options: NodeOptions = {}): Promise<void> {
-  const { labels = {}, taints = [], capacity } = options;
-  const amounts = capacity === undefined ? {} : { capacity, allocatable: capacity };
-  await client.call("POST", "/api/v1/nodes", {
-    apiVersion: "v1",
-    kind: "Node",
-    metadata: {
-      name,
-      labels: {
-        "kubernetes.io/hostname": name,
-        "kubernetes.io/os": "linux",
-        "kubernetes.io/arch": "amd64",
-        ...labels,
-      },
-    },
-    spec: { taints },
-    status: amounts,
-  });
+  await client.call("POST", "/api/v1/nodes", nodeObject(name, options));
   await eventually(`node ${name} Ready`, async () =>
     isReady(await client.call("GET", `/api/v1/nodes/${name}`)),
   );

@@ -1,0 +1,33 @@
+import { Agent as HttpAgent } from "node:http";
+import { Agent } from "node:https";
+import { stringAt } from "../../core/json.ts";
+import { CONNECTION } from "./credentials.ts";
+import type { KubeconfigEntry } from "./kubeconfig-file.ts";
+import type { Tls } from "./plain-user.ts";
+import { SocksAgent } from "./socks.ts";
+
+/** What kubectl takes; in `socks5h` it is written out that the proxy resolves names. */
+const PROXIES = /^(https?|socks5h?):\/\//;
+
+/** Connections to the cluster of a kubeconfig, through the proxy that it names, else as kubectl by HTTPS_PROXY and NO_PROXY. */
+export function agentFor({ server, cluster }: KubeconfigEntry, tls: Tls): HttpAgent {
+  const proxy = stringAt(cluster, "proxy-url") || undefined;
+  if (proxy !== undefined && !PROXIES.test(proxy))
+    throw new Error(
+      `the kubeconfig's proxy-url must begin with http://, https:// or socks5://, and is ${proxy}`,
+    );
+  const plain = server.startsWith("http:");
+  if (proxy?.startsWith("socks")) {
+    if (plain) throw new Error(`the kubeconfig's proxy-url ${proxy} is only for a server with https`);
+    return new SocksAgent(proxy, { ...CONNECTION, ...tls });
+  }
+  const proxyEnv = proxy === undefined ? environmentFor(server) : { HTTPS_PROXY: proxy, HTTP_PROXY: proxy };
+  return plain ? new HttpAgent({ ...CONNECTION, proxyEnv }) : new Agent({ ...CONNECTION, ...tls, proxyEnv });
+}
+
+/** Never for this machine itself. */
+function environmentFor(server: string): NodeJS.ProcessEnv | undefined {
+  const { hostname } = new URL(server);
+  const local = hostname === "localhost" || hostname === "[::1]" || /^127\./.test(hostname);
+  return local ? undefined : process.env;
+}
