@@ -1,9 +1,9 @@
 import { X509Certificate } from "node:crypto";
 import { expect, onTestFinished, test } from "vitest";
 import type { KeyPair } from "../admission/certificate.ts";
-import { SILENT } from "../cluster/log.ts";
 import { answerOf, refuse, TestApiServer } from "../cluster/test-api-server.ts";
 import { isObject, stringAt } from "../core/json.ts";
+import { SILENT } from "../core/log.ts";
 import { RENEW_BEFORE_MS, TRUST_MS } from "./certificate-plan.ts";
 import { recordOf } from "./certificate-record.ts";
 import { type Certificates, openCertificates } from "./certificates.ts";

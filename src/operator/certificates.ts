@@ -6,12 +6,12 @@ import {
   type OwnCertificate,
 } from "../admission/certificate.ts";
 import type { Client } from "../cluster/client.ts";
-import type { Log } from "../cluster/log.ts";
 import { pathSegment } from "../cluster/path-segment.ts";
 import { pause } from "../cluster/patience.ts";
 import { FIELD_MANAGER } from "../cluster/planned-writes.ts";
 import { errorOf, refusalOf, saysAbsent } from "../cluster/refusal.ts";
 import { isObject, type JsonObject, stringAt } from "../core/json.ts";
+import type { Log } from "../core/log.ts";
 import { OWN_LABELS, OWN_NAMES } from "../core/registration/names.ts";
 import { type CertificatePlan, planCertificates, planStart, type Trust } from "./certificate-plan.ts";
 import { bundleOf, type CertificateRecord, dataOf, EMPTY_RECORD, recordOf } from "./certificate-record.ts";

@@ -1,11 +1,11 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
-import type { Log } from "../cluster/log.ts";
 import { answerOf, TestApiServer } from "../cluster/test-api-server.ts";
 import { Assembly } from "../core/assembly.ts";
 import { Gates } from "../core/gates.ts";
 import { DEFAULT_INSTALLATION } from "../core/installation.ts";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../core/json.ts";
+import type { Log } from "../core/log.ts";
 import { defineModule, type Module } from "../core/module.ts";
 import { customResourceDefinition } from "../core/registration/index.ts";
 import { OWN_LABELS } from "../core/registration/names.ts";

@@ -1,11 +1,11 @@
 import type { Client } from "../cluster/client.ts";
-import type { Log } from "../cluster/log.ts";
 import { pathSegment } from "../cluster/path-segment.ts";
 import { pause } from "../cluster/patience.ts";
 import type { Assembly } from "../core/assembly.ts";
 import { at, type JsonObject, listAt, stringAt } from "../core/json.ts";
 import { kindResource } from "../core/kind.ts";
 import { compareVersions, parseVersion } from "../core/kubernetes/versions.ts";
+import type { Log } from "../core/log.ts";
 import { registeredKinds, registeredWebhooks } from "../core/registration/index.ts";
 import { OWN_NAMES, VERSION_LABEL } from "../core/registration/names.ts";
 import { SERVICE_PORT } from "../core/registration/workload.ts";

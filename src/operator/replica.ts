@@ -3,7 +3,6 @@ import { Events } from "../cluster/events.ts";
 import { Holding } from "../cluster/holding.ts";
 import { createKindPaths } from "../cluster/kind-paths.ts";
 import { Lease } from "../cluster/lease.ts";
-import type { Log } from "../cluster/log.ts";
 import { createNeeds } from "../cluster/needs.ts";
 import { createWrites } from "../cluster/planned-writes.ts";
 import type { ClusterSource } from "../cluster/source.ts";
@@ -11,6 +10,7 @@ import { TallyCollector, TallyPublisher } from "../cluster/tallies.ts";
 import { TallyBook } from "../cluster/tally-book.ts";
 import type { Effects } from "../core/effects.ts";
 import type { JsonObject } from "../core/json.ts";
+import type { Log } from "../core/log.ts";
 import type { Change } from "../core/view.ts";
 import type { Certificates } from "./certificates.ts";
 import { Keeper } from "./keep-right.ts";
@@ -82,6 +82,8 @@ export class Replica {
       leading: () => this.#lease.leading,
       log,
       tallies: this.#collector,
+      assembly,
+      events: (events) => this.#events.add(events),
     });
     this.#keeper =
       certificates === undefined

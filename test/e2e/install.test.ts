@@ -17,6 +17,13 @@ const CRD =
   "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/clusterpodschedulingpolicies.kupid.gardener.cloud";
 const POLICIES = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies";
 const NAMESPACE = "/api/v1/namespaces/usher-system";
+const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
+const BOTH_WAYS = {
+  topologyKey: "zone",
+  labelSelector: {},
+  matchLabelKeys: ["app"],
+  mismatchLabelKeys: ["app"],
+};
 
 describeOwnCluster("an installation", {}, (cluster) => {
   const called = new Set<string>();
@@ -76,7 +83,8 @@ describeOwnCluster("an installation", {}, (cluster) => {
       apiVersion: "kupid.gardener.cloud/v1alpha1",
       kind: "ClusterPodSchedulingPolicy",
       metadata: { name: "bad" },
-      spec: { podSelector: { matchExpressions: [{ key: "a", operator: "In" }] } },
+      // One that the CRD alone can't find: the webhook must.
+      spec: { podSelector: {}, affinity: { podAffinity: { [REQUIRED]: [BOTH_WAYS] } } },
     });
     expect(refused.status).toBeGreaterThanOrEqual(400);
     expect(stringAt(refused.body, "message")).toMatch(/USHER-E04/);
@@ -114,8 +122,9 @@ describeOwnCluster("an installation", {}, (cluster) => {
       { op: "add", path: "/webhooks/1", value: { ...(wanted as JsonObject), name: "other.example.com" } },
       { op: "add", path: "/webhooks/0/namespaceSelector/matchExpressions/-", value: expression },
     ]);
-    await eventually("one entry", async () => {
-      return listAt(await cluster().call("GET", MUTATING), "webhooks").length === 1;
+    await eventually("the other entry gone", async () => {
+      const entries = listAt(await cluster().call("GET", MUTATING), "webhooks");
+      return entries.every((entry) => at(entry, "name") !== "other.example.com");
     });
     expect(listAt(await hook(), "namespaceSelector", "matchExpressions")).toContainEqual(expression);
     // Stays so: there is no quarrel about it.
@@ -229,6 +238,8 @@ describeOwnCluster("an installation", {}, (cluster) => {
     await eventually("the namespace gone", async () => !(await exists(NAMESPACE)));
     expect(await left(cluster())).toEqual([
       "CustomResourceDefinition clusterpodschedulingpolicies.kupid.gardener.cloud",
+      "CustomResourceDefinition labels.node-labels.openshift.io",
+      "CustomResourceDefinition ownedlabels.node-labels.openshift.io",
       "CustomResourceDefinition podschedulingpolicies.kupid.gardener.cloud",
     ]);
     expect(await exists(`${POLICIES}/etcd`)).toBe(true);

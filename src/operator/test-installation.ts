@@ -1,0 +1,150 @@
+// For tests: the objects of an installation, and an API server that has them or does not.
+import { z } from "zod";
+import { answerOf, refuse, TestApiServer } from "../cluster/test-api-server.ts";
+import { Assembly } from "../core/assembly.ts";
+import { Gates } from "../core/gates.ts";
+import { DEFAULT_INSTALLATION } from "../core/installation.ts";
+import { isObject, type JsonObject, stringAt } from "../core/json.ts";
+import { nameOf, namespaceOf } from "../core/kubernetes/object.ts";
+import { defineModule, type Module } from "../core/module.ts";
+import { problem } from "../core/problem.ts";
+import { registration } from "../core/registration/index.ts";
+import { describeObject, Objects } from "./apply.ts";
+
+export const SEATING: Module = defineModule({
+  name: "seating",
+  summary: "seats pods",
+  kinds: [
+    {
+      group: "test.usher.dev",
+      kind: "Seating",
+      plural: "seatings",
+      singular: "seating",
+      scope: "Cluster",
+      standing: "resource",
+      summary: "Where pods sit.",
+      versions: [{ name: "v1", storage: true, spec: z.strictObject({ row: z.string() }) }],
+      check: (object) =>
+        stringAt(object, "spec", "row") === "none" ? [problem(["spec", "row"], "there is no such row")] : [],
+      prepare: () => ({ policy: undefined, problems: [] }),
+    },
+  ],
+  reads: [],
+  hooks: () =>
+    (["mutate", "validate"] as const).map((phase) => ({
+      name: `seating-${phase}`,
+      module: "seating",
+      phase,
+      rules: [{ groups: [""], versions: ["v1"], resources: ["pods"], operations: ["CREATE"] }],
+      failure: "open",
+      timeoutSeconds: 5,
+      sideEffects: "None",
+    })),
+  predecessors: [{ name: "old-seating", meaning: "both seat pods" }],
+  assemble: () => ({}),
+});
+
+export const POLICIES = "/apis/test.usher.dev/v1/seatings";
+
+/** Every object of an installation, in the order in which to apply them. */
+export function installedObjects(): readonly JsonObject[] {
+  const assembly = new Assembly([SEATING], DEFAULT_INSTALLATION, new Gates([]));
+  return registration(assembly, {
+    endpoint: { service: { name: "usher", namespace: "usher-system", port: 443 } },
+    version: "1.2.0",
+    workload: { image: "usher:1.2.0" },
+  }).objects;
+}
+
+const NAMESPACED =
+  /^(Deployment|PodDisruptionBudget|Service|ConfigMap|Secret|ServiceAccount|Role|RoleBinding|Lease|Pod)$/;
+
+/** An API server that knows the kinds of an installation, applies, and establishes CRDs at once. */
+export class TestInstallation {
+  readonly server = new TestApiServer();
+  readonly objects: Objects;
+  /** What was written, in order: `apply Deployment usher-system/usher`, `delete …`. */
+  readonly written: string[] = [];
+  /** An answer in place of the usual one. */
+  refusing: (method: string, path: string) => boolean = () => false;
+  queues = true;
+  establishes = true;
+
+  constructor() {
+    this.objects = new Objects(this.server.client);
+    this.server.fault = (method, url, { body }) => {
+      const { pathname: path, searchParams } = new URL(url, "https://test.invalid");
+      if (this.refusing(method, path)) return refuse(403, "Forbidden");
+      if (method === "GET" && /^\/(api\/v1|apis\/[^/]+\/[^/]+)$/.test(path)) return this.#discovery(path);
+      if (method === "PATCH" && isObject(body)) return this.#apply(path, body, searchParams.has("dryRun"));
+      if (method === "DELETE")
+        this.written.push(`delete ${describeObject(this.server.objects.get(path) ?? {})}`);
+      const isList = method === "GET" && !this.server.objects.has(path) && /\/[a-z]+s$/.test(path);
+      const items = [...this.server.objects].filter(([key]) => key.slice(0, key.lastIndexOf("/")) === path);
+      if (isList && (searchParams.size === 0 || path.endsWith("/pods")))
+        return answerOf(200, { items: items.map(([, object]) => object) });
+      return undefined;
+    };
+  }
+
+  /** As it lies in the store: with a uid, so that it can be told from its namesake. */
+  have(object: JsonObject): JsonObject {
+    const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
+    const uid = `uid of ${describeObject(object)}`;
+    return this.server.put(pathOf(object), { ...object, metadata: { ...metadata, uid } });
+  }
+
+  has(object: JsonObject): boolean {
+    return this.server.objects.has(pathOf(object));
+  }
+
+  #apply(path: string, body: JsonObject, dryRun: boolean) {
+    const stored = this.server.objects.get(path);
+    const merged = {
+      ...stored,
+      ...body,
+      metadata: { ...(stored?.["metadata"] as JsonObject | undefined), ...(body["metadata"] as JsonObject) },
+    };
+    if (dryRun) return answerOf(200, merged);
+    this.written.push(`apply ${describeObject(body)}`);
+    const conditions = this.establishes
+      ? [{ type: "Established", status: "True" }]
+      : [{ type: "NamesAccepted", status: "False", message: "the names are taken" }];
+    const isCrd = stringAt(body, "kind") === "CustomResourceDefinition";
+    return answerOf(200, this.server.put(path, isCrd ? { ...merged, status: { conditions } } : merged));
+  }
+
+  #discovery(path: string) {
+    if (!this.queues && path.includes("flowcontrol")) return refuse(404, "NotFound");
+    const kinds = new Set(KINDS.filter(([api]) => api === path).map(([, kind]) => kind));
+    const resources = [...kinds].map((kind) => ({
+      kind,
+      name: plural(kind),
+      namespaced: NAMESPACED.test(kind),
+    }));
+    return answerOf(200, { resources });
+  }
+}
+
+const KINDS: readonly (readonly [string, string])[] = [
+  ...installedObjects().map((object) => [apiOf(object), stringAt(object, "kind") ?? ""] as const),
+  ["/api/v1", "Secret"],
+  ["/api/v1", "ConfigMap"],
+  ["/api/v1", "Pod"],
+  ["/apis/coordination.k8s.io/v1", "Lease"],
+];
+
+function apiOf(object: JsonObject): string {
+  const version = stringAt(object, "apiVersion") ?? "";
+  return version.includes("/") ? `/apis/${version}` : `/api/${version}`;
+}
+
+function plural(kind: string): string {
+  return `${kind.toLowerCase()}s`.replace(/ys$/, "ies");
+}
+
+export function pathOf(object: JsonObject): string {
+  const kind = stringAt(object, "kind") ?? "";
+  const scope = NAMESPACED.test(kind) ? `/namespaces/${namespaceOf(object)}` : "";
+  return `${apiOf(object)}${scope}/${plural(kind)}/${nameOf(object)}`;
+}
