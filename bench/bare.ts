@@ -1,11 +1,16 @@
 // The yardstick: the least that any webhook on this Node must do. It reads the body, parses it and answers a constant with the
-// uid; certificate, TLS and keep-alive are as usher has them. A process of its own: prints one JSON line when it listens.
+// uid; certificate, TLS and keep-alive are as usher has them. A process of its own: prints one JSON line when it listens. Its one
+// argument, where there is one, is a JSON Patch that every answer carries.
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { makeCertificate, namesFor } from "../src/admission/certificate.ts";
 import { LIMITS, LONGEST_CALL_MS } from "../src/admission/limits.ts";
 
 const HOST = "127.0.0.1";
+
+const [patch] = process.argv.slice(2);
+const patched =
+  patch === undefined ? {} : { patchType: "JSONPatch", patch: Buffer.from(patch).toString("base64") };
 
 const { cert, key, ca } = await makeCertificate(namesFor(HOST));
 const server = createServer(
@@ -26,7 +31,7 @@ const server = createServer(
       const body = JSON.stringify({
         apiVersion: "admission.k8s.io/v1",
         kind: "AdmissionReview",
-        response: { uid: asked.uid, allowed: true },
+        response: { uid: asked.uid, allowed: true, ...patched },
       });
       response.writeHead(200, [
         "Content-Type",

@@ -6,7 +6,7 @@ import { kindResource } from "../src/core/kind.ts";
 import type { Source } from "../src/core/source.ts";
 import type { Change } from "../src/core/view.ts";
 import { clusterPodSchedulingPolicy } from "../src/modules/placement/kinds.ts";
-import { NAMESPACE, NAMESPACE_OBJECT, policy } from "./policies.ts";
+import { NAMESPACE, NAMESPACE_OBJECT, policy, tenPolicies } from "./policies.ts";
 
 export function policyChange(object: JsonObject & { readonly metadata: { readonly name: string } }): Change {
   return {
@@ -22,6 +22,7 @@ export function assemblyWith(policies: number): Assembly {
   assembly.apply([
     { resource: "namespaces", namespace: "", name: NAMESPACE, object: NAMESPACE_OBJECT },
     ...Array.from({ length: policies }, (_, i) => policyChange(policy(i))),
+    ...tenPolicies().map(policyChange),
   ]);
   return assembly;
 }

@@ -1,120 +1,190 @@
 // Pods through the real API server, with usher at its door and without.
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type JsonObject, listAt, stringAt } from "../src/core/json.ts";
+import { listAt } from "../src/core/json.ts";
 import type { ClusterAccess } from "../test/cluster/access/access.ts";
 import { eventually } from "../test/cluster/access/wait.ts";
-import { startCluster } from "../test/cluster/cluster.ts";
+import { type Cluster, startCluster } from "../test/cluster/cluster.ts";
+import { keepApart } from "./cluster-cores.ts";
+import type { Creation } from "./cluster-creators.ts";
+import { type Hand, startHand } from "./cluster-hand.ts";
 import { installUsher } from "./cluster-install.ts";
-import { CREATORS, inParallel } from "./cluster-parallel.ts";
-import { count, range, ratio } from "./number.ts";
-import { NAMESPACE, NAMESPACE_OBJECT, policy, roleOf } from "./policies.ts";
-import { atLeast, type Result } from "./result.ts";
+import { CREATORS } from "./cluster-parallel.ts";
+import { ARMS, type Arm, isPlaced, POLICIES, podFor, podsPath } from "./cluster-pod.ts";
+import { workOf } from "./cluster-replicas.ts";
+import { registerYardstick } from "./cluster-yardstick.ts";
+import { count, range, ratio, time } from "./number.ts";
+import { NAMESPACE_OBJECT, policy } from "./policies.ts";
+import { processorTime } from "./processor.ts";
+import { atLeast, atMost, type Result } from "./result.ts";
 import type { Stage } from "./stage.ts";
 import { spreadOf } from "./statistics.ts";
 
-const PROMISED = 0.9;
-const POLICIES = 10;
-const FULL = { rounds: 9, pods: 600, warmPods: 2_000 };
-const QUICK = { rounds: 3, pods: 300, warmPods: 300 };
+const PROMISED = { ratio: 0.9, calls: 1 };
+const FULL = { rounds: 15, pods: 800, warmPods: 2_000 };
+const QUICK = { rounds: 5, pods: 400, warmPods: 800 };
 /** Until the replicas have told of the last round and the API server has forgotten its pods. */
 const REST_MS = 1_000;
 
-/** Deleting the hook would only make usher's leader put it back, so the load moves: kube-public is the control plane's, and no hook asks there. */
-const ARMS = [
-  { name: "usher", namespace: NAMESPACE },
-  { name: "without", namespace: "kube-public" },
-] as const;
-type Arm = (typeof ARMS)[number];
-
-interface Round {
-  readonly round: number;
+/** Processor time for each pod, in µs. */
+interface Spent {
+  readonly apiServer: number;
+  readonly etcd: number;
   readonly usher: number;
-  readonly without: number;
+  readonly creators: number;
+  /** The harness: its proxy, through which the API server reaches usher. */
+  readonly proxy: number;
+}
+
+interface Sample extends Spent {
+  readonly round: number;
+  readonly arm: Arm["name"];
+  readonly perSecond: number;
+  /** Calls that usher had for each pod. */
+  readonly calls: number;
 }
 
 export async function pods(stage: Stage): Promise<Result> {
   stage.say("starting a control plane and installing usher …");
   await using cluster = await startCluster();
+  using apart = keepApart(cluster);
   for (const name of ["bench-0", "bench-1"]) await cluster.createNode(name);
   await installUsher(cluster);
   await cluster.apply(NAMESPACE_OBJECT, ...Array.from({ length: POLICIES }, (_, i) => policy(i)));
   await waitInForce(cluster);
-  const { rounds, pods: most, warmPods } = stage.quick ? QUICK : FULL;
-  stage.say(`warming up with ${warmPods} pods each …`);
-  for (const arm of ARMS) await createPods(cluster, arm, warmPods);
-  const samples: Round[] = [];
-  for (let round = 1; round <= rounds; round++) {
-    stage.say(`round ${round} of ${rounds}, ${most} pods each …`);
-    const took = { usher: 0, without: 0 };
-    for (const arm of round % 2 === 1 ? ARMS : ARMS.toReversed())
-      took[arm.name] = await createPods(cluster, arm, most);
-    samples.push({ round, ...took });
+  const bare = await registerYardstick(cluster);
+  try {
+    await using creators = startHand<Creation, number>(
+      join(import.meta.dirname, "cluster-creators.ts"),
+      cluster,
+    );
+    const { rounds, pods: most, warmPods } = stage.quick ? QUICK : FULL;
+    stage.say(`warming up with ${warmPods} pods each …`);
+    for (const arm of ARMS) await measure(cluster, creators, arm, warmPods, 0);
+    const samples: Sample[] = [];
+    for (let round = 1; round <= rounds; round++) {
+      stage.say(`round ${round} of ${rounds}, ${most} pods each …`);
+      for (const arm of round % 2 === 1 ? ARMS : ARMS.toReversed())
+        samples.push(await measure(cluster, creators, arm, most, round));
+    }
+    return resultOf(samples, rounds, most, apart.says);
+  } finally {
+    await bare.stop();
   }
-  const found = spreadOf(samples.map((sample) => sample.usher / sample.without));
-  const rate = (arm: Arm["name"]) => `${count(spreadOf(samples.map((one) => one[arm])).median)}/s`;
+}
+
+/** Creates pods and deletes them again. */
+async function measure(
+  cluster: Cluster,
+  creators: Hand<Creation, number>,
+  arm: Arm,
+  most: number,
+  round: number,
+): Promise<Sample> {
+  const before = await spentIn(cluster, creators);
+  const perSecond = await creators.ask({ arm, pods: most });
+  const after = await spentIn(cluster, creators);
+  const options = { apiVersion: "v1", kind: "DeleteOptions", gracePeriodSeconds: 0 };
+  await cluster.call("DELETE", podsPath(arm), options);
+  await eventually("the pods to be gone", async () => {
+    return listAt(await cluster.call("GET", `${podsPath(arm)}?limit=1`), "items").length === 0;
+  });
+  await sleep(REST_MS);
+  const each = (one: keyof typeof after) => (after[one] - before[one]) / most;
   return {
-    title: `Pods created through kube-apiserver, usher for without: ${CREATORS} creators, ${rounds} rounds of ${most} pods, two replicas from the source; API server, etcd, usher and load share the cores, and the harness's proxy between them counts against usher`,
-    rows: [
-      {
-        what: "pods created a second",
+    round,
+    arm: arm.name,
+    perSecond,
+    calls: each("calls"),
+    apiServer: each("apiServer"),
+    etcd: each("etcd"),
+    usher: each("usher"),
+    creators: each("creators"),
+    proxy: each("proxy"),
+  };
+}
+
+async function spentIn(cluster: Cluster, { pid }: Hand<Creation, number>) {
+  const of = (process: number | undefined) => (processorTime(process ?? 0) ?? Number.NaN) / 1e3;
+  const { processor, reviews } = await workOf(cluster);
+  return {
+    calls: reviews,
+    usher: processor,
+    apiServer: of(cluster.component("kube-apiserver").pid),
+    etcd: of(cluster.component("etcd").pid),
+    creators: of(pid),
+    proxy: of(process.pid),
+  };
+}
+
+function resultOf(samples: readonly Sample[], rounds: number, most: number, cores: string): Result {
+  const of = (arm: Arm["name"], one: Exclude<keyof Sample, "round" | "arm">) =>
+    samples.filter((sample) => sample.arm === arm).map((sample) => sample[one]);
+  const median = (arm: Arm["name"], one: keyof Spent | "perSecond") => spreadOf(of(arm, one)).median;
+  const rate = (arm: Arm["name"]) => `${arm} ${count(median(arm, "perSecond"))}/s`;
+  const compare = (one: Arm["name"], other: Arm["name"]) => {
+    const others = of(other, "perSecond");
+    const found = spreadOf(of(one, "perSecond").map((value, i) => value / (others[i] ?? Number.NaN)));
+    return {
+      found,
+      row: {
         figure: ratio(found.median),
         spread: range(found, ratio),
-        detail: `usher ${rate("usher")}, without ${rate("without")}`,
-        target: atLeast(PROMISED, found.median),
+        detail: `${rate(one)}, ${rate(other)}`,
       },
-    ],
-    figures: { creators: CREATORS, rounds, pods: most, policies: POLICIES, ratio: found, samples },
+    };
   };
-}
-
-function path({ namespace }: Arm): string {
-  return `/api/v1/namespaces/${namespace}/pods`;
-}
-
-/** A pod for a scheduler that nobody runs: what happens after it was created is not what is measured. */
-function podFor(i: number): JsonObject {
-  const container = (name: string): JsonObject => ({
-    name,
-    image: `registry.example/etcd/${name}:v3.5.21`,
-    command: [`/bin/${name}`, "--data-dir=/var/etcd/data", "--quota-backend-bytes=8589934592"],
-    env: [{ name: "POD_NAME", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } }],
-    resources: { requests: { cpu: "100m", memory: "200Mi" }, limits: { memory: "1Gi" } },
+  const usher = compare("usher", "without");
+  const bare = compare("bare", "without");
+  const own = compare("usher", "bare");
+  const calls = spreadOf(of("usher", "calls"));
+  const spent = (what: string, one: keyof Spent) => ({
+    what: `processor time for each pod: ${what}`,
+    figure: time(median("usher", one)),
+    detail: `with the bare webhook ${time(median("bare", one))}, without ${time(median("without", one))}`,
   });
   return {
-    metadata: { generateName: "bench-", labels: { app: "etcd", role: roleOf(i % POLICIES) } },
-    spec: { schedulerName: "nobody", containers: [container("etcd"), container("backup-restore")] },
+    title: `Pods created through kube-apiserver as fast as it takes them: ${CREATORS} creators in a process of their own, ${rounds} rounds of ${count(most)} pods, two replicas from the source; ${cores}`,
+    rows: [
+      {
+        what: "pods a second, usher for no webhook",
+        ...usher.row,
+        target: atLeast(PROMISED.ratio, usher.found.median),
+      },
+      { what: "the same, a bare webhook with a constant patch, past the harness's proxy", ...bare.row },
+      { what: "usher for the bare webhook", ...own.row },
+      {
+        what: "calls of usher for each pod",
+        figure: ratio(calls.median),
+        spread: range(calls, ratio),
+        target: atMost(PROMISED.calls, calls.median),
+      },
+      spent("kube-apiserver", "apiServer"),
+      spent("etcd", "etcd"),
+      spent("usher, both replicas", "usher"),
+      spent("the harness, its proxy and its kubelet", "proxy"),
+      spent("the creators", "creators"),
+    ],
+    figures: {
+      creators: CREATORS,
+      rounds,
+      pods: most,
+      policies: POLICIES,
+      cores,
+      ratio: usher.found,
+      bare: bare.found,
+      own: own.found,
+      samples,
+    },
   };
-}
-
-function isPlaced(pod: unknown): boolean {
-  return stringAt(pod as JsonObject, "spec", "nodeSelector", "pool") !== undefined;
 }
 
 /** The replicas follow by watch; until both know the policies a pod slips through, as the hook is open. */
 async function waitInForce(cluster: ClusterAccess): Promise<void> {
   await eventually("the policies in force in all replicas", async () => {
     const asked = Array.from({ length: 20 }, (_, i) =>
-      cluster.call("POST", `${path(ARMS[0])}?dryRun=All`, podFor(i)),
+      cluster.call("POST", `${podsPath(ARMS[0])}?dryRun=All`, podFor(i)),
     );
     return (await Promise.all(asked)).every(isPlaced);
   });
-}
-
-/** Pods a second. They are gone afterwards. */
-async function createPods(cluster: ClusterAccess, arm: Arm, most: number): Promise<number> {
-  const started = performance.now();
-  await inParallel(most, CREATORS, async (i) => {
-    const pod = await cluster.call("POST", path(arm), podFor(i));
-    // An open hook that is not answered lets pods through, and sooner than usher would: such a round measures nothing.
-    if (isPlaced(pod) !== (arm.name === "usher"))
-      throw new Error(`a pod in ${arm.namespace} was ${arm.name === "usher" ? "not " : ""}placed by usher`);
-  });
-  const seconds = (performance.now() - started) / 1_000;
-  const options = { apiVersion: "v1", kind: "DeleteOptions", gracePeriodSeconds: 0 };
-  await cluster.call("DELETE", path(arm), options);
-  await eventually("the pods to be gone", async () => {
-    return listAt(await cluster.call("GET", `${path(arm)}?limit=1`), "items").length === 0;
-  });
-  await sleep(REST_MS);
-  return most / seconds;
 }

@@ -3,13 +3,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { JsonObject } from "../src/core/json.ts";
 import { type Cluster, startCluster } from "../test/cluster/cluster.ts";
 import { type Child, startServer } from "./child.ts";
+import { CROWD, crowdNamespace, crowdNode } from "./cluster-crowd.ts";
 import { installKinds } from "./cluster-install.ts";
-import { nodeObject } from "./cluster-node.ts";
 import { inParallel } from "./cluster-parallel.ts";
+import { podPlace } from "./cluster-pod-place.ts";
 import { NAMESPACE_OBJECT, policy } from "./policies.ts";
-import { MAIN, type Served, Stage, servedAs, USHER } from "./stage.ts";
+import { Stage, USHER } from "./stage.ts";
 
-export const CROWD = { policies: 1_000, nodes: 5_000, namespaces: 10_000 } as const;
+/** How usher comes to the cluster. */
+export const PLACES = ["in a pod", "by a kubeconfig"] as const;
+export type Place = (typeof PLACES)[number];
 
 const POLICIES = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies";
 const HANDS = 16;
@@ -18,7 +21,6 @@ const SETTLE_MS = 3_000;
 
 export class ClusterStage extends Stage {
   #crowd: Promise<Cluster> | undefined;
-  #usher: Promise<Served> | undefined;
 
   /** A cluster of the size that the figures are promised for. Nothing runs in it: no controller, no kubelet disturbs. */
   crowd(): Promise<Cluster> {
@@ -26,25 +28,28 @@ export class ClusterStage extends Stage {
     return this.#crowd;
   }
 
-  /** usher that follows the crowd; always the same process. */
-  follower(): Promise<Served> {
-    this.#usher ??= this.startFollower().then((child) => servedAs(this.scratch, "follower", child));
-    return this.#usher;
-  }
-
-  /** One more usher on the crowd, from the source, as a clone runs it. With `preload` that is run in its process before anything else. */
-  async startFollower(preload?: string): Promise<Child> {
-    const kubeconfig = await (await this.crowd()).kubeconfig();
-    const ports = ["--port", "0", "--ops-port", "0", "--drain-seconds", "0"];
-    const args = ["serve", "--kubeconfig", kubeconfig, ...ports, "-o", "json"];
-    return preload === undefined
-      ? startServer(USHER, args)
-      : startServer(process.execPath, ["--import", preload, MAIN, ...args]);
+  /** usher on the crowd, as a clone runs it. With `preload` that is run in its process before anything else. */
+  async startFollower(place: Place, preload?: string): Promise<Child> {
+    const cluster = await this.crowd();
+    const ports = ["--port", "0", "--ops-port", "0", "--drain-seconds", "0", "-o", "json"];
+    const variables = place === "in a pod" ? await podPlace(cluster, this.scratch) : [];
+    const where = place === "in a pod" ? [] : ["--kubeconfig", await cluster.kubeconfig()];
+    // Node's own flag reaches the process that bin/usher becomes.
+    const watched = preload === undefined ? [] : [`NODE_OPTIONS=--import=${preload}`];
+    return startServer("env", [
+      "-u",
+      "KUBECONFIG",
+      ...variables,
+      ...watched,
+      USHER,
+      "serve",
+      ...where,
+      ...ports,
+    ]);
   }
 
   override async close(): Promise<void> {
-    const [usher, crowd] = await Promise.allSettled([this.#usher, this.#crowd]);
-    if (usher.status === "fulfilled") await usher.value?.stop();
+    const [crowd] = await Promise.allSettled([this.#crowd]);
     if (crowd.status === "fulfilled") await crowd.value?.stop();
     await super.close();
   }
@@ -61,8 +66,8 @@ export class ClusterStage extends Stage {
         inParallel(count, HANDS, async (i) => void (await cluster.call("POST", path, object(i))));
       await cluster.call("POST", "/api/v1/namespaces", NAMESPACE_OBJECT);
       await make(POLICIES, policies, policy);
-      await make("/api/v1/nodes", nodes, nodeObject);
-      await make("/api/v1/namespaces", namespaces, namespaceObject);
+      await make("/api/v1/nodes", nodes, crowdNode);
+      await make("/api/v1/namespaces", namespaces, crowdNamespace);
       await sleep(SETTLE_MS);
       return cluster;
     } catch (error) {
@@ -70,9 +75,4 @@ export class ClusterStage extends Stage {
       throw error;
     }
   }
-}
-
-function namespaceObject(i: number): JsonObject {
-  const labels = { environment: i % 2 === 0 ? "prod" : "test", team: `team-${i % 100}` };
-  return { apiVersion: "v1", kind: "Namespace", metadata: { name: `tenant-${i}`, labels } };
 }

@@ -1,70 +1,106 @@
-// How long usher takes to know a large cluster, what it then holds, and whether it could have answered meanwhile.
+// How long usher takes to know a large cluster, what it then holds, and whether it could have answered meanwhile: as in a pod, and by
+// a kubeconfig, as a person starts it.
 import { join } from "node:path";
-import { type ClusterStage, CROWD } from "./cluster-stage.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { CROWD } from "./cluster-crowd.ts";
+import { type ClusterStage, PLACES, type Place } from "./cluster-stage.ts";
 import { stallIn, stallWatch } from "./cluster-stall.ts";
 import { scrape, seriesOf } from "./metrics.ts";
 import { count, mebibytes, range, time } from "./number.ts";
-import { atMost, type Result } from "./result.ts";
+import { atMost, type Result, type Row, type Target } from "./result.ts";
 import { spreadOf } from "./statistics.ts";
 
 const PROMISED = { seconds: 3, mebibytes: 150, stallMs: 20 };
-const LOOP_DELAY = 'usher_event_loop_delay_seconds{quantile="1"}';
+const FULL = { times: 9, settleMs: 10_000 };
+const QUICK = { times: 3, settleMs: 3_000 };
+
+interface Sample {
+  readonly place: Place;
+  readonly seconds: number;
+  /** Resident memory in bytes, when ready and some seconds later. */
+  readonly ready: number;
+  readonly settled: number;
+  /** In µs. */
+  readonly stall: number;
+  readonly busy: number;
+}
 
 export async function start(stage: ClusterStage): Promise<Result> {
   await stage.crowd();
-  const times = stage.quick ? 3 : 9;
-  stage.say(`starting usher ${times} times, and ${times} times with its loop watched …`);
-  // The first start pays for a cold disk, which says nothing of usher.
-  await stage.startFollower().then((child) => child.stop());
-  const seconds: number[] = [];
-  const resident: number[] = [];
-  const served: number[] = [];
-  const stalls: number[] = [];
-  for (let i = 0; i < times; i++) {
-    const child = await stage.startFollower();
-    const page = await scrape(child);
-    await child.stop();
-    seconds.push(child.seconds);
-    resident.push(seriesOf(page, "process_resident_memory_bytes"));
-    served.push(seriesOf(page, LOOP_DELAY) * 1e6);
-    // Apart from the others: looking every millisecond takes time itself.
-    const file = join(stage.scratch, `stall-${i}`);
-    await stage.startFollower(stallWatch(file)).then((watched) => watched.stop());
-    stalls.push(stallIn(file) * 1e3);
+  const { times, settleMs } = stage.quick ? QUICK : FULL;
+  stage.say(`starting usher ${times} times in each way, and as often with its loop watched …`);
+  const samples: Sample[] = [];
+  for (let i = 0; i <= times; i++) {
+    for (const place of PLACES) {
+      const sample = await measure(stage, place, settleMs);
+      // The first start pays for a cold disk, which says nothing of usher.
+      if (i > 0) samples.push(sample);
+    }
   }
-  const [ready, memory, stall, gauge] = [seconds, resident, stalls, served].map(spreadOf);
-  if (ready === undefined || memory === undefined || stall === undefined || gauge === undefined)
-    throw new Error("nothing was measured");
-  const show = (value: number) => `${value.toFixed(2)} s`;
   const { policies, nodes, namespaces } = CROWD;
   return {
-    title: `Start on a live cluster with ${count(policies)} policies, ${count(nodes)} nodes, ${count(namespaces)} namespaces: usher serve --kubeconfig from the source, ${times} starts`,
-    rows: [
-      {
-        what: "from the start of the process until ready",
-        figure: show(ready.median),
-        spread: range(ready, show),
-        target: atMost(PROMISED.seconds, ready.median, " s"),
-      },
-      {
-        what: "resident memory when ready",
-        figure: mebibytes(memory.median),
-        spread: range(memory, mebibytes),
-        target: atMost(PROMISED.mebibytes, memory.median / 1_048_576, " MiB"),
-      },
-      {
-        what: "longest stall of the loop while it reads the cluster",
-        figure: time(stall.median),
-        spread: range(stall, time),
-        target: atMost(PROMISED.stallMs, stall.median / 1e3, " ms"),
-      },
-      {
-        what: "usher_event_loop_delay_seconds, largest",
-        figure: time(gauge.median),
-        spread: range(gauge, time),
-        detail: "begins only after the cluster was read",
-      },
-    ],
-    figures: { ...CROWD, seconds, resident, stallMicroseconds: stalls, gaugeMicroseconds: served },
+    title: `Start on a live cluster with ${count(policies)} policies, ${count(nodes)} nodes, ${count(namespaces)} namespaces: bin/usher serve, ${times} starts each`,
+    rows: PLACES.flatMap((place) => rowsOf(place, samples, settleMs)),
+    figures: { ...CROWD, settleMs, samples },
   };
+}
+
+async function measure(stage: ClusterStage, place: Place, settleMs: number): Promise<Sample> {
+  const child = await stage.startFollower(place);
+  const resident = async () => seriesOf(await scrape(child), "process_resident_memory_bytes");
+  const ready = await resident();
+  await sleep(settleMs);
+  const settled = await resident();
+  await child.stop();
+  // Apart from the others: looking every millisecond takes time itself.
+  const file = join(stage.scratch, "stall");
+  await stage.startFollower(place, stallWatch(file)).then((watched) => watched.stop());
+  const { wall, processor } = stallIn(file);
+  return { place, seconds: child.seconds, ready, settled, stall: wall * 1e3, busy: processor * 1e3 };
+}
+
+function rowsOf(place: Place, samples: readonly Sample[], settleMs: number): Row[] {
+  const of = (one: Exclude<keyof Sample, "place">) =>
+    spreadOf(samples.filter((sample) => sample.place === place).map((sample) => sample[one]));
+  const [seconds, ready, settled, stall, busy] = [
+    of("seconds"),
+    of("ready"),
+    of("settled"),
+    of("stall"),
+    of("busy"),
+  ];
+  const show = (value: number) => `${value.toFixed(2)} s`;
+  return [
+    {
+      what: `${place}: from the start of the process until ready`,
+      figure: show(seconds.median),
+      spread: range(seconds, show),
+      target: atMost(PROMISED.seconds, seconds.median, " s"),
+    },
+    {
+      what: `${place}: resident memory when ready`,
+      figure: mebibytes(ready.median),
+      spread: range(ready, mebibytes),
+      target: atMost(PROMISED.mebibytes, ready.median / 1_048_576, " MiB"),
+    },
+    {
+      what: `${place}: the same, ${settleMs / 1_000} s later`,
+      figure: mebibytes(settled.median),
+      spread: range(settled, mebibytes),
+      target: atMost(PROMISED.mebibytes, settled.median / 1_048_576, " MiB"),
+    },
+    {
+      what: `${place}: longest stall of the loop while it reads the cluster`,
+      figure: time(stall.median),
+      spread: range(stall, time),
+      detail: `of it processor time ${time(busy.median)}, ${range(busy, time)}`,
+      target: stallTarget(stall.median / 1e3, busy.median / 1e3),
+    },
+  ];
+}
+
+/** A loop that had nothing to do but was not let run is the machine's, not usher's: neither good nor bad. */
+function stallTarget(wall: number, processor: number): Target {
+  const target = atMost(PROMISED.stallMs, wall, " ms");
+  return target.met === false && processor <= PROMISED.stallMs ? { ...target, met: undefined } : target;
 }

@@ -6,13 +6,27 @@ import { availableParallelism } from "node:os";
 const SERVER_CORE = "0";
 const LOAD_CORE = "1";
 
+const CORES = availableParallelism();
+
 /** Whether server and load can be kept apart. */
-export const pinned =
-  availableParallelism() >= 2 && spawnSync("taskset", ["-V"], { stdio: "ignore" }).status === 0;
+export const pinned = CORES >= 2 && spawnSync("taskset", ["-V"], { stdio: "ignore" }).status === 0;
 
 /** Keeps a running server, all its threads, on the server's core. */
 export function pinServer(pid: number): void {
-  if (pinned) spawnSync("taskset", ["-a", "-c", "-p", SERVER_CORE, String(pid)], { stdio: "ignore" });
+  pin(pid, SERVER_CORE);
+}
+
+/** Keeps a running process on the load's core, and what it starts from here on. */
+export function pinLoad(pid: number): void {
+  pin(pid, LOAD_CORE);
+}
+
+export function unpin(pid: number): void {
+  pin(pid, `0-${CORES - 1}`);
+}
+
+function pin(pid: number, cores: string): void {
+  if (pinned) spawnSync("taskset", ["-a", "-c", "-p", cores, String(pid)], { stdio: "ignore" });
 }
 
 /** A command line that runs the load on its own core. */

@@ -8,8 +8,6 @@ import { writeSource } from "./policies.ts";
 const ROOT = join(import.meta.dirname, "..");
 /** As a user of a clone starts it. It gives its process over to Node, so its pid is the server's. */
 export const USHER = join(ROOT, "bin", "usher");
-/** What that starts. */
-export const MAIN = join(ROOT, "src", "cli", "main.ts");
 const BARE = join(import.meta.dirname, "bare.ts");
 export const EXAMPLE_SOURCE = join(ROOT, "examples", "cluster");
 
