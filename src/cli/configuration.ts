@@ -50,6 +50,10 @@ const spec = z.strictObject({
     .optional()
     .describe("Further kinds that hold a pod template."),
   featureGates: z.record(name, z.boolean()).optional().describe("Features to switch on or off."),
+  modules: z
+    .record(name, z.record(z.string(), z.unknown()))
+    .optional()
+    .describe("What single modules are told, by their names; each module's README says what it can be told."),
 });
 
 /** The configuration of an installation, as a file. */
@@ -90,8 +94,35 @@ export function configure(
       controlPlaneNamespaces: read.controlPlaneNamespaces ?? DEFAULT_INSTALLATION.controlPlaneNamespaces,
       opened: read.openNamespaces ?? [],
       workloads: workloadTable(workloads),
+      settings: settingsOf(modules, read.modules ?? {}),
     },
   };
+}
+
+/** Each module reads its own part. What it does not understand would have no effect, so it is a mistake in the call. */
+function settingsOf(
+  modules: readonly Module[],
+  told: Readonly<Record<string, Record<string, unknown>>>,
+): Record<string, JsonObject> {
+  const settings: Record<string, JsonObject> = {};
+  for (const [module, value] of Object.entries(told)) {
+    const schema = modules.find((one) => one.name === module)?.settings;
+    if (schema === undefined) {
+      const names = modules.filter((one) => one.settings !== undefined).map((one) => one.name);
+      throw new CallError(
+        `spec.modules.${module}: no module of this name has settings; there are: ${names.join(", ")}`,
+      );
+    }
+    const read = schema.safeParse(value);
+    if (!read.success) {
+      const lines = read.error.issues.map(
+        ({ path, message }) => `${["spec.modules", module, ...path].join(".")}: ${message}`,
+      );
+      throw new CallError(lines.join("\n"));
+    }
+    settings[module] = read.data as JsonObject;
+  }
+  return settings;
 }
 
 /** Reads the file of --config; without the flag everything is as usual. */

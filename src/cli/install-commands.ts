@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { Io } from "./io.ts";
-import { evaluating, seconds } from "./options.ts";
+import { connecting, evaluating, seconds } from "./options.ts";
 import type { Outcome } from "./program.ts";
 
 /** The commands that change what is in a cluster. */
@@ -17,10 +17,9 @@ export function shaping(command: Command): Command {
     .option("--pod-label <key=value>", "a further label for the replicas' pods; may be repeated", label);
 }
 
-function connecting(command: Command): Command {
-  return command
-    .option("--kubeconfig <file>", "how to reach the cluster (default: KUBECONFIG, else ~/.kube/config)")
-    .option("--context <name>", "the context of the kubeconfig to use")
+/** What both of them take. */
+function changing(command: Command): Command {
+  return connecting(command)
     .option("-n, --namespace <name>", "the namespace that usher runs in (default: as --config says)")
     .option("--dry-run", "say what would be done, and do none of it");
 }
@@ -37,7 +36,7 @@ function installCommand(usher: Command, io: Io, outcome: Outcome): void {
     .option("--wait", "wait until usher answers (the default)", true)
     .option("--no-wait", "do not wait until usher answers")
     .option("--timeout <seconds>", "how long to wait", seconds, 180);
-  evaluating(shaping(connecting(install)))
+  evaluating(shaping(changing(install)))
     .addHelpText(
       "after",
       `
@@ -64,7 +63,7 @@ function uninstallCommand(usher: Command, io: Io, outcome: Outcome): void {
       "Says what it will delete and does it: the webhooks first, so that nothing in the cluster waits for what is going, then all else. CRDs and policies stay unless --custom-resources is given, and so does a namespace that was there before usher or holds what is not usher's.",
     )
     .option("--custom-resources", "also delete the CRDs, and with them every policy");
-  evaluating(connecting(uninstall))
+  evaluating(changing(uninstall))
     .addHelpText(
       "after",
       `\nExamples:\n  ${io.name} uninstall --dry-run\n  ${io.name} uninstall --custom-resources`,

@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import type { LivePair } from "../admission/certificate.ts";
+import type { Owns } from "../cluster/compose.ts";
 import { isInCluster } from "../cluster/credentials/in-cluster.ts";
 import { type ClusterSource, openCluster } from "../cluster/source.ts";
 import type { Assembly } from "../core/assembly.ts";
@@ -14,6 +15,8 @@ import { version } from "./version.ts";
 export interface LiveOptions extends ApiServerOptions {
   /** Do all that a replica in the cluster does. @default in a pod, yes; elsewhere usher only answers and changes nothing */
   readonly operate?: boolean;
+  /** Which resources come from the cluster. @default all */
+  readonly owns?: Owns;
 }
 
 /** A source that is a cluster, and what this process does beside answering. */
@@ -38,7 +41,14 @@ export async function openLiveSource(
   const client = await apiServer(options);
   const operate = options.operate ?? (isInCluster() && options.kubeconfig === undefined);
   let replica: Replica | undefined;
-  const source = openCluster({ client, assembly, log, changed: (changes) => replica?.changed(changes) });
+  const { owns } = options;
+  const source = openCluster({
+    client,
+    assembly,
+    log,
+    changed: (changes) => replica?.changed(changes),
+    ...(owns === undefined ? {} : { owns }),
+  });
   const stop = async () => {
     await replica?.stop();
     await source.stop();

@@ -1,5 +1,5 @@
 import { pino } from "pino";
-import type { Log } from "../admission/log.ts";
+import type { Log } from "../core/log.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 

@@ -11,6 +11,16 @@ export function evaluating(command: Command): Command {
     .option("-q, --quiet", "say nothing but results and errors");
 }
 
+/** How every command that needs a live cluster finds it. */
+export function connecting(command: Command): Command {
+  return command
+    .option(
+      "--kubeconfig <file>",
+      "how to reach the cluster (default: KUBECONFIG, else the pod's own, else ~/.kube/config)",
+    )
+    .option("--context <name>", "the context of the kubeconfig to use");
+}
+
 export function output(formats: readonly string[], standard: string, description: string): Option {
   return new Option("-o, --output <format>", description).choices(formats).default(standard);
 }

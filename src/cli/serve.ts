@@ -1,27 +1,16 @@
 import { ListenError } from "../admission/address.ts";
-import type { LivePair } from "../admission/certificate.ts";
 import { readKeyPair } from "../admission/certificate-files.ts";
 import { type AdmissionServer, startAdmission } from "../admission/server.ts";
 import { onSignals } from "../admission/signals.ts";
-import type { Assembly } from "../core/assembly.ts";
-import type { Effects } from "../core/effects.ts";
-import { kindResource } from "../core/kind.ts";
-import { resourceName } from "../core/request.ts";
-import type { Source } from "../core/source.ts";
-import { countOf } from "../files/report.ts";
-import { readConfiguration } from "./configuration.ts";
 import { CallError, EXIT } from "./exit.ts";
 import type { Io } from "./io.ts";
-import type { LiveOptions } from "./live.ts";
 import { createLog, type LogLevel } from "./log.ts";
 import { authorityFrom } from "./manifests.ts";
-import { assembleFor, openSource } from "./source.ts";
-import { type Terminal, terminal } from "./terminal.ts";
+import { openServed, type ServedOptions } from "./serve-source.ts";
+import { terminal } from "./terminal.ts";
 import { version } from "./version.ts";
 
-export interface ServeOptions extends LiveOptions {
-  /** A directory of files in place of a cluster. */
-  readonly source?: string;
+export interface ServeOptions extends ServedOptions {
   readonly port: number;
   readonly opsPort: number;
   readonly bind: string;
@@ -32,23 +21,20 @@ export interface ServeOptions extends LiveOptions {
   readonly logLevel: LogLevel;
   readonly output: "text" | "json";
   readonly quiet?: boolean;
-  readonly config?: string;
-  readonly featureGates?: string;
 }
 
 /** Serves until a signal ends it; done when it is ready. */
 export async function serve(options: ServeOptions, io: Io): Promise<void> {
   const early = endEarly();
+  checkCall(options);
   const certificate = await certificateFrom(options);
   const clients =
     options.clientCa === undefined ? undefined : { ca: await authorityFrom(options.clientCa, "--client-ca") };
   const screen = terminal(io, options);
   const log = createLog(options.quiet === true ? "error" : options.logLevel);
-  const opened =
-    options.source === undefined
-      ? await openTheCluster(options, log, certificate === undefined)
-      : await openTheFiles(options, screen);
+  const opened = await openServed(options, screen, log, certificate === undefined);
   screen.note(`usher ${version()} · ${opened.inventory} from ${opened.from}`);
+  opened.settle();
   const { bind, port, opsPort } = options;
   const server = await startAdmission({
     source: opened.source,
@@ -82,6 +68,20 @@ export async function serve(options: ServeOptions, io: Io): Promise<void> {
         })
       : `ready in ${seconds.toFixed(1)} s · webhook ${webhookAddress.url} · health and metrics ${opsAddress.url}`,
   );
+}
+
+/** What can be said of a call before anything is read. */
+function checkCall({ source, cluster, kubeconfig, context, operate }: ServeOptions): void {
+  if (source === undefined) return;
+  const which = kubeconfig !== undefined ? "--kubeconfig" : context !== undefined ? "--context" : undefined;
+  if (cluster !== true && which !== undefined)
+    throw new CallError(
+      `${which} names a cluster, and --source is one of files: add --cluster to have the policies from the files and all else from the cluster`,
+    );
+  if (operate === true)
+    throw new CallError(
+      "--operate keeps a cluster by the policies that are in it, and with --source there are none of them: leave one out",
+    );
 }
 
 /** Looked at before anything is started, so that a mistake in the call is told as one. */
@@ -137,54 +137,4 @@ function endOnSignals(
       if (!again || performance.now() - (interrupted ?? 0) > SAME_KEYSTROKE_MS) process.exit(code);
     },
   });
-}
-
-/** What is served from, and what belongs to it. */
-interface Opened {
-  readonly source: Source;
-  /** `4 policies, 6 nodes, 3 namespaces` */
-  readonly inventory: string;
-  readonly from: string;
-  readonly certificate: LivePair | undefined;
-  readonly effects: ((effects: Effects) => void) | undefined;
-  readonly start: () => void;
-  readonly stop: () => Promise<void>;
-}
-
-async function openTheFiles(options: ServeOptions, screen: Terminal): Promise<Opened> {
-  const source = await openSource({ ...options, watch: true }, screen);
-  return {
-    source,
-    inventory: inventoryOf(source.assembly, new Map(Object.entries(source.summary.objects))),
-    from: options.source ?? "",
-    certificate: undefined,
-    effects: undefined,
-    start: () => undefined,
-    stop: source.stop,
-  };
-}
-
-async function openTheCluster(
-  options: ServeOptions,
-  log: ReturnType<typeof createLog>,
-  ownCertificate: boolean,
-): Promise<Opened> {
-  const assembly = assembleFor(options, await readConfiguration(options.config));
-  // Loaded only here: a cluster of files needs none of it.
-  const { openLiveSource } = await import("./live.ts");
-  const live = await openLiveSource(options, assembly, log, ownCertificate);
-  const reads = assembly.modules.flatMap((module) => [
-    ...module.reads.map(resourceName),
-    ...module.kinds.map(kindResource),
-  ]);
-  const counts = new Map(reads.map((resource) => [resource, assembly.view.count(resource)]));
-  return { ...live, inventory: inventoryOf(assembly, counts), from: live.server };
-}
-
-/** Policies together, the rest by resource. */
-function inventoryOf({ modules }: Assembly, counts: ReadonlyMap<string, number>): string {
-  const policies = new Set(modules.flatMap(({ kinds }) => kinds.map(kindResource)));
-  const total = [...policies].reduce((sum, resource) => sum + (counts.get(resource) ?? 0), 0);
-  const others = [...counts].filter(([resource]) => !policies.has(resource));
-  return [countOf(total, ""), ...others.map(([resource, n]) => countOf(n, resource))].join(", ");
 }

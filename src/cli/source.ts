@@ -27,7 +27,11 @@ export function assembleFor(
 }
 
 /** Opens a cluster of files and tells the person what is wrong in it. */
-export async function openSource(options: SourceOptions, screen: Terminal): Promise<FileSource> {
+export async function openSource(
+  options: SourceOptions,
+  screen: Terminal,
+  given?: Assembly,
+): Promise<FileSource> {
   const { source: directory } = options;
   if (directory === undefined) {
     throw new CallError(
@@ -37,7 +41,7 @@ export async function openSource(options: SourceOptions, screen: Terminal): Prom
   if (!existsSync(directory)) {
     throw new CallError(`--source ${directory}: there is no such file or directory`);
   }
-  const assembly = assembleFor(options, await readConfiguration(options.config));
+  const assembly = given ?? assembleFor(options, await readConfiguration(options.config));
   const source = await openFiles({
     directory,
     assembly,
