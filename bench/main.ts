@@ -8,6 +8,8 @@ import { start } from "./cluster-start.ts";
 import { writes } from "./cluster-writes.ts";
 import { load } from "./load.ts";
 import { memory } from "./memory.ts";
+import { nodes } from "./node-labels.ts";
+import { relabel } from "./node-labels-relabel.ts";
 import { optionsOf } from "./options.ts";
 import { pieces } from "./pieces.ts";
 import { ready } from "./ready.ts";
@@ -21,6 +23,7 @@ const PARTS: Readonly<Record<string, (stage: Stage) => Promise<Result>>> = {
   change,
   load,
   pieces,
+  nodes,
 };
 
 /** `--cluster`: what only a real control plane can show. */
@@ -28,6 +31,7 @@ const CLUSTER_PARTS: Readonly<Record<string, (stage: ClusterStage) => Promise<Re
   pods,
   start,
   writes,
+  relabel,
 };
 
 /** Above this share of the cores somebody else is working here. */

@@ -1,17 +1,17 @@
 // What a request costs in usher itself, without TLS and HTTP: the part that policies can make slower.
 import { decodeReview, Undecodable } from "../src/admission/decode.ts";
 import { createHandle } from "../src/admission/handle.ts";
-import { SILENT } from "../src/admission/log.ts";
 import { reviewReply } from "../src/admission/reply.ts";
 import { answerOf } from "../src/core/answer.ts";
 import type { Assembly } from "../src/core/assembly.ts";
 import { evaluate, type Outside } from "../src/core/evaluate.ts";
+import { SILENT } from "../src/core/log.ts";
 import type { AdmissionRequest } from "../src/core/request.ts";
 import { assemblyWith, stillSource } from "./cluster-in-process.ts";
 import { count, range, time } from "./number.ts";
 import { SIZES } from "./policies.ts";
 import type { Result, Row } from "./result.ts";
-import { PODS, type Pod, reviews } from "./reviews.ts";
+import { isPatched, PODS, type Pod, reviews } from "./reviews.ts";
 import type { Stage } from "./stage.ts";
 import { type Spread, spreadOf } from "./statistics.ts";
 
@@ -101,7 +101,7 @@ function decoded(body: Buffer | undefined): AdmissionRequest {
 
 /** A bench of wrong answers measures nothing. */
 function checkReply(body: string, pod: Pod): void {
-  if (body.includes('"patch":') !== (pod === "wanted"))
+  if (body.includes('"patch":') !== isPatched(pod))
     throw new Error(`not the answer for a pod that is ${pod}: ${body}`);
 }
 

@@ -11,6 +11,7 @@ import { checkDnsLabel } from "../src/core/kubernetes/names.ts";
 import { policyCheck } from "../src/core/policy-check.ts";
 import { customResourceDefinition } from "../src/core/registration/index.ts";
 import { modules } from "../src/modules/index.ts";
+import { SURVEYED } from "../src/modules/surveyed.ts";
 
 /** What holds for every module, whoever writes it. */
 const src = join(import.meta.dirname, "..", "src");
@@ -92,6 +93,12 @@ describe("the modules together", () => {
     expect(unique(all.flatMap(({ kinds }) => kinds.map(kindResource)))).toBe(true);
     expect(unique(codesOf(all).map(({ code }) => code))).toBe(true);
     expect(unique(all.flatMap(({ gates }) => (gates ?? []).map(({ name }) => name)))).toBe(true);
+  });
+
+  it("are in the list of those with commands of their own where they declare a survey", () => {
+    expect(modules.filter(({ survey }) => survey !== undefined).map(({ name }) => name)).toEqual([
+      ...SURVEYED,
+    ]);
   });
 
   it("explain the codes of core as well", () => {

@@ -38,7 +38,7 @@ beforeAll(() => {
   const archive = join(consumer, `usher-dev-usher-${version}.tgz`);
   execFileSync("tar", ["-xzf", archive, "--strip-components=1", "-C", installed]);
   // In place of the registry: what the package depends on, as this clone has it.
-  for (const dependency of ["zod", "@types", "undici-types"]) {
+  for (const dependency of ["zod", "re2js", "@types", "undici-types"]) {
     const target = join(root, "node_modules", dependency);
     if (existsSync(target)) symlinkSync(target, join(consumer, "node_modules", dependency));
   }

@@ -1,7 +1,9 @@
 import { Command, Option } from "commander";
 import { installCommands, shaping } from "./install-commands.ts";
 import type { Io } from "./io.ts";
-import { evaluating, output, port, seconds, several } from "./options.ts";
+import { connecting, evaluating, output, port, seconds, several } from "./options.ts";
+import { previewCommands } from "./preview-commands.ts";
+import { surveyCommands } from "./survey-commands.ts";
 import { version } from "./version.ts";
 
 /** What a command gives back beside its output. */
@@ -37,6 +39,8 @@ Exit codes: 0 fine, 1 something was refused, 2 the call or the input is wrong,
   reviewCommand(usher, io, outcome);
   manifestsCommand(usher, io);
   installCommands(usher, io, outcome);
+  surveyCommands(usher, io, outcome);
+  previewCommands(usher, io, outcome);
   helpCommand(usher, io);
   return usher;
 }
@@ -46,14 +50,10 @@ function serveCommand(usher: Command, io: Io): void {
     .command("serve")
     .summary("answer admission reviews, for a cluster or with a directory of files as the cluster")
     .description(
-      "Serves the webhook over HTTPS, and health and metrics over HTTP on a second port. With --source the directory of YAML or JSON files is the cluster: policies, namespaces, nodes. It is read again whenever a file changes; a file that breaks keeps its last good version. Without --source it is the cluster of the pod that usher runs in, or of a kubeconfig. Prints one line when it is ready, with both addresses. SIGTERM drains, Ctrl-C ends at once; both exit 0.",
+      "Serves the webhook over HTTPS, and health and metrics over HTTP on a second port. With --source the directory of YAML or JSON files is the cluster: policies, namespaces, nodes. It is read again whenever a file changes; a file that breaks keeps its last good version. Without --source it is the cluster of the pod that usher runs in, or of a kubeconfig. With --source and --cluster the policies come from the files and all else from the cluster. Prints one line when it is ready, with both addresses. SIGTERM drains, Ctrl-C ends at once; both exit 0.",
     )
     .option("--source <dir>", "a directory of files, or one file, as the cluster")
-    .option(
-      "--kubeconfig <file>",
-      "how to reach the cluster (default: the pod's own, else KUBECONFIG, else ~/.kube/config)",
-    )
-    .option("--context <name>", "the context of the kubeconfig to use")
+    .option("--cluster", "follow a live cluster: the default; beside --source, for all but the policies")
     .option(
       "--operate",
       "also lead, write status and events and keep the webhook configurations right (default in a pod; elsewhere usher only answers)",
@@ -79,7 +79,7 @@ function serveCommand(usher: Command, io: Io): void {
         .default("info"),
     )
     .addOption(output(["text", "json"], "text", "format of the line that says usher is ready"));
-  evaluating(serve)
+  evaluating(connecting(serve))
     .addHelpText(
       "after",
       `
@@ -87,7 +87,8 @@ Examples:
   ${io.name} serve --source examples/cluster
   ${io.name} serve --source policies/ --port 0 --ops-port 0 -o json
   ${io.name} serve --source policies/ --tls-cert tls.crt --tls-key tls.key --bind 0.0.0.0
-  ${io.name} serve --context staging --port 0 --ops-port 0`,
+  ${io.name} serve --context staging --port 0 --ops-port 0
+  ${io.name} serve --source policies/ --cluster --context staging`,
     )
     .action(async (options) => {
       const { serve: run } = await import("./serve.ts");
@@ -106,8 +107,6 @@ function reviewCommand(usher: Command, io: Io, outcome: Outcome): void {
     .option("-f, --filename <file>", "the same, as kubectl has it; may be repeated", several)
     .option("--source <dir>", "the cluster: a directory of YAML or JSON, or one file")
     .option("--cluster", "judge against a live cluster instead; nothing in it is changed")
-    .option("--kubeconfig <file>", "how to reach it (default: KUBECONFIG, else ~/.kube/config)")
-    .option("--context <name>", "the context of the kubeconfig to use")
     .option("-n, --namespace <name>", "namespace of objects that name none", "default")
     .option(
       "--as <user>",
@@ -128,7 +127,7 @@ function reviewCommand(usher: Command, io: Io, outcome: Outcome): void {
     .option("--trace", "say for each policy why it did or did not apply")
     .option("--emit", "print the manifests with usher's changes instead, without what was refused")
     .addOption(output(["table", "json", "yaml"], "table", "format of the result"));
-  evaluating(review)
+  evaluating(connecting(review))
     .addHelpText(
       "after",
       `

@@ -92,7 +92,8 @@ async function openTheCluster(
 
 function countsOf({ modules, view }: Assembly): Map<string, number> {
   const resources = modules.flatMap(({ reads, kinds }) => [
-    ...reads.map(resourceName),
+    // What only a leader reads is not read yet, and what may not be there is nobody's inventory.
+    ...reads.filter(({ leaderOnly, optional }) => leaderOnly !== true && optional !== true).map(resourceName),
     ...kinds.map(kindResource),
   ]);
   return new Map(resources.map((resource) => [resource, view.count(resource)]));

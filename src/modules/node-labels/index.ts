@@ -1,0 +1,102 @@
+import { defineModule } from "../../core/module.ts";
+import { atBirth } from "./birth.ts";
+import { keepBook, type Policy, RuleBook } from "./book.ts";
+import { CODES } from "./codes.ts";
+import { labels, ownedLabels } from "./kinds.ts";
+import { nodeLabelsPlanner } from "./plan.ts";
+import { PREDECESSORS } from "./predecessor.ts";
+import { previewNodes } from "./preview.ts";
+import { MODULE, settingsOf, settingsSchema } from "./settings.ts";
+
+/** Labels, annotations and taints of nodes, by their names, from the moment that they exist. */
+export const nodeLabels = defineModule<Policy>({
+  name: MODULE,
+  summary: "labels nodes by their names the moment they exist, and keeps them right",
+  kinds: [labels, ownedLabels],
+  reads: [
+    {
+      resource: "nodes",
+      group: "",
+      version: "v1",
+      kind: "Node",
+      scope: "Cluster",
+      keep: [
+        ["metadata", "labels"],
+        ["metadata", "annotations"],
+        ["spec", "taints"],
+      ],
+      // A new node comes with the request; those that exist only the controller looks at.
+      leaderOnly: true,
+    },
+    {
+      resource: "mutatingwebhookconfigurations",
+      group: "admissionregistration.k8s.io",
+      version: "v1",
+      kind: "MutatingWebhookConfiguration",
+      scope: "Cluster",
+      keep: [["webhooks"]],
+      leaderOnly: true,
+      optional: true,
+    },
+    {
+      // That it is served says which NodeRestriction this API server has.
+      resource: "clusterversions",
+      group: "config.openshift.io",
+      version: "v1",
+      kind: "ClusterVersion",
+      scope: "Cluster",
+      keep: [],
+      optional: true,
+    },
+  ],
+  hooks: (_view, installation) =>
+    settingsOf(installation).enabled
+      ? [
+          {
+            name: MODULE,
+            module: MODULE,
+            phase: "mutate",
+            rules: [
+              {
+                groups: [""],
+                versions: ["v1"],
+                resources: ["nodes"],
+                operations: ["CREATE"],
+                scope: "Cluster",
+              },
+            ],
+            // A node that joins unlabelled is mended at once; one that can't join is an outage.
+            failure: "open",
+            timeoutSeconds: 1,
+            sideEffects: "NoneOnDryRun",
+            reinvocation: "Never",
+          },
+        ]
+      : [],
+  assemble: (policies, installation) => {
+    const book = new RuleBook(policies, settingsOf(installation));
+    return keepBook(
+      {
+        mutate: (context) => atBirth(context, book),
+        update: (removed, added) => {
+          for (const policy of removed) book.remove(policy);
+          for (const policy of added) book.add(policy);
+        },
+      },
+      book,
+    );
+  },
+  planner: nodeLabelsPlanner,
+  preview: previewNodes,
+  access: () => [
+    { group: "", resource: "nodes", verbs: ["get", "patch"] },
+    // For the finalizer of another system.
+    { group: labels.group, resource: labels.plural, verbs: ["patch"] },
+  ],
+  settings: settingsSchema,
+  tolerations: (installation) => [
+    { key: settingsOf(installation).startupTaint, operator: "Exists", effect: "NoSchedule" },
+  ],
+  predecessors: PREDECESSORS,
+  codes: CODES,
+});

@@ -1,0 +1,151 @@
+import { describe, expect, it } from "vitest";
+import { node, owned, rule } from "../../../test/builders/node.ts";
+import { checkObject } from "../../core/check.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { describeProblem } from "../../core/problem.ts";
+import { Store } from "../../core/store.ts";
+import { labels, ownedLabels } from "./kinds.ts";
+import { prepareOwnership } from "./ownership.ts";
+import { prepareRule } from "./rule.ts";
+
+function said(object: JsonObject, severity: "error" | "warning"): string[] {
+  const kind = object["kind"] === "Labels" ? labels : ownedLabels;
+  return checkObject(kind, object, new Store())
+    .filter((one) => one.severity === severity)
+    .map(describeProblem);
+}
+
+const GOOD = { nodeNamePatterns: ["w.*"], labels: { "test.openshift.io/foo1": "bar1" } };
+const ack = (text: string) => ({ annotations: { "usher.dev/acknowledge": text } });
+
+describe("a rule is refused when it is written", () => {
+  it.each<[string, JsonObject, RegExp]>([
+    [
+      "a bad pattern, with its place",
+      { ...GOOD, nodeNamePatterns: ["ok", "worker-["] },
+      /nodeNamePatterns\[1\]: "worker-\[" is no pattern: missing closing \] \(at character 8: "\["\)/,
+    ],
+    ["a bad key", { ...GOOD, labels: { "a b/c": "x" } }, /labels\[a b\/c\]: the prefix of a label key/],
+    ["two slashes", { ...GOOD, labels: { "a/b/c": "x" } }, /at most one "\/"/],
+    [
+      "a bad value",
+      { ...GOOD, labels: { "a/b": "not a value" } },
+      /labels\[a\/b\]: "not a value" is not a label value/,
+    ],
+    [
+      "a protected key",
+      { ...GOOD, labels: { "kubernetes.io/hostname": "x" } },
+      /kept right by the kubelet.*USHER-L03.*usher.dev\/acknowledge: kubernetes.io\/hostname/,
+    ],
+    ["a bad annotation", { ...GOOD, annotations: { "a b": "x" } }, /annotations\[a b\]/],
+    [
+      "usher's own annotation",
+      { ...GOOD, annotations: { "usher.dev/node-labels": "{}" } },
+      /usher's own notes/,
+    ],
+    ["a bad taint", { ...GOOD, taints: [{ key: "a b", effect: "NoSchedule" }] }, /taints\[0\]\.key/],
+    ["an unknown effect", { ...GOOD, taints: [{ key: "a", effect: "Never" }] }, /taints\[0\]\.effect/],
+    [
+      "one taint twice",
+      {
+        ...GOOD,
+        taints: [
+          { key: "a", effect: "NoExecute" },
+          { key: "a", value: "b", effect: "NoExecute" },
+        ],
+      },
+      /there twice/,
+    ],
+    [
+      "a bad selector",
+      { ...GOOD, nodeSelector: { matchExpressions: [{ key: "a", operator: "In" }] } },
+      /nodeSelector/,
+    ],
+    ["no text", { ...GOOD, labels: { "a/b": 7 } }, /labels\[a\/b\]/],
+  ])("%s", (_what, spec, message) => {
+    expect(said(rule("r", spec), "error").join("\n")).toMatch(message);
+  });
+
+  it.each<[string, JsonObject, JsonObject]>([
+    ["upstream's sample", GOOD, {}],
+    ["no pattern at all", { nodeNamePatterns: [], labels: {} }, {}],
+    ["a role", { ...GOOD, labels: { "node-role.kubernetes.io/edge": "" } }, {}],
+    [
+      "an acknowledged protected key",
+      { ...GOOD, labels: { "topology.kubernetes.io/zone": "a" } },
+      ack("topology.kubernetes.io/zone"),
+    ],
+    [
+      "one of several acknowledged",
+      { ...GOOD, labels: { "kubernetes.io/os": "a" } },
+      ack("x, kubernetes.io/os"),
+    ],
+  ])("but not for %s", (_what, spec, metadata) => {
+    expect(said(rule("r", spec, metadata), "error")).toEqual([]);
+  });
+});
+
+describe("a rule is let in with a warning", () => {
+  it.each<[string, JsonObject, RegExp]>([
+    ["for a key without a slash", { ...GOOD, labels: { plain: "x" } }, /has no domain/],
+    [
+      "for what a node can't register with",
+      { ...GOOD, labels: { "node-role.kubernetes.io/edge": "" } },
+      /USHER-L02/,
+    ],
+    ["where it means no node", { labels: {} }, /means no node/],
+    ["for an empty pattern", { ...GOOD, nodeNamePatterns: [""] }, /fits no name/],
+    [
+      "for a role by a label that a kubelet sets",
+      {
+        nodeSelector: { matchLabels: { "example.com/pool": "edge" } },
+        labels: { "node-role.kubernetes.io/edge": "" },
+      },
+      /any node could give itself node-role/,
+    ],
+  ])("%s", (_what, spec, message) => {
+    expect(said(rule("r", spec), "error")).toEqual([]);
+    expect(said(rule("r", spec), "warning").join("\n")).toMatch(message);
+  });
+
+  it("but not for a role by a label that only administrators set", () => {
+    const spec = {
+      nodeSelector: { matchLabels: { "node-restriction.kubernetes.io/pool": "edge" } },
+      labels: { "example.com/edge": "" },
+    };
+    expect(said(rule("r", spec), "warning")).toEqual([]);
+  });
+});
+
+describe("an ownership", () => {
+  it.each<[string, JsonObject, JsonObject, RegExp]>([
+    ["of everything", {}, {}, /without domain and namePattern it would own every label/],
+    ["of an empty domain", { domain: "" }, {}, /must not be empty/],
+    ["of what is no domain", { domain: "A B" }, {}, /is not a DNS subdomain/],
+    ["of a bad pattern", { namePattern: "a(" }, {}, /is no pattern: missing closing \)/],
+    ["of kubernetes.io", { domain: "kubernetes.io" }, {}, /USHER-L03.*acknowledge: kubernetes.io/],
+    ["of a whole subdomain", { domain: "node-role.kubernetes.io" }, {}, /USHER-L03/],
+    ["of k8s.io, another acknowledged", { domain: "k8s.io" }, ack("kubernetes.io"), /USHER-L03/],
+  ])("%s is refused", (_what, spec, metadata, message) => {
+    expect(said(owned("o", spec, metadata), "error").join("\n")).toMatch(message);
+    expect(prepareOwnership(owned("o", spec, metadata), { kind: "", name: "o" }).policy).toBeUndefined();
+  });
+
+  it.each<[string, JsonObject, JsonObject]>([
+    ["of a domain", { domain: "test.openshift.io" }, {}],
+    ["of names", { namePattern: "foo.*" }, {}],
+    ["of both", { domain: "node-role.kubernetes.io", namePattern: "edge-.*" }, {}],
+    ["of kubernetes.io, acknowledged", { domain: "kubernetes.io" }, ack("kubernetes.io")],
+  ])("%s is let in", (_what, spec, metadata) => {
+    expect(said(owned("o", spec, metadata), "error")).toEqual([]);
+  });
+});
+
+it.each([null, 7, "x", [], {}, { nodeNamePatterns: 7, labels: "x", taints: [null, 7], annotations: [] }])(
+  "whatever stands in spec, preparing does not throw: %j",
+  (spec) => {
+    const object = { ...node("x"), spec: spec as JsonObject };
+    expect(() => prepareRule(object, { kind: "", name: "" })).not.toThrow();
+    expect(() => prepareOwnership(object, { kind: "", name: "" })).not.toThrow();
+  },
+);

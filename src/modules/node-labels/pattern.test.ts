@@ -1,0 +1,127 @@
+import fc from "fast-check";
+import { describe, expect, it, test } from "vitest";
+import { literalPrefix, PATTERN_LENGTH, readPattern } from "./pattern.ts";
+
+function matches(source: string, text: string): boolean {
+  const read = readPattern(source);
+  if (!("matches" in read)) throw new Error(read.message);
+  return read.matches(text);
+}
+
+describe("a pattern fits the whole of a name", () => {
+  it.each([
+    ["worker-0", "worker-0", true],
+    ["worker-0", "worker-0-dummy", false],
+    ["worker-0", "my-worker-0", false],
+    // Between anchors as text this would be "begins with worker-0 or ends with worker-1".
+    ["worker-0|worker-1", "worker-1", true],
+    ["worker-0|worker-1", "worker-0-x", false],
+    ["worker-0|worker-1", "x-worker-1", false],
+    ["a|ab", "ab", true],
+    ["^worker-0$", "worker-0", true],
+    ["^worker-0$", "worker-0-x", false],
+    ["", "worker-0", false],
+    ["", "", true],
+    [".*", "anything", true],
+    ["(?i)WORKER-.*", "worker-7", true],
+    ["worker-[[:digit:]]+", "worker-12", true],
+    ["worker-\\d+\\z", "worker-12", true],
+    ["fi.*ode", "first-node", true],
+    ["fi.*ode", "second-node", false],
+    ["edge\\.site-1", "edge.site-1", true],
+    ["edge\\.site-1", "edgexsite-1", false],
+    ["ab?c", "ac", true],
+    ["ab+c", "abbc", true],
+    ["ab{0,1}c", "ac", true],
+    ["\\Qa.b\\E", "a.b", true],
+    ["(?m)^a$", "a\nb", false],
+  ])("%j to %j: %s", (source, text, fits) => {
+    expect(matches(source, text)).toBe(fits);
+  });
+
+  it("takes no longer for hostile patterns", () => {
+    expect(matches("(a+)+b", "a".repeat(253))).toBe(false);
+    expect(matches("(.*)*(.*)*(.*)*x", "a".repeat(253))).toBe(false);
+  });
+});
+
+describe("what is no pattern is said with its place", () => {
+  it.each([
+    ["worker-[", 7, /missing closing ]/],
+    ["(worker", 0, /missing closing \)/],
+    ["a)b", 1, /unexpected \)/],
+    ["*a", 0, /missing argument to repetition/],
+    ["[a][", 3, /missing closing ]/],
+    ["ab\\1", 2, /invalid escape/],
+    ["x(?=a)", 1, /Perl syntax/],
+    ["x(?<=a)b", 1, /named capture/],
+    ["a{1001}", 1, /repeat count/],
+    ["x{2}{3}", 1, /nested repetition/],
+    ["worker\\", 6, /trailing backslash/],
+    ["(\\pL{1,100}){1,10}", 0, /too large/],
+    ["a".repeat(PATTERN_LENGTH + 1), PATTERN_LENGTH, /longer than/],
+  ])("%j at %i", (source, position, message) => {
+    const read = readPattern(source);
+    expect(read).toMatchObject({ position, message: expect.stringMatching(message) });
+  });
+});
+
+const piece = fc.constantFrom(
+  "a",
+  "b",
+  "-",
+  "\\.",
+  ".",
+  "a*",
+  "b+",
+  "c?",
+  "d{2}",
+  "(x|y)",
+  "[0-9]",
+  "^",
+  "$",
+  "(?i)",
+  "|",
+  "\\d",
+  "\\Qz\\E",
+  "\\x7a",
+  "\\pL",
+  "\\07",
+  "\\-",
+  "\\\\",
+  "ab",
+);
+const source = fc.array(piece, { maxLength: 6 }).map((parts) => parts.join(""));
+const text = fc
+  .array(fc.constantFrom("a", "b", "c", "d", "-", ".", "x", "0", "z"), { maxLength: 6 })
+  .map((parts) => parts.join(""));
+
+test("what a pattern is known to begin and end with never hides a match", () => {
+  fc.assert(
+    fc.property(source, text, (pattern, name) => {
+      const read = readPattern(pattern);
+      fc.pre("matches" in read);
+      // Asked of the pattern with an empty choice beside it, which has no prefix.
+      const plain = readPattern(`(?:${pattern})|\\x00`);
+      if ("matches" in read && "matches" in plain) {
+        expect(literalPrefix(`(?:${pattern})|\\x00`)).toBe("");
+        expect(read.matches(name)).toBe(plain.matches(name));
+      }
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("any text is a pattern or is said why not, and never throws", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary", maxLength: 40 }), (any) => {
+      const read = readPattern(any);
+      if ("matches" in read) expect(typeof read.matches(any)).toBe("boolean");
+      else {
+        expect(read.position).toBeGreaterThanOrEqual(0);
+        expect(read.position).toBeLessThanOrEqual(any.length);
+      }
+    }),
+    { numRuns: 1_000 },
+  );
+});

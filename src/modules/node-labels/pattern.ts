@@ -1,0 +1,130 @@
+import { RE2JS } from "re2js";
+
+/**
+ * A list of whole node names fits in; the engine takes at most some 60 ms for the first match of a program of this size, and
+ * microseconds for all that follow. `(\pL{1,100}){1,10}` has 2,021 steps and took 90 ms.
+ */
+export const PATTERN_LENGTH = 1_024;
+const PROGRAM_STEPS = 1_100;
+
+/** A pattern of a user, in Go's syntax (RE2), meant for a whole text: one for setting, covering and owning. */
+export interface NamePattern {
+  readonly source: string;
+  /** What every text that matches begins with, for an index. May be empty. */
+  readonly prefix: string;
+  readonly matches: (text: string) => boolean;
+}
+
+/** What is wrong with a pattern, and at which character, counted from 0. */
+export interface PatternProblem {
+  readonly message: string;
+  readonly position: number;
+}
+
+/**
+ * Reads a pattern. It is never glued to anchors as text: `a|b` between `^` and `$` would mean "begins with a or ends with b".
+ * The engine is asked for a match of the whole instead, which is what grouping and anchoring once means.
+ */
+export function readPattern(source: string): NamePattern | PatternProblem {
+  if (source.length > PATTERN_LENGTH)
+    return {
+      message: `is longer than ${PATTERN_LENGTH} characters; write several patterns`,
+      position: PATTERN_LENGTH,
+    };
+  const prefix = literalPrefix(source);
+  // A name is no program: nothing to compile, nothing to keep.
+  if (prefix === source && isPlain(source)) return { source, prefix, matches: (text) => text === source };
+  const compiled = compile(source);
+  if ("error" in compiled) return { message: compiled.error, position: placeOf(source, compiled.near) };
+  if (compiled.programSize() > PROGRAM_STEPS)
+    return { message: "is too large once its repetitions are written out; use smaller counts", position: 0 };
+  return new CompiledPattern(source, prefix, compiled);
+}
+
+/** Compiled again when it is first asked: most of ten thousand patterns never are, because how they begin or end says no. */
+class CompiledPattern implements NamePattern {
+  readonly source: string;
+  readonly prefix: string;
+  readonly #suffix: string;
+  #compiled: RE2JS | undefined;
+
+  constructor(source: string, prefix: string, compiled: RE2JS) {
+    this.source = source;
+    this.prefix = prefix;
+    this.#suffix = literalSuffix(source);
+    // One that is tried on every text will be needed at once.
+    if (prefix === "" && this.#suffix === "") this.#compiled = compiled;
+  }
+
+  matches(text: string): boolean {
+    if (!text.startsWith(this.prefix) || !text.endsWith(this.#suffix)) return false;
+    this.#compiled ??= RE2JS.compile(this.source);
+    return this.#compiled.testExact(text);
+  }
+}
+
+interface Failure {
+  readonly error: string;
+  /** The part that the engine stumbled over. */
+  readonly near: string | undefined;
+}
+
+function compile(source: string): RE2JS | Failure {
+  try {
+    return RE2JS.compile(source);
+  } catch (error) {
+    // The engine's errors carry a short sentence and the part of the pattern that it is about.
+    const { error: said, input } = error as { error?: unknown; input?: unknown };
+    return {
+      error: typeof said === "string" ? said : "is no regular expression of Go's syntax (RE2)",
+      near: typeof input === "string" ? input : undefined,
+    };
+  }
+}
+
+/** Where it goes wrong: behind the longest beginning that is a pattern, or where the part that was named begins, if that is before it. */
+function placeOf(source: string, near: string | undefined): number {
+  let good = source.length - 1;
+  while (good > 0 && "error" in compile(source.slice(0, good))) good--;
+  if (near === undefined || near === source) return good;
+  const named = source.lastIndexOf(near, good);
+  return named < 0 ? good : named;
+}
+
+const SPECIAL = /[\\^$.|?*+()[\]{}]/;
+
+function isPlain(source: string): boolean {
+  return !SPECIAL.test(source);
+}
+
+/** What each match begins with, as far as plain characters say so. With a choice anywhere in it nothing is said. */
+export function literalPrefix(source: string): string {
+  if (source.includes("|")) return "";
+  let prefix = "";
+  let at = source.startsWith("^") ? 1 : 0;
+  while (at < source.length) {
+    const escaped = source[at] === "\\";
+    const character = source[escaped ? at + 1 : at] ?? "";
+    if (character === "" || (escaped ? !/[-.]/.test(character) : SPECIAL.test(character))) break;
+    // Half of a pair is no character: what repeats it repeats the whole.
+    if (character > "\u007f") break;
+    const next = source[at + (escaped ? 2 : 1)];
+    if (next === "*" || next === "?" || next === "{") break;
+    prefix += character;
+    at += escaped ? 2 : 1;
+    // It repeats: what comes after the first is open.
+    if (next === "+") break;
+  }
+  return prefix;
+}
+
+/** Letters, digits, dashes and escaped dots at the very end. */
+const TAIL = /(?:[A-Za-z0-9-]|\\[.-])+(?=\$?$)/;
+
+/** What each match ends with, as far as plain characters say so: nothing with a choice, with flags, or where an escape reaches into it. */
+function literalSuffix(source: string): string {
+  if (source.includes("|") || source.includes("(?") || source.includes("\\Q")) return "";
+  const tail = TAIL.exec(source);
+  if (tail === null || source[tail.index - 1] === "\\") return "";
+  return tail[0].replaceAll("\\", "");
+}

@@ -1,0 +1,107 @@
+import { refOf } from "../../core/assembly.ts";
+import { checkObject } from "../../core/check.ts";
+import { type NeedMore, need } from "../../core/decision.ts";
+import type { EventToWrite } from "../../core/effects.ts";
+import { equal, isObject, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import type { Kind } from "../../core/kind.ts";
+import { isBeingDeleted, nameOf } from "../../core/kubernetes/object.ts";
+import type { Need } from "../../core/need.ts";
+import type { Plan, PlanContext } from "../../core/plan.ts";
+import type { Policy, RuleBook } from "./book.ts";
+import { conflictsOf, nodesOf } from "./conflicts.ts";
+import { FINALIZER, livePredecessor } from "./predecessor.ts";
+import type { NodeRule } from "./rule.ts";
+import { type Conflict, type RuleState, statusOfOwnership, statusOfRule } from "./status.ts";
+
+const NOTHING: Plan = { writes: [] };
+
+interface Target {
+  readonly kind: Kind<Policy>;
+  readonly of: { readonly resource: string; readonly namespace: string; readonly name: string };
+  readonly book: RuleBook;
+}
+
+/** A rule is counted so often at most while it stays as it is: a thousand nodes that join must not mean a thousand writes of its status. */
+const COUNT_EVERY_MS = 5_000;
+
+/** Keeps the status of a policy, and takes another system's finalizer off it. */
+export function planPolicy({ kind, of, book }: Target, context: PlanContext): Plan | NeedMore {
+  const counted = book.counted.get(`${of.namespace}/${of.name}`);
+  const wait = counted === undefined ? 0 : counted + COUNT_EVERY_MS - context.now;
+  if (kind.kind === "Labels" && wait > 0) return { writes: [], again: Math.ceil(wait / 1_000) };
+  // The view keeps no status and no version: both change without meaning anything to a node.
+  const live: Need = { get: of, live: true };
+  const fact = context.facts.of(live);
+  if (fact === undefined) return need(live);
+  if ("failed" in fact) throw new Error(fact.failed);
+  if (!("found" in fact) || !isObject(fact.found)) return NOTHING;
+  const object = fact.found;
+  const resourceVersion = stringAt(object, "metadata", "resourceVersion") ?? "";
+  const finalizers = listAt(object, "metadata", "finalizers");
+  if (finalizers.includes(FINALIZER)) {
+    const value = finalizers.filter((one) => one !== FINALIZER);
+    const patch = [{ op: "replace" as const, path: "/metadata/finalizers", value }];
+    // What was written has another version; the status comes after it.
+    const also = isBeingDeleted(object) ? [] : [`policy ${of.resource} ${of.namespace}/${of.name}`];
+    return { writes: [{ patch, of, resourceVersion }], also };
+  }
+  if (isBeingDeleted(object)) return NOTHING;
+  const before = isObject(object["status"]) ? object["status"] : {};
+  const ref = refOf(kind, object);
+  const { policy } = kind.prepare(object, ref);
+  const problems = checkObject(kind, object, context.view);
+  const known = { generation: ref.generation, problems, inert: inertBecause(policy, book) };
+  if (policy?.kind !== "rule") {
+    const status = statusOfOwnership(known, before, context.now);
+    return equal(status, before) ? NOTHING : { writes: [{ status, of, resourceVersion }] };
+  }
+  const state = { ...known, ...standing(policy, book, context) };
+  book.counted.set(policy.id, context.now);
+  const status = statusOfRule(state, before, context.now);
+  if (equal(status, before)) return NOTHING;
+  return { writes: [{ status, of, resourceVersion }], events: quarrels(policy, state.conflicts, before) };
+}
+
+function inertBecause(policy: Policy | undefined, { settings }: RuleBook): string | undefined {
+  if (!settings.enabled) return "node-labels is switched off in usher's configuration";
+  if (policy === undefined || settings.namespace === undefined) return undefined;
+  return policy.ref.namespace === settings.namespace
+    ? undefined
+    : `only objects in namespace ${settings.namespace} count, as usher's configuration says`;
+}
+
+function standing(
+  rule: NodeRule,
+  book: RuleBook,
+  { view, failure }: PlanContext,
+): Pick<RuleState, "matchedNodes" | "conflicts" | "failing" | "predecessor"> {
+  const nodes = book.settings.enabled && book.counts(rule) ? nodesOf(rule, book, view) : [];
+  const failures = nodes.flatMap((node) => failure?.(`node ${nameOf(node)}`) ?? []);
+  const [error] = failures;
+  return {
+    matchedNodes: nodes.length,
+    conflicts: conflictsOf(rule, book, nodes),
+    failing: error === undefined ? undefined : { nodes: failures.length, error },
+    predecessor: livePredecessor(view),
+  };
+}
+
+/** An event for each conflict that the status did not know yet. */
+function quarrels({ ref, id }: NodeRule, conflicts: readonly Conflict[], before: JsonObject): EventToWrite[] {
+  const known = new Set(
+    listAt(before, "conflicts").map((one) => `${stringAt(one, "key")} ${stringAt(one, "with")}`),
+  );
+  const { kind, namespace = "", name } = ref;
+  return conflicts
+    .filter((conflict) => !known.has(`${conflict.key} ${conflict.with}`))
+    .slice(0, MOST_EVENTS)
+    .map(({ key, with: other, wins, nodes }) => ({
+      type: "Warning",
+      reason: "LabelConflict",
+      regarding: { kind, namespace, name },
+      policy: ref,
+      message: `${key}: rules ${id} and ${other} say something different on ${nodes} nodes; ${wins ? id : other} wins (USHER-L01)`,
+    }));
+}
+
+const MOST_EVENTS = 4;

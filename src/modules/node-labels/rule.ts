@@ -1,0 +1,201 @@
+import type { PolicyRef } from "../../core/finding.ts";
+import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import type { Prepared } from "../../core/kind.ts";
+import { type CompiledSelector, compileSelector } from "../../core/kubernetes/label-selector.ts";
+import { checkAnnotationKey, checkLabelKey, checkLabelValue } from "../../core/kubernetes/names.ts";
+import { isBeingDeleted } from "../../core/kubernetes/object.ts";
+import { TAINT_EFFECTS } from "../../core/kubernetes/taints.ts";
+import type { Path } from "../../core/path.ts";
+import { type Problem, problem } from "../../core/problem.ts";
+import { ACKNOWLEDGE, acknowledged } from "./acknowledged.ts";
+import { isProtected } from "./label-keys.ts";
+import { type NamePattern, readPattern } from "./pattern.ts";
+
+/** Annotations of this prefix are usher's own notes. */
+const OWN_PREFIX = "usher.dev/";
+
+export interface RuledTaint {
+  readonly key: string;
+  readonly value: string;
+  readonly effect: string;
+}
+
+/** A Labels object made ready. */
+export interface NodeRule {
+  readonly kind: "rule";
+  readonly ref: PolicyRef;
+  /** `namespace/name`, as people and the record on a node name it. */
+  readonly id: string;
+  readonly priority: number;
+  readonly patterns: readonly NamePattern[];
+  /** `undefined`: labels do not matter. */
+  readonly selector: CompiledSelector | undefined;
+  readonly labels: ReadonlyMap<string, string>;
+  readonly annotations: ReadonlyMap<string, string>;
+  readonly taints: readonly RuledTaint[];
+  readonly startupTaint: boolean;
+  /** Keys that it names, be it with a value that can't be set: where it means a node, none of these is anybody's to remove. */
+  readonly covers: ReadonlySet<string>;
+  /** It can't be known which nodes it means, so it covers its keys on all of them. */
+  readonly coversEveryNode: boolean;
+  /** It can't be known which keys it means, so it covers all of them. */
+  readonly coversEveryKey: boolean;
+}
+
+/** Never throws and never gives up half-way: the valid parts go on, and the invalid ones keep what they might mean. */
+export function prepareRule(object: JsonObject, ref: PolicyRef): Prepared<NodeRule> {
+  // What is on its way out neither sets nor covers anything.
+  if (isBeingDeleted(object)) return { policy: undefined, problems: [] };
+  const spec = isObject(object["spec"]) ? object["spec"] : {};
+  const problems: Problem[] = [];
+  const patterns = patternsOf(spec, problems);
+  const selector = selectorOf(spec, problems);
+  const coversEveryNode = problems.length > 0;
+  const acks = acknowledged(object);
+  const covers = new Set<string>();
+  const labels = labelsIn(spec, acks, covers, problems);
+  const named = at(spec, "labels");
+  const priority = at(spec, "priority");
+  const policy: NodeRule = {
+    kind: "rule",
+    ref,
+    id: `${ref.namespace ?? ""}/${ref.name}`,
+    priority: typeof priority === "number" && Number.isInteger(priority) ? priority : 0,
+    patterns,
+    selector,
+    labels,
+    annotations: annotationsIn(spec, problems),
+    taints: taintsIn(spec, problems),
+    startupTaint: at(spec, "startupTaint") === true,
+    covers,
+    coversEveryNode,
+    coversEveryKey: named !== undefined && named !== null && !isObject(named),
+  };
+  return { policy, problems };
+}
+
+function patternsOf(spec: JsonObject, problems: Problem[]): NamePattern[] {
+  const patterns: NamePattern[] = [];
+  const path = ["spec", "nodeNamePatterns"];
+  const written = at(spec, "nodeNamePatterns");
+  if (written !== undefined && written !== null && !Array.isArray(written))
+    problems.push(problem(path, "must be a list of patterns"));
+  for (const [i, source] of listAt(spec, "nodeNamePatterns").entries()) {
+    const read =
+      typeof source === "string" ? readPattern(source) : { message: "must be a text", position: 0 };
+    if ("matches" in read) patterns.push(read);
+    else problems.push(problem([...path, i], describePattern(source, read)));
+  }
+  return patterns;
+}
+
+/** `"worker-[": missing closing ] (at character 8: "[")` */
+export function describePattern(
+  source: Json,
+  { message, position }: { readonly message: string; readonly position: number },
+): string {
+  const text = typeof source === "string" ? source : JSON.stringify(source);
+  const rest = text.slice(position, position + 12);
+  const where = ` (at character ${position + 1}${rest === "" ? "" : `: "${rest}"`})`;
+  const whole = text.length > 60 ? `${text.slice(0, 60)}…` : text;
+  return `"${whole}" ${message.startsWith("is ") ? message : `is no pattern: ${message}`}${where}`;
+}
+
+const NOTHING: CompiledSelector = { kind: "nothing" };
+
+function selectorOf(spec: JsonObject, problems: Problem[]): CompiledSelector | undefined {
+  const written = at(spec, "nodeSelector");
+  if (written === undefined || written === null) return undefined;
+  const compiled = compileSelector(written, ["spec", "nodeSelector"]);
+  for (const { path, message } of compiled.problems) problems.push(problem(path, message));
+  return compiled.problems.length > 0 ? NOTHING : compiled.selector;
+}
+
+function labelsIn(
+  spec: JsonObject,
+  acks: ReadonlySet<string>,
+  covers: Set<string>,
+  problems: Problem[],
+): Map<string, string> {
+  const labels = new Map<string, string>();
+  for (const [key, value, path] of pairsAt(spec, "labels", problems)) {
+    covers.add(key);
+    const wrong = checkLabelKey(key) ?? (value === undefined ? NO_TEXT : checkLabelValue(value));
+    if (wrong !== undefined) problems.push(problem(path, wrong));
+    else if (isProtected(key) && !acks.has(key))
+      problems.push(
+        problem(
+          path,
+          "is kept right by the kubelet itself, and software relies on it (USHER-L03)",
+          `if you mean it, annotate the rule with ${ACKNOWLEDGE}: ${key}`,
+        ),
+      );
+    else labels.set(key, value ?? "");
+  }
+  return labels;
+}
+
+function annotationsIn(spec: JsonObject, problems: Problem[]): Map<string, string> {
+  const annotations = new Map<string, string>();
+  for (const [key, value, path] of pairsAt(spec, "annotations", problems)) {
+    const wrong = checkAnnotationKey(key) ?? (value === undefined ? NO_TEXT : undefined);
+    if (wrong !== undefined) problems.push(problem(path, wrong));
+    else if (key.toLowerCase().startsWith(OWN_PREFIX))
+      problems.push(problem(path, "belongs to usher's own notes; choose another prefix"));
+    else annotations.set(key, value ?? "");
+  }
+  return annotations;
+}
+
+const NO_TEXT = "must be a text";
+
+/** The members of a map, with their places; what is no text comes as `undefined`. */
+function pairsAt(
+  spec: JsonObject,
+  field: string,
+  problems: Problem[],
+): [key: string, value: string | undefined, path: Path][] {
+  const map = at(spec, field);
+  if (map === undefined || map === null) return [];
+  if (!isObject(map)) {
+    problems.push(problem(["spec", field], "must be an object"));
+    return [];
+  }
+  return Object.keys(map).map((key) => {
+    const value = map[key];
+    return [key, typeof value === "string" ? value : undefined, ["spec", field, key]];
+  });
+}
+
+function taintsIn(spec: JsonObject, problems: Problem[]): RuledTaint[] {
+  const taints = new Map<string, RuledTaint>();
+  for (const [i, item] of listAt(spec, "taints").entries()) {
+    const path = ["spec", "taints", i];
+    const key = stringAt(item, "key") ?? "";
+    const value = stringAt(item, "value") ?? "";
+    const effect = stringAt(item, "effect") ?? "";
+    const wrongKey = checkLabelKey(key);
+    const wrongValue = checkLabelValue(value);
+    if (wrongKey !== undefined) problems.push(problem([...path, "key"], wrongKey));
+    else if (wrongValue !== undefined) problems.push(problem([...path, "value"], wrongValue));
+    else if (!TAINT_EFFECTS.has(effect))
+      problems.push(problem([...path, "effect"], `must be one of ${[...TAINT_EFFECTS].join(", ")}`));
+    else if (taints.has(`${key}:${effect}`))
+      problems.push(problem(path, `${key}:${effect} is there twice; a node has one value for it`));
+    else taints.set(`${key}:${effect}`, { key, value, effect });
+  }
+  return [...taints.values()];
+}
+
+/** Whether the name, and nothing but the name, lets a rule mean a node. */
+export function meansName(rule: NodeRule, name: string): boolean {
+  if (rule.patterns.length === 0) return rule.selector !== undefined && !rule.coversEveryNode;
+  return rule.patterns.some((pattern) => pattern.matches(name));
+}
+
+/** The order in which rules speak: the higher priority first, then by name, then by namespace. */
+export function compareRules(a: NodeRule, b: NodeRule): number {
+  if (a.priority !== b.priority) return b.priority - a.priority;
+  if (a.ref.name !== b.ref.name) return a.ref.name < b.ref.name ? -1 : 1;
+  return (a.ref.namespace ?? "") < (b.ref.namespace ?? "") ? -1 : 1;
+}

@@ -1,0 +1,77 @@
+import { equal, type JsonObject } from "../../core/json.ts";
+import { annotationsOf, isBeingDeleted, labelsOf, nameOf } from "../../core/kubernetes/object.ts";
+import type { Change } from "../../core/view.ts";
+import { ACKNOWLEDGE } from "./acknowledged.ts";
+import type { Policy, RuleBook } from "./book.ts";
+import { desiredOf } from "./desired.ts";
+import { differenceOf } from "./difference.ts";
+import { nodePatch } from "./node-patch.ts";
+import { type Ownership, owns } from "./ownership.ts";
+import { meansName, type NodeRule } from "./rule.ts";
+
+/** Whether a policy says the same as before: a status, a label or a finalizer of it concerns no node. */
+export function saysTheSame({ before, object }: Change): boolean {
+  if (before === undefined || object === undefined) return false;
+  return (
+    equal(before["spec"], object["spec"]) &&
+    annotationsOf(before)?.[ACKNOWLEDGE] === annotationsOf(object)?.[ACKNOWLEDGE] &&
+    isBeingDeleted(before) === isBeingDeleted(object)
+  );
+}
+
+/** Which nodes a policy can concern that has changed from one state to another. */
+interface Reach {
+  /** Where only whole names can be meant, just those; else it may be any. */
+  readonly names: readonly string[] | undefined;
+  readonly concerns: (node: JsonObject) => boolean;
+}
+
+export function reachOf(book: RuleBook, states: readonly (Policy | undefined)[]): Reach {
+  const rules = states.filter((state) => state?.kind === "rule");
+  const ownerships = states.filter((state) => state?.kind === "ownership");
+  const seen = dependents(book, rules, ownerships);
+  const patterns = rules.flatMap((rule) => rule.patterns);
+  const whole =
+    ownerships.length === 0 &&
+    seen.length === 0 &&
+    rules.every((rule) => rule.patterns.length > 0 && !rule.coversEveryNode) &&
+    patterns.every(({ prefix, source }) => prefix === source);
+  return {
+    names: whole ? [...new Set(patterns.map(({ source }) => source))] : undefined,
+    concerns: (node) => {
+      const name = nameOf(node);
+      return (
+        rules.some((rule) => meansName(rule, name) || rule.coversEveryNode) ||
+        seen.some((rule) => meansName(rule, name)) ||
+        ownerships.some((ownership) => ownsAny(ownership, node))
+      );
+    },
+  };
+}
+
+/** Rules that look at a label which one of these sets or owns, or did until now: they may see it now, or no longer. */
+function dependents(
+  book: RuleBook,
+  rules: readonly NodeRule[],
+  ownerships: readonly Ownership[],
+): NodeRule[] {
+  const keys = new Set(rules.flatMap((rule) => [...rule.labels.keys()]));
+  return [...book.selecting].filter(
+    ({ selector }) =>
+      selector?.kind === "requirements" &&
+      selector.requirements.some(
+        ({ key }) => keys.has(key) || ownerships.some((ownership) => owns(ownership, key)),
+      ),
+  );
+}
+
+function ownsAny(ownership: Ownership, node: JsonObject): boolean {
+  return Object.keys(labelsOf(node) ?? {}).some((key) => owns(ownership, key));
+}
+
+/** Whether there is anything to do to a node, now or later. */
+export function needsWork(node: JsonObject, book: RuleBook): boolean {
+  if (isBeingDeleted(node)) return false;
+  const difference = differenceOf(node, desiredOf(node, book), book.settings, undefined);
+  return difference.asksLedger || nodePatch(node, difference).length > 0;
+}

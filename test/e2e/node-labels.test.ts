@@ -1,0 +1,619 @@
+// Labels of nodes, end to end: usher as an administrator installs it, nodes as kubelets and administrators create them.
+import { writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { beforeAll, describe, expect, test } from "vitest";
+import { at, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
+import { program } from "../cli/usher.ts";
+import { type Identity, nodeIdentity } from "../cluster/access/identity.ts";
+import { eventually } from "../cluster/access/wait.ts";
+import { describeOwnCluster } from "../cluster/describe.ts";
+import { RUN_LABEL } from "../cluster/runner/label.ts";
+
+const API = "/apis/node-labels.openshift.io/v1beta1";
+const RULES = `${API}/namespaces/default/labels`;
+const OWNED = `${API}/namespaces/default/ownedlabels`;
+const NODES = "/api/v1/nodes";
+const USHER = "system:serviceaccount:usher-system:usher";
+const FOO1 = "test.openshift.io/foo1";
+const FOO2 = "test.openshift.io/foo2";
+
+describeOwnCluster("labels of nodes", {}, (cluster) => {
+  const object = (kind: string, name: string, spec: JsonObject, metadata: JsonObject = {}): JsonObject => ({
+    apiVersion: "node-labels.openshift.io/v1beta1",
+    kind,
+    metadata: { name, namespace: "default", ...metadata },
+    spec,
+  });
+  /** Writes an object whole, whether it is there or not. */
+  const put = async (collection: string, wanted: JsonObject): Promise<void> => {
+    const metadata = wanted["metadata"] as JsonObject;
+    const path = `${collection}/${String(metadata["name"])}`;
+    // Usher may write its status in between.
+    await eventually(`${path} written`, async () => {
+      const { status, body } = await cluster().request("GET", path);
+      if (status === 404) return (await cluster().request("POST", collection, wanted)).status === 201;
+      const resourceVersion = stringAt(body, "metadata", "resourceVersion") ?? "";
+      const put = { ...wanted, metadata: { ...metadata, resourceVersion } };
+      return (await cluster().request("PUT", path, put)).status === 200;
+    });
+  };
+  const rule = (name: string, patterns: string[], labels: JsonObject, more: JsonObject = {}) =>
+    put(RULES, object("Labels", name, { nodeNamePatterns: patterns, labels, ...more }));
+  const owns = (name: string, spec: JsonObject) => put(OWNED, object("OwnedLabels", name, spec));
+  const remove = (path: string) => cluster().call("DELETE", path);
+  const createNode = (name: string, labels: JsonObject = {}, as?: Identity, spec: JsonObject = {}) =>
+    cluster().request(
+      "POST",
+      NODES,
+      { apiVersion: "v1", kind: "Node", metadata: { name, labels }, spec },
+      as,
+    );
+  const node = (name: string): Promise<Json> => cluster().call("GET", `${NODES}/${name}`);
+  const label = async (name: string, key: string) => stringAt(await node(name), "metadata", "labels", key);
+  const becomes = (name: string, key: string, value: string | undefined): Promise<boolean> =>
+    eventually(`${key}=${value} on ${name}`, async () => (await label(name, key)) === value);
+  const started = (one: Json) =>
+    !listAt(one, "spec", "taints").some((taint) => stringAt(taint, "key") === "usher.dev/starting");
+  let marks = 0;
+  /** Is done when usher has done to this node all that it had to do before. */
+  const settled = async (name: string): Promise<void> => {
+    const key = `marks.example.com/m${marks++}`;
+    await rule("marker", [name], { [key]: "1" });
+    await becomes(name, key, "1");
+    await remove(`${RULES}/marker`);
+    await eventually("the note without it", async () => {
+      const note = stringAt(await node(name), "metadata", "annotations", "usher.dev/node-labels") ?? "";
+      return !note.includes(key);
+    });
+  };
+
+  beforeAll(async () => {
+    await cluster().createNode("base-0");
+    await cluster().createNode("base-1");
+  });
+
+  test("an administrator installs usher", async () => {
+    const config = join(tmpdir(), `usher-node-labels-${process.pid}.yaml`);
+    writeFileSync(
+      config,
+      JSON.stringify({
+        apiVersion: "usher.dev/v1alpha1",
+        kind: "UsherConfiguration",
+        spec: { modules: { "node-labels": { gracePeriodSeconds: 1 } } },
+      }),
+    );
+    const kubeconfig = await cluster().kubeconfig();
+    const installed = await program([
+      ...["install", "--kubeconfig", kubeconfig, "--config", config],
+      ...["--pod-label", `${RUN_LABEL}=true`],
+    ]);
+    expect(`${installed.code} ${installed.err}`).toMatch(/^0 /);
+  });
+
+  describe("at birth", () => {
+    beforeAll(async () => {
+      await rule("birth", ["du.*one", "n\\d+"], { [FOO1]: "bar1" });
+      // Each replica learns of it by itself, and either may be asked.
+      await eventually("the rule in both replicas", async () => {
+        const tries = Array.from({ length: 6 }, () =>
+          cluster().call("POST", `${NODES}?dryRun=All`, { kind: "Node", metadata: { name: "n0" } }),
+        );
+        return (await Promise.all(tries)).every(
+          (one) => stringAt(one, "metadata", "labels", FOO1) === "bar1",
+        );
+      });
+    });
+
+    test("the first event that anyone sees carries the labels, and a node that no rule means has none", async () => {
+      const since = stringAt(await cluster().call("GET", NODES), "metadata", "resourceVersion") ?? "";
+      const watch = `${NODES}?watch=true&resourceVersion=${since}`;
+      const stream = await cluster().client.open("GET", watch);
+      const seen = new Map<string, Json>();
+      // Cut below, on purpose.
+      stream.on("error", () => undefined);
+      createInterface({ input: stream }).on("line", (line) => {
+        const event = JSON.parse(line) as { type: string; object: Json };
+        if (event.type === "ADDED") seen.set(stringAt(event.object, "metadata", "name") ?? "", event.object);
+      });
+      await createNode("dummy-one");
+      await createNode("dummy-two");
+      await eventually("both events", () => seen.has("dummy-one") && seen.has("dummy-two"));
+      stream.destroy();
+      expect(stringAt(seen.get("dummy-one"), "metadata", "labels", FOO1)).toBe("bar1");
+      expect(stringAt(seen.get("dummy-two"), "metadata", "labels", FOO1)).toBeUndefined();
+    });
+
+    test.each([
+      ["test.openshift.io/foo", true],
+      ["plain", true],
+      ["node.kubernetes.io/pool", true],
+      ["kubelet.kubernetes.io/x", true],
+      ["topology.kubernetes.io/zone", true],
+      ["kubernetes.io/os", true],
+      ["node-role.kubernetes.io/edge", false],
+      ["foo.k8s.io/x", false],
+      ["node-restriction.kubernetes.io/x", false],
+    ])("a node that registers itself, with a rule for %s", async (key, atBirth) => {
+      const name = `self-${key.replace(/[^a-z0-9]/g, "-")}`;
+      const labels = { [key]: "1", "self.example.com/known": name };
+      const acknowledged = { annotations: { "usher.dev/acknowledge": key } };
+      await put(RULES, object("Labels", "self", { nodeNamePatterns: [name], labels }, acknowledged));
+      await eventually("the rule in both replicas", async () => {
+        const tries = Array.from({ length: 4 }, () =>
+          cluster().call("POST", `${NODES}?dryRun=All`, { kind: "Node", metadata: { name } }),
+        );
+        const known = await Promise.all(tries);
+        return known.every((one) => stringAt(one, "metadata", "labels", "self.example.com/known") === name);
+      });
+      const { status, body } = await createNode(name, {}, nodeIdentity(name));
+      expect(`${status} ${stringAt(body, "message") ?? ""}`).toMatch(/^201/);
+      expect(stringAt(body, "metadata", "labels", key)).toBe(atBirth ? "1" : undefined);
+      // What could not come along is held back by the taint, and follows with its removal in one write.
+      expect(started(body)).toBe(atBirth);
+      await becomes(name, key, "1");
+      expect(started(await node(name))).toBe(true);
+    });
+
+    test("the taint is accepted beside admitted labels, and taken off once the node is right", async () => {
+      await rule("taint", ["n7"], { "example.com/pool": "edge" }, { startupTaint: true });
+      await eventually("a tainted birth", async () => {
+        const one = await cluster().call("POST", `${NODES}?dryRun=All`, {
+          kind: "Node",
+          metadata: { name: "n7" },
+        });
+        return !started(one);
+      });
+      const { status } = await createNode("n7", {}, nodeIdentity("n7"));
+      expect(status).toBe(201);
+      await eventually("the taint gone", async () => started(await node("n7")));
+      expect(await label("n7", "example.com/pool")).toBe("edge");
+    });
+
+    test("what a kubelet says of a ruled key gives way; of a protected one a rule can't be written", async () => {
+      const made = await createNode("n8", { [FOO1]: "own", "kubernetes.io/os": "linux" }, nodeIdentity("n8"));
+      expect(at(made.body, "metadata", "labels")).toMatchObject({
+        [FOO1]: "bar1",
+        "kubernetes.io/os": "linux",
+      });
+      for (const [labels, message] of [
+        [{ "kubernetes.io/os": "bsd" }, /USHER-L03/],
+        [{ "a.b/c": "not a value" }, /is not a label value/],
+      ] as const) {
+        const refused = await cluster().request(
+          "POST",
+          RULES,
+          object("Labels", "bad", { nodeNamePatterns: ["x"], labels }),
+        );
+        expect(refused.status).toBe(422);
+        expect(stringAt(refused.body, "message")).toMatch(message);
+      }
+    });
+  });
+
+  describe("what is refused when it is written", () => {
+    test.each<[string, string, JsonObject, RegExp]>([
+      [
+        "a bad pattern",
+        RULES,
+        object("Labels", "bad", { nodeNamePatterns: ["worker-["], labels: {} }),
+        /at character 8/,
+      ],
+      [
+        "an ownership of everything",
+        OWNED,
+        object("OwnedLabels", "bad", {}),
+        /without either it would own every label/,
+      ],
+      [
+        "an ownership of an empty domain",
+        OWNED,
+        object("OwnedLabels", "bad", { domain: "" }),
+        /must not be empty/,
+      ],
+      [
+        "an ownership of kubernetes.io",
+        OWNED,
+        object("OwnedLabels", "bad", { domain: "kubernetes.io" }),
+        /acknowledge/,
+      ],
+    ])("%s", async (_what, path, body, message) => {
+      const refused = await cluster().request("POST", path, body);
+      expect(refused.status).toBe(422);
+      expect(stringAt(refused.body, "message")).toMatch(message);
+    });
+
+    test("acknowledged, it is let in", async () => {
+      const acknowledged = object(
+        "OwnedLabels",
+        "ack",
+        { domain: "kubernetes.io" },
+        { annotations: { "usher.dev/acknowledge": "kubernetes.io" } },
+      );
+      expect((await cluster().request("POST", `${OWNED}?dryRun=All`, acknowledged)).status).toBe(201);
+    });
+  });
+
+  describe("upstream's controllers", () => {
+    beforeAll(async () => {
+      await createNode("first-node");
+      await createNode("second-node");
+    });
+
+    test("a new rule labels the nodes that it means", async () => {
+      await rule("ctl", ["fi.*ode"], { [FOO1]: "bar1" });
+      await becomes("first-node", FOO1, "bar1");
+      expect(await label("second-node", FOO1)).toBeUndefined();
+    });
+
+    test("nothing owned: values follow, what is no longer named stays", async () => {
+      await rule("ctl", ["fi.*ode"], { [FOO1]: "bar2" });
+      await becomes("first-node", FOO1, "bar2");
+      await rule("ctl", ["fi.*ode"], { [FOO2]: "bar1" });
+      await becomes("first-node", FOO2, "bar1");
+      expect(await label("first-node", FOO1)).toBe("bar2");
+      await remove(`${RULES}/ctl`);
+      await settled("first-node");
+      expect(await label("first-node", FOO2)).toBe("bar1");
+    });
+
+    test("an ownership that comes later removes what no rule covers", async () => {
+      await owns("test", { domain: "test.openshift.io" });
+      await becomes("first-node", FOO1, undefined);
+      await becomes("first-node", FOO2, undefined);
+    });
+
+    test("owned: what is no longer named goes, and so does all of a deleted rule", async () => {
+      await rule("ctl", ["fi.*ode"], { [FOO1]: "bar1" });
+      await becomes("first-node", FOO1, "bar1");
+      await rule("ctl", ["fi.*ode"], { [FOO2]: "bar1" });
+      await becomes("first-node", FOO2, "bar1");
+      await becomes("first-node", FOO1, undefined);
+      await remove(`${RULES}/ctl`);
+      await becomes("first-node", FOO2, undefined);
+    });
+
+    test("a pattern narrowed to what the name only contains no longer covers it", async () => {
+      await rule("ctl", ["first.*"], { [FOO1]: "1" });
+      await becomes("first-node", FOO1, "1");
+      await rule("ctl", ["first"], { [FOO1]: "1" });
+      await becomes("first-node", FOO1, undefined);
+      await remove(`${RULES}/ctl`);
+    });
+
+    test("two rules quarrel, both say so, and the winner's end brings the other's value", async () => {
+      await rule("quarrel-a", ["second-.*"], { "q.example.com/k": "a" });
+      await rule("quarrel-b", [".*-node"], { "q.example.com/k": "b" });
+      await becomes("second-node", "q.example.com/k", "a");
+      for (const [name, wins] of [
+        ["quarrel-a", true],
+        ["quarrel-b", false],
+      ] as const) {
+        const conflict = await eventually(`the conflict of ${name}`, async () =>
+          at(await cluster().call("GET", `${RULES}/${name}`), "status", "conflicts", 0),
+        );
+        expect(conflict).toMatchObject({ key: "q.example.com/k", wins, nodes: 1 });
+      }
+      await eventually("an event", async () => {
+        const events = listAt(
+          await cluster().call("GET", "/apis/events.k8s.io/v1/namespaces/default/events"),
+          "items",
+        );
+        return events.some((event) => at(event, "reason") === "LabelConflict");
+      });
+      await remove(`${RULES}/quarrel-a`);
+      await becomes("second-node", "q.example.com/k", "b");
+    });
+
+    test("manual changes of ruled labels are repaired, foreign ones in an owned domain removed, others kept", async () => {
+      await rule("ctl", ["first-node"], { [FOO1]: "1" });
+      await becomes("first-node", FOO1, "1");
+      const patch = (labels: JsonObject) =>
+        cluster().call("PATCH", `${NODES}/first-node`, { metadata: { labels } });
+      await patch({ [FOO1]: null, "test.openshift.io/foreign": "x", "other.example.com/mine": "y" });
+      await becomes("first-node", FOO1, "1");
+      await becomes("first-node", "test.openshift.io/foreign", undefined);
+      await patch({ [FOO1]: "manual" });
+      await becomes("first-node", FOO1, "1");
+      expect(await label("first-node", "other.example.com/mine")).toBe("y");
+    });
+
+    test("taints and annotations come and go with their rule, and another party's taint stays", async () => {
+      const theirs = { key: "theirs", effect: "NoSchedule" };
+      await cluster().call("PATCH", `${NODES}/second-node`, { spec: { taints: [theirs] } });
+      await rule(
+        "more",
+        ["second-node"],
+        {},
+        {
+          annotations: { "x.example.com/site": "north" },
+          taints: [{ key: "dedicated", value: "edge", effect: "NoSchedule" }],
+        },
+      );
+      await eventually(
+        "the taint",
+        async () => listAt(await node("second-node"), "spec", "taints").length === 2,
+      );
+      await remove(`${RULES}/more`);
+      await eventually(
+        "it gone",
+        async () => listAt(await node("second-node"), "spec", "taints").length === 1,
+      );
+      const after = await node("second-node");
+      expect(at(after, "spec", "taints", 0)).toMatchObject(theirs);
+      expect(stringAt(after, "metadata", "annotations", "x.example.com/site")).toBeUndefined();
+    });
+  });
+
+  test("upstream's README, step by step", async () => {
+    const test1 = (name: string) => `test.openshift.io/${name}`;
+    const example = (name: string) => `example.openshift.io/${name}`;
+    await rule("sample1", ["worker-0"], {
+      [test1("foo1")]: "bar1",
+      [example("foo2")]: "bar2",
+      [test1("foo3")]: "bar3",
+    });
+    await rule("sample2", ["worker-0.*"], { [test1("fooOther")]: "barOther" });
+    await rule("sample3", ["dummy"], { [test1("dummy")]: "1" });
+    await createNode("worker-0");
+    await createNode("worker-0-dummy");
+    for (const key of [test1("foo1"), example("foo2"), test1("foo3"), test1("fooOther")])
+      await eventually(key, async () => (await label("worker-0", key)) !== undefined);
+    await becomes("worker-0-dummy", test1("fooOther"), "barOther");
+    expect(await label("worker-0-dummy", test1("foo1"))).toBeUndefined();
+    const sample = (labels: JsonObject, pattern = "worker-0") => rule("sample1", [pattern], labels);
+    await sample({ [test1("foo1")]: "newBar1", [example("foo2")]: "newBar2", [test1("foo3")]: "bar3" });
+    await becomes("worker-0", test1("foo1"), "newBar1");
+    await becomes("worker-0", example("foo2"), "newBar2");
+    await sample({ [test1("newFoo1")]: "x", [example("newFoo2")]: "y", [test1("foo3")]: "bar3" });
+    await becomes("worker-0", test1("newFoo1"), "x");
+    await becomes("worker-0", test1("foo1"), undefined);
+    expect(await label("worker-0", example("newFoo2"))).toBe("y");
+    expect(await label("worker-0", example("foo2"))).toBe("newBar2");
+    await sample({ [test1("foo3")]: "bar3" });
+    await becomes("worker-0", test1("newFoo1"), undefined);
+    expect(await label("worker-0", example("newFoo2"))).toBe("y");
+    await sample({ [test1("foo3")]: "bar3" }, "worker-1");
+    await becomes("worker-0", test1("foo3"), undefined);
+    expect(await label("worker-0", test1("fooOther"))).toBe("barOther");
+    const nodes = listAt(await cluster().call("GET", NODES), "items");
+    expect(nodes.filter((one) => stringAt(one, "metadata", "labels", test1("dummy")) !== undefined)).toEqual(
+      [],
+    );
+  });
+
+  test("a node that can't be written holds up no other, and the rule's status names it", async () => {
+    const bindings = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
+    const group = "admissionregistration.k8s.io/v1";
+    await cluster().apply(
+      {
+        apiVersion: group,
+        kind: "ValidatingAdmissionPolicy",
+        metadata: { name: "stuck" },
+        spec: {
+          matchConstraints: {
+            resourceRules: [
+              { apiGroups: [""], apiVersions: ["v1"], operations: ["UPDATE"], resources: ["nodes"] },
+            ],
+          },
+          validations: [{ expression: "object.metadata.name != 'fail-3'", message: "not this one" }],
+        },
+      },
+      {
+        apiVersion: group,
+        kind: "ValidatingAdmissionPolicyBinding",
+        metadata: { name: "stuck" },
+        spec: { policyName: "stuck", validationActions: ["Deny"] },
+      },
+    );
+    for (let i = 0; i < 6; i++) await createNode(`fail-${i}`);
+    await eventually("the refusal", async () => {
+      const path = `${NODES}/fail-3?dryRun=All`;
+      return (await cluster().request("PATCH", path, { metadata: { labels: { x: "y" } } })).status === 422;
+    });
+    await rule("fail", ["fail-.*"], { "f.example.com/k": "1" });
+    for (const i of [0, 1, 2, 4, 5]) await becomes(`fail-${i}`, "f.example.com/k", "1");
+    const status = await eventually("the error in the status", async () => {
+      const found = at(await cluster().call("GET", `${RULES}/fail`), "status");
+      return stringAt(found, "lastError") === undefined ? undefined : found;
+    });
+    expect(status).toMatchObject({ matchedNodes: 6, lastError: expect.stringContaining("fail-3") });
+    expect(await label("fail-3", "f.example.com/k")).toBeUndefined();
+    await remove(`${bindings}/stuck`);
+    await becomes("fail-3", "f.example.com/k", "1");
+    await eventually(
+      "the error gone",
+      async () => stringAt(await cluster().call("GET", `${RULES}/fail`), "status", "lastError") === undefined,
+    );
+  });
+
+  test("a change of a rule costs work on the nodes that it touches, and on no other", async () => {
+    const names = Array.from({ length: 40 }, (_, i) => `fleet-${i}`);
+    await rule("fleet", ["fleet-.*"], { "fleet.example.com/k": "1" });
+    await rule("part", ["fleet-1.*"], { "part.example.com/k": "1" });
+    await eventually("both known", async () => {
+      const tries = Array.from({ length: 4 }, () =>
+        cluster().call("POST", `${NODES}?dryRun=All`, { kind: "Node", metadata: { name: "fleet-1" } }),
+      );
+      return (await Promise.all(tries)).every(
+        (one) => stringAt(one, "metadata", "labels", "part.example.com/k") === "1",
+      );
+    });
+    await Promise.all(names.map((name) => createNode(name)));
+    await settled("fleet-0");
+    const calls = () =>
+      cluster()
+        .auditLog()
+        .filter(
+          ({ user, objectRef, verb }) =>
+            user.username === USHER &&
+            objectRef?.resource === "nodes" &&
+            (verb === "patch" || verb === "get"),
+        )
+        .map(({ verb, objectRef }) => `${verb} ${objectRef?.name}`);
+    const before = calls().length;
+    await rule("part", ["fleet-1.*"], { "part.example.com/k": "2" });
+    const touched = names.filter((name) => name.startsWith("fleet-1"));
+    for (const name of touched) await becomes(name, "part.example.com/k", "2");
+    const made = calls().slice(before);
+    expect(new Set(made)).toEqual(new Set(touched.flatMap((name) => [`get ${name}`, `patch ${name}`])));
+    expect(made).toHaveLength(touched.length * 2);
+  });
+
+  test("a preview says what would be done", async () => {
+    await createNode("plan-0", { "test.openshift.io/foreign": "1" });
+    await becomes("plan-0", "test.openshift.io/foreign", undefined);
+    const kubeconfig = await cluster().kubeconfig();
+    const clean = await program(["node-labels", "plan", "--cluster", "--kubeconfig", kubeconfig]);
+    expect(clean.out).toMatch(/nothing to change/);
+    expect(clean.code).toBe(0);
+  });
+
+  describe("who may write rules", () => {
+    test.each(["admin", "edit"])("not a namespace's %s", async (role) => {
+      const who = { user: `jane-${role}` };
+      const bind = [
+        "create",
+        "rolebinding",
+        who.user,
+        "-n",
+        "default",
+        `--clusterrole=${role}`,
+        `--user=${who.user}`,
+      ];
+      expect((await cluster().kubectl(bind)).code).toBe(0);
+      await eventually(
+        "the binding to count",
+        async () => (await cluster().request("GET", RULES, undefined, who)).status === 200,
+      );
+      const body = object("Labels", `by-${role}`, { nodeNamePatterns: ["x"], labels: {} });
+      expect((await cluster().request("POST", `${RULES}?dryRun=All`, body, who)).status).toBe(403);
+    });
+
+    test("whoever was given the role for it, and not the one for other policies", async () => {
+      for (const [role, status] of [
+        ["usher-policies-edit", 403],
+        ["usher-cluster-policies-edit", 201],
+      ] as const) {
+        const who = { user: `jane-${role}` };
+        const bind = [
+          "create",
+          "rolebinding",
+          who.user,
+          "-n",
+          "default",
+          `--clusterrole=${role}`,
+          "--clusterrole=view",
+          `--user=${who.user}`,
+        ];
+        const viewing = [
+          "create",
+          "rolebinding",
+          `${who.user}-view`,
+          "-n",
+          "default",
+          "--clusterrole=view",
+          `--user=${who.user}`,
+        ];
+        await cluster().kubectl(bind.filter((part) => part !== "--clusterrole=view"));
+        await cluster().kubectl(viewing);
+        await eventually(
+          "the bindings to count",
+          async () => (await cluster().request("GET", RULES, undefined, who)).status === 200,
+        );
+        const body = object("Labels", "by-role", { nodeNamePatterns: ["x"], labels: {} });
+        await eventually(
+          `${role}: ${status}`,
+          async () => (await cluster().request("POST", `${RULES}?dryRun=All`, body, who)).status === status,
+        );
+      }
+    });
+  });
+
+  test("moving over: upstream's finalizer is taken off, and its live webhook reported", async () => {
+    const finalizer = "node-label-operator.openshift.io/finalizer";
+    await put(
+      RULES,
+      object(
+        "Labels",
+        "stored",
+        { nodeNamePatterns: ["x"], labels: { "a.b/c": "1" } },
+        { finalizers: [finalizer] },
+      ),
+    );
+    await remove(`${RULES}/stored`);
+    await eventually(
+      "it gone",
+      async () => (await cluster().request("GET", `${RULES}/stored`)).status === 404,
+    );
+    await cluster().apply({
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: "MutatingWebhookConfiguration",
+      metadata: { name: "mnode.kb.io-x7f2p" },
+      webhooks: [
+        {
+          name: "mnode.kb.io",
+          clientConfig: {
+            service: { name: "node-label-operator", namespace: "default", path: "/label-v1-nodes" },
+          },
+          failurePolicy: "Ignore",
+          sideEffects: "None",
+          admissionReviewVersions: ["v1"],
+          timeoutSeconds: 1,
+          rules: [
+            {
+              apiGroups: ["nobody.example.com"],
+              apiVersions: ["v1"],
+              operations: ["CREATE"],
+              resources: ["nodes"],
+            },
+          ],
+        },
+      ],
+    });
+    await eventually("the condition", async () =>
+      listAt(await cluster().call("GET", `${RULES}/fleet`), "status", "conditions").some(
+        (one) => at(one, "type") === "Alone" && at(one, "status") === "False",
+      ),
+    );
+    await remove("/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/mnode.kb.io-x7f2p");
+  });
+
+  test("while usher is away nodes join, and are labelled soon after it is back", async () => {
+    const deployment = "/apis/apps/v1/namespaces/usher-system/deployments/usher";
+    // As if its machines had died: nobody gives the lease back, and who comes next waits until it has run out.
+    await cluster().call("DELETE", "/api/v1/namespaces/usher-system/pods?gracePeriodSeconds=1");
+    await cluster().call("PATCH", deployment, { spec: { replicas: 0 } });
+    await eventually(
+      "no replica",
+      async () =>
+        listAt(await cluster().call("GET", "/api/v1/namespaces/usher-system/pods"), "items").length === 0,
+      90_000,
+    );
+    const hooks = await cluster().call(
+      "GET",
+      "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/usher",
+    );
+    expect(
+      listAt(hooks, "webhooks")
+        .map((one) => stringAt(one, "name"))
+        .join(),
+    ).toContain("node-labels");
+    expect((await createNode("n77", {}, nodeIdentity("n77"))).status).toBe(201);
+    expect((await createNode("fleet-77")).status).toBe(201);
+    expect(await label("fleet-77", "fleet.example.com/k")).toBeUndefined();
+    await cluster().call("PATCH", deployment, { spec: { replicas: 1 } });
+    await becomes("fleet-77", "fleet.example.com/k", "1");
+    await becomes("n77", FOO1, "bar1");
+  });
+
+  test("usher was allowed all that it asked for", () => {
+    const refused = cluster()
+      .auditLog()
+      .filter(({ user, responseStatus }) => user.username === USHER && responseStatus?.code === 403);
+    expect(refused.map(({ verb, objectRef }) => `${verb} ${objectRef?.resource}/${objectRef?.name}`)).toEqual(
+      [],
+    );
+  });
+});

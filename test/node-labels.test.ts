@@ -1,0 +1,160 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { parseAllDocuments } from "yaml";
+import { checkObject } from "../src/core/check.ts";
+import type { JsonObject } from "../src/core/json.ts";
+import { Store } from "../src/core/store.ts";
+import { modules } from "../src/modules/index.ts";
+import { PREVIEWED } from "../src/modules/previewed.ts";
+import { folder, ROOT, usher } from "./cli/usher.ts";
+
+const readme = readFileSync(join(ROOT, "src/modules/node-labels/README.md"), "utf8");
+
+function blocks(info: string): string[] {
+  return [...readme.matchAll(new RegExp(`^\`\`\`${info}\n([\\s\\S]*?)^\`\`\``, "gm"))].map(
+    ([, text = ""]) => text,
+  );
+}
+
+describe("the README of node-labels", () => {
+  it.each(blocks("text plan"))("prints what it says: %s", (block) => {
+    const [first = "", ...prints] = block.split("\n");
+    const ran = spawnSync("sh", ["-c", first.replace(/^\$ /, "")], { cwd: ROOT, encoding: "utf8" });
+    expect(ran.stdout.trimEnd()).toBe(prints.join("\n").trimEnd());
+    expect(ran.status).toBe(1);
+  });
+
+  it("has a configuration that usher takes, with its toleration", () => {
+    const file = join(folder({ "usher.yaml": blocks("yaml configuration").join("") }), "usher.yaml");
+    const printed = execFileSync(process.execPath, ["src/cli/main.ts", "manifests", "--config", file], {
+      cwd: ROOT,
+      encoding: "utf8",
+    });
+    expect(printed).toMatch(
+      /tolerations:\n +- key: startup-taint.cluster-autoscaler.kubernetes.io\/usher\n +operator: Exists\n +effect: NoSchedule/,
+    );
+  });
+
+  it("and has only manifests that are valid", () => {
+    const kinds = modules.flatMap((module) => module.kinds);
+    const found = ["yaml policy", "yaml"]
+      .flatMap(blocks)
+      .flatMap((text) => parseAllDocuments(text).map((one) => one.toJS() as JsonObject));
+    const ours = found.filter(({ apiVersion }) => apiVersion === "node-labels.openshift.io/v1beta1");
+    expect(ours.map(({ kind }) => kind)).toEqual(["Labels", "OwnedLabels"]);
+    for (const object of ours) {
+      const kind = kinds.find((one) => one.kind === object["kind"]);
+      const problems = kind === undefined ? ["no such kind"] : checkObject(kind, object, new Store());
+      expect(problems.filter((one) => typeof one === "string" || one.severity === "error")).toEqual([]);
+    }
+  });
+});
+
+/** As node-label-operator ships them. */
+const SAMPLES = `
+apiVersion: node-labels.openshift.io/v1beta1
+kind: Labels
+metadata: { name: labels-sample, namespace: default }
+spec:
+  nodeNamePatterns: ["worker-0.*"]
+  labels: { test.openshift.io/foo1: bar1, example.openshift.io/foo2: bar2, test.openshift.io/foo3: bar3 }
+---
+apiVersion: node-labels.openshift.io/v1beta1
+kind: OwnedLabels
+metadata: { name: ownedlabels-sample, namespace: default }
+spec: { domain: test.openshift.io }
+---
+apiVersion: v1
+kind: Node
+metadata: { name: worker-0-dummy-1, labels: { test.openshift.io/old: "1" } }
+`;
+
+describe("usher node-labels plan", () => {
+  it("prints for programs, and says by the exit code whether there is something to do", async () => {
+    const source = folder({ "all.yaml": SAMPLES });
+    const { code, out } = await usher(["node-labels", "plan", "--source", source, "-o", "json"]);
+    expect(code).toBe(1);
+    const { changes } = JSON.parse(out) as { changes: JsonObject[] };
+    expect(changes).toContainEqual({
+      kind: "Node",
+      name: "worker-0-dummy-1",
+      what: "label",
+      change: "add",
+      key: "test.openshift.io/foo1",
+      to: "bar1",
+      by: "default/labels-sample",
+    });
+    expect(changes).toContainEqual({
+      kind: "Node",
+      name: "worker-0-dummy-1",
+      what: "label",
+      change: "remove",
+      key: "test.openshift.io/old",
+      from: "1",
+      by: "default/ownedlabels-sample",
+    });
+    expect(changes).toHaveLength(4);
+  });
+
+  it("says so where there is nothing to do", async () => {
+    const source = folder({
+      "all.yaml": SAMPLES.replace("worker-0.*", "nobody").replace("test.openshift.io/old", "mine"),
+    });
+    expect(await usher(["node-labels", "plan", "--source", source])).toMatchObject({
+      code: 0,
+      out: "nothing to change: all is as the policies say\n",
+    });
+  });
+
+  it.each<[string, string[], RegExp]>([
+    ["no source", [], /--source is needed/],
+    ["two sources", ["--source", "x", "--cluster"], /choose one of them/],
+    ["a source that is not there", ["--source", "/none"], /no such file or directory/],
+  ])("a call with %s is wrong", async (_what, args, message) => {
+    const { code, err } = await usher(["node-labels", "plan", ...args]);
+    expect(code).toBe(2);
+    expect(err).toMatch(message);
+  });
+
+  it("a rule that can't be read is told, and makes the answer incomplete", async () => {
+    const source = folder({ "all.yaml": SAMPLES.replace("worker-0.*", "worker-[") });
+    const { code, err } = await usher(["node-labels", "plan", "--source", source]);
+    expect(code).toBe(2);
+    expect(err).toMatch(/nodeNamePatterns\[0\]: "worker-\[" is no pattern/);
+  });
+
+  it("is offered for the modules that have it, and no other", () => {
+    expect([...PREVIEWED]).toEqual(
+      modules.filter(({ preview }) => preview !== undefined).map(({ name }) => name),
+    );
+  });
+});
+
+describe("settings of modules", () => {
+  it.each<[string, string, RegExp]>([
+    [
+      "an unknown module",
+      "nothing: {}",
+      /spec.modules.nothing: no module of this name has settings; there are: .*node-labels/,
+    ],
+    ["an unknown setting", "node-labels: { startTaint: x }", /spec.modules.node-labels: .*startTaint/],
+    [
+      "a wrong key",
+      "node-labels: { startupTaint: a b }",
+      /spec.modules.node-labels.startupTaint: must be the key of a taint/,
+    ],
+    [
+      "a wrong type",
+      "node-labels: { gracePeriodSeconds: soon }",
+      /spec.modules.node-labels.gracePeriodSeconds/,
+    ],
+  ])("%s ends the call", async (_what, text, message) => {
+    const spec = `apiVersion: usher.dev/v1alpha1\nkind: UsherConfiguration\nspec:\n  modules:\n    ${text}\n`;
+    const config = join(folder({ "usher.yaml": spec }), "usher.yaml");
+    const { code, err } = await usher(["manifests", "--config", config]);
+    expect(code).toBe(2);
+    expect(err).toMatch(message);
+  });
+});
