@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { connect as tcpConnect } from "node:net";
+import { connect as tlsConnect } from "node:tls";
 import { afterEach, expect, test } from "vitest";
 import { SILENT } from "../core/log.ts";
 import { type AdmissionServer, startAdmission } from "./server.ts";
@@ -68,6 +71,20 @@ test("a drain: not ready, serves on and says goodbye, finishes what is in flight
   agent.destroy();
   idle.destroy();
 });
+
+test.each(["tls", "tcp"] as const)(
+  "a %s connection that was never used does not hold up the end",
+  async (kind) => {
+    const { server } = await start(600_000);
+    const { port } = server.webhookAddress;
+    const open = kind === "tls" ? tlsConnect({ port, rejectUnauthorized: false }) : tcpConnect({ port });
+    await once(open, kind === "tls" ? "secureConnect" : "connect");
+    const closed = once(open, "close");
+    open.on("error", () => undefined);
+    await server.drain({ serveOnMs: 0 });
+    await closed;
+  },
+);
 
 test("what does not finish in time is cut off", async () => {
   const { server, call, asked } = await start(200);

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
-import type { AddressInfo, Socket } from "node:net";
+import type { AddressInfo } from "node:net";
 import type { Phase } from "../core/hook.ts";
 import { factsOf, type Log } from "../core/log.ts";
 import { type Address, addressOf, listenError } from "./address.ts";
@@ -8,6 +8,7 @@ import type { Aftermath } from "./aftermath.ts";
 import { readBody, TOO_LARGE } from "./body.ts";
 import type { KeyPair } from "./certificate.ts";
 import { type ClientCheck, Clients } from "./client-certificate.ts";
+import { Connections } from "./connections.ts";
 import type { Handle } from "./handle.ts";
 import type { Limits } from "./limits.ts";
 import { type Reply, textReply } from "./reply.ts";
@@ -117,7 +118,7 @@ export async function openWebhook(options: WebhookOptions): Promise<Webhook> {
       }
     },
   );
-  const sockets = socketsOf(server);
+  const connections = new Connections(server);
   const port = await listen(server, options.bind, options.port);
   server.on("error", (error) => log.error(factsOf(error), "the webhook server has a fault"));
   return {
@@ -126,7 +127,7 @@ export async function openWebhook(options: WebhookOptions): Promise<Webhook> {
     sayGoodbye: () => {
       goodbye = true;
     },
-    finish: (withinMs) => finish(server, sockets, withinMs),
+    finish: (withinMs) => connections.finish(withinMs),
   };
 }
 
@@ -166,29 +167,6 @@ function listen(server: Server, bind: string, port: number): Promise<number> {
     server.listen({ host: bind, port }, () => {
       server.removeListener("error", failed);
       resolve((server.address() as AddressInfo).port);
-    });
-  });
-}
-
-/** All connections, also those still in their handshake, which Node's own `closeAllConnections` does not know. */
-function socketsOf(server: Server): ReadonlySet<Socket> {
-  const sockets = new Set<Socket>();
-  server.on("connection", (socket: Socket) => {
-    sockets.add(socket);
-    socket.once("close", () => sockets.delete(socket));
-  });
-  return sockets;
-}
-
-function finish(server: Server, sockets: ReadonlySet<Socket>, withinMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    const late = setTimeout(() => {
-      for (const socket of sockets) socket.destroy();
-    }, withinMs);
-    // Also ends the connections that are idle; the others end with their answer.
-    server.close(() => {
-      clearTimeout(late);
-      resolve();
     });
   });
 }

@@ -24,8 +24,8 @@ const REPLICAS = 2;
 /** No user of any image; `restricted` only asks that it is not root. */
 const USER = 65_532;
 
-/** Serving on after SIGTERM takes 5 s and finishing 10 s, and then something is left. */
-const GRACE_SECONDS = 30;
+/** Serving on after SIGTERM takes 5 s and the longest call 30 s, and then the lease is given back. */
+const GRACE_SECONDS = 45;
 
 const CONFIGURATION_FOLDER = "/etc/usher";
 const CONFIGURATION_FILE = "configuration.yaml";
