@@ -245,3 +245,13 @@ test("an edit knows what was there, and what a list was set for", () => {
   ]);
   expect(new Draft({}).old).toBeUndefined();
 });
+
+test("that an object is written anew is undone with the edits after which it was said", () => {
+  const draft = new Draft({ a: 1 }, { a: 1 });
+  const start = draft.mark();
+  draft.set(["a"], 2, undefined);
+  draft.renew("7");
+  expect(draft.renewed).toBe("7");
+  draft.undo(start);
+  expect(draft.renewed).toBeUndefined();
+});

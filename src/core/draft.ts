@@ -45,6 +45,7 @@ export class Draft {
   readonly #edits: Edit[] = [];
   readonly #undos: Undo[] = [];
   readonly #disowned: { readonly mark: number; readonly origin: Origin }[] = [];
+  #renewed: { readonly mark: number; readonly version: string } | undefined;
   /** The module whose findings are being recorded. Set by the engine. */
   author = "";
 
@@ -109,6 +110,18 @@ export class Draft {
     return this.#disowned.map(({ origin }) => origin);
   }
 
+  /**
+   * Says that the object is written anew, from this version of the stored one. The API server may ask about one update twice, and by
+   * then nothing else would show that what is missing was taken out on purpose.
+   */
+  renew(version: string): void {
+    this.#renewed = { mark: this.#edits.length, version };
+  }
+
+  get renewed(): string | undefined {
+    return this.#renewed?.version;
+  }
+
   /** A point to return to with `undo`. */
   mark(): number {
     return this.#edits.length;
@@ -117,6 +130,7 @@ export class Draft {
   /** Takes back all edits since the mark, newest first. */
   undo(mark: number): void {
     while ((this.#disowned.at(-1)?.mark ?? 0) > mark) this.#disowned.pop();
+    if ((this.#renewed?.mark ?? 0) > mark) this.#renewed = undefined;
     while (this.#edits.length > mark) {
       this.#edits.pop();
       const undo = this.#undos.pop();

@@ -43,6 +43,20 @@ const decisions = ({ counts }: Effects) =>
     .filter(({ metric }) => metric === "usher_decisions_total")
     .map(({ labels }) => `${labels["hook"]} ${labels["phase"]} ${labels["verdict"]}`);
 
+test("of a policy that only a note names nobody counts, tells or keeps anything", () => {
+  const forged: PolicyRef = { kind: "Rule", name: "forged", gone: true };
+  const event = { type: "Warning", reason: "Odd" } as const;
+  const restoring = moduleThat("restoring", {
+    mutate: ({ object }) => {
+      object.set(["spec", "x"], 1, finding({ policy: forged, event }));
+      return allow([finding({ policy: forged, outcome: "skipped", event })]);
+    },
+  });
+  const { counts, events, tallies } = effectsOf(atOnce(ask([restoring], requestFor(pod()))));
+  expect({ events, tallies }).toEqual({ events: [], tallies: [] });
+  expect(counts.map(({ metric }) => metric)).not.toContain("usher_policy_outcomes_total");
+});
+
 describe("counts", () => {
   test("a policy of the cluster by name, once for each outcome; one of a namespace not", () => {
     const { counts } = effectsOf(atOnce(ask([patcher], requestFor(pod()))));

@@ -106,7 +106,7 @@ export function countsAfter(evaluation: Evaluation): readonly Count[] {
 function eventsOf({ request, findings }: Evaluation): EventToWrite[] {
   const events: EventToWrite[] = [];
   for (const { event, message, policy } of findings) {
-    if (event === undefined) continue;
+    if (event === undefined || policy?.gone === true) continue;
     const object = {
       kind: request.kind.kind,
       name: request.name,
@@ -124,7 +124,7 @@ function talliesOf({ findings, request }: Evaluation): Tally[] {
   const tallies = new Map<string, Omit<Tally, "outcomes"> & { outcomes: Record<string, number> }>();
   for (const finding of findings) {
     const { module, policy, outcome } = finding;
-    if (policy === undefined) continue;
+    if (policy === undefined || policy.gone === true) continue;
     const key = `${module} ${policyKey(policy)}`;
     const tally = tallies.get(key) ?? { module, policy, outcomes: { matched: 1 } };
     // One request counts once, however many keys of it a policy set.
@@ -164,7 +164,7 @@ function countsOf({ asked, phase, denials, patched, findings, unknown }: Evaluat
   let counted: Set<string> | undefined;
   for (const { module, rule, outcome, policy } of findings) {
     counts.push({ metric: "usher_findings_total", labels: { module, rule, outcome } });
-    if (policy === undefined || policy.namespace !== undefined) continue;
+    if (policy === undefined || policy.namespace !== undefined || policy.gone === true) continue;
     const labels = { module, policy: policy.name, outcome };
     const key = `${module} ${policyKey(policy)} ${outcome}`;
     counted ??= new Set();

@@ -9,6 +9,8 @@ export interface PolicyRef {
   readonly name: string;
   readonly uid?: string;
   readonly generation?: number;
+  /** Known from an object's note alone: nobody counts what came of it, for anyone can write a note. */
+  readonly gone?: true;
 }
 
 /**

@@ -108,7 +108,8 @@ export class OriginBook {
     }
   }
 
-  text(): string | undefined {
+  /** The entries of each module; nothing where there is none. */
+  modules(): Readonly<Record<string, Json>> | undefined {
     // No plain object to look names up in: `constructor` is a name that an annotation may hold.
     const modules = new Map<string, Json[]>();
     const entries = [...this.#origins.entries()];
@@ -124,7 +125,7 @@ export class OriginBook {
       list.push(entry);
       modules.set(origin.module, list);
     }
-    return modules.size === 0 ? undefined : JSON.stringify(Object.fromEntries(modules));
+    return modules.size === 0 ? undefined : Object.fromEntries(modules);
   }
 
   #of(finding: ModuleFinding): Entry | undefined {

@@ -99,6 +99,15 @@ describe("reading", () => {
   });
 });
 
+test("of a note that is longer than any that usher writes so much is read", () => {
+  const one = { policy: "K/p", set: Array.from({ length: 5_000 }, (_, i) => `/a/${i}`) };
+  const [origin, ...more] = provenanceOf(object(JSON.stringify({ placement: [one, one] })));
+  expect(origin?.set).toHaveLength(1_024);
+  expect(more).toEqual([]);
+  const many = Array.from({ length: 5_000 }, (_, i) => ({ policy: `K/p${i}`, added: { "/l": [i] } }));
+  expect(provenanceOf(object(JSON.stringify({ placement: many })))).toHaveLength(128);
+});
+
 describe("on CREATE", () => {
   test("says who set and who added what", () => {
     const draft = new Draft(object(undefined));

@@ -1,9 +1,9 @@
 import type { Draft } from "./draft.ts";
 import { ElementList } from "./element-list.ts";
 import type { ModuleFinding } from "./finding.ts";
-import { at, canonical, isObject, type JsonObject, stringAt } from "./json.ts";
+import { at, canonical, equal, isObject, type JsonObject, stringAt } from "./json.ts";
 import { controllerOf, isBeingDeleted } from "./kubernetes/object.ts";
-import { type Origin, PROVENANCE, provenanceOf } from "./origin.ts";
+import { bareNote, noteFrom, type Origin, PROVENANCE, provenanceOf } from "./origin.ts";
 import { Kept, OriginBook } from "./origin-book.ts";
 import type { Path } from "./path.ts";
 
@@ -45,8 +45,16 @@ export function writeProvenance(
     if (edit.finding?.policy === undefined || edit.kind === "remove") continue;
     // A later module may have taken it out again.
     if (draft.get(...edit.path) === undefined) continue;
-    if (edit.kind === "append") book.add(edit.finding, edit.path.slice(0, -1), edit.value ?? null);
-    else if (edit.adds === undefined) book.set(edit.finding, edit.path);
+    if (edit.kind === "append") {
+      const list = edit.path.slice(0, -1);
+      const value = edit.value ?? null;
+      // Where the list was written whole since, another may stand in its place.
+      if (
+        equal(draft.get(...edit.path), value) ||
+        new ElementList(draft.get(...list)).carries(canonical(value))
+      )
+        book.add(edit.finding, list, value);
+    } else if (edit.adds === undefined) book.set(edit.finding, edit.path);
     else {
       // One that comes later may have left an element out again.
       const now = new ElementList(draft.get(...edit.path));
@@ -55,10 +63,18 @@ export function writeProvenance(
         if (now.carries(canonical(element))) book.add(edit.finding, edit.path, element);
     }
   }
-  const text = book.text();
+  const modules = book.modules();
   const path: Path = ["metadata", "annotations", PROVENANCE];
   const present = stringAt(draft.object, ...path);
-  if (text === undefined) return present === undefined || draft.remove(path, undefined);
+  const bare = noteFrom(modules ?? {}, undefined);
+  const before = stringAt(old, ...path);
+  const news = bare !== bareNote(before);
+  // A mark of an earlier update means nothing any more. It goes with the next change, and is no reason for one.
+  if (!news && present === before) return true;
+  const mark = news ? draft.renewed : undefined;
+  if (modules === undefined && mark === undefined)
+    return present === undefined || draft.remove(path, undefined);
+  const text = noteFrom(modules ?? {}, mark);
   if (text === present) return true;
   if (annotationBytes(draft.object) + PROVENANCE.length + Buffer.byteLength(text) > ANNOTATIONS_LIMIT) {
     // Where the truth has no room, what the client wrote in its place must not pass for it.

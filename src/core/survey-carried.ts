@@ -37,11 +37,13 @@ export function carriedBy(module: string, stored: JsonObject, anew: JsonObject, 
   const before = originsOf(module, stored);
   const after = originsOf(module, anew);
   const found: Carried[] = [];
+  // One for all policies: each list is spelled out once.
+  const [keptBefore, keptAfter] = [new Kept(stored, stored), new Kept(anew, anew)];
   for (const policy of [...new Set([...before.keys(), ...after.keys()])].sort()) {
     const origin = before.get(policy);
-    const had = origin === undefined ? new Map<string, Json>() : contentOf(origin, stored, spec);
+    const had = origin === undefined ? new Map<string, Json>() : contentOf(origin, stored, spec, keptBefore);
     const next = after.get(policy);
-    const wants = next === undefined ? new Map<string, Json>() : contentOf(next, anew, spec);
+    const wants = next === undefined ? new Map<string, Json>() : contentOf(next, anew, spec, keptAfter);
     if (had.size === 0 && wants.size === 0) continue;
     const generation = origin?.generation;
     found.push({
@@ -60,8 +62,7 @@ function originsOf(module: string, object: JsonObject): Map<string, Origin> {
 }
 
 /** What an origin names and the object really carries, by field. While usher was away, anybody could have taken it out. */
-function contentOf(origin: Origin, object: JsonObject, spec: Path): Map<string, Json> {
-  const kept = new Kept(object, object);
+function contentOf(origin: Origin, object: JsonObject, spec: Path, kept: Kept): Map<string, Json> {
   const content = new Map<string, Json>();
   for (const place of origin.set) {
     const value = atPointer(object, place);

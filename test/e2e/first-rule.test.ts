@@ -117,7 +117,12 @@ describeOwnCluster("the first rule, end to end", {}, (cluster) => {
       },
       120_000,
     );
-    expect(status).toMatchObject({ conditions: [{ type: "Valid", status: "True" }] });
+    expect(status).toMatchObject({
+      conditions: [
+        { type: "Valid", status: "True" },
+        { type: "Effective", status: "True" },
+      ],
+    });
     expect(stringAt(status, "lastApplied")).toMatch(/^20\d\d-/);
     expect(await kubectl(undefined, "get", "cpsp")).toMatch(
       /NAME +PRIORITY +MATCHED +APPLIED +VALID +AGE\netcd-pool .* True /,

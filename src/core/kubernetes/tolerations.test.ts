@@ -8,6 +8,7 @@ import {
   sameToleration,
   tolerates,
   toleratesAll,
+  tolerationMeaning,
   untolerated,
 } from "./tolerations.ts";
 
@@ -280,5 +281,20 @@ test("no JSON makes it throw", () => {
         }
       },
     ),
+  );
+});
+
+test("tolerations have one text where they mean the same, and else not", () => {
+  const odd = fc.dictionary(
+    fc.constantFrom("key", "operator", "value", "tolerationSeconds", "invented"),
+    fc.constantFrom<Json>(null, "", "x", "02", "2", 0, -1, ["a"], "Gt"),
+  );
+  const any = fc.oneof(tolerations, odd, fc.record({ key: keys, invented: fc.constantFrom(1, null) }));
+  fc.assert(
+    fc.property(any, any, (a, b) => {
+      const [left, right] = [a as Json, b as Json];
+      expect(tolerationMeaning(left) === tolerationMeaning(right)).toBe(sameToleration(left, right));
+    }),
+    { numRuns: 2_000 },
   );
 });

@@ -1,4 +1,4 @@
-import { equal, isObject, type Json, own } from "../json.ts";
+import { canonical, equal, isObject, type Json, own } from "../json.ts";
 import type { Path } from "../path.ts";
 import { isLargestInt64, isSmallestInt64, parseInt64 } from "./integer.ts";
 import { checkLabelKey, checkLabelValue } from "./names.ts";
@@ -95,6 +95,25 @@ export function sameToleration(a: Json | undefined, b: Json | undefined): boolea
   if (left.key !== right.key || left.operator !== right.operator || left.effect !== right.effect)
     return false;
   return left.seconds === right.seconds && sameValue(left, right) && sameUnknownFields(a, b);
+}
+
+/** One text for one meaning: two tolerations have the same where `sameToleration` says so. */
+export function tolerationMeaning(toleration: Json): string {
+  const rule = plain(toleration);
+  if (rule === undefined || !isObject(toleration)) return `unreadable ${canonical(toleration)}`;
+  const { key, operator, effect, seconds = null } = rule;
+  const number = operator === "Gt" || operator === "Lt" ? parseInt64(rule.value) : undefined;
+  const unknown = unknownFields(toleration).filter((field) => (toleration[field] ?? null) !== null);
+  const rest = unknown.sort().map((field) => `${field} ${canonical(toleration[field])}`);
+  // Every pod pays for it, so it is one call for all parts.
+  return JSON.stringify([
+    key,
+    operator,
+    number === undefined ? rule.value : ` ${number}`,
+    effect,
+    seconds,
+    rest,
+  ]);
 }
 
 function sameValue(left: PlainToleration, right: PlainToleration): boolean {

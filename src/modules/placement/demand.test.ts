@@ -182,8 +182,19 @@ describe("who is judged", () => {
     ["a template, by a policy for templates", only("Templates"), deployment(), false],
     ["a pod of a DaemonSet", POOL, pod({ owner: DAEMON_SET }), true],
     ["a ReplicaSet of a Deployment", POOL, workload("apps/v1", "ReplicaSet", { owner: DEPLOYMENT }), true],
-    ["a mirror pod", POOL, pod({ annotations: { "kubernetes.io/config.mirror": "x" } }), true],
-    ["a pod on its node", POOL, pod({ spec: { nodeName: "n1" } }), true],
+    ["a pod that comes with its node", POOL, pod({ spec: { nodeName: "n1" } }), false],
+    [
+      "one that has what is demanded",
+      POOL,
+      pod({ spec: { nodeName: "n1", nodeSelector: { pool: "etcd" } } }),
+      true,
+    ],
+    [
+      "a mirror pod that no kubelet made",
+      POOL,
+      pod({ annotations: { "kubernetes.io/config.mirror": "x" } }),
+      false,
+    ],
     ["what goes", POOL, pod({ metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } }), true],
     [
       "a pod that the policy does not select",
@@ -210,6 +221,16 @@ describe("who is judged", () => {
     ],
   ])("%s", (_what, policy, object, allowed) => {
     expect(created([policy], object).allowed).toBe(allowed);
+  });
+
+  test("no mirror pod of a kubelet: it runs already", () => {
+    const mirror = pod({
+      annotations: { "kubernetes.io/config.mirror": "x" },
+      spec: { nodeName: "n1", containers: [] },
+    });
+    const by = (username: string) =>
+      judged([POOL], requestFor(mirror, { userInfo: { username, groups: [] } })).allowed;
+    expect([by("system:node:n1"), by("mallory")]).toEqual([true, false]);
   });
 
   test("nobody in the control plane's namespaces", () => {

@@ -1,11 +1,12 @@
 import { allow, deny, type Result } from "../../core/decision.ts";
 import type { Finding } from "../../core/finding.ts";
 import { policyName } from "../../core/finding.ts";
-import { equal } from "../../core/json.ts";
-import { labelsOf } from "../../core/kubernetes/object.ts";
-import { podTemplateOf, specPath } from "../../core/kubernetes/workloads.ts";
+import { equal, isObject, type JsonObject } from "../../core/json.ts";
+import { isMirrorPod, labelsOf } from "../../core/kubernetes/object.ts";
+import { podTemplateOf, specPath, type WorkloadKind } from "../../core/kubernetes/workloads.ts";
 import type { Context } from "../../core/module.ts";
 import { fieldPath, type Path } from "../../core/path.ts";
+import type { AdmissionRequest } from "../../core/request.ts";
 import type { SelectorIndex } from "../../core/selector-index.ts";
 import { type Lack, lacks } from "./lacks.ts";
 import type { PlacementPolicy } from "./policy.ts";
@@ -25,7 +26,12 @@ export function validate(context: Context, index: SelectorIndex<PlacementPolicy>
   const template = podTemplateOf(draft.object, workload);
   if (
     template === undefined ||
-    leftAlone(draft.object, workload, installation.workloads, request.operation) !== undefined
+    leftAlone(
+      judged(request, draft.object, workload),
+      workload,
+      installation.workloads,
+      request.operation,
+    ) !== undefined
   )
     return allow();
   const old = request.operation === "UPDATE" ? podTemplateOf(request.oldObject, workload) : undefined;
@@ -46,6 +52,18 @@ export function validate(context: Context, index: SelectorIndex<PlacementPolicy>
   }
   const refused = findings.some(({ outcome }) => outcome === "violated");
   return refused ? deny({ code: 403, reason: "Forbidden" }, findings) : allow(findings);
+}
+
+/**
+ * A pod that comes with its node can't be placed any more, but it can be refused: else whoever names a node goes past every demand. So
+ * too where somebody else than a kubelet says that it mirrors a static pod, for anyone can write that.
+ */
+function judged({ userInfo }: AdmissionRequest, object: JsonObject, workload: WorkloadKind): JsonObject {
+  if (!isPod(workload) || (isMirrorPod(object) && userInfo.username.startsWith("system:node:")))
+    return object;
+  const { annotations: _annotations, ...metadata } = isObject(object["metadata"]) ? object["metadata"] : {};
+  const { nodeName: _nodeName, ...spec } = isObject(object["spec"]) ? object["spec"] : {};
+  return { ...object, metadata, spec };
 }
 
 function findingOf(policy: PlacementPolicy, { path, wants }: Lack, spec: Path): Finding {

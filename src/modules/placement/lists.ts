@@ -1,13 +1,21 @@
 import type { Draft } from "../../core/draft.ts";
 import type { Finding } from "../../core/finding.ts";
 import { policyName } from "../../core/finding.ts";
-import { at, canonical, equal, isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { at, canonical, equal, isObject, type Json, type JsonObject, listAt } from "../../core/json.ts";
 import { shallow } from "../../core/origin.ts";
 import type { Path } from "../../core/path.ts";
 import type { Target, Wish } from "./merge.ts";
 import type { ListPlace } from "./places.ts";
 import { storedOrder, takenFrom } from "./taken.ts";
 import { applied, closed, conflict, failed, holderOf, leftOut, type Place, same } from "./tell.ts";
+
+/**
+ * So many elements a list may come to, and in so many usher looks for what a policy wants: between the two an object that just came to
+ * the first has room for what the API server adds itself. No workload comes near; but an object may hold a hundred thousand, and each
+ * element of each policy would be looked for in them.
+ */
+const MOST_ELEMENTS = 512;
+const MOST_LOOKED_AT = 1_024;
 
 /**
  * Lists to which each element adds something by itself (preferences, pod affinity, tolerations, spread constraints, gates): one that the
@@ -23,21 +31,26 @@ export function mergeList(
   const { draft, spec, holders } = target;
   const path = [...spec, ...list.path];
   const place: Place = { rule: list.path.join("."), path };
+  const before = draft.get(...path) ?? [];
+  if (!Array.isArray(before)) {
+    failed({ ...wish, failure: "Ignore" }, place, undefined, `${place.rule} is no list here`, findings);
+    return;
+  }
+  if (before.length > MOST_LOOKED_AT) {
+    tellTooLong(wish, place, list.what, findings);
+    return;
+  }
+  const known = new Known(list, before);
+  const order = storedRanks(draft, path);
   for (const element of wanted) {
-    const present = draft.get(...path) ?? [];
-    if (!Array.isArray(present)) {
-      failed({ ...wish, failure: "Ignore" }, place, undefined, `${place.rule} is no list here`, findings);
-      return;
-    }
     const text = `${list.what} ${list.describe(element)}`;
-    if (present.some((one) => list.same(one, element))) {
+    if (known.has(element)) {
       same(wish, place, text, findings, element);
       continue;
     }
     const key = list.key?.(element);
-    const other =
-      key === undefined ? undefined : present.find((one) => isObject(one) && list.key?.(one) === key);
-    if (other !== undefined && isObject(other)) {
+    const other = known.other(key);
+    if (other !== undefined) {
       const holder = holderOf(target, `${list.field}/${key}`);
       const said = `${list.what}: ${holder} says ${list.describe(other)}, policy ${policyName(wish.ref)} says ${list.describe(element)}`;
       const differently = list.describe(other) === list.describe(element) ? `${said} in other words` : said;
@@ -56,9 +69,14 @@ export function mergeList(
       );
       return;
     }
+    const present = listAt(draft.object, ...path);
+    if (present.length >= MOST_ELEMENTS) {
+      tellTooLong(wish, place, list.what, findings);
+      return;
+    }
     const taken = takenFrom(draft, path);
     const was = Array.isArray(taken) && taken.some((one) => equal(one, element));
-    if (!add(draft, path, present, element, applied(wish, place, text, was))) {
+    if (!add(draft, path, present, element, order, applied(wish, place, text, was))) {
       failed(
         { ...wish, failure: "Ignore" },
         place,
@@ -68,12 +86,58 @@ export function mergeList(
       );
       return;
     }
+    known.note(element);
     if (key !== undefined) holders.set(`${list.field}/${key}`, wish.ref);
+  }
+}
+
+function tellTooLong(wish: Wish, place: Place, what: string, findings: Finding[]): void {
+  const message = `${what} of policy ${policyName(wish.ref)} is left out: the list would come to more than ${MOST_ELEMENTS} elements; ask for less in it`;
+  failed(wish, place, "USHER-P12", message, findings);
+}
+
+/** What a list has, to be asked for by its meaning. */
+class Known {
+  readonly #list: ListPlace;
+  readonly #meanings = new Set<string>();
+  readonly #keys = new Map<string, JsonObject>();
+
+  constructor(list: ListPlace, elements: readonly Json[]) {
+    this.#list = list;
+    // What is deeper than any element of ours means nothing that a policy could mean.
+    for (const element of elements) if (shallow(element)) this.note(element);
+  }
+
+  note(element: Json): void {
+    const { meaning, key } = this.#list;
+    this.#meanings.add(meaning(element));
+    if (key === undefined || !isObject(element)) return;
+    const text = key(element);
+    if (!this.#keys.has(text)) this.#keys.set(text, element);
+  }
+
+  has(element: Json): boolean {
+    return this.#meanings.has(this.#list.meaning(element));
+  }
+
+  /** The first that is of one kind with an element, of which there may be one only. */
+  other(key: string | undefined): JsonObject | undefined {
+    return key === undefined ? undefined : this.#keys.get(key);
   }
 }
 
 function hasNode(nodeName: Json | undefined): boolean {
   return typeof nodeName === "string" && nodeName !== "";
+}
+
+/** Where each element stands in the stored list; nothing where that does not count. */
+function storedRanks(draft: Draft, path: Path): ReadonlyMap<string, number> | undefined {
+  const stored = draft.old === undefined ? undefined : storedOrder(draft, path, at(draft.old, ...path));
+  if (stored === undefined) return undefined;
+  const ranks = new Map<string, number>();
+  // What is deeper than any element of ours no API server has sent; it stays where it is.
+  for (const [i, one] of stored.entries()) if (shallow(one)) ranks.set(canonical(one), i);
+  return ranks;
 }
 
 /** At the end; but what the stored list has comes where it has it, since another order would be another template, and roll out. */
@@ -82,10 +146,10 @@ function add(
   path: Path,
   present: readonly Json[],
   element: JsonObject,
+  order: ReadonlyMap<string, number> | undefined,
   finding: Finding,
 ): boolean {
-  const stored = draft.old === undefined ? undefined : storedOrder(draft, path, at(draft.old, ...path));
-  const place = stored === undefined ? present.length : placeIn(present, element, stored);
+  const place = order === undefined ? present.length : placeIn(present, element, order);
   if (place === present.length) return draft.append(path, element, finding);
   return draft.set(path, [...present.slice(0, place), element, ...present.slice(place)], finding, {
     elements: [element],
@@ -94,10 +158,7 @@ function add(
 }
 
 /** Before the first of those that the stored list has behind the element. */
-function placeIn(present: readonly Json[], element: JsonObject, stored: readonly Json[]): number {
-  const order = new Map<string, number>();
-  // What is deeper than any element of ours no API server has sent; it stays where it is.
-  for (const [i, one] of stored.entries()) if (shallow(one)) order.set(canonical(one), i);
+function placeIn(present: readonly Json[], element: JsonObject, order: ReadonlyMap<string, number>): number {
   const own = order.get(canonical(element));
   if (own === undefined || !present.every(shallow)) return present.length;
   const behind = present.findIndex((one) => (order.get(canonical(one)) ?? -1) > own);

@@ -1,10 +1,13 @@
 import type { Finding } from "../../core/finding.ts";
 import { policyName } from "../../core/finding.ts";
+import { type Json, listAt, own } from "../../core/json.ts";
 import { compilePodPlacement } from "../../core/kubernetes/node-selector.ts";
 import type { Target, Wish } from "./merge.ts";
+import { REQUIRED_NODE_TERMS } from "./places.ts";
 import { satisfiable } from "./satisfiable.ts";
 import { takenFrom } from "./taken.ts";
 import { applied, closed, conflict, failed, holderOf, leftOut, type Place, same } from "./tell.ts";
+import { sayTooMuch } from "./term-product.ts";
 
 /**
  * nodeSelector: a key that the pod has not is added; one that it has stays as it is, whoever set it. All keys of a nodeSelector
@@ -42,12 +45,20 @@ function contradicts({ draft, spec }: Target, key: string, value: string): boole
   // Most pods have no affinity at all.
   if (draft.get(...spec, "affinity") === undefined) return false;
   const podSpec = draft.get(...spec);
+  // That is told where the policy's own terms are merged; of its labels none is held back for it.
+  if (sayTooMuch(listAt(podSpec, ...REQUIRED_NODE_TERMS))) return false;
+  // A label that no term speaks of changes nothing for any.
+  if (!listAt(podSpec, ...REQUIRED_NODE_TERMS).some((term) => speaksOf(term, key))) return false;
   const { nodeSelector, terms } = compilePodPlacement(podSpec);
   if (terms === undefined || nodeSelector === undefined) return false;
   const tighter = [...nodeSelector, [key, value] as const];
   return (
     !terms.some((term) => satisfiable(term, tighter)) && terms.some((term) => satisfiable(term, nodeSelector))
   );
+}
+
+function speaksOf(term: Json, key: string): boolean {
+  return listAt(term, "matchExpressions").some((requirement) => own(requirement, "key") === key);
 }
 
 function tellContradiction(

@@ -103,6 +103,14 @@ export function sizeOf(term: Json): number {
   return listAt(term, "matchExpressions").length + listAt(term, "matchFields").length;
 }
 
+/** How much a term says: itself, its requirements and their values. */
+export function weightOf(term: Json): number {
+  let weight = 1;
+  for (const list of LISTS)
+    for (const requirement of listAt(term, list)) weight += 1 + listAt(requirement, "values").length;
+  return weight;
+}
+
 /** For people: `zone in (a, b) and disk=ssd, or metadata.name=node-1`. */
 export function describeTerms(terms: readonly JsonObject[]): string {
   const shown = terms.slice(0, SHOWN).map((term) =>

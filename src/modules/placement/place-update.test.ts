@@ -3,8 +3,9 @@ import { again } from "../../../test/builders/json.ts";
 import { outside, outsideWith } from "../../../test/builders/outside.ts";
 import { type Placed, placed, placedWith, SHOP } from "../../../test/builders/placed.ts";
 import { controlledBy, deployment, pod, type WorkloadParts, workload } from "../../../test/builders/pod.ts";
-import { clusterPolicy } from "../../../test/builders/policy.ts";
+import { clusterPolicy, namespacedPolicy } from "../../../test/builders/policy.ts";
 import { requestFor } from "../../../test/builders/request.ts";
+import { effectsOf } from "../../core/effects.ts";
 import { at, type Json, type JsonObject } from "../../core/json.ts";
 import { PROVENANCE, provenanceOf } from "../../core/origin.ts";
 
@@ -221,7 +222,23 @@ describe("Inject: what the policy wants now", () => {
       allowed: true,
       patch: [],
     });
-    expect(update([known("Fail")], deployment(), deployment()).answer.allowed).toBe(false);
+    const other = deployment({ spec: { containers: [{ name: "main", image: "registry.example/app:2" }] } });
+    expect(update([known("Fail")], other, deployment()).answer.allowed).toBe(false);
+  });
+
+  test.each<[string, JsonObject]>([
+    ["that refuses conflicts", { nodeSelector: { disk: "ssd" }, onConflict: "Refuse" }],
+    ["that can't be judged and fails closed", { tolerations: "nonsense", failurePolicy: "Fail" }],
+  ])("one %s stops nobody who leaves the template as it is", (_what, criteria) => {
+    const spec = { containers: [], nodeSelector: { disk: "hdd" } };
+    const old = deployment({ spec });
+    const judged = (now: JsonObject) => update([injecting(criteria)], now, old).answer;
+    const labelled = judged(deployment({ spec, objectLabels: { revision: "2" } }));
+    expect(labelled).toMatchObject({ allowed: true, patch: [] });
+    expect(labelled.warnings).toHaveLength(1);
+    expect(judged(deployment({ spec: { ...spec, hostNetwork: true } })).allowed).toBe(false);
+    expect(judged(deployment({ spec, labels: { app: "new" } })).allowed).toBe(false);
+    expect(judged(asking(old)).allowed).toBe(false);
   });
 
   test("a namespace is only asked for where such a policy hangs on it", async () => {
@@ -520,4 +537,64 @@ describe("who asks why is told", () => {
     const [entry] = trace([injecting(EVERYTHING)], pod(), pod());
     expect(entry).toMatchObject({ applies: "not", why: expect.stringContaining("no scheduling gate") });
   });
+});
+
+describe("asked about one update twice, as where another webhook changed the object in between", () => {
+  const versioned = (object: JsonObject, resourceVersion: string): JsonObject => ({
+    ...object,
+    metadata: { ...(object["metadata"] as JsonObject), resourceVersion },
+  });
+  const labelled = (object: JsonObject): JsonObject => ({
+    ...object,
+    metadata: { ...(object["metadata"] as JsonObject), labels: { another: "webhook" } },
+  });
+  const before = policy({ ...EVERYTHING, nodeSelector: { disk: "ssd", old: "1" } });
+  const changed = {
+    ...EVERYTHING,
+    nodeSelector: { disk: "nvme" },
+    affinity: nodeAffinity(zone("b")),
+    tolerations: [OTHER],
+  };
+  const old = versioned(stored([before], deployment()), "41");
+
+  test.each<[string, JsonObject[], JsonObject]>([
+    ["what a policy that is gone had put there stays out", [], asking(old)],
+    ["a changed policy's new value stays its own", [policy(changed, "p", 2)], asking(old)],
+    ["an injecting policy's new value stays its own", [injecting(changed, "p", 2)], old],
+    ["of a re-apply that strips it as well", [injecting(changed, "p", 2)], versioned(deployment(), "41")],
+  ])("%s", (_what, known, now) => {
+    const first = update(known, now, old);
+    const second = update(known, labelled(again(first.object)), old);
+    expect(at(second.object, "metadata", "annotations")).toEqual(at(first.object, "metadata", "annotations"));
+    expect(second.answer).toMatchObject(noPatch);
+    expect(templateOf(second)).toEqual(templateOf(first));
+    expect(at(templateOf(first), "nodeSelector", "old")).toBeUndefined();
+  });
+
+  test("what shows that it was placed anew means nothing to the next update, and is no reason to change it", () => {
+    const renewed = versioned(again(update([], asking(old), old).object), "42");
+    expect(templateOf({ object: renewed } as Placed)).toEqual(at(deployment(), "spec", "template", "spec"));
+    expect(update([before], labelled(renewed), renewed).answer).toMatchObject(noPatch);
+    const made = stored([before], deployment());
+    const late = versioned(withAnnotations(made, { [PROVENANCE]: note(renewed) }), "43");
+    expect(update([], late, versioned(made, "43")).object).toMatchObject({ spec: made["spec"] });
+  });
+
+  const note = (object: JsonObject) => at(object, "metadata", "annotations", PROVENANCE) ?? "";
+});
+
+test("what is put back of a policy that is not there is counted for nobody", () => {
+  const old = stored([policy(EVERYTHING)], deployment());
+  const policies = (known: readonly JsonObject[]) =>
+    effectsOf(update(known, deployment(), old).evaluation).tallies.map(({ policy: { name } }) => name);
+  expect(policies([])).toEqual([]);
+  expect(policies([policy(EVERYTHING)])).toEqual(["p"]);
+  const note = {
+    placement: [{ policy: "PodSchedulingPolicy/other/q", set: ["/spec/template/spec/nodeSelector/a"] }],
+  };
+  const forged = withAnnotations(deployment({ spec: { nodeSelector: { a: "b" } } }), {
+    [PROVENANCE]: JSON.stringify(note),
+  });
+  const theirs = namespacedPolicy("other", "q", { podSelector: {}, nodeSelector: { a: "b" } });
+  expect(effectsOf(update([theirs], deployment(), forged).evaluation).tallies).toEqual([]);
 });

@@ -1,9 +1,11 @@
 import { allow, type NeedMore, type Result } from "../../core/decision.ts";
+import type { Draft } from "../../core/draft.ts";
 import type { Finding } from "../../core/finding.ts";
 import { policyKey } from "../../core/finding.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { equal, type JsonObject, stringAt } from "../../core/json.ts";
 import type { Context } from "../../core/module.ts";
-import { type Origin, provenanceOf } from "../../core/origin.ts";
+import { type Origin, provenanceOf, renewedFrom } from "../../core/origin.ts";
+import { atPointer } from "../../core/path.ts";
 import { conclude, mergeAll, type Policies, refuses, type Site, sayOfAll, unclearFindings } from "./apply.ts";
 import type { FieldLimits } from "./criteria.ts";
 import { opennessOf } from "./limits.ts";
@@ -33,26 +35,50 @@ export function updated(context: Context, site: Site, policies: Policies, old: J
   const { draft, workload, labels } = site;
   const start = draft.mark();
   const openness = opennessOf(workload, old);
-  const reapply = consumeReapply(draft);
+  // Asked about one update twice, usher finds the question gone that it has answered.
+  const version = stringAt(old, "metadata", "resourceVersion") ?? "";
+  const touched = draft.changed([site.spec, [...workload.template, "metadata", "labels"]]);
+  const reapply = consumeReapply(draft) || (version !== "" && renewedFrom(draft.object) === version);
   const findings: Finding[] = [];
   if ("closed" in openness) {
     sayOfAll(context, policies, openness.closed);
-    sayOfRollback(context, restoreWhole(site, old, findings), findings);
+    sayOfRollback(context, restoreWhole(site, context.view, old, findings), findings);
     if (reapply) findings.push(notReapplied(openness.closed));
     return allow(findings);
   }
   const apart = (policy: PlacementPolicy) =>
     notTargeted(policy, workload) ?? (reapply || policy.onUpdate === "Inject" ? undefined : NOTHING_NEW);
   const index = reapply || context.trace !== undefined ? policies.all : policies.injecting;
-  const selection = select(index, labels, context, apart);
-  if ("need" in selection) return selection;
+  const selected = select(index, labels, context, apart);
+  if ("need" in selected) return selected;
+  const selection = touched || reapply ? selected : lenient(selected);
   findings.push(...unclearFindings(selection));
   if (refuses(findings)) return conclude(draft, start, findings);
   sayOfGone(context, site, policies, old);
-  const lost = restore(site, old, findings);
+  const told: Finding[] = [];
+  const lost = restore(site, context.view, old, told);
   const update: Update = { context, site, old, limits: openness.limits, findings };
-  const missing = reapply ? placeAnew(update, selection) : inject(update, selection, lost);
+  if (reapply) return placeAnew(update, selection, told) ?? conclude(draft, start, findings);
+  // Of policies that inject what counts is what they want now, and that is told when it is merged.
+  const injecting = new Set(selection.wanting.map(({ ref }) => policyKey(ref)));
+  findings.push(...told.filter(({ policy }) => policy === undefined || !injecting.has(policyKey(policy))));
+  const missing = inject(update, selection, lost);
   return missing ?? conclude(draft, start, findings);
+}
+
+/**
+ * Who changes a label or takes a finalizer away has said nothing about placement, and no policy refuses him for what was there before:
+ * else a policy written today would keep controllers from yesterday's workloads.
+ */
+function lenient({ wanting, unclear }: Selection): Selection {
+  const open = (policy: PlacementPolicy): PlacementPolicy =>
+    policy.onConflict === "Skip" && policy.failure === "Ignore"
+      ? policy
+      : { ...policy, demands: [], onConflict: "Skip", failure: "Ignore" };
+  return {
+    wanting: wanting.map(open),
+    unclear: unclear.map((one) => ({ ...one, policy: open(one.policy) })),
+  };
 }
 
 const NOTHING_NEW =
@@ -73,24 +99,30 @@ function inject(update: Update, { wanting }: Selection, lost: readonly string[])
     // Requirements of several policies are combined in each term: all go, and those of the others come again.
     const others = origins.filter(({ policy }) => !policies.has(policy));
     takeOut(update, [...gone, ...others.map((origin) => requiredTerms(origin, site.spec))]);
-    restore(site, old, findings, (policy) => !policies.has(policy));
+    restore(site, context.view, old, findings, (policy) => !policies.has(policy));
   } else takeOut(update, gone);
   return mergeAll(context, site, limits, withoutGates(wanting, site), findings);
 }
 
 /** All that policies put there goes, all that they want now comes. Half of that would be a loss, so it is all or nothing. */
-function placeAnew(update: Update, { wanting, unclear }: Selection): NeedMore | undefined {
+function placeAnew(
+  update: Update,
+  { wanting, unclear }: Selection,
+  told: readonly Finding[],
+): NeedMore | undefined {
   const { context, site, old, limits, findings } = update;
   const before = site.draft.mark();
   if (unclear.length > 0) {
-    findings.push(notReapplied("it can't be known which policies want this object"));
+    findings.push(...told, notReapplied("it can't be known which policies want this object"));
     return undefined;
   }
   takeOut(update, originsOf(old));
+  const version = stringAt(old, "metadata", "resourceVersion") ?? "";
+  if (version !== "") site.draft.renew(version);
   const missing = mergeAll(context, site, limits, withoutGates(wanting, site), findings);
   if (missing === undefined && findings.some(({ outcome }) => outcome === "failed")) {
     site.draft.undo(before);
-    findings.push(notReapplied("a part of what policies want can't be known or written"));
+    findings.push(...told, notReapplied("a part of what policies want can't be known or written"));
   }
   return missing;
 }
@@ -102,9 +134,20 @@ function originsOf(object: JsonObject): Origin[] {
 /** As far as the API server lets it go. */
 function takeOut({ site: { draft, spec }, limits }: Update, origins: readonly Origin[]): void {
   const start = draft.mark();
-  const parts = origins.map((origin) => takeable(origin, limits, spec));
+  const parts = origins.map((origin) => stillThere(draft, takeable(origin, limits, spec)));
   takeBack(draft, parts, spec);
   if (draft.mark() > start) draft.disown(parts);
+}
+
+/**
+ * What is set otherwise by now is not taken out. Asked about one update twice, usher finds the new value of a policy there, and it is
+ * the policy's still.
+ */
+function stillThere(draft: Draft, origin: Origin): Origin {
+  const set = origin.set.filter((place) =>
+    equal(atPointer(draft.object, place), atPointer(draft.old, place)),
+  );
+  return { ...origin, set };
 }
 
 /** A pod that exists gets no gate any more, and that one was opened is no news. */

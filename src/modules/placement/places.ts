@@ -1,5 +1,5 @@
-import { equal, type Json, type JsonObject, own, stringAt } from "../../core/json.ts";
-import { sameToleration } from "../../core/kubernetes/tolerations.ts";
+import { canonical, type Json, type JsonObject, own, stringAt } from "../../core/json.ts";
+import { tolerationMeaning } from "../../core/kubernetes/tolerations.ts";
 import type { Path } from "../../core/path.ts";
 import type { Criteria, Field, NameField } from "./criteria.ts";
 
@@ -27,8 +27,8 @@ export interface ListPlace {
   readonly path: Path;
   /** What one element is called. */
   readonly what: string;
-  /** Whether two elements mean the same. */
-  readonly same: (a: Json, b: Json) => boolean;
+  /** One text for one meaning of an element; two that mean the same have the same. */
+  readonly meaning: (element: Json) => string;
   /** What a pod can have once only; elements that agree in it and are not the same are in each other's way. */
   readonly key?: (element: Json) => string;
   /** One element, for people. */
@@ -41,7 +41,7 @@ export const LISTS: readonly ListPlace[] = [
     field: "preferredNodeAffinity",
     path: ["affinity", "nodeAffinity", PREFERRED],
     what: "preferred node affinity",
-    same: equal,
+    meaning: canonical,
     describe: weighted,
   },
   podTerms("requiredPodTerms", "podAffinity", REQUIRED, "required pod affinity"),
@@ -53,7 +53,7 @@ export const LISTS: readonly ListPlace[] = [
     field: "tolerations",
     path: ["tolerations"],
     what: "toleration",
-    same: sameToleration,
+    meaning: tolerationMeaning,
     key: tolerationKey,
     describe: tolerationText,
   },
@@ -62,7 +62,7 @@ export const LISTS: readonly ListPlace[] = [
     field: "topologySpreadConstraints",
     path: ["topologySpreadConstraints"],
     what: "topology spread",
-    same: equal,
+    meaning: canonical,
     // The API server refuses a second one of the same pair.
     key: (element) => `${text(element, "topologyKey")} ${text(element, "whenUnsatisfiable")}`,
     describe: (element) => `by ${text(element, "topologyKey")}, ${text(element, "whenUnsatisfiable")}`,
@@ -72,7 +72,7 @@ export const LISTS: readonly ListPlace[] = [
     field: "schedulingGates",
     path: ["schedulingGates"],
     what: "scheduling gate",
-    same: (a, b) => own(a, "name") !== undefined && own(a, "name") === own(b, "name"),
+    meaning: (element) => canonical(own(element, "name") ?? element),
     describe: (element) => text(element, "name"),
   },
 ];
@@ -88,7 +88,7 @@ function podTerms(
     field,
     path: ["affinity", field, list],
     what,
-    same: equal,
+    meaning: canonical,
     describe: list === REQUIRED ? byTopology : weighted,
   };
 }

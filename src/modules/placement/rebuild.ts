@@ -1,6 +1,6 @@
 import type { PolicyRef } from "../../core/finding.ts";
-import { at, canonical, equal, isObject, type Json, type JsonObject, listAt, own } from "../../core/json.ts";
-import { type Origin, provenanceOf } from "../../core/origin.ts";
+import { at, canonical, isObject, type Json, type JsonObject, listAt, own } from "../../core/json.ts";
+import { type Origin, provenanceOf, shallow } from "../../core/origin.ts";
 import { Kept } from "../../core/origin-book.ts";
 import { type Path, pointer, steps } from "../../core/path.ts";
 import { type Criteria, NO_CRITERIA } from "./criteria.ts";
@@ -17,6 +17,9 @@ export function wishesFrom(old: JsonObject, spec: Path): Wish[] {
   const stored = new Kept(old, old);
   const podSpec = at(old, ...spec);
   const first: Wish[] = [];
+  const terms = listAt(podSpec, ...REQUIRED_NODE_TERMS)
+    .filter(shallow)
+    .map((term) => [...requirementsOf(term)]);
   const then: { readonly wish: Wish; readonly place: number }[] = [];
   for (const origin of provenanceOf(old)) {
     if (origin.module !== "placement") continue;
@@ -24,7 +27,7 @@ export function wishesFrom(old: JsonObject, spec: Path): Wish[] {
     const rest = restOf(origin, podSpec, spec, stored);
     const ref = refFrom(origin);
     if (nodeSelector.length > 0) first.push(wishOf(ref, { ...NO_CRITERIA, nodeSelector }));
-    if (rest !== undefined) then.push({ wish: wishOf(ref, rest), place: placeOf(rest, podSpec) });
+    if (rest !== undefined) then.push({ wish: wishOf(ref, rest), place: placeOf(rest, terms) });
   }
   then.sort((a, b) => a.place - b.place);
   return [...first, ...then.map(({ wish }) => wish)];
@@ -57,8 +60,12 @@ function restOf(origin: Origin, podSpec: Json | undefined, spec: Path, stored: K
   for (const { criterion, path } of LISTS) {
     const added = origin.added[pointer([...spec, ...path])];
     if (added === undefined) continue;
-    const present = listAt(podSpec, ...path);
-    const elements = added.filter(isObject).filter((one) => present.some((other) => equal(other, one)));
+    const present = new Set(
+      listAt(podSpec, ...path)
+        .filter(shallow)
+        .map(canonical),
+    );
+    const elements = added.filter(isObject).filter((one) => present.has(canonical(one)));
     if (elements.length > 0) found[criterion] = elements;
   }
   const list = pointer([...spec, ...REQUIRED_NODE_TERMS]);
@@ -70,11 +77,11 @@ function restOf(origin: Origin, podSpec: Json | undefined, spec: Path, stored: K
 }
 
 /** How far behind the pod's own requirements those of a policy come: each policy has put its own behind those before it. */
-function placeOf({ requiredNodeTerms }: Criteria, podSpec: Json | undefined): number {
+function placeOf({ requiredNodeTerms }: Criteria, stored: readonly (readonly string[])[]): number {
   const theirs = new Set(requiredNodeTerms.flatMap((term) => [...requirementsOf(term)]));
   let place = 0;
-  for (const term of theirs.size === 0 ? [] : listAt(podSpec, ...REQUIRED_NODE_TERMS)) {
-    const before = [...requirementsOf(term)].findIndex((requirement) => theirs.has(requirement));
+  for (const term of theirs.size === 0 ? [] : stored) {
+    const before = term.findIndex((requirement) => theirs.has(requirement));
     place = Math.max(place, before);
   }
   return place;

@@ -1,17 +1,18 @@
+import type { Draft } from "../../core/draft.ts";
 import type { Finding } from "../../core/finding.ts";
 import { policyName } from "../../core/finding.ts";
 import { at, equal, isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { compilePodPlacement } from "../../core/kubernetes/node-selector.ts";
-import { provenanceOf, shallow } from "../../core/origin.ts";
+import { shallow } from "../../core/origin.ts";
 import { pointer } from "../../core/path.ts";
 import type { Target, Wish } from "./merge.ts";
 import { cameFrom, describeTerms } from "./node-terms.ts";
 import { REQUIRED_NODE_AFFINITY, REQUIRED_NODE_TERMS } from "./places.ts";
 import type { SelectorPairs } from "./satisfiable.ts";
 import { meansStored } from "./stored-terms.ts";
-import { storedOrder, takenFrom } from "./taken.ts";
+import { storedOrder, storedOrigins, takenFrom } from "./taken.ts";
 import { applied, closed, conflict, failed, holderOf, leftOut, type Place } from "./tell.ts";
-import { alone, MAX_REQUIREMENTS, MAX_TERMS, type Product, productOf } from "./term-product.ts";
+import { alone, MAX_REQUIREMENTS, MAX_TERMS, type Product, productOf, sayTooMuch } from "./term-product.ts";
 
 const RULE = "affinity.nodeAffinity.required";
 const HOLDER = "requiredNodeAffinity";
@@ -35,6 +36,10 @@ export function mergeRequiredNodeAffinity(target: Target, wish: Wish, findings: 
   const absent = present === undefined || present === null;
   if (!termsAt(list) || !(absent || isObject(present))) {
     failed({ ...wish, failure: "Ignore" }, place, undefined, `${RULE} is no list of terms here`, findings);
+    return;
+  }
+  if (sayTooMuch(list)) {
+    tellSkipped(target, wish, place, "too large", findings);
     return;
   }
   const selector = compilePodPlacement(podSpec).nodeSelector;
@@ -72,6 +77,9 @@ function write(
   } else if (product.terms === product.added) holders.set(HOLDER, wish.ref);
 }
 
+/** Objects whose stored terms are not what is to be put back, each with how much had been taken out when that was seen. */
+const differing = new WeakMap<Draft, number>();
+
 /** Puts the stored terms back if they are those of the pod with all that was added; then that is all for every policy. */
 function restored(
   { draft }: Target,
@@ -84,7 +92,12 @@ function restored(
   if (!termsAt(stored)) return false;
   if (own !== undefined && equal(stored, own)) return true;
   const wanted = wish.criteria.requiredNodeTerms;
-  if (!meansStored(stored, own, addedTo(draft.old, place), selector)) return false;
+  // What is added to the pod's terms is what the product has anyway: where it is another, it is so for every policy.
+  if (differing.get(draft) === draft.disowned.length) return false;
+  if (!meansStored(stored, own, addedTo(draft.old, place), selector)) {
+    differing.set(draft, draft.disowned.length);
+    return false;
+  }
   const finding = applied(wish, place, `required node affinity ${describeTerms(wanted)}`, false);
   return draft.set(place.path, stored, finding, { elements: wanted, all: true });
 }
@@ -108,8 +121,8 @@ function reinstate(
 /** What each policy has added to the stored object's terms. */
 function addedTo(old: JsonObject | undefined, { path }: Place): (readonly Json[])[] {
   const list = pointer(path);
-  return provenanceOf(old).flatMap(({ module, added }) => {
-    const terms = module === "placement" ? added[list] : undefined;
+  return storedOrigins(old).flatMap(({ added }) => {
+    const terms = added[list];
     return terms === undefined ? [] : [terms];
   });
 }

@@ -1,9 +1,13 @@
 import type { Finding, PolicyRef } from "../../core/finding.ts";
 import { policyKey, policyName } from "../../core/finding.ts";
 import { type JsonObject, stringAt } from "../../core/json.ts";
+import { kindResource } from "../../core/kind.ts";
+import { namespaceOf } from "../../core/kubernetes/object.ts";
 import { PROVENANCE } from "../../core/origin.ts";
 import type { AdmissionRequest } from "../../core/request.ts";
+import type { View } from "../../core/view.ts";
 import type { Site } from "./apply.ts";
+import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "./kinds.ts";
 import { merge } from "./merge.ts";
 import { wishesFrom } from "./rebuild.ts";
 import { isPod } from "./target.ts";
@@ -15,6 +19,7 @@ import { isPod } from "./target.ts";
  */
 export function restore(
   { draft, spec, workload }: Site,
+  view: View,
   old: JsonObject,
   findings: Finding[],
   only: (policy: string) => boolean = () => true,
@@ -24,9 +29,12 @@ export function restore(
   const pod = isPod(workload);
   for (const wish of wishesFrom(old, spec)) {
     if (!only(policyKey(wish.ref))) continue;
+    const ref: PolicyRef = isThere(wish.ref, view, namespaceOf(draft.object))
+      ? wish.ref
+      : { ...wish.ref, gone: true };
     // A gate that has gone from a pod was opened. To close it again would keep the pod waiting for ever.
     const criteria = pod ? { ...wish.criteria, schedulingGates: [] } : wish.criteria;
-    merge({ draft, spec, pod, limits: {}, holders }, { ...wish, criteria }, findings);
+    merge({ draft, spec, pod, limits: {}, holders }, { ...wish, ref, criteria }, findings);
   }
   const names = new Set<string>();
   for (let i = start; i < draft.mark(); i++) {
@@ -34,6 +42,13 @@ export function restore(
     if (policy !== undefined) names.add(policyName(policy));
   }
   return [...names];
+}
+
+/** A policy of another namespace has put nothing here, whatever a note says. */
+function isThere({ kind, namespace, name }: PolicyRef, view: View, here: string): boolean {
+  if (namespace !== undefined && namespace !== here) return false;
+  const found = [clusterPodSchedulingPolicy, podSchedulingPolicy].find((one) => one.kind === kind);
+  return found !== undefined && view.get(kindResource(found), namespace ?? "", name) !== undefined;
 }
 
 /** What of a spec can't change where nothing new is taken; tolerations may be added even there. */
@@ -51,11 +66,11 @@ const FIXED = [
  * The same for an object that takes nothing new. There only the whole of what is stored is right: if the new object says
  * something else beside, the API server will refuse it, and that should be for what the user wrote.
  */
-export function restoreWhole(site: Site, old: JsonObject, findings: Finding[]): string[] {
+export function restoreWhole(site: Site, view: View, old: JsonObject, findings: Finding[]): string[] {
   const { draft, spec } = site;
   const start = draft.mark();
   const told = findings.length;
-  const names = restore(site, old, findings);
+  const names = restore(site, view, old, findings);
   if (names.length === 0 || !draft.changed(FIXED.map((field) => [...spec, field]))) return names;
   draft.undo(start);
   findings.length = told;

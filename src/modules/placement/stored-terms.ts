@@ -1,10 +1,11 @@
 import { isObject, type Json } from "../../core/json.ts";
 import { combined, includesAll, requirementsOf } from "./node-terms.ts";
 import type { SelectorPairs } from "./satisfiable.ts";
-import { could } from "./term-product.ts";
+import { could, sayTooMuch } from "./term-product.ts";
 
 /** Policies keep to 64 terms, but on the way there what does not come to anything may be more. Beyond this it is not worth knowing. */
 const MOST = 1024;
+const TRIED = 4 * MOST;
 
 /**
  * Whether the stored terms are what comes of the pod's terms and all that policies had added. Then they are put back as they were: in
@@ -19,7 +20,10 @@ export function meansStored(
   selector: SelectorPairs,
 ): boolean {
   let terms = (own ?? [{}]).filter((term) => own === undefined || could(term, selector));
+  if (sayTooMuch(stored)) return false;
   for (const theirs of added) {
+    // What leads nowhere has to be tried as well.
+    if (terms.length * theirs.length > TRIED) return false;
     terms = terms
       .flatMap((term) => theirs.map((one) => both(term, one)))
       .filter((term) => could(term, selector));

@@ -1,5 +1,5 @@
 import type { Draft } from "../../core/draft.ts";
-import { canonical, type Json } from "../../core/json.ts";
+import { canonical, type Json, type JsonObject } from "../../core/json.ts";
 import { type Origin, provenanceOf } from "../../core/origin.ts";
 import { type Path, pointer } from "../../core/path.ts";
 
@@ -15,14 +15,25 @@ export function takenFrom(draft: Draft, path: Path): Json | undefined {
   return undefined;
 }
 
+/** By stored object, which nobody changes: each list of each policy asks for it. */
+const notes = new WeakMap<JsonObject, readonly Origin[]>();
+
+/** What policies have put into the stored object. */
+export function storedOrigins(old: JsonObject | undefined): readonly Origin[] {
+  if (old === undefined) return [];
+  const origins = notes.get(old) ?? provenanceOf(old).filter(({ module }) => module === "placement");
+  notes.set(old, origins);
+  return origins;
+}
+
 /** What policies have added to a list of the stored object and is not taken back, neither with these origins nor before. */
 export function stayingIn(draft: Draft, path: Path, origins: readonly Origin[]): readonly Json[] {
   const list = pointer(path);
   const keysOf = ({ policy, added }: Origin) =>
     (added[list] ?? []).map((one) => `${policy} ${canonical(one)}`);
   const going = new Set([...origins, ...draft.disowned].flatMap(keysOf));
-  return provenanceOf(draft.old).flatMap((origin) => {
-    const elements = origin.module === "placement" ? (origin.added[list] ?? []) : [];
+  return storedOrigins(draft.old).flatMap((origin) => {
+    const elements = origin.added[list] ?? [];
     const keys = keysOf(origin);
     return elements.filter((_, i) => !going.has(keys[i] ?? ""));
   });

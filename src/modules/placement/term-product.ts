@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { compileNodeSelector } from "../../core/kubernetes/node-selector.ts";
-import { combined, includesAll, requirementsOf, sizeOf, without } from "./node-terms.ts";
+import { combined, includesAll, requirementsOf, sizeOf, weightOf, without } from "./node-terms.ts";
 import { type SelectorPairs, satisfiable } from "./satisfiable.ts";
 
 /**
@@ -9,6 +9,24 @@ import { type SelectorPairs, satisfiable } from "./satisfiable.ts";
  */
 export const MAX_TERMS = 64;
 export const MAX_REQUIREMENTS = 4096;
+
+/**
+ * What usher looks at of a pod's own terms, and how much of it may be put together: terms, requirements and values, all told. It is twice
+ * what a product may come to, and for a product as much again for each of 8 alternatives that lead nowhere; an object may hold ten times
+ * that, and each policy would be tried with it.
+ */
+const MOST_SAID = 2 * MAX_REQUIREMENTS;
+const MOST_TRIED = 8 * MOST_SAID;
+
+/** Whether terms say more than usher looks at. */
+export function sayTooMuch(terms: readonly Json[]): boolean {
+  let said = 0;
+  for (const term of terms) {
+    said += weightOf(term);
+    if (said > MOST_SAID) return true;
+  }
+  return false;
+}
 
 /** What a pod's terms and a policy's come to. */
 export type Product =
@@ -35,7 +53,7 @@ export function could(term: Json, selector: SelectorPairs): boolean {
   return compiled !== undefined && satisfiable(compiled, selector);
 }
 
-/** Each term of the pod with each of the policy, as far as there is need. */
+/** Each term of the pod with each of the policy, as far as there is need. The pod's must not say too much. */
 export function productOf(
   own: readonly Json[],
   wanted: readonly JsonObject[],
@@ -43,6 +61,7 @@ export function productOf(
   appendOnly: boolean,
 ): Product {
   const theirs = wanted.map((term) => ({ term, requirements: requirementsOf(term) }));
+  let tried = 0;
   const used = new Set<JsonObject>();
   const terms: Json[] = [];
   const seen = new Set<string>();
@@ -66,6 +85,8 @@ export function productOf(
     }
     changed = true;
     for (const { term: further, requirements } of theirs) {
+      tried += weightOf(term) + requirements.size;
+      if (tried > MOST_TRIED) return { kind: "too large" };
       const both = requirements.size === 0 ? undefined : combined(term, further);
       if (both === undefined || !could(both, selector)) continue;
       const text = [...requirementsOf(both)].sort().join("\n");
