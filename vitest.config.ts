@@ -22,8 +22,9 @@ export default defineConfig({
           globalSetup: ["test/cluster/global-setup.ts"],
           testTimeout: 120_000,
           hookTimeout: 120_000,
-          // The files share one control plane and two cores; the quick tests have run before.
-          fileParallelism: false,
+          // Much of a file is waiting for controllers, leases and grace periods: two at a time fill two cores, more would only
+          // make each other late. The quick tests have run before.
+          maxWorkers: 2,
           sequence: { groupOrder: 1 },
         },
       },

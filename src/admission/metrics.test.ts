@@ -46,6 +46,29 @@ test("how workloads stand to policies is told by whoever has looked", async () =
   metrics.stop();
 });
 
+test("what becomes of plans is told by whoever carries them out, and by nobody else", async () => {
+  const { assembly } = testSource();
+  let count = 3;
+  const plans = () => ({
+    items: { due: 2, later: 1, running: 4 },
+    failing: new Map([["seating", 1]]),
+    writes: [{ module: "seating", resource: "nodes", result: "failed" as const, count }],
+  });
+  const options = { assembly: () => assembly, certificateExpires: () => 0 };
+  const metrics = await createMetrics({ ...options, plans });
+  const text = await metrics.text();
+  expect(text).toContain('usher_plan_items{state="due"} 2\n');
+  expect(text).toContain('usher_plan_items_failing{module="seating"} 1\n');
+  const failed = 'usher_plan_writes_total{module="seating",resource="nodes",result="failed"}';
+  expect(text).toContain(`${failed} 3\n`);
+  count = 5;
+  expect(await metrics.text()).toContain(`${failed} 5\n`);
+  metrics.stop();
+  const bystander = await createMetrics(options);
+  expect(await bystander.text()).not.toContain("usher_plan_");
+  bystander.stop();
+});
+
 test("what core counts is counted", async () => {
   const metrics = await make();
   const labels = { hook: "a", phase: "mutate", verdict: "patch" };

@@ -3,8 +3,10 @@ import type { Counter } from "prom-client";
 import type { Assembly } from "../core/assembly.ts";
 import { type Count, METRICS } from "../core/effects.ts";
 import type { Phase } from "../core/hook.ts";
+import type { PlanFigures } from "../core/plan.ts";
 import { Capped } from "./capped.ts";
 import { Durations } from "./durations.ts";
+import { registerPlans } from "./plan-metrics.ts";
 import { Steps } from "./steps.ts";
 
 /**
@@ -30,6 +32,8 @@ export interface MetricsOptions {
   readonly assembly: () => Assembly;
   /** When the certificate in use runs out, in seconds since 1970. */
   readonly certificateExpires: () => number;
+  /** Absent where this process carries out no plans. */
+  readonly plans?: (() => PlanFigures) | undefined;
   readonly version?: string | undefined;
 }
 
@@ -109,6 +113,7 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
       }
     },
   });
+  if (options.plans !== undefined) registerPlans(prometheus, registry, options.plans);
   new Gauge({
     name: "usher_certificate_expiry_timestamp_seconds",
     help: "When the certificate of the webhook runs out, in seconds since 1970. After that no API server can call it.",

@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import type { Effects } from "../core/effects.ts";
 import type { Log } from "../core/log.ts";
+import type { PlanFigures } from "../core/plan.ts";
 import type { Source } from "../core/source.ts";
 import type { Address } from "./address.ts";
 import { Aftermath } from "./aftermath.ts";
@@ -45,6 +46,8 @@ export interface AdmissionOptions {
   readonly clients?: ClientCheck | undefined;
   /** Given events and tallies, after the answer. */
   readonly effects?: ((effects: Effects) => void) | undefined;
+  /** What becomes of plans, where this process carries them out. */
+  readonly plans?: (() => PlanFigures) | undefined;
   readonly version?: string | undefined;
   readonly limits?: Partial<Limits> | undefined;
   /** After how long a silence of the main thread `/livez` fails. */
@@ -78,6 +81,7 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
     const gathering = createMetrics({
       assembly: () => source.assembly,
       certificateExpires: () => expiryOf(serving.pair),
+      plans: options.plans,
       version: options.version,
     });
     const opening = openOps({

@@ -6,6 +6,7 @@ import { type ClusterSource, openCluster } from "../cluster/source.ts";
 import type { Assembly } from "../core/assembly.ts";
 import type { Effects } from "../core/effects.ts";
 import type { JsonObject } from "../core/json.ts";
+import type { PlanFigures } from "../core/plan.ts";
 import { openCertificates } from "../operator/certificates.ts";
 import { Replica } from "../operator/replica.ts";
 import { type ApiServerOptions, apiServer } from "./api-server.ts";
@@ -26,6 +27,8 @@ export interface LiveSource {
   /** What the API server is told to trust; absent where this process does not operate the installation. */
   readonly certificate: LivePair | undefined;
   readonly effects: ((effects: Effects) => void) | undefined;
+  /** Absent where this process plans nothing. */
+  readonly plans: (() => PlanFigures) | undefined;
   /** To be called once it answers. */
   readonly start: () => void;
   readonly stop: () => Promise<void>;
@@ -67,6 +70,7 @@ export async function openLiveSource(
       server: client.server,
       certificate: certificates,
       effects: replica?.effects,
+      plans: replica?.plans,
       start: () => replica?.start(),
       stop: async () => {
         certificates?.stop();

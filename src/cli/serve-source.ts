@@ -2,6 +2,7 @@ import type { LivePair } from "../admission/certificate.ts";
 import type { Assembly } from "../core/assembly.ts";
 import type { Effects } from "../core/effects.ts";
 import { kindResource } from "../core/kind.ts";
+import type { PlanFigures } from "../core/plan.ts";
 import { resourceName } from "../core/request.ts";
 import type { Source } from "../core/source.ts";
 import { giveMemoryBack } from "../files/give-back.ts";
@@ -29,6 +30,7 @@ export interface Opened {
   readonly from: string;
   readonly certificate: LivePair | undefined;
   readonly effects: ((effects: Effects) => void) | undefined;
+  readonly plans?: (() => PlanFigures) | undefined;
   /** To be called when all is read and before anybody is served. */
   readonly settle: () => void;
   /** To be called once it answers. */

@@ -46,6 +46,7 @@ export async function serve(options: ServeOptions, io: Io): Promise<void> {
     certificate: certificate ?? opened.certificate,
     clients,
     effects: opened.effects,
+    plans: opened.plans,
   }).catch(async (error: unknown) => {
     // What still watches would keep the process from ending.
     await opened.stop();

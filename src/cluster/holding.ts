@@ -7,11 +7,11 @@ import { kindResource } from "../core/kind.ts";
 import type { Log } from "../core/log.ts";
 import type { Module } from "../core/module.ts";
 import { Facts } from "../core/need.ts";
-import type { Plan, Planner } from "../core/plan.ts";
+import type { Plan, PlanFigures, PlannedWrite, PlannedWrites, Planner } from "../core/plan.ts";
 import { resourceName } from "../core/request.ts";
 import type { Change, View } from "../core/view.ts";
 import type { FetchNeeds } from "./needs.ts";
-import { describeWrite, type MakeWrite } from "./planned-writes.ts";
+import { describeWrite, type MakeWrite, type WriteResult } from "./planned-writes.ts";
 import { Queue, type QueueOptions, type WorkResult } from "./queue.ts";
 import type { TallySource } from "./tallies.ts";
 
@@ -48,6 +48,8 @@ export class Holding {
   readonly #planners: ReadonlyMap<string, Planner>;
   /** Why the writes of an item failed the last time. */
   readonly #failures = new Map<string, string>();
+  /** By module, resource and result. */
+  readonly #writes = new Map<string, PlannedWrites>();
   #queue: Queue | undefined;
 
   constructor(options: HoldingOptions) {
@@ -79,9 +81,15 @@ export class Holding {
     this.#failures.clear();
   }
 
-  /** How much there is to do, for metrics. */
-  get size(): Queue["size"] {
-    return this.#queue?.size ?? { due: 0, later: 0, running: 0 };
+  /** How much there is to do, and what came of what was done. */
+  get figures(): PlanFigures {
+    const failing = new Map([...this.#planners.keys()].map((module) => [module, 0]));
+    for (const item of this.#failures.keys()) {
+      const module = item.slice(0, item.indexOf(" "));
+      failing.set(module, (failing.get(module) ?? 0) + 1);
+    }
+    const items = this.#queue?.size ?? { due: 0, later: 0, running: 0 };
+    return { items, failing, writes: [...this.#writes.values()] };
   }
 
   /** What the view has taken in. */
@@ -183,6 +191,7 @@ export class Holding {
     for (const one of plan.writes) {
       if (!leading()) return false;
       const result = await write(one);
+      this.#count(module, one, result);
       const facts = { module, key, write: describeWrite(one) };
       if (result === "done") log.debug(facts, "wrote what was planned");
       else {
@@ -198,6 +207,14 @@ export class Holding {
     return true;
   }
 
+  #count(module: string, write: PlannedWrite, outcome: WriteResult): void {
+    const result = typeof outcome === "string" ? outcome : "failed";
+    const resource = resourceOf(write);
+    const key = `${module} ${resource} ${result}`;
+    const count = (this.#writes.get(key)?.count ?? 0) + 1;
+    this.#writes.set(key, { module, resource, result, count });
+  }
+
   /** Remembers whether the writes of an item fail, and lets those look again to whom that makes a difference. */
   #settle(module: string, { settled }: Planner, key: string, failed: string | undefined): void {
     const item = `${module} ${key}`;
@@ -207,6 +224,11 @@ export class Holding {
     if (settled !== undefined)
       this.#addAll(module, { key }, () => settled(key, this.#options.view(), this.#options.assembly));
   }
+}
+
+function resourceOf(write: PlannedWrite): string {
+  if ("apply" in write) return stringAt(write.apply, "kind") ?? "";
+  return "delete" in write ? write.delete.resource : write.of.resource;
 }
 
 const BROKE = "a planner broke";

@@ -1,4 +1,5 @@
 import { schemaProblems, shown, unknownField } from "./check-schema.ts";
+import type { Installation } from "./installation.ts";
 import { isObject, type JsonObject, stringAt } from "./json.ts";
 import type { Kind, KindVersion } from "./kind.ts";
 import { checkSubdomain } from "./kubernetes/names.ts";
@@ -16,7 +17,12 @@ export function versionOf(kind: Kind, object: JsonObject): KindVersion | undefin
  * All that is wrong with an object of one of our kinds: its schema, its name, and what the module's own `check` finds. One
  * schema serves this, the type and the CRD, so offline and in a cluster the same is refused.
  */
-export function checkObject(kind: Kind, object: JsonObject, view: View): Problem[] {
+export function checkObject(
+  kind: Kind,
+  object: JsonObject,
+  view: View,
+  installation?: Installation,
+): Problem[] {
   const version = versionOf(kind, object);
   if (version === undefined) {
     const known = kind.versions.map(({ name }) => (kind.group === "" ? name : `${kind.group}/${name}`));
@@ -29,7 +35,7 @@ export function checkObject(kind: Kind, object: JsonObject, view: View): Problem
   else problems.push(...schemaProblems(version.spec, spec));
   const failed = problems.some(({ severity }) => severity === "error");
   // What a module checks further rests on the shape; with a wrong one it would only repeat what is said already.
-  if (!failed && kind.check !== undefined) problems.push(...kind.check(object, view));
+  if (!failed && kind.check !== undefined) problems.push(...kind.check(object, view, installation));
   return problems;
 }
 

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { PolicyRef } from "./finding.ts";
+import type { Installation } from "./installation.ts";
 import type { JsonObject } from "./json.ts";
 import type { Problem } from "./problem.ts";
 import type { View } from "./view.ts";
@@ -52,8 +53,11 @@ export interface Kind<Policy = unknown> {
   readonly standing: "resource" | "file";
   readonly summary: string;
   readonly versions: readonly KindVersion[];
-  /** What the schema can't say: problems that need thought or the view. Never throws. */
-  readonly check?: (object: JsonObject, view: View) => readonly Problem[];
+  /**
+   * What the schema can't say: problems that need thought or the view. Given the installation where an object is written into it; what
+   * is wrong just there is a warning. Never throws.
+   */
+  readonly check?: (object: JsonObject, view: View, installation?: Installation) => readonly Problem[];
   /** Runs once for each object and version of it. Never throws; problems are this policy's own. */
   readonly prepare: (object: JsonObject, ref: PolicyRef) => Prepared<Policy>;
 }

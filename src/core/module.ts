@@ -8,6 +8,7 @@ import type { Installation } from "./installation.ts";
 import type { JsonObject } from "./json.ts";
 import type { Kind } from "./kind.ts";
 import type { Facts } from "./need.ts";
+import type { PatchOperation } from "./patch.ts";
 import type { Path } from "./path.ts";
 import type { Planner } from "./plan.ts";
 import type { Preview } from "./preview.ts";
@@ -89,6 +90,20 @@ export interface Predecessor {
   readonly meaning: string;
 }
 
+/** Something that a module puts on objects of others and that would be in their way once nobody is there to take it off. */
+export interface Leaving {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly kind: string;
+  /** `the taint usher.dev/starting` */
+  readonly what: string;
+  /** Takes it off an object of a cluster-wide kind; empty where the object does not have it. */
+  readonly patch: (object: JsonObject) => readonly PatchOperation[];
+  /** The command with which a person takes it off one object, or with `--all` off every one. */
+  readonly byHand: (name: string) => string;
+}
+
 /** The contract of a module: data and pure functions. Shells know modules only by this. */
 export interface Module<Policy = unknown> {
   /** A DNS label. */
@@ -110,6 +125,8 @@ export interface Module<Policy = unknown> {
   readonly settings?: z.ZodType;
   /** For taints that this module sets: usher's own pods must put up with them. @default none */
   readonly tolerations?: (installation: Installation) => readonly JsonObject[];
+  /** Taken off when usher is uninstalled. @default nothing */
+  readonly leavings?: (installation: Installation) => readonly Leaving[];
   readonly gates?: readonly Gate[];
   /** Looked for when usher is installed and while it runs; reported, never touched. */
   readonly predecessors?: readonly Predecessor[];

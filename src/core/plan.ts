@@ -49,6 +49,25 @@ export interface PlanContext {
   readonly tallies?: { readonly of: (module: string, policy: PolicyRef) => CountedTally | undefined };
 }
 
+/** What becomes of plans, for metrics. */
+export interface PlanFigures {
+  /** Work items by state, of the leader; a replica that follows has none. */
+  readonly items: Readonly<Record<"due" | "later" | "running", number>>;
+  /** Items of each module whose last writes failed. */
+  readonly failing: ReadonlyMap<string, number>;
+  /** Writes since this replica began. */
+  readonly writes: readonly PlannedWrites[];
+}
+
+export interface PlannedWrites {
+  readonly module: string;
+  /** `nodes`; of what is applied the kind. */
+  readonly resource: string;
+  /** A conflict is no failure: it is planned anew at once. */
+  readonly result: "done" | "conflict" | "failed";
+  readonly count: number;
+}
+
 export interface Planner {
   /** Which work items a change touches. */
   readonly keys: (change: Change, view: View, assembly?: Assembly) => readonly string[];

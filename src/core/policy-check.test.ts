@@ -6,11 +6,12 @@ import { outside } from "../../test/builders/outside.ts";
 import { requestFor } from "../../test/builders/request.ts";
 import { answerOf } from "./answer.ts";
 import { evaluate } from "./evaluate.ts";
+import { DEFAULT_INSTALLATION } from "./installation.ts";
 import type { Json, JsonObject } from "./json.ts";
 import { at } from "./json.ts";
 import type { Kind } from "./kind.ts";
 import { policyCheck } from "./policy-check.ts";
-import { problem } from "./problem.ts";
+import { caution, problem } from "./problem.ts";
 import type { AdmissionRequest } from "./request.ts";
 
 const KIND: Kind = {
@@ -123,6 +124,18 @@ describe("allowed", () => {
     expect(answer.allowed).toBe(true);
     expect(answer.warnings).toHaveLength(1);
     expect(answer.warnings[0]).toMatch(/^spec\.levle: .*did you mean "level"\?/);
+  });
+
+  test("a module sees into which installation it is written", () => {
+    const placed: Kind = {
+      ...KIND,
+      check: (_object, _view, installation) => [caution(["metadata"], `in ${installation?.namespace}`)],
+    };
+    const checking = policyCheck([{ ...moduleThat("declared", {}), kinds: [placed] }]);
+    const assembly = assemblyOf([checking], [], { ...DEFAULT_INSTALLATION, namespace: "ours" });
+    const call = callOf(assembly, requestFor(rule({})), { phase: "validate" });
+    const { allowed, warnings } = answerOf(atOnce(evaluate(call, outside())));
+    expect({ allowed, warnings }).toEqual({ allowed: true, warnings: [expect.stringMatching(/in ours/)] });
   });
 
   test("an unknown field beside an error is told as well", () => {

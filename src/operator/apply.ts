@@ -4,6 +4,7 @@ import { FIELD_MANAGER } from "../cluster/planned-writes.ts";
 import { refusalOf, saysAbsent } from "../cluster/refusal.ts";
 import { equal, isObject, type JsonObject, stringAt } from "../core/json.ts";
 import { nameOf, namespaceOf } from "../core/kubernetes/object.ts";
+import type { PatchOperation } from "../core/patch.ts";
 
 /** The API server did not do as it was asked; the message says what and why. */
 export class RefusedError extends Error {
@@ -68,6 +69,19 @@ export class Objects {
       },
     );
     return bodyOf(`repairing ${describeObject(object)}`, answer);
+  }
+
+  /** Patches just the version that was seen; false where it is no longer that one, or gone. */
+  async patch(seen: JsonObject, operations: readonly PatchOperation[]): Promise<boolean> {
+    const value = stringAt(seen, "metadata", "resourceVersion") ?? "";
+    const path = `${await this.#pathOf(seen)}?fieldManager=${FIELD_MANAGER}`;
+    const answer = await this.client.request("PATCH", path, {
+      contentType: "application/json-patch+json",
+      body: [...operations, { op: "add", path: "/metadata/resourceVersion", value }],
+    });
+    if (answer.status === 409 || saysAbsent(answer, nameOf(seen))) return false;
+    bodyOf(`patching ${describeObject(seen)}`, answer);
+    return true;
   }
 
   /** Deletes just the object that was seen, not one that took its place. */

@@ -11,6 +11,7 @@ import { TallyBook } from "../cluster/tally-book.ts";
 import type { Effects } from "../core/effects.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Log } from "../core/log.ts";
+import type { PlanFigures } from "../core/plan.ts";
 import type { Change } from "../core/view.ts";
 import type { Certificates } from "./certificates.ts";
 import { Keeper } from "./keep-right.ts";
@@ -110,6 +111,8 @@ export class Replica {
     this.#holding.changed(changes);
     this.#keeper?.changed();
   };
+
+  readonly plans = (): PlanFigures => this.#holding.figures;
 
   start(): void {
     this.#publisher.start();

@@ -131,6 +131,7 @@ const KINDS: readonly (readonly [string, string])[] = [
   ["/api/v1", "Secret"],
   ["/api/v1", "ConfigMap"],
   ["/api/v1", "Pod"],
+  ["/api/v1", "Node"],
   ["/apis/coordination.k8s.io/v1", "Lease"],
 ];
 

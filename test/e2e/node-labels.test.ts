@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { setTimeout as pause } from "node:timers/promises";
 import { beforeAll, describe, expect, test } from "vitest";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { program } from "../cli/usher.ts";
@@ -74,23 +75,25 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
     await cluster().createNode("base-1");
   });
 
-  test("an administrator installs usher", async () => {
+  const install = async (settings: JsonObject, ...more: readonly string[]) => {
     const config = join(tmpdir(), `usher-node-labels-${process.pid}.yaml`);
     writeFileSync(
       config,
       JSON.stringify({
         apiVersion: "usher.dev/v1alpha1",
         kind: "UsherConfiguration",
-        spec: { modules: { "node-labels": { gracePeriodSeconds: 1 } } },
+        spec: { modules: { "node-labels": settings } },
       }),
     );
     const kubeconfig = await cluster().kubeconfig();
     const installed = await program([
       ...["install", "--kubeconfig", kubeconfig, "--config", config],
-      ...["--pod-label", `${RUN_LABEL}=true`],
+      ...["--pod-label", `${RUN_LABEL}=true`, ...more],
     ]);
     expect(`${installed.code} ${installed.err}`).toMatch(/^0 /);
-  });
+  };
+
+  test("an administrator installs usher", () => install({ gracePeriodSeconds: 1 }));
 
   describe("at birth", () => {
     beforeAll(async () => {
@@ -383,6 +386,16 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
     );
   });
 
+  /** What all replicas say: only the leader has figures of plans. */
+  const metricsOfAll = async (): Promise<string> => {
+    const pods = listAt(await cluster().call("GET", "/api/v1/namespaces/usher-system/pods"), "items");
+    const texts = pods.map(async (pod) => {
+      const port = await cluster().localPort(stringAt(pod, "status", "podIP") ?? "", 8080);
+      return (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    });
+    return (await Promise.all(texts)).join("\n");
+  };
+
   test("a node that can't be written holds up no other, and the rule's status names it", async () => {
     const bindings = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
     const group = "admissionregistration.k8s.io/v1";
@@ -420,6 +433,12 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
     });
     expect(status).toMatchObject({ matchedNodes: 6, lastError: expect.stringContaining("fail-3") });
     expect(await label("fail-3", "f.example.com/k")).toBeUndefined();
+    const figures = await metricsOfAll();
+    expect(figures).toContain('usher_plan_items_failing{module="node-labels"} 1\n');
+    expect(figures).toMatch(
+      /usher_plan_writes_total\{module="node-labels",resource="nodes",result="failed"\} [1-9]/,
+    );
+    expect(figures).toMatch(/usher_plan_items\{state="later"\} [1-9]/);
     await remove(`${bindings}/stuck`);
     await becomes("fail-3", "f.example.com/k", "1");
     await eventually(
@@ -451,14 +470,27 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
             objectRef?.resource === "nodes" &&
             (verb === "patch" || verb === "get"),
         )
-        .map(({ verb, objectRef }) => `${verb} ${objectRef?.name}`);
-    const before = calls().length;
+        .map(({ verb, objectRef, responseStatus }) => ({
+          call: `${verb} ${objectRef?.name}`,
+          code: responseStatus?.code,
+        }));
+    // The control plane writes new nodes, too, and each write is looked at: what is counted begins when that is over.
+    const before = await eventually("a quiet usher", async () => {
+      const so = calls().length;
+      await pause(2_000);
+      return calls().length === so ? so : undefined;
+    });
     await rule("part", ["fleet-1.*"], { "part.example.com/k": "2" });
     const touched = names.filter((name) => name.startsWith("fleet-1"));
     for (const name of touched) await becomes(name, "part.example.com/k", "2");
     const made = calls().slice(before);
-    expect(new Set(made)).toEqual(new Set(touched.flatMap((name) => [`get ${name}`, `patch ${name}`])));
-    expect(made).toHaveLength(touched.length * 2);
+    expect(new Set(made.map(({ call }) => call))).toEqual(
+      new Set(touched.flatMap((name) => [`get ${name}`, `patch ${name}`])),
+    );
+    // A patch that conflicts with somebody else's write is planned anew: one more look and one more patch.
+    const conflicts = made.filter(({ code }) => code === 409);
+    expect(made.filter(({ code }) => code !== 200)).toEqual(conflicts);
+    expect(made).toHaveLength((touched.length + conflicts.length) * 2);
   });
 
   test("a preview says what would be done", async () => {
@@ -608,6 +640,65 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
     await becomes("n77", FOO1, "bar1");
   });
 
+  /** Nodes that usher can't write until this is undone; others can. */
+  const keptFromUsher = async (pool: string): Promise<() => Promise<unknown>> => {
+    const apiVersion = "admissionregistration.k8s.io/v1";
+    const metadata = { name: `kept-${pool}` };
+    const rules = [{ apiGroups: [""], apiVersions: ["v1"], operations: ["UPDATE"], resources: ["nodes"] }];
+    const expression = `request.userInfo.username != '${USHER}' || !object.metadata.name.startsWith('${pool}-')`;
+    const validations = [{ expression, message: "not yet" }];
+    const spec = { matchConstraints: { resourceRules: rules }, validations };
+    const bound = { policyName: metadata.name, validationActions: ["Deny"] };
+    await cluster().apply(
+      { apiVersion, kind: "ValidatingAdmissionPolicy", metadata, spec },
+      { apiVersion, kind: "ValidatingAdmissionPolicyBinding", metadata, spec: bound },
+    );
+    const as = { user: USHER, groups: ["system:masters"] };
+    const path = `${NODES}/base-0?dryRun=All`;
+    await eventually("the refusal", async () => {
+      const name = `${pool}-probe`;
+      await createNode(name);
+      const tried = await cluster().request(
+        "PATCH",
+        `${NODES}/${name}?dryRun=All`,
+        { metadata: { labels: { x: "y" } } },
+        as,
+      );
+      return tried.status === 422;
+    });
+    expect((await cluster().request("PATCH", path, { metadata: { labels: { x: "y" } } }, as)).status).toBe(
+      200,
+    );
+    return () => remove(`/apis/${apiVersion}/validatingadmissionpolicybindings/${metadata.name}`);
+  };
+  const starting = { taints: [{ key: "usher.dev/starting", effect: "NoSchedule" }] };
+
+  test("switched off, the startup taint goes from every node, and nothing is labelled any more", async () => {
+    const free = await keptFromUsher("off");
+    await createNode("off-0", {}, undefined, starting);
+    await install({ enabled: false }, "--replicas", "1");
+    await eventually("no webhook for nodes", async () => {
+      const hooks = await cluster().call(
+        "GET",
+        "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/usher",
+      );
+      return !JSON.stringify(listAt(hooks, "webhooks")).includes("node-labels");
+    });
+    expect(started(await node("off-0"))).toBe(false);
+    await free();
+    await eventually("the taint gone", async () => started(await node("off-0")));
+    await createNode("fleet-99", {}, undefined, starting);
+    await eventually("the taint gone", async () => started(await node("fleet-99")));
+    expect(await label("fleet-99", "fleet.example.com/k")).toBeUndefined();
+    expect(await label("fleet-77", "fleet.example.com/k")).toBe("1");
+    const input = JSON.stringify(
+      object("Labels", "idle", { nodeNamePatterns: ["x"], labels: { "a.b/c": "1" } }),
+    );
+    const applied = await cluster().kubectl(["apply", "-f", "-"], { input });
+    expect(applied.code).toBe(0);
+    expect(applied.stderr).toMatch(/Warning: .*it has no effect: node-labels is switched off/);
+  });
+
   test("usher was allowed all that it asked for", () => {
     const refused = cluster()
       .auditLog()
@@ -615,5 +706,18 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
     expect(refused.map(({ verb, objectRef }) => `${verb} ${objectRef?.resource}/${objectRef?.name}`)).toEqual(
       [],
     );
+  });
+
+  test("uninstalled, usher leaves the startup taint on no node", async () => {
+    await keptFromUsher("last");
+    await createNode("last-0", { "kept.example.com/k": "1" }, undefined, starting);
+    const kubeconfig = await cluster().kubeconfig();
+    const dry = await program(["uninstall", "--kubeconfig", kubeconfig, "--dry-run"]);
+    expect(dry.out).toMatch(/Node last-0 +free +without the taint usher\.dev\/starting/);
+    expect(started(await node("last-0"))).toBe(false);
+    const gone = await program(["uninstall", "--kubeconfig", kubeconfig]);
+    expect(`${gone.code} ${gone.err}`).toMatch(/^0 /);
+    expect(started(await node("last-0"))).toBe(true);
+    expect(await label("last-0", "kept.example.com/k")).toBe("1");
   });
 });

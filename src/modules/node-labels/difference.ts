@@ -38,15 +38,13 @@ export function differenceOf(
   ledger: Pick<ReadonlySet<string>, "has"> | undefined,
 ): Difference {
   const before = recordOf(node);
+  if (!settings.enabled)
+    return { changes: startupChanges(node, settings), record: before, asksLedger: false };
   const changes: NodeChange[] = [];
-  if (!settings.enabled) {
-    addStartup(changes, node, settings);
-    return { changes, record: before, asksLedger: false };
-  }
   const labels = labelChanges(node, desired, before, changes);
   const annotations = annotationChanges(node, desired, before, changes);
   const { taints, asksLedger } = taintChanges(node, desired, before, ledger, changes);
-  addStartup(changes, node, settings);
+  changes.push(...startupChanges(node, settings));
   return { changes, record: { labels, annotations, taints }, asksLedger };
 }
 
@@ -130,9 +128,11 @@ function taintChanges(
 }
 
 /** It holds work back only until the node is right, and whatever puts it right takes it off in the same write. */
-function addStartup(changes: NodeChange[], node: JsonObject, { startupTaint }: Settings): void {
+export function startupChanges(node: JsonObject, { startupTaint }: Settings): NodeChange[] {
+  const changes: NodeChange[] = [];
   for (const [key, from] of taintsOn(node))
     if (keyAndEffect(key).key === startupTaint) changes.push({ what: "taint", change: "remove", key, from });
+  return changes;
 }
 
 function set(

@@ -1,6 +1,16 @@
+import type { Installation } from "../../core/installation.ts";
 import { at, isObject, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { caution, type Problem } from "../../core/problem.ts";
 import { admittedAtBirth, isRole, partsOf } from "./label-keys.ts";
+import { inertBecause, settingsOf } from "./settings.ts";
+
+/** A policy may be right in itself and have no effect where it is written. It is let in all the same: a manifest must not fail for that. */
+export function inertHere(object: JsonObject, installation: Installation | undefined): Problem[] {
+  const namespace = stringAt(object, "metadata", "namespace");
+  if (installation === undefined || namespace === undefined) return [];
+  const why = inertBecause(namespace, settingsOf(installation));
+  return why === undefined ? [] : [caution(["metadata", "namespace"], `it has no effect: ${why}`)];
+}
 
 /** What is allowed in a rule and may still not be what its author expects. */
 export function doubtsOf(spec: JsonObject): Problem[] {

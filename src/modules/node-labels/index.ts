@@ -3,6 +3,7 @@ import { atBirth } from "./birth.ts";
 import { keepBook, type Policy, RuleBook } from "./book.ts";
 import { CODES } from "./codes.ts";
 import { labels, ownedLabels } from "./kinds.ts";
+import { startupLeaving } from "./leaving.ts";
 import { nodeLabelsPlanner } from "./plan.ts";
 import { PREDECESSORS } from "./predecessor.ts";
 import { previewNodes } from "./preview.ts";
@@ -97,6 +98,7 @@ export const nodeLabels = defineModule<Policy>({
   tolerations: (installation) => [
     { key: settingsOf(installation).startupTaint, operator: "Exists", effect: "NoSchedule" },
   ],
+  leavings: (installation) => [startupLeaving(installation)],
   predecessors: PREDECESSORS,
   codes: CODES,
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { node, owned, rule } from "../../../test/builders/node.ts";
 import { checkObject } from "../../core/check.ts";
+import { DEFAULT_INSTALLATION } from "../../core/installation.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { describeProblem } from "../../core/problem.ts";
 import { Store } from "../../core/store.ts";
@@ -149,3 +150,32 @@ it.each([null, 7, "x", [], {}, { nodeNamePatterns: 7, labels: "x", taints: [null
     expect(() => prepareOwnership(object, { kind: "", name: "" })).not.toThrow();
   },
 );
+
+describe("where an object has no effect, whoever writes it is warned and not refused", () => {
+  const here = (object: JsonObject, settings: JsonObject) => {
+    const installation = { ...DEFAULT_INSTALLATION, settings: { "node-labels": settings } };
+    const kind = object["kind"] === "Labels" ? labels : ownedLabels;
+    return checkObject(kind, object, new Store(), installation).map((one) => [
+      one.severity,
+      describeProblem(one),
+    ]);
+  };
+  const elsewhere = /^metadata\.namespace: it has no effect: only objects in namespace rules count/;
+  const off = /^metadata\.namespace: it has no effect: node-labels is switched off/;
+
+  it.each<[string, JsonObject, JsonObject, RegExp | undefined]>([
+    ["a rule outside of the namespace", rule("r", GOOD), { namespace: "rules" }, elsewhere],
+    ["an ownership outside of it", owned("o", { domain: "a.b" }), { namespace: "rules" }, elsewhere],
+    ["a rule inside", rule("r", GOOD, { namespace: "rules" }), { namespace: "rules" }, undefined],
+    ["a rule where any namespace counts", rule("r", GOOD), {}, undefined],
+    ["a rule while the module is off", rule("r", GOOD), { enabled: false }, off],
+  ])("%s", (_what, object, settings, text) => {
+    expect(here(object, settings)).toEqual(
+      text === undefined ? [] : [["warning", expect.stringMatching(text)]],
+    );
+  });
+
+  it("not where nobody knows which installation it is for", () => {
+    expect(said(rule("r", GOOD), "warning")).toEqual([]);
+  });
+});

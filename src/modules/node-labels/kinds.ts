@@ -6,7 +6,7 @@ import { labelSelector } from "../../core/kubernetes/schemas.ts";
 import { TAINT_EFFECTS } from "../../core/kubernetes/taints.ts";
 import type { Problem } from "../../core/problem.ts";
 import type { Policy } from "./book.ts";
-import { doubtsOf } from "./doubts.ts";
+import { doubtsOf, inertHere } from "./doubts.ts";
 import { prepareOwnership } from "./ownership.ts";
 import { PATTERN_LENGTH } from "./pattern.ts";
 import { prepareRule } from "./rule.ts";
@@ -125,7 +125,11 @@ export const labels: Kind<Policy> = {
       ],
     },
   ],
-  check: (object) => [...prepareRule(object, NOBODY).problems, ...doubtsOf(specOf(object))],
+  check: (object, _view, installation) => [
+    ...prepareRule(object, NOBODY).problems,
+    ...doubtsOf(specOf(object)),
+    ...inertHere(object, installation),
+  ],
   prepare: prepareRule,
 };
 
@@ -178,7 +182,10 @@ export const ownedLabels: Kind<Policy> = {
       ],
     },
   ],
-  check: (object): Problem[] => [...prepareOwnership(object, NOBODY).problems],
+  check: (object, _view, installation): Problem[] => [
+    ...prepareOwnership(object, NOBODY).problems,
+    ...inertHere(object, installation),
+  ],
   prepare: prepareOwnership,
 };
 

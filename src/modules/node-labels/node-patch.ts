@@ -53,7 +53,8 @@ function mapOperations(
   });
 }
 
-function taintOperations(node: JsonObject, changes: readonly NodeChange[]): PatchOperation[] {
+/** Changes of taints alone. */
+export function taintOperations(node: JsonObject, changes: readonly NodeChange[]): PatchOperation[] {
   if (changes.length === 0) return [];
   const present = listAt(node, "spec", "taints");
   const value = changedTaints(present, changes);

@@ -241,6 +241,43 @@ describe("the plan of a node", () => {
   });
 });
 
+describe("switched off", () => {
+  const starting = { key: "usher.dev/starting", effect: "NoSchedule" };
+  const theirs = { key: "theirs", effect: "NoSchedule" };
+  const objects = [
+    set("r", [".*"], { [KEY]: "1" }, { startupTaint: true, taints: [{ key: "t", effect: "NoExecute" }] }),
+    owned("o", { domain: "old.example.com" }),
+    node("held", { "old.example.com/x": "1" }, { spec: { taints: [theirs, starting] } }),
+    node("free", { "old.example.com/x": "1" }),
+  ];
+  const off = () => nodeLabelsWith(objects, { enabled: false });
+
+  it("whoever begins to lead looks at just the nodes with the startup taint, and takes off just that", () => {
+    const assembly = off();
+    const keys = [...(planner.all?.(assembly.view, assembly) ?? [])];
+    expect(keys.filter((key) => key.startsWith("node "))).toEqual(["node held"]);
+    const held = node("held", { "old.example.com/x": "1" }, { spec: { taints: [theirs, starting] } });
+    expect(planOf(assembly, "node held", [stored(held)]).writes).toEqual([
+      {
+        patch: [{ op: "add", path: "/spec/taints", value: [theirs] }],
+        of: { resource: "nodes", name: "held" },
+        resourceVersion: "7",
+      },
+    ]);
+  });
+
+  it("a node that a replica of before still tainted is named, and so is none that is only unlabelled", () => {
+    const late = node("late", {}, { spec: { taints: [starting] } });
+    expect(keysOf(off(), arrived(late))).toContain("node late");
+    expect(keysOf(off(), arrived(node("new"))).filter((key) => key.startsWith("node "))).toEqual([]);
+  });
+
+  it("a change of a rule names no node that it would label", () => {
+    const keys = keysOf(off(), arrived(set("r", [".*"], { [KEY]: "2" })));
+    expect(keys.filter((key) => key.startsWith("node "))).toEqual(["node held"]);
+  });
+});
+
 describe("the plan of a policy", () => {
   const rules = [set("a", ["w-.*"], { [KEY]: "1" }), set("b", ["w-0"], { [KEY]: "2" })];
   const nodes = [right("w-0"), right("w-1"), node("x")];

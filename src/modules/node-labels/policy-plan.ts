@@ -11,6 +11,7 @@ import type { Policy, RuleBook } from "./book.ts";
 import { conflictsOf, nodesOf } from "./conflicts.ts";
 import { FINALIZER, livePredecessor } from "./predecessor.ts";
 import type { NodeRule } from "./rule.ts";
+import { inertBecause } from "./settings.ts";
 import { type Conflict, type RuleState, statusOfOwnership, statusOfRule } from "./status.ts";
 
 const NOTHING: Plan = { writes: [] };
@@ -50,7 +51,7 @@ export function planPolicy({ kind, of, book }: Target, context: PlanContext): Pl
   const ref = refOf(kind, object);
   const { policy } = kind.prepare(object, ref);
   const problems = checkObject(kind, object, context.view);
-  const known = { generation: ref.generation, problems, inert: inertBecause(policy, book) };
+  const known = { generation: ref.generation, problems, inert: inertBecause(of.namespace, book.settings) };
   if (policy?.kind !== "rule") {
     const status = statusOfOwnership(known, before, context.now);
     return equal(status, before) ? NOTHING : { writes: [{ status, of, resourceVersion }] };
@@ -60,14 +61,6 @@ export function planPolicy({ kind, of, book }: Target, context: PlanContext): Pl
   const status = statusOfRule(state, before, context.now);
   if (equal(status, before)) return NOTHING;
   return { writes: [{ status, of, resourceVersion }], events: quarrels(policy, state.conflicts, before) };
-}
-
-function inertBecause(policy: Policy | undefined, { settings }: RuleBook): string | undefined {
-  if (!settings.enabled) return "node-labels is switched off in usher's configuration";
-  if (policy === undefined || settings.namespace === undefined) return undefined;
-  return policy.ref.namespace === settings.namespace
-    ? undefined
-    : `only objects in namespace ${settings.namespace} count, as usher's configuration says`;
 }
 
 function standing(

@@ -51,6 +51,14 @@ export function settingsOf(installation: Installation): Settings {
   };
 }
 
+/** Why objects of this namespace have no effect, whatever they say. */
+export function inertBecause(namespace: string, settings: Settings): string | undefined {
+  if (!settings.enabled) return "node-labels is switched off in usher's configuration";
+  return settings.namespace === undefined || settings.namespace === namespace
+    ? undefined
+    : `only objects in namespace ${settings.namespace} count, as usher's configuration says`;
+}
+
 /** In which of the two worlds we are. */
 export function isOpenshift(settings: Settings, view: View): boolean {
   return settings.openshift ?? view.served(OPENSHIFT_RESOURCE);
