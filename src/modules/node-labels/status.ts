@@ -1,28 +1,11 @@
 import { z } from "zod";
-import { at, isObject, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import { CONDITION_LENGTH, conditionOf, conditions, observed, type Said } from "../../core/condition.ts";
+import type { JsonObject } from "../../core/json.ts";
 import { describeProblem, type Problem } from "../../core/problem.ts";
 
-const moment = z.string().max(32);
-
-const conditions = z
-  .array(
-    z.strictObject({
-      type: z
-        .string()
-        .max(64)
-        .describe(
-          "Valid: whether usher can use all of it. Conflict: whether another rule says something else. Applied: whether all nodes could be written. Alone: whether no other system sets node labels here.",
-        ),
-      status: z.enum(["True", "False", "Unknown"]).describe("Whether it is so."),
-      reason: z.string().max(64).describe("A word for machines."),
-      message: z.string().max(4096).describe("A sentence for people."),
-      lastTransitionTime: moment.describe("When the status of the condition last changed."),
-      observedGeneration: z.int().optional().describe("The generation that it is about."),
-    }),
-  )
-  .max(8)
-  .optional()
-  .describe("What is the matter with it.");
+const said = conditions(
+  "Valid: whether usher can use all of it. Conflict: whether another rule says something else. Applied: whether all nodes could be written. Alone: whether no other system sets node labels here.",
+);
 
 const observedGeneration = z.int().optional().describe("The generation that this is about.");
 
@@ -44,10 +27,10 @@ export const ruleStatus = z.strictObject({
     .optional()
     .describe("What other rules say otherwise, the first of them."),
   lastError: z.string().max(4096).optional().describe("Why a node could not be written."),
-  conditions,
+  conditions: said,
 });
 
-export const ownershipStatus = z.strictObject({ observedGeneration, conditions });
+export const ownershipStatus = z.strictObject({ observedGeneration, conditions: said });
 
 export interface Conflict {
   readonly key: string;
@@ -72,7 +55,6 @@ export interface RuleState {
 
 /** Longer lists help nobody. */
 const LISTED = 16;
-const MESSAGE_LENGTH = 1_024;
 
 export function statusOfRule(state: RuleState, before: JsonObject, now: number): JsonObject {
   const { generation, conflicts, failing } = state;
@@ -83,23 +65,13 @@ export function statusOfRule(state: RuleState, before: JsonObject, now: number):
     ...(conflicts.length === 0
       ? {}
       : { conflicts: conflicts.slice(0, LISTED).map((conflict) => ({ ...conflict })) }),
-    ...(failing === undefined ? {} : { lastError: failing.error.slice(0, MESSAGE_LENGTH) }),
+    ...(failing === undefined ? {} : { lastError: failing.error.slice(0, CONDITION_LENGTH) }),
     conditions: [
-      condition("Valid", validity(state), generation, before, now),
-      condition("Conflict", conflictCondition(conflicts), generation, before, now),
-      condition("Applied", appliedCondition(state), generation, before, now),
-      ...(state.predecessor === undefined
-        ? []
-        : [
-            condition(
-              "Alone",
-              { holds: false, reason: "Predecessor", message: state.predecessor },
-              generation,
-              before,
-              now,
-            ),
-          ]),
-    ],
+      validity(state),
+      conflictCondition(conflicts),
+      appliedCondition(state),
+      ...(state.predecessor === undefined ? [] : [aloneCondition(state.predecessor)]),
+    ].map((one) => conditionOf(one, generation, before, now)),
   };
 }
 
@@ -110,23 +82,17 @@ export function statusOfOwnership(
 ): JsonObject {
   return {
     ...observed(state.generation),
-    conditions: [condition("Valid", validity(state), state.generation, before, now)],
+    conditions: [conditionOf(validity(state), state.generation, before, now)],
   };
-}
-
-interface Said {
-  readonly holds: boolean;
-  readonly reason: string;
-  readonly message: string;
 }
 
 function validity({ problems, inert }: Pick<RuleState, "problems" | "inert">): Said {
   const errors = problems.filter(({ severity }) => severity === "error");
   const text = (list: readonly Problem[]) => list.map(describeProblem).join("; ");
-  if (errors.length > 0) return { holds: false, reason: "Invalid", message: text(errors) };
-  if (inert !== undefined) return { holds: false, reason: "NotInForce", message: inert };
-  if (problems.length > 0) return { holds: true, reason: "Doubtful", message: text(problems) };
-  return { holds: true, reason: "Usable", message: ADMINISTRATORS };
+  if (errors.length > 0) return { type: "Valid", holds: false, reason: "Invalid", message: text(errors) };
+  if (inert !== undefined) return { type: "Valid", holds: false, reason: "NotInForce", message: inert };
+  if (problems.length > 0) return { type: "Valid", holds: true, reason: "Doubtful", message: text(problems) };
+  return { type: "Valid", holds: true, reason: "Usable", message: ADMINISTRATORS };
 }
 
 /** Said where nothing else is to be said, because the kind's scope suggests otherwise. */
@@ -135,10 +101,11 @@ const ADMINISTRATORS =
 
 function conflictCondition(conflicts: readonly Conflict[]): Said {
   if (conflicts.length === 0)
-    return { holds: false, reason: "None", message: "no other rule says something else" };
+    return { type: "Conflict", holds: false, reason: "None", message: "no other rule says something else" };
   const [first] = conflicts;
   const side = first?.wins === true ? "this rule wins" : "the other rule wins";
   return {
+    type: "Conflict",
     holds: true,
     reason: "OtherRule",
     message: `${first?.key ?? ""}: rule ${first?.with ?? ""} says something else on ${first?.nodes ?? 0} nodes; ${side} (USHER-L01)`,
@@ -146,39 +113,18 @@ function conflictCondition(conflicts: readonly Conflict[]): Said {
 }
 
 function appliedCondition({ failing, inert, matchedNodes }: RuleState): Said {
-  if (inert !== undefined) return { holds: false, reason: "NotInForce", message: inert };
+  if (inert !== undefined) return { type: "Applied", holds: false, reason: "NotInForce", message: inert };
   if (failing === undefined)
-    return { holds: true, reason: "Written", message: `${matchedNodes} nodes are kept right` };
+    return {
+      type: "Applied",
+      holds: true,
+      reason: "Written",
+      message: `${matchedNodes} nodes are kept right`,
+    };
   const message = `${failing.nodes} nodes could not be written; they are tried again: ${failing.error}`;
-  return { holds: false, reason: "WriteFailed", message };
+  return { type: "Applied", holds: false, reason: "WriteFailed", message };
 }
 
-function condition(
-  type: string,
-  { holds, reason, message }: Said,
-  generation: number | undefined,
-  before: JsonObject,
-  now: number,
-): JsonObject {
-  const status = holds ? "True" : "False";
-  const earlier = listAt(before, "conditions").find((one) => at(one, "type") === type);
-  const since =
-    isObject(earlier) && earlier["status"] === status ? stringAt(earlier, "lastTransitionTime") : undefined;
-  return {
-    type,
-    status,
-    reason,
-    message: message.slice(0, MESSAGE_LENGTH),
-    lastTransitionTime: since ?? time(now),
-    ...observed(generation),
-  };
-}
-
-function observed(generation: number | undefined): { observedGeneration?: number } {
-  return generation === undefined ? {} : { observedGeneration: generation };
-}
-
-/** Seconds, as Kubernetes writes times. */
-function time(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
+function aloneCondition(message: string): Said {
+  return { type: "Alone", holds: false, reason: "Predecessor", message };
 }

@@ -13,24 +13,24 @@ const OPEN: Openness = { limits: {} };
 const fields = (names: readonly Field[], why: string): FieldLimits =>
   Object.fromEntries(names.map((name) => [name, why]));
 
+/** What neither a pod nor a Job takes once it exists, be it gated or suspended. */
+const FIXED: readonly Field[] = [
+  "nodeName",
+  "schedulerName",
+  "podAffinity",
+  "podAntiAffinity",
+  "topologySpreadConstraints",
+  "priorityClassName",
+  "runtimeClassName",
+];
+
 /**
  * A pod at a scheduling gate, on UPDATE. It takes further nodeSelector keys, requirements at the end of the terms that it has, a first
  * required node affinity, preferred node affinity and tolerations.
  */
 const GATED_POD: Openness = {
   limits: {
-    ...fields(
-      [
-        "nodeName",
-        "schedulerName",
-        "podAffinity",
-        "podAntiAffinity",
-        "topologySpreadConstraints",
-        "priorityClassName",
-        "runtimeClassName",
-      ],
-      "a pod can't get it any more once it exists",
-    ),
+    ...fields(FIXED, "a pod can't get it any more once it exists"),
     schedulingGates: "a pod gets no further gate once it exists",
     appendOnly: true,
   },
@@ -38,18 +38,7 @@ const GATED_POD: Openness = {
 
 /** A suspended Job, on UPDATE: node affinity, nodeSelector, tolerations and gates may change, the rest of its template never. */
 const SUSPENDED_JOB: Openness = {
-  limits: fields(
-    [
-      "nodeName",
-      "schedulerName",
-      "podAffinity",
-      "podAntiAffinity",
-      "topologySpreadConstraints",
-      "priorityClassName",
-      "runtimeClassName",
-    ],
-    "a Job can't get it any more once it exists",
-  ),
+  limits: fields(FIXED, "a Job can't get it any more once it exists"),
 };
 
 const STARTED_JOB: Openness = { closed: "the template of a Job can only change while the Job is suspended" };

@@ -1,12 +1,19 @@
 import { z } from "zod";
+import {
+  CONDITION_LENGTH,
+  conditionOf,
+  conditions,
+  moment,
+  observed,
+  type Said,
+  timeOf,
+} from "../../core/condition.ts";
 import type { CountedTally } from "../../core/effects.ts";
-import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { describeProblem, type Problem } from "../../core/problem.ts";
 import { workloadsStatus } from "./survey-book.ts";
 
 const count = (text: string) => z.int().min(0).optional().describe(text);
-
-const moment = z.string().max(32);
 
 /** What usher says of a policy. Counts are of all replicas since each of them started, so they may fall. */
 export const policyStatus = z.strictObject({
@@ -33,29 +40,10 @@ export const policyStatus = z.strictObject({
   workloads: workloadsStatus
     .optional()
     .describe("How stored workloads stand to the policy, as they were last looked at."),
-  conditions: z
-    .array(
-      z.strictObject({
-        type: z
-          .string()
-          .max(64)
-          .describe(
-            "Valid: whether usher can use all of the policy. Effective: whether it can mean any object, as namespaces were when this was written.",
-          ),
-        status: z.enum(["True", "False", "Unknown"]).describe("Whether it is so."),
-        reason: z.string().max(64).describe("A word for machines."),
-        message: z.string().max(4096).describe("A sentence for people."),
-        lastTransitionTime: moment.describe("When the status of the condition last changed."),
-        observedGeneration: z.int().optional().describe("The generation that it is about."),
-      }),
-    )
-    .max(8)
-    .optional()
-    .describe("What is the matter with the policy."),
+  conditions: conditions(
+    "Valid: whether usher can use all of the policy. Effective: whether it can mean any object, as namespaces were when this was written.",
+  ),
 });
-
-/** Longer texts help nobody in a table, and the schema has a limit. */
-const MESSAGE_LENGTH = 1_024;
 
 /** Whether a policy can mean any object, and in which words. */
 export interface Effect {
@@ -77,11 +65,10 @@ export function statusOf(
   workloads: JsonObject | undefined = undefined,
 ): JsonObject {
   const { generation, problems, effect } = policy;
-  const observed = generation === undefined ? {} : { observedGeneration: generation };
   const { matched = 0, applied = 0, skipped = 0, failed = 0 } = tally?.outcomes ?? {};
-  const last = tally?.lastApplied === undefined ? stringAt(before, "lastApplied") : time(tally.lastApplied);
+  const last = tally?.lastApplied === undefined ? stringAt(before, "lastApplied") : timeOf(tally.lastApplied);
   return {
-    ...observed,
+    ...observed(generation),
     matched,
     applied,
     skipped,
@@ -90,40 +77,25 @@ export function statusOf(
     ...conflictsOf(tally, before),
     // Who has just begun to lead has not looked yet; what was found before stands until then.
     ...workloadsOf(workloads ?? before["workloads"]),
-    conditions: [validity(problems), effectiveness(effect)].map((condition) => ({
-      ...condition,
-      lastTransitionTime: sinceWhen(condition, before, now),
-      ...observed,
-    })),
+    conditions: [validity(problems), effectiveness(effect)].map((one) =>
+      conditionOf(one, generation, before, now),
+    ),
   };
 }
 
-interface Condition {
-  readonly type: string;
-  readonly status: "True" | "False";
-  readonly reason: string;
-  readonly message: string;
-}
-
-function validity(problems: readonly Problem[]): Condition {
+function validity(problems: readonly Problem[]): Said {
   const errors = problems.filter(({ severity }) => severity === "error");
   const said = (errors.length > 0 ? errors : problems).map(describeProblem).join("; ");
   return {
     type: "Valid",
-    status: errors.length === 0 ? "True" : "False",
+    holds: errors.length === 0,
     reason: errors.length > 0 ? "Invalid" : problems.length > 0 ? "Doubtful" : "Usable",
-    message: said === "" ? "the policy is in use" : said.slice(0, MESSAGE_LENGTH),
+    message: said === "" ? "the policy is in use" : said,
   };
 }
 
-function effectiveness({ effective, reason, message }: Effect): Condition {
-  return { type: "Effective", status: effective ? "True" : "False", reason, message };
-}
-
-function sinceWhen({ type, status }: Condition, before: JsonObject, now: number): string {
-  const earlier = listAt(before, "conditions").find((one) => at(one, "type") === type);
-  const since = at(earlier, "status") === status ? stringAt(earlier, "lastTransitionTime") : undefined;
-  return since ?? time(now);
+function effectiveness({ effective, reason, message }: Effect): Said {
+  return { type: "Effective", holds: effective, reason, message };
 }
 
 /** A new leader has heard of none yet; what was known before stands until then. */
@@ -135,18 +107,13 @@ function conflictsOf(tally: CountedTally | undefined, before: JsonObject): JsonO
   return {
     conflicts: tally.conflicts.map(({ object, field, message, at: when }) => ({
       object: object.slice(0, 600),
-      field: field.slice(0, MESSAGE_LENGTH),
-      message: message.slice(0, MESSAGE_LENGTH),
-      time: time(when),
+      field: field.slice(0, CONDITION_LENGTH),
+      message: message.slice(0, CONDITION_LENGTH),
+      time: timeOf(when),
     })),
   };
 }
 
 function workloadsOf(found: Json | undefined): JsonObject {
   return isObject(found) ? { workloads: found } : {};
-}
-
-/** Seconds, as Kubernetes writes times. */
-function time(ms: number): string {
-  return new Date(ms).toISOString().replace(/\.\d+Z$/, "Z");
 }
