@@ -133,8 +133,12 @@ test("webhooks are registered once the Service leads to a ready replica, not bef
   expect(kept.server.objects.has(MUTATING)).toBe(false);
   expect(kept.trusts.at(-1)).toBe("nobody calls");
   kept.server.put(SLICE, { endpoints: [{ conditions: { ready: false } }, { conditions: { ready: true } }] });
-  await vi.waitFor(() => expect(kept.server.objects.has(VALIDATING)).toBe(true), 10_000);
-  expect(stringAt(kept.server.objects.get(MUTATING), "webhooks", 0, "clientConfig", "caBundle")).toBe("b25l");
+  await vi.waitFor(() => {
+    expect(kept.server.objects.has(VALIDATING)).toBe(true);
+    expect(stringAt(kept.server.objects.get(MUTATING), "webhooks", 0, "clientConfig", "caBundle")).toBe(
+      "b25l",
+    );
+  }, 10_000);
 });
 
 test("they follow the policies, the bundle, and are left alone where they are right", async () => {

@@ -105,14 +105,15 @@ export function sourceConformance(
 
     test("shows what is in the cluster by name, in lists, in indexes and in counts", async () => {
       const { view } = harness.source.assembly;
-      const before = view.count("configmaps");
       await put(configMap("a", "web"), configMap("b", "db"));
       expect(stringAt(view.get("configmaps", "default", `${mark}-a`), "kind")).toBe("ConfigMap");
       expect(ours(view.list("configmaps"))).toEqual([`${mark}-a`, `${mark}-b`]);
       expect(ours(view.list("configmaps", "default"))).toEqual([`${mark}-a`, `${mark}-b`]);
       expect(ours(view.list("configmaps", `${mark}-nowhere`))).toEqual([]);
       expect(appNames("web")).toEqual([`${mark}-a`]);
-      expect(view.count("configmaps")).toBe(before + 2);
+      // Not two more than before: others may be at work in a real cluster.
+      expect(view.count("configmaps")).toBe([...view.list("configmaps")].length);
+      expect(view.count("configmaps")).toBeGreaterThanOrEqual(2);
     });
 
     test("keeps of an object only what modules read", async () => {
@@ -141,11 +142,12 @@ export function sourceConformance(
     test("forgets what is deleted, everywhere", async () => {
       const { view } = harness.source.assembly;
       await put(configMap("a", "web"), configMap("b", "web"));
-      const before = view.count("configmaps");
       await remove(configMap("a", "web"));
       expect(view.get("configmaps", "default", `${mark}-a`)).toBeUndefined();
       expect(appNames("web")).toEqual([`${mark}-b`]);
-      expect(view.count("configmaps")).toBe(before - 1);
+      // Not one less than before: others may be at work in a real cluster.
+      expect(view.count("configmaps")).toBe([...view.list("configmaps")].length);
+      expect([...view.list("configmaps")].map(nameOf)).not.toContain(`${mark}-a`);
       expect(await one(getNeed("a"))).toEqual({ absent: true });
     });
 
