@@ -3,7 +3,9 @@
 import { allModules } from "../src/cli/source.ts";
 import { defineModule, type Module } from "../src/core/module.ts";
 
-const readsNodes = ({ reads }: Module): boolean => reads.some(({ resource }) => resource === "nodes");
+/** What only a leader reads is in no view of a replica that answers reviews. */
+const readsNodes = ({ reads }: Module): boolean =>
+  reads.some(({ resource, leaderOnly }) => resource === "nodes" && leaderOnly !== true);
 
 /** Whether usher as it is has nodes in its view. */
 export const usherReadsNodes = allModules.some(readsNodes);
