@@ -1,13 +1,10 @@
-import type { Assembly } from "../core/assembly.ts";
 import type { PreviewedChange } from "../core/preview.ts";
-import { readConfiguration } from "./configuration.ts";
-import { CallError, EXIT } from "./exit.ts";
+import { EXIT } from "./exit.ts";
 import type { Io } from "./io.ts";
-import { createLog } from "./log.ts";
+import { checkOneSource, openFiles, openLive } from "./open.ts";
 import { printable } from "./printable.ts";
-import { assembleFor, openSource } from "./source.ts";
 import { table } from "./table.ts";
-import { type Terminal, terminal } from "./terminal.ts";
+import { terminal } from "./terminal.ts";
 
 export interface PreviewOptions {
   readonly source?: string;
@@ -22,12 +19,13 @@ export interface PreviewOptions {
 
 /** Prints what a module would change; gives the exit code. */
 export async function preview(name: string, options: PreviewOptions, io: Io): Promise<number> {
-  if (options.source !== undefined && options.cluster === true) {
-    throw new CallError("--source is a cluster of files, --cluster a live one: choose one of them");
-  }
+  checkOneSource(options);
   const screen = terminal(io, options);
-  const { assembly, faulty, stop } = await open(options, screen);
+  // What only a leader needs is what a plan is made from.
+  const { source, faulty, stop } =
+    options.cluster === true ? await openLive(options, { asLeader: true }) : await openFiles(options, screen);
   try {
+    const { assembly } = source;
     const module = assembly.modules.find((one) => one.name === name);
     const changes = [...(module?.preview?.(assembly) ?? [])];
     screen.out(options.output === "json" ? jsonOf(changes) : tableOf(changes).map(printable).join("\n"));
@@ -36,37 +34,6 @@ export async function preview(name: string, options: PreviewOptions, io: Io): Pr
   } finally {
     await stop();
   }
-}
-
-interface Opened {
-  readonly assembly: Assembly;
-  /** Something in it could not be used. */
-  readonly faulty: boolean;
-  readonly stop: () => Promise<void>;
-}
-
-async function open(options: PreviewOptions, screen: Terminal): Promise<Opened> {
-  if (options.cluster !== true) {
-    const { assembly, problems, stop } = await openSource({ ...options, watch: false }, screen);
-    return { assembly, faulty: problems.some(({ severity }) => severity === "error"), stop };
-  }
-  const assembly = assembleFor(options, await readConfiguration(options.config));
-  // Loaded only here: a cluster of files needs none of it.
-  const { openLiveSource } = await import("./live.ts");
-  const { source, stop } = await openLiveSource(
-    { ...options, operate: false },
-    assembly,
-    createLog("error"),
-    false,
-  );
-  try {
-    // What only a leader needs is what a plan is made from.
-    await source.live.lead();
-  } catch (error) {
-    await stop();
-    throw error;
-  }
-  return { assembly, faulty: false, stop };
 }
 
 const SIGNS = { add: "+", change: "~", remove: "-" } as const;

@@ -1,9 +1,8 @@
 import { checkDnsLabel } from "../core/kubernetes/names.ts";
 import { Resources } from "../files/resources.ts";
-import { readConfiguration } from "./configuration.ts";
 import { CallError, EXIT } from "./exit.ts";
 import type { Io } from "./io.ts";
-import { createLog } from "./log.ts";
+import { checkOneSource, openFiles, openLive } from "./open.ts";
 import { printable } from "./printable.ts";
 import { type InputProblem, InputReader } from "./review/input.ts";
 import { judge } from "./review/judge.ts";
@@ -11,8 +10,7 @@ import { describeProblems } from "./review/problems.ts";
 import { type Judged, report } from "./review/report.ts";
 import { Requests } from "./review/request.ts";
 import { Shape } from "./review/shape.ts";
-import { assembleFor, openSource } from "./source.ts";
-import { type Terminal, terminal } from "./terminal.ts";
+import { terminal } from "./terminal.ts";
 import { userInfoFor } from "./user.ts";
 
 export interface ReviewOptions {
@@ -40,7 +38,8 @@ export async function review(named: readonly string[], options: ReviewOptions, i
   const operation = checkCall(files, options);
   const { trace = false, emit = false, output } = options;
   const screen = terminal(io, options);
-  const { source, faulty, stop } = await openJudge(options, screen);
+  const { source, faulty, stop } =
+    options.cluster === true ? await openLive(options) : await openFiles(options, screen);
   try {
     const { modules, installation } = source.assembly;
     const resources = new Resources(modules, installation.workloads.all);
@@ -75,31 +74,10 @@ export async function review(named: readonly string[], options: ReviewOptions, i
   }
 }
 
-/** What is judged by. `faulty`: something in it could not be used. */
-async function openJudge(options: ReviewOptions, screen: Terminal) {
-  if (options.cluster !== true) {
-    const source = await openSource({ ...options, watch: false }, screen);
-    const faulty = source.problems.some(({ severity }) => severity === "error");
-    return { source, faulty, stop: source.stop };
-  }
-  const assembly = assembleFor(options, await readConfiguration(options.config));
-  // Loaded only here: a cluster of files needs none of it.
-  const { openLiveSource } = await import("./live.ts");
-  const { source, stop } = await openLiveSource(
-    { ...options, operate: false },
-    assembly,
-    createLog("error"),
-    false,
-  );
-  return { source, faulty: false, stop };
-}
-
 /** What can be said of a call before anything is read. */
 function checkCall(files: readonly string[], options: ReviewOptions): "CREATE" | "UPDATE" {
-  const { operation, old, emit, trace, namespace, source, cluster } = options;
-  if (source !== undefined && cluster === true) {
-    throw new CallError("--source is a cluster of files, --cluster a live one: choose one of them");
-  }
+  const { operation, old, emit, trace, namespace } = options;
+  checkOneSource(options);
   if (files.length === 0) {
     throw new CallError("what to review? Name files or directories, or - for standard input");
   }

@@ -1,16 +1,16 @@
 import { expect, onTestFinished, test, vi } from "vitest";
-import { z } from "zod";
 import { answerOf, TestApiServer } from "../cluster/test-api-server.ts";
 import { Assembly } from "../core/assembly.ts";
 import { Gates } from "../core/gates.ts";
 import { DEFAULT_INSTALLATION } from "../core/installation.ts";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../core/json.ts";
 import type { Log } from "../core/log.ts";
-import { defineModule, type Module } from "../core/module.ts";
+import type { Module } from "../core/module.ts";
 import { customResourceDefinition } from "../core/registration/index.ts";
 import { OWN_LABELS } from "../core/registration/names.ts";
 import type { Trust } from "./certificate-plan.ts";
 import { Keeper, type KeeperOptions } from "./keep-right.ts";
+import { SEATING } from "./test-installation.ts";
 
 const HOOKS = "/apis/admissionregistration.k8s.io/v1";
 const MUTATING = `${HOOKS}/mutatingwebhookconfigurations/usher`;
@@ -18,23 +18,8 @@ const VALIDATING = `${HOOKS}/validatingwebhookconfigurations/usher`;
 const CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/seatings.test.usher.dev";
 const SLICE = "/apis/discovery.k8s.io/v1/namespaces/usher-system/endpointslices/usher-1";
 
-const SEATING: Module = defineModule({
-  name: "seating",
-  summary: "seats pods",
-  kinds: [
-    {
-      group: "test.usher.dev",
-      kind: "Seating",
-      plural: "seatings",
-      singular: "seating",
-      scope: "Cluster",
-      standing: "resource",
-      summary: "Where pods sit.",
-      versions: [{ name: "v1", storage: true, spec: z.strictObject({ row: z.string() }) }],
-      prepare: () => ({ policy: undefined, problems: [] }),
-    },
-  ],
-  reads: [],
+const FOLLOWING: Module = {
+  ...SEATING,
   // Asked for only where there is a policy: hooks follow what is in the cluster.
   hooks: (view) =>
     (["mutate", "validate"] as const).map((phase) => ({
@@ -53,9 +38,7 @@ const SEATING: Module = defineModule({
       timeoutSeconds: 5,
       sideEffects: "None",
     })),
-  predecessors: [{ name: "old-seating", meaning: "both seat pods" }],
-  assemble: () => ({}),
-});
+};
 
 interface Kept {
   readonly server: TestApiServer;
@@ -92,7 +75,7 @@ function keeping(more: Partial<KeeperOptions> = {}): Kept {
   const server = new TestApiServer();
   discovering(server);
   server.put(SLICE, { endpoints: [{ conditions: { ready: true } }] });
-  const assembly = new Assembly([SEATING], DEFAULT_INSTALLATION, new Gates([]));
+  const assembly = new Assembly([FOLLOWING], DEFAULT_INSTALLATION, new Gates([]));
   const trusts: Trust[] = [];
   const said: Kept["said"] = [];
   const say = (facts: object, message: string) => void said.push({ facts, message });

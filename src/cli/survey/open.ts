@@ -4,10 +4,8 @@ import { checkDnsLabel } from "../../core/kubernetes/names.ts";
 import type { Module } from "../../core/module.ts";
 import type { Source } from "../../core/source.ts";
 import { apiServer } from "../api-server.ts";
-import { readConfiguration } from "../configuration.ts";
 import { CallError, EXIT } from "../exit.ts";
-import { createLog } from "../log.ts";
-import { assembleFor, openSource } from "../source.ts";
+import { type Opened, openFiles, openLive } from "../open.ts";
 import type { Terminal } from "../terminal.ts";
 
 /** What both commands take. */
@@ -23,12 +21,8 @@ export interface SurveyingOptions {
   readonly featureGates?: string;
 }
 
-export interface OpenSurvey {
-  readonly source: Source;
+export interface OpenSurvey extends Opened {
   readonly module: Module;
-  /** Something in the source could not be used. */
-  readonly faulty: boolean;
-  readonly stop: () => Promise<void>;
 }
 
 /** Where the workloads are: all namespaces where it is `undefined`. */
@@ -50,18 +44,11 @@ export async function openSurvey(
   options: SurveyingOptions,
   screen: Terminal,
 ): Promise<OpenSurvey> {
-  if (options.source !== undefined) {
-    const source = await openSource({ ...options, watch: false }, screen);
-    const faulty = source.problems.some(({ severity }) => severity === "error");
-    return { source, module: moduleOf(source, name), faulty, stop: source.stop };
-  }
-  const assembly = assembleFor(options, await readConfiguration(options.config));
-  await mayRead(options, assembly.modules);
-  // Loaded only here: a cluster of files needs none of it.
-  const { openLiveSource } = await import("../live.ts");
-  const log = createLog("error");
-  const { source, stop } = await openLiveSource({ ...options, operate: false }, assembly, log, false);
-  return { source, module: moduleOf(source, name), faulty: false, stop };
+  const opened =
+    options.source !== undefined
+      ? await openFiles(options, screen)
+      : await openLive(options, { first: ({ modules }) => mayRead(options, modules) });
+  return { ...opened, module: moduleOf(opened.source, name) };
 }
 
 /**

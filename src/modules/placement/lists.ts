@@ -7,7 +7,17 @@ import type { Path } from "../../core/path.ts";
 import type { Target, Wish } from "./merge.ts";
 import type { ListPlace } from "./places.ts";
 import { storedOrder, takenFrom } from "./taken.ts";
-import { applied, closed, conflict, failed, holderOf, leftOut, type Place, same } from "./tell.ts";
+import {
+  applied,
+  closed,
+  conflict,
+  failed,
+  holderOf,
+  leftOut,
+  type Place,
+  same,
+  unwritable,
+} from "./tell.ts";
 
 /**
  * So many elements a list may come to, and in so many usher looks for what a policy wants: between the two an object that just came to
@@ -33,7 +43,7 @@ export function mergeList(
   const place: Place = { rule: list.path.join("."), path };
   const before = draft.get(...path) ?? [];
   if (!Array.isArray(before)) {
-    failed({ ...wish, failure: "Ignore" }, place, undefined, `${place.rule} is no list here`, findings);
+    unwritable(wish, place, `${place.rule} is no list here`, findings);
     return;
   }
   if (before.length > MOST_LOOKED_AT) {

@@ -5,7 +5,7 @@ import type { NameField } from "./criteria.ts";
 import type { Target, Wish } from "./merge.ts";
 import { DEFAULT_SCHEDULER, meansDefaultScheduler } from "./scheduler-intent.ts";
 import { takenFrom } from "./taken.ts";
-import { applied, closed, conflict, failed, holderOf, leftOut, type Place, same } from "./tell.ts";
+import { applied, closed, conflict, holderOf, leftOut, type Place, same, unwritable } from "./tell.ts";
 
 /** Fields that hold one name: set where the pod's is empty; else what was said first stays. */
 export function mergeName(
@@ -45,7 +45,7 @@ export function mergeName(
   }
   const finding = applied(wish, place, text, takenFrom(draft, path) === value);
   if (!draft.set(path, value, finding)) {
-    failed({ ...wish, failure: "Ignore" }, place, undefined, `${field} can't be written here`, findings);
+    unwritable(wish, place, `${field} can't be written here`, findings);
     return;
   }
   holders.set(field, wish.ref);

@@ -6,7 +6,7 @@ import type { Target, Wish } from "./merge.ts";
 import { REQUIRED_NODE_TERMS } from "./places.ts";
 import { satisfiable } from "./satisfiable.ts";
 import { takenFrom } from "./taken.ts";
-import { applied, closed, conflict, failed, holderOf, leftOut, type Place, same } from "./tell.ts";
+import { applied, closed, conflict, holderOf, leftOut, type Place, same, unwritable } from "./tell.ts";
 import { sayTooMuch } from "./term-product.ts";
 
 /**
@@ -34,8 +34,7 @@ export function mergeNodeSelector(target: Target, wish: Wish, findings: Finding[
       const was = takenFrom(draft, path) === value;
       if (draft.set(path, value, applied(wish, place, `nodeSelector ${key}=${value}`, was)))
         holders.set(`nodeSelector/${key}`, wish.ref);
-      else
-        failed({ ...wish, failure: "Ignore" }, place, undefined, "nodeSelector is no object here", findings);
+      else unwritable(wish, place, "nodeSelector is no object here", findings);
     }
   }
 }

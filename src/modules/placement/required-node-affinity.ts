@@ -11,7 +11,7 @@ import { REQUIRED_NODE_AFFINITY, REQUIRED_NODE_TERMS } from "./places.ts";
 import type { SelectorPairs } from "./satisfiable.ts";
 import { meansStored } from "./stored-terms.ts";
 import { storedOrder, storedOrigins, takenFrom } from "./taken.ts";
-import { applied, closed, conflict, failed, holderOf, leftOut, type Place } from "./tell.ts";
+import { applied, closed, conflict, failed, holderOf, leftOut, type Place, unwritable } from "./tell.ts";
 import { alone, MAX_REQUIREMENTS, MAX_TERMS, type Product, productOf, sayTooMuch } from "./term-product.ts";
 
 const RULE = "affinity.nodeAffinity.required";
@@ -35,7 +35,7 @@ export function mergeRequiredNodeAffinity(target: Target, wish: Wish, findings: 
   const list = at(present, "nodeSelectorTerms") ?? [];
   const absent = present === undefined || present === null;
   if (!termsAt(list) || !(absent || isObject(present))) {
-    failed({ ...wish, failure: "Ignore" }, place, undefined, `${RULE} is no list of terms here`, findings);
+    unwritable(wish, place, `${RULE} is no list of terms here`, findings);
     return;
   }
   if (sayTooMuch(list)) {
@@ -73,7 +73,7 @@ function write(
   const was = termsAt(taken) && cameFrom(taken, product.added);
   const finding = applied(wish, place, `required node affinity ${describeTerms(product.added)}`, was);
   if (!draft.set(place.path, terms, finding, { elements: product.added, all: true })) {
-    failed({ ...wish, failure: "Ignore" }, place, undefined, `${RULE} can't be written here`, findings);
+    unwritable(wish, place, `${RULE} can't be written here`, findings);
   } else if (product.terms === product.added) holders.set(HOLDER, wish.ref);
 }
 

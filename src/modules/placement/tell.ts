@@ -105,6 +105,11 @@ export function failed(
   else findings.push({ ...common, outcome: "failed", warn: WARN_FAILED });
 }
 
+/** That the object is of another shape than any that an API server sends. Nobody is refused for that, whatever the policy says. */
+export function unwritable(wish: Wish, place: Place, message: string, findings: Finding[]): void {
+  failed({ ...wish, failure: "Ignore" }, place, undefined, message, findings);
+}
+
 /** Whether the API server takes this field here no more; said, where it is so. What the stored object has it takes. */
 export function closed(target: Target, wish: Wish, field: Field, place: Place, findings: Finding[]): boolean {
   const why = wish.restoring ? undefined : target.limits[field];
