@@ -11,60 +11,39 @@ export interface AftermathOptions {
 }
 
 /**
- * What follows an answer: counters, effects, log lines. They are gathered and done in one go once the loop has nothing to
- * read, so that no answer waits for them.
+ * What follows an answer: counters, effects, log lines. Done at once, for the answer is with the network by then; put off to a later
+ * turn of the loop it costs a system call more.
  */
-export class Aftermath {
-  readonly #options: AftermathOptions;
-  #waiting: Evaluation[] = [];
-  #scheduled = false;
+export function aftermath(options: AftermathOptions): (evaluation: Evaluation) => void {
+  return (evaluation) => {
+    try {
+      settle(evaluation, options);
+    } catch (error) {
+      options.log.error(factsOf(error), "the effects of a decision broke");
+    }
+  };
+}
 
-  constructor(options: AftermathOptions) {
-    this.#options = options;
+function settle(evaluation: Evaluation, { log, count, effects }: AftermathOptions): void {
+  // Nobody was asked, so nothing was decided.
+  if (evaluation.asked.length === 0) return;
+  if (effects === undefined) count(countsAfter(evaluation));
+  else {
+    const due = effectsOf(evaluation);
+    count(due.counts);
+    if (due.events.length > 0 || due.tallies.length > 0) effects(due);
   }
-
-  add(evaluation: Evaluation): void {
-    this.#waiting.push(evaluation);
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    setImmediate(() => this.flush());
-  }
-
-  flush(): void {
-    this.#scheduled = false;
-    const due = this.#waiting;
-    this.#waiting = [];
-    for (const evaluation of due) {
-      try {
-        this.#settle(evaluation);
-      } catch (error) {
-        this.#options.log.error(factsOf(error), "the effects of a decision broke");
-      }
+  for (const { code, module, audit } of evaluation.findings) {
+    // The client was only told that there was a fault; here is what it was.
+    if (code === "USHER-E01") {
+      log.error(
+        { module, error: audit?.value, object: describeRequest(evaluation.request) },
+        "a module broke",
+      );
     }
   }
-
-  #settle(evaluation: Evaluation): void {
-    const { log, count, effects } = this.#options;
-    // Nobody was asked, so nothing was decided.
-    if (evaluation.asked.length === 0) return;
-    if (effects === undefined) count(countsAfter(evaluation));
-    else {
-      const due = effectsOf(evaluation);
-      count(due.counts);
-      if (due.events.length > 0 || due.tallies.length > 0) effects(due);
-    }
-    for (const { code, module, audit } of evaluation.findings) {
-      // The client was only told that there was a fault; here is what it was.
-      if (code === "USHER-E01") {
-        log.error(
-          { module, error: audit?.value, object: describeRequest(evaluation.request) },
-          "a module broke",
-        );
-      }
-    }
-    if (evaluation.denials.length > 0) log.info(refusedFacts(evaluation), "refused");
-    else if (log.isLevelEnabled?.("debug")) log.debug(decidedFacts(evaluation), "decided");
-  }
+  if (evaluation.denials.length > 0) log.info(refusedFacts(evaluation), "refused");
+  else if (log.isLevelEnabled?.("debug")) log.debug(decidedFacts(evaluation), "decided");
 }
 
 function requestFacts({ request, phase }: Evaluation) {

@@ -4,7 +4,7 @@ import type { Log } from "../core/log.ts";
 import type { PlanFigures } from "../core/plan.ts";
 import type { Source } from "../core/source.ts";
 import type { Address } from "./address.ts";
-import { Aftermath } from "./aftermath.ts";
+import { aftermath } from "./aftermath.ts";
 import {
   type KeyPair,
   type LivePair,
@@ -50,6 +50,8 @@ export interface AdmissionOptions {
   readonly plans?: (() => PlanFigures) | undefined;
   readonly version?: string | undefined;
   readonly limits?: Partial<Limits> | undefined;
+  /** Whether requests of the form that API servers use are read the short way. @default true */
+  readonly plain?: boolean | undefined;
   /** After how long a silence of the main thread `/livez` fails. */
   readonly silenceMs?: number | undefined;
   /** The wall clock that modules are told. */
@@ -102,7 +104,6 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
       opening,
     ]);
     serving.pair = certificate;
-    const aftermath = new Aftermath({ log, count: metrics.count, effects: options.effects });
     const webhook = await openWebhook({
       bind,
       port: options.port ?? WEBHOOK_PORT,
@@ -110,9 +111,10 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
       clients: options.clients,
       limits,
       handle: createHandle({ source, log, now: options.now }),
-      aftermath,
+      settle: aftermath({ log, count: metrics.count, effects: options.effects }),
       observe: metrics.observe,
       log,
+      plain: options.plain,
     });
     if (options.certificate !== undefined) {
       const use = (next: KeyPair) => {
@@ -127,7 +129,7 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
     }
     heart.pulse.set("listening", true);
     const { pulse } = heart;
-    const shutdown = new Shutdown({ webhook, pulse, aftermath, finishMs: limits.finishMs, stops });
+    const shutdown = new Shutdown({ webhook, pulse, finishMs: limits.finishMs, stops });
     return {
       webhookAddress: webhook.address,
       opsAddress: ops.address,

@@ -1,5 +1,4 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { Aftermath } from "./aftermath.ts";
 import type { Pulse } from "./pulse.ts";
 import type { Webhook } from "./webhook.ts";
 
@@ -17,7 +16,6 @@ export interface DrainOptions {
 export interface ShutdownOptions {
   readonly webhook: Webhook;
   readonly pulse: Pulse;
-  readonly aftermath: Aftermath;
   /** How long what is in flight may take. */
   readonly finishMs: number;
   /** Everything else that runs, ended last: until then health is still answered. */
@@ -58,10 +56,9 @@ export class Shutdown {
   }
 
   #end(withinMs: number): Promise<void> {
-    const { webhook, aftermath, stops } = this.#options;
+    const { webhook, stops } = this.#options;
     const end = async () => {
       await webhook.finish(withinMs);
-      aftermath.flush();
       await Promise.all(stops.map((stop) => stop()));
     };
     this.#ending ??= end();

@@ -1,16 +1,17 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
+import type { Evaluation } from "../core/engine.ts";
 import type { Phase } from "../core/hook.ts";
 import { factsOf, type Log } from "../core/log.ts";
 import { type Address, addressOf, listenError } from "./address.ts";
-import type { Aftermath } from "./aftermath.ts";
 import { readBody, TOO_LARGE } from "./body.ts";
 import type { KeyPair } from "./certificate.ts";
 import { type ClientCheck, Clients } from "./client-certificate.ts";
 import { Connections } from "./connections.ts";
 import type { Handle } from "./handle.ts";
 import type { Limits } from "./limits.ts";
+import { PlainConnections } from "./plain-connections.ts";
 import { type Reply, textReply } from "./reply.ts";
 
 export interface WebhookOptions {
@@ -20,10 +21,13 @@ export interface WebhookOptions {
   readonly clients: ClientCheck | undefined;
   readonly limits: Limits;
   readonly handle: Handle;
-  readonly aftermath: Aftermath;
+  /** What follows an answer, once it is on its way. */
+  readonly settle: (evaluation: Evaluation) => void;
   /** Told of every answer, after it was given to the socket. */
   readonly observe: (phase: Phase | undefined, status: number, seconds: number) => void;
   readonly log: Log;
+  /** Whether requests of the form that API servers use are read the short way. @default true */
+  readonly plain?: boolean | undefined;
 }
 
 export interface Webhook {
@@ -47,7 +51,7 @@ const LINGER_MS = 1_000;
 
 /** The HTTPS side of the webhook. Resolves once it listens. */
 export async function openWebhook(options: WebhookOptions): Promise<Webhook> {
-  const { limits, handle, aftermath, observe, log } = options;
+  const { limits, handle, settle, observe, log } = options;
   const clients = options.clients === undefined ? undefined : new Clients(options.clients);
   let goodbye = false;
 
@@ -58,9 +62,14 @@ export async function openWebhook(options: WebhookOptions): Promise<Webhook> {
     ...(options.clients === undefined ? {} : { ca: options.clients.ca }),
   });
 
+  const answered = (reply: Reply, gone: boolean, started: number) => {
+    observe(reply.phase, gone ? CALLER_GONE : reply.status, (performance.now() - started) / 1_000);
+    if (!gone && reply.evaluation !== undefined) settle(reply.evaluation);
+  };
+
   const send = (response: ServerResponse, reply: Reply, started: number) => {
     if (response.destroyed) {
-      observe(reply.phase, CALLER_GONE, (performance.now() - started) / 1_000);
+      answered(reply, true, started);
       return;
     }
     if (goodbye) response.shouldKeepAlive = false;
@@ -70,8 +79,7 @@ export async function openWebhook(options: WebhookOptions): Promise<Webhook> {
     // A string, not a buffer: Node then writes head and body as one TLS record. One byte a character means ASCII, which
     // Latin-1 writes alike but faster.
     response.end(body, length === body.length ? "latin1" : "utf8");
-    observe(reply.phase, status, (performance.now() - started) / 1_000);
-    if (reply.evaluation !== undefined) aftermath.add(reply.evaluation);
+    answered(reply, false, started);
   };
 
   const answer = (request: IncomingMessage, response: ServerResponse) => {
@@ -118,6 +126,18 @@ export async function openWebhook(options: WebhookOptions): Promise<Webhook> {
       }
     },
   );
+  const plain =
+    options.plain === false
+      ? undefined
+      : new PlainConnections(server, {
+          limits,
+          handle,
+          log,
+          goodbye: () => goodbye,
+          welcome: (socket) => clients?.refuse(socket) === undefined,
+          used: (socket) => connections.used(socket),
+          answered,
+        });
   const connections = new Connections(server);
   const port = await listen(server, options.bind, options.port);
   server.on("error", (error) => log.error(factsOf(error), "the webhook server has a fault"));
@@ -127,7 +147,12 @@ export async function openWebhook(options: WebhookOptions): Promise<Webhook> {
     sayGoodbye: () => {
       goodbye = true;
     },
-    finish: (withinMs) => connections.finish(withinMs),
+    finish: (withinMs) => {
+      goodbye = true;
+      const finished = connections.finish(withinMs);
+      plain?.endIdle();
+      return finished;
+    },
   };
 }
 
