@@ -12,6 +12,10 @@ export default defineConfig({
           include: ["src/**/*.test.ts", "test/**/*.test.ts"],
           exclude: CLUSTER,
           testTimeout: 30_000,
+          // Files share what they import: that took longer than the tests themselves. Much of those is waiting for timers and other
+          // processes, so that one file more than cores keeps both busy.
+          isolate: false,
+          maxWorkers: 3,
         },
       },
       {

@@ -26,6 +26,14 @@ export interface ServeOptions extends ServedOptions {
 /** Serves until a signal ends it; done when it is ready. */
 export async function serve(options: ServeOptions, io: Io): Promise<void> {
   const early = endEarly();
+  try {
+    await begin(options, io);
+  } finally {
+    early.stop();
+  }
+}
+
+async function begin(options: ServeOptions, io: Io): Promise<void> {
   checkCall(options);
   const certificate = await certificateFrom(options);
   const clients =
@@ -53,7 +61,6 @@ export async function serve(options: ServeOptions, io: Io): Promise<void> {
     if (error instanceof ListenError) throw new CallError(error.message);
     throw error;
   });
-  early.stop();
   endOnSignals(server, opened.stop, options, log);
   opened.start();
   const seconds = process.uptime();
