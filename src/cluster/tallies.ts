@@ -24,8 +24,11 @@ export interface TallyOptions {
   readonly clock?: () => number;
 }
 
-/** Seen by people within a minute, and cheap: a write a replica and a small list by the leader. */
-export const TALLY_EVERY_MS = 30_000;
+/**
+ * Whoever applies a policy and then a pod looks at the status next, and must not wait for a minute. Cheap still: a write a replica,
+ * where there is something new, and a small list by the leader.
+ */
+export const TALLY_EVERY_MS = 10_000;
 
 /** Even where nothing has changed it is written so often, as a sign of life. */
 const SIGN_OF_LIFE_MS = 600_000;
