@@ -2,6 +2,9 @@ import type { Server } from "node:https";
 import type { TLSSocket } from "node:tls";
 import { PlainConnection, type PlainHouse } from "./plain-connection.ts";
 
+/** Told of a connection that goes over to Node. */
+export const LEFT = "a request unlike those of API servers: Node reads this connection from here on";
+
 /**
  * The connections of a server that are read here and not by Node. Each begins here, and goes over to Node with the first request that
  * is not of the plain form.
@@ -19,6 +22,7 @@ export class PlainConnections {
       ...options,
       leave: (connection, socket) => {
         this.#all.delete(connection);
+        options.log.debug({ from: socket.remoteAddress }, LEFT);
         for (const listener of node) listener.call(server, socket);
       },
     };

@@ -77,7 +77,7 @@ export function reviewOf(answer: Answer): Json {
     response["patch"] = Buffer.from(JSON.stringify(answer.patch)).toString("base64");
   }
   if (answer.warnings.length > 0) response["warnings"] = answer.warnings;
-  if (Object.keys(answer.audit).length > 0) response["auditAnnotations"] = { ...answer.audit };
+  if (Object.keys(answer.audit).length > 0) response["auditAnnotations"] = answer.audit;
   if (answer.status !== undefined) {
     const { code, reason, message, causes, retryAfterSeconds } = answer.status;
     const details: Record<string, Json> = {};

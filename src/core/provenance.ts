@@ -74,7 +74,7 @@ export function writeProvenance(
   const mark = news ? draft.renewed : undefined;
   if (modules === undefined && mark === undefined)
     return present === undefined || draft.remove(path, undefined);
-  const text = noteFrom(modules ?? {}, mark);
+  const text = mark === undefined ? bare : noteFrom(modules ?? {}, mark);
   if (text === present) return true;
   if (annotationBytes(draft.object) + PROVENANCE.length + Buffer.byteLength(text) > ANNOTATIONS_LIMIT) {
     // Where the truth has no room, what the client wrote in its place must not pass for it.

@@ -1,0 +1,77 @@
+import { expect, test } from "vitest";
+import { LEFT } from "../../src/admission/plain-connections.ts";
+import { startAdmission } from "../../src/admission/server.ts";
+import { get, testModule, testSource } from "../../src/admission/test-cluster.ts";
+import { allow } from "../../src/core/decision.ts";
+import { at } from "../../src/core/json.ts";
+import { type Log, SILENT } from "../../src/core/log.ts";
+import { eventually } from "../cluster/access/wait.ts";
+import { describeCluster, testNamespace } from "../cluster/describe.ts";
+
+const PODS = 40;
+
+/** What the plain form of a request rests on: that API servers have it. */
+describeCluster("what a real API server sends", (cluster) => {
+  const namespace = testNamespace(cluster);
+
+  test("is read the short way, small or large, one after the other and many at once", async () => {
+    const said: string[] = [];
+    const log: Log = { ...SILENT, debug: (_, message) => said.push(message) };
+    let seen = 0;
+    const count = testModule({
+      count: {
+        phase: "mutate",
+        judge: ({ object }) => {
+          seen++;
+          object.set(["metadata", "labels", "seen"], "yes", undefined);
+          return allow();
+        },
+      },
+    });
+    const server = await startAdmission({ source: testSource({}, count), log, port: 0, opsPort: 0 });
+    const name = `plain-${namespace()}`;
+    const pods = `/api/v1/namespaces/${namespace()}/pods?dryRun=All`;
+    const create = (i: number, bytes = 0) =>
+      cluster().call("POST", pods, {
+        metadata: { name: `p-${i}`, annotations: { padding: "ü".repeat(bytes / 2) } },
+        spec: { containers: [{ name: "web", image: "web:1" }] },
+      });
+    try {
+      await cluster().apply({
+        apiVersion: "admissionregistration.k8s.io/v1",
+        kind: "MutatingWebhookConfiguration",
+        metadata: { name },
+        webhooks: [
+          {
+            name: "plain.usher.dev",
+            admissionReviewVersions: ["v1"],
+            sideEffects: "None",
+            clientConfig: {
+              url: `${server.webhookAddress.url}/mutate/count`,
+              caBundle: Buffer.from(server.ca ?? "").toString("base64"),
+            },
+            rules: [{ apiGroups: [""], apiVersions: ["v1"], resources: ["pods"], operations: ["CREATE"] }],
+            namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": namespace() } },
+          },
+        ],
+      });
+      await eventually("the webhook to be called", async () => {
+        await create(0);
+        return seen > 0;
+      });
+      const before = seen;
+      for (let i = 0; i < PODS / 2; i++) await create(i);
+      // The API server's buffer has 4 KiB and a TLS record 16: these come in pieces.
+      const sizes = [3_000, 5_000, 15_000, 40_000, 200_000];
+      const many = Array.from({ length: PODS / 2 }, (_, i) => create(i, sizes[i % sizes.length]));
+      for (const pod of await Promise.all(many)) expect(at(pod, "metadata", "labels", "seen")).toBe("yes");
+      expect(seen - before).toBe(PODS);
+      expect(said.filter((message) => message === LEFT)).toEqual([]);
+      const metrics = await get(`${server.opsAddress.url}/metrics`);
+      expect(metrics.body).toContain(`usher_requests_total{phase="mutate",code="200"} ${seen}\n`);
+    } finally {
+      await cluster().kubectl(["delete", "mutatingwebhookconfiguration", name]);
+      await server.close();
+    }
+  });
+});
