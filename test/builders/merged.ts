@@ -5,6 +5,7 @@ import { type PatchOperation, patchOf } from "../../src/core/patch.ts";
 import type { Path } from "../../src/core/path.ts";
 import { writeProvenance } from "../../src/core/provenance.ts";
 import { type Criteria, type FieldLimits, NO_CRITERIA } from "../../src/modules/placement/criteria.ts";
+import { KnownLists } from "../../src/modules/placement/known-list.ts";
 import { merge, type Wish } from "../../src/modules/placement/merge.ts";
 import { again } from "./json.ts";
 import { pod } from "./pod.ts";
@@ -53,7 +54,8 @@ export function merged(
   first?.(draft);
   const told: Finding[] = [];
   const holders = new Map<string, PolicyRef>();
-  for (const one of wishes) merge({ draft, spec, pod: spec.length === 1, limits, holders }, one, told);
+  const lists = new KnownLists();
+  for (const one of wishes) merge({ draft, spec, pod: spec.length === 1, limits, holders, lists }, one, told);
   const edits = draft.edits.flatMap(({ finding }) => (finding === undefined ? [] : [finding]));
   const findings: ModuleFinding[] = [...edits, ...told.map((one) => ({ module: "placement", ...one }))];
   writeProvenance(draft, findings, draft.old);

@@ -10,6 +10,7 @@ import type { Path } from "../../core/path.ts";
 import type { SelectorIndex } from "../../core/selector-index.ts";
 import type { FieldLimits } from "./criteria.ts";
 import { existing, nodeSelectorToBe } from "./existence.ts";
+import { KnownLists } from "./known-list.ts";
 import { limitsNow } from "./limits.ts";
 import { merge } from "./merge.ts";
 import type { PlacementPolicy } from "./policy.ts";
@@ -40,6 +41,7 @@ export function mergeAll(
 ): NeedMore | undefined {
   const needs: Need[] = [];
   const holders = new Map<string, PolicyRef>();
+  const lists = new KnownLists();
   const pod = isPod(workload);
   const nodeSelector = () => nodeSelectorToBe(draft.get(...spec, "nodeSelector"), policies);
   for (const policy of policies) {
@@ -49,7 +51,7 @@ export function mergeAll(
     if ("need" in criteria) needs.push(...criteria.need);
     else {
       const wish = { ref, criteria, onConflict, failure, restoring: false };
-      merge({ draft, spec, pod, limits: now, holders }, wish, findings);
+      merge({ draft, spec, pod, limits: now, holders, lists }, wish, findings);
     }
   }
   return needs.length > 0 ? { need: needs } : undefined;

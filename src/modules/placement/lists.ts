@@ -1,7 +1,7 @@
 import type { Draft } from "../../core/draft.ts";
 import type { Finding } from "../../core/finding.ts";
 import { policyName } from "../../core/finding.ts";
-import { at, canonical, equal, isObject, type Json, type JsonObject, listAt } from "../../core/json.ts";
+import { at, canonical, equal, type Json, type JsonObject, listAt } from "../../core/json.ts";
 import { shallow } from "../../core/origin.ts";
 import type { Path } from "../../core/path.ts";
 import type { Target, Wish } from "./merge.ts";
@@ -50,7 +50,7 @@ export function mergeList(
     tellTooLong(wish, place, list.what, findings);
     return;
   }
-  const known = new Known(list, before);
+  const known = target.lists.of(list, before);
   const order = storedRanks(draft, path);
   for (const element of wanted) {
     const text = `${list.what} ${list.describe(element)}`;
@@ -96,7 +96,7 @@ export function mergeList(
       );
       return;
     }
-    known.note(element);
+    known.add(element);
     if (key !== undefined) holders.set(`${list.field}/${key}`, wish.ref);
   }
 }
@@ -104,36 +104,6 @@ export function mergeList(
 function tellTooLong(wish: Wish, place: Place, what: string, findings: Finding[]): void {
   const message = `${what} of policy ${policyName(wish.ref)} is left out: the list would come to more than ${MOST_ELEMENTS} elements; ask for less in it`;
   failed(wish, place, "USHER-P12", message, findings);
-}
-
-/** What a list has, to be asked for by its meaning. */
-class Known {
-  readonly #list: ListPlace;
-  readonly #meanings = new Set<string>();
-  readonly #keys = new Map<string, JsonObject>();
-
-  constructor(list: ListPlace, elements: readonly Json[]) {
-    this.#list = list;
-    // What is deeper than any element of ours means nothing that a policy could mean.
-    for (const element of elements) if (shallow(element)) this.note(element);
-  }
-
-  note(element: Json): void {
-    const { meaning, key } = this.#list;
-    this.#meanings.add(meaning(element));
-    if (key === undefined || !isObject(element)) return;
-    const text = key(element);
-    if (!this.#keys.has(text)) this.#keys.set(text, element);
-  }
-
-  has(element: Json): boolean {
-    return this.#meanings.has(this.#list.meaning(element));
-  }
-
-  /** The first that is of one kind with an element, of which there may be one only. */
-  other(key: string | undefined): JsonObject | undefined {
-    return key === undefined ? undefined : this.#keys.get(key);
-  }
 }
 
 function hasNode(nodeName: Json | undefined): boolean {

@@ -2,6 +2,7 @@ import type { Draft } from "../../core/draft.ts";
 import type { Finding, PolicyRef } from "../../core/finding.ts";
 import type { Path } from "../../core/path.ts";
 import type { Criteria, FieldLimits } from "./criteria.ts";
+import type { KnownLists } from "./known-list.ts";
 import { mergeList } from "./lists.ts";
 import { mergeName } from "./names.ts";
 import { mergeNodeSelector } from "./node-selector.ts";
@@ -31,6 +32,8 @@ export interface Target {
   readonly limits: FieldLimits;
   /** Who set a place in this evaluation. */
   readonly holders: Map<string, PolicyRef>;
+  /** What is known of its lists. */
+  readonly lists: KnownLists;
 }
 
 /**

@@ -8,6 +8,7 @@ import type { AdmissionRequest } from "../../core/request.ts";
 import type { View } from "../../core/view.ts";
 import type { Site } from "./apply.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "./kinds.ts";
+import { KnownLists } from "./known-list.ts";
 import { merge } from "./merge.ts";
 import { wishesFrom } from "./rebuild.ts";
 import { isPod } from "./target.ts";
@@ -26,6 +27,7 @@ export function restore(
 ): string[] {
   const start = draft.mark();
   const holders = new Map<string, PolicyRef>();
+  const lists = new KnownLists();
   const pod = isPod(workload);
   for (const wish of wishesFrom(old, spec)) {
     if (!only(policyKey(wish.ref))) continue;
@@ -34,7 +36,7 @@ export function restore(
       : { ...wish.ref, gone: true };
     // A gate that has gone from a pod was opened. To close it again would keep the pod waiting for ever.
     const criteria = pod ? { ...wish.criteria, schedulingGates: [] } : wish.criteria;
-    merge({ draft, spec, pod, limits: {}, holders }, { ...wish, ref, criteria }, findings);
+    merge({ draft, spec, pod, limits: {}, holders, lists }, { ...wish, ref, criteria }, findings);
   }
   const names = new Set<string>();
   for (let i = start; i < draft.mark(); i++) {
