@@ -131,12 +131,9 @@ function userInfoOf(value: unknown): UserInfo {
   if (extra !== undefined && extra !== null && !isObject(extra)) {
     throw new WrongField("request.userInfo.extra must be an object");
   }
-  return {
-    username: textOf(value, "username", "request.userInfo.username"),
-    groups,
-    ...(uid === "" ? undefined : { uid }),
-    ...(isObject(extra) ? { extra } : undefined),
-  };
+  const username = textOf(value, "username", "request.userInfo.username");
+  const known: UserInfo = uid === "" ? { username, groups } : { username, groups, uid };
+  return isObject(extra) ? { ...known, extra } : known;
 }
 
 function dryRunOf(value: unknown): boolean {

@@ -3,7 +3,7 @@ import { factsOf, type Log } from "../core/log.ts";
 import type { Handle } from "./handle.ts";
 import type { Limits } from "./limits.ts";
 import { plainAnswer, TOO_SLOW } from "./plain-answer.ts";
-import { type PlainHead, plainHead } from "./plain-head.ts";
+import { type PlainHead, PlainHeads } from "./plain-head.ts";
 import type { Reply } from "./reply.ts";
 import type { Caller } from "./waiting.ts";
 
@@ -52,6 +52,7 @@ export class PlainConnection {
   #state: "new" | "reading" | "answering" | "idle" = "new";
   /** Since when it is in this state, of `performance.now()`. */
   #since = performance.now();
+  readonly #heads = new PlainHeads();
   #head: PlainHead | undefined;
   /** Of the request that is being read, head and all; while one is being answered, of the next. */
   #chunks: Buffer[] = [];
@@ -104,7 +105,7 @@ export class PlainConnection {
       return;
     }
     if (this.#head === undefined) {
-      const head = this.#house.welcome(this.#socket) ? plainHead(chunk) : undefined;
+      const head = this.#house.welcome(this.#socket) ? this.#heads.read(chunk) : undefined;
       if (head === undefined || head.length > this.#house.limits.bodyBytes) {
         this.#leave();
         return;

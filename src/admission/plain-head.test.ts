@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { plainHead } from "./plain-head.ts";
+import { type PlainHead, PlainHeads } from "./plain-head.ts";
+
+/** The first of a connection. */
+function plainHead(bytes: Buffer): PlainHead | undefined {
+  const found = new PlainHeads().read(bytes);
+  return found === undefined ? undefined : { url: found.url, start: found.start, length: found.length };
+}
 
 /** As kube-apiserver 1.37 writes it, byte for byte but for the host. */
 const LINES = [
@@ -98,5 +104,47 @@ test("a head that is not whole is not plain", () => {
   const head = headOf(LINES, "");
   for (let length = 0; length < head.length; length++) {
     expect(plainHead(head.subarray(0, length))).toBeUndefined();
+  }
+});
+
+test("a head that is as the last one but for its length is read alike", () => {
+  const heads = new PlainHeads();
+  const lengths = [
+    "7",
+    "0",
+    "123456",
+    "7",
+    "999999999",
+    "07",
+    "",
+    "7 ",
+    "+7",
+    "1234567890",
+    "7\r\nX-A: b",
+    "x",
+  ];
+  const others = [["X-A: b"], ["Connection: close"], []];
+  for (const more of others) {
+    for (const length of lengths) {
+      const head = headOf([...LINES.map((line) => line.replace(/Length: .*/, `Length: ${length}`)), ...more]);
+      const alone = plainHead(head);
+      const found = heads.read(head);
+      expect({ length, more, url: found?.url, start: found?.start, told: found?.length }).toEqual({
+        length,
+        more,
+        url: alone?.url,
+        start: alone?.start,
+        told: alone?.length,
+      });
+    }
+  }
+});
+
+test("a head that was cut off is not taken for the last one", () => {
+  const heads = new PlainHeads();
+  const head = headOf(LINES, "");
+  for (let length = 0; length < head.length; length++) {
+    expect(heads.read(head)).toMatchObject({ length: 7 });
+    expect(heads.read(head.subarray(0, length))).toBeUndefined();
   }
 });

@@ -1,4 +1,4 @@
-import { type Answer, reviewOf } from "../core/answer.ts";
+import { type Answer, reviewText } from "../core/answer.ts";
 import type { Evaluation } from "../core/engine.ts";
 import type { Phase } from "../core/hook.ts";
 
@@ -23,7 +23,7 @@ export function textReply(status: number, line: string, phase?: Phase): Reply {
 
 /** An answer as the API server reads it. */
 export function reviewReply(answer: Answer, phase: Phase, evaluation?: Evaluation): Reply {
-  return { status: 200, type: JSON_TYPE, body: JSON.stringify(reviewOf(answer)), phase, evaluation };
+  return { status: 200, type: JSON_TYPE, body: reviewText(answer), phase, evaluation };
 }
 
 /** A refusal that came of no evaluation. */

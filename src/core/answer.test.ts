@@ -1,7 +1,8 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { pod } from "../../test/builders/pod.ts";
 import { requestFor } from "../../test/builders/request.ts";
-import { answerOf, CAUSES_LIMIT, reviewOf } from "./answer.ts";
+import { type Answer, answerOf, CAUSES_LIMIT, reviewOf, reviewText } from "./answer.ts";
 import { Draft } from "./draft.ts";
 import type { Evaluation } from "./engine.ts";
 import type { ModuleFinding } from "./finding.ts";
@@ -161,4 +162,32 @@ test("what leaves is plain JSON, whatever the texts", () => {
     const review: Json = reviewOf(answerOf(evaluation({ draft, findings, denials })));
     expect(JSON.parse(JSON.stringify(review))).toEqual(review);
   }
+});
+
+test("the text of a review is the review, whatever it says", () => {
+  const text = fc.string({ unit: "binary" });
+  const patch = fc.array(fc.record({ op: fc.constant("add" as const), path: text, value: fc.jsonValue() }), {
+    maxLength: 2,
+  });
+  const status = fc.record({
+    code: fc.integer(),
+    reason: text,
+    message: text,
+    causes: fc.array(fc.record({ reason: text, message: text }), { maxLength: 2 }),
+  });
+  fc.assert(
+    fc.property(
+      fc.record({
+        uid: text,
+        allowed: fc.boolean(),
+        patch,
+        warnings: fc.array(text, { maxLength: 2 }),
+        audit: fc.dictionary(text, text, { maxKeys: 2 }),
+        status: fc.option(status, { nil: undefined }),
+      }),
+      (answer) => {
+        expect(reviewText(answer as Answer)).toBe(JSON.stringify(reviewOf(answer as Answer)));
+      },
+    ),
+  );
 });

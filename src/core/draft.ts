@@ -184,7 +184,7 @@ export class Draft {
       existed: held,
       previous,
       adds,
-      finding: finding === undefined ? undefined : { module: this.author, ...finding },
+      finding: finding === undefined ? undefined : { ...finding, module: this.author },
     });
     return true;
   }

@@ -150,7 +150,7 @@ function conclude(
       const finding = draft.edits[i]?.finding;
       if (finding !== undefined) findings.push(finding);
     }
-    for (const finding of decision.findings) findings.push({ module: hook.module, ...finding });
+    for (const finding of decision.findings) findings.push({ ...finding, module: hook.module });
     if (decision.denial !== undefined) {
       denials.push({ ...decision.denial, module: hook.module, hook: hook.name });
     }

@@ -1,5 +1,5 @@
 import { ElementList, hasAllOf } from "./element-list.ts";
-import { type ModuleFinding, policyKey } from "./finding.ts";
+import { type ModuleFinding, type PolicyRef, policyKey } from "./finding.ts";
 import { canonical, equal, type Json, type JsonObject, setOwn } from "./json.ts";
 import type { Origin } from "./origin.ts";
 import { atPointer, type Path, pointer } from "./path.ts";
@@ -51,6 +51,7 @@ export class OriginBook {
   readonly #origins = new Map<string, Entry>();
   /** Whose each place is that was set: of several who set one, the last, whose value is there. */
   readonly #setters = new Map<string, Set<string>>();
+  #latest: { readonly module: string; readonly policy: PolicyRef; readonly entry: Entry } | undefined;
 
   set(finding: ModuleFinding, path: Path): void {
     const entry = this.#of(finding);
@@ -110,8 +111,9 @@ export class OriginBook {
 
   /** The entries of each module; nothing where there is none. */
   modules(): Readonly<Record<string, Json>> | undefined {
-    // No plain object to look names up in: `constructor` is a name that an annotation may hold.
-    const modules = new Map<string, Json[]>();
+    const modules: Record<string, Json> = {};
+    let module: string | undefined;
+    let list: Json[] = [];
     const entries = [...this.#origins.entries()];
     if (entries.length > 1) entries.sort(([a], [b]) => (a < b ? -1 : 1));
     for (const [, { origin, set, added }] of entries) {
@@ -121,24 +123,33 @@ export class OriginBook {
       if (origin.generation !== undefined) entry["generation"] = origin.generation;
       if (set.size > 0) entry["set"] = [...set].sort();
       if (added.size > 0) entry["added"] = listsOf(added);
-      const list = modules.get(origin.module) ?? [];
+      // The entries of a module stand together, for they are sorted by it first.
+      if (origin.module !== module) {
+        module = origin.module;
+        list = [];
+        setOwn(modules, module, list);
+      }
       list.push(entry);
-      modules.set(origin.module, list);
     }
-    return modules.size === 0 ? undefined : Object.fromEntries(modules);
+    return module === undefined ? undefined : modules;
   }
 
-  #of(finding: ModuleFinding): Entry | undefined {
-    if (finding.policy === undefined) return undefined;
-    const { uid, generation } = finding.policy;
-    return this.#entry({
-      module: finding.module,
-      policy: policyKey(finding.policy),
+  /** A policy often sets several places: it is one and the same in all findings of it. */
+  #of({ module, policy }: ModuleFinding): Entry | undefined {
+    if (policy === undefined) return undefined;
+    const latest = this.#latest;
+    if (latest !== undefined && latest.policy === policy && latest.module === module) return latest.entry;
+    const { uid, generation } = policy;
+    const entry = this.#entry({
+      module,
+      policy: policyKey(policy),
       ...(uid === undefined ? {} : { uid }),
       ...(generation === undefined ? {} : { generation }),
       set: [],
       added: {},
     });
+    this.#latest = { module, policy, entry };
+    return entry;
   }
 
   #entry(origin: Origin): Entry {

@@ -69,8 +69,15 @@ function takeBack(copy: Json, place: Path, { existed, previous }: Edit): void {
   }
 }
 
+/** Fewer than this are compared one by one, which makes no new texts. */
+const FEW = 8;
+
 /** A place inside one that is written anyway needs no operation of its own. Each slash of a pointer ends one that it is inside of. */
 function insideAnother(text: string, slots: ReadonlyMap<string, number>): boolean {
+  if (slots.size < FEW) {
+    for (const other of slots.keys()) if (text[other.length] === "/" && text.startsWith(other)) return true;
+    return false;
+  }
   for (let end = text.indexOf("/", 1); end > 0; end = text.indexOf("/", end + 1)) {
     if (slots.has(text.slice(0, end))) return true;
   }

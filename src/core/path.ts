@@ -7,11 +7,15 @@ export type Path = readonly (string | number)[];
 export function pointer(path: Path): string {
   let text = "";
   for (const step of path) {
-    // Hardly any key has either, and to replace nothing costs more than to look.
-    const plain = typeof step === "number" || !(step.includes("/") || step.includes("~"));
-    text += plain ? `/${step}` : `/${step.replaceAll("~", "~0").replaceAll("/", "~1")}`;
+    text += `/${typeof step === "number" ? step : escaped(step)}`;
   }
   return text;
+}
+
+/** Hardly any key has either, and to replace nothing costs more than to look. */
+function escaped(key: string): string {
+  const text = key.includes("~") ? key.replaceAll("~", "~0") : key;
+  return text.includes("/") ? text.replaceAll("/", "~1") : text;
 }
 
 /** The steps of an RFC 6901 pointer; list indexes stay text, as the pointer alone can't tell them from keys. */
