@@ -8,6 +8,9 @@ export const AUDIT_VALUE_LENGTH = 1_024;
  * the webhook's name and a slash before it.
  */
 export function auditOf(findings: readonly ModuleFinding[]): Record<string, string> {
+  const annotations: Record<string, string> = {};
+  // Nearly every request: nothing to note.
+  if (!findings.some(({ audit }) => audit !== undefined)) return annotations;
   const values = new Map<string, Set<string>>();
   for (const { module, audit } of findings) {
     if (audit === undefined) continue;
@@ -15,7 +18,6 @@ export function auditOf(findings: readonly ModuleFinding[]): Record<string, stri
     const list = values.get(key) ?? new Set();
     values.set(key, list.add(audit.value));
   }
-  const annotations: Record<string, string> = {};
   for (const [key, list] of values) {
     annotations[key] = [...list].join("; ").slice(0, AUDIT_VALUE_LENGTH).toWellFormed();
   }

@@ -34,13 +34,15 @@ export function writeProvenance(
     if (isBeingDeleted(draft.object)) return true;
   }
   const book = new OriginBook();
-  const kept = new Kept(draft.object, old);
-  const { disowned } = draft;
-  for (const origin of stored) book.keep(ownedStill(origin, disowned), kept);
-  book.keepConfirmed(
-    claimed.map((origin) => ownedStill(origin, disowned)),
-    findings,
-  );
+  if (stored.length > 0 || claimed.length > 0) {
+    const kept = new Kept(draft.object, old);
+    const { disowned } = draft;
+    for (const origin of stored) book.keep(ownedStill(origin, disowned), kept);
+    book.keepConfirmed(
+      claimed.map((origin) => ownedStill(origin, disowned)),
+      findings,
+    );
+  }
   for (const edit of draft.edits) {
     if (edit.finding?.policy === undefined || edit.kind === "remove") continue;
     // A later module may have taken it out again.
