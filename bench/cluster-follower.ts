@@ -3,6 +3,7 @@
 import { startAdmission } from "../src/admission/server.ts";
 import { at } from "../src/core/json.ts";
 import { SILENT } from "../src/core/log.ts";
+import { giveMemoryBack } from "../src/files/give-back.ts";
 import type { ClusterAccess } from "../test/cluster/access/access.ts";
 import { eventually } from "../test/cluster/access/wait.ts";
 import { type OpenLive, openLive } from "../test/e2e/live-source.ts";
@@ -37,6 +38,8 @@ serveHand(async (cluster, asked: Following): Promise<Followed> => {
 async function serve(cluster: ClusterAccess, watchNodes: boolean): Promise<Ready> {
   live = await openLive(cluster, modulesThat(watchNodes));
   await live.source.live.synced();
+  // As usher does before it serves.
+  giveMemoryBack();
   // From here on they are counted.
   live.changes.length = 0;
   const server = await startAdmission({ source: live.source, log: SILENT, port: 0, opsPort: 0 });
@@ -46,7 +49,7 @@ async function serve(cluster: ClusterAccess, watchNodes: boolean): Promise<Ready
 /** Nodes arrive in the order in which they were written: when this one label has, so has all before it. */
 async function takeInAll(cluster: ClusterAccess): Promise<void> {
   marks += 1;
-  const mark = `mark-${marks}`;
+  const mark = `mark-${process.pid}-${marks}`;
   await cluster.call("PATCH", `/api/v1/nodes/${nodeName(0)}`, { metadata: { labels: { mark } } });
   await eventually("the marked node in the view", () => {
     const node = live?.source.assembly.view.get("nodes", "", nodeName(0));

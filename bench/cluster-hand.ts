@@ -11,12 +11,14 @@ export interface Hand<Asked, Result> extends AsyncDisposable {
   readonly ask: (asked: Asked) => Promise<Result>;
 }
 
+const USHERS_FLAGS = ["--max-semi-space-size=8"];
+
 export function startHand<Asked extends object, Result>(
   script: string,
   cluster: ClusterAccess,
 ): Hand<Asked, Result> {
-  // None of the bench's own flags, such as a profiler's.
-  const child = fork(script, { execArgv: [], serialization: "json" });
+  // None of the bench's own flags, such as a profiler's, but those of bin/usher: some hands are usher.
+  const child = fork(script, { execArgv: USHERS_FLAGS, serialization: "json" });
   // It ends with the channel, but not in the middle of something.
   process.once("exit", () => child.kill("SIGKILL"));
   const ended = once(child, "exit").then(([code, signal]) => {
