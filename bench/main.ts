@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { availableParallelism, cpus, loadavg } from "node:os";
 import { change } from "./change.ts";
 import { pods } from "./cluster-pods.ts";
+import { rollout } from "./cluster-rollout.ts";
 import { ClusterStage } from "./cluster-stage.ts";
 import { start } from "./cluster-start.ts";
 import { writes } from "./cluster-writes.ts";
@@ -29,6 +30,7 @@ const PARTS: Readonly<Record<string, (stage: Stage) => Promise<Result>>> = {
 /** `--cluster`: what only a real control plane can show. */
 const CLUSTER_PARTS: Readonly<Record<string, (stage: ClusterStage) => Promise<Result>>> = {
   pods,
+  rollout,
   start,
   writes,
   relabel,
