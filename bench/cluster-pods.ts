@@ -2,19 +2,17 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { listAt } from "../src/core/json.ts";
-import type { ClusterAccess } from "../test/cluster/access/access.ts";
 import { eventually } from "../test/cluster/access/wait.ts";
 import { type Cluster, startCluster } from "../test/cluster/cluster.ts";
 import { keepApart } from "./cluster-cores.ts";
 import type { Creation } from "./cluster-creators.ts";
 import { type Hand, startHand } from "./cluster-hand.ts";
-import { installUsher } from "./cluster-install.ts";
+import { installForPods } from "./cluster-install.ts";
 import { CREATORS } from "./cluster-parallel.ts";
-import { ARMS, type Arm, isPlaced, POLICIES, podFor, podsPath } from "./cluster-pod.ts";
+import { ARMS, type Arm, POLICIES, podsPath } from "./cluster-pod.ts";
 import { workOf } from "./cluster-replicas.ts";
 import { registerYardstick } from "./cluster-yardstick.ts";
 import { count, range, ratio, time } from "./number.ts";
-import { NAMESPACE_OBJECT, policy } from "./policies.ts";
 import { processorTime } from "./processor.ts";
 import { atLeast, atMost, type Result } from "./result.ts";
 import type { Stage } from "./stage.ts";
@@ -48,10 +46,7 @@ export async function pods(stage: Stage): Promise<Result> {
   stage.say("starting a control plane and installing usher …");
   await using cluster = await startCluster();
   using apart = keepApart(cluster);
-  for (const name of ["bench-0", "bench-1"]) await cluster.createNode(name);
-  await installUsher(cluster);
-  await cluster.apply(NAMESPACE_OBJECT, ...Array.from({ length: POLICIES }, (_, i) => policy(i)));
-  await waitInForce(cluster);
+  await installForPods(cluster);
   const bare = await registerYardstick(cluster);
   try {
     await using creators = startHand<Creation, number>(
@@ -177,14 +172,4 @@ function resultOf(samples: readonly Sample[], rounds: number, most: number, core
       samples,
     },
   };
-}
-
-/** The replicas follow by watch; until both know the policies a pod slips through, as the hook is open. */
-async function waitInForce(cluster: ClusterAccess): Promise<void> {
-  await eventually("the policies in force in all replicas", async () => {
-    const asked = Array.from({ length: 20 }, (_, i) =>
-      cluster.call("POST", `${podsPath(ARMS[0])}?dryRun=All`, podFor(i)),
-    );
-    return (await Promise.all(asked)).every(isPlaced);
-  });
 }
