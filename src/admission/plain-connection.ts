@@ -77,24 +77,35 @@ export class PlainConnection {
       idle: keepAliveMs,
       answering: Number.POSITIVE_INFINITY,
     };
+    const socket = this.#socket;
     if (now - this.#since <= most[this.#state]) return;
-    if (this.#state !== "idle" && this.#socket.writable) this.#socket.write(TOO_SLOW);
-    this.#socket.destroySoon();
+    // Whoever does not read what is sent never reads its end either.
+    if (this.#state === "idle" || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    socket.write(TOO_SLOW);
+    socket.destroySoon();
   }
 
-  /** Ends it if nobody waits for anything. Others end with their answer. */
+  /** Ends it if nobody waits for anything but for the rest of an answer. Others end with their answer. */
   endIdle(): void {
-    if (this.#state === "idle") this.#socket.destroy();
+    if (this.#state !== "idle") return;
+    if (this.#socket.writableLength > 0) this.#socket.destroySoon();
+    else this.#socket.destroy();
   }
 
-  readonly #read = (chunk: Buffer): void => {
+  readonly #read = (chunk: Buffer): void => this.#guarded(() => this.#take(chunk));
+
+  /** A fault of ours costs this connection, and no other. */
+  #guarded(work: () => void): void {
     try {
-      this.#take(chunk);
+      work();
     } catch (error) {
       this.#house.log.error(factsOf(error), "a connection broke usher");
       this.#socket.destroy();
     }
-  };
+  }
 
   #take(chunk: Buffer): void {
     // After the last answer nothing is heard any more.
@@ -134,7 +145,7 @@ export class PlainConnection {
     this.#call = call;
     this.#state = "answering";
     const reply = this.#house.handle(body, url, call, started);
-    if (reply instanceof Promise) void reply.then((late) => this.#send(late, started));
+    if (reply instanceof Promise) void reply.then((late) => this.#guarded(() => this.#send(late, started)));
     else this.#send(reply, started);
   }
 
@@ -142,22 +153,34 @@ export class PlainConnection {
     const socket = this.#socket;
     this.#call = undefined;
     const gone = !socket.writable;
+    let taken = true;
     if (!gone) {
       const closes = this.#house.goodbye();
       const { text, encoding } = plainAnswer(reply, closes);
-      const taken = socket.write(text, encoding);
-      if (closes) socket.end();
-      else if (!taken) this.#waitForReader();
+      taken = socket.write(text, encoding);
+      if (closes) socket.destroySoon();
     }
     this.#enter("idle");
     this.#house.answered(reply, gone, started);
-    if (this.#length > 0 && socket.writable) this.#leave();
+    if (taken) this.#goOn();
+    else this.#waitForReader();
   }
 
-  /** Whoever does not read its answers gets no more of them. */
+  /** What came while an answer was made is Node's. */
+  #goOn(): void {
+    if (this.#length > 0 && this.#socket.writable) this.#leave();
+  }
+
+  /**
+   * Whoever does not read its answers gets no more of them. Until then the connection does not go over: Node would read what comes next
+   * before what waits here.
+   */
   #waitForReader(): void {
     this.#socket.pause();
-    this.#socket.once("drain", () => this.#socket.resume());
+    this.#socket.once("drain", () => {
+      this.#socket.resume();
+      this.#guarded(() => this.#goOn());
+    });
   }
 
   #enter(state: "reading" | "idle"): void {

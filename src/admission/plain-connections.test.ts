@@ -1,11 +1,12 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { connect, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { allow } from "../core/decision.ts";
 import { type Log, SILENT } from "../core/log.ts";
 import type { Deadline } from "../core/source.ts";
 import { numbers } from "./fuzz.ts";
 import { type AdmissionOptions, type AdmissionServer, startAdmission } from "./server.ts";
-import { review, testSource } from "./test-cluster.ts";
+import { review, testModule, testSource } from "./test-cluster.ts";
 
 /** Short, so that every connection ends by itself. */
 const LIMITS = { bodyBytes: 200_000, headersMs: 400, requestMs: 600, keepAliveMs: 500, checkEveryMs: 50 };
@@ -336,5 +337,74 @@ test.concurrent("a fault of ours is answered as one and told in the log", async 
   const got = await converse(server, (socket) => socket.write(request("x")));
   expect(got).toMatch(/USHER-E01/);
   expect(said).not.toEqual([]);
+  await server.close();
+});
+
+/** A server whose answers are too large to be handed to the network at once. */
+function verbose(options: Partial<AdmissionOptions> = {}): Promise<AdmissionServer> {
+  const module = testModule({
+    big: {
+      phase: "mutate",
+      judge: ({ object }) => {
+        object.set(["metadata", "annotations", "big"], "x".repeat(4_000_000), undefined);
+        return allow();
+      },
+    },
+    welcome: { phase: "validate", judge: () => allow() },
+  });
+  return serve({ source: testSource({}, module), ...options });
+}
+
+test.concurrent("what comes behind a large answer that nobody reads yet keeps its place", async () => {
+  const server = await verbose();
+  const second = request("two");
+  const got = await converse(server, async (socket) => {
+    socket.pause();
+    socket.write(request("one", { path: "/mutate/big" }) + second.slice(0, 300));
+    await pause(200);
+    socket.write(second.slice(300) + request("three"));
+    await pause(100);
+    socket.resume();
+  });
+  expect(uids(got)).toEqual(["one", "two", "three"]);
+  await server.close();
+});
+
+test.concurrent("a drain does not wait for those who do not hang up", async () => {
+  const { server, asked, meet } = await waiting({
+    limits: { ...LIMITS, keepAliveMs: 60_000, finishMs: 60_000 },
+  });
+  const { host, port } = server.webhookAddress;
+  const stubborn = { host, port, ca: server.ca, allowHalfOpen: true };
+  const socket = connect(stubborn, () => socket.write(slow("busy")));
+  await expect.poll(() => asked.length).toBe(1);
+  const drained = server.drain({ serveOnMs: 0 });
+  // The door is closed by then, and what was idle has been ended.
+  await pause(200);
+  meet();
+  let got = "";
+  socket.on("data", (chunk) => {
+    got += chunk;
+  });
+  await drained;
+  expect(uids(got)).toEqual(["busy"]);
+  socket.destroy();
+});
+
+test.concurrent("whoever never reads is let go, and costs nothing meanwhile", async () => {
+  const warned: string[] = [];
+  const note = ({ name }: Error) => warned.push(name);
+  process.on("warning", note);
+  const server = await verbose({ limits: { ...LIMITS, keepAliveMs: 200, checkEveryMs: 20 } });
+  const { host, port } = server.webhookAddress;
+  const socket = connect({ host, port, ca: server.ca }, () => {
+    socket.pause();
+    socket.write(request("one", { path: "/mutate/big" }));
+  });
+  socket.on("error", () => undefined);
+  await pause(1_500);
+  process.off("warning", note);
+  expect(warned).toEqual([]);
+  socket.destroy();
   await server.close();
 });

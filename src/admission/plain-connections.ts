@@ -31,8 +31,10 @@ export class PlainConnections {
       this.#all.add(connection);
       socket.once("close", () => this.#all.delete(connection));
     });
-    const timer = setInterval(() => this.#check(), options.limits.checkEveryMs).unref();
-    server.once("close", () => clearInterval(timer));
+    server.once("listening", () => {
+      const timer = setInterval(() => this.#check(), options.limits.checkEveryMs).unref();
+      server.once("close", () => clearInterval(timer));
+    });
   }
 
   endIdle(): void {

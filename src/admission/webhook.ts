@@ -82,6 +82,11 @@ export async function openWebhook(options: WebhookOptions): Promise<Webhook> {
     answered(reply, false, started);
   };
 
+  const broke = (response: ServerResponse) => (error: unknown) => {
+    log.error(factsOf(error), "a connection broke usher");
+    response.destroy();
+  };
+
   const answer = (request: IncomingMessage, response: ServerResponse) => {
     const started = performance.now();
     const dismissed = (reply: Reply) => {
@@ -99,7 +104,8 @@ export async function openWebhook(options: WebhookOptions): Promise<Webhook> {
         return;
       }
       const reply = handle(body, request.url ?? "/", response, started);
-      if (reply instanceof Promise) void reply.then((late) => send(response, late, started));
+      if (reply instanceof Promise)
+        void reply.then((late) => send(response, late, started)).catch(broke(response));
       else send(response, reply, started);
     });
   };
@@ -121,8 +127,7 @@ export async function openWebhook(options: WebhookOptions): Promise<Webhook> {
       try {
         answer(request, response);
       } catch (error) {
-        log.error(factsOf(error), "a connection broke usher");
-        response.destroy();
+        broke(response)(error);
       }
     },
   );
