@@ -358,6 +358,27 @@ test("tallies reach planners, and a changed one is a change of its policy", asyn
   await holding.stop();
 });
 
+test("a planner may say what the counts of a policy touch", async () => {
+  const policy = { kind: "Seat", name: "one" };
+  const planned: string[] = [];
+  const { holding, view } = holdingWith({
+    counted: ({ name }) => [`counts of ${name}`],
+    plan: (key) => {
+      planned.push(key);
+      return { writes: [] };
+    },
+  });
+  view.apply([{ resource: "seats.usher.dev", namespace: "", name: "one", object: named("one") }]);
+  holding.start();
+  await until(() => planned.length === 1);
+  holding.counted([{ module: "seating", policy }]);
+  await until(() => planned.length === 2);
+  await step();
+  expect(planned[1]).toBe("counts of one");
+  expect(planned).toHaveLength(2);
+  await holding.stop();
+});
+
 test("a plan as a person reads it", () => {
   const of = { resource: "nodes", name: "n1" };
   const text = describePlan("seating", "n1", {

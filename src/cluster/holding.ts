@@ -99,20 +99,25 @@ export class Holding {
     for (const change of changes) this.#take(change, view, this.#planners);
   }
 
-  /** Policies whose tallies have changed: to their planners it is as if the policies themselves had. */
+  /** Policies whose tallies have changed. */
   counted(policies: Iterable<{ readonly module: string; readonly policy: PolicyRef }>): void {
+    if (this.#queue === undefined) return;
+    const { assembly } = this.#options;
     const view = this.#options.view();
-    const changes: Change[] = [];
     for (const { module, policy } of policies) {
+      const planner = this.#planners.get(module);
+      if (planner === undefined) continue;
       const kinds = this.#options.modules.find(({ name }) => name === module)?.kinds ?? [];
       const kind = kinds.find((one) => one.kind === policy.kind);
       if (kind === undefined) continue;
       const { namespace = "", name } = policy;
       const resource = kindResource(kind);
       const object = view.get(resource, namespace, name);
-      if (object !== undefined) changes.push({ resource, namespace, name, object });
+      if (object === undefined) continue;
+      const change: Change = { resource, namespace, name, object };
+      const keys = () => planner.counted?.(change) ?? planner.keys(change, view, assembly);
+      this.#addAll(module, { resource, name }, keys);
     }
-    this.changed(changes);
   }
 
   #take(change: Change, view: View, planners: ReadonlyMap<string, Planner>): void {

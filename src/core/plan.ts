@@ -71,6 +71,8 @@ export interface PlannedWrites {
 export interface Planner {
   /** Which work items a change touches. */
   readonly keys: (change: Change, view: View, assembly?: Assembly) => readonly string[];
+  /** Which work items the counts of a policy touch: what it says is as it was. @default as if it had changed */
+  readonly counted?: (policy: Change) => readonly string[];
   /** Every work item that is worth a look when someone begins to lead. @default those of every object, as if it had just come */
   readonly all?: (view: View, assembly?: Assembly) => Iterable<string>;
   /** Which further items to look at because the writes of one began to fail, or no longer do. @default none */

@@ -84,6 +84,12 @@ describe("a change of a rule names just the nodes that it touches", () => {
     expect(nodeKeys(keysOf(assembly, left(set("r", ["w-1.*"], {}))))).toHaveLength(11);
   });
 
+  it("that it was applied more often touches its status alone, also while nodes are not right yet", () => {
+    const change = arrived(set("r", ["w-.*"], { [KEY]: "2" }));
+    const key = `policy ${change.resource} ${change.namespace}/${change.name}`;
+    expect(planner.counted?.(change)).toEqual([key]);
+  });
+
   it("of very many nodes some at a time, and in the end the same", () => {
     const many = Array.from({ length: 1_700 }, (_, i) => right(`w-${i}`));
     const assembly = nodeLabelsWith([

@@ -28,6 +28,8 @@ const OWNED = kindResource(ownedLabels);
  * status.
  */
 export const nodeLabelsPlanner: Planner = {
+  // Only its status says how often it was applied; no node is to be looked at for that.
+  counted: ({ resource, namespace, name }) => [policyKey(resource, namespace, name)],
   keys: (change, view, assembly) => {
     const book = bookOf(assembly?.evaluator(MODULE));
     if (book === undefined) return [];
