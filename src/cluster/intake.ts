@@ -1,4 +1,5 @@
 import type { Assembly } from "../core/assembly.ts";
+import { equal } from "../core/json.ts";
 import { nameOf, namespaceOf } from "../core/kubernetes/object.ts";
 import type { Change, View } from "../core/view.ts";
 import { Slices, type Turns } from "./turns.ts";
@@ -52,7 +53,10 @@ export class Intake {
       else
         for (let from = 0; from < held.length; from += STEP)
           this.#push({ changes: held.slice(from, from + STEP) });
-    } else if (changes.length > 0) this.#append(changes);
+    } else {
+      const news = changes.filter((change) => !this.#isKnown(change));
+      if (news.length > 0) this.#append(news);
+    }
     if (synced) this.#push({ synced: resource });
   }
 
@@ -75,6 +79,15 @@ export class Intake {
   stop(): void {
     this.#stopped = true;
     this.#queue = [];
+  }
+
+  /**
+   * Whether an object is in the view just so: most events of nodes are heartbeats, which change nothing that is kept. What the view says
+   * counts only while nothing waits to come into it, as that may be about the same object.
+   */
+  #isKnown({ resource, namespace, name, object }: Change): boolean {
+    if (this.#working !== undefined || object === undefined) return false;
+    return equal(this.#options.assembly.view.get(resource, namespace, name), object);
   }
 
   /** Events come one by one: those that wait together are applied together. */

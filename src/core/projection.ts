@@ -25,23 +25,46 @@ const ALWAYS: readonly Path[] = [
   ["metadata", "deletionTimestamp"],
 ];
 
+/** A place that is kept: the objects that it is in, and its own key. */
+interface KeptPlace {
+  readonly path: Path;
+  readonly parents: readonly string[];
+  readonly key: string;
+}
+
+/** By list of paths, of which there is one for each resource: every event of a watch is reduced by it. */
+const places = new WeakMap<readonly Path[], readonly KeptPlace[]>();
+
+function placesOf(keep: readonly Path[]): readonly KeptPlace[] {
+  let known = places.get(keep);
+  if (known === undefined) {
+    known = [...ALWAYS, ...keep].map((path) => ({
+      path,
+      parents: path.slice(0, -1).map(String),
+      key: String(path.at(-1)),
+    }));
+    places.set(keep, known);
+  }
+  return known;
+}
+
 /** An object reduced to the places that someone reads. */
 export function project(object: JsonObject, keep: readonly Path[]): JsonObject {
   const kept: Record<string, Json | undefined> = {};
-  for (const path of [...ALWAYS, ...keep]) {
+  for (const { path, parents, key } of placesOf(keep)) {
     const value = at(object, ...path);
     if (value === undefined) continue;
-    let here: Record<string, Json | undefined> = kept;
-    for (const step of path.slice(0, -1)) {
-      const next = here[String(step)];
-      const inner = (typeof next === "object" && next !== null ? next : {}) as Record<
-        string,
-        Json | undefined
-      >;
-      setOwn(here, String(step), inner);
-      here = inner;
+    let here = kept;
+    for (const parent of parents) {
+      const next = here[parent];
+      if (typeof next === "object" && next !== null) here = next as Record<string, Json | undefined>;
+      else {
+        const made: Record<string, Json | undefined> = {};
+        setOwn(here, parent, made);
+        here = made;
+      }
     }
-    setOwn(here, String(path.at(-1)), value);
+    setOwn(here, key, value);
   }
   return kept;
 }
