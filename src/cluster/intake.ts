@@ -1,7 +1,7 @@
 import type { Assembly } from "../core/assembly.ts";
 import { equal } from "../core/json.ts";
 import { nameOf, namespaceOf } from "../core/kubernetes/object.ts";
-import type { Change, View } from "../core/view.ts";
+import { type Change, objectKey, type View } from "../core/view.ts";
 import { Slices, type Turns } from "./turns.ts";
 
 /** Small enough that one step of it is far below a turn, large enough that what an apply costs once is spread. */
@@ -28,7 +28,7 @@ export class Intake {
   readonly #options: IntakeOptions;
   readonly #slices: Slices;
   /** A resource is served in the view from its first object on, so until it is whole its objects wait here. */
-  readonly #held = new Map<string, Change[]>();
+  readonly #held = new Map<string, Map<string, Change>>();
   readonly #whole = new Set<string>();
   #queue: Entry[] = [];
   #open: Change[] = [];
@@ -42,17 +42,19 @@ export class Intake {
 
   add(resource: string, changes: readonly Change[], synced: boolean): void {
     if (!this.#whole.has(resource)) {
-      const held = this.#held.get(resource) ?? [];
-      for (const change of changes) held.push(change);
+      const held = this.#held.get(resource) ?? new Map<string, Change>();
+      // By object: a first list that breaks off again and again brings the same ones again and again.
+      for (const change of changes) held.set(objectKey(change.namespace, change.name), change);
       this.#held.set(resource, held);
       if (!synced) return;
       this.#held.delete(resource);
       this.#whole.add(resource);
+      const all = [...held.values()];
       // What comes late must come whole: half of the policies of a new kind would be another kind of wrong.
-      if (this.#options.inForce()) this.#push({ changes: held });
+      if (this.#options.inForce()) this.#push({ changes: all });
       else
-        for (let from = 0; from < held.length; from += STEP)
-          this.#push({ changes: held.slice(from, from + STEP) });
+        for (let from = 0; from < all.length; from += STEP)
+          this.#push({ changes: all.slice(from, from + STEP) });
     } else {
       const news = changes.filter((change) => !this.#isKnown(change));
       if (news.length > 0) this.#append(news);
@@ -64,6 +66,9 @@ export class Intake {
   forget(resource: string, view: View): void {
     this.#held.delete(resource);
     this.#whole.delete(resource);
+    // What still waits would come into the view after it was forgotten, and stay.
+    this.#queue = this.#queue.flatMap((entry) => without(entry, resource));
+    this.#open = [];
     const gone: Change[] = [];
     for (const object of view.list(resource)) {
       gone.push({ resource, namespace: namespaceOf(object), name: nameOf(object), object: undefined });
@@ -94,7 +99,7 @@ export class Intake {
   #append(changes: readonly Change[]): void {
     const last = this.#queue.at(-1);
     if (last !== undefined && "changes" in last && last.changes === this.#open && this.#open.length < STEP) {
-      this.#open.push(...changes);
+      for (const change of changes) this.#open.push(change);
       return;
     }
     this.#open = [...changes];
@@ -124,4 +129,10 @@ export class Intake {
       }
     }
   }
+}
+
+function without(entry: Entry, resource: string): Entry[] {
+  if ("synced" in entry) return entry.synced === resource ? [] : [entry];
+  const changes = entry.changes.filter((change) => change.resource !== resource);
+  return changes.length === 0 ? [] : [{ changes }];
 }
