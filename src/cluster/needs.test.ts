@@ -183,6 +183,23 @@ test("equal needs of many requests share a read, but never one that was sent bef
   expect(reads).toBe(2);
 });
 
+test("who waited for the next read and left takes nobody with him", async () => {
+  const server = new TestApiServer();
+  server.put("/api/v1/nodes/n1", {});
+  const fetch = asking(server);
+  const gate = Promise.withResolvers<undefined>();
+  server.fault = () => gate.promise;
+  const first = fetch([NODE], testDeadline());
+  const leaver = testDeadline();
+  const gone = fetch([NODE], leaver);
+  leaver.end();
+  const late = fetch([NODE], testDeadline());
+  gate.resolve(undefined);
+  expect(await gone).toMatchObject([{ failed: expect.any(String) }]);
+  expect(await first).toMatchObject([{ complete: true }]);
+  expect(await late).toMatchObject([{ complete: true }]);
+});
+
 test("one of several who share a read may leave; the others get their answer", async () => {
   const server = new TestApiServer();
   server.put("/api/v1/nodes/n1", {});

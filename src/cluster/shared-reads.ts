@@ -28,7 +28,10 @@ export class SharedReads {
     const off = onAbort(deadline.signal, () => {
       resolve(LEFT);
       group.askers.delete(deadline);
-      if (group.askers.size === 0) group.left.abort();
+      if (group.askers.size > 0) return;
+      group.left.abort();
+      // Nobody may join a read that was given up before it was sent.
+      if (this.#next.get(key) === group) this.#next.delete(key);
     });
     if (!this.#onTheWay.has(key)) group.send();
     return Promise.race([group.fact, over]).finally(off);
