@@ -72,6 +72,12 @@ describe("plan", () => {
     });
   });
 
+  test("a policy that can't be read is looked at again, not forgotten", () => {
+    const facts = new Facts();
+    facts.set(live, { failed: "the API server answered 503" });
+    expect(() => planner.plan(`${RESOURCE} /etcd`, { view: new Store(), facts, now: NOW })).toThrow("503");
+  });
+
   test("writes what the policy came to, bound to the version that was read", () => {
     const plan = planFor(stored(GOOD), {
       outcomes: { matched: 5, applied: 4, skipped: 1 },

@@ -31,6 +31,7 @@ export function statusPlanner(
       const live: Need = { get: of, live: true };
       const fact = context.facts.of(live);
       if (fact === undefined) return need(live);
+      if ("failed" in fact) throw new Error(fact.failed);
       if (!("found" in fact) || !isObject(fact.found)) return NOTHING;
       const found = workloads(context.view, policyKey(refOf(kind, fact.found)));
       return planStatus(name, kind, fact.found, of, context, found);
