@@ -5,8 +5,9 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Log, SILENT } from "../core/log.ts";
 import { makeCertificate, type OwnCertificate } from "./certificate.ts";
 import { readKeyPair, watchKeyPair } from "./certificate-files.ts";
-import { type AdmissionServer, startAdmission } from "./server.ts";
-import { keeping, post, testSource } from "./test-cluster.ts";
+import type { AdmissionServer } from "./server.ts";
+import { keeping, post } from "./test-cluster.ts";
+import { startTestServer } from "./test-server.ts";
 
 let directory: string;
 let server: AdmissionServer | undefined;
@@ -43,7 +44,7 @@ async function mount(version: string, pair: OwnCertificate): Promise<void> {
 }
 
 async function serve(): Promise<AdmissionServer> {
-  server = await startAdmission({ source: testSource(), log, port: 0, opsPort: 0, certificate: files() });
+  server = await startTestServer({ log, certificate: files() });
   expect(server.ca).toBeUndefined();
   return server;
 }

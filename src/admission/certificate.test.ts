@@ -1,10 +1,9 @@
 import { X509Certificate } from "node:crypto";
 import { connect } from "node:tls";
 import { afterAll, expect, test } from "vitest";
-import { SILENT } from "../core/log.ts";
 import { makeCertificate, namesFor, OWN_CERTIFICATE_DAYS } from "./certificate.ts";
-import { startAdmission } from "./server.ts";
-import { post, testSource } from "./test-cluster.ts";
+import { post } from "./test-cluster.ts";
+import { startTestServer } from "./test-server.ts";
 
 const opened: { close: () => Promise<void> }[] = [];
 afterAll(() => Promise.all(opened.map((server) => server.close())));
@@ -34,13 +33,7 @@ test("a certificate that holds what it says", async () => {
 });
 
 test("a server with its own certificate is trusted under the names given, and under no other", async () => {
-  const server = await startAdmission({
-    source: testSource(),
-    log: SILENT,
-    port: 0,
-    opsPort: 0,
-    names: ["usher.usher-system.svc"],
-  });
+  const server = await startTestServer({ names: ["usher.usher-system.svc"] });
   opened.push(server);
   const url = `${server.webhookAddress.url}/validate/welcome`;
   const named = (servername: string) => post(url, server.ca, undefined, { servername });
@@ -51,7 +44,7 @@ test("a server with its own certificate is trusted under the names given, and un
 });
 
 test("only HTTP/1.1 is offered", async () => {
-  const server = await startAdmission({ source: testSource(), log: SILENT, port: 0, opsPort: 0 });
+  const server = await startTestServer();
   opened.push(server);
   const { host, port } = server.webhookAddress;
   const offered = await new Promise((resolve, reject) => {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { SILENT } from "../core/log.ts";
 import type { KeyPair } from "./certificate.ts";
 import { provideReflection } from "./reflection.ts";
-import { type AdmissionServer, startAdmission } from "./server.ts";
-import { get, keeping, post, testSource } from "./test-cluster.ts";
+import type { AdmissionServer } from "./server.ts";
+import { get, keeping, post } from "./test-cluster.ts";
+import { startTestServer } from "./test-server.ts";
 
 const P256 = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 
@@ -42,13 +42,7 @@ let ours: Awaited<ReturnType<typeof authority>>;
 
 beforeAll(async () => {
   ours = await authority("ours");
-  server = await startAdmission({
-    source: testSource(),
-    log: SILENT,
-    port: 0,
-    opsPort: 0,
-    clients: { ca: ours.ca, names: ["kube-apiserver"] },
-  });
+  server = await startTestServer({ clients: { ca: ours.ca, names: ["kube-apiserver"] } });
 });
 afterAll(() => server.close());
 
@@ -82,13 +76,7 @@ test("another's name, or no name, or another's authority: 403 with a sentence", 
 });
 
 test("without names every certificate of the authority will do", async () => {
-  const open = await startAdmission({
-    source: testSource(),
-    log: SILENT,
-    port: 0,
-    opsPort: 0,
-    clients: { ca: ours.ca },
-  });
+  const open = await startTestServer({ clients: { ca: ours.ca } });
   const client = await ours.issue("CN=whoever");
   const got = await post(`${open.webhookAddress.url}/validate/welcome`, open.ca, undefined, { ...client });
   expect(got.status).toBe(200);

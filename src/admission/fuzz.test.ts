@@ -3,8 +3,8 @@ import { SILENT } from "../core/log.ts";
 import { hostileBody, numbers } from "./fuzz.ts";
 import { createHandle } from "./handle.ts";
 import type { Reply } from "./reply.ts";
-import { startAdmission } from "./server.ts";
 import { type Got, keeping, post, responseOf, review, testSource } from "./test-cluster.ts";
+import { startTestServer } from "./test-server.ts";
 
 /** More with `npm run test:long`. */
 const RUNS = Number(process.env["USHER_FUZZ_RUNS"] ?? 2_000);
@@ -55,7 +55,7 @@ test(`${RUNS} hostile bodies each get a well-formed answer`, { timeout: 600_000 
 });
 
 test(`${SOCKET_RUNS} hostile bodies over one connection`, { timeout: 60_000 }, async () => {
-  const server = await startAdmission({ source: testSource(), log: SILENT, port: 0, opsPort: 0 });
+  const server = await startTestServer();
   const agent = keeping();
   try {
     const next = numbers(7);

@@ -1,18 +1,14 @@
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { SILENT } from "../core/log.ts";
-import { type AdmissionServer, startAdmission } from "./server.ts";
-import { post, review, testSource } from "./test-cluster.ts";
+import type { AdmissionServer } from "./server.ts";
+import { post, review } from "./test-cluster.ts";
+import { startTestServer } from "./test-server.ts";
 
 const BODY_BYTES = 100_000;
 let server: AdmissionServer;
 
 beforeAll(async () => {
-  server = await startAdmission({
-    source: testSource(),
-    log: SILENT,
-    port: 0,
-    opsPort: 0,
+  server = await startTestServer({
     limits: {
       bodyBytes: BODY_BYTES,
       headersMs: 300,

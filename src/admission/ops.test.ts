@@ -77,10 +77,8 @@ test("metrics are fresh, or else the last ones and how old they are", async () =
 
 const CHILD = `
   const at = (name) => import(new URL(name, ${JSON.stringify(import.meta.url)}).href);
-  const { startAdmission } = await at("./server.ts");
-  const { testSource } = await at("./test-cluster.ts");
-  const { SILENT } = await at("../core/log.ts");
-  const server = await startAdmission({ source: testSource(), log: SILENT, port: 0, opsPort: 0, silenceMs: 1500 });
+  const { startTestServer } = await at("./test-server.ts");
+  const server = await startTestServer({ silenceMs: 1500 });
   console.log(server.opsAddress.url);
   // Not for ever: a process that is stuck does not notice when whoever started it has died.
   process.once("message", () => { for (const end = Date.now() + 60_000; Date.now() < end;); process.exit(); });

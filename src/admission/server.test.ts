@@ -8,6 +8,7 @@ import { type Log, SILENT } from "../core/log.ts";
 import { LEFT } from "./plain-connections.ts";
 import { type AdmissionServer, startAdmission } from "./server.ts";
 import { get, keeping, post, responseOf, review, testSource } from "./test-cluster.ts";
+import { startTestServer } from "./test-server.ts";
 
 const said: { level: string; facts: object; message: string }[] = [];
 const log: Log = {
@@ -23,11 +24,8 @@ const effects: Effects[] = [];
 let server: AdmissionServer;
 
 beforeAll(async () => {
-  server = await startAdmission({
-    source: testSource(),
+  server = await startTestServer({
     log,
-    port: 0,
-    opsPort: 0,
     version: "1.2.3",
     effects: (one) => effects.push(one),
   });

@@ -2,9 +2,9 @@ import { once } from "node:events";
 import { connect as tcpConnect } from "node:net";
 import { connect as tlsConnect } from "node:tls";
 import { afterEach, expect, test } from "vitest";
-import { SILENT } from "../core/log.ts";
-import { type AdmissionServer, startAdmission } from "./server.ts";
+import type { AdmissionServer } from "./server.ts";
 import { get, keeping, post, responseOf, review, testSource } from "./test-cluster.ts";
+import { startTestServer } from "./test-server.ts";
 
 let server: AdmissionServer | undefined;
 afterEach(() => server?.close());
@@ -20,7 +20,7 @@ async function start(finishMs = 10_000) {
       return needs.map(() => ({ found: {}, complete: true }));
     },
   });
-  const started = await startAdmission({ source, log: SILENT, port: 0, opsPort: 0, limits: { finishMs } });
+  const started = await startTestServer({ source, limits: { finishMs } });
   server = started;
   const call = (path: string, options = {}) =>
     post(`${started.webhookAddress.url}${path}`, started.ca, review(), options);
@@ -122,7 +122,7 @@ test("close also ends a drain that waits for the last answer", async () => {
 
 test("ready only once the source was read", async () => {
   const source = { ...testSource(), ready: false };
-  const started = await startAdmission({ source, log: SILENT, port: 0, opsPort: 0 });
+  const started = await startTestServer({ source });
   server = started;
   const ready = () => get(`${started.opsAddress.url}/readyz`);
   expect(await ready()).toMatchObject({ status: 503, body: expect.stringContaining("source-read") });

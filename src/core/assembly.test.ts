@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { assemblyOf } from "../../test/builders/evaluation.ts";
+import { kindOf } from "../../test/builders/kind.ts";
 import { moduleThat } from "../../test/builders/module.ts";
 import { Assembly, refOf } from "./assembly.ts";
 import { allow } from "./decision.ts";
@@ -13,14 +14,7 @@ import { problem } from "./problem.ts";
 import { project } from "./projection.ts";
 import type { Change } from "./view.ts";
 
-const KIND: Kind = {
-  group: "test.example",
-  kind: "Rule",
-  plural: "rules",
-  singular: "rule",
-  scope: "Cluster",
-  standing: "resource",
-  summary: "made for a test",
+const KIND = kindOf("test.example", "Rule", {
   versions: [
     { name: "v1", storage: true, spec: z.strictObject({ say: z.string() }) },
     {
@@ -40,7 +34,7 @@ const KIND: Kind = {
     if (say === undefined) return { policy: undefined, problems: [problem(["spec", "say"], "is missing")] };
     return { policy: { say }, problems: [] };
   },
-};
+});
 
 const NODES: Read = {
   resource: "nodes",

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { kindOf } from "../../test/builders/kind.ts";
 import { checkObject, versionOf } from "./check.ts";
 import type { Json, JsonObject } from "./json.ts";
 import type { Kind } from "./kind.ts";
@@ -35,17 +36,7 @@ const SPEC = z.strictObject({
   trimmed: z.preprocess((value) => value, z.strictObject({ width: z.int().optional() })).nullish(),
 });
 
-const KIND: Kind = {
-  group: "test.usher.dev",
-  kind: "Sample",
-  plural: "samples",
-  singular: "sample",
-  scope: "Cluster",
-  standing: "resource",
-  summary: "A sample.",
-  versions: [{ name: "v1", spec: SPEC, storage: true }],
-  prepare: () => ({ policy: undefined, problems: [] }),
-};
+const KIND = kindOf("test.usher.dev", "Sample", { versions: [{ name: "v1", spec: SPEC, storage: true }] });
 
 function object(spec: Json, more: JsonObject = {}): JsonObject {
   return { apiVersion: "test.usher.dev/v1", kind: "Sample", metadata: { name: "one" }, spec, ...more };

@@ -2,6 +2,7 @@ import { applyPatch, type Operation } from "rfc6902";
 import { describe, expect, test } from "vitest";
 import { ask, assemblyOf, atOnce, callOf } from "../../test/builders/evaluation.ts";
 import { again } from "../../test/builders/json.ts";
+import { kindOf } from "../../test/builders/kind.ts";
 import { finding, moduleThat } from "../../test/builders/module.ts";
 import { outside } from "../../test/builders/outside.ts";
 import { pod } from "../../test/builders/pod.ts";
@@ -325,21 +326,12 @@ describe("trace", () => {
   });
 
   test("a policy of which nothing can be used says so, though its module never saw it", () => {
-    const kind = {
-      group: "test.example",
-      kind: "Rule",
-      plural: "rules",
-      singular: "rule",
-      scope: "Cluster",
-      standing: "resource",
-      summary: "made for a test",
-      versions: [],
-      prepare: (object: { readonly [key: string]: unknown }) => ({
+    const kind = kindOf("test.example", "Rule", {
+      prepare: (object) => ({
         policy: undefined,
-        problems:
-          object["bad"] === true ? [{ path: ["spec"], message: "is wrong", severity: "error" as const }] : [],
+        problems: object["bad"] === true ? [{ path: ["spec"], message: "is wrong", severity: "error" }] : [],
       }),
-    } as const;
+    });
     const module: Module = { ...told, kinds: [kind] };
     const assembly = assemblyOf([module]);
     assembly.apply(
@@ -360,15 +352,8 @@ describe("trace", () => {
 });
 
 describe("hooks that are one question", () => {
-  const twins = (namespace: string) => {
-    let times = 0;
-    const one = moduleThat("one", {
-      mutate: ({ object }) => {
-        times += 1;
-        object.set(["spec", "times"], times, finding());
-        return allow();
-      },
-    });
+  /** The module with a closed hook for one namespace before its own, which is the same question. */
+  const withShut = (one: Module): Module => {
     const [open] = one.hooks(assemblyOf([]).view, DEFAULT_INSTALLATION);
     if (open === undefined) throw new Error("no hook");
     const rules = [{ groups: [""], versions: ["v1"], resources: ["pods"], operations: ["CREATE"] as const }];
@@ -380,7 +365,19 @@ describe("hooks that are one question", () => {
       failure: "closed" as const,
       namespaces: { only: ["shop"] },
     };
-    const module: Module = { ...one, hooks: () => [shut, open] };
+    return { ...one, hooks: () => [shut, open] };
+  };
+
+  const twins = (namespace: string) => {
+    let times = 0;
+    const one = moduleThat("one", {
+      mutate: ({ object }) => {
+        times += 1;
+        object.set(["spec", "times"], times, finding());
+        return allow();
+      },
+    });
+    const module = withShut(one);
     const { asked } = atOnce(ask([module], requestFor(pod({ namespace }))));
     return { times, asked: asked.map(({ name }) => name) };
   };
@@ -396,18 +393,7 @@ describe("hooks that are one question", () => {
         throw new Error("lost");
       },
     });
-    const [open] = broken.hooks(assemblyOf([]).view, DEFAULT_INSTALLATION);
-    if (open === undefined) throw new Error("no hook");
-    const rules = [{ groups: [""], versions: ["v1"], resources: ["pods"], operations: ["CREATE"] as const }];
-    const shut = {
-      ...open,
-      rules,
-      name: "shut",
-      askedAs: open.name,
-      failure: "closed" as const,
-      namespaces: { only: ["shop"] },
-    };
-    const module: Module = { ...broken, hooks: () => [shut, open] };
+    const module = withShut(broken);
     const allowed = (namespace: string) =>
       answerOf(atOnce(ask([module], requestFor(pod({ namespace }))))).allowed;
     expect([allowed("shop"), allowed("other")]).toEqual([false, true]);

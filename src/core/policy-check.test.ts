@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { assemblyOf, atOnce, callOf } from "../../test/builders/evaluation.ts";
+import { kindOf } from "../../test/builders/kind.ts";
 import { moduleThat } from "../../test/builders/module.ts";
 import { outside } from "../../test/builders/outside.ts";
 import { requestFor } from "../../test/builders/request.ts";
@@ -14,14 +15,7 @@ import { policyCheck } from "./policy-check.ts";
 import { caution, problem } from "./problem.ts";
 import type { AdmissionRequest } from "./request.ts";
 
-const KIND: Kind = {
-  group: "test.example",
-  kind: "Rule",
-  plural: "rules",
-  singular: "rule",
-  scope: "Cluster",
-  standing: "resource",
-  summary: "made for a test",
+const KIND = kindOf("test.example", "Rule", {
   versions: [
     {
       name: "v1",
@@ -34,8 +28,7 @@ const KIND: Kind = {
   ],
   check: (object) =>
     at(object, "spec", "level") === 13 ? [problem(["spec", "level"], "brings bad luck")] : [],
-  prepare: () => ({ policy: undefined, problems: [] }),
-};
+});
 const FILE: Kind = { ...KIND, kind: "Settings", plural: "settings", standing: "file" };
 const OTHER: Kind = { ...KIND, kind: "Thing", plural: "things", group: "other.example" };
 

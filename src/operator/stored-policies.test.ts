@@ -1,21 +1,14 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { kindOf } from "../../test/builders/kind.ts";
 import { refuse, TestApiServer } from "../cluster/test-api-server.ts";
-import type { Kind } from "../core/kind.ts";
 import { Store } from "../core/store.ts";
 import { brokenPolicies, storedObjects } from "./stored-policies.ts";
 
-const KIND: Kind = {
-  group: "test.usher.dev",
-  kind: "Seating",
-  plural: "seatings",
-  singular: "seating",
+const KIND = kindOf("test.usher.dev", "Seating", {
   scope: "Namespaced",
-  standing: "resource",
-  summary: "",
   versions: [{ name: "v1", storage: true, spec: z.strictObject({ row: z.string() }) }],
-  prepare: () => ({ policy: undefined, problems: [] }),
-};
+});
 
 const PATH = "/apis/test.usher.dev/v1/seatings";
 

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { ReviewResult } from "../../src/cli/review/result.ts";
 import type { JsonObject } from "../../src/core/json.ts";
+import { recordOf } from "./recorded.ts";
 import { post, readyOf, serving } from "./serving.ts";
 import { folder, reviewed } from "./usher.ts";
 
@@ -106,27 +107,6 @@ interface Response {
   readonly status?: { readonly details?: { readonly causes?: readonly { readonly message: string }[] } };
 }
 
-function requestOf(resource: string, object: JsonObject, more: object = {}) {
-  const { apiVersion, kind, metadata } = object as {
-    apiVersion: string;
-    kind: string;
-    metadata: { name: string; namespace: string };
-  };
-  const [version = "", group = ""] = apiVersion.split("/").toReversed();
-  const request = {
-    uid: "u-1",
-    kind: { group, version, kind },
-    resource: { group, version, resource },
-    name: metadata.name,
-    namespace: metadata.namespace,
-    operation: "CREATE",
-    userInfo: { username: "kubernetes-admin", groups: ["system:authenticated"] },
-    object,
-    ...more,
-  };
-  return { apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request };
-}
-
 /** What both say that a caller sees. */
 function seen(result: ReviewResult | undefined) {
   return { allowed: result?.verdict === "allow", patch: result?.patch, warnings: result?.warnings };
@@ -156,7 +136,7 @@ test("a review offline and a POST to the webhook give the same answer, to the la
   };
 
   const online = [];
-  for (const [resource, object] of CASES) online.push(await ask(requestOf(resource, object)));
+  for (const [resource, object] of CASES) online.push(await ask(recordOf(resource, object)));
   expect(online.map(({ allowed }) => allowed)).toEqual([
     true,
     true,
@@ -171,7 +151,7 @@ test("a review offline and a POST to the webhook give the same answer, to the la
   ]);
 
   const manifests = CASES.map(([, object]) => JSON.stringify(object)).join("\n");
-  const recorded = CASES.map(([resource, object]) => JSON.stringify(requestOf(resource, object))).join("\n");
+  const recorded = CASES.map(([resource, object]) => JSON.stringify(recordOf(resource, object))).join("\n");
   const directory = folder({ "manifests.json": manifests, "recorded.json": recorded });
   for (const file of ["manifests.json", "recorded.json"]) {
     for (const more of [[], ["--trace"]]) {
@@ -197,7 +177,7 @@ test("a review offline and a POST to the webhook give the same answer, to the la
     },
     spec: { template: { spec: { nodeSelector: { pool: "web" } } } },
   };
-  const update = await ask(requestOf("deployments", stored, { operation: "UPDATE", oldObject }));
+  const update = await ask(recordOf("deployments", stored, { operation: "UPDATE", oldObject }));
   const offline = await reviewed(["-", "--source", source, "--operation", "UPDATE"], JSON.stringify(stored));
   expect(update.patch).not.toEqual([]);
   expect(seen(offline.results[0])).toEqual(update);

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { yamlText } from "../../src/cli/yaml.ts";
 import { readManifests } from "../../src/files/reading.ts";
+import { recordOf } from "./recorded.ts";
 import { EXAMPLES, folder, usher } from "./usher.ts";
 
 const EMIT = (more: readonly string[] = []) => ["review", "-", "--source", EXAMPLES, "--emit", ...more];
@@ -63,22 +64,7 @@ spec: {failurePolicy: Fail, namespaceSelector: {matchLabels: {a: b}}, podSelecto
 });
 
 test("a recorded review gives its object, and a deletion nothing", async () => {
-  const request = {
-    uid: "u",
-    kind: { group: "", version: "v1", kind: "Pod" },
-    resource: { group: "", version: "v1", resource: "pods" },
-    name: "reports",
-    namespace: "shop",
-    operation: "CREATE",
-    userInfo: { username: "u" },
-    object: POD,
-  };
-  const review = (change: object) =>
-    JSON.stringify({
-      apiVersion: "admission.k8s.io/v1",
-      kind: "AdmissionReview",
-      request: { ...request, ...change },
-    });
+  const review = (change: object) => JSON.stringify(recordOf("pods", POD, change));
   const stdin = `${review({})}\n${review({ operation: "DELETE", object: null, oldObject: POD })}`;
   const { out, err } = await usher(EMIT(), { stdin });
   expect(read(out)).toMatchObject([{ kind: "Pod", spec: { nodeSelector: { pool: "batch" } } }]);

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { recordOf } from "./recorded.ts";
 import { EXAMPLES, folder, reviewed, reviewedOne } from "./usher.ts";
 
 const SOURCE = ["--source", EXAMPLES];
@@ -11,20 +12,7 @@ const POD = {
   spec: { containers: [{ name: "main", image: "a:1" }] },
 };
 
-function record(change: object): string {
-  const request = {
-    uid: "9d0e7a10-0000-4000-8000-000000000001",
-    kind: { group: "", version: "v1", kind: "Pod" },
-    resource: { group: "", version: "v1", resource: "pods" },
-    name: "reports",
-    namespace: "shop",
-    operation: "CREATE",
-    userInfo: { username: "jane", groups: ["system:authenticated"] },
-    object: POD,
-    ...change,
-  };
-  return JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request });
-}
+const record = (change: object): string => JSON.stringify(recordOf("pods", POD, change));
 
 test("a recorded review says itself who asks for what, where", async () => {
   const result = await reviewedOne(["-", ...SOURCE, "-n", "lab", "--operation", "UPDATE"], record({}));

@@ -5,7 +5,7 @@ import { clusterPolicy } from "../builders/policy.ts";
 import { usher } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { createNamespace, describeOwnCluster } from "../cluster/describe.ts";
-import { RUN_LABEL } from "../cluster/runner/label.ts";
+import { installWords } from "./fixtures/install.ts";
 
 const HOOKS = "/apis/admissionregistration.k8s.io/v1";
 const MUTATING = `${HOOKS}/mutatingwebhookconfigurations/usher`;
@@ -50,14 +50,7 @@ describeOwnCluster("a closed policy", {}, (cluster) => {
 
   beforeAll(async () => {
     for (const node of ["n1", "n2"]) await cluster().createNode(node);
-    const kubeconfig = await cluster().kubeconfig();
-    const installed = await usher([
-      "install",
-      "--kubeconfig",
-      kubeconfig,
-      "--pod-label",
-      `${RUN_LABEL}=true`,
-    ]);
+    const installed = await usher(await installWords(cluster()));
     expect(installed).toMatchObject({ code: 0 });
     closed = await createNamespace(cluster(), { team: "closed" });
     open = await createNamespace(cluster());

@@ -9,7 +9,7 @@ import { readManifests } from "../../src/files/reading.ts";
 import { program } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
-import { RUN_LABEL } from "../cluster/runner/label.ts";
+import { install } from "./fixtures/install.ts";
 
 const FIXTURES = join(import.meta.dirname, "..", "fixtures", "first-rule");
 const POLICY = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies/etcd-pool";
@@ -34,15 +34,7 @@ describeOwnCluster("the first rule, end to end", {}, (cluster) => {
   });
 
   test("an administrator installs usher and applies a policy", async () => {
-    const kubeconfig = await cluster().kubeconfig();
-    const installed = await program([
-      "install",
-      "--kubeconfig",
-      kubeconfig,
-      "--pod-label",
-      `${RUN_LABEL}=true`,
-    ]);
-    expect(installed).toMatchObject({ code: 0 });
+    await install(cluster());
     await kubectl(undefined, "apply", "-f", fixture("namespace.yaml"), "-f", fixture("policy.yaml"));
     await kubectl(
       undefined,

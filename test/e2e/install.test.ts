@@ -8,7 +8,7 @@ import { program, type Ran, ROOT } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
-import { RUN_LABEL } from "../cluster/runner/label.ts";
+import { installWords } from "./fixtures/install.ts";
 
 const HOOKS = "/apis/admissionregistration.k8s.io/v1";
 const MUTATING = `${HOOKS}/mutatingwebhookconfigurations/usher`;
@@ -27,12 +27,14 @@ const BOTH_WAYS = {
 
 describeOwnCluster("an installation", {}, (cluster) => {
   const called = new Set<string>();
-  const ran = async (command: string, ...args: string[]): Promise<Ran> => {
-    called.add(["usher", command, ...args].join(" "));
-    const harness = command === "install" ? ["--pod-label", `${RUN_LABEL}=true`] : [];
-    return program([command, "--kubeconfig", await cluster().kubeconfig(), ...harness, ...args]);
+  const install = async (...args: string[]): Promise<Ran> => {
+    called.add(["usher", "install", ...args].join(" "));
+    return program(await installWords(cluster(), ...args));
   };
-  const install = (...args: string[]) => ran("install", ...args);
+  const uninstall = async (...args: string[]): Promise<Ran> => {
+    called.add(["usher", "uninstall", ...args].join(" "));
+    return program(["uninstall", "--kubeconfig", await cluster().kubeconfig(), ...args]);
+  };
   const exists = async (path: string) => (await cluster().request("GET", path)).status === 200;
   const hook = async (path = MUTATING) => at(await cluster().call("GET", path), "webhooks", 0);
 
@@ -224,12 +226,12 @@ describeOwnCluster("an installation", {}, (cluster) => {
   });
 
   test("uninstall leaves nothing but the CRDs and the policies in them", async () => {
-    const dry = await ran("uninstall", "--dry-run");
+    const dry = await uninstall("--dry-run");
     expect(dry.code).toBe(0);
     expect(dry.out).toMatch(/clusterpodschedulingpolicies.kupid.gardener.cloud +stays +holds 1 policy/);
     expect(await exists(MUTATING)).toBe(true);
 
-    const { code, out, err } = await ran("uninstall");
+    const { code, out, err } = await uninstall();
     expect(`${code} ${err}`).toMatch(/^0 /);
     const order = out.split("\n").map((line) => line.split(/ {2,}/)[0] ?? "");
     expect(order.indexOf("MutatingWebhookConfiguration usher")).toBeLessThan(
@@ -246,11 +248,11 @@ describeOwnCluster("an installation", {}, (cluster) => {
   });
 
   test("uninstall --custom-resources takes the rest, and says how many policies go", async () => {
-    const { code, out } = await ran("uninstall", "--custom-resources");
+    const { code, out } = await uninstall("--custom-resources");
     expect(code).toBe(0);
     expect(out).toMatch(/clusterpodschedulingpolicies.kupid.gardener.cloud +delete +with 1 policy/);
     await eventually("the CRD gone", async () => !(await exists(CRD)));
-    expect((await ran("uninstall")).out).toBe("nothing of usher is here\n");
+    expect((await uninstall()).out).toBe("nothing of usher is here\n");
   });
 
   test("what others left here stops an install, which says what it is and changes nothing", async () => {
@@ -319,7 +321,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
       spec: { containers: [{ name: "c", image: "any" }] },
     });
     expect(at(pod, "spec", "nodeSelector")).toBeUndefined();
-    expect((await ran("uninstall", "--custom-resources")).code).toBe(0);
+    expect((await uninstall("--custom-resources")).code).toBe(0);
     expect(await exists(`${HOOKS}/mutatingwebhookconfigurations/gardener-extension-kupid`)).toBe(true);
   });
 

@@ -1,7 +1,4 @@
 // Labels of nodes, end to end: usher as an administrator installs it, nodes as kubelets and administrators create them.
-import { writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as pause } from "node:timers/promises";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -10,7 +7,7 @@ import { program } from "../cli/usher.ts";
 import { type Identity, nodeIdentity } from "../cluster/access/identity.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
-import { RUN_LABEL } from "../cluster/runner/label.ts";
+import { configured, install as installUsher } from "./fixtures/install.ts";
 
 const API = "/apis/node-labels.openshift.io/v1beta1";
 const RULES = `${API}/namespaces/default/labels`;
@@ -75,23 +72,8 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
     await cluster().createNode("base-1");
   });
 
-  const install = async (settings: JsonObject, ...more: readonly string[]) => {
-    const config = join(tmpdir(), `usher-node-labels-${process.pid}.yaml`);
-    writeFileSync(
-      config,
-      JSON.stringify({
-        apiVersion: "usher.dev/v1alpha1",
-        kind: "UsherConfiguration",
-        spec: { modules: { "node-labels": settings } },
-      }),
-    );
-    const kubeconfig = await cluster().kubeconfig();
-    const installed = await program([
-      ...["install", "--kubeconfig", kubeconfig, "--config", config],
-      ...["--pod-label", `${RUN_LABEL}=true`, ...more],
-    ]);
-    expect(`${installed.code} ${installed.err}`).toMatch(/^0 /);
-  };
+  const install = (settings: JsonObject, ...more: readonly string[]) =>
+    installUsher(cluster(), ...configured({ modules: { "node-labels": settings } }), ...more);
 
   test("an administrator installs usher", () => install({ gracePeriodSeconds: 1 }));
 
@@ -505,18 +487,14 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
   });
 
   describe("who may write rules", () => {
+    const bind = (name: string, { user }: Identity, role: string) => {
+      const to = [`--clusterrole=${role}`, `--user=${user}`];
+      return cluster().kubectl(["create", "rolebinding", name, "-n", "default", ...to]);
+    };
+
     test.each(["admin", "edit"])("not a namespace's %s", async (role) => {
       const who = { user: `jane-${role}` };
-      const bind = [
-        "create",
-        "rolebinding",
-        who.user,
-        "-n",
-        "default",
-        `--clusterrole=${role}`,
-        `--user=${who.user}`,
-      ];
-      expect((await cluster().kubectl(bind)).code).toBe(0);
+      expect((await bind(who.user, who, role)).code).toBe(0);
       await eventually(
         "the binding to count",
         async () => (await cluster().request("GET", RULES, undefined, who)).status === 200,
@@ -531,27 +509,8 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
         ["usher-cluster-policies-edit", 201],
       ] as const) {
         const who = { user: `jane-${role}` };
-        const bind = [
-          "create",
-          "rolebinding",
-          who.user,
-          "-n",
-          "default",
-          `--clusterrole=${role}`,
-          "--clusterrole=view",
-          `--user=${who.user}`,
-        ];
-        const viewing = [
-          "create",
-          "rolebinding",
-          `${who.user}-view`,
-          "-n",
-          "default",
-          "--clusterrole=view",
-          `--user=${who.user}`,
-        ];
-        await cluster().kubectl(bind.filter((part) => part !== "--clusterrole=view"));
-        await cluster().kubectl(viewing);
+        await bind(who.user, who, role);
+        await bind(`${who.user}-view`, who, "view");
         await eventually(
           "the bindings to count",
           async () => (await cluster().request("GET", RULES, undefined, who)).status === 200,

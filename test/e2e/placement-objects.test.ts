@@ -1,10 +1,10 @@
 // Objects that need care, on a real API server: usher sends nothing that would be refused, and stops nobody's work.
 import { beforeAll, expect, test } from "vitest";
 import { at, type JsonObject } from "../../src/core/json.ts";
-import { folder } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
 import { CLASSES } from "./fixtures/generated-pods.ts";
+import { configured } from "./fixtures/install.ts";
 import { originsOf, PlacementStage, podSpecOf, SPEC } from "./fixtures/placement-stage.ts";
 import { appliedAgain } from "./placing/applied-again.ts";
 import { gatedPods } from "./placing/gated-pods.ts";
@@ -13,13 +13,13 @@ import { names } from "./placing/names.ts";
 import { POLICIES, set } from "./placing/objects.ts";
 import { shapes } from "./placing/shapes.ts";
 
-const CONFIGURATION = `
-apiVersion: usher.dev/v1alpha1
-kind: UsherConfiguration
-spec:
-  workloads:
-    - {group: argoproj.io, version: v1alpha1, kind: Rollout, resource: rollouts, template: spec.template}
-`;
+const ROLLOUT = {
+  group: "argoproj.io",
+  version: "v1alpha1",
+  kind: "Rollout",
+  resource: "rollouts",
+  template: "spec.template",
+};
 
 /** A kind that keeps whatever is written into it. */
 const ROLLOUT_KIND: JsonObject = {
@@ -52,7 +52,7 @@ describeOwnCluster("placing objects that need care", {}, (cluster) => {
   });
 
   test("an administrator installs usher, with a kind of his own that holds pods", async () => {
-    await stage.install("--config", `${folder({ "usher.yaml": CONFIGURATION })}/usher.yaml`);
+    await stage.install(...configured({ workloads: [ROLLOUT] }));
     await stage.policies(POLICIES);
   });
 

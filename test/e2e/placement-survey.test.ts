@@ -1,11 +1,10 @@
 // Changed and deleted policies, and workloads that usher missed, as an administrator finds and renews them on a real control plane.
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
-import { folder, program } from "../cli/usher.ts";
+import { program } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
-import { RUN_LABEL } from "../cluster/runner/label.ts";
+import { configured, install } from "./fixtures/install.ts";
 import { PlacementStage, podSpecOf, SPEC } from "./fixtures/placement-stage.ts";
 
 const USHER = "/apis/apps/v1/namespaces/usher-system/deployments/usher";
@@ -234,13 +233,7 @@ describeOwnCluster("changed policies and missed workloads", {}, (cluster) => {
   });
 
   test("where it is switched on, usher mends by itself what is missing", async () => {
-    const configuration = `apiVersion: usher.dev/v1alpha1
-kind: UsherConfiguration
-spec: { modules: { placement: { mend: true } } }`;
-    const config = join(folder({ "mending.yaml": configuration }), "mending.yaml");
-    const flags = ["--replicas", "1", "--pod-label", `${RUN_LABEL}=true`, "--config", config];
-    const installed = await program(["install", "--kubeconfig", await cluster().kubeconfig(), ...flags]);
-    expect(installed, installed.err).toMatchObject({ code: 0 });
+    await install(cluster(), "--replicas", "1", ...configured({ modules: { placement: { mend: true } } }));
     await eventually("late mended", async () => (await poolOf("late")) === "etcd", 120_000);
     await eventually("one more ReplicaSet", async () => (await replicaSets("late")) === 2);
     expect(states((await status()).json)).toBe(

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { kindOf } from "../../../test/builders/kind.ts";
 import { Assembly } from "../assembly.ts";
 import { Gates } from "../gates.ts";
 import { DEFAULT_INSTALLATION, type Installation } from "../installation.ts";
 import { at, type Json } from "../json.ts";
-import type { Kind } from "../kind.ts";
 import {
   affinity,
   labelMap,
@@ -20,14 +20,8 @@ import { defineModule, type Module } from "../module.ts";
 import { policyCheck } from "../policy-check.ts";
 import { type Registration, registration } from "./index.ts";
 
-const KIND: Kind = {
-  group: "test.usher.dev",
-  kind: "Seating",
-  plural: "seatings",
-  singular: "seating",
+const KIND = kindOf("test.usher.dev", "Seating", {
   scope: "Namespaced",
-  standing: "resource",
-  summary: "Where pods sit.",
   versions: [
     {
       name: "v1",
@@ -45,8 +39,7 @@ const KIND: Kind = {
       }),
     },
   ],
-  prepare: () => ({ policy: undefined, problems: [] }),
-};
+});
 
 const SEATING: Module = defineModule({
   name: "seating",

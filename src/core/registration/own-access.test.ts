@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { kindOf } from "../../../test/builders/kind.ts";
 import { DEFAULT_INSTALLATION } from "../installation.ts";
 import { type JsonObject, stringAt } from "../json.ts";
 import { defineModule, type Module } from "../module.ts";
@@ -11,17 +12,9 @@ function module(more: Partial<Module> = {}): Module {
     name: "m",
     summary: "",
     kinds: [
-      {
-        group: "test.usher.dev",
-        kind: "Seating",
-        plural: "seatings",
-        singular: "seating",
-        scope: "Cluster",
-        standing: "resource",
-        summary: "",
+      kindOf("test.usher.dev", "Seating", {
         versions: [{ name: "v1", storage: true, spec: z.strictObject({}) }],
-        prepare: () => ({ policy: undefined, problems: [] }),
-      },
+      }),
     ],
     reads: [],
     hooks: () => [],

@@ -1,0 +1,52 @@
+import type { Assembly } from "../../src/core/assembly.ts";
+import { at, type JsonObject, stringAt } from "../../src/core/json.ts";
+import { type Fact, Facts, type Need } from "../../src/core/need.ts";
+import type { Plan } from "../../src/core/plan.ts";
+import type { Change } from "../../src/core/view.ts";
+import { nodeLabelsPlanner as planner } from "../../src/modules/node-labels/plan.ts";
+import { node, rule } from "./node.ts";
+
+export const NOW = 1_700_000_000_000;
+export const RULES = "labels.node-labels.openshift.io";
+export const OWNED = "ownedlabels.node-labels.openshift.io";
+export const KEY = "test.openshift.io/foo1";
+
+export const set = (name: string, patterns: string[], labels: JsonObject, more: JsonObject = {}) =>
+  rule(name, { nodeNamePatterns: patterns, labels, ...more });
+export const right = (name: string, value = "1") => node(name, { [KEY]: value });
+export const stored = (object: JsonObject, version = "7"): JsonObject => ({
+  ...object,
+  metadata: { ...(object["metadata"] as JsonObject), resourceVersion: version },
+});
+
+/** Which keys a change touches, in an assembly that takes it in. */
+export function keysOf(assembly: Assembly, change: Change): string[] {
+  const [real] = assembly.apply([change]);
+  return real === undefined ? [] : [...planner.keys(real, assembly.view, assembly)];
+}
+
+/** The plan of a key, with these objects in the API server. */
+export function planOf(
+  assembly: Assembly,
+  key: string,
+  objects: readonly JsonObject[],
+  more: { now?: number; failure?: (key: string) => string | undefined } = {},
+): Plan & { asked: number } {
+  const facts = new Facts();
+  const found = (need: Need): Fact => {
+    if (!("get" in need)) return { failed: "not expected" };
+    const { name, namespace } = need.get;
+    const object = objects.find(
+      (one) =>
+        at(one, "metadata", "name") === name &&
+        (stringAt(one, "metadata", "namespace") ?? "") === (namespace ?? ""),
+    );
+    return object === undefined ? { absent: true } : { found: object, complete: true };
+  };
+  for (let asked = 0; ; ) {
+    const result = planner.plan(key, { view: assembly.view, facts, now: NOW, assembly, ...more });
+    if (!("need" in result)) return { ...result, asked };
+    for (const need of result.need) facts.set(need, found(need));
+    asked += result.need.length;
+  }
+}
