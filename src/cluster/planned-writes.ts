@@ -25,7 +25,7 @@ export function createWrites(
 ): MakeWrite {
   return async (write) => {
     try {
-      if ("apply" in write) return await apply(client, await pathOfObject(write.apply), write.apply);
+      if ("apply" in write) return await apply(client, await pathOfObject(write.apply), write);
       const target = "delete" in write ? write.delete : write.of;
       const path = await resources.pathOf(target.resource, target.namespace, target.name);
       if ("delete" in write) return await remove(client, path, target, write.resourceVersion);
@@ -57,16 +57,24 @@ function guard(resourceVersion: string): Json {
   return { op: "add", path: "/metadata/resourceVersion", value: resourceVersion };
 }
 
-/** Forced: the object is wholly ours, so a field that somebody else took is taken back. */
-async function apply(client: Client, path: string, object: JsonObject): Promise<WriteResult> {
-  const what = describeWrite({ apply: object });
-  const before = await client.request("GET", path);
+/**
+ * Forced: the object is wholly ours, so a field that somebody else took is taken back. Where it was not there when it was planned, no
+ * version can say so to the API server, so it is looked for just before.
+ */
+async function apply(
+  client: Client,
+  path: string,
+  write: Extract<PlannedWrite, { apply: JsonObject }>,
+): Promise<WriteResult> {
+  const what = describeWrite(write);
+  const { apply: object, resourceVersion } = write;
   const name = stringAt(object, "metadata", "name") ?? "";
-  const absent = saysAbsent(before, name);
-  if (!absent && before.status !== 200) return { failed: refusalOf(what, before) };
+  if (resourceVersion === undefined) {
+    const before = await client.request("GET", path);
+    if (before.status === 200) return "conflict";
+    if (!saysAbsent(before, name)) return { failed: refusalOf(what, before) };
+  }
   const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
-  const seen = stringAt(before.body, "metadata", "resourceVersion");
-  const resourceVersion = stringAt(metadata, "resourceVersion") ?? (absent ? undefined : seen);
   const body =
     resourceVersion === undefined ? object : { ...object, metadata: { ...metadata, resourceVersion } };
   const answer = await client.request("PATCH", `${path}?fieldManager=${FIELD_MANAGER}&force=true`, {

@@ -19,7 +19,11 @@ export interface Plan {
 }
 
 export type PlannedWrite =
-  | { readonly apply: JsonObject }
+  | {
+      readonly apply: JsonObject;
+      /** What the plan rests on. `undefined`: it was not there, and where it is by now the plan must be made anew. */
+      readonly resourceVersion: string | undefined;
+    }
   | {
       readonly patch: readonly PatchOperation[];
       readonly of: { readonly resource: string; readonly namespace?: string; readonly name: string };

@@ -63,22 +63,23 @@ describeCluster("holding", (cluster) => {
       data: { mine: "1" },
     };
     await withWrites(async (write) => {
-      expect(await write({ apply })).toBe("done");
-      await cluster().call("PATCH", `${configMaps()}/ours`, { data: { mine: "taken", theirs: "2" } });
-      expect(await write({ apply })).toBe("done");
+      expect(await write({ apply, resourceVersion: undefined })).toBe("done");
+      const taken = await cluster().call("PATCH", `${configMaps()}/ours`, {
+        data: { mine: "taken", theirs: "2" },
+      });
+      expect(await write({ apply, resourceVersion: versionOf(taken) })).toBe("done");
       const after = await cluster().call("GET", `${configMaps()}/ours`);
       expect(at(after, "data")).toEqual({ mine: "1", theirs: "2" });
       expect(listAt(after, "metadata", "managedFields").map((one) => stringAt(one, "manager"))).toContain(
         "usher",
       );
       // As from a leader that read long ago and wakes up now.
-      const late = {
-        ...apply,
-        metadata: { ...apply.metadata, resourceVersion: "1" },
-        data: { mine: "late" },
-      };
-      expect(await write({ apply: late })).toBe("conflict");
-      expect(await write({ apply: { ...apply, kind: "Nonsense" } })).toMatchObject({
+      const late = { ...apply, data: { mine: "late" } };
+      expect(await write({ apply: late, resourceVersion: versionOf(taken) })).toBe("conflict");
+      expect(await write({ apply: late, resourceVersion: undefined })).toBe("conflict");
+      expect(at(await cluster().call("GET", `${configMaps()}/ours`), "data", "mine")).toBe("1");
+      const unknown = { ...apply, kind: "Nonsense" };
+      expect(await write({ apply: unknown, resourceVersion: undefined })).toMatchObject({
         failed: expect.stringContaining("does not serve the kind Nonsense"),
       });
     });

@@ -44,7 +44,8 @@ export function planLedger(book: RuleBook, namespace: string, context: PlanConte
   for (const rule of book.rules) for (const taint of rule.taints) taints.add(taintText(taint));
   if (taints.size === 0) return { writes: [] };
   const asked = ledgerNeed(namespace);
-  if (context.facts.of(asked) === undefined) return need(asked);
+  const fact = context.facts.of(asked);
+  if (fact === undefined) return need(asked);
   const known = ledgerIn(context, namespace);
   if (known === undefined) throw new Error("the ledger of taints could not be read");
   if ([...taints].every((taint) => known.has(taint))) return { writes: [] };
@@ -55,5 +56,7 @@ export function planLedger(book: RuleBook, namespace: string, context: PlanConte
     metadata: { name: NAME, namespace, labels: OWN_LABELS },
     data: { [DATA]: all.join("\n") },
   };
-  return { writes: [{ apply: object }] };
+  // What it holds was read, so it must not be written over what somebody wrote since.
+  const before = "found" in fact ? fact.found : undefined;
+  return { writes: [{ apply: object, resourceVersion: stringAt(before, "metadata", "resourceVersion") }] };
 }
