@@ -11,6 +11,10 @@ export interface EventLimits {
   /** New series about one object at once, and then one for each `refillMs`. As Kubernetes' own components limit themselves. */
   readonly burst: number;
   readonly refillMs: number;
+  /** How long one waits that the API server could not take, after the first time; twice as long after each other. */
+  readonly retryMs: number;
+  /** So many times in a row it is tried. */
+  readonly attempts: number;
 }
 
 export const EVENT_LIMITS: EventLimits = {
@@ -19,10 +23,15 @@ export const EVENT_LIMITS: EventLimits = {
   recountMs: 30_000,
   burst: 25,
   refillMs: 300_000,
+  // Eight and a half minutes: what is older than that is no news.
+  retryMs: 1_000,
+  attempts: 10,
 };
 
 /** The same thing said of the same object, so many times. */
 export interface EventSeries {
+  /** Tells it from an earlier one of the same words. */
+  readonly id: number;
   readonly event: EventToWrite;
   readonly count: number;
   readonly firstAt: number;
@@ -33,17 +42,24 @@ export interface EventSeries {
 
 type Entry = {
   -readonly [Key in keyof EventSeries]: EventSeries[Key];
-} & { told: number; toldAt: number };
+} & {
+  told: number;
+  /** Not written before. */
+  dueAt: number;
+  /** How many times in a row the API server could not take it. */
+  refusals: number;
+};
 
 /**
  * What is to be said to the cluster in events: the same again only counts up, too much about one object is dropped, and so is what
- * does not fit. Pure but for what it remembers; times are given.
+ * does not fit. Pure but for what it remembers; times are given, in milliseconds of any origin that never go back.
  */
 export class EventBook {
   readonly #limits: EventLimits;
   readonly #entries = new Map<string, Entry>();
   readonly #sources = new Map<string, TokenBucket>();
   #dropped = 0;
+  #made = 0;
 
   constructor(limits: EventLimits = EVENT_LIMITS) {
     this.#limits = limits;
@@ -72,19 +88,17 @@ export class EventBook {
     }
     if (known !== undefined) this.#remove(key, known);
     this.#makeRoom(now);
-    const fresh = { count: 1, firstAt: now, lastAt: now, name: undefined, told: 0, toldAt: now };
-    this.#entries.set(key, { event, ...fresh });
+    const fresh = { count: 1, firstAt: now, lastAt: now, name: undefined, told: 0, dueAt: now, refusals: 0 };
+    this.#entries.set(key, { id: ++this.#made, event, ...fresh });
   }
 
-  /** What is to be written now, the oldest first. */
+  /** What is to be written now. First comes what has been due for longest, so none that fails keeps others waiting. */
   due(now: number, most: number): EventSeries[] {
     const due: Entry[] = [];
-    for (const entry of this.#entries.values()) {
-      if (due.length >= most) break;
-      if (entry.told === entry.count) continue;
-      if (entry.told === 0 || now - entry.toldAt >= this.#limits.recountMs) due.push(entry);
-    }
-    return due.map((entry) => ({ ...entry }));
+    for (const entry of this.#entries.values())
+      if (entry.told < entry.count && entry.dueAt <= now) due.push(entry);
+    due.sort((a, b) => a.dueAt - b.dueAt);
+    return due.slice(0, most).map((entry) => ({ ...entry }));
   }
 
   /** Whether anything will ever be due. */
@@ -95,18 +109,39 @@ export class EventBook {
 
   /** A series was written as it was given out; `name` is its Event's. `undefined`: that Event is gone, it begins anew. */
   told(series: EventSeries, name: string | undefined, now: number): void {
-    const entry = this.#entries.get(keyOf(series.event));
+    const entry = this.#entryOf(series);
     if (entry === undefined) return;
     entry.name = name;
     entry.told = name === undefined ? 0 : series.count;
-    entry.toldAt = now;
+    entry.dueAt = name === undefined ? now : now + this.#limits.recountMs;
+    entry.refusals = 0;
+  }
+
+  /** A series that the API server could not take just now. */
+  refused(series: EventSeries, now: number): void {
+    const entry = this.#entryOf(series);
+    if (entry === undefined) return;
+    entry.dueAt = now + this.#limits.retryMs * 2 ** entry.refusals;
+    entry.refusals += 1;
+    if (entry.refusals >= this.#limits.attempts) this.drop(series);
+  }
+
+  /** A series that nobody answered: it is not to blame, but others come first. */
+  unanswered(series: EventSeries, now: number): void {
+    const entry = this.#entryOf(series);
+    if (entry !== undefined) entry.dueAt = now;
   }
 
   /** A series that can't be written. */
   drop(series: EventSeries): void {
-    const key = keyOf(series.event);
-    const entry = this.#entries.get(key);
-    if (entry !== undefined) this.#remove(key, entry);
+    const entry = this.#entryOf(series);
+    if (entry !== undefined) this.#remove(keyOf(series.event), entry);
+  }
+
+  /** `undefined` where it was forgotten meanwhile, or another of the same words has taken its place. */
+  #entryOf({ id, event }: EventSeries): Entry | undefined {
+    const entry = this.#entries.get(keyOf(event));
+    return entry?.id === id ? entry : undefined;
   }
 
   #remove(key: string, { count, told }: Entry): void {

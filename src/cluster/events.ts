@@ -1,7 +1,8 @@
 import type { EventToWrite } from "../core/effects.ts";
 import type { JsonObject } from "../core/json.ts";
-import type { Answer, Client } from "./client.ts";
+import { type Answer, type Client, ConnectionError } from "./client.ts";
 import { EventBook, type EventSeries } from "./event-book.ts";
+import { noteOf } from "./event-note.ts";
 import { microTime } from "./micro-time.ts";
 import { pathSegment } from "./path-segment.ts";
 import { saysAbsent } from "./refusal.ts";
@@ -13,17 +14,16 @@ const CONTROLLER = "usher.dev/usher";
 const WRITE_EVERY_MS = 1_000;
 const MOST_AT_ONCE = 20;
 
-/** The API server refuses a longer note. */
-const LONGEST_NOTE = 1_024;
-
 export interface EventsOptions {
   readonly client: Client;
   /** Which replica says it: the pod's name. */
   readonly instance: string;
   /** The apiVersion of a kind, where it is known; without one an event is found by kind and name. */
   readonly apiVersionOf?: (kind: string) => string | undefined;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970, for what is written. */
   readonly now?: () => number;
+  /** Milliseconds, any origin, for all limits: the other may be set back by a year. */
+  readonly clock?: () => number;
   readonly book?: EventBook;
 }
 
@@ -32,6 +32,7 @@ export class Events {
   readonly #options: EventsOptions;
   readonly #book: EventBook;
   readonly #now: () => number;
+  readonly #clock: () => number;
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
   #made = 0;
@@ -40,6 +41,7 @@ export class Events {
     this.#options = options;
     this.#book = options.book ?? new EventBook();
     this.#now = options.now ?? Date.now;
+    this.#clock = options.clock ?? (() => performance.now());
   }
 
   /** Never told, for a metric. */
@@ -48,7 +50,7 @@ export class Events {
   }
 
   add(events: readonly EventToWrite[]): void {
-    for (const event of events) this.#book.note(event, this.#now());
+    for (const event of events) this.#book.note(event, this.#clock());
     this.#schedule();
   }
 
@@ -77,27 +79,30 @@ export class Events {
 
   /** One after the other: events are never worth a second connection. */
   async #write(): Promise<void> {
-    for (const series of this.#book.due(this.#now(), MOST_AT_ONCE)) {
+    for (const series of this.#book.due(this.#clock(), MOST_AT_ONCE)) {
       try {
         const answer = await (series.name === undefined
           ? this.#create(series)
           : this.#recount(series, series.name));
         this.#settle(series, answer);
-      } catch {
+      } catch (error) {
         // No API server: it waits in the book, which is bounded, until there is one again.
-        return;
+        if (error instanceof ConnectionError) return this.#book.unanswered(series, this.#clock());
+        // It can't even be asked for, as in a namespace that no object can be in.
+        this.#book.drop(series);
       }
     }
   }
 
   #settle(series: EventSeries, answer: Answer & { readonly name: string }): void {
-    const now = this.#now();
+    const now = this.#clock();
     if (answer.status < 300) this.#book.told(series, answer.name, now);
     // An Event lives for an hour; one that came again after that begins anew.
     else if (series.name !== undefined && saysAbsent(answer, series.name))
       this.#book.told(series, undefined, now);
     // 429 and 5xx pass; anything else will be answered the same way the next time.
     else if (answer.status < 500 && answer.status !== 429) this.#book.drop(series);
+    else this.#book.refused(series, now);
   }
 
   async #create(series: EventSeries): Promise<Answer & { readonly name: string }> {
@@ -111,7 +116,7 @@ export class Events {
     name: string,
   ): Promise<Answer & { readonly name: string }> {
     const path = `${collectionOf(event)}/${pathSegment("name", name)}`;
-    const body = { series: { count, lastObservedTime: microTime(lastAt) } };
+    const body = { series: { count, lastObservedTime: this.#time(lastAt) } };
     const contentType = "application/merge-patch+json";
     return { ...(await this.#options.client.request("PATCH", path, { body, contentType })), name };
   }
@@ -130,23 +135,27 @@ export class Events {
       policy?.kind === regarding.kind &&
       policy.name === regarding.name &&
       policy.namespace === regarding.namespace;
-    const note = message.length > LONGEST_NOTE ? `${message.slice(0, LONGEST_NOTE - 1)}…` : message;
     const about = this.#reference(regarding, same ? policy?.uid : undefined);
     return {
       apiVersion: "events.k8s.io/v1",
       kind: "Event",
       metadata: { name, namespace: namespaceOf(event) },
-      eventTime: microTime(firstAt),
+      eventTime: this.#time(firstAt),
       reportingController: CONTROLLER,
       reportingInstance: this.#options.instance,
       action: "Admission",
       type,
       reason,
-      note,
+      note: noteOf(message),
       regarding: about,
       ...(policy === undefined || same ? {} : { related: this.#reference(policy, policy.uid) }),
-      ...(count < 2 ? {} : { series: { count, lastObservedTime: microTime(lastAt) } }),
+      ...(count < 2 ? {} : { series: { count, lastObservedTime: this.#time(lastAt) } }),
     };
+  }
+
+  /** When something was, by the time of day as it is known now. */
+  #time(at: number): string {
+    return microTime(this.#now() - (this.#clock() - at));
   }
 
   #reference({ kind, namespace, name }: EventToWrite["regarding"], uid: string | undefined): JsonObject {

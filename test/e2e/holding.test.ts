@@ -181,7 +181,13 @@ describeCluster("holding", (cluster) => {
     };
     await withClient(async (client) => {
       let now = Date.now();
-      const events = new Events({ client, instance: "usher-0", now: () => now, apiVersionOf: () => "v1" });
+      const events = new Events({
+        client,
+        instance: "usher-0",
+        now: () => now,
+        clock: () => now,
+        apiVersionOf: () => "v1",
+      });
       const { uid: _uid, ...regarding } = policy;
       const event = {
         type: "Warning",
@@ -207,6 +213,26 @@ describeCluster("holding", (cluster) => {
     expect(ours).toMatchObject([{ note: "was left out", series: { count: 3 }, regarding: { name: "told" } }]);
     const described = await cluster().kubectl(["-n", namespace(), "describe", "configmap", "told"]);
     expect(described.stdout).toMatch(/Warning\s+Skipped\s.*was left out/);
+  });
+
+  test("an event as long as usher writes it is taken, and one byte more is not", async () => {
+    const regarding = { kind: "ConfigMap", namespace: namespace(), name: "long" };
+    const path = `/apis/events.k8s.io/v1/namespaces/${namespace()}/events`;
+    await withClient(async (client) => {
+      const events = new Events({ client, instance: "usher-0", apiVersionOf: () => "v1" });
+      const message = `x${"😀".repeat(300)}`;
+      events.add([{ type: "Normal", reason: "Long", message, regarding, policy: undefined }]);
+      await events.flush();
+      expect(events.dropped).toBe(0);
+      const { body } = await client.request("GET", path);
+      const written = listAt(body, "items").find((item) => stringAt(item, "reason") === "Long");
+      const note = stringAt(written, "note") ?? "";
+      expect(Buffer.byteLength(note)).toBe(1_024);
+      const metadata = { name: "longer", namespace: namespace() };
+      const longer = { ...(written as JsonObject), metadata, note: `${note}x` };
+      const answer = await client.request("POST", path, { body: longer });
+      expect(answer).toMatchObject({ status: 422, text: expect.stringContaining("at most 1024") });
+    });
   });
 
   test("tallies of replicas are added up by the leader, and go with their owner", async () => {
