@@ -50,6 +50,9 @@ export class TallyPublisher {
   readonly #options: TallyOptions & { readonly owner?: JsonObject };
   readonly #clock: () => number;
   #published = { changes: 0, at: Number.NEGATIVE_INFINITY };
+  /** Whether it was ever tried: what was not answered may have been done. */
+  #asked = false;
+  #publishing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   /** `owner` is an ownerReference: apiVersion, kind, name, uid. */
@@ -65,15 +68,25 @@ export class TallyPublisher {
   /** The counts go with the replica. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
-    if (this.#published.changes === 0) return;
+    // What is under way would else be written after it was deleted.
+    await this.#publishing;
+    if (!this.#asked) return;
     await this.#ask("DELETE", this.#path).catch(() => undefined);
   }
 
-  /** Writes where there is something new, or it is time for a sign of life. */
-  async publish(): Promise<void> {
+  /** Writes where there is something new, or it is time for a sign of life. Once at a time, so that no older one comes last. */
+  publish(): Promise<void> {
+    this.#publishing ??= this.#publish().finally(() => {
+      this.#publishing = undefined;
+    });
+    return this.#publishing;
+  }
+
+  async #publish(): Promise<void> {
     const { changes } = this.#options.book;
     const quiet = this.#clock() - this.#published.at < SIGN_OF_LIFE_MS;
     if (changes === 0 || (changes === this.#published.changes && quiet)) return;
+    this.#asked = true;
     try {
       await this.#ask("PATCH", `${this.#path}?fieldManager=${FIELD_MANAGER}&force=true`, this.#body());
       this.#published = { changes, at: this.#clock() };
@@ -128,6 +141,9 @@ export class TallyCollector implements TallySource {
   /** Since when each published object has stood as it is, on our own clock. */
   readonly #seen = new Map<string, { readonly version: string; readonly since: number }>();
   #merged: ReadonlyMap<string, CountedTally> = new Map();
+  /** Which collects were begun, and which of them was taken in last. */
+  #begun = 0;
+  #taken = 0;
   #timer: NodeJS.Timeout | undefined;
 
   /** `counted` is told of the policies whose tallies have changed. */
@@ -152,21 +168,32 @@ export class TallyCollector implements TallySource {
 
   async collect(): Promise<void> {
     const { client, namespace, replica, book, log, counted } = this.#options;
+    this.#begun += 1;
+    const turn = this.#begun;
     try {
       const answer = await client.request("GET", `${collectionOf(namespace)}?labelSelector=${LABEL}%3Dtrue`);
       if (answer.status !== 200) throw new Error(refusalOf("tallies", answer));
+      // One that was asked for later has been answered earlier: it knows better.
+      if (turn < this.#taken) return;
+      this.#taken = turn;
       const published = listAt(answer.body, "items");
+      this.#forgetAllBut(new Set(published.map(nameOf)));
       const own = `usher-tallies-${replica}`;
       const others = published.filter((item) => nameOf(item) !== own && !this.#orphaned(item));
       const before = this.#merged;
       const books = others.map((item) => decodeTallies(stringAt(item, "data", ENTRY) ?? ""));
       this.#merged = mergeTallies([book.list(), ...books]);
-      const changed = [...this.#merged].filter(([key, tally]) => !equal(json(before.get(key)), json(tally)));
-      if (changed.length > 0) counted(changed.map(([, tally]) => tally));
+      const changed = changesOf(before, this.#merged);
+      if (changed.length > 0) counted(changed);
       for (const item of published) if (nameOf(item) !== own && this.#orphaned(item)) await this.#bury(item);
     } catch (error) {
       log.warn({ error: errorOf("tallies", error) }, "the tallies of the replicas could not be read");
     }
+  }
+
+  /** Each replica has another name, so there is no end to them. */
+  #forgetAllBut(names: ReadonlySet<string>): void {
+    for (const name of this.#seen.keys()) if (!names.has(name)) this.#seen.delete(name);
   }
 
   #orphaned(item: Json): boolean {
@@ -182,7 +209,6 @@ export class TallyCollector implements TallySource {
     const { client, namespace } = this.#options;
     const resourceVersion = stringAt(item, "metadata", "resourceVersion") ?? "";
     const path = `${collectionOf(namespace)}/${pathSegment("name", nameOf(item))}`;
-    this.#seen.delete(nameOf(item));
     // With its version: one that gives a sign of life right now stays.
     await client.request("DELETE", path, { body: { preconditions: { resourceVersion } } });
   }
@@ -190,6 +216,18 @@ export class TallyCollector implements TallySource {
 
 function nameOf(item: Json): string {
   return stringAt(item, "metadata", "name") ?? "";
+}
+
+/** Also those that nobody counts any more: with nothing. */
+function changesOf(
+  before: ReadonlyMap<string, CountedTally>,
+  now: ReadonlyMap<string, CountedTally>,
+): CountedTally[] {
+  const changes: CountedTally[] = [];
+  for (const [key, tally] of now) if (!equal(json(before.get(key)), json(tally))) changes.push(tally);
+  for (const [key, { module, policy }] of before)
+    if (!now.has(key)) changes.push({ module, policy, outcomes: {} });
+  return changes;
 }
 
 function json(tally: CountedTally | undefined): Json | undefined {
