@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Queue, type QueueClock, type QueueOptions, TokenBucket, type WorkResult } from "./queue.ts";
 
 /** Time that passes when the test says so. */
@@ -167,6 +167,48 @@ test("stopping begins nothing more, and waits for what is under way", async () =
   queue.add("d");
   await clock.pass(1_000_000);
   expect(begun).toEqual(["0 a"]);
+});
+
+test("all who stop it wait for what is under way, and no longer", async () => {
+  const gate = Promise.withResolvers<WorkResult>();
+  const { queue } = queueWith(() => gate.promise);
+  queue.add("a");
+  const stopped: string[] = [];
+  for (const who of ["first", "second"]) void queue.stop().then(() => stopped.push(who));
+  await settle();
+  expect(stopped).toEqual([]);
+  gate.resolve(DONE);
+  await settle();
+  expect(stopped).toEqual(["first", "second"]);
+});
+
+test.each([
+  ["just what a timer can wait for", 2 ** 31 - 1],
+  ["a millisecond more", 2 ** 31],
+  ["a year", 365 * 86_400_000],
+])("what waits for long waits in full, and can be taken back: %s", async (_, ms) => {
+  vi.useFakeTimers();
+  try {
+    const begun: string[] = [];
+    const queue = new Queue({
+      work: async (key) => {
+        begun.push(key);
+        return DONE;
+      },
+    });
+    queue.after("a", ms);
+    await vi.advanceTimersByTimeAsync(ms - 1);
+    expect(begun).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(begun).toEqual(["a"]);
+    queue.after("b", ms);
+    await vi.advanceTimersByTimeAsync(ms - 1);
+    await queue.stop();
+    expect(vi.getTimerCount()).toBe(0);
+    expect(begun).toEqual(["a"]);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test("whatever is added when, and however it ends: never the same key twice at once, and every change is seen", async () => {

@@ -8,10 +8,18 @@ export interface QueueClock {
   readonly after: (ms: number, call: () => void) => () => void;
 }
 
+/** Node fires a timer at once that is set for longer, some 25 days. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 export const SYSTEM_CLOCK: QueueClock = {
   now: () => performance.now(),
   after: (ms, call) => {
-    const timer = setTimeout(call, ms);
+    let timer: NodeJS.Timeout;
+    const wait = (left: number): void => {
+      const piece = Math.min(left, LONGEST_TIMER_MS);
+      timer = setTimeout(() => (piece < left ? wait(left - piece) : call()), piece);
+    };
+    wait(ms);
     return () => clearTimeout(timer);
   },
 };
@@ -69,7 +77,7 @@ export class Queue {
   readonly #backoffs = new Map<string, Backoff>();
   #refill: (() => void) | undefined;
   #stopped = false;
-  #finished: (() => void) | undefined;
+  #finished: PromiseWithResolvers<void> | undefined;
 
   constructor(options: QueueOptions) {
     this.#work = options.work;
@@ -121,9 +129,8 @@ export class Queue {
     this.#again.clear();
     this.#refill?.();
     if (this.#running.size === 0) return;
-    await new Promise<void>((resolve) => {
-      this.#finished = resolve;
-    });
+    this.#finished ??= Promise.withResolvers();
+    await this.#finished.promise;
   }
 
   #run(): void {
@@ -148,7 +155,7 @@ export class Queue {
     const result = await this.#work(key).catch((): WorkResult => ({ retry: true }));
     this.#running.delete(key);
     if (this.#stopped) {
-      if (this.#running.size === 0) this.#finished?.();
+      if (this.#running.size === 0) this.#finished?.resolve();
       return;
     }
     if ("retry" in result) {
