@@ -37,6 +37,16 @@ test("a planner that names all its items itself is not asked about every object 
   expect(written).toEqual([applying("all of 2")]);
 });
 
+test("what changes while everything is looked at does not wait for the rest of it", async () => {
+  const { holding, written, changed } = holdingWith({}, { queue: { parallel: 1 } });
+  changed("a", "b", "c", "d", "e", "f");
+  holding.start();
+  changed("new");
+  await until(() => written.length === 7);
+  await holding.stop();
+  expect(namesOf(written).slice(0, 2)).toEqual(["a", "new"]);
+});
+
 test("planners are told what an object was before it changed", async () => {
   const seen: (JsonObject | undefined)[] = [];
   const { holding, view } = holdingWith({

@@ -68,9 +68,9 @@ export class Holding {
     for (const [module, { all }] of this.#planners) {
       if (all === undefined) continue;
       others.delete(module);
-      this.#addAll(module, {}, () => all(view, assembly));
+      this.#addAll(module, {}, () => all(view, assembly), UNHURRIED);
     }
-    for (const change of everything(modules, view)) this.#take(change, view, others);
+    for (const change of everything(modules, view)) this.#take(change, view, others, UNHURRIED);
   }
 
   /** Resolves when no write is under way any more. */
@@ -120,15 +120,22 @@ export class Holding {
     }
   }
 
-  #take(change: Change, view: View, planners: ReadonlyMap<string, Planner>): void {
+  #take(change: Change, view: View, planners: ReadonlyMap<string, Planner>, add = AT_ONCE): void {
     const { resource, name } = change;
     for (const [module, planner] of planners)
-      this.#addAll(module, { resource, name }, () => planner.keys(change, view, this.#options.assembly));
+      this.#addAll(module, { resource, name }, () => planner.keys(change, view, this.#options.assembly), add);
   }
 
-  #addAll(module: string, about: Readonly<Record<string, string>>, keys: () => Iterable<string>): void {
+  #addAll(
+    module: string,
+    about: Readonly<Record<string, string>>,
+    keys: () => Iterable<string>,
+    add = AT_ONCE,
+  ): void {
+    const queue = this.#queue;
+    if (queue === undefined) return;
     try {
-      for (const key of keys()) this.#queue?.add(`${module} ${key}`);
+      for (const key of keys()) add(queue, `${module} ${key}`);
     } catch (error) {
       this.#options.log.warn({ module, ...about, error: why(error) }, BROKE);
     }
@@ -237,6 +244,11 @@ function resourceOf(write: PlannedWrite): string {
 }
 
 const BROKE = "a planner broke";
+
+type Add = (queue: Queue, item: string) => void;
+const AT_ONCE: Add = (queue, item) => queue.add(item);
+/** Whoever begins to lead looks at everything, which takes minutes where there is much; what changes meanwhile must not wait for that. */
+const UNHURRIED: Add = (queue, item) => queue.addUnhurried(item);
 
 function why(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

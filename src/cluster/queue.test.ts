@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { Queue, type QueueClock, type QueueOptions, TokenBucket, type WorkResult } from "./queue.ts";
 
 /** Time that passes when the test says so. */
@@ -54,6 +54,50 @@ function queueWith(
   });
   return { clock, queue, begun };
 }
+
+describe("what nobody waits for", () => {
+  const keysOf = (begun: readonly string[]) => begun.map((line) => line.split(" ")[1]);
+
+  test("comes behind what has changed, but for one in four", async () => {
+    const { queue, begun, clock } = queueWith(() => DONE, { parallel: 1, perSecond: 1, burst: 1 });
+    for (const key of ["u1", "u2", "u3"]) queue.addUnhurried(key);
+    for (const key of ["a", "b", "c", "d", "e", "f"]) queue.add(key);
+    expect(queue.size.due).toBe(8);
+    await clock.pass(20_000);
+    expect(keysOf(begun)).toEqual(["u1", "a", "b", "u2", "c", "d", "e", "u3", "f"]);
+  });
+
+  test("is done once with what has changed, whichever came first", async () => {
+    const { queue, begun, clock } = queueWith(() => DONE, { parallel: 1, perSecond: 1, burst: 1 });
+    queue.add("first");
+    queue.addUnhurried("x");
+    queue.addUnhurried("y");
+    queue.add("y");
+    queue.addUnhurried("y");
+    await clock.pass(20_000);
+    expect(keysOf(begun)).toEqual(["first", "y", "x"]);
+  });
+
+  test("is done once more where it is under way, brings a retry forward, and is dropped by a stop", async () => {
+    const gate = Promise.withResolvers<WorkResult>();
+    const results: (WorkResult | Promise<WorkResult>)[] = [gate.promise, RETRY, DONE];
+    const { queue, begun, clock } = queueWith(() => results.shift() ?? DONE, { parallel: 1 });
+    queue.add("x");
+    queue.addUnhurried("x");
+    gate.resolve(DONE);
+    await settle();
+    expect(keysOf(begun)).toEqual(["x", "x"]);
+    expect(queue.size).toEqual({ due: 0, later: 1, running: 0 });
+    queue.addUnhurried("x");
+    await settle();
+    expect(keysOf(begun)).toEqual(["x", "x", "x"]);
+    expect(queue.size).toEqual({ due: 0, later: 0, running: 0 });
+    void queue.stop();
+    queue.addUnhurried("x");
+    await clock.pass(1_000);
+    expect(begun).toHaveLength(3);
+  });
+});
 
 test("what is added twice before it is begun is done once", async () => {
   const gate = Promise.withResolvers<WorkResult>();

@@ -57,6 +57,8 @@ const PARALLEL = 4;
 /** A label on each of 5,000 nodes takes less than two minutes, and the API server does not feel it. */
 const PER_SECOND = 50;
 const BURST = 100;
+/** One of so many is something that is only done when there is nothing else: it must come to an end in a busy cluster, too. */
+const FAIR = 4;
 
 /**
  * Work by key: what is added twice before it is done is done once, what is added while it is being done is done once more
@@ -70,12 +72,15 @@ export class Queue {
   readonly #clock: QueueClock;
   readonly #random: () => number;
   readonly #due = new Set<string>();
+  /** Due, too, but nobody waits for it. */
+  readonly #unhurried = new Set<string>();
   readonly #running = new Set<string>();
   /** Added again while being worked on. */
   readonly #again = new Set<string>();
   readonly #later = new Map<string, { readonly at: number; readonly cancel: () => void }>();
   readonly #backoffs = new Map<string, Backoff>();
   #refill: (() => void) | undefined;
+  #begun = 0;
   #stopped = false;
   #finished: PromiseWithResolvers<void> | undefined;
 
@@ -94,21 +99,32 @@ export class Queue {
 
   /** How many keys are due, waiting for later, or being worked on. */
   get size(): { readonly due: number; readonly later: number; readonly running: number } {
-    return { due: this.#due.size, later: this.#later.size, running: this.#running.size };
+    const due = this.#due.size + this.#unhurried.size;
+    return { due, later: this.#later.size, running: this.#running.size };
   }
 
   /** As soon as possible. A retry that waits is brought forward: something has changed. */
   add(key: string): void {
     if (this.#stopped) return;
     this.#forgetLater(key);
+    this.#unhurried.delete(key);
     if (this.#running.has(key)) this.#again.add(key);
     else this.#due.add(key);
     this.#run();
   }
 
+  /** Behind all that was added because something has changed: somebody waits for that. */
+  addUnhurried(key: string): void {
+    if (this.#stopped || this.#due.has(key)) return;
+    this.#forgetLater(key);
+    if (this.#running.has(key)) this.#again.add(key);
+    else this.#unhurried.add(key);
+    this.#run();
+  }
+
   /** Not before so many milliseconds; the earliest of several times counts. */
   after(key: string, ms: number): void {
-    if (this.#stopped || this.#due.has(key)) return;
+    if (this.#stopped || this.#due.has(key) || this.#unhurried.has(key)) return;
     const at = this.#clock.now() + ms;
     const known = this.#later.get(key);
     if (known !== undefined && known.at <= at) return;
@@ -126,6 +142,7 @@ export class Queue {
     for (const { cancel } of this.#later.values()) cancel();
     this.#later.clear();
     this.#due.clear();
+    this.#unhurried.clear();
     this.#again.clear();
     this.#refill?.();
     if (this.#running.size === 0) return;
@@ -134,8 +151,9 @@ export class Queue {
   }
 
   #run(): void {
-    for (const key of this.#due) {
-      if (this.#running.size >= this.#parallel) return;
+    while (this.#running.size < this.#parallel) {
+      const key = this.#next();
+      if (key === undefined) return;
       const wait = this.#tokens.take(this.#clock.now());
       if (wait > 0) {
         this.#refill ??= this.#clock.after(wait, () => {
@@ -144,10 +162,18 @@ export class Queue {
         });
         return;
       }
+      this.#begun += 1;
       this.#due.delete(key);
+      this.#unhurried.delete(key);
       this.#running.add(key);
       void this.#one(key);
     }
+  }
+
+  #next(): string | undefined {
+    const [hurried] = this.#due;
+    const [unhurried] = this.#unhurried;
+    return this.#begun % FAIR === FAIR - 1 ? (unhurried ?? hurried) : (hurried ?? unhurried);
   }
 
   async #one(key: string): Promise<void> {
