@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { EventToWrite } from "../core/effects.ts";
 import { at, stringAt } from "../core/json.ts";
 import { ConnectionError } from "./client.ts";
@@ -120,6 +120,28 @@ test("at most twenty are written at once, and stopping writes what is due", asyn
   expect(server.asked).toHaveLength(20);
   await events.stop();
   expect(server.asked).toHaveLength(40);
+});
+
+test("stopping writes what came while others were being written, and nothing is written after it", async () => {
+  const server = new TestApiServer();
+  const { events } = eventsOn(server);
+  const gate = Promise.withResolvers<undefined>();
+  server.fault = () => gate.promise;
+  events.add([about("first")]);
+  const under = events.flush();
+  events.add([about("second")]);
+  const stopped = events.stop();
+  gate.resolve(undefined);
+  await Promise.all([under, stopped]);
+  expect(server.bodies.map((body) => stringAt(body, "regarding", "name"))).toEqual(["first", "second"]);
+  vi.useFakeTimers();
+  try {
+    events.add([about("third")]);
+    await vi.advanceTimersByTimeAsync(60_000);
+  } finally {
+    vi.useRealTimers();
+  }
+  expect(server.bodies).toHaveLength(2);
 });
 
 test("those that are always answered with an error keep none behind them waiting, and are given up in the end", async () => {

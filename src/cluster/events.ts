@@ -14,6 +14,11 @@ const CONTROLLER = "usher.dev/usher";
 const WRITE_EVERY_MS = 1_000;
 const MOST_AT_ONCE = 20;
 
+/** The API server takes no longer one; the end of a pod's name is what tells it from others. */
+const LONGEST_INSTANCE = 128;
+/** Of the object's name in the Event's, which may have 253 characters. */
+const LONGEST_ABOUT = 200;
+
 export interface EventsOptions {
   readonly client: Client;
   /** Which replica says it: the pod's name. */
@@ -35,6 +40,7 @@ export class Events {
   readonly #clock: () => number;
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
+  #stopped = false;
   #made = 0;
 
   constructor(options: EventsOptions) {
@@ -56,8 +62,11 @@ export class Events {
 
   /** Writes once more what is due, and no more after that. */
   async stop(): Promise<void> {
-    await this.flush();
+    this.#stopped = true;
     clearTimeout(this.#timer);
+    // What came while others were being written is not among those.
+    await this.#writing;
+    await this.flush();
   }
 
   /** Writes what is due now. */
@@ -69,7 +78,7 @@ export class Events {
   }
 
   #schedule(): void {
-    if (this.#timer !== undefined || !this.#book.pending) return;
+    if (this.#stopped || this.#timer !== undefined || !this.#book.pending) return;
     this.#timer = setTimeout(async () => {
       await this.flush();
       this.#timer = undefined;
@@ -126,7 +135,8 @@ export class Events {
     const about = regarding.name === "" ? regarding.kind.toLowerCase() : regarding.name;
     const number = `${this.#now().toString(16)}${(this.#made++ % 65_536).toString(16).padStart(4, "0")}`;
     const instance = this.#options.instance.slice(-10).replace(/[^a-z0-9]/g, "");
-    return `${about.slice(0, 200)}.${number}${instance}`;
+    // A part of a name must end with a letter or a digit.
+    return `${about.slice(0, LONGEST_ABOUT).replace(/[^a-z0-9]+$/, "")}.${number}${instance}`;
   }
 
   #body({ event, count, firstAt, lastAt }: EventSeries, name: string): JsonObject {
@@ -142,7 +152,7 @@ export class Events {
       metadata: { name, namespace: namespaceOf(event) },
       eventTime: this.#time(firstAt),
       reportingController: CONTROLLER,
-      reportingInstance: this.#options.instance,
+      reportingInstance: this.#options.instance.slice(-LONGEST_INSTANCE),
       action: "Admission",
       type,
       reason,

@@ -216,10 +216,11 @@ describeCluster("holding", (cluster) => {
   });
 
   test("an event as long as usher writes it is taken, and one byte more is not", async () => {
-    const regarding = { kind: "ConfigMap", namespace: namespace(), name: "long" };
+    // Cut at 200 it would end with a dot.
+    const regarding = { kind: "ConfigMap", namespace: namespace(), name: `${"long".repeat(50).slice(1)}.b` };
     const path = `/apis/events.k8s.io/v1/namespaces/${namespace()}/events`;
     await withClient(async (client) => {
-      const events = new Events({ client, instance: "usher-0", apiVersionOf: () => "v1" });
+      const events = new Events({ client, instance: `${"u".repeat(130)}-0`, apiVersionOf: () => "v1" });
       const message = `x${"😀".repeat(300)}`;
       events.add([{ type: "Normal", reason: "Long", message, regarding, policy: undefined }]);
       await events.flush();
@@ -228,6 +229,7 @@ describeCluster("holding", (cluster) => {
       const written = listAt(body, "items").find((item) => stringAt(item, "reason") === "Long");
       const note = stringAt(written, "note") ?? "";
       expect(Buffer.byteLength(note)).toBe(1_024);
+      expect(stringAt(written, "reportingInstance")).toBe(`${"u".repeat(126)}-0`);
       const metadata = { name: "longer", namespace: namespace() };
       const longer = { ...(written as JsonObject), metadata, note: `${note}x` };
       const answer = await client.request("POST", path, { body: longer });
