@@ -13,7 +13,7 @@ import type { Change, View } from "../core/view.ts";
 import type { FetchNeeds } from "./needs.ts";
 import { describeWrite, type MakeWrite, type WriteResult } from "./planned-writes.ts";
 import { Queue, type QueueOptions, type WorkResult } from "./queue.ts";
-import type { TallySource } from "./tallies.ts";
+import type { TallySource } from "./tally-collector.ts";
 
 /** For all that one key needs to know before it can be planned. Nobody waits for it, so it may be generous. */
 const FETCH_MS = 30_000;

@@ -3,8 +3,9 @@ import type { CountedTally } from "../core/effects.ts";
 import { at, listAt } from "../core/json.ts";
 import { SILENT } from "../core/log.ts";
 import { type Answer, ConnectionError } from "./client.ts";
-import { TallyCollector, TallyPublisher } from "./tallies.ts";
 import { TallyBook } from "./tally-book.ts";
+import { TallyCollector } from "./tally-collector.ts";
+import { TallyPublisher } from "./tally-publisher.ts";
 import { answerOf, refuse, TestApiServer } from "./test-api-server.ts";
 
 const POLICY = { kind: "Policy", name: "a", uid: "u" };
