@@ -5,6 +5,7 @@ import {
   type LeaseRecord,
   type LeaseState,
   leads,
+  leaseAnswerMs,
   leaseRead,
   leaseStep,
   leaseUncertain,
@@ -24,6 +25,9 @@ test("the times leave room: a holder acts for less than its lease, and may miss 
   const { durationMs, renewMs, actMs, retryMs } = LEASE_TIMES;
   expect(actMs).toBeLessThan(durationMs);
   expect(renewMs + 2 * retryMs).toBeLessThan(actMs);
+  // One that hangs is over, and the pause after it too, when there is as much time again.
+  expect(renewMs + 2 * leaseAnswerMs(LEASE_TIMES)).toBeLessThanOrEqual(actMs);
+  expect(1.25 * retryMs).toBeLessThanOrEqual(leaseAnswerMs(LEASE_TIMES));
 });
 
 describe("what to do next", () => {
@@ -120,10 +124,11 @@ test("never do two lead at once, whatever is delayed, lost or stopped, and howev
         if (state === undefined || delay === undefined) return;
         const step = leaseStep(state, time + clock);
         const sent = time + clock;
+        let answer: ((now: number) => LeaseState) | undefined;
+        // Arrives also when nobody waits for it any more.
         due.push({
           at: time + delay.out,
-          run: (arrived) => {
-            let answer: (now: number) => LeaseState;
+          run: () => {
             if (step.step === "read") {
               const seen = stored;
               answer = (now) => leaseRead(states[i] ?? state, seen, now);
@@ -138,15 +143,18 @@ test("never do two lead at once, whatever is delayed, lost or stopped, and howev
               const written = stored;
               answer = () => leaseWritten(states[i] ?? state, written, sent);
             } else answer = () => leaseUncertain(states[i] ?? state);
-            due.push({
-              at: arrived + delay.back,
-              run: (back) => {
-                const next = delay.lost ? leaseUncertain(states[i] ?? state) : answer(back + clock);
-                states[i] = next;
-                const wait = delay.lost ? 2_000 : leaseWait(next, back + clock);
-                due.push({ at: back + wait, run: (now) => begin(i, now, turn + 1) });
-              },
-            });
+          },
+        });
+        const back = time + Math.min(delay.out + delay.back, leaseAnswerMs(LEASE_TIMES));
+        due.push({
+          at: back,
+          run: () => {
+            const told = back === time + delay.out + delay.back && !delay.lost ? answer : undefined;
+            const next = told?.(back + clock) ?? (step.step === "read" ? state : leaseUncertain(state));
+            states[i] = next;
+            const wait =
+              told === undefined ? Math.max(0, time + 2_000 - back) : leaseWait(next, back + clock);
+            due.push({ at: back + wait, run: (now) => begin(i, now, turn + 1) });
           },
         });
       };

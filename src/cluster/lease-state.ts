@@ -24,6 +24,14 @@ export const LEASE_TIMES: LeaseTimes = {
   retryMs: 2_000,
 };
 
+/**
+ * How long an answer may take. A renewal that hangs is given up so early that another try, which may take as long, ends before the
+ * holder must stop acting. Should the given up one arrive after all, its version is old or it renews what is ours: no harm is done.
+ */
+export function leaseAnswerMs({ actMs, renewMs }: LeaseTimes): number {
+  return (actMs - renewMs) / 2;
+}
+
 /** A Lease as it was read. */
 export interface LeaseRecord {
   readonly resourceVersion: string;

@@ -1,9 +1,9 @@
-import { setImmediate as step } from "node:timers/promises";
-import { expect, test } from "vitest";
-import { at, stringAt } from "../core/json.ts";
-import { ConnectionError } from "./client.ts";
+import { setTimeout as later, setImmediate as step } from "node:timers/promises";
+import { afterEach, expect, test, vi } from "vitest";
+import { at, isObject, stringAt } from "../core/json.ts";
+import { type Answer, ConnectionError } from "./client.ts";
 import { Lease } from "./lease.ts";
-import type { LeaseTimes } from "./lease-state.ts";
+import { LEASE_TIMES, type LeaseTimes } from "./lease-state.ts";
 import { microTime } from "./micro-time.ts";
 import { refuse, TestApiServer } from "./test-api-server.ts";
 
@@ -12,9 +12,14 @@ const PATH = "/apis/coordination.k8s.io/v1/namespaces/usher-system/leases/usher"
 /** Short, so that a test does not wait; the relations are those of the real ones. */
 const TIMES: LeaseTimes = { durationMs: 1_500, renewMs: 50, actMs: 300, retryMs: 20 };
 
-function candidate(server: TestApiServer, identity: string, events: string[] = [], times = TIMES) {
+function candidate(
+  { client }: Pick<TestApiServer, "client">,
+  identity: string,
+  events: string[] = [],
+  times = TIMES,
+) {
   const lease = new Lease({
-    client: server.client,
+    client,
     namespace: "usher-system",
     name: "usher",
     identity,
@@ -32,6 +37,24 @@ function candidate(server: TestApiServer, identity: string, events: string[] = [
 
 async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await step();
+}
+
+afterEach(() => vi.useRealTimers());
+
+/** From here on time passes only when the test says so; answers of the test server still come by themselves. */
+function stopTime(): (ms: number) => Promise<void> {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  return async (ms) => {
+    for (let passed = 0; passed < ms; passed += 100) {
+      vi.advanceTimersByTime(100);
+      await later(3);
+    }
+  };
+}
+
+/** Nobody answers, until the one who asked gives up. */
+function hang(timeoutMs = 0): Promise<Error> {
+  return new Promise((resolve) => setTimeout(() => resolve(new ConnectionError("too late")), timeoutMs));
 }
 
 const holderIn = (server: TestApiServer) => stringAt(server.objects.get(PATH), "spec", "holderIdentity");
@@ -117,6 +140,85 @@ test("trouble is told, and passes", async () => {
     "lease usher: no answer: cut",
     "a leads",
   ]);
+  await lease.stop();
+});
+
+test("a candidate whose looks fail now and then takes over when the lease has run out, not later", async () => {
+  const pass = stopTime();
+  const server = new TestApiServer();
+  server.put(PATH, { spec: { holderIdentity: "dead", leaseDurationSeconds: 15, leaseTransitions: 0 } });
+  let looks = 0;
+  server.fault = (method) => {
+    if (method === "GET") looks += 1;
+    return method === "GET" && looks % 5 === 0 ? new ConnectionError("reset") : undefined;
+  };
+  const lease = candidate(server, "b", [], LEASE_TIMES);
+  await pass(LEASE_TIMES.durationMs + 2 * LEASE_TIMES.retryMs);
+  expect(looks).toBeGreaterThanOrEqual(5);
+  expect(lease.leading).toBe(true);
+  vi.useRealTimers();
+  await lease.stop();
+});
+
+test.each([
+  ["lost", false],
+  ["taken nevertheless", true],
+])("one renewal that hangs and is %s does not end leading", async (_, taken) => {
+  const pass = stopTime();
+  const server = new TestApiServer();
+  const events: string[] = [];
+  const lease = candidate(server, "a", events, LEASE_TIMES);
+  await until(() => lease.leading);
+  let hung = 0;
+  server.fault = (method, _path, { body, timeoutMs }) => {
+    if (method !== "PUT" || hung > 0) return undefined;
+    hung += 1;
+    if (taken && isObject(body)) server.put(PATH, body);
+    return hang(timeoutMs);
+  };
+  await pass(3 * LEASE_TIMES.actMs);
+  expect(hung).toBe(1);
+  expect(lease.leading).toBe(true);
+  expect(events).toEqual(["a leads", "lease usher: no answer: too late"]);
+  expect(at(server.objects.get(PATH), "spec", "leaseTransitions")).toBe(0);
+  vi.useRealTimers();
+  await lease.stop();
+});
+
+test("after a renewal without an answer the next try is not made on a connection that may be as dead", async () => {
+  const server = new TestApiServer();
+  const asked: string[] = [];
+  const client = { ...server.client, letGo: () => void asked.push("let go") };
+  server.fault = (method) => {
+    asked.push(method);
+    return method === "PUT" && !asked.includes("let go") ? new ConnectionError("too late") : undefined;
+  };
+  const lease = candidate({ client }, "a");
+  await until(() => asked.filter((one) => one === "PUT").length === 2);
+  expect(asked).toEqual(["GET", "POST", "PUT", "let go", "GET", "PUT"]);
+  await lease.stop();
+});
+
+test("a renewal that arrives when another one leads changes nothing", async () => {
+  const pass = stopTime();
+  const server = new TestApiServer();
+  const events: string[] = [];
+  const lease = candidate(server, "a", events, LEASE_TIMES);
+  await until(() => lease.leading);
+  const late: (() => Promise<Answer>)[] = [];
+  server.fault = (method, path, options) => {
+    if (method === "PUT") late.push(() => server.client.request(method, path, options));
+    return hang(options.timeoutMs);
+  };
+  await pass(LEASE_TIMES.durationMs);
+  expect(events.filter((one) => one.startsWith("a "))).toEqual(["a leads", "a ends"]);
+  server.put(PATH, { spec: { holderIdentity: "b", leaseDurationSeconds: 3_600, leaseTransitions: 1 } });
+  server.fault = () => undefined;
+  expect(late.length).toBeGreaterThan(0);
+  for (const arrive of late) expect((await arrive()).status).toBe(409);
+  await pass(LEASE_TIMES.durationMs);
+  expect([holderIn(server), lease.leading]).toEqual(["b", false]);
+  vi.useRealTimers();
   await lease.stop();
 });
 

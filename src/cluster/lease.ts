@@ -6,6 +6,7 @@ import {
   type LeaseState,
   type LeaseTimes,
   leads,
+  leaseAnswerMs,
   leaseRead,
   leaseStep,
   leaseUncertain,
@@ -91,14 +92,15 @@ export class Lease {
   async #run(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
+      const began = this.#clock();
       const fine = await this.#step();
       this.#follow();
       const now = this.#clock();
       const random = this.#options.random ?? Math.random;
       const { retryMs } = this.#state.times;
-      // A taken write or a change of mind goes on at once; candidates spread, so that they do not all write at one moment.
-      const wait = fine ? leaseWait(this.#state, now) : retryMs * (0.75 + 0.5 * random());
-      await pause(wait, signal);
+      // Candidates spread, so that they do not all write at one moment. Who has waited for an answer in vain has waited already.
+      const again = began + retryMs * (0.75 + 0.5 * random());
+      await pause(fine ? leaseWait(this.#state, now) : Math.max(0, again - now), signal);
     }
   }
 
@@ -117,8 +119,8 @@ export class Lease {
       }
       return await this.#write(next);
     } catch (error) {
-      // A renewal that broke may have been taken: the version that we know may be old.
-      this.#state = leaseUncertain(this.#state);
+      // Kept connections die together, and there is no time to find each of them dead.
+      this.#options.client.letGo?.();
       return this.#trouble(errorOf(`lease ${this.#options.name}`, error));
     }
   }
@@ -141,11 +143,16 @@ export class Lease {
       acquireTime: takeover ? moment : this.#acquired,
     };
     const create = resourceVersion === undefined;
-    const answer = await this.#ask(
+    const asked = this.#ask(
       create ? "POST" : "PUT",
       create ? this.#collection : this.#path,
       this.#body(spec, resourceVersion),
     );
+    const answer = await asked.catch((error: unknown) => {
+      // A write that broke may have been taken: the version that we know may be old. A look that broke changes nothing of that.
+      this.#state = leaseUncertain(this.#state);
+      throw error;
+    });
     const record = answer.status < 300 ? recordOf(answer.body) : undefined;
     if (record !== undefined) {
       this.#acquired = spec.acquireTime;
@@ -201,8 +208,7 @@ export class Lease {
   }
 
   #ask(method: string, path: string, body?: JsonObject): Promise<Answer> {
-    // Longer would only be answered after the next try.
-    const timeoutMs = this.#state.times.renewMs;
+    const timeoutMs = leaseAnswerMs(this.#state.times);
     return this.#options.client.request(
       method,
       path,
