@@ -112,7 +112,7 @@ export class Reflector {
   async #locate(): Promise<Input> {
     const { resources, resource } = this.#options;
     try {
-      const served = await resources.discover(resource);
+      const served = await resources.discover(resource, this.#stop.signal);
       this.#served = served !== undefined;
       if (served !== undefined) this.#path = collectionPath(served);
       this.#options.noted?.();

@@ -3,6 +3,7 @@ import { type Kind, kindResource } from "../core/kind.ts";
 import type { Module } from "../core/module.ts";
 import { resourceName } from "../core/request.ts";
 import type { Answer, Client } from "./client.ts";
+import { hasList } from "./has-list.ts";
 import { pathSegment } from "./path-segment.ts";
 
 /** A resource as this API server has it. */
@@ -35,7 +36,7 @@ export interface ResourceResolver {
     subresource?: string,
   ) => Promise<string>;
   /** Asks the API server itself: `undefined` where it does not serve the resource; rejects where it can't be asked. */
-  readonly discover: (resource: string) => Promise<ServedResource | undefined>;
+  readonly discover: (resource: string, signal?: AbortSignal) => Promise<ServedResource | undefined>;
 }
 
 /** The API server has no such resource, in no version that we can read. */
@@ -99,8 +100,8 @@ export function createResources(client: Client, modules: readonly Module[]): Res
   const declared = declaredResources(modules);
   const known = new Map<string, Promise<ServedResource>>();
 
-  const discover = (resource: string): Promise<ServedResource | undefined> =>
-    discovered(client, resource, declared.get(resource));
+  const discover = (resource: string, signal?: AbortSignal): Promise<ServedResource | undefined> =>
+    discovered((path, list) => ask(client, path, list, signal), resource, declared.get(resource));
 
   const locate = (resource: string): Promise<ServedResource> => {
     const before = known.get(resource);
@@ -143,16 +144,19 @@ function settled(declared: DeclaredResource | undefined): ServedResource | undef
   return { group, version, resource, namespaced };
 }
 
+/** Asks for a path whose answer has such a list. `undefined`: there is no such group or version. */
+type Ask = (path: string, list: string) => Promise<Answer | undefined>;
+
 async function discovered(
-  client: Client,
+  get: Ask,
   name: string,
   declared: DeclaredResource | undefined,
 ): Promise<ServedResource | undefined> {
   const [resource = "", ...rest] = name.split(".");
   const group = declared?.group ?? rest.join(".");
-  for (const version of declared?.versions ?? (await versionsServed(client, group))) {
+  for (const version of declared?.versions ?? (await versionsServed(get, group))) {
     const path = group === "" ? `/api/${version}` : `/apis/${pathSegment("API group", group)}/${version}`;
-    const answer = await ask(client, path);
+    const answer = await get(path, "resources");
     const entry = listAt(answer?.body, "resources").find((one) => stringAt(one, "name") === resource);
     if (entry !== undefined)
       return { group, version, resource, namespaced: at(entry, "namespaced") === true };
@@ -160,18 +164,23 @@ async function discovered(
   return undefined;
 }
 
-async function versionsServed(client: Client, group: string): Promise<string[]> {
+async function versionsServed(get: Ask, group: string): Promise<string[]> {
   if (group === "") return ["v1"];
-  const answer = await ask(client, `/apis/${pathSegment("API group", group)}`);
+  const answer = await get(`/apis/${pathSegment("API group", group)}`, "versions");
   const preferred = stringAt(answer?.body, "preferredVersion", "version");
   const all = listAt(answer?.body, "versions").map((one) => stringAt(one, "version") ?? "");
   return [...(preferred === undefined ? [] : [preferred]), ...all.filter((version) => version !== preferred)];
 }
 
-/** `undefined`: there is no such group or version. */
-async function ask(client: Client, path: string): Promise<Answer | undefined> {
-  const answer = await client.request("GET", path);
+async function ask(
+  client: Client,
+  path: string,
+  list: string,
+  signal: AbortSignal | undefined,
+): Promise<Answer | undefined> {
+  const answer = await client.request("GET", path, signal === undefined ? {} : { signal });
   if (answer.status === 404) return undefined;
-  if (answer.status !== 200) throw new DiscoveryError(path, answer);
+  // Something else in the API server's place may answer with 200 as well: that nothing is served must be said by a list.
+  if (answer.status !== 200 || !hasList(answer.body, list)) throw new DiscoveryError(path, answer);
   return answer;
 }

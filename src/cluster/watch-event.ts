@@ -1,6 +1,7 @@
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../core/json.ts";
 import { nameOf, namespaceOf } from "../core/kubernetes/object.ts";
 import type { Answer } from "./client.ts";
+import { hasList } from "./has-list.ts";
 import type { Arrival, Input } from "./reflector-steps.ts";
 import { retryAfterMs } from "./retry-after.ts";
 
@@ -34,9 +35,13 @@ export function inputOf(line: string, prune: Prune): Input {
   }
 }
 
-/** A page of a list. */
+/** A page of a list. Throws where it is none: what a list does not have is gone, so nothing else may pass for an empty one. */
 export function pageOf(body: Json, prune: Prune): Input {
   const next = stringAt(body, "metadata", "continue");
+  const version = stringAt(body, "metadata", "resourceVersion") ?? "";
+  if (version === "")
+    throw new Error("a list was answered with something that has no metadata.resourceVersion");
+  if (!hasList(body, "items")) throw new Error("a list was answered with something that has no items");
   const items = listAt(body, "items").filter(isObject);
   // The items of a built-in kind do not say what they are: the list does. Events do, and the two must not look different.
   const apiVersion = stringAt(body, "apiVersion") ?? "";
@@ -44,7 +49,7 @@ export function pageOf(body: Json, prune: Prune): Input {
   return {
     saw: "page",
     items: items.map((item) => arrivalOf({ apiVersion, kind, ...item }, prune)),
-    version: stringAt(body, "metadata", "resourceVersion") ?? "",
+    version,
     next: next === "" ? undefined : next,
   };
 }
