@@ -1,8 +1,9 @@
 import { once } from "node:events";
 import { Agent, createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { Agent as SecureAgent } from "node:https";
 import { type AddressInfo, connect, createServer as createTcp, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type Client, ConnectionError } from "./client.ts";
 import { CONNECTION, type Credentials } from "./credentials/credentials.ts";
 import { createClient, type HttpsClientOptions, TooLargeError } from "./https-client.ts";
@@ -15,7 +16,10 @@ let handler: Handler;
 let client: Client;
 let token: string;
 let renewals: number;
+let renewalMs: number;
 let next: string | undefined;
+/** Why there are no credentials any more, where there are none. */
+let without: Error | undefined;
 
 /** Plain HTTP: what is tested here is the same above TLS. */
 function credentials(path = ""): Credentials {
@@ -23,11 +27,14 @@ function credentials(path = ""): Credentials {
   return {
     server: `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`,
     namespace: undefined,
-    access: async () => ({ agent, headers: { authorization: `Bearer ${token}` } }),
+    access: async () => {
+      if (without !== undefined) throw without;
+      return { agent, headers: { authorization: `Bearer ${token}` } };
+    },
     renew: async () => {
       renewals += 1;
       // Reading files, or a plugin's program, takes its time.
-      await sleep(20);
+      await sleep(renewalMs);
       const changed = next !== undefined && next !== token;
       token = next ?? token;
       return changed;
@@ -43,7 +50,7 @@ function open(options?: HttpsClientOptions): Client {
 }
 
 beforeEach(async () => {
-  [token, renewals, next] = ["one", 0, undefined];
+  [token, renewals, renewalMs, next, without] = ["one", 0, 20, undefined, undefined];
   server = createServer(async (request, response) => {
     let body = "";
     for await (const chunk of request) body += String(chunk);
@@ -228,6 +235,91 @@ test("a read is sent again where a kept connection turns out to be dead, a write
   await expect(through.request("POST", "/api", { body: {} })).rejects.toThrow(ConnectionError);
   through.close();
   proxy.close();
+});
+
+describe("one time for all", () => {
+  /** A connection that was used before: what breaks on it may have died of old age. */
+  async function kept(): Promise<void> {
+    handler = (_, response) => json(response, 200, {});
+    await client.request("GET", "/api");
+  }
+
+  test("a read that is not answered in time on a kept connection is not sent again", async () => {
+    await kept();
+    let asked = 0;
+    handler = () => {
+      asked += 1;
+    };
+    await expect(client.request("GET", "/api", { timeoutMs: 100 })).rejects.toThrow(
+      "no whole answer within 100 ms",
+    );
+    expect(asked).toBe(1);
+  });
+
+  test("what is sent again has only the time that is left", async () => {
+    await kept();
+    let asked = 0;
+    handler = (request) => {
+      asked += 1;
+      // A kept connection dies late, and the next one is silent.
+      if (asked === 1) setTimeout(() => request.socket.destroy(), 300);
+    };
+    const timers = vi.spyOn(globalThis, "setTimeout");
+    const limits = () => timers.mock.calls.map(([, ms = 0]) => ms).filter((ms) => ms > 300);
+    const error = client.request("GET", "/api", { timeoutMs: 1_000 });
+    await expect(error).rejects.toThrow("no whole answer within 1000 ms");
+    const [whole = 0, left = Number.POSITIVE_INFINITY] = limits();
+    timers.mockRestore();
+    expect(asked).toBe(2);
+    expect(left).toBeLessThanOrEqual(whole - 250);
+  });
+
+  test("a write whose time is over when the new credentials come is not sent with them", async () => {
+    let asked = 0;
+    handler = (_, response) => {
+      asked += 1;
+      json(response, 401, {});
+    };
+    next = "good";
+    renewalMs = 400;
+    const error = client.request("POST", "/api", { body: 1, timeoutMs: 300 });
+    await expect(error).rejects.toThrow("no whole answer within 300 ms");
+    expect([asked, renewals]).toEqual([1, 1]);
+  });
+});
+
+test("refused when the credentials have gone: it is said why, at once, and no connection is held", async () => {
+  const connections = new Set<Socket>();
+  server.on("connection", (socket: Socket) => connections.add(socket));
+  let asked = 0;
+  handler = (_, response) => {
+    asked += 1;
+    without = new Error("the token file is gone");
+    json(response, 401, { message: "x".repeat(100_000) });
+  };
+  for (let i = 0; i < 5; i++) {
+    without = undefined;
+    await expect(client.request("GET", "/api")).rejects.toThrow("the token file is gone");
+    await sleep(20);
+  }
+  expect(asked).toBe(5);
+  expect(connections.size).toBe(1);
+});
+
+test("what can't even be connected is a broken connection too", async () => {
+  const agent = new SecureAgent({ cert: "none", key: "none" });
+  const access = async () => ({ agent, headers: {} });
+  const bad = createClient({ ...credentials(), server: "https://127.0.0.1:1", access });
+  await expect(bad.request("GET", "/api")).rejects.toThrow(ConnectionError);
+  agent.destroy();
+});
+
+test("a name and a password in the server's address are in no message", async () => {
+  const { server: address } = credentials();
+  without = new Error("none");
+  const bad = createClient({ ...credentials(), server: address.replace("//", "//me:s3cret@") });
+  expect(bad.server).toBe(address);
+  await expect(bad.request("GET", "/api")).rejects.toThrow(`no credentials for ${address}: none`);
 });
 
 describe("a stream", () => {

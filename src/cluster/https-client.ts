@@ -9,8 +9,9 @@ import { isDeepStrictEqual } from "node:util";
 import type { Json } from "../core/json.ts";
 import { type Answer, type Client, ConnectionError, type RequestOptions, type Stream } from "./client.ts";
 import { type Access, type Credentials, retire } from "./credentials/credentials.ts";
+import { shownAddress } from "./credentials/shown-address.ts";
 import { linesOf } from "./lines.ts";
-import { Sending } from "./sending.ts";
+import { Sending, type Timed, tooLate } from "./sending.ts";
 
 /** How long an answer may take where the caller does not say. The API server itself gives up after 60 s. */
 const TIMEOUT_MS = 30_000;
@@ -57,7 +58,7 @@ class HttpsClient implements Client {
 
   constructor(credentials: Credentials, options: HttpsClientOptions) {
     const url = new URL(credentials.server);
-    this.server = credentials.server.replace(/\/+$/, "");
+    this.server = shownAddress(credentials.server).replace(/\/+$/, "");
     this.#credentials = credentials;
     // In a URL an IPv6 address has brackets, for a socket it has none.
     const hostname = url.hostname.replace(/^\[|\]$/g, "");
@@ -115,25 +116,40 @@ class HttpsClient implements Client {
   close = (): void => this.#credentials.close();
 
   async #exchange(method: string, path: string, given: RequestOptions): Promise<Exchange> {
-    const options = { timeoutMs: this.#timeoutMs, ...given };
+    let access = await this.#access();
+    const { timeoutMs = this.#timeoutMs } = given;
+    const options = { ...given, timeoutMs, until: performance.now() + timeoutMs };
     let renewed = false;
     for (let attempt = 1; ; attempt++) {
-      const access = await this.#access();
-      const sent = new Sending(this.#send, this.#options(method, path, options, access), options);
-      try {
-        const response = await sent.response;
+      const sent = this.#sending(method, path, options, access);
+      const response = await sent.response.catch(async (error: unknown) => {
+        sent.done();
+        if (isCertificateError(error)) await this.#renew();
+        else if (method === "GET" && sent.stale && attempt < READ_ATTEMPTS) return undefined;
+        throw asConnectionError(error, `${method} ${path}`);
+      });
+      if (response !== undefined) {
         if (statusOf(response) !== 401 || renewed) return { response, done: sent.done };
         // Refused before anything was done, so even a write may be sent again. Once, and only with something new to show.
         renewed = true;
-        if (!(await this.#outdated(access))) return { response, done: sent.done };
-        response.resume();
-        sent.done();
-      } catch (error) {
-        sent.done();
-        if (isCertificateError(error)) await this.#renew();
-        else if (method === "GET" && sent.stale && attempt < READ_ATTEMPTS) continue;
-        throw asConnectionError(error, `${method} ${path}`);
+        const outdated = await this.#outdated(access).catch((error: unknown) => {
+          leave(response, sent);
+          throw error;
+        });
+        if (!outdated) return { response, done: sent.done };
+        leave(response, sent);
       }
+      access = await this.#access();
+    }
+  }
+
+  #sending(method: string, path: string, options: Timed, access: Access): Sending {
+    try {
+      if (performance.now() >= options.until) throw tooLate(options);
+      return new Sending(this.#send, this.#options(method, path, options, access), options);
+    } catch (error) {
+      // Also where Node refuses to begin, as with a client certificate that is none.
+      throw asConnectionError(error, `${method} ${path}`);
     }
   }
 
@@ -188,6 +204,12 @@ class HttpsClient implements Client {
     }
     return Buffer.concat(chunks, length).toString("utf8");
   }
+}
+
+/** What nobody reads must still come to its end, or be ended by its time limit: until then it holds a connection. */
+function leave(response: IncomingMessage, { done }: Sending): void {
+  if (response.closed) done();
+  else response.once("close", done).resume();
 }
 
 async function* linesUntil(

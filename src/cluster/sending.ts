@@ -3,7 +3,15 @@ import type { request } from "node:https";
 import { ConnectionError, type RequestOptions } from "./client.ts";
 
 /** What a request is sent with. */
-export type Timed = RequestOptions & { readonly timeoutMs: number };
+export interface Timed extends RequestOptions {
+  readonly timeoutMs: number;
+  /** When that is over, by `performance.now()`: the same for all the times that it is sent. */
+  readonly until: number;
+}
+
+export function tooLate({ timeoutMs }: Timed): ConnectionError {
+  return new ConnectionError(`no whole answer within ${timeoutMs} ms`);
+}
 
 /** One request under way, with its time limit and its caller's signal. */
 export class Sending {
@@ -12,21 +20,23 @@ export class Sending {
   readonly #isStale: () => boolean;
 
   constructor(send: typeof request, base: NodeOptions, options: Timed) {
-    const { body, signal, timeoutMs } = options;
+    const { body, signal, until } = options;
     const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
     const length = payload === undefined ? {} : { "content-length": String(payload.length) };
     const sent = send({ ...base, headers: { ...(base.headers as Record<string, string>), ...length } });
-    const give = (why: string) => (): void => {
-      sent.destroy(new ConnectionError(why));
+    let ended = false;
+    const end = (why: ConnectionError): void => {
+      ended = true;
+      sent.destroy(why);
     };
-    const gone = give("the caller gave up");
-    const timer = setTimeout(give(`no whole answer within ${timeoutMs} ms`), timeoutMs);
+    const gone = (): void => end(new ConnectionError("the caller gave up"));
+    const timer = setTimeout(() => end(tooLate(options)), until - performance.now());
     this.done = () => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", gone);
     };
-    // Only a connection that had been used before can have died of old age.
-    this.#isStale = () => sent.reusedSocket && !signal?.aborted;
+    // Only a connection that had been used before can have died of old age, and only where it was not we who ended it.
+    this.#isStale = () => sent.reusedSocket && !ended;
     this.response = new Promise((resolve, reject) => {
       sent.once("response", resolve);
       // Stays: an error after the response is told by the response, and without a listener it would end the process.

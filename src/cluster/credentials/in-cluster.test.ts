@@ -61,6 +61,14 @@ test("files that are away for a moment do not take away what we have", async () 
   expect((await credentials.access()).headers).toEqual({ authorization: "Bearer one" });
 });
 
+test("a token that is empty, as one that is just being written, does not replace the one before", async () => {
+  const credentials = await open();
+  await write({ token: "\n" });
+  clock = 60_000;
+  expect((await credentials.access()).headers).toEqual({ authorization: "Bearer one" });
+  await expect(open()).rejects.toThrow(`${join(folder, "token")} is empty`);
+});
+
 test("outside of a pod it says so", async () => {
   expect([isInCluster(ENV), isInCluster({})]).toEqual([true, false]);
   await expect(inClusterCredentials({ folder, env: {} })).rejects.toThrow("not in a pod");

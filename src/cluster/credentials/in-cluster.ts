@@ -3,6 +3,7 @@ import { Agent } from "node:https";
 import { isIPv6 } from "node:net";
 import { join } from "node:path";
 import { type Access, CONNECTION, type Credentials, retire } from "./credentials.ts";
+import { readToken } from "./token-file.ts";
 
 /** Where a kubelet mounts a pod's own. */
 const MOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -77,10 +78,11 @@ function serverOf(env: Readonly<Record<string, string | undefined>>): string {
 }
 
 async function read(folder: string): Promise<Files> {
-  const [token, ca] = await Promise.all(
-    ["token", "ca.crt"].map((file) => readFile(join(folder, file), "utf8")),
-  );
-  return { token: (token ?? "").trim(), ca: ca ?? "" };
+  const [token, ca] = await Promise.all([
+    readToken(join(folder, "token")),
+    readFile(join(folder, "ca.crt"), "utf8"),
+  ]);
+  return { token, ca };
 }
 
 function agentFor(ca: string): Agent {

@@ -94,6 +94,45 @@ describe("a kubeconfig", () => {
     expect(await said()).toEqual({ authorization: "Bearer two" });
   });
 
+  test.each([
+    ["can't be read", (file: string) => rm(file)],
+    ["is empty, as one that is just being written", (file: string) => writeFile(file, "\n")],
+  ])("goes on with the token it has while the token's file %s", async (_, spoil) => {
+    const tokenFile = join(folder, "token");
+    await writeFile(tokenFile, "one\n");
+    const credentials = await open(await write({ tokenFile }));
+    const said = async () => (await credentials.access()).headers;
+    await said();
+    await spoil(tokenFile);
+    clock = 10_000;
+    expect(await said()).toEqual({ authorization: "Bearer one" });
+    await expect(credentials.renew()).rejects.toThrow(tokenFile);
+    clock = 20_000;
+    expect(await said()).toEqual({ authorization: "Bearer one" });
+    await writeFile(tokenFile, "two");
+    clock = 30_000;
+    expect(await said()).toEqual({ authorization: "Bearer two" });
+  });
+
+  test("goes on with the certificate it has while its file can't be read", async () => {
+    const certificate = join(folder, "cert");
+    await writeFile(certificate, "cert one");
+    const user = { "client-certificate": certificate, "client-key-data": base64("key") };
+    const credentials = await open(await write(user));
+    const { agent } = await credentials.access();
+    await rm(certificate);
+    clock = 10_000;
+    expect((await credentials.access()).agent).toBe(agent);
+  });
+
+  test("has no credentials where the token's file could never be read", async () => {
+    const tokenFile = join(folder, "token");
+    const credentials = await open(await write({ tokenFile }));
+    await expect(credentials.access()).rejects.toThrow(tokenFile);
+    await writeFile(tokenFile, "");
+    await expect(credentials.access()).rejects.toThrow(`${tokenFile} is empty`);
+  });
+
   test("says whom to be instead", async () => {
     const { headers } = await (await open(await write({ token: "t", as: "jane" }))).access();
     expect(headers).toEqual({ authorization: "Bearer t", "impersonate-user": "jane" });

@@ -39,12 +39,13 @@ export async function kubeconfigCredentials(options: KubeconfigOptions = {}): Pr
   let tls: Tls | undefined;
   let current: { readonly access: Access; readonly at: number } | undefined;
 
-  const look = async (): Promise<boolean> => {
-    const found = await opened.material();
+  const look = async (from: Opened): Promise<boolean> => {
+    const found = await from.material();
     const changed = !isDeepStrictEqual(found.tls, tls);
     const before = current?.access;
-    const agent = before === undefined || changed ? agentFor(opened.entry, found.tls) : before.agent;
+    const agent = before === undefined || changed ? agentFor(from.entry, found.tls) : before.agent;
     if (before !== undefined && agent !== before.agent) retire(before.agent);
+    opened = from;
     tls = found.tls;
     current = { access: { agent, headers: found.headers }, at: now() };
     return before === undefined || changed || !isDeepStrictEqual(before.headers, found.headers);
@@ -56,11 +57,10 @@ export async function kubeconfigCredentials(options: KubeconfigOptions = {}): Pr
     renew: async () => {
       // From the file again: it may have been written anew, and a plugin's cached credential is the one that was refused.
       opened.idToken?.token.refused();
-      opened = await open(options, opened.idToken);
-      return look();
+      return look(await open(options, opened.idToken));
     },
     access: async () => {
-      if (current === undefined || now() - current.at >= LOOK_AGAIN_MS) await look();
+      if (current === undefined || now() - current.at >= LOOK_AGAIN_MS) await look(opened);
       if (current === undefined) throw new Error("the kubeconfig gave no credentials");
       return current.access;
     },
@@ -81,11 +81,17 @@ async function open(
     );
   const idToken = idTokenFor(user, now, known);
   const library = user["exec"] === undefined ? undefined : await openLibrary(entry);
+  let plain: Material | undefined;
   return {
     entry,
     idToken,
     material: async () => {
-      const plain = await plainMaterial(entry);
+      // The old ones may well be good still when the files can't be read just now; the server will say. A plugin or a provider fails
+      // only when what it gave has ended.
+      plain = await plainMaterial(entry).catch((error: unknown) => {
+        if (plain === undefined) throw error;
+        return plain;
+      });
       // A plugin may give a certificate or a token; whom to be instead stands in the kubeconfig.
       const found = library === undefined ? plain : await library();
       const headers = { ...plain.headers, ...found.headers };

@@ -137,6 +137,26 @@ describe("an ID token", () => {
     },
   );
 
+  test("and why it can't be had says no password that stands in an address", async () => {
+    clock = START + 2 * HOUR;
+    const word = "me:s3cret@";
+    const issuer = `${provider.url.replace("//", `//${word}`)}/realm`;
+    const failures: (readonly [string, object | undefined, RegExp])[] = [
+      [issuer.replace("https", "http"), undefined, /must be https, and is http:/],
+      [issuer, {}, /realm names no token endpoint/],
+      [issuer, { token_endpoint: `https://${word}127.0.0.1:1/token` }, /^https:\/\/127.0.0.1:1\/token: /],
+      [issuer, { token_endpoint: `${issuer}/token` }, /realm\/token answered 500/],
+    ];
+    for (const [url, discovery, message] of failures) {
+      provider.discovery = discovery;
+      const error = await idTokenOf(settings({ "idp-issuer-url": url }), now)
+        .get()
+        .catch((caught: unknown) => caught);
+      expect(error instanceof Error && error.message).toMatch(message);
+      expect(String(error)).not.toContain("s3cret");
+    }
+  });
+
   test("is never asked for without TLS, whatever the provider says", async () => {
     clock = START + 2 * HOUR;
     provider.discovery = { token_endpoint: "http://127.0.0.1:1/token" };

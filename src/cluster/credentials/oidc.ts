@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { request } from "node:https";
 import { isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
+import { shownAddress } from "./shown-address.ts";
 
 /** Before it ends, so that none is refused on its way. */
 const EARLY_MS = 10_000;
@@ -76,11 +77,13 @@ async function renewed(settings: JsonObject, refresh: string, token: string) {
     );
   }
   if (!issuer.startsWith("https://"))
-    throw new Error(`the kubeconfig's auth-provider oidc: idp-issuer-url must be https, and is ${issuer}`);
+    throw new Error(
+      `the kubeconfig's auth-provider oidc: idp-issuer-url must be https, and is ${shownAddress(issuer)}`,
+    );
   const ca = await authorityOf(settings);
   const discovery = await ask(`${issuer.replace(/\/+$/, "")}/.well-known/openid-configuration`, { ca });
   const endpoint = stringAt(discovery, "token_endpoint") ?? "";
-  if (!endpoint.startsWith("https://")) throw new Error(`${issuer} names no token endpoint`);
+  if (!endpoint.startsWith("https://")) throw new Error(`${shownAddress(issuer)} names no token endpoint`);
   const secret = stringAt(settings, "client-secret");
   const form = new URLSearchParams({
     grant_type: "refresh_token",
@@ -90,7 +93,7 @@ async function renewed(settings: JsonObject, refresh: string, token: string) {
   });
   const answer = await ask(endpoint, { ca, form });
   const renewedToken = stringAt(answer, "id_token");
-  if (renewedToken === undefined) throw new Error(`${endpoint} gave no id_token; log in again`);
+  if (renewedToken === undefined) throw new Error(`${shownAddress(endpoint)} gave no id_token; log in again`);
   return { token: renewedToken, refresh: stringAt(answer, "refresh_token") };
 }
 
@@ -108,6 +111,7 @@ interface Question {
 
 /** What the provider answers; its own words where it refuses. */
 async function ask(url: string, { ca, form }: Question): Promise<Json> {
+  const shown = shownAddress(url);
   const text = await new Promise<string>((resolve, reject) => {
     const body = form?.toString();
     const sent = request(
@@ -129,18 +133,18 @@ async function ask(url: string, { ca, form }: Question): Promise<Json> {
             if (got.length > ANSWER_LIMIT_BYTES) throw new Error("its answer is too long");
           }
           if (response.statusCode === 200) resolve(got);
-          else reject(new Error(`${url} answered ${response.statusCode}: ${got.slice(0, 200)}`));
+          else reject(new Error(`${shown} answered ${response.statusCode}: ${got.slice(0, 200)}`));
         } catch (error) {
           reject(error);
         }
       },
     );
-    sent.once("error", (error) => reject(new Error(`${url}: ${error.message}`, { cause: error })));
+    sent.once("error", (error) => reject(new Error(`${shown}: ${error.message}`, { cause: error })));
     sent.end(body);
   });
   try {
     return JSON.parse(text) as Json;
   } catch {
-    throw new Error(`${url} answered with something that is no JSON`);
+    throw new Error(`${shown} answered with something that is no JSON`);
   }
 }

@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { JsonObject } from "../../core/json.ts";
 import { stringAt } from "../../core/json.ts";
 import type { KubeconfigEntry } from "./kubeconfig-file.ts";
+import { readToken } from "./token-file.ts";
 
 /** What a connection is made with. */
 export interface Tls {
@@ -47,7 +48,7 @@ export async function plainMaterial({ cluster, user }: KubeconfigEntry): Promise
 
 async function authorization(user: JsonObject): Promise<Record<string, string>> {
   const file = stringAt(user, "tokenFile");
-  const token = file ? (await readFile(file, "utf8")).trim() : stringAt(user, "token");
+  const token = file ? await readToken(file) : stringAt(user, "token");
   if (token) return { authorization: `Bearer ${token}` };
   const name = stringAt(user, "username");
   if (!name) return {};

@@ -12,9 +12,12 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { inspect } from "node:util";
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { makeCertificate } from "../../admission/certificate.ts";
+import type { JsonObject } from "../../core/json.ts";
 import { createClient } from "../https-client.ts";
+import { agentFor } from "./agent.ts";
 import { kubeconfigCredentials } from "./kubeconfig.ts";
 
 // A name that no resolver knows: only who goes through the proxy arrives.
@@ -99,13 +102,13 @@ beforeEach(() => {
   verdict = 0;
 });
 
-async function clientThrough(proxy: string) {
+async function clientThrough(proxy: string, user: JsonObject = { token: "t" }) {
   const file = join(folder, "config");
   const cluster = { server: `https://${NAME}:6443`, "certificate-authority-data": ca, "proxy-url": proxy };
   const config = {
     "current-context": "a",
     clusters: [{ name: "a", cluster }],
-    users: [{ name: "a", user: { token: "t" } }],
+    users: [{ name: "a", user }],
     contexts: [{ name: "a", context: { cluster: "a", user: "a" } }],
   };
   await writeFile(file, JSON.stringify(config));
@@ -166,4 +169,48 @@ test("a server that speaks something else is no SOCKS proxy", async () => {
   const client = await clientThrough(`socks5://127.0.0.1:${portOf(http)}`);
   await expect(client.request("GET", "/version")).rejects.toThrow(/SOCKS 5|ended the connection/);
   client.close();
+});
+
+test("a client certificate that is none is an error, and the connection to the SOCKS proxy ends", async () => {
+  const closed = new Promise((resolve) =>
+    socks.once("connection", (socket) => socket.once("close", resolve)),
+  );
+  const none = Buffer.from("none").toString("base64");
+  const user = { "client-certificate-data": none, "client-key-data": none };
+  const client = await clientThrough(`socks5://127.0.0.1:${portOf(socks)}`, user);
+  await expect(client.request("GET", "/version", { timeoutMs: 5_000 })).rejects.toThrow(/PEM|no start line/);
+  await closed;
+  client.close();
+});
+
+const secrets: readonly [string, string, RegExp][] = [
+  ["an unknown kind", "socks4://me:s3cret@proxy:1080", /and is socks4:\/\/proxy:1080$/],
+  ["no kind", "me:s3cret@proxy:1080", /and is proxy:1080$/],
+  ["no address", "http://me:s3cret@:x:1", /is no address: http:\/\/:x:1$/],
+  ["no address of SOCKS", "socks5://me:s3cret@:x:1", /is no address: socks5:\/\/:x:1$/],
+];
+test.each(secrets)("a proxy's password is in no message: %s", async (_, proxy, message) => {
+  const client = await clientThrough(proxy);
+  const error = await client.request("GET", "/version").catch((caught: unknown) => caught);
+  expect(String(error)).toMatch(message);
+  expect(inspect(error, { depth: 9 })).not.toContain("s3cret");
+  client.close();
+});
+
+test("a proxy's password is in no message: SOCKS for a server without TLS", async () => {
+  const entry = { server: "http://api", namespace: undefined, user: {} };
+  const open = () => agentFor({ ...entry, cluster: { "proxy-url": "socks5://me:s3cret@proxy" } }, {});
+  expect(open).toThrow("the kubeconfig's proxy-url socks5://proxy is only for a server with https");
+});
+
+test("a proxy's password is in no message: a variable that has no address", () => {
+  vi.stubEnv("HTTPS_PROXY", "http://me:s3cret@:x:1");
+  try {
+    const entry = { server: "https://api", namespace: undefined, cluster: {}, user: {} };
+    const open = () => agentFor(entry, {});
+    expect(open).toThrow(/HTTPS_PROXY/);
+    expect(open).not.toThrow(/s3cret/);
+  } finally {
+    vi.unstubAllEnvs();
+  }
 });

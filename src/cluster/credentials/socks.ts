@@ -40,12 +40,22 @@ export class SocksAgent extends Agent {
     options: RequestOptions,
     callback?: (error: Error | null, stream: Duplex) => void,
   ): undefined {
-    const tls = (socket: Socket) => super.createConnection({ ...options, socket } as RequestOptions);
     const done = callback as ((error: Error | null, stream?: Duplex | null) => void) | undefined;
-    dial(this.#proxy, String(options.host ?? options.hostname), Number(options.port)).then(
-      (socket) => done?.(null, tls(socket)),
-      (error: Error) => done?.(error),
-    );
+    const tls = (socket: Socket) => {
+      try {
+        return super.createConnection({ ...options, socket } as RequestOptions);
+      } catch (error) {
+        // As with a client certificate that is none.
+        socket.destroy();
+        throw error;
+      }
+    };
+    dial(this.#proxy, String(options.host ?? options.hostname), Number(options.port))
+      .then(tls)
+      .then(
+        (stream) => done?.(null, stream),
+        (error: Error) => done?.(error),
+      );
   }
 }
 
