@@ -11,12 +11,17 @@ export interface ApiServerOptions {
   readonly context?: string;
 }
 
+/** Whether it is the cluster of the pod that this process runs in, and not one that somebody names. */
+export function isOwnCluster({ kubeconfig, context }: ApiServerOptions): boolean {
+  const named = kubeconfig ?? context ?? process.env["KUBECONFIG"];
+  return named === undefined && isInCluster();
+}
+
 /** The API server that a kubeconfig leads to, or a pod's own. */
 export async function apiServer(options: ApiServerOptions): Promise<Client> {
   const { kubeconfig: file, context } = options;
   try {
-    const inside = file === undefined && context === undefined && process.env["KUBECONFIG"] === undefined;
-    if (inside && isInCluster()) return createClient(await inClusterCredentials());
+    if (isOwnCluster(options)) return createClient(await inClusterCredentials());
     const credentials = await kubeconfigCredentials({
       ...(file === undefined ? {} : { file }),
       ...(context === undefined ? {} : { context }),

@@ -21,7 +21,9 @@ const spec = z.strictObject({
     .array(name)
     .max(64)
     .optional()
-    .describe("Where the control plane's pods live. Default kube-system, kube-public, kube-node-lease."),
+    .describe(
+      "Where the control plane's pods live beside kube-system, kube-public and kube-node-lease, which always count. Default none.",
+    ),
   openNamespaces: z
     .array(name)
     .max(64)

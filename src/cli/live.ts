@@ -1,7 +1,6 @@
 import { hostname } from "node:os";
 import type { LivePair } from "../admission/certificate.ts";
 import type { Owns } from "../cluster/compose.ts";
-import { isInCluster } from "../cluster/credentials/in-cluster.ts";
 import { type ClusterSource, openCluster } from "../cluster/source.ts";
 import type { Assembly } from "../core/assembly.ts";
 import type { Effects } from "../core/effects.ts";
@@ -9,12 +8,12 @@ import type { JsonObject } from "../core/json.ts";
 import type { PlanFigures } from "../core/plan.ts";
 import { openCertificates } from "../operator/certificates.ts";
 import { Replica } from "../operator/replica.ts";
-import { type ApiServerOptions, apiServer } from "./api-server.ts";
+import { type ApiServerOptions, apiServer, isOwnCluster } from "./api-server.ts";
 import type { createLog } from "./log.ts";
 import { version } from "./version.ts";
 
 export interface LiveOptions extends ApiServerOptions {
-  /** Do all that a replica in the cluster does. @default in a pod, yes; elsewhere usher only answers and changes nothing */
+  /** Do all that a replica does. @default in a pod of this very cluster, yes; elsewhere usher only answers and changes nothing */
   readonly operate?: boolean;
   /** Which resources come from the cluster. @default all */
   readonly owns?: Owns;
@@ -42,7 +41,7 @@ export async function openLiveSource(
   ownCertificate: boolean,
 ): Promise<LiveSource> {
   const client = await apiServer(options);
-  const operate = options.operate ?? (isInCluster() && options.kubeconfig === undefined);
+  const operate = options.operate ?? isOwnCluster(options);
   let replica: Replica | undefined;
   const { owns } = options;
   const source = openCluster({

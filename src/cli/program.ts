@@ -56,7 +56,7 @@ function serveCommand(usher: Command, io: Io): void {
     .option("--cluster", "follow a live cluster: the default; beside --source, for all but the policies")
     .option(
       "--operate",
-      "also lead, write status and events and keep the webhook configurations right (default in a pod; elsewhere usher only answers)",
+      "also lead, write status and events and keep the webhook configurations right (default in a pod, for the cluster that it is in; elsewhere usher only answers)",
     )
     .option("--port <n>", "port of the webhook; 0 picks a free one", port, 8443)
     .option("--ops-port <n>", "port of /livez, /readyz and /metrics; 0 picks a free one", port, 8080)

@@ -5,7 +5,7 @@ import { type WorkloadTable, workloadTable } from "./kubernetes/workloads.ts";
 export interface Installation {
   /** The namespace that usher runs in. */
   readonly namespace: string;
-  /** Where the control plane's own pods live: no closed hook may ever stand before them. */
+  /** Where the control plane's pods live beside Kubernetes' own namespaces: no closed hook may ever stand before them. */
   readonly controlPlaneNamespaces: readonly string[];
   /** Which kinds hold pods or pod templates. */
   readonly workloads: WorkloadTable;
@@ -15,15 +15,23 @@ export interface Installation {
   readonly settings?: Readonly<Record<string, JsonObject>>;
 }
 
+/** The control plane's in every cluster, whatever an installation says. */
+const KUBERNETES_NAMESPACES = ["kube-system", "kube-public", "kube-node-lease"];
+
 export const DEFAULT_INSTALLATION: Installation = {
   namespace: "usher-system",
-  controlPlaneNamespaces: ["kube-system", "kube-public", "kube-node-lease"],
+  controlPlaneNamespaces: [],
   workloads: workloadTable(),
   opened: [],
 };
 
+/** Where the control plane's pods live. */
+export function controlPlaneOf({ controlPlaneNamespaces }: Installation): string[] {
+  return [...new Set([...KUBERNETES_NAMESPACES, ...controlPlaneNamespaces])];
+}
+
 /** Namespaces that modules leave alone: the control plane's and usher's own, unless the installation opened them. */
 export function quietNamespaces(installation: Installation): string[] {
-  const all = [...installation.controlPlaneNamespaces, installation.namespace];
+  const all = [...controlPlaneOf(installation), installation.namespace];
   return all.filter((name) => !installation.opened.includes(name));
 }

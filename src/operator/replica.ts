@@ -13,12 +13,10 @@ import type { Effects } from "../core/effects.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Log } from "../core/log.ts";
 import type { PlanFigures } from "../core/plan.ts";
+import { OWN_NAMES } from "../core/registration/names.ts";
 import type { Change } from "../core/view.ts";
 import type { Certificates } from "./certificates.ts";
 import { Keeper } from "./keep-right.ts";
-
-/** The Lease that all replicas of an installation compete for. */
-const LEASE = "usher";
 
 export interface ReplicaOptions {
   readonly client: Client;
@@ -70,7 +68,7 @@ export class Replica {
     this.#lease = new Lease({
       client,
       namespace,
-      name: LEASE,
+      name: OWN_NAMES.lease,
       identity,
       gained: () => this.#lead(),
       lost: () => this.#follow(),

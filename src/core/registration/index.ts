@@ -1,5 +1,5 @@
 import type { Hook } from "../hook.ts";
-import type { Installation } from "../installation.ts";
+import { controlPlaneOf, type Installation } from "../installation.ts";
 import { isObject, type JsonObject } from "../json.ts";
 import type { Module } from "../module.ts";
 import { customResourceDefinition } from "./crd.ts";
@@ -80,8 +80,9 @@ export function registeredWebhooks(
 }
 
 /** A namespace that was there before usher is none of its objects: who deletes what was applied would delete it too. */
-function namespaceOf({ namespace, controlPlaneNamespaces }: Installation): JsonObject[] {
-  if (namespace === "default" || controlPlaneNamespaces.includes(namespace)) return [];
+function namespaceOf(installation: Installation): JsonObject[] {
+  const { namespace } = installation;
+  if (namespace === "default" || controlPlaneOf(installation).includes(namespace)) return [];
   return [{ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }];
 }
 

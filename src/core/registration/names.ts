@@ -6,6 +6,8 @@ export const OWN_NAMES = {
   /** Both webhook configurations. */
   webhooks: "usher",
   certificates: "usher-certificates",
+  /** What all replicas compete for. */
+  lease: "usher",
   configuration: "usher-configuration",
   /** What lets usher write webhook configurations and CRDs: apart, so that an uninstall can take just that away first. */
   registration: "usher-registration",

@@ -80,3 +80,12 @@ test("what others may do is asked only where a module says that it asks", () => 
   expect(asks({})).toBe(false);
   expect(asks({ accessReviews: true })).toBe(true);
 });
+
+test("of Leases it may look at and renew just its own: in kube-system there are the scheduler's", () => {
+  const rules = rulesOf(ownAccess([module()], DEFAULT_INSTALLATION), "Role");
+  const leases = rules.filter(({ resources }) => resources.includes("leases"));
+  expect(leases.map(({ verbs, resourceNames }) => [verbs, resourceNames])).toEqual([
+    [["get", "update"], ["usher"]],
+    [["create"], undefined],
+  ]);
+});

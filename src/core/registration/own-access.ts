@@ -9,7 +9,8 @@ const API = "rbac.authorization.k8s.io";
 /**
  * What usher may do with its own installation, beside reading and judging. Whatever has a fixed name is granted by that name. Usher
  * creates by server-side apply: the API server checks that as `create` with the name, where a POST has none that a rule could hold.
- * It can't change its own roles, so nobody who takes it over can grant himself more.
+ * It can't change its own roles. Whoever takes it over has its webhooks all the same, which may be registered for everything: its
+ * namespace is to be guarded like the control plane's.
  */
 export function ownAccess(modules: readonly Module[], installation: Installation): JsonObject[] {
   const { namespace } = installation;
@@ -41,7 +42,8 @@ export function ownAccess(modules: readonly Module[], installation: Installation
         ...named("", ["secrets"], [OWN_NAMES.certificates], [...KEEP, "update"]),
         // Each replica publishes its tallies under its own name, and the leader reads and at last buries them.
         { apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list", "create", "patch", "delete"] },
-        { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["get", "create", "update"] },
+        ...named("coordination.k8s.io", ["leases"], [OWN_NAMES.lease], ["get", "update"]),
+        { apiGroups: ["coordination.k8s.io"], resources: ["leases"], verbs: ["create"] },
         // Whether the Service leads to a replica that is ready: before that no webhook is registered.
         { apiGroups: ["discovery.k8s.io"], resources: ["endpointslices"], verbs: ["list"] },
       ],

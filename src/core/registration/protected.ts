@@ -1,4 +1,4 @@
-import type { Installation } from "../installation.ts";
+import { controlPlaneOf, type Installation } from "../installation.ts";
 
 /** A resource without which a cluster can't heal: no closed hook may stand before it, whatever its subresource. */
 export interface ProtectedResource {
@@ -36,5 +36,5 @@ export const PROTECTED_RESOURCES: readonly ProtectedResource[] = [
  * installation opened some of them lets usher work there, not stand in the way.
  */
 export function protectedNamespaces(installation: Installation): string[] {
-  return [...new Set([...installation.controlPlaneNamespaces, installation.namespace])].sort();
+  return [...new Set([...controlPlaneOf(installation), installation.namespace])].sort();
 }

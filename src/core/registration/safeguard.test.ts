@@ -166,6 +166,15 @@ describe("namespaces of a closed hook", () => {
   });
 });
 
+test("Kubernetes' own namespaces are left out whichever others an installation names", () => {
+  const installation = { ...DEFAULT_INSTALLATION, controlPlaneNamespaces: ["calico-system"] };
+  const { namespaces: _none, ...bare } = hook([rule("", "pods")]);
+  const { hooks } = safeguard([bare], installation);
+  expect(hooks.map(({ namespaces }) => namespaces)).toEqual([
+    { except: ["calico-system", "kube-node-lease", "kube-public", "kube-system", "usher-system"] },
+  ]);
+});
+
 test("the open part is a hook of its own, beside the closed one, and said", () => {
   const given = hook([rule("", "pods"), rule("", "nodes")]);
   expect(safeguard([given], DEFAULT_INSTALLATION)).toEqual({
