@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import type { Unfinished } from "./unfinished.ts";
 
 /** A body that is longer than the limit. */
 export const TOO_LARGE = Symbol("too large");
@@ -10,6 +11,7 @@ export const TOO_LARGE = Symbol("too large");
 export function readBody(
   request: IncomingMessage,
   limit: number,
+  unfinished: Unfinished,
   done: (body: Buffer | typeof TOO_LARGE) => void,
 ): void {
   if (Number(request.headers["content-length"] ?? 0) > limit) {
@@ -20,19 +22,28 @@ export function readBody(
   let first: Buffer | undefined;
   let rest: Buffer[] | undefined;
   let length = 0;
+  const sender = { giveWay: () => void request.destroy() };
   const take = (chunk: Buffer) => {
     length += chunk.length;
     if (length > limit) {
       request.removeListener("data", take);
       request.removeListener("end", finish);
+      unfinished.release(sender);
       done(TOO_LARGE);
-    } else if (first === undefined) first = chunk;
+      return;
+    }
+    unfinished.hold(sender, length);
+    if (first === undefined) first = chunk;
     else if (rest === undefined) rest = [first, chunk];
     else rest.push(chunk);
   };
-  const finish = () => done(rest === undefined ? (first ?? EMPTY) : Buffer.concat(rest, length));
+  const finish = () => {
+    unfinished.release(sender);
+    done(rest === undefined ? (first ?? EMPTY) : Buffer.concat(rest, length));
+  };
   request.on("data", take);
   request.on("end", finish);
+  request.once("close", () => unfinished.release(sender));
 }
 
 const EMPTY = Buffer.alloc(0);

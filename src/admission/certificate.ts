@@ -26,10 +26,10 @@ export interface LivePair {
  */
 export const OWN_CERTIFICATE_DAYS = 365;
 
-/** Clients whose clock is behind ours must be able to use it at once. */
-const CLOCK_SKEW_MS = 3_600_000;
-
 const DAY_MS = 86_400_000;
+
+/** Clients whose clock is behind ours must be able to use it at once: by a wrong time zone, say, or a day of no time server. */
+const CLOCK_SKEW_MS = DAY_MS;
 
 /** Signs 28 times faster than RSA 2048, and every client of this century knows it. */
 const P256 = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;

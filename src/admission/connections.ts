@@ -18,9 +18,15 @@ export class Connections {
   /** Past their handshake, and never used. */
   readonly #unused = new Set<Socket>();
 
-  constructor(server: Server) {
+  /** Where there are more, one that nobody has used yet gives way, or the newest where all are in use. */
+  constructor(server: Server, most: number) {
     this.#server = server;
     server.on("connection", (socket: Socket) => {
+      if (this.#all.size >= most) {
+        const [spare = socket] = [...this.#unused, ...this.#new.values()];
+        spare.destroy();
+        if (spare === socket) return;
+      }
       const end = otherEnd(socket);
       this.#all.add(socket);
       this.#new.set(end, socket);

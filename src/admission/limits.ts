@@ -1,6 +1,9 @@
 /** What the server bears from a client. Every limit can be set, so that tests need not wait. */
 export interface Limits {
   readonly bodyBytes: number;
+  /** Of all requests together that are not whole yet. */
+  readonly unfinishedBytes: number;
+  readonly connections: number;
   readonly headerBytes: number;
   readonly handshakeMs: number;
   readonly headersMs: number;
@@ -12,6 +15,12 @@ export interface Limits {
 
 /** The API server takes objects of up to 3 MiB; an UPDATE carries two of them, and the rest is for the envelope. */
 const BODY_BYTES = 8 * 1024 * 1024;
+
+/** Eight of the largest requests at once; those of a busy cluster have some kilobytes each, and are whole with their first packets. */
+const UNFINISHED_BYTES = 64 * 1024 * 1024;
+
+/** Each costs some 90 KB. An API server keeps 25 and makes more only while it has more calls under way. */
+const CONNECTIONS = 2_000;
 
 /** Node's own default. The API server sends some 300 bytes of headers. */
 const HEADER_BYTES = 16 * 1024;
@@ -42,6 +51,8 @@ const FINISH_MS = LONGEST_CALL_MS;
 
 export const LIMITS: Limits = {
   bodyBytes: BODY_BYTES,
+  unfinishedBytes: UNFINISHED_BYTES,
+  connections: CONNECTIONS,
   headerBytes: HEADER_BYTES,
   handshakeMs: HANDSHAKE_MS,
   headersMs: HEADERS_MS,

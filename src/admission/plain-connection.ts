@@ -5,6 +5,7 @@ import type { Limits } from "./limits.ts";
 import { plainAnswer, TOO_SLOW } from "./plain-answer.ts";
 import { type PlainHead, PlainHeads } from "./plain-head.ts";
 import type { Reply } from "./reply.ts";
+import type { Sender, Unfinished } from "./unfinished.ts";
 import type { Caller } from "./waiting.ts";
 
 /** What a connection asks of those who keep it. */
@@ -12,6 +13,7 @@ export interface PlainHouse {
   readonly limits: Limits;
   readonly handle: Handle;
   readonly log: Log;
+  readonly unfinished: Unfinished;
   /** Whether answers close their connections from now on. */
   readonly goodbye: () => boolean;
   /** Whether who called may. Who may not is told so by Node's way. */
@@ -46,7 +48,7 @@ class Call implements Caller {
  * One connection of an API server. Requests of the one form that API servers use are read here, for a quarter of what a webhook call
  * costs is Node's general HTTP. Whatever looks different in the least is Node's: the connection goes over to it, with all that was read.
  */
-export class PlainConnection {
+export class PlainConnection implements Sender {
   readonly #socket: TLSSocket;
   readonly #house: PlainHouse;
   #state: "new" | "reading" | "answering" | "idle" = "new";
@@ -88,6 +90,10 @@ export class PlainConnection {
     socket.destroySoon();
   }
 
+  giveWay(): void {
+    this.#socket.destroy();
+  }
+
   /** Ends it if nobody waits for anything but for the rest of an answer. Others end with their answer. */
   endIdle(): void {
     if (this.#state !== "idle") return;
@@ -127,7 +133,10 @@ export class PlainConnection {
     }
     const { url, start, length } = this.#head;
     const end = start + length;
-    if (this.#length < end) return;
+    if (this.#length < end) {
+      this.#house.unfinished.hold(this, this.#length);
+      return;
+    }
     const all = this.#taken();
     // More than was announced is the next request. Clients of webhooks do not send two at once; Node knows what to do.
     if (all.length > end) this.#keep(all.subarray(end));
@@ -190,6 +199,7 @@ export class PlainConnection {
 
   /** What was read, which is forgotten with it. */
   #taken(): Buffer {
+    this.#house.unfinished.release(this);
     const [first] = this.#chunks;
     const all = first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks);
     this.#chunks = [];
@@ -214,6 +224,7 @@ export class PlainConnection {
   };
 
   readonly #gone = (): void => {
+    this.#house.unfinished.release(this);
     this.#call?.gone();
   };
 }

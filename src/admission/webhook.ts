@@ -13,6 +13,7 @@ import type { Handle } from "./handle.ts";
 import type { Limits } from "./limits.ts";
 import { PlainConnections } from "./plain-connections.ts";
 import { type Reply, textReply } from "./reply.ts";
+import { Unfinished } from "./unfinished.ts";
 
 export interface WebhookOptions {
   readonly bind: string;
@@ -43,6 +44,8 @@ const NOT_JSON = textReply(415, "the content type must be application/json");
 const ENCODED = textReply(415, "a content encoding is not understood here: send the JSON as it is");
 const NOT_POST = textReply(405, "only POST is answered here");
 
+const NO_ROOM = "too many requests are not whole yet: the oldest of them was ended";
+
 /** Nobody got the answer. Not a code of HTTP, but the one that proxies have long used for this. */
 const CALLER_GONE = 499;
 
@@ -53,6 +56,7 @@ const LINGER_MS = 1_000;
 export async function openWebhook(options: WebhookOptions): Promise<Webhook> {
   const { limits, handle, settle, observe, log } = options;
   const clients = options.clients === undefined ? undefined : new Clients(options.clients);
+  const unfinished = new Unfinished(limits.unfinishedBytes, (bytes) => log.warn({ bytes }, NO_ROOM));
   let goodbye = false;
 
   const secure = (pair: KeyPair) => ({
@@ -98,7 +102,7 @@ export async function openWebhook(options: WebhookOptions): Promise<Webhook> {
       dismissed(refused);
       return;
     }
-    readBody(request, limits.bodyBytes, (body) => {
+    readBody(request, limits.bodyBytes, unfinished, (body) => {
       if (body === TOO_LARGE) {
         dismissed(textReply(413, `the body is larger than ${limits.bodyBytes} bytes`));
         return;
@@ -138,12 +142,13 @@ export async function openWebhook(options: WebhookOptions): Promise<Webhook> {
           limits,
           handle,
           log,
+          unfinished,
           goodbye: () => goodbye,
           welcome: (socket) => clients?.refuse(socket) === undefined,
           used: (socket) => connections.used(socket),
           answered,
         });
-  const connections = new Connections(server);
+  const connections = new Connections(server, limits.connections);
   const port = await listen(server, options.bind, options.port);
   server.on("error", (error) => log.error(factsOf(error), "the webhook server has a fault"));
   return {
