@@ -138,7 +138,9 @@ function podSpec(image: string, tolerations: readonly JsonObject[]): JsonObject 
           { name: "https", containerPort: WEBHOOK_PORT, protocol: "TCP" },
           { name: "ops", containerPort: OPS_PORT, protocol: "TCP" },
         ],
-        // Loading a large cluster takes seconds; until then it is not ready, but alive.
+        // It answers no probe before it has read the cluster. That takes seconds, or as long as it may not read it: to be killed
+        // meanwhile would only make it begin anew.
+        startupProbe: { httpGet: { path: "/livez", port: "ops" }, periodSeconds: 1, failureThreshold: 600 },
         readinessProbe: { httpGet: { path: "/readyz", port: "ops" }, periodSeconds: 2, failureThreshold: 2 },
         livenessProbe: { httpGet: { path: "/livez", port: "ops" }, periodSeconds: 10, failureThreshold: 3 },
         // Measured with 1,000 policies, 5,000 nodes and 10,000 namespaces it stays below 150 MiB. No limit for CPU: being
