@@ -154,7 +154,7 @@ function longestStep(assembly: Assembly, change: Change): number {
   };
   const keys = [...timed(() => nodeLabelsPlanner.keys(change, assembly.view, assembly))];
   for (const key of keys) {
-    if (!key.startsWith("sweep ")) continue;
+    if (key !== "sweep") continue;
     const plan = timed(() =>
       nodeLabelsPlanner.plan(key, { view: assembly.view, facts: new Facts(), now: 0, assembly }),
     );

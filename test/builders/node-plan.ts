@@ -25,17 +25,21 @@ export function keysOf(assembly: Assembly, change: Change): string[] {
   return real === undefined ? [] : [...planner.keys(real, assembly.view, assembly)];
 }
 
-/** The plan of a key, with these objects in the API server. */
+/** The plan of a key, with these objects in the API server; what is `failing` can't be read. */
 export function planOf(
   assembly: Assembly,
   key: string,
   objects: readonly JsonObject[],
-  more: { now?: number; failure?: (key: string) => string | undefined } = {},
+  {
+    failing = [],
+    ...more
+  }: { now?: number; failure?: (key: string) => string | undefined; failing?: readonly string[] } = {},
 ): Plan & { asked: number } {
   const facts = new Facts();
   const found = (need: Need): Fact => {
     if (!("get" in need)) return { failed: "not expected" };
-    const { name, namespace } = need.get;
+    const { name, namespace, resource } = need.get;
+    if (failing.includes(resource)) return { failed: "503" };
     const object = objects.find(
       (one) =>
         at(one, "metadata", "name") === name &&

@@ -6,7 +6,7 @@ import type { PatchOperation } from "../../src/core/patch.ts";
 import type { Change } from "../../src/core/view.ts";
 import { bookOf, type RuleBook } from "../../src/modules/node-labels/book.ts";
 import { desiredOf } from "../../src/modules/node-labels/desired.ts";
-import { differenceOf } from "../../src/modules/node-labels/difference.ts";
+import { differenceOf, type Vouching } from "../../src/modules/node-labels/difference.ts";
 import { nodeLabels } from "../../src/modules/node-labels/index.ts";
 import { nodePatch } from "../../src/modules/node-labels/node-patch.ts";
 import { assemblyOf } from "./evaluation.ts";
@@ -75,14 +75,14 @@ export function bookWith(objects: readonly JsonObject[], settings?: JsonObject):
 }
 
 /** Vouches for every taint. */
-const EVERY = { has: () => true };
+const EVERY: Vouching = { vouches: () => true };
 
 /** The patch that the controller would write to a node; with `null` nobody could read the ledger. */
 export function patchFor(
   one: JsonObject,
   book: RuleBook,
   now?: number,
-  ledger: Pick<ReadonlySet<string>, "has"> | null = EVERY,
+  ledger: Vouching | null = EVERY,
 ): PatchOperation[] {
   return nodePatch(one, differenceOf(one, desiredOf(one, book, now), book.settings, ledger ?? undefined));
 }

@@ -83,6 +83,14 @@ export class RuleBook {
     return found;
   }
 
+  /** How many rules have to be tried for a name. */
+  tries(name: string): number {
+    let tries = 0;
+    for (const length of this.#lengths.keys())
+      if (length <= name.length) tries += this.#byPrefix.get(name.slice(0, length))?.size ?? 0;
+    return tries;
+  }
+
   /** The rules that mean a node, in the order in which they speak. */
   meaning(name: string, labels: JsonObject | undefined): NodeRule[] {
     const found: NodeRule[] = [];

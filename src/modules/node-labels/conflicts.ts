@@ -54,14 +54,15 @@ export function conflictsOf(rule: NodeRule, book: RuleBook, nodes: readonly Json
 }
 
 function differencesBetween(rule: NodeRule, other: NodeRule): string[] {
+  const said = new Map(sayings(other));
   const keys: string[] = [];
-  for (const [key, value] of rule.labels)
-    if (other.labels.has(key) && other.labels.get(key) !== value) keys.push(key);
-  for (const [key, value] of rule.annotations)
-    if (other.annotations.has(key) && other.annotations.get(key) !== value) keys.push(`annotation ${key}`);
-  for (const { key, effect, value } of rule.taints) {
-    const said = other.taints.find((one) => one.key === key && one.effect === effect);
-    if (said !== undefined && said.value !== value) keys.push(`taint ${key}:${effect}`);
-  }
+  for (const [key, value] of sayings(rule)) if (said.has(key) && said.get(key) !== value) keys.push(key);
   return keys;
+}
+
+/** All that a rule sets, as a status names it, and to what. */
+export function* sayings({ labels, annotations, taints }: NodeRule): Iterable<[key: string, value: string]> {
+  yield* labels;
+  for (const [key, value] of annotations) yield [`annotation ${key}`, value];
+  for (const { key, effect, value } of taints) yield [`taint ${key}:${effect}`, value];
 }

@@ -287,7 +287,36 @@ describe("annotations and taints of rules", () => {
 
   it("stay while their rule can't be read", () => {
     const with_ = keptRight(start, bookWith([rule("r", spec)]));
-    expect(patchFor(with_, bookWith([rule("r", { nodeNamePatterns: ["["] })]))).toEqual([]);
+    expect(patchFor(with_, bookWith([rule("r", { ...spec, nodeNamePatterns: ["["] })]))).toEqual([]);
+  });
+
+  it("stay while another rule that can't be read may want them, whoever set them", () => {
+    const b = { ...spec, nodeNamePatterns: ["["] };
+    const with_ = keptRight(start, bookWith([rule("a", spec), rule("b", b)]));
+    expect(patchFor(with_, bookWith([rule("b", b)]))).toEqual([]);
+    expect(patchFor(with_, bookWith([rule("b", { nodeNamePatterns: ["["] })]))).not.toEqual([]);
+  });
+
+  it.each<[string, JsonObject]>([
+    ["a value", { taints: [{ key: "dedicated", value: "edge north", effect: "NoSchedule" }] }],
+    ["an effect", { taints: [{ key: "dedicated", value: "edge", effect: "NoShedule" }] }],
+    ["no effect", { taints: [{ key: "dedicated", value: "edge" }] }],
+    ["no key", { taints: [{ value: "edge", effect: "NoSchedule" }] }],
+    ["no list", { taints: "dedicated=edge:NoSchedule" }],
+    ["a value of an annotation", { annotations: { "example.com/site": 7 } }],
+    ["no map of annotations", { annotations: ["example.com/site"] }],
+  ])("stay where their rule means the node and can't be read: %s", (_what, wrong) => {
+    const with_ = keptRight(start, bookWith([rule("r", spec)]));
+    const after = keptRight(with_, bookWith([rule("r", { ...spec, ...wrong })]));
+    expect(at(after, "spec", "taints")).toEqual(at(with_, "spec", "taints"));
+    expect(at(after, "metadata", "annotations", "example.com/site")).toBe("north");
+    expect(at(after, "metadata", "annotations", RECORD)).toEqual(
+      at(with_, "metadata", "annotations", RECORD),
+    );
+    // Where it names others alone, these go.
+    const other = { taints: [{ key: "x", value: "a b", effect: "NoSchedule" }], annotations: { "a.b/c": 1 } };
+    const gone = keptRight(with_, bookWith([rule("r", { nodeNamePatterns: ["w-0"], ...other })]));
+    expect(gone).toEqual(start);
   });
 
   it("a note that a kubelet forged takes no taint off", () => {
@@ -297,7 +326,7 @@ describe("annotations and taints of rules", () => {
     const taints = [{ key: "dedicated", value: "edge", effect: "NoSchedule" }];
     const forged = node("w-0", {}, { metadata: { annotations: { [RECORD]: record } }, spec: { taints } });
     // The ledger knows of no such taint: only the note goes.
-    expect(patchFor(forged, bookWith([]), NOW, new Set())).toEqual([
+    expect(patchFor(forged, bookWith([]), NOW, { vouches: () => false })).toEqual([
       { op: "remove", path: "/metadata/annotations/usher.dev~1node-labels" },
     ]);
     // Nobody could read the ledger: nothing is done.
@@ -387,6 +416,15 @@ it("more than a node can hold is left out, the last rules first", () => {
   expect(Buffer.byteLength(JSON.stringify(after))).toBeLessThan(400_000);
   expect(Object.keys(labelsOf(after) ?? {})).toContain(`${"d".repeat(60)}.example.com/k0`);
   expect(patchFor(after, bookWith(many))).toEqual([]);
+});
+
+it("what has no room for the winner's value does not get the loser's", () => {
+  const big = Array.from({ length: 40 }, (_, i) => [`example.com/k${i}`, "v".repeat(4_000)]);
+  const book = bookWith([
+    rule("a", { nodeNamePatterns: [".*"], annotations: Object.fromEntries(big) }, {}),
+    rule("z", { nodeNamePatterns: [".*"], annotations: { "example.com/k39": "small" } }, {}),
+  ]);
+  expect(at(keptRight(node("n"), book), "metadata", "annotations", "example.com/k39")).toBeUndefined();
 });
 
 const NAMES = ["w-0", "w-1", "x"];

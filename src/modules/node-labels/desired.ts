@@ -5,7 +5,7 @@ import type { RuleBook } from "./book.ts";
 import { isProtected } from "./label-keys.ts";
 import { graceLeft, type Ownership, owns } from "./ownership.ts";
 import { RECORD, RECORD_BYTES } from "./record.ts";
-import type { NodeRule, RuledTaint } from "./rule.ts";
+import type { Doubtful, NodeRule, RuledTaint } from "./rule.ts";
 
 /**
  * What labels of rules may take on one node. Kubernetes has no limit of its own short of etcd's 1.5 MiB for the whole object, above
@@ -39,8 +39,8 @@ export interface Desired {
   readonly unwanted: readonly Unwanted[];
   /** The first rule that asks that no work comes before the node is right. */
   readonly startup: NodeRule | undefined;
-  /** Whether what a rule set must stay because it can't be known which nodes it means. */
-  readonly keeps: (rule: string) => boolean;
+  /** Whether what usher set, and no rule is known to want, must stay: one that can't be read may want it. Taints by `key:effect`. */
+  readonly keeps: (what: "annotations" | "taints", key: string) => boolean;
 }
 
 /**
@@ -67,8 +67,19 @@ export function desiredOf(node: JsonObject, book: RuleBook, now?: number): Desir
     taints,
     unwanted: book.settings.enabled ? unwantedOf(current, book, rules, labels, now) : [],
     startup: rules.find((rule) => rule.startupTaint),
-    keeps: (id) => [...book.unclear].some((rule) => rule.id === id),
+    keeps: (what, key) =>
+      rules.some(({ doubtful }) => isIn(doubtful[what], key)) ||
+      [...book.unclear].some((rule) => isIn(rule.doubtful[what], key) || names(rule, what, key)),
   };
+}
+
+function isIn({ keys, every }: Doubtful, key: string): boolean {
+  return every || keys.has(key);
+}
+
+function names(rule: NodeRule, what: "annotations" | "taints", key: string): boolean {
+  if (what === "annotations") return rule.annotations.has(key);
+  return rule.taints.some((taint) => `${taint.key}:${taint.effect}` === key);
 }
 
 /** What annotations of rules may take, beside those of others and usher's own note. */
@@ -91,10 +102,13 @@ function gather<V>(
   room: { readonly bytes?: number; readonly entries?: number },
 ): Map<string, Wanted<V>> {
   const wanted = new Map<string, Wanted<V>>();
+  // What has no room for its first value does not get another's instead.
+  const taken = new Set<string>();
   let bytes = 0;
   for (const rule of rules) {
     for (const [key, value] of of(rule)) {
-      if (wanted.has(key)) continue;
+      if (taken.has(key)) continue;
+      taken.add(key);
       const size = Buffer.byteLength(key) + (typeof value === "string" ? Buffer.byteLength(value) : 0) + 6;
       if (bytes + size > (room.bytes ?? Number.POSITIVE_INFINITY)) continue;
       if (wanted.size >= (room.entries ?? Number.POSITIVE_INFINITY)) continue;

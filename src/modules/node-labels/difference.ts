@@ -1,7 +1,6 @@
 import { type Json, type JsonObject, listAt, own, stringAt } from "../../core/json.ts";
-import { annotationsOf, labelsOf } from "../../core/kubernetes/object.ts";
+import { annotationsOf, labelsOf, nameOf } from "../../core/kubernetes/object.ts";
 import type { Desired } from "./desired.ts";
-import { taintText } from "./ledger.ts";
 import { type NodeRecord, noted, type Recorded, recordOf } from "./record.ts";
 import type { RuledTaint } from "./rule.ts";
 import type { Settings } from "./settings.ts";
@@ -27,15 +26,20 @@ export interface Difference {
   readonly asksLedger: boolean;
 }
 
+/** Knows which taints rules have meant which nodes to have. */
+export interface Vouching {
+  readonly vouches: (taint: RuledTaint, node: string) => boolean;
+}
+
 /**
- * What must change on a node so that it is as all rules say. `ledger` are the taints that usher is known to have set; without it none of
+ * What must change on a node so that it is as all rules say. `ledger` knows the taints that usher may have set; without it none of
  * those is taken off.
  */
 export function differenceOf(
   node: JsonObject,
   desired: Desired,
   settings: Settings,
-  ledger: Pick<ReadonlySet<string>, "has"> | undefined,
+  ledger: Vouching | undefined,
 ): Difference {
   const before = recordOf(node);
   if (!settings.enabled)
@@ -93,7 +97,7 @@ function annotationChanges(
   for (const [key, recorded] of before.annotations) {
     const from = textOf(present, key);
     if (desired.annotations.has(key) || from === undefined || noted(from) !== recorded.value) continue;
-    if (desired.keeps(recorded.rule)) record.set(key, recorded);
+    if (desired.keeps("annotations", key)) record.set(key, recorded);
     else changes.push({ what: "annotation", change: "remove", key, from, by: recorded.rule });
   }
   return record;
@@ -103,7 +107,7 @@ function taintChanges(
   node: JsonObject,
   desired: Desired,
   before: NodeRecord,
-  ledger: Pick<ReadonlySet<string>, "has"> | undefined,
+  ledger: Vouching | undefined,
   changes: NodeChange[],
 ): { readonly taints: Map<string, Recorded>; readonly asksLedger: boolean } {
   const present = taintsOn(node);
@@ -118,9 +122,10 @@ function taintChanges(
   for (const [key, recorded] of before.taints) {
     const from = present.get(key);
     if (desired.taints.has(key) || from !== recorded.value) continue;
-    const known = ledger?.has(taintText({ ...keyAndEffect(key), value: from }));
-    if (desired.keeps(recorded.rule) || known === undefined) record.set(key, recorded);
-    if (desired.keeps(recorded.rule)) continue;
+    const kept = desired.keeps("taints", key);
+    const known = ledger?.vouches({ ...keyAndEffect(key), value: from }, nameOf(node));
+    if (kept || known === undefined) record.set(key, recorded);
+    if (kept) continue;
     asksLedger ||= known === undefined;
     if (known === true) changes.push({ what: "taint", change: "remove", key, from, by: recorded.rule });
   }

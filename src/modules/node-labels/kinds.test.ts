@@ -126,6 +126,13 @@ describe("an ownership", () => {
     ["of a bad pattern", { namePattern: "a(" }, {}, /is no pattern: missing closing \)/],
     ["of kubernetes.io", { domain: "kubernetes.io" }, {}, /USHER-L03.*acknowledge: kubernetes.io/],
     ["of a whole subdomain", { domain: "node-role.kubernetes.io" }, {}, /USHER-L03/],
+    [
+      "of a whole subdomain, by any name",
+      { domain: "node-role.kubernetes.io", namePattern: ".*" },
+      {},
+      /USHER-L03/,
+    ],
+    ["of a large part of it", { domain: "kubernetes.io", namePattern: "[a-m].+" }, {}, /USHER-L03/],
     ["of k8s.io, another acknowledged", { domain: "k8s.io" }, ack("kubernetes.io"), /USHER-L03/],
   ])("%s is refused", (_what, spec, metadata, message) => {
     expect(said(owned("o", spec, metadata), "error").join("\n")).toMatch(message);
@@ -136,6 +143,9 @@ describe("an ownership", () => {
     ["of a domain", { domain: "test.openshift.io" }, {}],
     ["of names", { namePattern: "foo.*" }, {}],
     ["of both", { domain: "node-role.kubernetes.io", namePattern: "edge-.*" }, {}],
+    ["of two names", { domain: "node-role.kubernetes.io", namePattern: "edge|core" }, {}],
+    ["of any name elsewhere", { domain: "a.b", namePattern: ".*" }, {}],
+    ["of any name, acknowledged", { domain: "kubernetes.io", namePattern: ".*" }, ack("kubernetes.io")],
     ["of kubernetes.io, acknowledged", { domain: "kubernetes.io" }, ack("kubernetes.io")],
   ])("%s is let in", (_what, spec, metadata) => {
     expect(said(owned("o", spec, metadata), "error")).toEqual([]);

@@ -6,8 +6,8 @@ import { isBeingDeleted } from "../../core/kubernetes/object.ts";
 import { type Problem, problem } from "../../core/problem.ts";
 import { ACKNOWLEDGE, acknowledged } from "./acknowledged.ts";
 import { isKubernetesDomain, isProtected, partsOf } from "./label-keys.ts";
-import { type NamePattern, readPattern } from "./pattern.ts";
-import { describePattern } from "./rule.ts";
+import { type NamePattern, type PatternProblem, readPattern } from "./pattern.ts";
+import { describePattern } from "./rule-patterns.ts";
 
 /** An OwnedLabels object made ready: labels that are there only because a rule says so. */
 export interface Ownership {
@@ -29,8 +29,8 @@ export function prepareOwnership(object: JsonObject, ref: PolicyRef): Prepared<O
   const problems: Problem[] = [];
   const domain = textAt(spec, "domain", problems);
   const source = textAt(spec, "namePattern", problems);
-  if (domain !== undefined) checkDomain(object, domain, source !== undefined, problems);
   const name = source === undefined ? undefined : readPattern(source);
+  if (domain !== undefined) checkDomain(object, domain, name !== undefined && isNarrow(name), problems);
   if (name !== undefined && !("matches" in name))
     problems.push(problem(["spec", "namePattern"], describePattern(source ?? "", name)));
   if (domain === undefined && source === undefined && problems.length === 0)
@@ -64,16 +64,26 @@ function textAt(spec: JsonObject, field: string, problems: Problem[]): string | 
   return undefined;
 }
 
-function checkDomain(object: JsonObject, domain: string, named: boolean, problems: Problem[]): void {
+/** Names that nobody has, one for each beginning: a pattern that fits any of them fits whatever comes. */
+const NOBODYS = [..."abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"].map(
+  (first) => `${first}-usher-0x-nobody`,
+);
+
+/** Whether a pattern names some labels, and not nearly all of a domain. One that can't be read owns nothing anyway. */
+function isNarrow(name: NamePattern | PatternProblem): boolean {
+  return !("matches" in name) || !NOBODYS.some((nobody) => name.matches(nobody));
+}
+
+function checkDomain(object: JsonObject, domain: string, narrow: boolean, problems: Problem[]): void {
   const path = ["spec", "domain"];
   const wrong = checkSubdomain(domain);
   if (wrong !== undefined) problems.push(problem(path, wrong));
-  else if (!named && isKubernetesDomain(domain) && !acknowledged(object).has(domain))
+  else if (!narrow && isKubernetesDomain(domain) && !acknowledged(object).has(domain))
     problems.push(
       problem(
         path,
         `${domain} belongs to Kubernetes: all of it but the protected keys would be removed from nodes where no rule sets it (USHER-L03)`,
-        `add a namePattern or, if you mean it, annotate the object with ${ACKNOWLEDGE}: ${domain}`,
+        `write a namePattern that fits only what you mean or, if you mean it, annotate the object with ${ACKNOWLEDGE}: ${domain}`,
       ),
     );
 }

@@ -1,6 +1,8 @@
 import fc from "fast-check";
-import { describe, expect, it, test } from "vitest";
+import { RE2JS } from "re2js";
+import { describe, expect, it, test, vi } from "vitest";
 import { literalPrefix, PATTERN_LENGTH, readPattern } from "./pattern.ts";
+import { prepareRule } from "./rule.ts";
 
 function matches(source: string, text: string): boolean {
   const read = readPattern(source);
@@ -59,10 +61,65 @@ describe("what is no pattern is said with its place", () => {
     ["x{2}{3}", 1, /nested repetition/],
     ["worker\\", 6, /trailing backslash/],
     ["(\\pL{1,100}){1,10}", 0, /too large/],
+    ["x(a)(b", 4, /missing closing \)/],
+    ["[(]\\Q(\\E(a", 8, /missing closing \)/],
+    ["[]()]a)", 6, /unexpected \)/],
+    // One of two is wrong, and which the engine does not say.
+    ["a*(*", undefined, /missing argument to repetition/],
     ["a".repeat(PATTERN_LENGTH + 1), PATTERN_LENGTH, /longer than/],
-  ])("%j at %i", (source, position, message) => {
+  ])("%j at %s", (source, position, message) => {
     const read = readPattern(source);
     expect(read).toMatchObject({ position, message: expect.stringMatching(message) });
+  });
+});
+
+describe("what a pattern may cost", () => {
+  const compiles = vi.spyOn(RE2JS, "compile");
+
+  it.each([
+    ["groups that nothing closes", `(${"a.".repeat(333)}`, 1],
+    ["the same of dear classes", `(${"\\pL".repeat(333)}`, 0],
+    ["many counts", "\\pL{1,999}".repeat(100), 0],
+    ["counts in groups", "((a{1,30}){1,30}){1,1}".repeat(40), 0],
+    ["counts in many groups", `${"(".repeat(9)}a${"){2}".repeat(9)}`.repeat(22), 0],
+    ["counts behind a quoted bracket", `\\Q[\\E${"a{900}".repeat(9)}`, 0],
+    ["counts behind a bracket in a class", `[]]${"a{900}".repeat(9)}`, 0],
+    ["counts of a group with a bracket in a class", "(a{30}[)]){30}".repeat(9), 0],
+    ["ranges that are folded", "(?i)[\\x{100}-\\x{ffff}]".repeat(40), 0],
+    ["the same ones, spelled out", "(?i)[\u0100-\uffff]".repeat(40), 0],
+  ])("%s", (_what, source, times) => {
+    compiles.mockClear();
+    readPattern(source);
+    expect(compiles).toHaveBeenCalledTimes(times);
+  });
+
+  it("is paid once, however often it is read", () => {
+    compiles.mockClear();
+    for (let i = 0; i < 4; i++) for (const one of ["once-.*[0-9]", "once-["]) readPattern(one);
+    expect(compiles).toHaveBeenCalledTimes(2);
+  });
+
+  it("does not add up to more than a rule may cost", () => {
+    compiles.mockClear();
+    const patterns = Array.from({ length: 256 }, (_, i) => `w${i}-(a|b){1,500}`);
+    const { policy, problems } = prepareRule(
+      { spec: { nodeNamePatterns: [...patterns, "w-0"] } },
+      { kind: "Labels", name: "r" },
+    );
+    expect(compiles.mock.calls.length).toBeLessThan(20);
+    expect(problems.at(-1)?.message).toMatch(/costs more than the patterns before it leave/);
+    // What costs nothing has always room.
+    expect(policy?.patterns.at(-1)?.source).toBe("w-0");
+    expect(policy?.coversEveryNode).toBe(true);
+  });
+
+  it.each([
+    ["whole names", (i: number) => `edge-north-rack-${i}.site.example.com`],
+    ["numbers", (i: number) => `edge-north-rack${i}-[0-9]{3}\\.site\\.example\\.com`],
+    ["choices", (i: number) => `edge-(north|south|west)-${i}-.*`],
+  ])("and 256 patterns of %s are no trouble", (_what, of) => {
+    const nodeNamePatterns = Array.from({ length: 256 }, (_, i) => of(i));
+    expect(prepareRule({ spec: { nodeNamePatterns } }, { kind: "Labels", name: "r" }).problems).toEqual([]);
   });
 });
 
@@ -118,8 +175,8 @@ test("any text is a pattern or is said why not, and never throws", () => {
       const read = readPattern(any);
       if ("matches" in read) expect(typeof read.matches(any)).toBe("boolean");
       else {
-        expect(read.position).toBeGreaterThanOrEqual(0);
-        expect(read.position).toBeLessThanOrEqual(any.length);
+        expect(read.position ?? 0).toBeGreaterThanOrEqual(0);
+        expect(read.position ?? 0).toBeLessThanOrEqual(any.length);
       }
     }),
     { numRuns: 1_000 },

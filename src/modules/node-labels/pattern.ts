@@ -1,4 +1,5 @@
 import { RE2JS } from "re2js";
+import { type Scanned, scan } from "./pattern-cost.ts";
 
 /**
  * A list of whole node names fits in; the engine takes at most some 60 ms for the first match of a program of this size, and
@@ -6,6 +7,8 @@ import { RE2JS } from "re2js";
  */
 export const PATTERN_LENGTH = 1_024;
 const PROGRAM_STEPS = 1_100;
+/** What is dearer is not even compiled: `\pL{1,999}` a hundred times has 1,000 characters and took a second. */
+const MOST_STEPS = 4_096;
 
 /** A pattern of a user, in Go's syntax (RE2), meant for a whole text: one for setting, covering and owning. */
 export interface NamePattern {
@@ -15,17 +18,35 @@ export interface NamePattern {
   readonly matches: (text: string) => boolean;
 }
 
-/** What is wrong with a pattern, and at which character, counted from 0. */
+/** What is wrong with a pattern, and at which character, counted from 0, where that is known. */
 export interface PatternProblem {
   readonly message: string;
-  readonly position: number;
+  readonly position: number | undefined;
 }
+
+type Read = NamePattern | PatternProblem;
+
+/** Whoever changes a rule has it read by the webhook, the status and the nodes' plans; it is compiled for the first of them. */
+const READ = 512;
+const read = new Map<string, Read>();
 
 /**
  * Reads a pattern. It is never glued to anchors as text: `a|b` between `^` and `$` would mean "begins with a or ends with b".
  * The engine is asked for a match of the whole instead, which is what grouping and anchoring once means.
  */
-export function readPattern(source: string): NamePattern | PatternProblem {
+export function readPattern(source: string): Read {
+  const known = read.get(source);
+  if (known !== undefined) return known;
+  const made = readAnew(source);
+  // The one that came first goes first: whoever uses a pattern holds it anyway.
+  const [oldest] = read.size < READ ? [] : read.keys();
+  if (oldest !== undefined) read.delete(oldest);
+  // A text that is too long is not kept either.
+  if (source.length <= PATTERN_LENGTH) read.set(source, made);
+  return made;
+}
+
+function readAnew(source: string): Read {
   if (source.length > PATTERN_LENGTH)
     return {
       message: `is longer than ${PATTERN_LENGTH} characters; write several patterns`,
@@ -34,12 +55,23 @@ export function readPattern(source: string): NamePattern | PatternProblem {
   const prefix = literalPrefix(source);
   // A name is no program: nothing to compile, nothing to keep.
   if (prefix === source && isPlain(source)) return { source, prefix, matches: (text) => text === source };
+  const scanned = scan(source);
+  if (scanned.steps > MOST_STEPS) return TOO_LARGE;
   const compiled = compile(source);
-  if ("error" in compiled) return { message: compiled.error, position: placeOf(source, compiled.near) };
-  if (compiled.programSize() > PROGRAM_STEPS)
-    return { message: "is too large once its repetitions are written out; use smaller counts", position: 0 };
+  if ("error" in compiled) return { message: compiled.error, position: placeOf(source, compiled, scanned) };
+  if (compiled.programSize() > PROGRAM_STEPS) return TOO_LARGE;
   return new CompiledPattern(source, prefix, compiled);
 }
+
+/** What it costs to read and to use a pattern. */
+export function stepsOf(source: string): number {
+  return source.length > PATTERN_LENGTH || isPlain(source) ? 0 : scan(source).steps;
+}
+
+const TOO_LARGE: PatternProblem = {
+  message: "is too large once its repetitions are written out; use smaller counts",
+  position: 0,
+};
 
 /** Compiled again when it is first asked: most of ten thousand patterns never are, because how they begin or end says no. */
 class CompiledPattern implements NamePattern {
@@ -82,13 +114,16 @@ function compile(source: string): RE2JS | Failure {
   }
 }
 
-/** Where it goes wrong: behind the longest beginning that is a pattern, or where the part that was named begins, if that is before it. */
-function placeOf(source: string, near: string | undefined): number {
-  let good = source.length - 1;
-  while (good > 0 && "error" in compile(source.slice(0, good))) good--;
-  if (near === undefined || near === source) return good;
-  const named = source.lastIndexOf(near, good);
-  return named < 0 ? good : named;
+/** Where it goes wrong, as far as the engine's words and the brackets say so. It is never tried out: that took seconds. */
+function placeOf(source: string, { error, near }: Failure, scanned: Scanned): number | undefined {
+  if (error.includes("missing closing )")) return scanned.unclosed;
+  if (error.includes("unexpected )")) return scanned.unopened;
+  if (error.includes("trailing backslash")) return source.length - 1;
+  if (near === undefined) return undefined;
+  // What is not closed reaches to the end.
+  if (error.includes("missing closing ]")) return source.length - near.length;
+  const first = source.indexOf(near);
+  return first >= 0 && first === source.lastIndexOf(near) ? first : undefined;
 }
 
 const SPECIAL = /[\\^$.|?*+()[\]{}]/;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { arrived, node, nodeLabelsWith, owned } from "../../../test/builders/node.ts";
+import { arrived, left, node, nodeLabelsWith, owned } from "../../../test/builders/node.ts";
 import { KEY, keysOf, NOW, planOf, right, set, stored } from "../../../test/builders/node-plan.ts";
 import { at, type JsonObject } from "../../core/json.ts";
 import { nodeLabelsPlanner as planner } from "./plan.ts";
@@ -53,46 +53,118 @@ describe("the plan of a node", () => {
     );
   });
 
-  it("takes a taint off only where the ledger vouches for it", () => {
-    const taints = [{ key: "dedicated", value: "edge", effect: "NoSchedule" }];
-    const record = {
-      "usher.dev/node-labels": JSON.stringify({
-        taints: { "dedicated:NoSchedule": { rule: "default/gone", value: "edge" } },
-      }),
-    };
-    const tainted = node("w-0", {}, { metadata: { annotations: record }, spec: { taints } });
-    const ledger = (text: string): JsonObject => ({
-      kind: "ConfigMap",
-      metadata: { name: "usher-node-labels", namespace: "usher-system" },
-      data: { taints: text },
-    });
-    const assembly = nodeLabelsWith([tainted]);
-    const known = planOf(assembly, "node w-0", [
-      stored(tainted),
-      ledger("x=y:NoExecute\ndedicated=edge:NoSchedule"),
-    ]);
-    expect(JSON.stringify(known.writes)).toContain('"op":"remove","path":"/spec/taints"');
-    const forged = planOf(assembly, "node w-0", [stored(tainted), ledger("x=y:NoExecute")]);
-    expect(JSON.stringify(forged.writes)).not.toContain("/spec/taints");
+  const DEDICATED = { key: "dedicated", value: "edge", effect: "NoSchedule" };
+  const ledger = (text: string): JsonObject => ({
+    kind: "ConfigMap",
+    metadata: { name: "usher-node-labels", namespace: "usher-system", resourceVersion: "9" },
+    data: { taints: text },
+  });
+  const tainted = (name: string) => {
+    const record = { taints: { "dedicated:NoSchedule": { rule: "default/gone", value: "edge" } } };
+    const annotations = { "usher.dev/node-labels": JSON.stringify(record) };
+    return node(name, {}, { metadata: { annotations }, spec: { taints: [DEDICATED] } });
+  };
+
+  it.each<[string, string, boolean]>([
+    ["the taint for such a name", 'x=y:NoExecute ".*"\ndedicated=edge:NoSchedule "w-.*"', true],
+    ["by a later line", 'dedicated=edge:NoSchedule "v"\ndedicated=edge:NoSchedule "w-0"', true],
+    ["another taint", 'x=y:NoExecute ".*"', false],
+    ["another value", 'dedicated=core:NoSchedule ".*"', false],
+    // A rule that sets it on edge-1 says nothing of an administrator's on w-0.
+    ["the taint for other names", 'dedicated=edge:NoSchedule "edge-.*"', false],
+    ["the taint for a part of the name", 'dedicated=edge:NoSchedule "w"', false],
+    ["the taint, as it was once written, for no name", "dedicated=edge:NoSchedule", false],
+    ["a name that can't be read", "dedicated=edge:NoSchedule [", false],
+    ["a pattern that can't be read", 'dedicated=edge:NoSchedule "["', false],
+  ])("takes a taint off only where the ledger vouches for it: %s", (_what, text, off) => {
+    const assembly = nodeLabelsWith([tainted("w-0")]);
+    const plan = planOf(assembly, "node w-0", [stored(tainted("w-0")), ledger(text)]);
+    expect(JSON.stringify(plan.writes).includes('"op":"remove","path":"/spec/taints"')).toBe(off);
   });
 
+  const rule = (name: string, patterns: string[]) => set(name, patterns, {}, { taints: [DEDICATED] });
+
   it("the ledger is written where a rule has a taint that it does not know", () => {
-    const assembly = nodeLabelsWith([
-      set("r", ["w-.*"], {}, { taints: [{ key: "a", value: "b", effect: "NoExecute" }] }),
-    ]);
+    const assembly = nodeLabelsWith([rule("r", ["w-.*", "v"])]);
+    const lines = 'dedicated=edge:NoSchedule "w-.*"\ndedicated=edge:NoSchedule "v"';
     expect(planOf(assembly, "ledger", []).writes).toMatchObject([
-      { apply: { kind: "ConfigMap", data: { taints: "a=b:NoExecute" } }, resourceVersion: undefined },
+      { apply: { kind: "ConfigMap", data: { taints: lines } }, resourceVersion: undefined },
     ]);
-    const metadata = { name: "usher-node-labels", namespace: "usher-system", resourceVersion: "7" };
-    const other = { metadata, data: { taints: "x=y:NoExecute" } };
-    expect(planOf(assembly, "ledger", [other]).writes).toMatchObject([
-      { apply: { data: { taints: "x=y:NoExecute\na=b:NoExecute" } }, resourceVersion: "7" },
+    // A line that was written without a name vouches for nothing, and goes.
+    expect(planOf(assembly, "ledger", [ledger('old=1:NoExecute\nx=y:NoExecute "z"')]).writes).toMatchObject([
+      { apply: { data: { taints: `x=y:NoExecute "z"\n${lines}` } }, resourceVersion: "9" },
     ]);
-    const there = {
-      metadata,
-      data: { taints: "a=b:NoExecute" },
-    };
-    expect(planOf(assembly, "ledger", [there]).writes).toEqual([]);
+    expect(planOf(assembly, "ledger", [ledger(lines)]).writes).toEqual([]);
+  });
+
+  it("the ledger holds as much as a ConfigMap can, the newest of it", () => {
+    const names = Array.from({ length: 256 }, (_, i) => `${i}-${"x".repeat(1_000)}`);
+    const rules = [0, 1, 2, 3].map((i) =>
+      rule(
+        `r${i}`,
+        names.map((name) => `${i}-${name}`),
+      ),
+    );
+    const [write] = planOf(nodeLabelsWith(rules), "ledger", [ledger('x=y:NoExecute "z"')]).writes;
+    const text = String(at(write as never, "apply", "data", "taints"));
+    expect(text.length).toBeLessThan(600_000);
+    expect(text).toContain(`"3-255-${"x".repeat(1_000)}"`);
+    expect(text).not.toContain('"z"');
+  });
+
+  it("a taint is in the ledger before it is on a node", () => {
+    const bare = node("w-0");
+    const assembly = nodeLabelsWith([rule("r", ["w-.*"]), bare]);
+    const written = 'dedicated=edge:NoSchedule "w-.*"';
+    expect(planOf(assembly, "node w-0", [stored(bare), ledger("")])).toMatchObject({
+      writes: [
+        { apply: { data: { taints: written } }, resourceVersion: "9" },
+        { of: { resource: "nodes", name: "w-0" }, resourceVersion: "7" },
+      ],
+    });
+    const again = planOf(assembly, "node w-0", [stored(bare), ledger(written)]);
+    expect(again.writes).toMatchObject([{ of: { resource: "nodes" } }]);
+    // It is known by now, so it is not read again for each of ten thousand nodes.
+    expect(planOf(assembly, "node w-0", [stored(bare)])).toMatchObject({ asked: 1, writes: [{}] });
+  });
+
+  it("while the ledger can't be read all but taints is done", () => {
+    const starting = node(
+      "w-0",
+      {},
+      { spec: { taints: [{ key: "usher.dev/starting", effect: "NoSchedule" }] } },
+    );
+    const assembly = nodeLabelsWith([...rules, rule("t", ["w-.*"]), starting]);
+    const plan = planOf(assembly, "node w-0", [stored(starting)], { failing: ["configmaps"] });
+    expect(plan.again).toBe(30);
+    const [write] = plan.writes;
+    expect(JSON.stringify(write)).toContain("test.openshift.io~1foo1");
+    expect(JSON.stringify(write)).not.toContain("taints");
+  });
+
+  it("a taint goes with its rule also where the ledger never had it", () => {
+    const assembly = nodeLabelsWith([rule("r", ["w-.*"]), tainted("w-0"), tainted("core-9")]);
+    expect(keysOf(assembly, left(rule("r", ["w-.*"])))).toEqual(
+      expect.arrayContaining(["ledger", "node w-0"]),
+    );
+    const plan = planOf(assembly, "node w-0", [stored(tainted("w-0")), ledger("")]);
+    expect(JSON.stringify(plan.writes)).toContain('"op":"remove","path":"/spec/taints"');
+    const other = planOf(assembly, "node core-9", [stored(tainted("core-9")), ledger("")]);
+    expect(JSON.stringify(other.writes)).not.toContain("/spec/taints");
+    const lines = 'dedicated=edge:NoSchedule "w-.*"';
+    expect(planOf(assembly, "ledger", [ledger("")]).writes).toMatchObject([
+      { apply: { data: { taints: lines } } },
+    ]);
+    // Once the ledger has it, nothing is owed to it any more.
+    expect(planOf(assembly, "ledger", [ledger(lines)]).writes).toEqual([]);
+    expect(planOf(assembly, "ledger", [ledger("")]).writes).toEqual([]);
+  });
+
+  it("one rule by labels alone vouches for any name", () => {
+    const selecting = set("r", [], {}, { taints: [DEDICATED], nodeSelector: { matchLabels: { a: "b" } } });
+    expect(planOf(nodeLabelsWith([selecting]), "ledger", []).writes).toMatchObject([
+      { apply: { data: { taints: 'dedicated=edge:NoSchedule ".*"' } } },
+    ]);
   });
 });
 

@@ -1,25 +1,24 @@
-import { type NeedMore, need } from "../../core/decision.ts";
-import { equal, isObject, type JsonObject, stringAt } from "../../core/json.ts";
+import type { Assembly } from "../../core/assembly.ts";
+import { equal, type JsonObject } from "../../core/json.ts";
 import { kindResource } from "../../core/kind.ts";
-import { isBeingDeleted, labelsOf, nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
-import type { Need } from "../../core/need.ts";
-import type { Plan, PlanContext, Planner } from "../../core/plan.ts";
+import { labelsOf, nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
+import type { Plan, Planner } from "../../core/plan.ts";
 import type { Change, View } from "../../core/view.ts";
 import { bookOf, type Policy, type RuleBook } from "./book.ts";
-import { desiredOf } from "./desired.ts";
-import { differenceOf } from "./difference.ts";
 import { labels, ownedLabels } from "./kinds.ts";
-import { ledgerIn, ledgerNeed, planLedger } from "./ledger.ts";
-import { nodePatch } from "./node-patch.ts";
+import { planLedger } from "./ledger.ts";
+import { memoryOf } from "./ledger-memory.ts";
+import { planNode } from "./node-plan.ts";
 import { planPolicy } from "./policy-plan.ts";
 import { livePredecessor, WEBHOOKS } from "./predecessor.ts";
 import type { NodeRule } from "./rule.ts";
 import { MODULE } from "./settings.ts";
-import { forgetSweeps, goOn, look, type Seen } from "./sweep.ts";
+import { type Seen, sweepOf } from "./sweep.ts";
 import { needsWork, saysTheSame } from "./touched.ts";
 
 const NOTHING: Plan = { writes: [] };
 const LEDGER = "ledger";
+const SWEEP = "sweep";
 const LABELS = kindResource(labels);
 const OWNED = kindResource(ownedLabels);
 
@@ -32,17 +31,17 @@ export const nodeLabelsPlanner: Planner = {
   counted: ({ resource, namespace, name }) => [policyKey(resource, namespace, name)],
   keys: (change, view, assembly) => {
     const book = bookOf(assembly?.evaluator(MODULE));
-    if (book === undefined) return [];
+    if (book === undefined || assembly === undefined) return [];
     if (change.resource === "nodes") return nodeKeys(change, book);
-    if (change.resource === LABELS || change.resource === OWNED) return policyKeys(change, view, book);
+    if (change.resource === LABELS || change.resource === OWNED)
+      return policyKeys(change, view, book, assembly);
     return change.resource === WEBHOOKS ? webhookKeys(change, view) : [];
   },
   all: function* (view, assembly) {
     const book = bookOf(assembly?.evaluator(MODULE));
-    if (book === undefined) return;
-    forgetSweeps();
+    if (book === undefined || assembly === undefined) return;
     yield LEDGER;
-    for (const node of view.list("nodes")) if (needsWork(node, book)) yield nodeKey(nameOf(node));
+    yield* keysOfSeen(sweepOf(assembly).begin(view, book));
     yield* allPolicies(view);
   },
   settled: (key, view, assembly) => {
@@ -54,10 +53,11 @@ export const nodeLabelsPlanner: Planner = {
     const book = bookOf(context.assembly?.evaluator(MODULE));
     if (book === undefined || context.assembly === undefined) return NOTHING;
     const { namespace } = context.assembly.installation;
-    if (key === LEDGER) return planLedger(book, namespace, context);
-    if (key.startsWith("node ")) return planNode(key.slice(5), book, namespace, context);
-    if (key.startsWith("sweep "))
-      return { writes: [], also: keysOfSeen(goOn(key.slice(6), context.view, book)) };
+    const keeping = { book, memory: memoryOf(context.assembly), namespace };
+    if (key === LEDGER) return planLedger(keeping, context);
+    if (key.startsWith("node ")) return planNode(key.slice(5), keeping, context);
+    if (key === SWEEP)
+      return { writes: [], also: keysOfSeen(sweepOf(context.assembly).goOn(context.view, book)) };
     const [, resource = "", inside = "", name = ""] = /^policy (\S+) (.*)\/(.*)$/.exec(key) ?? [];
     const kind = resource === LABELS ? labels : ownedLabels;
     return planPolicy({ kind, of: { resource, namespace: inside, name }, book }, context);
@@ -86,7 +86,7 @@ function* allPolicies(view: View): Iterable<string> {
     for (const object of view.list(resource)) yield policyKey(resource, namespaceOf(object), nameOf(object));
 }
 
-/** The node itself where something is to be done, and the rules that count it: where it came or went, or they look at its labels. */
+/** The node itself where something is to be done, and the rules that count it: where it came or went, or one begins or ceases to mean it. */
 function nodeKeys({ object, before }: Change, book: RuleBook): string[] {
   const keys = object !== undefined && needsWork(object, book) ? [nodeKey(nameOf(object))] : [];
   if (object === undefined || before === undefined) {
@@ -94,27 +94,27 @@ function nodeKeys({ object, before }: Change, book: RuleBook): string[] {
     return node === undefined ? keys : [...keys, ...ruleKeys(book, node)];
   }
   if (book.selecting.size === 0 || equal(labelsOf(before), labelsOf(object))) return keys;
-  const looking = [...book.named(nameOf(object))].filter(({ selector }) => selector !== undefined);
-  return [...keys, ...looking.map(keyOfRule)];
+  const was = new Set(ruleKeys(book, before));
+  const is = new Set(ruleKeys(book, object));
+  // Whoever quarrels there with one that no longer means it has one quarrel less.
+  return was.symmetricDifference(is).size === 0 ? keys : [...keys, ...was.union(is)];
 }
 
 /** The policy itself, the nodes that are no longer right by it, and the rules that it quarrels, or no longer quarrels, with. */
-function policyKeys(change: Change, view: View, book: RuleBook): string[] {
+function policyKeys(change: Change, view: View, book: RuleBook, assembly: Assembly): string[] {
   const { resource, namespace, name, object } = change;
   const own = object === undefined ? [] : [policyKey(resource, namespace, name)];
   if (saysTheSame(change)) return own;
   const states = [change.before, object].map((state) => statedBy(resource, state, book));
+  const [before] = states;
+  if (before?.kind === "rule") memoryOf(assembly).owe(before);
   const rules = states.filter((state) => state?.kind === "rule");
   const ledger = rules.some(({ taints }) => taints.length > 0) ? [LEDGER] : [];
-  return [...ledger, ...own, ...keysOfSeen(look(view, book, states))];
+  return [...ledger, ...own, ...keysOfSeen(sweepOf(assembly).look(view, book, states))];
 }
 
-function keysOfSeen({ nodes, rules, rest }: Seen): string[] {
-  return [
-    ...nodes.map(nodeKey),
-    ...[...rules].map(keyOfRule),
-    ...(rest === undefined ? [] : [`sweep ${rest}`]),
-  ];
+function keysOfSeen({ nodes, rules, more }: Seen): string[] {
+  return [...nodes.map(nodeKey), ...[...rules].map(keyOfRule), ...(more ? [SWEEP] : [])];
 }
 
 /** What an object says, unless its namespace is one whose rules do not count. */
@@ -131,40 +131,4 @@ function webhookKeys({ name, before, object }: Change, view: View): string[] {
   const found = (one: JsonObject | undefined) =>
     livePredecessor(view.with([{ resource: WEBHOOKS, namespace: "", name, object: one }])) !== undefined;
   return found(before) === found(object) ? [] : [...allPolicies(view)];
-}
-
-/** How long to wait where the ledger could not be read. */
-const LEDGER_AGAIN = 30;
-
-/**
- * The node as the view has it says whether there is anything to do; what is then done rests on the stored one, because the view keeps no
- * version: that changes with every heartbeat.
- */
-function planNode(name: string, book: RuleBook, namespace: string, context: PlanContext): Plan | NeedMore {
-  const known = context.view.get("nodes", "", name);
-  if (known === undefined || !needsWork(known, book)) return NOTHING;
-  const live: Need = { get: { resource: "nodes", name }, live: true };
-  const fact = context.facts.of(live);
-  if (fact === undefined) {
-    const { asksLedger } = differenceOf(known, desiredOf(known, book), book.settings, undefined);
-    return asksLedger ? need(live, ledgerNeed(namespace)) : need(live);
-  }
-  if ("failed" in fact) throw new Error(fact.failed);
-  if (!("found" in fact) || !isObject(fact.found) || isBeingDeleted(fact.found)) return NOTHING;
-  const node = fact.found;
-  const desired = desiredOf(node, book, context.now);
-  const difference = differenceOf(node, desired, book.settings, ledgerIn(context, namespace));
-  if (difference.asksLedger && context.facts.of(ledgerNeed(namespace)) === undefined)
-    return need(ledgerNeed(namespace));
-  const patch = nodePatch(node, difference);
-  const waits = difference.changes.flatMap((change) => change.waits ?? []);
-  const again = [
-    ...waits.map((ms) => Math.max(1, Math.ceil(ms / 1_000))),
-    ...(difference.asksLedger ? [LEDGER_AGAIN] : []),
-  ];
-  const resourceVersion = stringAt(node, "metadata", "resourceVersion") ?? "";
-  return {
-    writes: patch.length === 0 ? [] : [{ patch, of: { resource: "nodes", name }, resourceVersion }],
-    ...(again.length === 0 ? {} : { again: Math.min(...again) }),
-  };
 }

@@ -45,6 +45,21 @@ describe("the plan of a policy", () => {
     });
   });
 
+  it("tells of those that its status lists, and of none again that has no place in it", () => {
+    const others = Array.from({ length: 20 }, (_, i) => set(`o${i}`, ["w-0"], { [KEY]: `${i + 2}` }));
+    const [, loser = {}] = rules;
+    const assembly = nodeLabelsWith([loser, ...others, ...nodes]);
+    const key = `policy ${RULES} default/b`;
+    const plan = planOf(assembly, key, [stored(loser)]);
+    expect(plan.events).toHaveLength(4);
+    const status = at(plan.writes as never, 0, "status") as JsonObject;
+    assembly.apply([arrived(right("w-0", "9"))]);
+    const later = { ...status, matchedNodes: 7 };
+    const again = planOf(assembly, key, [stored({ ...loser, status: later })], { now: NOW + 6_000 });
+    expect(again.writes).toHaveLength(1);
+    expect(again.events).toEqual([]);
+  });
+
   it("counts a rule that stays as it is once in five seconds, and a changed one at once", () => {
     const [first] = rules;
     const assembly = nodeLabelsWith([...rules, ...nodes]);
@@ -59,6 +74,19 @@ describe("the plan of a policy", () => {
     expect(planOf(assembly, key, there, { now: NOW + 5_000 }).writes).toHaveLength(1);
     assembly.apply([arrived(set("a", ["w-1"], { [KEY]: "1" }))]);
     expect(planOf(assembly, key, there, { now: NOW + 5_000 }).writes).toHaveLength(1);
+  });
+
+  it("counts at once where its status could not be written, or the clock was set back", () => {
+    const assembly = nodeLabelsWith([...rules, ...nodes]);
+    const key = `policy ${RULES} default/a`;
+    const there = [stored(rules[0] as JsonObject)];
+    expect(planOf(assembly, key, there).writes).toHaveLength(1);
+    const failure = (one: string) => (one === key ? "503" : undefined);
+    expect(planOf(assembly, key, there, { now: NOW + 1_000, failure }).writes).toHaveLength(1);
+    expect(planOf(assembly, key, there, { now: NOW + 2_000 })).toMatchObject({ writes: [], again: 4 });
+    const back = planOf(assembly, key, there, { now: NOW - 3_600_000 });
+    expect(back.writes).toHaveLength(1);
+    expect(back.again).toBeUndefined();
   });
 
   it("says which node could not be written, and why", () => {
@@ -113,12 +141,26 @@ describe("the plan of a policy", () => {
     expect(JSON.stringify(plan.writes)).toMatch(text);
   });
 
+  const webhook: JsonObject = {
+    kind: "MutatingWebhookConfiguration",
+    metadata: { name: "mnode.kb.io-x7f2p" },
+    webhooks: [{ name: "mnode.kb.io", clientConfig: { service: { path: "/label-v1-nodes" } } }],
+  };
+
+  it("leaves upstream's finalizer while upstream is there, which would put it on again, and says so", () => {
+    const finalizers = ["node-label-operator.openshift.io/finalizer"];
+    const spec = { nodeNamePatterns: ["w"], labels: {} };
+    const kept = rule("r", spec, { finalizers });
+    const beside = nodeLabelsWith([kept, webhook]);
+    const plan = planOf(beside, `policy ${RULES} default/r`, [stored(kept)]);
+    expect(JSON.stringify(plan.writes)).toMatch(/^\[{"status":.*"type":"Alone"/);
+    // On what is being deleted nobody puts it again, and upstream may be gone while its webhook is still registered.
+    const going = rule("r", spec, { finalizers, deletionTimestamp: "2026-01-01T00:00:00Z" });
+    const last = planOf(nodeLabelsWith([going, webhook]), `policy ${RULES} default/r`, [stored(going)]);
+    expect(last.writes).toMatchObject([{ patch: [{ path: "/metadata/finalizers", value: [] }] }]);
+  });
+
   it("says so where upstream's webhook is still there, whatever OLM called its configuration", () => {
-    const webhook: JsonObject = {
-      kind: "MutatingWebhookConfiguration",
-      metadata: { name: "mnode.kb.io-x7f2p" },
-      webhooks: [{ name: "mnode.kb.io", clientConfig: { service: { path: "/label-v1-nodes" } } }],
-    };
     const assembly = nodeLabelsWith(rules.slice(0, 1));
     expect(keysOf(assembly, arrived(webhook))).toEqual([`policy ${RULES} default/a`]);
     const plan = planOf(assembly, `policy ${RULES} default/a`, [stored(rules[0] as JsonObject)]);

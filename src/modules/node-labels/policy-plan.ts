@@ -12,7 +12,7 @@ import { conflictsOf, nodesOf } from "./conflicts.ts";
 import { FINALIZER, livePredecessor } from "./predecessor.ts";
 import type { NodeRule } from "./rule.ts";
 import { inertBecause } from "./settings.ts";
-import { type Conflict, type RuleState, statusOfOwnership, statusOfRule } from "./status.ts";
+import { type Conflict, listed, type RuleState, statusOfOwnership, statusOfRule } from "./status.ts";
 
 const NOTHING: Plan = { writes: [] };
 
@@ -27,8 +27,10 @@ const COUNT_EVERY_MS = 5_000;
 
 /** Keeps the status of a policy, and takes another system's finalizer off it. */
 export function planPolicy({ kind, of, book }: Target, context: PlanContext): Plan | NeedMore {
-  const counted = book.counted.get(`${of.namespace}/${of.name}`);
-  const wait = counted === undefined ? 0 : counted + COUNT_EVERY_MS - context.now;
+  const key = `policy ${of.resource} ${of.namespace}/${of.name}`;
+  // What could not be written was not counted.
+  const failed = context.failure?.(key) !== undefined;
+  const wait = failed ? 0 : waitOf(book.counted.get(`${of.namespace}/${of.name}`), context.now);
   if (kind.kind === "Labels" && wait > 0) return { writes: [], again: Math.ceil(wait / 1_000) };
   // The view keeps no status and no version: both change without meaning anything to a node.
   const live: Need = { get: of, live: true };
@@ -39,11 +41,13 @@ export function planPolicy({ kind, of, book }: Target, context: PlanContext): Pl
   const object = fact.found;
   const resourceVersion = stringAt(object, "metadata", "resourceVersion") ?? "";
   const finalizers = listAt(object, "metadata", "finalizers");
-  if (finalizers.includes(FINALIZER)) {
+  // While the other system lives it would put it on again, for ever; on what is being deleted it does not.
+  const contested = !isBeingDeleted(object) && livePredecessor(context.view) !== undefined;
+  if (finalizers.includes(FINALIZER) && !contested) {
     const value = finalizers.filter((one) => one !== FINALIZER);
     const patch = [{ op: "replace" as const, path: "/metadata/finalizers", value }];
     // What was written has another version; the status comes after it.
-    const also = isBeingDeleted(object) ? [] : [`policy ${of.resource} ${of.namespace}/${of.name}`];
+    const also = isBeingDeleted(object) ? [] : [key];
     return { writes: [{ patch, of, resourceVersion }], also };
   }
   if (isBeingDeleted(object)) return NOTHING;
@@ -61,6 +65,11 @@ export function planPolicy({ kind, of, book }: Target, context: PlanContext): Pl
   const status = statusOfRule(state, before, context.now);
   if (equal(status, before)) return NOTHING;
   return { writes: [{ status, of, resourceVersion }], events: quarrels(policy, state.conflicts, before) };
+}
+
+/** How long until it may be counted again. A clock that was set back says nothing. */
+function waitOf(counted: number | undefined, now: number): number {
+  return counted === undefined || counted > now ? 0 : Math.max(0, counted + COUNT_EVERY_MS - now);
 }
 
 function standing(
@@ -85,7 +94,8 @@ function quarrels({ ref, id }: NodeRule, conflicts: readonly Conflict[], before:
     listAt(before, "conflicts").map((one) => `${stringAt(one, "key")} ${stringAt(one, "with")}`),
   );
   const { kind, namespace = "", name } = ref;
-  return conflicts
+  // Of those that have no place in it nobody could say whether it knew them.
+  return listed(conflicts)
     .filter((conflict) => !known.has(`${conflict.key} ${conflict.with}`))
     .slice(0, MOST_EVENTS)
     .map(({ key, with: other, wins, nodes }) => ({

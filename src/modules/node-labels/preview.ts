@@ -3,11 +3,11 @@ import { isBeingDeleted, nameOf } from "../../core/kubernetes/object.ts";
 import type { PreviewedChange } from "../../core/preview.ts";
 import { bookOf } from "./book.ts";
 import { desiredOf } from "./desired.ts";
-import { differenceOf, keyAndEffect, type NodeChange } from "./difference.ts";
+import { differenceOf, keyAndEffect, type NodeChange, type Vouching } from "./difference.ts";
 import { MODULE } from "./settings.ts";
 
 /** Whoever asks what would be done is shown all that may be: nothing waits, and what usher noted counts as usher's. */
-const EVERYTHING = { has: () => true };
+const EVERYTHING: Vouching = { vouches: () => true };
 
 /** What would be added, changed and removed on which node, in the order of their names. */
 export function* previewNodes(assembly: Assembly): Iterable<PreviewedChange> {

@@ -9,7 +9,8 @@ import type { Path } from "../../core/path.ts";
 import { type Problem, problem } from "../../core/problem.ts";
 import { ACKNOWLEDGE, acknowledged } from "./acknowledged.ts";
 import { isProtected } from "./label-keys.ts";
-import { type NamePattern, readPattern } from "./pattern.ts";
+import type { NamePattern } from "./pattern.ts";
+import { patternsOf } from "./rule-patterns.ts";
 
 /** Annotations of this prefix are usher's own notes. */
 const OWN_PREFIX = "usher.dev/";
@@ -18,6 +19,13 @@ export interface RuledTaint {
   readonly key: string;
   readonly value: string;
   readonly effect: string;
+}
+
+/** Keys that a rule names with something that can't be set: where it means a node, what usher set there before stays. */
+export interface Doubtful {
+  readonly keys: ReadonlySet<string>;
+  /** It can't even be known which. */
+  readonly every: boolean;
 }
 
 /** A Labels object made ready. */
@@ -40,6 +48,8 @@ export interface NodeRule {
   readonly coversEveryNode: boolean;
   /** It can't be known which keys it means, so it covers all of them. */
   readonly coversEveryKey: boolean;
+  /** Taints by `key:effect`. */
+  readonly doubtful: Readonly<Record<"annotations" | "taints", Doubtful>>;
 }
 
 /** Never throws and never gives up half-way: the valid parts go on, and the invalid ones keep what they might mean. */
@@ -54,7 +64,8 @@ export function prepareRule(object: JsonObject, ref: PolicyRef): Prepared<NodeRu
   const acks = acknowledged(object);
   const covers = new Set<string>();
   const labels = labelsIn(spec, acks, covers, problems);
-  const named = at(spec, "labels");
+  const annotations = annotationsIn(spec, problems);
+  const taints = taintsIn(spec, problems);
   const priority = at(spec, "priority");
   const policy: NodeRule = {
     kind: "rule",
@@ -64,41 +75,15 @@ export function prepareRule(object: JsonObject, ref: PolicyRef): Prepared<NodeRu
     patterns,
     selector,
     labels,
-    annotations: annotationsIn(spec, problems),
-    taints: taintsIn(spec, problems),
+    annotations: annotations.valid,
+    taints: taints.valid,
     startupTaint: at(spec, "startupTaint") === true,
     covers,
     coversEveryNode,
-    coversEveryKey: named !== undefined && named !== null && !isObject(named),
+    coversEveryKey: isNoMap(at(spec, "labels")),
+    doubtful: { annotations, taints },
   };
   return { policy, problems };
-}
-
-function patternsOf(spec: JsonObject, problems: Problem[]): NamePattern[] {
-  const patterns: NamePattern[] = [];
-  const path = ["spec", "nodeNamePatterns"];
-  const written = at(spec, "nodeNamePatterns");
-  if (written !== undefined && written !== null && !Array.isArray(written))
-    problems.push(problem(path, "must be a list of patterns"));
-  for (const [i, source] of listAt(spec, "nodeNamePatterns").entries()) {
-    const read =
-      typeof source === "string" ? readPattern(source) : { message: "must be a text", position: 0 };
-    if ("matches" in read) patterns.push(read);
-    else problems.push(problem([...path, i], describePattern(source, read)));
-  }
-  return patterns;
-}
-
-/** `"worker-[": missing closing ] (at character 8: "[")` */
-export function describePattern(
-  source: Json,
-  { message, position }: { readonly message: string; readonly position: number },
-): string {
-  const text = typeof source === "string" ? source : JSON.stringify(source);
-  const rest = text.slice(position, position + 12);
-  const where = ` (at character ${position + 1}${rest === "" ? "" : `: "${rest}"`})`;
-  const whole = text.length > 60 ? `${text.slice(0, 60)}…` : text;
-  return `"${whole}" ${message.startsWith("is ") ? message : `is no pattern: ${message}`}${where}`;
 }
 
 const NOTHING: CompiledSelector = { kind: "nothing" };
@@ -135,16 +120,25 @@ function labelsIn(
   return labels;
 }
 
-function annotationsIn(spec: JsonObject, problems: Problem[]): Map<string, string> {
-  const annotations = new Map<string, string>();
+function isNoMap(value: Json | undefined): boolean {
+  return value !== undefined && value !== null && !isObject(value);
+}
+
+function annotationsIn(
+  spec: JsonObject,
+  problems: Problem[],
+): Doubtful & { readonly valid: Map<string, string> } {
+  const valid = new Map<string, string>();
+  const keys = new Set<string>();
   for (const [key, value, path] of pairsAt(spec, "annotations", problems)) {
     const wrong = checkAnnotationKey(key) ?? (value === undefined ? NO_TEXT : undefined);
+    if (wrong !== undefined) keys.add(key);
     if (wrong !== undefined) problems.push(problem(path, wrong));
     else if (key.toLowerCase().startsWith(OWN_PREFIX))
       problems.push(problem(path, "belongs to usher's own notes; choose another prefix"));
-    else annotations.set(key, value ?? "");
+    else valid.set(key, value ?? "");
   }
-  return annotations;
+  return { valid, keys, every: isNoMap(at(spec, "annotations")) };
 }
 
 const NO_TEXT = "must be a text";
@@ -167,8 +161,12 @@ function pairsAt(
   });
 }
 
-function taintsIn(spec: JsonObject, problems: Problem[]): RuledTaint[] {
+function taintsIn(spec: JsonObject, problems: Problem[]): Doubtful & { readonly valid: RuledTaint[] } {
   const taints = new Map<string, RuledTaint>();
+  const keys = new Set<string>();
+  const written = at(spec, "taints");
+  let every = written !== undefined && written !== null && !Array.isArray(written);
+  if (every) problems.push(problem(["spec", "taints"], "must be a list of taints"));
   for (const [i, item] of listAt(spec, "taints").entries()) {
     const path = ["spec", "taints", i];
     const key = stringAt(item, "key") ?? "";
@@ -176,6 +174,10 @@ function taintsIn(spec: JsonObject, problems: Problem[]): RuledTaint[] {
     const effect = stringAt(item, "effect") ?? "";
     const wrongKey = checkLabelKey(key);
     const wrongValue = checkLabelValue(value);
+    every ||= wrongKey !== undefined;
+    // With an effect that is none it may be any of them.
+    for (const one of TAINT_EFFECTS.has(effect) ? [effect] : TAINT_EFFECTS)
+      if (wrongValue !== undefined || one !== effect) keys.add(`${key}:${one}`);
     if (wrongKey !== undefined) problems.push(problem([...path, "key"], wrongKey));
     else if (wrongValue !== undefined) problems.push(problem([...path, "value"], wrongValue));
     else if (!TAINT_EFFECTS.has(effect))
@@ -184,7 +186,7 @@ function taintsIn(spec: JsonObject, problems: Problem[]): RuledTaint[] {
       problems.push(problem(path, `${key}:${effect} is there twice; a node has one value for it`));
     else taints.set(`${key}:${effect}`, { key, value, effect });
   }
-  return [...taints.values()];
+  return { valid: [...taints.values()], keys, every };
 }
 
 /** Whether the name, and nothing but the name, lets a rule mean a node. */

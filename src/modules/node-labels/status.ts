@@ -56,15 +56,18 @@ export interface RuleState {
 /** Longer lists help nobody. */
 const LISTED = 16;
 
+/** Those that a status names. */
+export function listed(conflicts: readonly Conflict[]): readonly Conflict[] {
+  return conflicts.slice(0, LISTED);
+}
+
 export function statusOfRule(state: RuleState, before: JsonObject, now: number): JsonObject {
   const { generation, conflicts, failing } = state;
   return {
     ...observed(generation),
     matchedNodes: state.matchedNodes,
     conflictCount: new Set(conflicts.map(({ key }) => key)).size,
-    ...(conflicts.length === 0
-      ? {}
-      : { conflicts: conflicts.slice(0, LISTED).map((conflict) => ({ ...conflict })) }),
+    ...(conflicts.length === 0 ? {} : { conflicts: listed(conflicts).map((conflict) => ({ ...conflict })) }),
     ...(failing === undefined ? {} : { lastError: failing.error.slice(0, CONDITION_LENGTH) }),
     conditions: [
       validity(state),

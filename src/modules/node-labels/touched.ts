@@ -2,12 +2,12 @@ import { equal, type JsonObject } from "../../core/json.ts";
 import { annotationsOf, isBeingDeleted, labelsOf, nameOf } from "../../core/kubernetes/object.ts";
 import type { Change } from "../../core/view.ts";
 import { ACKNOWLEDGE } from "./acknowledged.ts";
-import type { Policy, RuleBook } from "./book.ts";
+import { type Policy, RuleBook } from "./book.ts";
 import { desiredOf } from "./desired.ts";
 import { differenceOf } from "./difference.ts";
 import { nodePatch } from "./node-patch.ts";
 import { type Ownership, owns } from "./ownership.ts";
-import { meansName, type NodeRule } from "./rule.ts";
+import type { NodeRule } from "./rule.ts";
 
 /** Whether a policy says the same as before: a status, a label or a finalizer of it concerns no node. */
 export function saysTheSame({ before, object }: Change): boolean {
@@ -19,33 +19,37 @@ export function saysTheSame({ before, object }: Change): boolean {
   );
 }
 
-/** Which nodes a policy can concern that has changed from one state to another. */
-interface Reach {
+/** What policies can concern that have changed from one state to another. */
+export interface Reach {
   /** Where only whole names can be meant, just those; else it may be any. */
   readonly names: readonly string[] | undefined;
+  /** Rules that look at labels which the policies set or own, or did. */
+  readonly dependents: ReadonlySet<NodeRule>;
+  /** The rules among them and those that look at their labels, indexed. */
+  readonly rules: RuleBook;
   readonly concerns: (node: JsonObject) => boolean;
 }
 
-export function reachOf(book: RuleBook, states: readonly (Policy | undefined)[]): Reach {
-  const rules = states.filter((state) => state?.kind === "rule");
-  const ownerships = states.filter((state) => state?.kind === "ownership");
+export function reachOf(book: RuleBook, states: readonly Policy[]): Reach {
+  const rules = states.filter((state) => state.kind === "rule");
+  const ownerships = states.filter((state) => state.kind === "ownership");
   const seen = dependents(book, rules, ownerships);
   const patterns = rules.flatMap((rule) => rule.patterns);
   const whole =
     ownerships.length === 0 &&
-    seen.length === 0 &&
+    seen.size === 0 &&
     rules.every((rule) => rule.patterns.length > 0 && !rule.coversEveryNode) &&
     patterns.every(({ prefix, source }) => prefix === source);
+  const indexed = new RuleBook([...rules, ...seen], book.settings);
+  const unclear = rules.some((rule) => rule.coversEveryNode);
   return {
     names: whole ? [...new Set(patterns.map(({ source }) => source))] : undefined,
-    concerns: (node) => {
-      const name = nameOf(node);
-      return (
-        rules.some((rule) => meansName(rule, name) || rule.coversEveryNode) ||
-        seen.some((rule) => meansName(rule, name)) ||
-        ownerships.some((ownership) => ownsAny(ownership, node))
-      );
-    },
+    dependents: seen,
+    rules: indexed,
+    concerns: (node) =>
+      unclear ||
+      indexed.named(nameOf(node)).size > 0 ||
+      ownerships.some((ownership) => ownsAny(ownership, node)),
   };
 }
 
@@ -54,15 +58,16 @@ function dependents(
   book: RuleBook,
   rules: readonly NodeRule[],
   ownerships: readonly Ownership[],
-): NodeRule[] {
+): Set<NodeRule> {
   const keys = new Set(rules.flatMap((rule) => [...rule.labels.keys()]));
-  return [...book.selecting].filter(
-    ({ selector }) =>
-      selector?.kind === "requirements" &&
-      selector.requirements.some(
-        ({ key }) => keys.has(key) || ownerships.some((ownership) => owns(ownership, key)),
-      ),
-  );
+  const found = new Set<NodeRule>();
+  for (const rule of [...book.selecting, ...rules]) {
+    if (rule.selector?.kind !== "requirements") continue;
+    const touched = ({ key }: { readonly key: string }) =>
+      keys.has(key) || ownerships.some((ownership) => owns(ownership, key));
+    if (rule.selector.requirements.some(touched)) found.add(rule);
+  }
+  return found;
 }
 
 function ownsAny(ownership: Ownership, node: JsonObject): boolean {
