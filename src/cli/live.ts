@@ -43,6 +43,7 @@ export async function openLiveSource(
   const client = await apiServer(options);
   const operate = options.operate ?? isOwnCluster(options);
   let replica: Replica | undefined;
+  const ended = new AbortController();
   const { owns } = options;
   const source = openCluster({
     client,
@@ -52,6 +53,7 @@ export async function openLiveSource(
     ...(owns === undefined ? {} : { owns }),
   });
   const stop = async () => {
+    ended.abort();
     await replica?.stop();
     await source.stop();
     client.close();
@@ -59,7 +61,9 @@ export async function openLiveSource(
   try {
     const { namespace } = assembly.installation;
     const [certificates] = await Promise.all([
-      operate && ownCertificate ? openCertificates({ client, namespace, log }) : undefined,
+      operate && ownCertificate
+        ? openCertificates({ client, namespace, log, signal: ended.signal })
+        : undefined,
       source.live.synced(),
     ]);
     if (operate)

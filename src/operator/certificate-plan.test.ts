@@ -6,6 +6,7 @@ import {
   type CertificateRecord,
   dataOf,
   EMPTY_RECORD,
+  expiryOf,
   recordOf,
   trusts,
 } from "./certificate-record.ts";
@@ -40,6 +41,7 @@ test("what can't be served with is replaced at once, by whoever starts", () => {
     ["another's key", record({ current: { ...pair(0), key: other.key } }), now, /key/],
     ["another authority", record({ current: { ...pair(0), ca: other.ca } }), now, /authority/],
     ["no certificate", record({ current: { cert: "x", key: "y", ca: "z" } }), now, /no certificate/],
+    ["not valid yet", record({ current: pair(1) }), now, /it is valid only from/],
     ["expired", record(), now + (OWN_CERTIFICATE_DAYS + 1) * DAY, /expired/],
   ];
   for (const [what, held, at, why] of cases) {
@@ -53,7 +55,7 @@ test("what can't be served with is replaced at once, by whoever starts", () => {
 });
 
 test("the next one is staged a quarter of a year before the end, and not a day sooner", () => {
-  const end = now + OWN_CERTIFICATE_DAYS * DAY;
+  const end = expiryOf(pair(0));
   expect(step(record(), { at: end - RENEW_BEFORE_MS - DAY })).toBe("nothing");
   expect(step(record(), { at: end - RENEW_BEFORE_MS })).toBe("stage");
   // Nobody but the leader does it.
@@ -61,15 +63,17 @@ test("the next one is staged a quarter of a year before the end, and not a day s
 });
 
 test("it is served with only once API servers have trusted it for long enough, or nobody calls", () => {
-  const staged = record({ next: pair(1) });
+  const staged = record({ next: pair(2) });
   expect(step(staged, { trust: "not yet" })).toBe("nothing");
-  expect(step(staged, { trust: { since: now - TRUST_MS + 1 } })).toBe("nothing");
-  expect(step(staged, { trust: { since: now - TRUST_MS } })).toBe("promote");
+  expect(step(staged, { trust: { forMs: TRUST_MS - 1 } })).toBe("nothing");
+  expect(step(staged, { trust: { forMs: TRUST_MS } })).toBe("promote");
   expect(step(staged, { trust: "nobody calls" })).toBe("promote");
 });
 
 test("a next one that is of no use is dropped, and then made anew", () => {
-  expect(step(record({ next: { ...pair(1), key: pair(2).key } }))).toBe("forget");
+  expect(step(record({ next: { ...pair(2), key: pair(1).key } }))).toBe("forget");
+  // An API server would refuse it.
+  expect(step(record({ next: pair(1) }), { trust: "nobody calls" })).toBe("forget");
 });
 
 test("the old authority is trusted until its certificate has run out", () => {
@@ -81,9 +85,10 @@ test("the old authority is trusted until its certificate has run out", () => {
 
 test("at no step is anything served that is not trusted", () => {
   let held = record();
-  const end = now + OWN_CERTIFICATE_DAYS * DAY;
+  const end = expiryOf(pair(0));
   let published = bundleOf(held);
   let trust: Trust = "not yet";
+  let since: number | undefined;
   const served = [pair(0).cert];
   for (let at = end - RENEW_BEFORE_MS - DAY, n = 0; n < 400; at += DAY / 100, n++) {
     const plan = planCertificates({ record: held, names: NAMES, now: at }, trust);
@@ -97,12 +102,8 @@ test("at no step is anything served that is not trusted", () => {
     published = bundleOf(held);
     const base64 = Buffer.from(published).toString("base64");
     const next = held.next?.ca;
-    trust =
-      next !== undefined && trusts(base64, next)
-        ? typeof trust === "object"
-          ? trust
-          : { since: at }
-        : "not yet";
+    since = next !== undefined && trusts(base64, next) ? (since ?? at) : undefined;
+    trust = since === undefined ? "not yet" : { forMs: at - since };
     if (held.current !== undefined && served.at(-1) !== held.current.cert) served.push(held.current.cert);
   }
   expect(served).toEqual([pair(0).cert, pair(1).cert]);

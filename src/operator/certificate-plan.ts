@@ -15,7 +15,8 @@ export type Trust =
   | "nobody calls"
   /** The published bundles do not have it, not all of them. */
   | "not yet"
-  | { readonly since: number };
+  /** For how long all of them have had it. A duration, so that nobody's setting of a clock makes it longer. */
+  | { readonly forMs: number };
 
 /** What to do with the Secret. Whoever carries it out must fail where the Secret has changed meanwhile. */
 export type CertificatePlan =
@@ -33,6 +34,7 @@ export interface CertificateSituation {
   readonly record: CertificateRecord;
   /** What it must be valid for. */
   readonly names: readonly string[];
+  /** As the API server has it: that clock is the judge. */
   readonly now: number;
 }
 
@@ -56,7 +58,7 @@ export function planCertificates(situation: CertificateSituation, trust: Trust):
   const { current, next, previous } = record;
   if (next !== undefined) {
     if (unusable(next, names, now) !== undefined) return { step: "forget", what: "next" };
-    const trusted = trust === "nobody calls" || (trust !== "not yet" && now - trust.since >= TRUST_MS);
+    const trusted = trust === "nobody calls" || (trust !== "not yet" && trust.forMs >= TRUST_MS);
     return trusted ? { step: "promote" } : { step: "nothing" };
   }
   const left = expiryOf(current) - now;

@@ -58,10 +58,22 @@ function textAt(data: Json | undefined, key: string): string | undefined {
     : undefined;
 }
 
-/** All that must be trusted, the one in use first; as PEM. */
-export function bundleOf({ current, next, previous }: CertificateRecord): string {
-  const all = [current?.ca, next?.ca, previous].flatMap((pem) => (pem === undefined ? [] : [pem.trim()]));
-  return [...new Set(all)].map((pem) => `${pem}\n`).join("");
+/**
+ * All that must be trusted, the one in use first; as PEM. What is no certificate is left out: an API server that can't read a bundle
+ * calls nobody.
+ */
+export function bundleOf({ current, next, previous }: CertificateRecord, ...more: readonly string[]): string {
+  const all = [current?.ca, next?.ca, previous, ...more].flatMap((text) => authorityIn(text) ?? []);
+  return [...new Set(all)].join("");
+}
+
+/** The first certificate of a text and nothing else of it; `undefined` where there is none. */
+export function authorityIn(text: string | undefined): string | undefined {
+  try {
+    return text === undefined ? undefined : `${new X509Certificate(text).toString().trim()}\n`;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whether a bundle, as a webhook configuration holds it, contains an authority. */
@@ -79,7 +91,7 @@ export function unusable(pair: OwnCertificate, names: readonly string[], now: nu
     if (!certificate.checkPrivateKey(createPrivateKey(pair.key))) return "the key is another certificate's";
     if (!certificate.verify(authority.publicKey)) return "its authority did not sign it";
     if (expiryOf(pair) <= now) return `it expired on ${certificate.validTo}`;
-    // A clock of ours that is far behind would otherwise make a new one at every look.
+    if (startOf(pair) > now) return `it is valid only from ${certificate.validFrom}`;
     const missing = names.filter((name) => certificate.checkHost(name) === undefined);
     return missing.length === 0 ? undefined : `it is not for ${missing.join(", ")}`;
   } catch {
@@ -90,6 +102,11 @@ export function unusable(pair: OwnCertificate, names: readonly string[], now: nu
 /** When the first of the two ends, in milliseconds since 1970. */
 export function expiryOf({ cert, ca }: Pick<OwnCertificate, "cert" | "ca">): number {
   return Math.min(...[cert, ca].map((pem) => Date.parse(new X509Certificate(pem).validTo)));
+}
+
+/** When the second of the two begins. */
+function startOf({ cert, ca }: Pick<OwnCertificate, "cert" | "ca">): number {
+  return Math.max(...[cert, ca].map((pem) => Date.parse(new X509Certificate(pem).validFrom)));
 }
 
 export function isExpired(pem: string, now: number): boolean {

@@ -5,6 +5,7 @@ import {
   makeCertificate,
   type OwnCertificate,
 } from "../admission/certificate.ts";
+import { BACKOFF, Backoff, type BackoffLimits } from "../cluster/backoff.ts";
 import type { Client } from "../cluster/client.ts";
 import { pathSegment } from "../cluster/path-segment.ts";
 import { pause } from "../cluster/patience.ts";
@@ -14,7 +15,16 @@ import { isObject, type JsonObject, stringAt } from "../core/json.ts";
 import type { Log } from "../core/log.ts";
 import { OWN_LABELS, OWN_NAMES } from "../core/registration/names.ts";
 import { type CertificatePlan, planCertificates, planStart, type Trust } from "./certificate-plan.ts";
-import { bundleOf, type CertificateRecord, dataOf, EMPTY_RECORD, recordOf } from "./certificate-record.ts";
+import {
+  authorityIn,
+  bundleOf,
+  type CertificateRecord,
+  dataOf,
+  EMPTY_RECORD,
+  recordOf,
+  unusable,
+} from "./certificate-record.ts";
+import { ServerClock } from "./server-clock.ts";
 
 export interface CertificatesOptions {
   readonly client: Client;
@@ -22,9 +32,12 @@ export interface CertificatesOptions {
   /** @default usher */
   readonly service?: string;
   readonly log: Log;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970, for as long as the API server has not told its time. */
   readonly now?: () => number;
   readonly lookEveryMs?: number;
+  /** Ends the attempts to begin. */
+  readonly signal?: AbortSignal;
+  readonly backoff?: BackoffLimits;
 }
 
 /** Replicas that start together meet here: each but one finds that another was faster. More often than this it is no race. */
@@ -43,11 +56,27 @@ export function serviceNames(service: string, namespace: string): string[] {
   ];
 }
 
-/** Reads the certificate from the Secret, making it where there is none. Rejects where the API server does not let us. */
+/**
+ * Reads the certificate from the Secret, making it where there is none. Where the API server can't be reached or does not let us it goes
+ * on trying, as with all else that is read at the start: whoever gives the rights back need not restart anything.
+ */
 export async function openCertificates(options: CertificatesOptions): Promise<Certificates> {
+  const { log, namespace, signal, backoff: limits = BACKOFF } = options;
   const certificates = new Certificates(options);
-  await certificates.start();
-  return certificates;
+  const backoff = new Backoff(Math.random, limits);
+  for (;;) {
+    try {
+      await certificates.start();
+      return certificates;
+    } catch (error) {
+      if (signal?.aborted === true) throw error;
+      log.warn(
+        { secret: `${namespace}/${OWN_NAMES.certificates}`, error: errorOf("certificate", error) },
+        "the certificate can't be read or made yet; trying again",
+      );
+      await pause(backoff.next(performance.now()), signal);
+    }
+  }
 }
 
 /** The certificate of all replicas, in one Secret. Each follows it, and the leader renews it. */
@@ -55,16 +84,19 @@ export class Certificates implements LivePair {
   readonly #options: CertificatesOptions;
   readonly #names: readonly string[];
   readonly #path: string;
-  readonly #now: () => number;
+  readonly #clock: ServerClock;
   readonly #users = new Set<(pair: KeyPair) => void>();
   #record: CertificateRecord = EMPTY_RECORD;
   #secret: JsonObject | undefined;
+  /** Which reads were begun, and which of them was taken in last. */
+  #begun = 0;
+  #taken = 0;
   #serving: OwnCertificate | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: CertificatesOptions) {
     this.#options = options;
-    this.#now = options.now ?? Date.now;
+    this.#clock = new ServerClock(options.now ?? Date.now);
     this.#names = serviceNames(options.service ?? OWN_NAMES.service, options.namespace);
     const namespace = pathSegment("namespace", options.namespace);
     this.#path = `/api/v1/namespaces/${namespace}/secrets/${OWN_NAMES.certificates}`;
@@ -75,14 +107,27 @@ export class Certificates implements LivePair {
     return this.#serving;
   }
 
-  /** What must be trusted: PEM. */
-  get bundle(): string {
-    return bundleOf(this.#record);
+  /**
+   * What must be trusted: PEM. Also what this replica serves with, until it has changed over. `undefined` where the Secret holds nothing
+   * to serve with: whatever is trusted now is then better than anything that could be said here.
+   */
+  get bundle(): string | undefined {
+    const { current, next, previous } = this.#record;
+    if (!this.#isUsable(current)) return undefined;
+    const own = this.ownAuthority;
+    const sound = { current, next: this.#isUsable(next) ? next : undefined, previous };
+    return bundleOf(sound, ...(own === undefined ? [] : [own]));
+  }
+
+  /** The authority of what this replica serves with, as long as that can be served with. */
+  get ownAuthority(): string | undefined {
+    return this.#isUsable(this.#serving) ? authorityIn(this.#serving.ca) : undefined;
   }
 
   /** The authority that must be trusted before the next pair is served with. */
   get nextAuthority(): string | undefined {
-    return this.#record.next?.ca;
+    const { next } = this.#record;
+    return this.#isUsable(next) ? authorityIn(next.ca) : undefined;
   }
 
   async start(): Promise<void> {
@@ -109,7 +154,10 @@ export class Certificates implements LivePair {
       await this.#read();
       this.#use();
     } catch (error) {
-      this.#options.log.warn({ error: errorOf("certificate", error) }, "can't look for a new certificate");
+      this.#options.log.warn(
+        { error: errorOf("certificate", error) },
+        "can't look for a new certificate, or can't use it",
+      );
     }
   }
 
@@ -124,7 +172,11 @@ export class Certificates implements LivePair {
   }
 
   #situation() {
-    return { record: this.#record, names: this.#names, now: this.#now() };
+    return { record: this.#record, names: this.#names, now: this.#clock.now() };
+  }
+
+  #isUsable(pair: OwnCertificate | undefined): pair is OwnCertificate {
+    return pair !== undefined && unusable(pair, this.#names, this.#clock.now()) === undefined;
   }
 
   /** Until there is one to serve with, anew where another replica was faster. */
@@ -141,16 +193,18 @@ export class Certificates implements LivePair {
 
   /** False where the Secret is no longer what the plan rests on. */
   async #carryOut(plan: Exclude<CertificatePlan, { step: "nothing" }>): Promise<boolean> {
+    // A look may come while the pair is made, and bring another Secret: this step rests on the one that was planned on.
+    const secret = this.#secret;
     const { current, next, previous } = this.#record;
-    const make = () => makeCertificate(this.#names, this.#now());
+    const make = () => makeCertificate(this.#names, this.#clock.now());
     const record = { current, next, previous };
     if (plan.step === "replace")
-      Object.assign(record, { current: await make(), next: undefined, previous: current?.ca });
+      Object.assign(record, { current: await make(), next: undefined, previous: authorityIn(current?.ca) });
     if (plan.step === "stage") record.next = await make();
     if (plan.step === "promote")
       Object.assign(record, { current: next, next: undefined, previous: current?.ca });
     if (plan.step === "forget") record[plan.what] = undefined;
-    if (!(await this.#write(record))) return false;
+    if (!(await this.#write(record, secret))) return false;
     const why = "why" in plan ? { why: plan.why } : {};
     this.#options.log.info(
       { secret: OWN_NAMES.certificates, step: plan.step, ...why },
@@ -160,21 +214,26 @@ export class Certificates implements LivePair {
   }
 
   async #read(): Promise<void> {
+    this.#begun += 1;
+    const turn = this.#begun;
     const answer = await this.#options.client.request("GET", this.#path);
+    this.#clock.hear(answer.headers);
     const absent = saysAbsent(answer, OWN_NAMES.certificates);
     if (!absent && answer.status !== 200) throw new Error(refusalOf("reading the certificate", answer));
-    this.#take(absent ? undefined : answer.body);
+    this.#take(absent ? undefined : answer.body, turn);
   }
 
-  #take(secret: unknown): void {
+  /** What was asked for later and answered earlier knows better. */
+  #take(secret: unknown, turn: number): void {
+    if (turn < this.#taken) return;
+    this.#taken = turn;
     this.#secret = isObject(secret) ? secret : undefined;
     this.#record = recordOf(this.#secret);
   }
 
-  async #write(record: CertificateRecord): Promise<boolean> {
+  async #write(record: CertificateRecord, secret: JsonObject | undefined): Promise<boolean> {
     const { namespace, client } = this.#options;
     const data = dataOf(record);
-    const secret = this.#secret;
     const answer =
       secret === undefined
         ? // A name of its own for each try: where another one was faster it owns these fields, and this is a conflict.
@@ -193,17 +252,20 @@ export class Certificates implements LivePair {
           });
     if (answer.status === 409 || saysAbsent(answer, OWN_NAMES.certificates)) return false;
     if (answer.status >= 300) throw new Error(refusalOf("writing the certificate", answer));
-    this.#take(answer.body);
+    // Any read that is still under way may have been answered before this.
+    this.#begun += 1;
+    this.#take(answer.body, this.#begun);
     return true;
   }
 
   #use(): void {
     const { current } = this.#record;
-    if (current === undefined || planStart(this.#situation()).step !== "nothing") return;
+    if (!this.#isUsable(current)) return;
     if (this.#serving?.cert === current.cert && this.#serving.key === current.key) return;
     const swapped = this.#serving !== undefined;
-    this.#serving = current;
+    // First the users: one that fails goes on with the old pair, and is told again at the next look.
     for (const use of this.#users) use(current);
+    this.#serving = current;
     const version = stringAt(this.#secret, "metadata", "resourceVersion");
     if (swapped) this.#options.log.info({ secret: OWN_NAMES.certificates, version }, "certificate swapped");
   }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { JsonObject } from "../core/json.ts";
-import { crdDeviations, webhookDeviations, withCloudExpressions } from "./deviation.ts";
+import { type JsonObject, stringAt } from "../core/json.ts";
+import { crdDeviations, webhookDeviations, withCloudExpressions, withPublishedBundle } from "./deviation.ts";
 
 const OURS = { key: "kubernetes.io/metadata.name", operator: "NotIn", values: ["kube-system"] };
 const ENTRY = {
@@ -70,6 +70,30 @@ describe("a webhook configuration", () => {
     expect(withCloudExpressions(wanted, undefined)).toEqual(wanted);
     // Once set right it stays right.
     expect(withCloudExpressions(wanted, kept)).toEqual(kept);
+  });
+});
+
+describe("a bundle, where there is nothing new to trust", () => {
+  const base64 = (text: string) => Buffer.from(text).toString("base64");
+  const published = (...bundles: string[]) =>
+    configuration(
+      bundles.map((bundle, i) => ({ name: `${i}`, clientConfig: bundle && { caBundle: base64(bundle) } })),
+    );
+  const plain = configuration([0, 1].map((i) => ({ name: `${i}`, clientConfig: { url: "u" } })));
+
+  test.each<[string, string[], string | undefined, string[]]>([
+    ["each that has ours stays", ["a own", "own b"], "own", ["a own", "own b"]],
+    ["one that has not is as another that has", ["own b", "a"], "own", ["own b", "own b"]],
+    ["a new entry is as the others", ["own b"], "own", ["own b", "own b"]],
+    ["where none has, it is ours", ["a", ""], "own", ["own", "own"]],
+    ["without one of ours all stay", ["a", "b"], undefined, ["a", "b"]],
+    ["and there may be none", ["", ""], undefined, ["", ""]],
+  ])("%s", (_, live, own, expected) => {
+    const { webhooks } = withPublishedBundle(plain, published(...live), own);
+    const found = (webhooks as JsonObject[]).map(
+      (entry) => stringAt(entry, "clientConfig", "caBundle") ?? "",
+    );
+    expect(found).toEqual(expected.map(base64));
   });
 });
 

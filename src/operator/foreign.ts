@@ -92,6 +92,16 @@ function prunedFields(ours: Json | undefined, theirs: Json | undefined, path: st
   });
 }
 
+/** Sentences: what it is, what that means. */
+export function describeForeignWebhooks(wanted: JsonObject, live: JsonObject): string[] {
+  const kind = stringAt(wanted, "kind") ?? "";
+  const lost = kind.startsWith("Mutating") ? "changes no objects" : "checks no objects";
+  return [
+    `${kind} ${nameOf(wanted)} belongs to ${ownerOf(live)}`,
+    `usher's webhooks can't be registered beside it: left as it is, the API server does not ask usher, which ${lost}; taken over, its entries go`,
+  ];
+}
+
 /** Sentences: what it is, what that means. What to do is for whoever shows them to say. */
 export function describeForeignCrd(crd: ForeignCrd): string[] {
   const lines = [`CustomResourceDefinition ${crd.name} belongs to ${crd.owner}`];

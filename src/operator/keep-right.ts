@@ -1,27 +1,25 @@
 import type { Client } from "../cluster/client.ts";
-import { pathSegment } from "../cluster/path-segment.ts";
 import { pause } from "../cluster/patience.ts";
 import type { Assembly } from "../core/assembly.ts";
-import { at, type JsonObject, listAt, stringAt } from "../core/json.ts";
+import type { JsonObject } from "../core/json.ts";
 import { kindResource } from "../core/kind.ts";
-import { compareVersions, parseVersion } from "../core/kubernetes/versions.ts";
 import type { Log } from "../core/log.ts";
-import { registeredKinds, registeredWebhooks } from "../core/registration/index.ts";
-import { OWN_NAMES, VERSION_LABEL } from "../core/registration/names.ts";
-import { SERVICE_PORT } from "../core/registration/workload.ts";
+import { registeredKinds } from "../core/registration/index.ts";
 import { describeObject, Objects } from "./apply.ts";
-import type { Trust } from "./certificate-plan.ts";
-import { trusts } from "./certificate-record.ts";
 import type { Certificates } from "./certificates.ts";
-import { crdDeviations, webhookDeviations, withCloudExpressions } from "./deviation.ts";
+import { crdDeviations } from "./deviation.ts";
 import { describeForeignCrd, foreignCrd, isOurs } from "./foreign.ts";
 import { predecessorsOf } from "./install-plan.ts";
+import { WebhookKeeper } from "./keep-webhooks.ts";
+import { isNewer } from "./newer.ts";
+import { Repairs } from "./repairs.ts";
 import { brokenPolicies, resourceKinds } from "./stored-policies.ts";
+import { Tellings } from "./tellings.ts";
 
 export interface KeeperOptions {
   readonly client: Client;
   readonly assembly: Assembly;
-  readonly certificates: Pick<Certificates, "bundle" | "nextAuthority" | "keep" | "look">;
+  readonly certificates: Pick<Certificates, "bundle" | "ownAuthority" | "nextAuthority" | "keep" | "look">;
   readonly log: Log;
   readonly version: string;
   /** Asked before every write. @default while it is started */
@@ -30,8 +28,8 @@ export interface KeeperOptions {
   readonly ready?: () => boolean;
   /** @default usher */
   readonly service?: string;
-  /** Milliseconds since 1970. */
-  readonly now?: () => number;
+  /** Milliseconds, of a clock that nobody sets: how long something was trusted must not depend on that. */
+  readonly clock?: () => number;
   readonly lookEveryMs?: number;
 }
 
@@ -41,7 +39,7 @@ const LOOK_EVERY_MS = 3_000;
 /** When policies come by the hundred, hooks follow them once for all that came in this time. */
 const GATHER_MS = 200;
 
-/** CRDs are large and hardly ever edited: every tenth time. */
+/** CRDs are large and hardly ever edited: they are looked at as seldom as this many looks take. */
 const CRDS_EVERY = 10;
 
 /**
@@ -51,29 +49,38 @@ const CRDS_EVERY = 10;
 export class Keeper {
   readonly #options: KeeperOptions;
   readonly #objects: Objects;
-  readonly #now: () => number;
+  readonly #tellings: Tellings;
+  readonly #repairs: Repairs;
+  readonly #webhooks: WebhookKeeper;
   /** Made when they are first needed, which in most replicas is never. */
   #crds: readonly JsonObject[] | undefined;
   #stop: AbortController | undefined;
   #running: Promise<void> = Promise.resolve();
   #wake: () => void = () => undefined;
   #again = false;
-  #trust: Trust = "not yet";
-  /** What was said already: a thing that stays as it is, is told once. */
-  readonly #told = new Set<string>();
 
   constructor(options: KeeperOptions) {
     this.#options = options;
     this.#objects = new Objects(options.client);
-    this.#now = options.now ?? Date.now;
+    const clock = options.clock ?? (() => performance.now());
+    this.#tellings = new Tellings(options.log, clock);
+    this.#repairs = new Repairs(this.#objects, this.#tellings);
+    this.#webhooks = new WebhookKeeper({
+      ...options,
+      clock,
+      objects: this.#objects,
+      repairs: this.#repairs,
+      tellings: this.#tellings,
+    });
   }
 
   /** To be called when leading begins. */
   start(): void {
     if (this.#stop !== undefined) return;
     this.#stop = new AbortController();
-    this.#trust = "not yet";
-    this.#told.clear();
+    this.#webhooks.clear();
+    this.#repairs.clear();
+    this.#tellings.clear();
     this.#running = this.#run(this.#stop.signal);
   }
 
@@ -91,127 +98,69 @@ export class Keeper {
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    for (let round = 0; !signal.aborted; round++) {
+    const { certificates, lookEveryMs = LOOK_EVERY_MS } = this.#options;
+    const gatherMs = Math.min(GATHER_MS, lookEveryMs);
+    let lookDue = performance.now();
+    let crdsDue = lookDue;
+    const may = () => this.#may(signal);
+    await this.#try("other hands", () => this.#report());
+    while (!signal.aborted) {
       this.#again = false;
-      if (round === 0) await this.#try("other hands", () => this.#report());
-      await this.#try("the certificate", () => this.#options.certificates.keep(this.#trust));
-      await this.#try("the webhook configurations", () => this.#keepWebhooks(signal));
-      await this.#options.certificates.look();
-      if (round % CRDS_EVERY === 0) await this.#try("the CRDs", () => this.#keepCrds(signal));
-      await pause(GATHER_MS, signal);
-      await this.#untilDue(signal);
+      const now = performance.now();
+      if (now < lookDue) {
+        await this.#try("the webhook configurations", () => this.#webhooks.follow(may));
+      } else {
+        await this.#try("the certificate", () => certificates.keep(this.#webhooks.trust));
+        await this.#try("the webhook configurations", () => this.#webhooks.keep(may));
+        await certificates.look();
+        if (now >= crdsDue) {
+          await this.#try("the CRDs", () => this.#keepCrds(may));
+          crdsDue = now + CRDS_EVERY * lookEveryMs;
+        }
+        lookDue = performance.now() + gatherMs + lookEveryMs;
+      }
+      await pause(gatherMs, signal);
+      await this.#untilDue(lookDue, signal);
     }
   }
 
-  async #untilDue(signal: AbortSignal): Promise<void> {
+  async #untilDue(due: number, signal: AbortSignal): Promise<void> {
     if (this.#again) return;
     const woken = new AbortController();
     this.#wake = () => woken.abort();
-    await pause(this.#options.lookEveryMs ?? LOOK_EVERY_MS, AbortSignal.any([signal, woken.signal]));
+    // A timer may be early by a part of a millisecond, which would be one gathering too late.
+    await pause(Math.max(0, due - performance.now()) + 1, AbortSignal.any([signal, woken.signal]));
   }
 
   async #try(what: string, work: () => Promise<void>): Promise<void> {
     try {
       await work();
+      this.#tellings.worked(what);
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
-      this.#tellOnce(
-        `${what} ${why}`,
-        { what, error: why },
-        "can't keep the installation right; trying again",
-      );
+      this.#tellings.failed(what, error, "can't keep the installation right; trying again");
     }
   }
 
-  #webhooks(): readonly JsonObject[] {
-    const { assembly, certificates, service = OWN_NAMES.service, version } = this.#options;
-    const { namespace } = assembly.installation;
-    const { objects, notes } = registeredWebhooks(assembly, {
-      endpoint: { service: { name: service, namespace, port: SERVICE_PORT } },
-      caBundle: Buffer.from(certificates.bundle).toString("base64"),
-      version,
-    });
-    for (const note of notes) this.#tellOnce(note, { note }, "a hook is not registered as it was declared");
-    return objects;
-  }
-
-  async #keepWebhooks(signal: AbortSignal): Promise<void> {
-    // Hooks follow from all policies, so not before all are read.
-    if (this.#options.ready?.() === false) return;
-    const stored: (JsonObject | undefined)[] = [];
-    for (const plain of this.#webhooks()) {
-      const live = await this.#objects.read(plain);
-      const wanted = withCloudExpressions(plain, live);
-      stored.push(live);
-      if (live === undefined) {
-        if (!(await this.#answers()) || !this.#may(signal)) continue;
-        await this.#objects.apply(wanted);
-        this.#options.log.info({ object: describeObject(wanted) }, "webhook registered");
-        continue;
-      }
-      const deviations = webhookDeviations(wanted, live);
-      if (deviations.length === 0 || !this.#may(signal)) continue;
-      const applied = await this.#objects.apply(wanted, live);
-      // What somebody put in beside our fields is his by the rules of apply; in here it can switch usher off.
-      if (webhookDeviations(wanted, applied).length > 0)
-        await this.#objects.replace(wanted, "webhooks", applied);
-      this.#options.log.info(
-        { object: describeObject(wanted), deviations },
-        "webhook configuration set right",
-      );
-    }
-    this.#trust = this.#trustFrom(stored);
-  }
-
-  /** From the moment at which every published bundle had it, before our own eyes. */
-  #trustFrom(stored: readonly (JsonObject | undefined)[]): Trust {
-    const { nextAuthority } = this.#options.certificates;
-    const entries = stored.flatMap((one) => listAt(one, "webhooks"));
-    if (entries.length === 0) return "nobody calls";
-    if (nextAuthority === undefined) return "not yet";
-    const all = entries.every((entry) => trusts(stringAt(entry, "clientConfig", "caBundle"), nextAuthority));
-    if (!all) return "not yet";
-    return typeof this.#trust === "object" ? this.#trust : { since: this.#now() };
-  }
-
-  async #keepCrds(signal: AbortSignal): Promise<void> {
+  async #keepCrds(may: () => boolean): Promise<void> {
     const { assembly, version } = this.#options;
     this.#crds ??= registeredKinds(assembly.modules, version);
     for (const wanted of this.#crds) {
       const live = await this.#objects.read(wanted);
       if (live !== undefined && !isOurs(live)) {
-        const report = describeForeignCrd(foreignCrd(wanted, live));
-        this.#tellOnce(
-          report.join(),
-          { report },
-          "a CRD is someone else's and is left; usher install --take-over makes it usher's",
-        );
+        this.#tellings.left("a CRD", describeForeignCrd(foreignCrd(wanted, live)));
         continue;
       }
+      // While versions change over, an older leader must not take the fields of a newer CRD away.
       if (live !== undefined && isNewer(live, version)) continue;
       const deviations = live === undefined ? ["missing"] : crdDeviations(wanted, live);
-      if (deviations.length === 0 || !this.#may(signal)) continue;
-      await this.#objects.apply(wanted, live);
+      if (deviations.length === 0 || this.#repairs.isInVain(wanted, live) || !may()) continue;
+      await this.#repairs.write(wanted, live, crdDeviations);
       this.#options.log.info({ object: describeObject(wanted), deviations }, "CRD set right");
     }
   }
 
   #may(signal: AbortSignal): boolean {
     return !signal.aborted && (this.#options.leading?.() ?? true);
-  }
-
-  /** Whether a call to the Service would be answered: nothing is registered before that. */
-  async #answers(): Promise<boolean> {
-    const { assembly, client, service = OWN_NAMES.service } = this.#options;
-    const namespace = pathSegment("namespace", assembly.installation.namespace);
-    const path = `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`;
-    const selector = encodeURIComponent(`kubernetes.io/service-name=${service}`);
-    const answer = await client.request("GET", `${path}?labelSelector=${selector}`);
-    if (answer.status !== 200)
-      throw new Error(`whether ${service} answers: ${answer.status} ${answer.text.slice(0, 200)}`);
-    return listAt(answer.body, "items").some((slice) =>
-      listAt(slice, "endpoints").some((endpoint) => at(endpoint, "conditions", "ready") === true),
-    );
   }
 
   /** Said once, when leading begins: what others have left here. */
@@ -225,17 +174,4 @@ export class Keeper {
         log.warn(broken, "a stored policy breaks usher's rules; what is wrong in it has no effect");
     }
   }
-
-  #tellOnce(key: string, facts: object, message: string): void {
-    if (this.#told.has(key)) return;
-    this.#told.add(key);
-    this.#options.log.warn(facts, message);
-  }
-}
-
-/** While versions change over, an older leader must not take the fields of a newer CRD away. */
-function isNewer(live: JsonObject, version: string): boolean {
-  const theirs = parseVersion(stringAt(live, "metadata", "labels", VERSION_LABEL) ?? "");
-  const ours = parseVersion(version);
-  return theirs !== undefined && ours !== undefined && compareVersions(theirs, ours) > 0;
 }

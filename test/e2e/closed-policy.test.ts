@@ -161,4 +161,13 @@ describeOwnCluster("a closed policy", {}, (cluster) => {
     await eventually("nothing closed", async () => (await refusing()).length === 0, 30_000);
     expect((await createPod(closed)).status).toBe(201);
   });
+
+  test("usher's namespace deleted by hand: what asks it goes with it, and nothing stays locked", async () => {
+    await policy("closed", { failurePolicy: "Fail", namespaceSelector: { matchLabels: { team: "closed" } } });
+    await eventually("the closed hook", async () => (await refusing()).includes(closed), 30_000);
+    await cluster().call("DELETE", "/api/v1/namespaces/usher-system");
+    for (const path of [MUTATING, VALIDATING])
+      await eventually("it gone", async () => (await cluster().request("GET", path)).status === 404, 90_000);
+    await eventually("pods come in", async () => (await createPod(closed)).status === 201);
+  });
 });
