@@ -131,7 +131,16 @@ function settingsOf(
 export async function readConfiguration(file: string | undefined): Promise<Configuration> {
   if (file === undefined) return {};
   const { text, located: unreadable } = await contentOf(file);
-  const input = { label: file, text };
+  return configurationIn(file, text, unreadable);
+}
+
+/** What a text says that has this label for people. */
+export function configurationIn(
+  label: string,
+  text: string,
+  unreadable: readonly Located[] = [],
+): Configuration {
+  const input = { label, text };
   const fail = (found: readonly Located[]) => {
     throw new CallError(describeProblems(found.map((one) => ({ input, located: one }))).join("\n"));
   };
@@ -140,7 +149,7 @@ export async function readConfiguration(file: string | undefined): Promise<Confi
   if (problems.length > 0) fail(problems);
   const [manifest, second] = manifests;
   if (manifest === undefined || second !== undefined) {
-    throw new CallError(`${file}: one document is expected, with kind ${CONFIGURATION.kind}`);
+    throw new CallError(`${label}: one document is expected, with kind ${CONFIGURATION.kind}`);
   }
   const wrong = problemsOf(manifest);
   if (wrong.length > 0) {

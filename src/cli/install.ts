@@ -1,9 +1,10 @@
 import { describeObject, Objects } from "../operator/apply.ts";
 import { applyPlan, waitInstalled } from "../operator/install.ts";
 import { type InstallPlan, planInstall } from "../operator/install-plan.ts";
+import { readInstalled } from "../operator/installed.ts";
 import { type ApiServerOptions, withApiServer } from "./api-server.ts";
 import { CallError, EXIT } from "./exit.ts";
-import { type InstallationOptions, installationObjects } from "./installation.ts";
+import { type InstallationOptions, installationObjects, namedNamespace } from "./installation.ts";
 import type { Io } from "./io.ts";
 import { printable } from "./printable.ts";
 import { table } from "./table.ts";
@@ -14,6 +15,9 @@ export interface InstallOptions extends InstallationOptions, ApiServerOptions {
   readonly dryRun?: boolean;
   readonly takeOver?: boolean;
   readonly leaveForeign?: boolean;
+  readonly allowDowngrade?: boolean;
+  /** Keep nothing of what is installed but the namespace. */
+  readonly defaults?: boolean;
   readonly wait: boolean;
   readonly timeout: number;
   readonly quiet?: boolean;
@@ -24,20 +28,28 @@ export async function install(options: InstallOptions, io: Io): Promise<number> 
   if (options.takeOver === true && options.leaveForeign === true)
     throw new CallError("--take-over and --leave-foreign can't both be meant");
   const screen = terminal(io, options);
-  const { assembly, objects: wanted, notes } = await installationObjects(options);
+  // What is wrong in the call shows itself before a cluster is asked.
+  await installationObjects(options);
   return withApiServer(options, async (client) => {
     const objects = new Objects(client);
+    const found = await readInstalled(objects, version(), await namedNamespace(options));
+    const installed = options.defaults === true ? { namespace: found.namespace, podLabels: {} } : found;
+    const { assembly, objects: wanted, notes, kept } = await installationObjects(options, { installed });
+    const { namespace } = assembly.installation;
     const foreign =
       options.takeOver === true ? "take over" : options.leaveForeign === true ? "leave" : undefined;
-    const plan = await planInstall(
-      objects,
-      wanted,
-      assembly.modules,
-      foreign === undefined ? {} : { foreign },
-    );
-    screen.note(`usher ${version()} into ${client.server}, namespace ${assembly.installation.namespace}`);
+    const plan = await planInstall(objects, wanted, assembly.modules, {
+      ...(foreign === undefined ? {} : { foreign }),
+      downgrade: options.allowDowngrade === true,
+    });
+    screen.note(`usher ${version()} into ${client.server}, namespace ${namespace}`);
     for (const note of notes) screen.note(note);
     showPlan(plan, screen);
+    if (kept.length > 0)
+      screen.out(printable(`kept as installed: ${kept.join(", ")}; --defaults takes what is usual instead`));
+    for (const refusal of plan.refusals)
+      screen.complain(`nothing was changed: ${refusal.split("\n").map(printable).join("\n")}`);
+    if (plan.refusals.length > 0) return EXIT.found;
     if (plan.foreign.length > 0) {
       const what = plan.foreign.map(({ object }) => describeObject(object)).join(", ");
       screen.complain(
@@ -50,7 +62,7 @@ export async function install(options: InstallOptions, io: Io): Promise<number> 
       return EXIT.fine;
     }
     await carryOut(objects, plan, options, screen);
-    screen.note(nextStep(options, io.name));
+    screen.note(nextStep(options, namespace, io.name));
     return EXIT.fine;
   });
 }
@@ -97,8 +109,8 @@ function showPlan(plan: InstallPlan, screen: Terminal): void {
   }
 }
 
-function nextStep({ wait }: InstallOptions, name: string): string {
+function nextStep({ wait }: InstallOptions, namespace: string, name: string): string {
   return wait
     ? `usher answers. Next: kubectl apply -f POLICY, and ${name} review FILE --source DIR shows what a policy would do.`
-    : "usher is being started. kubectl rollout status -n usher-system deployment/usher shows when it answers.";
+    : `usher is being started. kubectl rollout status -n ${namespace} deployment/usher shows when it answers.`;
 }

@@ -153,7 +153,6 @@ function manifestsCommand(usher: Command, io: Io): void {
     .description(
       "Prints what runs usher in a cluster and what an API server must know of it, as it follows from what the modules declare. Nothing is applied.",
     )
-    .option("--service <name>", "name of the Service in front of usher", "usher")
     .option("--ca-bundle <file>", "certificate authority (PEM) that the API server shall trust")
     .addOption(output(["yaml", "json"], "yaml", "format"));
   evaluating(shaping(manifests))

@@ -26,8 +26,12 @@ export class Objects {
     this.#pathOf = createKindPaths(client);
   }
 
+  /** Only the API server itself can say that it is not: a refusal or a failure says nothing. */
   async serves(groupVersion: string): Promise<boolean> {
-    return (await this.client.request("GET", `/apis/${groupVersion}`)).status === 200;
+    const answer = await this.client.request("GET", `/apis/${groupVersion}`);
+    if (answer.status !== 200 && answer.status !== 404)
+      throw new RefusedError(`asking whether ${groupVersion} is served`, answer);
+    return answer.status === 200;
   }
 
   async read(object: JsonObject): Promise<JsonObject | undefined> {

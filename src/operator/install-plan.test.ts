@@ -148,4 +148,59 @@ describe("a plan", () => {
     cluster.refusing = (_, path) => path.endsWith("/deployments/usher");
     await expect(planned(cluster)).rejects.toThrow(/reading Deployment usher-system\/usher: .* 403/);
   });
+
+  test.each(["ClusterRoleBinding", "MutatingWebhookConfiguration", "Deployment"])(
+    "an usher in another namespace, known by its %s, is not robbed: it is named, with what to do",
+    async (kind) => {
+      const cluster = new TestInstallation();
+      for (const object of installedObjects("hall")) if (object["kind"] === kind) cluster.have(object);
+      const { plan } = await planned(cluster, { foreign: "take over" });
+      expect(plan.refusals).toEqual([expect.stringMatching(/namespace hall .*usher uninstall -n hall/s)]);
+    },
+  );
+
+  test("an usher in the same namespace stands in nobody's way", async () => {
+    const cluster = new TestInstallation();
+    for (const object of WANTED) cluster.have(object);
+    expect((await planned(cluster)).plan.refusals).toEqual([]);
+  });
+
+  const versions: readonly [string, boolean][] = [
+    ["1.1.9", false],
+    ["1.2.0-rc.1", false],
+    ["1.2.0", false],
+    ["1.2.0+b", false],
+    ["1.2.1", true],
+    ["2.0.0-alpha.1", true],
+    ["1.3.0+b", true],
+    // As an usher of before wrote it.
+    ["1.3.0_b", true],
+    ["unknown", false],
+  ];
+  test.each(versions)("over an usher of version %s: refused is %s", async (version, refused) => {
+    const cluster = new TestInstallation();
+    for (const object of installedObjects("usher-system", version)) cluster.have(object);
+    const { plan } = await planned(cluster);
+    expect(plan.refusals).toEqual(
+      refused ? [expect.stringMatching(/by usher [12]\.[^,]*, and this is 1\.2\.0.*--allow-downgrade/s)] : [],
+    );
+    expect((await planned(cluster, { downgrade: true })).plan.refusals).toEqual([]);
+  });
+
+  test("a CRD of a newer usher is enough to refuse, and says so", async () => {
+    const cluster = new TestInstallation();
+    for (const object of installedObjects("usher-system", "1.4.0"))
+      if (describeObject(object) === CRD) cluster.have(object);
+    expect((await planned(cluster)).plan.refusals).toEqual([
+      expect.stringMatching(/seatings\.test\.usher\.dev .*by usher 1\.4\.0, and this is 1\.2\.0/),
+    ]);
+  });
+
+  test("the version of what is someone else's has no part in it", async () => {
+    const cluster = new TestInstallation();
+    const { metadata, ...rest } = foreign(CRD);
+    const labels = { "app.kubernetes.io/name": "kupid", "app.kubernetes.io/version": "9.9.9" };
+    cluster.have({ ...rest, metadata: { ...(metadata as JsonObject), labels } });
+    expect((await planned(cluster, { foreign: "take over" })).plan.refusals).toEqual([]);
+  });
 });

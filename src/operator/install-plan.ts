@@ -1,9 +1,12 @@
 import { type JsonObject, stringAt } from "../core/json.ts";
+import { namespaceOf } from "../core/kubernetes/object.ts";
 import type { Module } from "../core/module.ts";
 import { Store } from "../core/store.ts";
 import { describeObject, type Objects, sameObject } from "./apply.ts";
-import { describeForeignCrd, foreignCrd, isOurs, ownerOf } from "./foreign.ts";
+import { describeForeignCrd, describeForeignWebhooks, foreignCrd, isOurs, ownerOf } from "./foreign.ts";
+import { isNewer, versionOf } from "./newer.ts";
 import { brokenPolicies, resourceKinds, storedObjects } from "./stored-policies.ts";
+import { whereabouts } from "./whereabouts.ts";
 
 export type Change = "create" | "update" | "unchanged" | "foreign";
 
@@ -23,11 +26,15 @@ export interface InstallPlan {
   readonly findings: readonly string[];
   /** Objects of others that stand where ours would be, and that nobody has said what to do with. */
   readonly foreign: readonly PlannedObject[];
+  /** Why nothing may be done, each with what to do instead. */
+  readonly refusals: readonly string[];
 }
 
 export interface PlanOptions {
   /** What to do with objects of others that have our names. @default nothing is installed */
   readonly foreign?: "take over" | "leave";
+  /** Also over what a newer usher wrote. @default that is refused */
+  readonly downgrade?: boolean;
 }
 
 /** Usher follows its policies with these, so only the running usher knows how they must be. */
@@ -61,10 +68,40 @@ export async function planInstall(
     )
       findings.push(describeForeignCrd(foreignCrd(object, one.live)).join("\n  "));
   }
+  for (const { object, live, byUsher } of planned)
+    if (byUsher && live !== undefined && !isOurs(live))
+      findings.push(describeForeignWebhooks(object, live).join("\n  "));
   findings.push(...(await predecessorsOf(objects, modules)));
   findings.push(...(await brokenOnes(objects, modules)));
   const foreign = planned.filter(({ change }) => change === "foreign");
-  return { objects: planned, findings, foreign: options.foreign === undefined ? foreign : [] };
+  const refusals = [
+    ...(await installedElsewhere(objects, wanted)),
+    ...(options.downgrade === true ? [] : writtenByNewer(planned)),
+  ];
+  return { objects: planned, findings, foreign: options.foreign === undefined ? foreign : [], refusals };
+}
+
+/** Names are fixed, so a second installation would take the first one's rights and leave it without. */
+async function installedElsewhere(objects: Objects, wanted: readonly JsonObject[]): Promise<string[]> {
+  const own = wanted.map((object) => namespaceOf(object)).find((name) => name !== "");
+  const others = (await whereabouts(objects)).filter(({ namespace }) => namespace !== own);
+  return others.map(
+    ({ namespace, by }) =>
+      `usher is in namespace ${namespace} already, as ${by} says, and a cluster has room for one\n  usher install -n ${namespace} brings that one to this version; usher uninstall -n ${namespace} takes it out, and then it can be installed elsewhere`,
+  );
+}
+
+/** An older usher would take away fields that are in use, without a word. */
+function writtenByNewer(planned: readonly PlannedObject[]): string[] {
+  const newer = planned.filter(
+    ({ object, live }) => live !== undefined && isOurs(live) && isNewer(live, versionOf(object)),
+  );
+  const [first, ...more] = newer;
+  if (first?.live === undefined) return [];
+  const others = more.length === 0 ? "" : ` and ${more.length} more`;
+  return [
+    `${describeObject(first.object)}${others} ${more.length === 0 ? "was" : "were"} written by usher ${versionOf(first.live)}, and this is ${versionOf(first.object)}\n  run the install of that version, or go back to this one with --allow-downgrade`,
+  ];
 }
 
 async function planObject(

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { describeObject } from "./apply.ts";
+import { isOurs } from "./foreign.ts";
 import { applyPlan, NotReadyError, waitInstalled } from "./install.ts";
 import { type InstallPlan, planInstall } from "./install-plan.ts";
 import { installedObjects, pathOf, SEATING, TestInstallation } from "./test-installation.ts";
@@ -51,6 +52,25 @@ test("what is unchanged, and what is someone else's and left, is not written", a
     () => undefined,
   );
   expect(cluster.written).toEqual([`apply ${describeObject(second.object)}`]);
+});
+
+test("webhooks that are taken over are marked as usher's, so that usher sets them right; their entries are left to it", async () => {
+  const cluster = new TestInstallation();
+  for (const object of WANTED) cluster.have(object);
+  const theirs = { metadata: { name: "usher", labels: { app: "other" } }, webhooks: [{ name: "a.other" }] };
+  for (const hook of HOOKS) cluster.have({ ...hook, ...theirs });
+  for (const foreign of ["leave", "take over"] as const) {
+    const plan = await planInstall(cluster.objects, WANTED, [SEATING], { foreign });
+    expect(plan.findings.join()).toMatch(
+      /MutatingWebhookConfiguration usher belongs to other\n .*changes no objects/,
+    );
+    await applyPlan(cluster.objects, plan, () => undefined);
+    for (const hook of HOOKS) {
+      const live = cluster.server.objects.get(pathOf(hook)) ?? {};
+      expect(live["webhooks"]).toEqual(theirs.webhooks);
+      expect(isOurs(live)).toBe(foreign === "take over");
+    }
+  }
 });
 
 test("a refusal ends it there, says what was refused, and leaves what comes after", async () => {

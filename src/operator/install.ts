@@ -1,6 +1,7 @@
 import { pause } from "../cluster/patience.ts";
 import { at, isObject, type JsonObject, listAt, stringAt } from "../core/json.ts";
 import { nameOf } from "../core/kubernetes/object.ts";
+import { OWN_LABELS } from "../core/registration/names.ts";
 import { describeObject, type Objects, RefusedError } from "./apply.ts";
 import type { InstallPlan, PlannedObject } from "./install-plan.ts";
 
@@ -22,11 +23,19 @@ export async function applyPlan(
   for (const one of planned) {
     const write = !one.byUsher && (one.change === "create" || one.change === "update");
     if (write) await objects.apply(one.object);
+    // One that is taken over is only marked: usher leaves what is not its own, and sets right what is.
+    if (one.byUsher && one.change === "update") await objects.apply(markOf(one.object));
     // What comes after the CRDs may read or write their objects.
     if (write && stringAt(one.object, "kind") === "CustomResourceDefinition")
       await establish(objects, one.object);
     done(one);
   }
+}
+
+/** What makes an object usher's, and nothing else of it. */
+function markOf({ apiVersion, kind, metadata }: JsonObject): JsonObject {
+  const name = stringAt(metadata, "name") ?? "";
+  return { apiVersion: apiVersion ?? "", kind: kind ?? "", metadata: { name, labels: OWN_LABELS } };
 }
 
 async function establish(objects: Objects, crd: JsonObject): Promise<void> {

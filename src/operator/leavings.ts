@@ -82,7 +82,10 @@ export async function lookForMarked(objects: Objects, leavings: readonly Leaving
 }
 
 /** Takes it off all of them, one after another. One that can't be written holds up no other. */
-export async function takeOff(objects: Objects, leavings: readonly Leaving[]): Promise<StillMarked[]> {
+export async function takeOff(
+  objects: Objects,
+  leavings: readonly Leaving[],
+): Promise<readonly StillMarked[]> {
   const { marked, unseen } = await lookForMarked(objects, leavings);
   const still = [...unseen];
   for (const one of marked) {

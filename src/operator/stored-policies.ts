@@ -1,13 +1,13 @@
 import type { Client } from "../cluster/client.ts";
 import { collectionPath } from "../cluster/resources.ts";
 import { checkObject } from "../core/check.ts";
-import { isObject, type JsonObject, listAt, stringAt } from "../core/json.ts";
+import type { JsonObject } from "../core/json.ts";
 import type { Kind } from "../core/kind.ts";
 import { nameOf, namespaceOf } from "../core/kubernetes/object.ts";
 import type { Module } from "../core/module.ts";
 import { describeProblem } from "../core/problem.ts";
 import type { View } from "../core/view.ts";
-import { RefusedError } from "./apply.ts";
+import { listAll } from "./listing.ts";
 
 /** A policy that was stored before anybody checked it, or by someone with other rules. */
 export interface BrokenPolicy {
@@ -37,26 +37,12 @@ export function resourceKinds(modules: readonly Module[]): Kind[] {
   return modules.flatMap(({ kinds }) => kinds).filter(({ standing }) => standing === "resource");
 }
 
-/** The API server's own default for kubectl. */
-const PAGE = 500;
-
 /** Everything stored of a kind, in the version that is stored; nothing where it is not served. */
 export async function storedObjects(client: Client, kind: Kind): Promise<JsonObject[]> {
   const version = kind.versions.find(({ storage }) => storage)?.name ?? "";
   const { group, plural, scope } = kind;
   const path = collectionPath({ group, version, resource: plural, namespaced: scope === "Namespaced" });
-  const found: JsonObject[] = [];
-  for (let next: string | undefined = ""; next !== undefined; ) {
-    const query: string = `limit=${PAGE}${next === "" ? "" : `&continue=${encodeURIComponent(next)}`}`;
-    const answer = await client.request("GET", `${path}?${query}`);
-    if (answer.status === 404) return found;
-    if (answer.status !== 200) throw new RefusedError(`listing ${plural}`, answer);
-    for (const item of listAt(answer.body, "items")) {
-      // The items of a list do not say what they are.
-      if (isObject(item)) found.push({ apiVersion: `${group}/${version}`, kind: kind.kind, ...item });
-    }
-    const more = stringAt(answer.body, "metadata", "continue");
-    next = more === "" ? undefined : more;
-  }
-  return found;
+  const items = await listAll(client, path);
+  // The items of a list do not say what they are.
+  return items.map((item) => ({ apiVersion: `${group}/${version}`, kind: kind.kind, ...item }));
 }

@@ -47,17 +47,17 @@ export const SEATING: Module = defineModule({
 export const POLICIES = "/apis/test.usher.dev/v1/seatings";
 
 /** Every object of an installation, in the order in which to apply them. */
-export function installedObjects(): readonly JsonObject[] {
-  const assembly = new Assembly([SEATING], DEFAULT_INSTALLATION, new Gates([]));
+export function installedObjects(namespace = "usher-system", version = "1.2.0"): readonly JsonObject[] {
+  const assembly = new Assembly([SEATING], { ...DEFAULT_INSTALLATION, namespace }, new Gates([]));
   return registration(assembly, {
-    endpoint: { service: { name: "usher", namespace: "usher-system", port: 443 } },
-    version: "1.2.0",
+    endpoint: { service: { name: "usher", namespace, port: 443 } },
+    version,
     workload: { image: "usher:1.2.0" },
   }).objects;
 }
 
 const NAMESPACED =
-  /^(Deployment|PodDisruptionBudget|Service|ConfigMap|Secret|ServiceAccount|Role|RoleBinding|Lease|Pod)$/;
+  /^(Deployment|ReplicaSet|CronJob|PodDisruptionBudget|Service|Endpoints|EndpointSlice|ConfigMap|Secret|ServiceAccount|Role|RoleBinding|Lease|Pod|PodMetrics|Event|Chair)$/;
 
 /** An API server that knows the kinds of an installation, applies, and establishes CRDs at once. */
 export class TestInstallation {
@@ -75,7 +75,11 @@ export class TestInstallation {
     this.server.fault = (method, url, { body }) => {
       const { pathname: path, searchParams } = new URL(url, "https://test.invalid");
       if (this.refusing(method, path)) return refuse(403, "Forbidden");
+      if (method === "GET" && path === "/apis") return answerOf(200, { groups: GROUPS });
       if (method === "GET" && /^\/(api\/v1|apis\/[^/]+\/[^/]+)$/.test(path)) return this.#discovery(path);
+      const selector = searchParams.get("labelSelector");
+      if (method === "GET" && selector !== null && !path.endsWith("/pods"))
+        return answerOf(200, { items: this.#selected(path, selector) });
       if (method === "PATCH" && isObject(body)) return this.#apply(path, body, searchParams.has("dryRun"));
       if (method === "DELETE")
         this.written.push(`delete ${describeObject(this.server.objects.get(path) ?? {})}`);
@@ -96,6 +100,24 @@ export class TestInstallation {
 
   has(object: JsonObject): boolean {
     return this.server.objects.has(pathOf(object));
+  }
+
+  /** Of one namespace or of all, by labels that are there or have a value. */
+  #selected(path: string, selector: string): JsonObject[] {
+    const resource = path.slice(path.lastIndexOf("/"));
+    const everywhere = path.includes("/namespaces/") ? undefined : path.slice(0, -resource.length);
+    return [...this.server.objects].flatMap(([key, object]) => {
+      const parent = key.slice(0, key.lastIndexOf("/"));
+      const inside =
+        parent === path ||
+        (everywhere !== undefined && parent.startsWith(everywhere) && parent.endsWith(resource));
+      const fits = selector.split(",").every((one) => {
+        const [label = "", value] = one.split("=");
+        const found = stringAt(object, "metadata", "labels", label);
+        return value === undefined ? found !== undefined : found === value;
+      });
+      return inside && fits ? [object] : [];
+    });
   }
 
   #apply(path: string, body: JsonObject, dryRun: boolean) {
@@ -121,6 +143,8 @@ export class TestInstallation {
       kind,
       name: plural(kind),
       namespaced: NAMESPACED.test(kind),
+      // What is only measured can't be deleted.
+      verbs: kind === "PodMetrics" ? ["get", "list"] : ["create", "delete", "get", "list", "patch"],
     }));
     return answerOf(200, { resources });
   }
@@ -132,8 +156,24 @@ const KINDS: readonly (readonly [string, string])[] = [
   ["/api/v1", "ConfigMap"],
   ["/api/v1", "Pod"],
   ["/api/v1", "Node"],
+  ["/api/v1", "Endpoints"],
+  ["/api/v1", "Event"],
   ["/apis/coordination.k8s.io/v1", "Lease"],
+  ["/apis/apps/v1", "ReplicaSet"],
+  ["/apis/batch/v1", "CronJob"],
+  ["/apis/discovery.k8s.io/v1", "EndpointSlice"],
+  ["/apis/metrics.k8s.io/v1beta1", "PodMetrics"],
+  // Two versions of one group, each with a resource that the other has not.
+  ["/apis/test.usher.dev/v1", "Seating"],
+  ["/apis/test.usher.dev/v1alpha1", "Chair"],
 ];
+
+const GROUPS: readonly JsonObject[] = [...new Set(KINDS.map(([api]) => api.split("/")[2] ?? ""))]
+  .filter((name) => name !== "v1")
+  .map((name) => {
+    const apis = new Set(KINDS.map(([api]) => api).filter((api) => api.startsWith(`/apis/${name}/`)));
+    return { name, versions: [...apis].map((api) => ({ groupVersion: api.slice("/apis/".length) })) };
+  });
 
 function apiOf(object: JsonObject): string {
   const version = stringAt(object, "apiVersion") ?? "";
@@ -141,7 +181,7 @@ function apiOf(object: JsonObject): string {
 }
 
 function plural(kind: string): string {
-  return `${kind.toLowerCase()}s`.replace(/ys$/, "ies");
+  return `${kind.toLowerCase()}s`.replace(/ys$/, "ies").replace(/ss$/, "s");
 }
 
 export function pathOf(object: JsonObject): string {

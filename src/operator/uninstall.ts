@@ -1,12 +1,15 @@
-import { pause } from "../cluster/patience.ts";
-import { isObject, type JsonObject, listAt, stringAt } from "../core/json.ts";
+import { type JsonObject, stringAt } from "../core/json.ts";
 import { nameOf } from "../core/kubernetes/object.ts";
 import type { Module } from "../core/module.ts";
 import { OWN_NAMES } from "../core/registration/names.ts";
-import { describeObject, type Objects, RefusedError } from "./apply.ts";
+import { type Objects, RefusedError } from "./apply.ts";
 import { isOurs, ownerOf } from "./foreign.ts";
 import { FLOW_CONTROL, isWebhookConfiguration } from "./install-plan.ts";
+import { madeWhileRunning } from "./made.ts";
+import { podsGone } from "./pods-gone.ts";
 import { resourceKinds, storedObjects } from "./stored-policies.ts";
+import { strangersIn } from "./strangers.ts";
+import { namespacesNamed, type Whereabouts } from "./whereabouts.ts";
 
 export interface Removal {
   readonly live: JsonObject;
@@ -17,56 +20,108 @@ export interface Removal {
 export interface UninstallOptions {
   /** Also the CRDs, and with them every policy. */
   readonly customResources: boolean;
+  /** Other namespaces in which usher is: what they need stays. @default none */
+  readonly elsewhere?: readonly Whereabouts[];
 }
-
-/** How long the replicas may take to end: their grace, and something for the one who counts them. */
-const END_MS = 60_000;
-const LOOK_EVERY_MS = 500;
 
 /**
  * What would go, in its order. Before all else goes usher's right to register webhooks, or it would put them back; then the webhooks,
- * so that from there on nothing in the cluster waits for usher, whatever happens next; the namespace goes last.
+ * so that from there on nothing in the cluster waits for usher, whatever happens next; the namespace goes last. What only informs, and
+ * can't be had, is told as unknown and holds nothing up.
  */
 export async function planUninstall(
   objects: Objects,
   installed: readonly JsonObject[],
   modules: readonly Module[],
-  { customResources }: UninstallOptions,
+  { customResources, elsewhere = [] }: UninstallOptions,
 ): Promise<Removal[]> {
-  const removals: Removal[] = [];
-  const counts = await policyCounts(objects, modules);
   const namespace = installed
     .map(({ metadata }) => stringAt(metadata, "namespace"))
     .find((name) => name !== undefined);
-  const queues = await objects.serves(FLOW_CONTROL);
-  for (const object of [...installed].sort((a, b) => rank(a) - rank(b))) {
-    if (!queues && stringAt(object, "apiVersion") === FLOW_CONTROL) continue;
+  const unserved = await flowControlTrouble(objects);
+  const ordered = [...installed].sort((a, b) => rank(a) - rank(b));
+  const removals: Removal[] = [];
+  let home: JsonObject | undefined;
+  for (const object of ordered) {
+    if (unserved !== undefined && stringAt(object, "apiVersion") === FLOW_CONTROL) {
+      if (unserved !== NOT_SERVED) removals.push(unseen(object, unserved));
+      continue;
+    }
     const live = await objects.read(object);
     if (live === undefined) continue;
-    const kind = stringAt(object, "kind");
     if (!isOurs(live)) removals.push({ live, change: "stays", note: `belongs to ${ownerOf(live)}` });
-    else if (kind === "CustomResourceDefinition") {
-      const policies = counts.get(nameOf(live)) ?? 0;
-      const held = policies === 1 ? "1 policy" : `${policies} policies`;
+    else if (stringAt(object, "kind") === "Namespace") home = live;
+    else if (neededElsewhere(live, namespace, elsewhere)) {
+      const where = elsewhere.map((one) => one.namespace).join(", ");
+      removals.push({ live, change: "stays", note: `usher in namespace ${where} needs it` });
+    } else if (stringAt(object, "kind") === "CustomResourceDefinition") {
+      const held = await policiesOf(objects, modules, nameOf(live));
       removals.push(
         customResources
           ? { live, change: "delete", note: `with ${held}` }
           : { live, change: "stays", note: `holds ${held}; --custom-resources deletes both` },
       );
-    } else if (kind === "Namespace") {
-      const others = await strangersIn(objects, nameOf(live));
-      removals.push(
-        others.length === 0
-          ? { live, change: "delete" }
-          : { live, change: "stays", note: `holds what is not usher's: ${others.slice(0, 3).join(", ")}` },
-      );
     } else removals.push({ live, change: "delete" });
   }
-  const made = namespace === undefined ? [] : await madeWhileRunning(objects, namespace);
-  const last = removals.findIndex(({ live }) => stringAt(live, "kind") === "Namespace");
-  const where = last < 0 ? removals.length : last;
-  removals.splice(where, 0, ...made.map((live): Removal => ({ live, change: "delete" })));
+  if (namespace !== undefined) {
+    const made = await madeWhileRunning(objects, namespace);
+    removals.push(...made.found.map((live): Removal => ({ live, change: "delete" })));
+    removals.push(...made.unseen.map(({ object, why }) => unseen(object, why)));
+  }
+  if (home !== undefined) removals.push(await planNamespace(objects, home, removals));
   return removals;
+}
+
+/** What may be there, and nobody could look: it can't be deleted, and must not be forgotten. */
+function unseen(object: JsonObject, why: string): Removal {
+  return { live: object, change: "stays", note: `may be there: ${why}` };
+}
+
+const NOT_SERVED = "not served";
+
+/** Nothing where it is served; else that it is not, or why nobody knows. */
+async function flowControlTrouble(objects: Objects): Promise<string | undefined> {
+  return refusedOr(async () => ((await objects.serves(FLOW_CONTROL)) ? undefined : NOT_SERVED));
+}
+
+async function refusedOr<T>(work: () => Promise<T>): Promise<T | string> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof RefusedError) return error.message;
+    throw error;
+  }
+}
+
+/** What is the whole cluster's and does not speak of this namespace alone is used by the other one too. */
+function neededElsewhere(
+  live: JsonObject,
+  namespace: string | undefined,
+  elsewhere: readonly Whereabouts[],
+): boolean {
+  if (elsewhere.length === 0 || stringAt(live, "metadata", "namespace") !== undefined) return false;
+  const named = namespacesNamed(live);
+  return named.length !== 1 || named[0] !== namespace;
+}
+
+const NAMED = 3;
+
+async function planNamespace(
+  objects: Objects,
+  live: JsonObject,
+  removals: readonly Removal[],
+): Promise<Removal> {
+  const going = removals.filter(({ change }) => change === "delete").map((one) => one.live);
+  const crds = going.filter((one) => stringAt(one, "kind") === "CustomResourceDefinition").map(nameOf);
+  const strangers = await refusedOr(() =>
+    strangersIn(objects.client, nameOf(live), { objects: going, resources: new Set(crds) }),
+  );
+  if (typeof strangers === "string")
+    return { live, change: "stays", note: `what is in it could not be looked at: ${strangers}` };
+  if (strangers.length === 0) return { live, change: "delete" };
+  const more = strangers.length > NAMED ? ` and ${strangers.length - NAMED} more` : "";
+  const named = strangers.slice(0, NAMED).join(", ");
+  return { live, change: "stays", note: `holds what is not usher's: ${named}${more}` };
 }
 
 export async function carryOutRemovals(
@@ -74,18 +129,34 @@ export async function carryOutRemovals(
   removals: readonly Removal[],
   done: (one: Removal) => void,
 ): Promise<void> {
-  for (const removal of removals) {
-    if (removal.change === "delete") {
-      await objects.remove(removal.live);
-      // Replicas that still run would make their Secret and their tallies anew.
-      if (stringAt(removal.live, "kind") === "Deployment") await podsGone(objects, removal.live);
+  const hooks: JsonObject[] = [];
+  try {
+    for (const removal of removals) {
+      const { live, change } = removal;
+      if (change === "delete") {
+        await objects.remove(live);
+        if (isWebhookConfiguration(live)) hooks.push(live);
+        if (stringAt(live, "kind") === "Deployment") {
+          await goneAgain(objects, hooks);
+          // Replicas that still run would make their Secret and their tallies anew.
+          await podsGone(objects, live);
+          await goneAgain(objects, hooks);
+        }
+      }
+      done(removal);
     }
-    done(removal);
+  } catch (error) {
+    // However it ended: nothing in the cluster may be left waiting for what is half gone. Why it ended is told, not this.
+    await goneAgain(objects, hooks).catch(() => undefined);
+    throw error;
   }
-  // A replica may have registered itself once more, just before it lost the right to.
-  for (const { live, change } of removals) {
-    if (change !== "delete" || !isWebhookConfiguration(live)) continue;
-    const again = await objects.read(live);
+  await goneAgain(objects, hooks);
+}
+
+/** A replica may have registered itself once more, just before it lost the right to. */
+async function goneAgain(objects: Objects, hooks: readonly JsonObject[]): Promise<void> {
+  for (const hook of hooks) {
+    const again = await objects.read(hook);
     if (again !== undefined) await objects.remove(again);
   }
 }
@@ -108,73 +179,12 @@ function rank(object: JsonObject): number {
   return [...ORDER, ...LATER, ...LAST].indexOf(kind);
 }
 
-async function policyCounts(objects: Objects, modules: readonly Module[]): Promise<Map<string, number>> {
-  const counts = new Map<string, number>();
-  for (const kind of resourceKinds(modules)) {
-    counts.set(`${kind.plural}.${kind.group}`, (await storedObjects(objects.client, kind)).length);
-  }
-  return counts;
-}
-
-/** Of what usher makes while it runs: by name, because not all of it is labelled. */
-const MADE: readonly { path: string; apiVersion: string; kind: string; is: RegExp }[] = [
-  { path: "/api/v1", apiVersion: "v1", kind: "Secret", is: new RegExp(`^${OWN_NAMES.certificates}$`) },
-  { path: "/api/v1", apiVersion: "v1", kind: "ConfigMap", is: /^usher-tallies-/ },
-  {
-    path: "/apis/coordination.k8s.io/v1",
-    apiVersion: "coordination.k8s.io/v1",
-    kind: "Lease",
-    is: /^usher(-|$)/,
-  },
-];
-
-async function madeWhileRunning(objects: Objects, namespace: string): Promise<JsonObject[]> {
-  const found: JsonObject[] = [];
-  for (const { path, apiVersion, kind, is } of MADE) {
-    for (const item of await listIn(objects, `${path}/namespaces/${namespace}/${kind.toLowerCase()}s`)) {
-      if (is.test(nameOf(item))) found.push({ apiVersion, kind, ...item });
-    }
-  }
-  return found;
-}
-
-/** What else lives in a namespace: it would go with it. Kubernetes' own are made anew with every namespace. */
-async function strangersIn(objects: Objects, namespace: string): Promise<string[]> {
-  const strangers: string[] = [];
-  const own = /^(usher(-.*)?|kube-root-ca\.crt|openshift-service-ca\.crt|default)$/;
-  const places: readonly (readonly [string, string])[] = [
-    ["/apis/apps/v1", "Deployment"],
-    ["/apis/apps/v1", "StatefulSet"],
-    ["/apis/apps/v1", "DaemonSet"],
-    ["/api/v1", "Pod"],
-    ["/api/v1", "Service"],
-    ["/api/v1", "ConfigMap"],
-    ["/api/v1", "Secret"],
-    ["/api/v1", "PersistentVolumeClaim"],
-  ];
-  for (const [path, kind] of places) {
-    for (const item of await listIn(objects, `${path}/namespaces/${namespace}/${kind.toLowerCase()}s`)) {
-      if (!own.test(nameOf(item))) strangers.push(`${kind} ${nameOf(item)}`);
-    }
-  }
-  return strangers;
-}
-
-async function listIn(objects: Objects, path: string): Promise<JsonObject[]> {
-  const answer = await objects.client.request("GET", path);
-  if (answer.status !== 200) throw new RefusedError(`listing ${path}`, answer);
-  return listAt(answer.body, "items").filter(isObject);
-}
-
-async function podsGone(objects: Objects, deployment: JsonObject): Promise<void> {
-  const namespace = stringAt(deployment, "metadata", "namespace") ?? "";
-  const path = `/api/v1/namespaces/${namespace}/pods?labelSelector=${encodeURIComponent("app.kubernetes.io/component=admission,app.kubernetes.io/name=usher")}`;
-  const until = performance.now() + END_MS;
-  while ((await listIn(objects, path)).length > 0) {
-    if (performance.now() > until)
-      throw new Error(
-        `the pods of ${describeObject(deployment)} do not end; run this again when they are gone`,
-      );
-    await pause(LOOK_EVERY_MS);
-  }
+/** How many policies a CRD holds, in words. */
+async function policiesOf(objects: Objects, modules: readonly Module[], crd: string): Promise<string> {
+  const kind = resourceKinds(modules).find(({ plural, group }) => `${plural}.${group}` === crd);
+  const count = await refusedOr(async () =>
+    kind === undefined ? 0 : (await storedObjects(objects.client, kind)).length,
+  );
+  if (typeof count === "string") return "an unknown number of policies";
+  return count === 1 ? "1 policy" : `${count} policies`;
 }

@@ -29,20 +29,13 @@ test("yaml and json say the same, and are what kubectl can apply in order", asyn
   expect(yaml.err).toContain("--ca-bundle");
 });
 
-test("the namespace, the Service and the authority are what the call says", async () => {
+test("the namespace and the authority are what the call says", async () => {
   const { ca } = await makeCertificate(["usher.test"]);
   const directory = folder({
     "ca.pem": ca,
     "config.yaml": "apiVersion: usher.dev/v1alpha1\nkind: UsherConfiguration\nspec: {namespace: doors}\n",
   });
-  const args = [
-    "--ca-bundle",
-    join(directory, "ca.pem"),
-    "--service",
-    "door",
-    "--config",
-    join(directory, "config.yaml"),
-  ];
+  const args = ["--ca-bundle", join(directory, "ca.pem"), "--config", join(directory, "config.yaml")];
   const { out, err } = await usher(["manifests", ...args, "-o", "json"]);
   expect(err).toBe("");
   const webhooks = read(out).flatMap((one) => listAt(one, "webhooks"));
@@ -50,8 +43,17 @@ test("the namespace, the Service and the authority are what the call says", asyn
   for (const webhook of webhooks) {
     const config = isObject(webhook) ? webhook["clientConfig"] : undefined;
     expect(config).toMatchObject({
-      service: { name: "door", namespace: "doors", port: 443 },
+      service: { name: "usher", namespace: "doors", port: 443 },
       caBundle: Buffer.from(ca).toString("base64"),
     });
   }
+});
+
+test("the webhooks name the Service that is among the objects, and no flag can say otherwise", async () => {
+  const objects = read((await usher(["manifests", "-o", "json"])).out);
+  const services = objects.filter((one) => stringAt(one, "kind") === "Service");
+  const { name, namespace } = (isObject(services[0]) ? services[0]["metadata"] : {}) as Record<string, Json>;
+  for (const webhook of objects.flatMap((one) => listAt(one, "webhooks")))
+    expect(webhook).toMatchObject({ clientConfig: { service: { name, namespace } } });
+  expect(await usher(["manifests", "--service", "front"])).toMatchObject({ code: 2, out: "" });
 });

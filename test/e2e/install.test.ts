@@ -8,7 +8,8 @@ import { program, type Ran, ROOT } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
-import { installWords } from "./fixtures/install.ts";
+import { RUN_LABEL } from "../cluster/runner/label.ts";
+import { configured, installWords } from "./fixtures/install.ts";
 
 const HOOKS = "/apis/admissionregistration.k8s.io/v1";
 const MUTATING = `${HOOKS}/mutatingwebhookconfigurations/usher`;
@@ -17,6 +18,9 @@ const CRD =
   "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/clusterpodschedulingpolicies.kupid.gardener.cloud";
 const POLICIES = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies";
 const NAMESPACE = "/api/v1/namespaces/usher-system";
+const DEPLOYMENT = "/apis/apps/v1/namespaces/usher-system/deployments/usher";
+const CLUSTER_ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles/usher";
+const VERSION_LABEL = "app.kubernetes.io/version";
 const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
 const BOTH_WAYS = {
   topologyKey: "zone",
@@ -57,7 +61,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
   test("install ends when replicas answer and webhooks are registered, which place a pod by a policy", async () => {
     const { code, err } = await install();
     expect(`${code} ${err}`).toMatch(/^0 /);
-    const deployment = await cluster().call("GET", "/apis/apps/v1/namespaces/usher-system/deployments/usher");
+    const deployment = await cluster().call("GET", DEPLOYMENT);
     expect(at(deployment, "status", "readyReplicas")).toBe(2);
     expect(await exists(MUTATING)).toBe(true);
     expect(await exists(VALIDATING)).toBe(true);
@@ -100,6 +104,72 @@ describeOwnCluster("an installation", {}, (cluster) => {
     expect(await versions(cluster())).toEqual(before);
   });
 
+  test("another install keeps what its flags do not say, until it is told to go back to what is usual", async () => {
+    const uses = async () => {
+      const deployment = await cluster().call("GET", DEPLOYMENT);
+      const map = await cluster().call("GET", `${NAMESPACE}/configmaps/usher-configuration`);
+      const spec = JSON.parse(stringAt(map, "data", "configuration.yaml") ?? "").spec;
+      return { replicas: at(deployment, "spec", "replicas"), open: spec.openNamespaces };
+    };
+    const usual = await hook();
+    const label = `${RUN_LABEL}=true`;
+    const words = async (...args: string[]) => {
+      called.add(["usher", "install", ...args].join(" "));
+      return program(["install", "--kubeconfig", await cluster().kubeconfig(), ...args]);
+    };
+    expect((await install("--replicas", "1", ...configured({ openNamespaces: ["kube-public"] }))).code).toBe(
+      0,
+    );
+    const told = { replicas: 1, open: ["kube-public"] };
+    expect(await uses()).toEqual(told);
+    const generation = at(await cluster().call("GET", DEPLOYMENT), "metadata", "generation");
+
+    const plain = await words();
+    expect(`${plain.code} ${plain.err}`).toMatch(/^0 /);
+    expect(plain.out).toMatch(/objects: 0 to create, 0 to update, \d+ unchanged$/m);
+    expect(plain.out).toContain(
+      `kept as installed: the configuration, 1 replica, pod label ${label}; --defaults`,
+    );
+    expect(await uses()).toEqual(told);
+    expect(at(await cluster().call("GET", DEPLOYMENT), "metadata", "generation")).toBe(generation);
+
+    const back = await words("--defaults", "--pod-label", label);
+    expect(`${back.code} ${back.err}`).toMatch(/^0 /);
+    expect(await uses()).toEqual({ replicas: 2, open: undefined });
+    // The webhooks follow the configuration, once a replica leads that has read it.
+    await eventually("the usual webhooks", async () => same(await hook(), usual));
+  });
+
+  test("a second installation in another namespace is refused, and takes nothing from the first", async () => {
+    const before = await versions(cluster());
+    const { code, err } = await install("-n", "foyer");
+    expect(code).toBe(1);
+    expect(err).toMatch(
+      /nothing was changed: usher is in namespace usher-system already, .*uninstall -n usher-system/s,
+    );
+    expect(await exists("/api/v1/namespaces/foyer")).toBe(false);
+    expect(await versions(cluster())).toEqual(before);
+    const other = await uninstall("-n", "foyer", "--custom-resources");
+    expect(other.err).toMatch(/usher is in namespace usher-system.*usher uninstall -n usher-system/s);
+    expect(other.err).not.toMatch(/usher is gone/);
+    expect(await versions(cluster())).toEqual(before);
+  });
+
+  test("an older install over a newer one is refused with both versions", async () => {
+    const label = (version: string) => ({ metadata: { labels: { "app.kubernetes.io/version": version } } });
+    const now =
+      stringAt(await cluster().call("GET", CLUSTER_ROLE), "metadata", "labels", VERSION_LABEL) ?? "";
+    await cluster().call("PATCH", CLUSTER_ROLE, label("99.1.0"));
+    const { code, err } = await install();
+    expect(code).toBe(1);
+    expect(err).toMatch(
+      /ClusterRole usher was written by usher 99\.1\.0, and this is \d.*--allow-downgrade/s,
+    );
+    expect((await install("--allow-downgrade")).code).toBe(0);
+    const after = await cluster().call("GET", CLUSTER_ROLE);
+    expect(stringAt(after, "metadata", "labels", VERSION_LABEL)).toBe(now);
+  });
+
   test("an edit of a webhook is repaired, and what others add beside is left", async () => {
     const wanted = await hook();
     await cluster().call("PATCH", MUTATING, {
@@ -115,6 +185,18 @@ describeOwnCluster("an installation", {}, (cluster) => {
     const stored = await cluster().call("GET", MUTATING);
     expect(stringAt(stored, "metadata", "annotations", "cloud.example/note")).toBe("kept");
     expect(stringAt(stored, "metadata", "labels", "cloud.example/team")).toBe("kept");
+  });
+
+  test("another address in place of the Service is taken back, and does not keep the other configuration wrong", async () => {
+    const wanted = await hook();
+    await cluster().call("PATCH", MUTATING, [
+      { op: "replace", path: "/webhooks/0/clientConfig", value: { url: "https://example.com/x" } },
+    ]);
+    await cluster().call("PATCH", VALIDATING, [
+      { op: "replace", path: "/webhooks/0/timeoutSeconds", value: 29 },
+    ]);
+    await eventually("the address repaired", async () => same(await hook(), wanted));
+    await eventually("the other repaired", async () => at(await hook(VALIDATING), "timeoutSeconds") !== 29);
   });
 
   test("an entry of someone else's in our configuration goes, and a cloud's own narrowing stays", async () => {
@@ -225,6 +307,38 @@ describeOwnCluster("an installation", {}, (cluster) => {
     expect(new Set(secrets.map(({ objectRef }) => objectRef?.name))).toEqual(new Set(["usher-certificates"]));
   });
 
+  test("a namespace with anything of others in it would stay, be it named like usher's, and the plan says what", async () => {
+    const meta = (name: string) => ({ metadata: { name } });
+    const job = { template: { spec: { restartPolicy: "Never", containers: [{ name: "c", image: "any" }] } } };
+    const strangers: readonly (readonly [string, JsonObject, string])[] = [
+      [
+        "/apis/batch/v1/namespaces/usher-system/cronjobs",
+        { ...meta("backup"), spec: { schedule: "0 0 1 1 *", jobTemplate: { spec: job } } },
+        "CronJob backup",
+      ],
+      [`${NAMESPACE}/secrets`, meta("usher-database"), "Secret usher-database"],
+      [
+        "/apis/kupid.gardener.cloud/v1alpha1/namespaces/usher-system/podschedulingpolicies",
+        {
+          apiVersion: "kupid.gardener.cloud/v1alpha1",
+          kind: "PodSchedulingPolicy",
+          ...meta("own"),
+          spec: { podSelector: { matchLabels: { no: "pod" } }, nodeSelector: { pool: "etcd" } },
+        },
+        "PodSchedulingPolicy own",
+      ],
+    ];
+    for (const [path, object, what] of strangers) {
+      await cluster().call("POST", path, object);
+      const { code, out } = await uninstall("--dry-run");
+      expect(code).toBe(0);
+      expect(out).toMatch(
+        new RegExp(`^Namespace usher-system +stays +holds what is not usher's: ${what}$`, "m"),
+      );
+      await cluster().call("DELETE", `${path}/${stringAt(object, "metadata", "name")}`);
+    }
+  });
+
   test("uninstall leaves nothing but the CRDs and the policies in them", async () => {
     const dry = await uninstall("--dry-run");
     expect(dry.code).toBe(0);
@@ -237,6 +351,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
     expect(order.indexOf("MutatingWebhookConfiguration usher")).toBeLessThan(
       order.indexOf("Deployment usher-system/usher"),
     );
+    expect(out).toMatch(/^Namespace usher-system +delete$/m);
     await eventually("the namespace gone", async () => !(await exists(NAMESPACE)));
     expect(await left(cluster())).toEqual([
       "CustomResourceDefinition clusterpodschedulingpolicies.kupid.gardener.cloud",
@@ -321,7 +436,18 @@ describeOwnCluster("an installation", {}, (cluster) => {
       spec: { containers: [{ name: "c", image: "any" }] },
     });
     expect(at(pod, "spec", "nodeSelector")).toBeUndefined();
-    expect((await uninstall("--custom-resources")).code).toBe(0);
+    const secret = `${NAMESPACE}/secrets/usher-database`;
+    await cluster().call("POST", `${NAMESPACE}/secrets`, { metadata: { name: "usher-database" } });
+    const gone = await uninstall("--custom-resources");
+    expect(`${gone.code} ${gone.err}`).toMatch(/^0 .*usher is gone/s);
+    expect(gone.out).toMatch(
+      /^Namespace usher-system +stays +holds what is not usher's: Secret usher-database$/m,
+    );
+    // A CRD goes once its objects have.
+    await eventually("all of usher gone", async () => (await left(cluster())).length === 0);
+    expect(await exists(DEPLOYMENT)).toBe(false);
+    expect(at(await cluster().call("GET", NAMESPACE), "metadata", "deletionTimestamp")).toBeUndefined();
+    expect(await exists(secret)).toBe(true);
     expect(await exists(`${HOOKS}/mutatingwebhookconfigurations/gardener-extension-kupid`)).toBe(true);
   });
 

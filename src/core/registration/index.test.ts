@@ -101,6 +101,15 @@ test("every object is labelled, and keeps the labels that it has", () => {
   expect(at(view, "metadata", "labels", "rbac.authorization.k8s.io/aggregate-to-view")).toBe("true");
 });
 
+test.each([
+  ["1.2.0", "1.2.0"],
+  ["1.2.0-rc.1+b.7", "1.2.0-rc.1"],
+])("the label of version %s is one that can be read as a version: %s", (version, label) => {
+  const assembly = new Assembly([SEATING], DEFAULT_INSTALLATION, new Gates([]));
+  for (const object of registration(assembly, { ...OPTIONS, version }).objects)
+    expect(at(object, "metadata", "labels", "app.kubernetes.io/version")).toBe(label);
+});
+
 test("a namespace that is not usher's own is not among them", () => {
   for (const namespace of ["default", "kube-system"]) {
     expect(told(registered({ ...DEFAULT_INSTALLATION, namespace }).objects)).not.toContain(

@@ -89,7 +89,7 @@ function namespaceOf(installation: Installation): JsonObject[] {
 function labelled(object: JsonObject, version: string | undefined): JsonObject {
   const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
   const labels = isObject(metadata["labels"]) ? metadata["labels"] : {};
-  // A label's value may not hold the `+` of a build.
-  const written = version === undefined ? {} : { [VERSION_LABEL]: version.replace(/[^\w.-]/g, "_") };
+  // A label's value may not hold the `+` of a build, which has no part in the order of versions either.
+  const written = version === undefined ? {} : { [VERSION_LABEL]: version.replace(/\+.*$/s, "") };
   return { ...object, metadata: { ...metadata, labels: { ...OWN_LABELS, ...written, ...labels } } };
 }

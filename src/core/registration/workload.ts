@@ -19,7 +19,7 @@ const OPS_PORT = 8080;
 export const SERVICE_PORT = 443;
 
 /** One that fails or is replaced, and one that answers. */
-const REPLICAS = 2;
+export const REPLICAS = 2;
 
 /** No user of any image; `restricted` only asks that it is not root. */
 const USER = 65_532;
@@ -28,10 +28,12 @@ const USER = 65_532;
 const GRACE_SECONDS = 45;
 
 const CONFIGURATION_FOLDER = "/etc/usher";
-const CONFIGURATION_FILE = "configuration.yaml";
+export const CONFIGURATION_FILE = "configuration.yaml";
+
+export const CONTAINER = "usher";
 
 /** Its selector can never be changed, so it holds nothing that might. */
-const POD_LABELS = {
+export const POD_LABELS = {
   "app.kubernetes.io/name": OWN_LABELS["app.kubernetes.io/name"],
   "app.kubernetes.io/component": "admission",
 };
@@ -118,7 +120,7 @@ function podSpec(image: string, tolerations: readonly JsonObject[]): JsonObject 
     ),
     containers: [
       {
-        name: "usher",
+        name: CONTAINER,
         image,
         args: [
           "serve",
