@@ -5,7 +5,7 @@ import { at, canonical, equal, isObject, type JsonObject, stringAt } from "./jso
 import { controllerOf, isBeingDeleted } from "./kubernetes/object.ts";
 import { bareNote, noteFrom, type Origin, PROVENANCE, provenanceOf } from "./origin.ts";
 import { Kept, OriginBook } from "./origin-book.ts";
-import type { Path } from "./path.ts";
+import { type Path, pointer } from "./path.ts";
 
 /**
  * An object whose annotations exceed 262,144 bytes together is refused by the API server, even where our hook is open
@@ -43,6 +43,14 @@ export function writeProvenance(
       findings,
     );
   }
+  // Each list is spelled out once, however many have added to it: by now nobody changes it any more.
+  const lists = new Map<string, ElementList>();
+  const listAt = (path: Path): ElementList => {
+    const place = pointer(path);
+    const list = lists.get(place) ?? new ElementList(draft.get(...path));
+    lists.set(place, list);
+    return list;
+  };
   for (const edit of draft.edits) {
     if (edit.finding?.policy === undefined || edit.kind === "remove") continue;
     // A later module may have taken it out again.
@@ -51,15 +59,12 @@ export function writeProvenance(
       const list = edit.path.slice(0, -1);
       const value = edit.value ?? null;
       // Where the list was written whole since, another may stand in its place.
-      if (
-        equal(draft.get(...edit.path), value) ||
-        new ElementList(draft.get(...list)).carries(canonical(value))
-      )
+      if (equal(draft.get(...edit.path), value) || listAt(list).carries(canonical(value)))
         book.add(edit.finding, list, value);
     } else if (edit.adds === undefined) book.set(edit.finding, edit.path);
     else {
       // One that comes later may have left an element out again.
-      const now = new ElementList(draft.get(...edit.path));
+      const now = listAt(edit.path);
       if (edit.adds.all) book.forget(edit.finding, edit.path);
       for (const element of edit.adds.elements)
         if (now.carries(canonical(element))) book.add(edit.finding, edit.path, element);

@@ -5,7 +5,9 @@ import { type PatchOperation, patchOf } from "../../src/core/patch.ts";
 import type { Path } from "../../src/core/path.ts";
 import { writeProvenance } from "../../src/core/provenance.ts";
 import { type Criteria, type FieldLimits, NO_CRITERIA } from "../../src/modules/placement/criteria.ts";
+import { Effort } from "../../src/modules/placement/effort.ts";
 import { KnownLists } from "../../src/modules/placement/known-list.ts";
+import { KnownTerms } from "../../src/modules/placement/known-term.ts";
 import { merge, type Wish } from "../../src/modules/placement/merge.ts";
 import { again } from "./json.ts";
 import { pod } from "./pod.ts";
@@ -31,6 +33,8 @@ export interface Merging {
   readonly limits?: FieldLimits;
   /** A template's. @default that of a pod */
   readonly spec?: Path;
+  /** What may be done for the object. @default as much as for any */
+  readonly effort?: Effort;
   /** Done to the draft before anything is merged. */
   readonly first?: (draft: Draft) => void;
 }
@@ -47,7 +51,7 @@ export interface Merged {
 export function merged(
   object: JsonObject,
   wishes: readonly Wish[],
-  { old, limits = {}, spec = ["spec"], first }: Merging = {},
+  { old, limits = {}, spec = ["spec"], effort = new Effort(), first }: Merging = {},
 ): Merged {
   const draft = new Draft(again(object), old === undefined ? undefined : again(old));
   draft.author = "placement";
@@ -55,7 +59,17 @@ export function merged(
   const told: Finding[] = [];
   const holders = new Map<string, PolicyRef>();
   const lists = new KnownLists();
-  for (const one of wishes) merge({ draft, spec, pod: spec.length === 1, limits, holders, lists }, one, told);
+  const target = {
+    draft,
+    spec,
+    pod: spec.length === 1,
+    limits,
+    holders,
+    lists,
+    terms: new KnownTerms(),
+    effort,
+  };
+  for (const one of wishes) merge(target, one, told);
   const edits = draft.edits.flatMap(({ finding }) => (finding === undefined ? [] : [finding]));
   const findings: ModuleFinding[] = [...edits, ...told.map((one) => ({ module: "placement", ...one }))];
   writeProvenance(draft, findings, draft.old);

@@ -9,8 +9,10 @@ import type { Need } from "../../core/need.ts";
 import type { Path } from "../../core/path.ts";
 import type { SelectorIndex } from "../../core/selector-index.ts";
 import type { FieldLimits } from "./criteria.ts";
+import { Efforts } from "./effort.ts";
 import { existing, nodeSelectorToBe } from "./existence.ts";
 import { KnownLists } from "./known-list.ts";
+import { KnownTerms } from "./known-term.ts";
 import { limitsNow } from "./limits.ts";
 import { merge } from "./merge.ts";
 import type { PlacementPolicy } from "./policy.ts";
@@ -38,20 +40,30 @@ export function mergeAll(
   limits: FieldLimits,
   policies: readonly PlacementPolicy[],
   findings: Finding[],
+  efforts: Efforts = new Efforts(),
 ): NeedMore | undefined {
+  // Most objects are wanted by none.
+  if (policies.length === 0) return undefined;
   const needs: Need[] = [];
   const holders = new Map<string, PolicyRef>();
   const lists = new KnownLists();
+  const terms = new KnownTerms();
   const pod = isPod(workload);
-  const nodeSelector = () => nodeSelectorToBe(draft.get(...spec, "nodeSelector"), policies);
   for (const policy of policies) {
     const { ref, onConflict, failure } = policy;
+    const effort = efforts.of(ref);
+    const nodeSelector = () => {
+      effort.spend(policies.length);
+      return nodeSelectorToBe(draft.get(...spec, "nodeSelector"), policies);
+    };
     const now = limitsNow(limits, draft.get(...spec), policy.criteria);
-    const criteria = existing(policy, now, context, spec, nodeSelector, findings);
+    const criteria = effort.over
+      ? policy.criteria
+      : existing(policy, now, context, spec, nodeSelector, findings);
     if ("need" in criteria) needs.push(...criteria.need);
     else {
       const wish = { ref, criteria, onConflict, failure, restoring: false };
-      merge({ draft, spec, pod, limits: now, holders, lists }, wish, findings);
+      merge({ draft, spec, pod, limits: now, holders, lists, terms, effort }, wish, findings);
     }
   }
   return needs.length > 0 ? { need: needs } : undefined;

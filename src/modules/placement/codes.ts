@@ -42,11 +42,11 @@ export const CODES: readonly Code[] = [
   },
   {
     code: "USHER-P12",
-    title: "The required node affinity, or a list, would become too large",
+    title: "The required node affinity, a list, or all policies together would become too large",
     meaning:
-      "Terms are alternatives, so each term of the object is combined with each of the policy: their numbers multiply. Above 64 terms or 4,096 requirements the policy's required node affinity is left out; with spec.failurePolicy: Fail the object is refused. So it is with tolerations and other lists above 512 elements.",
+      "Terms are alternatives, so each term of the object is combined with each of the policy: their numbers multiply. Above 64 terms or 4,096 requirements the policy's required node affinity is left out; with spec.failurePolicy: Fail the object is refused. So it is with tolerations and other lists above 512 elements. And for one object usher does only so much work, so that nobody else waits: what policies want beyond that, in the order in which they apply, is left out in the same way. Policies of the cluster and those of the namespace have a share each. Where a policy enforces, what is too large to be compared counts as lacking.",
     remedy:
-      "Use fewer terms and elements: several values of one label fit into one requirement with the operator In, and what must hold in any case into spec.nodeSelector.",
+      "Use fewer policies for one object, and fewer terms and elements: several values of one label fit into one requirement with the operator In, and what must hold in any case into spec.nodeSelector.",
   },
   {
     code: "USHER-P13",

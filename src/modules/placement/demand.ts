@@ -8,10 +8,14 @@ import type { Context } from "../../core/module.ts";
 import { fieldPath, type Path } from "../../core/path.ts";
 import type { AdmissionRequest } from "../../core/request.ts";
 import type { SelectorIndex } from "../../core/selector-index.ts";
+import { Efforts, MOST_STEPS } from "./effort.ts";
 import { type Lack, lacks } from "./lacks.ts";
 import type { PlacementPolicy } from "./policy.ts";
 import { select } from "./select.ts";
 import { isPod, leftAlone, notTargeted } from "./target.ts";
+
+/** Comparing is quicker than writing. */
+const STEPS = 4 * MOST_STEPS;
 
 /**
  * The validating twin: whether an object, as all webhooks have left it, has what the policies that enforce demand of it. What an
@@ -43,9 +47,17 @@ export function validate(context: Context, index: SelectorIndex<PlacementPolicy>
   );
   if ("need" in selection) return selection;
   const findings: Finding[] = [];
+  const [efforts, looking] = [new Efforts(STEPS), new Efforts(STEPS)];
   for (const policy of selection.wanting) {
-    const before = old === undefined ? [] : lacks(policy.criteria, old.spec);
-    for (const lack of lacks(policy.criteria, template.spec)) {
+    const [effort, effortBefore] = [efforts.of(policy.ref), looking.of(policy.ref)];
+    const before =
+      old === undefined || effortBefore.over ? [] : lacks(policy.criteria, old.spec, effortBefore);
+    const lacking = effort.over ? [] : lacks(policy.criteria, template.spec, effort);
+    // What was as large before is not stopped for it now.
+    if (effort.over && (old === undefined || !effortBefore.over))
+      findings.push(unjudged(policy, specPath(workload)));
+    if (effort.over) continue;
+    for (const lack of lacking) {
       if (!before.some((one) => equal(one.path, lack.path) && one.wants === lack.wants))
         findings.push(findingOf(policy, lack, specPath(workload)));
     }
@@ -67,15 +79,30 @@ function judged({ userInfo }: AdmissionRequest, object: JsonObject, workload: Wo
 }
 
 function findingOf(policy: PlacementPolicy, { path, wants }: Lack, spec: Path): Finding {
-  const refuses = policy.enforcement === "Refuse";
   const place = [...spec, ...path];
+  return told(
+    policy,
+    "USHER-P30",
+    place,
+    `policy ${policyName(policy.ref)} demands ${wants} at ${fieldPath(place)}, and it is not there; take out what stands against it, or ask for an exception in the policy`,
+  );
+}
+
+/** Else who makes his object large enough would go past every demand. */
+function unjudged(policy: PlacementPolicy, spec: Path): Finding {
+  const message = `whether this object has what policy ${policyName(policy.ref)} demands is more work than usher does for one object; ask for less in the object, or use fewer policies here`;
+  return told(policy, "USHER-P12", spec, message);
+}
+
+function told(policy: PlacementPolicy, code: string, path: Path, message: string): Finding {
+  const refuses = policy.enforcement === "Refuse";
   return {
     policy: policy.ref,
     rule: "demand",
     outcome: refuses ? "violated" : "would-violate",
-    code: "USHER-P30",
-    path: place,
-    message: `policy ${policyName(policy.ref)} demands ${wants} at ${fieldPath(place)}, and it is not there; take out what stands against it, or ask for an exception in the policy`,
+    code,
+    path,
+    message,
     ...(refuses ? {} : { warn: 65 }),
     audit: { key: refuses ? "refused" : "lacking", value: policyName(policy.ref) },
     event: {

@@ -1,5 +1,6 @@
 import { equal, isObject, type Json, type JsonObject, listAt, own, stringAt } from "../../core/json.ts";
 import { parseInt64 } from "../../core/kubernetes/integer.ts";
+import type { Effort } from "./effort.ts";
 
 const NODE_NAME = "metadata.name";
 
@@ -12,12 +13,14 @@ interface Written {
 
 /**
  * Whether a pod with this nodeSelector and these required terms (`undefined`: it requires none) runs on no node but such as one of
- * `wanted` allows. It says yes only where that is certain; a pod that gets there by several requirements together may be told no.
+ * `wanted` allows. It says yes only where that is certain; a pod that gets there by several requirements together may be told no, and so
+ * may one that is too large to be looked at.
  */
 export function impliesTerms(
   nodeSelector: JsonObject,
   terms: readonly Json[] | undefined,
   wanted: readonly JsonObject[],
+  effort: Effort,
 ): boolean {
   const given = Object.entries(nodeSelector).map(
     ([key, value]): Written => ({ key, operator: "In", values: [value ?? null] }),
@@ -29,19 +32,36 @@ export function impliesTerms(
     // An empty term matches no node, so a pod gets nowhere by it.
     if (terms !== undefined && labels.length + fields.length === 0) return true;
     const known = [...given, ...labels];
+    effort.spend(6 * known.length);
     return demands.some(
       (demand) =>
-        demand.labels.every((one) => known.some((other) => implies(other, one))) &&
-        demand.fields.every((one) => fields.some((other) => implies(other, one))),
+        demand.labels.every((one) => impliedBy(known, one, effort)) &&
+        demand.fields.every((one) => impliedBy(fields, one, effort)),
     );
   });
 }
 
 /** Whether each of a pod's required terms pins a label to one value. */
-export function pinsLabel(terms: readonly Json[] | undefined, key: string, value: string): boolean {
+export function pinsLabel(
+  terms: readonly Json[] | undefined,
+  key: string,
+  value: string,
+  effort: Effort,
+): boolean {
   if (terms === undefined || terms.length === 0) return false;
   const pinned: Written = { key, operator: "In", values: [value] };
-  return terms.every((term) => readTerm(term).labels.some((one) => implies(one, pinned)));
+  return terms.every((term) => {
+    const { labels } = readTerm(term);
+    return effort.spend(6 * labels.length) && impliedBy(labels, pinned, effort);
+  });
+}
+
+/** Whether one of these says it; no where that is not known. */
+function impliedBy(known: readonly Written[], wanted: Written, effort: Effort): boolean {
+  return known.some((other) => {
+    const steps = other.key === wanted.key ? 2 + other.values.length + wanted.values.length : 1;
+    return effort.spend(steps) && implies(other, wanted);
+  });
 }
 
 function readTerm(term: Json): { readonly labels: readonly Written[]; readonly fields: readonly Written[] } {
@@ -59,13 +79,16 @@ function readAll(term: Json, list: string): Written[] {
 /** Whether every node that meets `given` meets `wanted`. */
 function implies(given: Written, wanted: Written): boolean {
   if (given.key !== wanted.key) return false;
-  const within = (some: Written, all: Written) => some.values.every((value) => all.values.includes(value));
+  const within = (some: Written, all: Written) => {
+    const values = new Set(all.values);
+    return some.values.every((value) => values.has(value));
+  };
   switch (wanted.operator) {
     case "In":
       return given.operator === "In" && within(given, wanted);
     case "NotIn":
       if (given.operator === "NotIn") return within(wanted, given);
-      if (given.operator === "In") return !given.values.some((value) => wanted.values.includes(value));
+      if (given.operator === "In") return !meet(given, wanted);
       return given.operator === "DoesNotExist";
     case "Exists":
       // A field is always there; of labels, all but these two say that it is.
@@ -78,6 +101,11 @@ function implies(given: Written, wanted: Written): boolean {
     default:
       return false;
   }
+}
+
+function meet(a: Written, b: Written): boolean {
+  const values = new Set(b.values);
+  return a.values.some((value) => values.has(value));
 }
 
 function bounded(given: Written, wanted: Written): boolean {

@@ -1,9 +1,11 @@
 import type { Draft } from "../../core/draft.ts";
 import type { Finding } from "../../core/finding.ts";
 import { policyName } from "../../core/finding.ts";
-import { at, canonical, equal, type Json, type JsonObject, listAt } from "../../core/json.ts";
+import { at, canonical, type Json, type JsonObject, listAt } from "../../core/json.ts";
 import { shallow } from "../../core/origin.ts";
 import type { Path } from "../../core/path.ts";
+import { STEPS_TO_TELL, valuesIn } from "./effort.ts";
+import type { KnownList } from "./known-list.ts";
 import type { Target, Wish } from "./merge.ts";
 import type { ListPlace } from "./places.ts";
 import { storedOrder, takenFrom } from "./taken.ts";
@@ -16,6 +18,7 @@ import {
   leftOut,
   type Place,
   same,
+  tooMuchWork,
   unwritable,
 } from "./tell.ts";
 
@@ -50,9 +53,14 @@ export function mergeList(
     tellTooLong(wish, place, list.what, findings);
     return;
   }
-  const known = target.lists.of(list, before);
-  const order = storedRanks(draft, path);
+  const known = target.lists.of(list, before, target.effort);
+  const order = target.lists.ranks(list, () => storedRanks(draft, path));
+  const taken = target.lists.taken(list, () => takenFrom(draft, path));
   for (const element of wanted) {
+    if (!target.effort.spend(STEPS_TO_TELL + 3 * heavinessOf(element))) {
+      tooMuchWork(wish, place, list.what, findings);
+      return;
+    }
     const text = `${list.what} ${list.describe(element)}`;
     if (known.has(element)) {
       same(wish, place, text, findings, element);
@@ -79,14 +87,12 @@ export function mergeList(
       );
       return;
     }
-    const present = listAt(draft.object, ...path);
-    if (present.length >= MOST_ELEMENTS) {
+    if (listAt(draft.object, ...path).length >= MOST_ELEMENTS) {
       tellTooLong(wish, place, list.what, findings);
       return;
     }
-    const taken = takenFrom(draft, path);
-    const was = Array.isArray(taken) && taken.some((one) => equal(one, element));
-    if (!add(draft, path, present, element, order, applied(wish, place, text, was))) {
+    const was = taken.size > 0 && taken.has(canonical(element));
+    if (!add(target, path, known, element, order, applied(wish, place, text, was))) {
       failed(
         { ...wish, failure: "Ignore" },
         place,
@@ -96,9 +102,17 @@ export function mergeList(
       );
       return;
     }
-    known.add(element);
     if (key !== undefined) holders.set(`${list.field}/${key}`, wish.ref);
   }
+}
+
+/** How many values an element holds, wherever in it; of policies, whose elements never change. */
+const heavy = new WeakMap<JsonObject, number>();
+
+function heavinessOf(element: JsonObject): number {
+  const known = heavy.get(element) ?? valuesIn(element);
+  heavy.set(element, known);
+  return known;
 }
 
 function tellTooLong(wish: Wish, place: Place, what: string, findings: Finding[]): void {
@@ -122,25 +136,32 @@ function storedRanks(draft: Draft, path: Path): ReadonlyMap<string, number> | un
 
 /** At the end; but what the stored list has comes where it has it, since another order would be another template, and roll out. */
 function add(
-  draft: Draft,
+  { draft, effort }: Target,
   path: Path,
-  present: readonly Json[],
+  known: KnownList,
   element: JsonObject,
   order: ReadonlyMap<string, number> | undefined,
   finding: Finding,
 ): boolean {
-  const place = order === undefined ? present.length : placeIn(present, element, order);
-  if (place === present.length) return draft.append(path, element, finding);
-  return draft.set(path, [...present.slice(0, place), element, ...present.slice(place)], finding, {
-    elements: [element],
-    all: false,
-  });
+  const present = listAt(draft.object, ...path);
+  const rank = order?.get(canonical(element));
+  // Most come as they stood, each behind those that are there.
+  if (order === undefined || rank === undefined || rank > known.highest(order)) {
+    if (!draft.append(path, element, finding)) return false;
+    known.add(element, rank);
+    return true;
+  }
+  effort.spend(present.length);
+  const place = placeIn(present, rank, order);
+  const list = [...present.slice(0, place), element, ...present.slice(place)];
+  if (!draft.set(path, list, finding, { elements: [element], all: false })) return false;
+  known.add(element, rank);
+  return true;
 }
 
 /** Before the first of those that the stored list has behind the element. */
-function placeIn(present: readonly Json[], element: JsonObject, order: ReadonlyMap<string, number>): number {
-  const own = order.get(canonical(element));
-  if (own === undefined || !present.every(shallow)) return present.length;
+function placeIn(present: readonly Json[], own: number, order: ReadonlyMap<string, number>): number {
+  if (!present.every(shallow)) return present.length;
   const behind = present.findIndex((one) => (order.get(canonical(one)) ?? -1) > own);
   return behind < 0 ? present.length : behind;
 }

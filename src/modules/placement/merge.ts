@@ -2,12 +2,15 @@ import type { Draft } from "../../core/draft.ts";
 import type { Finding, PolicyRef } from "../../core/finding.ts";
 import type { Path } from "../../core/path.ts";
 import type { Criteria, FieldLimits } from "./criteria.ts";
+import { type Effort, STEPS_TO_TELL } from "./effort.ts";
 import type { KnownLists } from "./known-list.ts";
+import type { KnownTerms } from "./known-term.ts";
 import { mergeList } from "./lists.ts";
 import { mergeName } from "./names.ts";
 import { mergeNodeSelector } from "./node-selector.ts";
 import { LISTS, NAMES } from "./places.ts";
 import { mergeRequiredNodeAffinity } from "./required-node-affinity.ts";
+import { tellNoRoom } from "./tell.ts";
 
 /** What one policy wants of one object, and what follows where it can't have it. */
 export interface Wish {
@@ -34,14 +37,23 @@ export interface Target {
   readonly holders: Map<string, PolicyRef>;
   /** What is known of its lists. */
   readonly lists: KnownLists;
+  /** What is known of its required terms. */
+  readonly terms: KnownTerms;
+  /** What may still be done for it. */
+  readonly effort: Effort;
 }
 
 /**
  * Merges a wish into the object, through the draft: what the pod says stays, the rest is added. What is skipped is told as findings; a
- * `violated` one refuses, and then nothing of that field is written.
+ * `violated` one refuses, and then nothing of that field is written. Where those before it took all the work that is done for one object,
+ * nothing is merged.
  */
 export function merge(target: Target, wish: Wish, findings: Finding[]): void {
   const { criteria } = wish;
+  if (!target.effort.spend(STEPS_TO_TELL)) {
+    tellNoRoom(target, wish, findings);
+    return;
+  }
   let start = startOf(target, findings);
   if (criteria.nodeSelector.length > 0) {
     mergeNodeSelector(target, wish, findings);

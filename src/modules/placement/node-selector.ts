@@ -1,13 +1,22 @@
 import type { Finding } from "../../core/finding.ts";
 import { policyName } from "../../core/finding.ts";
-import { type Json, listAt, own } from "../../core/json.ts";
-import { compilePodPlacement } from "../../core/kubernetes/node-selector.ts";
+import { listAt } from "../../core/json.ts";
+import { STEPS_TO_TELL } from "./effort.ts";
+import { allows, could, selectorOf } from "./known-term.ts";
 import type { Target, Wish } from "./merge.ts";
 import { REQUIRED_NODE_TERMS } from "./places.ts";
-import { satisfiable } from "./satisfiable.ts";
 import { takenFrom } from "./taken.ts";
-import { applied, closed, conflict, holderOf, leftOut, type Place, same, unwritable } from "./tell.ts";
-import { sayTooMuch } from "./term-product.ts";
+import {
+  applied,
+  closed,
+  conflict,
+  holderOf,
+  leftOut,
+  type Place,
+  same,
+  tooMuchWork,
+  unwritable,
+} from "./tell.ts";
 
 /**
  * nodeSelector: a key that the pod has not is added; one that it has stays as it is, whoever set it. All keys of a nodeSelector
@@ -21,6 +30,10 @@ export function mergeNodeSelector(target: Target, wish: Wish, findings: Finding[
     const path = [...spec, "nodeSelector", key];
     const place: Place = { rule: "nodeSelector", path };
     const present = draft.get(...path);
+    if (!target.effort.spend(STEPS_TO_TELL)) {
+      tooMuchWork(wish, place, `nodeSelector ${key}=${value}`, findings);
+      return;
+    }
     if (present === value) {
       same(wish, place, `nodeSelector ${key}=${value}`, findings);
     } else if (present !== undefined && present !== null) {
@@ -40,24 +53,28 @@ export function mergeNodeSelector(target: Target, wish: Wish, findings: Finding[
 }
 
 /** Whether a further key leaves no term that any node could match, where there was one before. */
-function contradicts({ draft, spec }: Target, key: string, value: string): boolean {
+function contradicts({ draft, spec, terms: known, effort }: Target, key: string, value: string): boolean {
   // Most pods have no affinity at all.
   if (draft.get(...spec, "affinity") === undefined) return false;
   const podSpec = draft.get(...spec);
+  const list = listAt(podSpec, ...REQUIRED_NODE_TERMS);
   // That is told where the policy's own terms are merged; of its labels none is held back for it.
-  if (sayTooMuch(listAt(podSpec, ...REQUIRED_NODE_TERMS))) return false;
+  if (list.length === 0 || known.sayTooMuch(list)) return false;
+  const terms = list.map((term) => known.own(term, effort));
+  effort.spend(list.length);
   // A label that no term speaks of changes nothing for any.
-  if (!listAt(podSpec, ...REQUIRED_NODE_TERMS).some((term) => speaksOf(term, key))) return false;
-  const { nodeSelector, terms } = compilePodPlacement(podSpec);
-  if (terms === undefined || nodeSelector === undefined) return false;
-  const tighter = [...nodeSelector, [key, value] as const];
-  return (
-    !terms.some((term) => satisfiable(term, tighter)) && terms.some((term) => satisfiable(term, nodeSelector))
-  );
-}
-
-function speaksOf(term: Json, key: string): boolean {
-  return listAt(term, "matchExpressions").some((requirement) => own(requirement, "key") === key);
+  if (!terms.some(({ meaning }) => meaning?.labels.has(key))) return false;
+  const selector = selectorOf(podSpec);
+  effort.spend(selector?.size ?? 0);
+  let lost = false;
+  for (const term of terms) {
+    const stays = allows(term, key, value, effort);
+    // Of those that go it is enough to know of one that it could be met.
+    if ((!stays && lost) || !could(term, selector, effort)) continue;
+    if (stays) return false;
+    lost = true;
+  }
+  return lost;
 }
 
 function tellContradiction(

@@ -1,11 +1,31 @@
 import { canonical, isObject, type Json, type JsonObject, listAt, own } from "../../core/json.ts";
 
 /** The two lists of a node selector term. */
-const LISTS = ["matchExpressions", "matchFields"] as const;
+export const LISTS = ["matchExpressions", "matchFields"] as const;
+/**
+ * As many terms as a policy may have: the scheduler tries them one by one for each node, and each policy multiplies them. Requirements:
+ * 64 terms of 64 each, the bounds of a policy again; as text that is some 300 KB, well below the 1.5 MB that etcd takes.
+ */
+export const MAX_TERMS = 64;
+export const MAX_REQUIREMENTS = 4096;
+
+/**
+ * What usher looks at of a pod's own terms: terms, requirements and values, all told. It is twice what a product may come to; an object
+ * may hold ten times that, and each policy would be tried with it.
+ */
+export const MOST_SAID = 2 * MAX_REQUIREMENTS;
+
 const PARTS: ReadonlySet<string> = new Set(["key", "operator", "values"]);
 
-/** One spelling for one meaning of a requirement: the order of its values, and one that is there twice, mean nothing. */
-function spelled(requirement: Json): string {
+/**
+ * One spelling for one meaning of a requirement, with the list that it is in: the order of its values, and one that is there twice, mean
+ * nothing.
+ */
+export function spelled(list: (typeof LISTS)[number], requirement: Json): string {
+  return `${list} ${meaningOf(requirement)}`;
+}
+
+function meaningOf(requirement: Json): string {
   if (!isObject(requirement) || !Object.keys(requirement).every((part) => PARTS.has(part)))
     return canonical(requirement);
   const values = new Set(listAt(requirement, "values").map(canonical));
@@ -16,7 +36,7 @@ function spelled(requirement: Json): string {
 export function requirementsOf(term: Json): Set<string> {
   const found = new Set<string>();
   for (const list of LISTS) {
-    for (const requirement of listAt(term, list)) found.add(`${list} ${spelled(requirement)}`);
+    for (const requirement of listAt(term, list)) found.add(spelled(list, requirement));
   }
   return found;
 }
@@ -26,23 +46,12 @@ export function includesAll(all: ReadonlySet<string>, some: ReadonlySet<string>)
   return true;
 }
 
-/** Both terms at once: the first one's requirements, behind them those of the second that it has not. Other fields are the first's. */
-export function combined(term: JsonObject, further: JsonObject): JsonObject {
-  const has = requirementsOf(term);
-  const both: Record<string, Json | undefined> = { ...term };
-  for (const list of LISTS) {
-    const more = listAt(further, list).filter((one) => !has.has(`${list} ${spelled(one)}`));
-    if (more.length > 0) both[list] = [...listAt(term, list), ...more];
-  }
-  return both;
-}
-
 /** A term without some requirements. A list of which nothing remains goes. */
 export function without(term: JsonObject, requirements: ReadonlySet<string>): JsonObject {
   const rest: Record<string, Json | undefined> = { ...term };
   for (const list of LISTS) {
     const before = listAt(term, list);
-    const kept = before.filter((one) => !requirements.has(`${list} ${spelled(one)}`));
+    const kept = before.filter((one) => !requirements.has(spelled(list, one)));
     if (kept.length === before.length) continue;
     if (kept.length === 0) delete rest[list];
     else rest[list] = kept;
@@ -109,6 +118,16 @@ export function weightOf(term: Json): number {
   for (const list of LISTS)
     for (const requirement of listAt(term, list)) weight += 1 + listAt(requirement, "values").length;
   return weight;
+}
+
+/** Whether terms say more than usher looks at. */
+export function sayTooMuch(terms: readonly Json[]): boolean {
+  let said = 0;
+  for (const term of terms) {
+    said += weightOf(term);
+    if (said > MOST_SAID) return true;
+  }
+  return false;
 }
 
 /** For people: `zone in (a, b) and disk=ssd, or metadata.name=node-1`. */

@@ -1,18 +1,28 @@
 import type { Draft } from "../../core/draft.ts";
 import type { Finding } from "../../core/finding.ts";
 import { policyName } from "../../core/finding.ts";
-import { at, equal, isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { compilePodPlacement } from "../../core/kubernetes/node-selector.ts";
+import { at, equal, isObject, type Json, type JsonObject, listAt } from "../../core/json.ts";
 import { shallow } from "../../core/origin.ts";
 import { pointer } from "../../core/path.ts";
+import { Effort } from "./effort.ts";
+import { type Selector, selectorOf } from "./known-term.ts";
 import type { Target, Wish } from "./merge.ts";
-import { cameFrom, describeTerms } from "./node-terms.ts";
+import { cameFrom, describeTerms, MAX_REQUIREMENTS, MAX_TERMS, weightOf } from "./node-terms.ts";
 import { REQUIRED_NODE_AFFINITY, REQUIRED_NODE_TERMS } from "./places.ts";
-import type { SelectorPairs } from "./satisfiable.ts";
 import { meansStored } from "./stored-terms.ts";
 import { storedOrder, storedOrigins, takenFrom } from "./taken.ts";
-import { applied, closed, conflict, failed, holderOf, leftOut, type Place, unwritable } from "./tell.ts";
-import { alone, MAX_REQUIREMENTS, MAX_TERMS, type Product, productOf, sayTooMuch } from "./term-product.ts";
+import {
+  applied,
+  closed,
+  conflict,
+  failed,
+  holderOf,
+  leftOut,
+  type Place,
+  tooMuchWork,
+  unwritable,
+} from "./tell.ts";
+import { alone, type Product, productOf } from "./term-product.ts";
 
 const RULE = "affinity.nodeAffinity.required";
 const HOLDER = "requiredNodeAffinity";
@@ -38,14 +48,15 @@ export function mergeRequiredNodeAffinity(target: Target, wish: Wish, findings: 
     unwritable(wish, place, `${RULE} is no list of terms here`, findings);
     return;
   }
-  if (sayTooMuch(list)) {
+  if (target.terms.sayTooMuch(list)) {
     tellSkipped(target, wish, place, "too large", findings);
     return;
   }
-  const selector = compilePodPlacement(podSpec).nodeSelector;
+  const selector = selectorOf(podSpec);
+  const making = { known: target.terms, selector, effort: target.effort };
   if (wish.restoring && restored(target, wish, place, absent ? undefined : list, selector)) return;
   const appendOnly = target.limits.appendOnly === true && !wish.restoring;
-  const product = absent ? alone(wanted, selector) : productOf(list, wanted, selector, appendOnly);
+  const product = absent ? alone(wanted, making) : productOf(list, wanted, making, appendOnly);
   if (product.kind === "same") {
     tellSame(wish, place, wanted, findings);
     reinstate(target, wish, place, list, selector);
@@ -57,24 +68,31 @@ export function mergeRequiredNodeAffinity(target: Target, wish: Wish, findings: 
 }
 
 function write(
-  { draft, holders }: Target,
+  { draft, holders, terms: known, effort }: Target,
   wish: Wish,
   place: Place,
   product: Extract<Product, { kind: "terms" }>,
-  selector: SelectorPairs,
+  selector: Selector,
   findings: Finding[],
 ): void {
+  const { old } = draft;
   const stored =
-    draft.old === undefined ? undefined : storedOrder(draft, place.path, at(draft.old, ...place.path));
+    old === undefined
+      ? undefined
+      : known.stored(() => storedOrder(draft, place.path, at(old, ...place.path)));
   // Other terms of the same meaning would be another template, and roll out.
-  const again = termsAt(stored) && meansStored(stored, product.terms, [], selector);
+  const again = termsAt(stored) && meansStored(stored, product.terms, [], { known, selector, effort });
   const terms = again ? stored : product.terms;
   const taken = takenFrom(draft, place.path);
+  if (termsAt(taken)) for (const term of [...taken, ...product.added]) effort.spend(4 * weightOf(term));
   const was = termsAt(taken) && cameFrom(taken, product.added);
   const finding = applied(wish, place, `required node affinity ${describeTerms(product.added)}`, was);
   if (!draft.set(place.path, terms, finding, { elements: product.added, all: true })) {
     unwritable(wish, place, `${RULE} can't be written here`, findings);
-  } else if (product.terms === product.added) holders.set(HOLDER, wish.ref);
+    return;
+  }
+  known.wrote(terms, listAt(draft.object, ...place.path));
+  if (product.terms === product.added) holders.set(HOLDER, wish.ref);
 }
 
 /** Objects whose stored terms are not what is to be put back, each with how much had been taken out when that was seen. */
@@ -82,11 +100,11 @@ const differing = new WeakMap<Draft, number>();
 
 /** Puts the stored terms back if they are those of the pod with all that was added; then that is all for every policy. */
 function restored(
-  { draft }: Target,
+  { draft, terms: known }: Target,
   wish: Wish,
   place: Place,
   own: readonly Json[] | undefined,
-  selector: SelectorPairs,
+  selector: Selector,
 ): boolean {
   const stored = draft.old === undefined ? undefined : at(draft.old, ...place.path);
   if (!termsAt(stored)) return false;
@@ -94,7 +112,9 @@ function restored(
   const wanted = wish.criteria.requiredNodeTerms;
   // What is added to the pod's terms is what the product has anyway: where it is another, it is so for every policy.
   if (differing.get(draft) === draft.disowned.length) return false;
-  if (!meansStored(stored, own, addedTo(draft.old, place), selector)) {
+  // Asked once for each object, and not at the cost of what is then to be put back.
+  const effort = new Effort();
+  if (!meansStored(stored, own, addedTo(draft.old, place), { known, selector, effort })) {
     differing.set(draft, draft.disowned.length);
     return false;
   }
@@ -104,15 +124,16 @@ function restored(
 
 /** Where a part was taken back that turns out to be wanted, the terms as they are stored mean the same and change nothing. */
 function reinstate(
-  { draft }: Target,
+  { draft, terms: known, effort }: Target,
   wish: Wish,
   place: Place,
   now: readonly Json[],
-  selector: SelectorPairs,
+  selector: Selector,
 ): void {
   if (draft.old === undefined || takenFrom(draft, place.path) === undefined) return;
   const stored = storedOrder(draft, place.path, at(draft.old, ...place.path));
-  if (!termsAt(stored) || equal(stored, now) || !meansStored(stored, now, [], selector)) return;
+  if (!termsAt(stored) || equal(stored, now) || !meansStored(stored, now, [], { known, selector, effort }))
+    return;
   const wanted = wish.criteria.requiredNodeTerms;
   const finding = applied(wish, place, `required node affinity ${describeTerms(wanted)}`, true);
   draft.set(place.path, stored, finding, { elements: wanted, all: true });
@@ -155,6 +176,8 @@ function tellSkipped(
   if (why === "too large") {
     const message = `${subject} is left out: with what ${holder} requires it would come to more than ${MAX_TERMS} terms or ${MAX_REQUIREMENTS} requirements; ask for less in one of them`;
     failed(wish, place, "USHER-P12", message, findings);
+  } else if (why === "too much work") {
+    tooMuchWork(wish, place, "required node affinity", findings);
   } else if (why === "append-only") {
     const message = `${subject} is left out: a pod at a scheduling gate takes further requirements, but neither more nor fewer terms`;
     leftOut(wish, place, "USHER-P13", message, findings);

@@ -7,8 +7,10 @@ import { PROVENANCE } from "../../core/origin.ts";
 import type { AdmissionRequest } from "../../core/request.ts";
 import type { View } from "../../core/view.ts";
 import type { Site } from "./apply.ts";
+import { Effort, MOST_STEPS } from "./effort.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "./kinds.ts";
 import { KnownLists } from "./known-list.ts";
+import { KnownTerms } from "./known-term.ts";
 import { merge } from "./merge.ts";
 import { wishesFrom } from "./rebuild.ts";
 import { isPod } from "./target.ts";
@@ -28,6 +30,9 @@ export function restore(
   const start = draft.mark();
   const holders = new Map<string, PolicyRef>();
   const lists = new KnownLists();
+  const terms = new KnownTerms();
+  // As much as policies of the cluster and of the namespace had together when they put it there.
+  const effort = new Effort(2 * MOST_STEPS);
   const pod = isPod(workload);
   for (const wish of wishesFrom(old, spec)) {
     if (!only(policyKey(wish.ref))) continue;
@@ -36,7 +41,11 @@ export function restore(
       : { ...wish.ref, gone: true };
     // A gate that has gone from a pod was opened. To close it again would keep the pod waiting for ever.
     const criteria = pod ? { ...wish.criteria, schedulingGates: [] } : wish.criteria;
-    merge({ draft, spec, pod, limits: {}, holders, lists }, { ...wish, ref, criteria }, findings);
+    merge(
+      { draft, spec, pod, limits: {}, holders, lists, terms, effort },
+      { ...wish, ref, criteria },
+      findings,
+    );
   }
   const names = new Set<string>();
   for (let i = start; i < draft.mark(); i++) {

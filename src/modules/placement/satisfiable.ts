@@ -34,7 +34,8 @@ export function satisfiable(term: NodeTerm, selector: SelectorPairs): boolean {
   return true;
 }
 
-function namesAgree(names: readonly NodeNameRequirement[]): boolean {
+/** Whether one node could have a name that meets all of these. */
+export function namesAgree(names: readonly NodeNameRequirement[]): boolean {
   const only = names.find(({ operator }) => operator === "In");
   // There is always one more name than those that are excluded.
   if (only === undefined) return true;
@@ -42,7 +43,7 @@ function namesAgree(names: readonly NodeNameRequirement[]): boolean {
 }
 
 /** Whether one label could meet all of these, which are about one key. */
-function possible(requirements: readonly LabelRequirement[]): boolean {
+export function possible(requirements: readonly LabelRequirement[]): boolean {
   if (requirements.every(({ operator }) => operator === "NotIn" || operator === "DoesNotExist")) return true;
   // Present, then.
   if (requirements.some(({ operator }) => operator === "DoesNotExist")) return false;

@@ -11,6 +11,7 @@ import type { Module } from "../../core/module.ts";
 import { type Fact, Facts, type Need } from "../../core/need.ts";
 import { PROVENANCE } from "../../core/origin.ts";
 import type { Plan, PlanContext } from "../../core/plan.ts";
+import { Effort, MOST_STEPS } from "./effort.ts";
 import { clusterPodSchedulingPolicy } from "./kinds.ts";
 import { type SurveyPlanner, surveyPlanner } from "./survey-plan.ts";
 
@@ -21,10 +22,14 @@ const ANNOTATION = "usher.dev/reapply";
 const POOL = ["spec", "template", "spec", "nodeSelector", "pool"];
 const POLICY = clusterPolicy("etcd", {});
 
+/** How much it is to judge one object, in steps. */
+let work = 0;
+
 /** Wants the pool `nvme` of everything that asks to be written anew, and takes back what it wrote before. */
 const module: Module = {
   ...moduleThat("placement", {
     mutate: ({ object }) => {
+      new Effort().spend(work);
       if (!object.remove(["metadata", "annotations", ANNOTATION], undefined)) return allow();
       const finding = { policy: REF, rule: "nodeSelector", outcome: "applied", message: "" } as const;
       object.set(POOL, "nvme", finding);
@@ -118,6 +123,7 @@ class Stage {
 let stage: Stage;
 
 beforeEach(() => {
+  work = 0;
   stage = new Stage([stored("current", "nvme"), stored("stale", "etcd"), stored("missing")]);
 });
 
@@ -163,6 +169,27 @@ describe("a walk", () => {
       {},
       { continue: "2" },
     ]);
+  });
+
+  test("judges no more in one go than is little work, and reads no page twice for it", () => {
+    const turns = () => {
+      let looks = 0;
+      for (; looks < 100; looks++) {
+        const plan = stage.plan("survey");
+        if (plan.events !== undefined) break;
+        stage.now += (plan.again ?? 0) * 1_000;
+      }
+      return looks;
+    };
+    const quick = turns();
+    const found = stage.planner.workloads(stage.assembly.view, KEY);
+    const pages = stage.asked.length;
+    stage = new Stage(stage.deployments);
+    work = 2 * MOST_STEPS;
+    // Of three objects two stand on one page, and the second of them waits for the next turn.
+    expect(turns()).toBe(quick + 1);
+    expect(stage.planner.workloads(stage.assembly.view, KEY)).toEqual(found);
+    expect(stage.asked).toHaveLength(pages);
   });
 
   test("has nothing to say of what has not changed, and says when all is well again", () => {

@@ -118,14 +118,18 @@ function survey(module: Module, state: State, context: PlanContext): Plan | Retu
     state.began = now;
   }
   const { walk } = state;
-  const { page } = walk;
-  if (page === undefined) return finish(module, state, walk, context);
-  const fact = facts.of(page);
-  if (fact === undefined) return need(page);
-  const met = walk.take(fact, facts, now);
+  let again = BETWEEN_PAGES_S;
+  if (!walk.waits) {
+    const { page } = walk;
+    if (page === undefined) return finish(module, state, walk, context);
+    const fact = facts.of(page);
+    if (fact === undefined) return need(page);
+    walk.take(fact);
+    if (!("found" in fact)) again = AFTER_FAILURE_S;
+  }
+  const met = walk.judge(facts, now);
   if ("needs" in met) return need(...met.needs);
   const waiting = mends(assembly.installation) && state.mending.take(met);
-  const again = "found" in fact ? BETWEEN_PAGES_S : AFTER_FAILURE_S;
   return { writes: [], again, ...(waiting ? { also: [MEND] } : {}) };
 }
 

@@ -5,10 +5,17 @@ import type { WorkloadKind } from "../../core/kubernetes/workloads.ts";
 import type { Module } from "../../core/module.ts";
 import { type Fact, type Facts, type Need, needKey } from "../../core/need.ts";
 import { type Surveyed, surveyOne, surveyPage } from "../../core/survey.ts";
+import { stepsDone } from "./effort.ts";
 import { SurveyBook } from "./survey-book.ts";
 
 /** Reading 50 objects holds up the loop for some 7 ms, and judging them for as long again; admissions wait no longer than that. */
 const PAGE = 50;
+
+/**
+ * So much is done in one go, in the steps of `Effort`: some ten milliseconds, and a page of ordinary workloads does not take a tenth of it.
+ * One that many policies want may take as much by itself.
+ */
+const STEPS = 65_536;
 
 /** An API server that is busy now answers the next time; what it does not serve it never will. */
 const ATTEMPTS = 3;
@@ -29,6 +36,9 @@ export class SurveyWalk {
   #kind = 0;
   #token: string | undefined;
   #failures = 0;
+  #waiting: readonly JsonObject[] = [];
+  /** Where the page behind those begins. */
+  #next: string | undefined;
 
   constructor(module: Module, assembly: Assembly) {
     this.#module = module;
@@ -44,29 +54,46 @@ export class SurveyWalk {
     return surveyPage(this.#module, workload, PAGE, from);
   }
 
-  /** Takes a page in and goes on to the next; or says what is needed to judge what stands in it. */
-  take(fact: Fact, facts: Facts, now: number): readonly Met[] | { readonly needs: readonly Need[] } {
-    const workload = this.#kinds[this.#kind];
-    if (workload === undefined) return [];
+  /** True while there are objects of the last page that were not judged yet. */
+  get waits(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  /** Takes a page in, and goes on to the next once its objects are judged. */
+  take(fact: Fact): void {
     if (!("found" in fact)) {
       const why = "failed" in fact ? fact.failed : "is not there";
-      if (++this.#failures < ATTEMPTS) return [];
+      if (++this.#failures < ATTEMPTS) return;
       this.book.noteUnread(why);
       this.#advance(undefined);
-      return [];
+      return;
     }
+    this.#waiting = Array.isArray(fact.found) ? fact.found.filter(isObject) : [];
+    this.#next = fact.next;
+    if (this.#waiting.length === 0) this.#advance(this.#next);
+  }
+
+  /** Judges as many of those that wait as one go allows; or says what is needed to judge them. */
+  judge(facts: Facts, now: number): readonly Met[] | { readonly needs: readonly Need[] } {
+    const workload = this.#kinds[this.#kind];
+    if (workload === undefined || !this.waits) return [];
+    const end = stepsDone() + STEPS;
     const met: Met[] = [];
     const needs = new Map<string, Need>();
-    for (const object of Array.isArray(fact.found) ? fact.found.filter(isObject) : []) {
+    let judged = 0;
+    for (const object of this.#waiting) {
       const surveyed = surveyOne(this.#module, object, workload, this.#assembly, { facts, now });
+      judged++;
       if ("needs" in surveyed) for (const need of surveyed.needs) needs.set(needKey(need), need);
       else if (surveyed.carried.length > 0) met.push({ workload, object, surveyed });
+      if (stepsDone() > end) break;
     }
     if (needs.size > 0) return { needs: [...needs.values()] };
     for (const { object, surveyed } of met) {
       this.book.note(`${workload.kind} ${namespaceOf(object)}/${nameOf(object)}`, surveyed.carried);
     }
-    this.#advance(fact.next);
+    this.#waiting = this.#waiting.slice(judged);
+    if (this.#waiting.length === 0) this.#advance(this.#next);
     return met;
   }
 

@@ -8,6 +8,8 @@ import { type Path, pointer } from "../../core/path.ts";
  * taken back is edited without a finding.
  */
 export function takenFrom(draft: Draft, path: Path): Json | undefined {
+  // Of what is being made nothing was ever there.
+  if (draft.old === undefined) return undefined;
   for (const edit of draft.edits) {
     if (edit.finding !== undefined || edit.path.length !== path.length) continue;
     if (edit.path.every((step, i) => step === path[i])) return edit.previous;

@@ -105,6 +105,18 @@ export function failed(
   else findings.push({ ...common, outcome: "failed", warn: WARN_FAILED });
 }
 
+/** That nothing of a policy was merged, since those before it took all the work that is done for one object. */
+export function tellNoRoom({ spec }: Target, wish: Wish, findings: Finding[]): void {
+  const message = `policy ${policyName(wish.ref)} is left out: those before it are more work than usher does for one object; use fewer policies here, with fewer terms and elements`;
+  failed(wish, { rule: "criteria", path: spec }, "USHER-P12", message, findings);
+}
+
+/** The same where it came upon that in one field. */
+export function tooMuchWork(wish: Wish, place: Place, what: string, findings: Finding[]): void {
+  const message = `${what} of policy ${policyName(wish.ref)} is left out: with the policies before it this is more work than usher does for one object; use fewer policies here, with fewer terms and elements`;
+  failed(wish, place, "USHER-P12", message, findings);
+}
+
 /** That the object is of another shape than any that an API server sends. Nobody is refused for that, whatever the policy says. */
 export function unwritable(wish: Wish, place: Place, message: string, findings: Finding[]): void {
   failed({ ...wish, failure: "Ignore" }, place, undefined, message, findings);
