@@ -3,7 +3,7 @@ import type { Json } from "../../core/json.ts";
 /**
  * What usher does for one object at most, in steps: one is about what it takes to read one value of a policy, and all of them together take
  * some ten milliseconds. Nobody else gets an answer meanwhile, and how many policies there are in a namespace is for its owner to say.
- * A hundred policies of ordinary size do not take a tenth of it.
+ * A hundred policies of ordinary size take less than half of it.
  */
 export const MOST_STEPS = 65_536;
 
