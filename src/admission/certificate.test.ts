@@ -45,6 +45,22 @@ test("a server with its own certificate is trusted under the names given, and un
   await expect(post(url, undefined)).rejects.toThrow();
 });
 
+test("a pair that was renewed while the server started is served with", async () => {
+  const [first, second] = [await makeCertificate(["localhost"]), await makeCertificate(["localhost"])];
+  let looks = 0;
+  const server = await startTestServer({
+    certificate: {
+      get current() {
+        return looks++ === 0 ? first : second;
+      },
+      follow: () => ({ stop: () => undefined }),
+    },
+  });
+  opened.push(server);
+  const url = `${server.webhookAddress.url}/validate/welcome`;
+  expect((await post(url, second.ca, undefined, { servername: "localhost" })).status).toBe(200);
+});
+
 test("only HTTP/1.1 is offered", async () => {
   const server = await startTestServer();
   opened.push(server);

@@ -121,11 +121,11 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
         webhook.usePair(next);
         serving.pair = next;
       };
-      stops.push(
-        "follow" in options.certificate
-          ? options.certificate.follow(use).stop
-          : watchKeyPair({ files: options.certificate, current: certificate, use, log }).stop,
-      );
+      if ("follow" in options.certificate) {
+        stops.push(options.certificate.follow(use).stop);
+        // It may have been renewed since it was read, and nobody will tell of that again.
+        if (options.certificate.current !== certificate) use(options.certificate.current);
+      } else stops.push(watchKeyPair({ files: options.certificate, current: certificate, use, log }).stop);
     }
     heart.pulse.set("listening", true);
     const { pulse } = heart;

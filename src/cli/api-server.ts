@@ -2,6 +2,7 @@ import { type Client, ConnectionError } from "../cluster/client.ts";
 import { inClusterCredentials, isInCluster } from "../cluster/credentials/in-cluster.ts";
 import { kubeconfigCredentials } from "../cluster/credentials/kubeconfig.ts";
 import { createClient } from "../cluster/https-client.ts";
+import { DiscoveryError } from "../cluster/resources.ts";
 import { RefusedError } from "../operator/apply.ts";
 import { NotReadyError } from "../operator/install.ts";
 import { CallError, EXIT } from "./exit.ts";
@@ -35,6 +36,8 @@ export async function apiServer(options: ApiServerOptions): Promise<Client> {
   }
 }
 
+const NO_FAULTS = [RefusedError, NotReadyError, ConnectionError, DiscoveryError];
+
 /** Works with an API server. What it refuses, or that it can't be reached, is no fault of usher's, and told as a sentence. */
 export async function withApiServer<T>(
   options: ApiServerOptions,
@@ -44,8 +47,8 @@ export async function withApiServer<T>(
   try {
     return await work(client);
   } catch (error) {
-    if (error instanceof RefusedError || error instanceof NotReadyError || error instanceof ConnectionError)
-      throw new CallError(error.message, EXIT.failed);
+    if (NO_FAULTS.some((kind) => error instanceof kind))
+      throw new CallError((error as Error).message, EXIT.failed);
     throw error;
   } finally {
     client.close();

@@ -1,7 +1,7 @@
 import { at, type JsonObject, listAt, stringAt } from "../core/json.ts";
 import type { Client } from "./client.ts";
 import { pathSegment } from "./path-segment.ts";
-import { refusalOf } from "./refusal.ts";
+import { DiscoveryError } from "./resources.ts";
 
 /** Where an object lives that says of itself only apiVersion, kind and name, as those that are applied do. */
 export type PathOfObject = (object: JsonObject) => Promise<string>;
@@ -38,7 +38,7 @@ function rootOf(apiVersion: string): string {
 
 async function discover(client: Client, root: string, kind: string): Promise<Served> {
   const answer = await client.request("GET", root);
-  if (answer.status !== 200) throw new Error(refusalOf(`what ${root} serves`, answer));
+  if (answer.status !== 200) throw new DiscoveryError(root, answer);
   for (const entry of listAt(answer.body, "resources")) {
     const resource = stringAt(entry, "name") ?? "";
     // `deployments/scale` is a subresource, and its kind may be that of a resource.

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { version } from "../../src/cli/version.ts";
+import { refuse } from "../../src/cluster/test-api-server.ts";
 import { at, isObject, type JsonObject, stringAt } from "../../src/core/json.ts";
 import { pathOf, type TestInstallation } from "../../src/operator/test-installation.ts";
 import { remembering } from "./installation-server.ts";
@@ -229,3 +230,14 @@ test.each(["install", "manifests"])(
     expect(err).toMatch(/namespace.*"a\/b" is not a DNS label/);
   },
 );
+
+test("an API server that does not say what it serves is told as a sentence, not as a fault of usher's", async () => {
+  const { cluster, run } = await remembering();
+  const { fault } = cluster.server;
+  cluster.server.fault = (method, path, options) =>
+    path === "/apis/apps/v1" ? refuse(403, "Forbidden") : fault(method, path, options);
+  const { code, err } = await run("install");
+  expect(code).toBe(3);
+  expect(err).toMatch(/GET \/apis\/apps\/v1 was answered with 403/);
+  expect(err).not.toMatch(/fault in usher/);
+});
