@@ -2,6 +2,13 @@ import type { Client } from "../cluster/client.ts";
 import { isObject, type JsonObject, listAt, stringAt } from "../core/json.ts";
 import { RefusedError } from "./apply.ts";
 
+/** Labels as a query asks for them. */
+export function selectorText(labels: Readonly<Record<string, string>>): string {
+  return Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(",");
+}
+
 /** The API server's own default for kubectl. */
 const PAGE = 500;
 

@@ -5,7 +5,7 @@ import { nameOf, namespaceOf } from "../core/kubernetes/object.ts";
 import { POD_LABELS } from "../core/registration/workload.ts";
 import { describeObject, type Objects } from "./apply.ts";
 import { NotReadyError } from "./install.ts";
-import { listAll } from "./listing.ts";
+import { listAll, selectorText } from "./listing.ts";
 
 /** How long the replicas may take to end: their grace, and something for the one who counts them. */
 const END_MS = 60_000;
@@ -17,16 +17,12 @@ export async function podsGone(objects: Objects, deployment: JsonObject): Promis
   const path = collectionPath({ group: "", version: "v1", resource: "pods", namespaced: true }, namespace);
   const until = performance.now() + END_MS;
   for (;;) {
-    const pods = await listAll(objects.client, path, PODS);
+    const pods = await listAll(objects.client, path, selectorText(POD_LABELS));
     if (pods.length === 0) return;
     if (performance.now() > until) throw new NotReadyError(stuckPods(deployment, pods));
     await pause(LOOK_EVERY_MS);
   }
 }
-
-const PODS = Object.entries(POD_LABELS)
-  .map(([key, value]) => `${key}=${value}`)
-  .join(",");
 
 function stuckPods(deployment: JsonObject, pods: readonly JsonObject[]): string {
   const where = pods.map((pod) => `${nameOf(pod)} on node ${stringAt(pod, "spec", "nodeName") ?? "none"}`);

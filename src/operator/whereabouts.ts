@@ -1,8 +1,9 @@
-import { at, isObject, type JsonObject, listAt, stringAt } from "../core/json.ts";
+import { at, type JsonObject, listAt, stringAt } from "../core/json.ts";
 import { nameOf, namespaceOf } from "../core/kubernetes/object.ts";
 import { OWN_LABELS, OWN_NAMES } from "../core/registration/names.ts";
-import { describeObject, type Objects } from "./apply.ts";
+import { describeObject, type Objects, RefusedError } from "./apply.ts";
 import { isOurs } from "./foreign.ts";
+import { listAll, selectorText } from "./listing.ts";
 
 /** A namespace in which usher is installed, and the object that says so. */
 export interface Whereabouts {
@@ -46,11 +47,13 @@ export function namespacesNamed(live: JsonObject): string[] {
 
 /** By their labels, wherever they are. A further witness only: whoever may not look everywhere goes on without it. */
 async function deployments(objects: Objects): Promise<JsonObject[]> {
-  const labels = Object.entries(OWN_LABELS).map(([key, value]) => `${key}=${value}`);
-  const path = `/apis/apps/v1/deployments?labelSelector=${encodeURIComponent(labels.join(","))}`;
-  const answer = await objects.client.request("GET", path);
-  return listAt(answer.body, "items")
-    .filter(isObject)
-    .filter((item) => nameOf(item) === OWN_NAMES.deployment)
-    .map((item) => ({ apiVersion: "apps/v1", kind: "Deployment", ...item }));
+  try {
+    const items = await listAll(objects.client, "/apis/apps/v1/deployments", selectorText(OWN_LABELS));
+    return items
+      .filter((item) => nameOf(item) === OWN_NAMES.deployment)
+      .map((item) => ({ apiVersion: "apps/v1", kind: "Deployment", ...item }));
+  } catch (error) {
+    if (error instanceof RefusedError) return [];
+    throw error;
+  }
 }

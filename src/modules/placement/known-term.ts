@@ -54,14 +54,13 @@ const known = new WeakMap<JsonObject, KnownTerm>();
 /** The terms of one object, each read once for all policies; and those of policies, read once for all objects. */
 export class KnownTerms {
   readonly #own = new Map<Json, KnownTerm>();
-
-  #judged: { readonly terms: readonly Json[]; readonly most: boolean } | undefined;
+  #judged: { readonly terms: readonly Json[]; readonly tooMuch: boolean } | undefined;
   #stored: { readonly order: readonly Json[] | undefined } | undefined;
 
   /** Whether terms say more than usher looks at; asked of one list again and again. */
   sayTooMuch(terms: readonly Json[]): boolean {
-    if (this.#judged?.terms !== terms) this.#judged = { terms, most: sayTooMuch(terms) };
-    return this.#judged.most;
+    if (this.#judged?.terms !== terms) this.#judged = { terms, tooMuch: sayTooMuch(terms) };
+    return this.#judged.tooMuch;
   }
 
   /** The stored terms by which what is written is ordered; that is the same for all policies that are merged together. */
