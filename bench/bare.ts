@@ -3,8 +3,8 @@
 // argument, where there is one, is a JSON Patch that every answer carries.
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import { makeCertificate, namesFor } from "../src/admission/certificate.ts";
-import { LIMITS, LONGEST_CALL_MS } from "../src/admission/limits.ts";
+import { LIMITS, LONGEST_CALL_MS } from "../src/admission/server/limits.ts";
+import { makeCertificate, namesFor } from "../src/admission/tls/certificate.ts";
 
 const HOST = "127.0.0.1";
 

@@ -1,9 +1,9 @@
 // A process: usher's webhook over a live cluster, with nodes in its view or without. `usher serve` is not asked, because it can't be
 // told to leave a module out; what it puts together is put together here.
-import { startAdmission } from "../src/admission/server.ts";
+import { startAdmission } from "../src/admission/server/admission-server.ts";
 import { at } from "../src/core/json.ts";
 import { SILENT } from "../src/core/log.ts";
-import { giveMemoryBack } from "../src/files/give-back.ts";
+import { giveMemoryBack } from "../src/files/source/release-memory.ts";
 import type { ClusterAccess } from "../test/cluster/access/access.ts";
 import { eventually } from "../test/cluster/access/wait.ts";
 import { type OpenLive, openLive } from "../test/e2e/live-source.ts";

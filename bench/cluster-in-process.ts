@@ -1,10 +1,10 @@
 // The heart without a network: an assembly with so many policies, in this process.
-import { assembleFor } from "../src/cli/source.ts";
-import type { Assembly } from "../src/core/assembly.ts";
+import { assembleFor } from "../src/cli/source/source.ts";
+import type { Assembly } from "../src/core/evaluate/assembly.ts";
 import type { JsonObject } from "../src/core/json.ts";
-import { kindResource } from "../src/core/kind.ts";
-import type { Source } from "../src/core/source.ts";
-import type { Change } from "../src/core/view.ts";
+import { kindResource } from "../src/core/policy/kind.ts";
+import type { Source } from "../src/core/view/source.ts";
+import type { Change } from "../src/core/view/view.ts";
 import { clusterPodSchedulingPolicy } from "../src/modules/placement/kinds.ts";
 import { NAMESPACE, NAMESPACE_OBJECT, policy, tenPolicies } from "./policies.ts";
 

@@ -1,15 +1,15 @@
 // 5,000 bare nodes relabelled by one change of a rule: the time, and what it asks of the API server.
-import type { Client } from "../src/cluster/client.ts";
-import { Holding } from "../src/cluster/holding.ts";
-import { createKindPaths } from "../src/cluster/kind-paths.ts";
-import { createNeeds } from "../src/cluster/needs.ts";
-import { createWrites } from "../src/cluster/planned-writes.ts";
-import { openCluster } from "../src/cluster/source.ts";
-import { Assembly } from "../src/core/assembly.ts";
-import { Gates } from "../src/core/gates.ts";
-import { DEFAULT_INSTALLATION } from "../src/core/installation.ts";
+import type { Client } from "../src/cluster/client/client.ts";
+import { createKindPaths } from "../src/cluster/client/kind-paths.ts";
+import { Holding } from "../src/cluster/controller/controller.ts";
+import { createWrites } from "../src/cluster/controller/planned-writes.ts";
+import { openCluster } from "../src/cluster/source/cluster-source.ts";
+import { createNeeds } from "../src/cluster/source/fetch-needs.ts";
+import { Assembly } from "../src/core/evaluate/assembly.ts";
 import { listAt } from "../src/core/json.ts";
 import { SILENT } from "../src/core/log.ts";
+import { Gates } from "../src/core/module/gates.ts";
+import { DEFAULT_INSTALLATION } from "../src/core/module/installation.ts";
 import { nodeLabels } from "../src/modules/node-labels/index.ts";
 import { eventually } from "../test/cluster/access/wait.ts";
 import { type Cluster, startCluster } from "../test/cluster/cluster.ts";

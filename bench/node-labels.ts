@@ -1,16 +1,16 @@
 // What ten thousand rules cost a node that joins, and what one changed rule costs a leader with five thousand nodes.
-import { decodeReview, Undecodable } from "../src/admission/decode.ts";
-import { reviewReply } from "../src/admission/reply.ts";
-import { assembleFor } from "../src/cli/source.ts";
-import { answerOf } from "../src/core/answer.ts";
-import type { Assembly } from "../src/core/assembly.ts";
-import { evaluate, type Outside } from "../src/core/evaluate.ts";
+import { decodeReview, Undecodable } from "../src/admission/review/decode.ts";
+import { reviewReply } from "../src/admission/review/http-response.ts";
+import { assembleFor } from "../src/cli/source/source.ts";
+import type { Assembly } from "../src/core/evaluate/assembly.ts";
+import { evaluate, type Outside } from "../src/core/evaluate/evaluate.ts";
+import { Facts } from "../src/core/evaluate/need.ts";
+import { answerOf } from "../src/core/evaluate/response.ts";
 import type { JsonObject } from "../src/core/json.ts";
-import { kindResource } from "../src/core/kind.ts";
-import { Facts } from "../src/core/need.ts";
-import type { Change } from "../src/core/view.ts";
+import { kindResource } from "../src/core/policy/kind.ts";
+import type { Change } from "../src/core/view/view.ts";
 import { labels } from "../src/modules/node-labels/kinds.ts";
-import { nodeLabelsPlanner } from "../src/modules/node-labels/plan.ts";
+import { nodeLabelsPlanner } from "../src/modules/node-labels/reconcile/reconciler.ts";
 import { count, range, time } from "./number.ts";
 import { atMost, type Result, type Row } from "./result.ts";
 import type { Stage } from "./stage.ts";

@@ -1,12 +1,12 @@
 // What a request costs in usher itself, without TLS and HTTP: the part that policies can make slower.
-import { decodeReview, Undecodable } from "../src/admission/decode.ts";
-import { createHandle } from "../src/admission/handle.ts";
-import { reviewReply } from "../src/admission/reply.ts";
-import { answerOf } from "../src/core/answer.ts";
-import type { Assembly } from "../src/core/assembly.ts";
-import { evaluate, type Outside } from "../src/core/evaluate.ts";
+import { decodeReview, Undecodable } from "../src/admission/review/decode.ts";
+import { createHandle } from "../src/admission/review/handle.ts";
+import { reviewReply } from "../src/admission/review/http-response.ts";
+import type { Assembly } from "../src/core/evaluate/assembly.ts";
+import { evaluate, type Outside } from "../src/core/evaluate/evaluate.ts";
+import type { AdmissionRequest } from "../src/core/evaluate/request.ts";
+import { answerOf } from "../src/core/evaluate/response.ts";
 import { SILENT } from "../src/core/log.ts";
-import type { AdmissionRequest } from "../src/core/request.ts";
 import { assemblyWith, stillSource } from "./cluster-in-process.ts";
 import { count, range, time } from "./number.ts";
 import { SIZES } from "./policies.ts";

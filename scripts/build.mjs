@@ -34,8 +34,8 @@ await build({
   ...common,
   entryPoints: {
     usher: "src/cli/main.ts",
-    "ops-worker": "src/admission/ops-worker.ts",
-    "reader-worker": "src/files/reader-worker.ts",
+    "ops-worker": "src/admission/observe/ops-worker.ts",
+    "reader-worker": "src/files/reader/reader-worker.ts",
   },
   splitting: true,
   // Beside the entries: a chunk finds the workers by its own address.

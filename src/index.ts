@@ -11,10 +11,8 @@
  * const { allowed, patch, warnings } = answerOf(evaluation);
  * ```
  */
-export { type Answer, answerOf, reviewOf, type StatusCause } from "./core/answer.ts";
-export { Assembly, type StandingPolicy } from "./core/assembly.ts";
-export { checkObject } from "./core/check.ts";
-export { codesOf } from "./core/codes.ts";
+
+export { Assembly, type StandingPolicy } from "./core/evaluate/assembly.ts";
 export {
   allow,
   type Commit,
@@ -24,8 +22,8 @@ export {
   type NeedMore,
   need,
   type Result,
-} from "./core/decision.ts";
-export { Draft, type Edit } from "./core/draft.ts";
+} from "./core/evaluate/decision.ts";
+export { Draft, type Edit } from "./core/evaluate/draft.ts";
 export {
   type Count,
   type Effects,
@@ -33,9 +31,8 @@ export {
   effectsOf,
   METRICS,
   type Tally,
-} from "./core/effects.ts";
-export type { Call, Evaluation, ModuleTrace } from "./core/engine.ts";
-export { type CommitResult, evaluate, type Outside } from "./core/evaluate.ts";
+} from "./core/evaluate/effects.ts";
+export { type CommitResult, evaluate, type Outside } from "./core/evaluate/evaluate.ts";
 export {
   type Finding,
   type FindingOutcome,
@@ -43,19 +40,24 @@ export {
   type PolicyRef,
   policyKey,
   policyName,
-} from "./core/finding.ts";
-export { type Gate, Gates, parseGates } from "./core/gates.ts";
-export { type Hook, hookWants, type NamespaceScope, type Phase, type Rule } from "./core/hook.ts";
-export { DEFAULT_INSTALLATION, type Installation } from "./core/installation.ts";
+} from "./core/evaluate/finding.ts";
+export { type Fact, Facts, type Need } from "./core/evaluate/need.ts";
+export { type PatchOperation, patchOf } from "./core/evaluate/patch.ts";
+export type { AdmissionRequest, Operation, UserInfo } from "./core/evaluate/request.ts";
+export { type Answer, answerOf, reviewOf, type StatusCause } from "./core/evaluate/response.ts";
+export type { Call, Evaluation, ModuleTrace } from "./core/evaluate/round.ts";
 export type { Json, JsonObject } from "./core/json.ts";
-export type { CelRule, Column, Kind, KindVersion, Prepared } from "./core/kind.ts";
-export { defaulted } from "./core/kubernetes/defaults.ts";
+export { defaulted } from "./core/kubernetes/defaults/defaults.ts";
 export {
   BUILT_IN_WORKLOADS,
   type WorkloadKind,
   type WorkloadTable,
   workloadTable,
 } from "./core/kubernetes/workloads.ts";
+export { codesOf } from "./core/module/codes.ts";
+export { type Gate, Gates, parseGates } from "./core/module/gates.ts";
+export { type Hook, hookWants, type NamespaceScope, type Phase, type Rule } from "./core/module/hook.ts";
+export { DEFAULT_INSTALLATION, type Installation } from "./core/module/installation.ts";
 export {
   type Code,
   type Context,
@@ -64,16 +66,15 @@ export {
   type Module,
   type Read,
   type TraceEntry,
-} from "./core/module.ts";
-export { type Fact, Facts, type Need } from "./core/need.ts";
-export { PROVENANCE, provenanceOf } from "./core/origin.ts";
-export { type PatchOperation, patchOf } from "./core/patch.ts";
+} from "./core/module/module.ts";
+export type { Plan, PlannedWrite, Planner } from "./core/module/reconciler.ts";
 export type { Path } from "./core/path.ts";
-export type { Plan, PlannedWrite, Planner } from "./core/plan.ts";
-export { policyCheck } from "./core/policy-check.ts";
-export type { Problem } from "./core/problem.ts";
-export type { AdmissionRequest, Operation, UserInfo } from "./core/request.ts";
-export type { Deadline, Source } from "./core/source.ts";
-export { Store } from "./core/store.ts";
-export type { Change, Index, View } from "./core/view.ts";
+export { checkObject } from "./core/policy/check.ts";
+export type { CelRule, Column, Kind, KindVersion, Prepared } from "./core/policy/kind.ts";
+export { policyCheck } from "./core/policy/policy-check.ts";
+export type { Problem } from "./core/policy/problem.ts";
+export { PROVENANCE, provenanceOf } from "./core/provenance/origin.ts";
+export type { Deadline, Source } from "./core/view/source.ts";
+export { Store } from "./core/view/store.ts";
+export type { Change, Index, View } from "./core/view/view.ts";
 export { modules } from "./modules/index.ts";

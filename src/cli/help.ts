@@ -1,6 +1,6 @@
-import { codesOf } from "../core/codes.ts";
-import type { Code } from "../core/module.ts";
-import { didYouMean } from "../core/suggest.ts";
+import { codesOf } from "../core/module/codes.ts";
+import type { Code } from "../core/module/module.ts";
+import { didYouMean } from "../core/policy/suggest.ts";
 import { modules } from "../modules/index.ts";
 import { CallError } from "./exit.ts";
 

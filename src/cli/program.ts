@@ -1,9 +1,9 @@
 import { Command, Option } from "commander";
-import { installCommands, shaping } from "./install-commands.ts";
+import { surveyCommands } from "./drift/drift-commands.ts";
+import { installCommands, shaping } from "./install/install-commands.ts";
 import type { Io } from "./io.ts";
 import { connecting, evaluating, output, port, seconds, several } from "./options.ts";
-import { previewCommands } from "./preview-commands.ts";
-import { surveyCommands } from "./survey-commands.ts";
+import { previewCommands } from "./preview/preview-commands.ts";
 import { version } from "./version.ts";
 
 /** What a command gives back beside its output. */
@@ -91,7 +91,7 @@ Examples:
   ${io.name} serve --source policies/ --cluster --context staging`,
     )
     .action(async (options) => {
-      const { serve: run } = await import("./serve.ts");
+      const { serve: run } = await import("./serve/serve.ts");
       await run(options, io);
     });
 }
@@ -141,7 +141,7 @@ Exit codes: 0 nothing was refused, 1 something was, 2 the call, the input or the
 source has a mistake (what is right is judged all the same), 3 usher failed.`,
     )
     .action(async (files, options) => {
-      const { review: run } = await import("./review.ts");
+      const { review: run } = await import("./review/review.ts");
       outcome.code = await run(files, options, io);
     });
 }
@@ -158,7 +158,7 @@ function manifestsCommand(usher: Command, io: Io): void {
   evaluating(shaping(manifests))
     .addHelpText("after", `\nExample:\n  ${io.name} manifests | kubectl apply --dry-run=server -f -`)
     .action(async (options) => {
-      const { manifests: run } = await import("./manifests.ts");
+      const { manifests: run } = await import("./install/manifests.ts");
       await run(options, io);
     });
 }

@@ -1,4 +1,4 @@
-import type { Module } from "../core/module.ts";
+import type { Module } from "../core/module/module.ts";
 import { nodeLabels } from "./node-labels/index.ts";
 import { placement } from "./placement/index.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import type { JsonObject } from "../../src/core/json.ts";
-import type { NodeLike } from "../../src/core/kubernetes/node-selector.ts";
-import type { Criteria } from "../../src/modules/placement/criteria.ts";
+import type { NodeLike } from "../../src/core/kubernetes/selectors/node-selector.ts";
+import type { Criteria } from "../../src/modules/placement/criteria/criteria.ts";
 import { requiring, term } from "./merged.ts";
 
 /** Small universes, so that what is made often meets, agrees and contradicts. */

@@ -1,11 +1,11 @@
-import { Assembly } from "../../src/core/assembly.ts";
-import type { Call, Evaluation } from "../../src/core/engine.ts";
-import { evaluate, type Outside } from "../../src/core/evaluate.ts";
-import { Gates } from "../../src/core/gates.ts";
-import { DEFAULT_INSTALLATION, type Installation } from "../../src/core/installation.ts";
-import type { Module } from "../../src/core/module.ts";
-import type { AdmissionRequest } from "../../src/core/request.ts";
-import type { Change } from "../../src/core/view.ts";
+import { Assembly } from "../../src/core/evaluate/assembly.ts";
+import { evaluate, type Outside } from "../../src/core/evaluate/evaluate.ts";
+import type { AdmissionRequest } from "../../src/core/evaluate/request.ts";
+import type { Call, Evaluation } from "../../src/core/evaluate/round.ts";
+import { Gates } from "../../src/core/module/gates.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../../src/core/module/installation.ts";
+import type { Module } from "../../src/core/module/module.ts";
+import type { Change } from "../../src/core/view/view.ts";
 import { outside } from "./outside.ts";
 
 /** The modules with what they know. */

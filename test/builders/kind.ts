@@ -1,4 +1,4 @@
-import type { Kind } from "../../src/core/kind.ts";
+import type { Kind } from "../../src/core/policy/kind.ts";
 
 /** A kind of the whole cluster of which nothing is used; `change` says what is different. */
 export function kindOf(group: string, kind: string, change: Partial<Kind> = {}): Kind {

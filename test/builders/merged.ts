@@ -1,14 +1,18 @@
-import { Draft } from "../../src/core/draft.ts";
-import type { Finding, ModuleFinding, PolicyRef } from "../../src/core/finding.ts";
+import { Draft } from "../../src/core/evaluate/draft.ts";
+import type { Finding, ModuleFinding, PolicyRef } from "../../src/core/evaluate/finding.ts";
+import { type PatchOperation, patchOf } from "../../src/core/evaluate/patch.ts";
 import { isObject, type Json, type JsonObject } from "../../src/core/json.ts";
-import { type PatchOperation, patchOf } from "../../src/core/patch.ts";
 import type { Path } from "../../src/core/path.ts";
-import { writeProvenance } from "../../src/core/provenance.ts";
-import { type Criteria, type FieldLimits, NO_CRITERIA } from "../../src/modules/placement/criteria.ts";
-import { Effort } from "../../src/modules/placement/effort.ts";
-import { KnownLists } from "../../src/modules/placement/known-list.ts";
-import { KnownTerms } from "../../src/modules/placement/known-term.ts";
-import { merge, type Wish } from "../../src/modules/placement/merge.ts";
+import { writeProvenance } from "../../src/core/provenance/provenance.ts";
+import {
+  type Criteria,
+  type FieldLimits,
+  NO_CRITERIA,
+} from "../../src/modules/placement/criteria/criteria.ts";
+import { KnownLists } from "../../src/modules/placement/criteria/known-list.ts";
+import { KnownTerms } from "../../src/modules/placement/criteria/known-term.ts";
+import { merge, type Wish } from "../../src/modules/placement/criteria/merge.ts";
+import { Effort } from "../../src/modules/placement/criteria/work-budget.ts";
 import { again } from "./json.ts";
 import { pod } from "./pod.ts";
 

@@ -1,6 +1,6 @@
-import type { Finding } from "../../src/core/finding.ts";
-import type { Hook } from "../../src/core/hook.ts";
-import type { Evaluator, Module } from "../../src/core/module.ts";
+import type { Finding } from "../../src/core/evaluate/finding.ts";
+import type { Hook } from "../../src/core/module/hook.ts";
+import type { Evaluator, Module } from "../../src/core/module/module.ts";
 
 export interface ModuleParts extends Pick<Evaluator, "mutate" | "validate"> {
   readonly failure?: "open" | "closed";

@@ -1,9 +1,9 @@
-import type { Assembly } from "../../src/core/assembly.ts";
+import type { Assembly } from "../../src/core/evaluate/assembly.ts";
+import { type Fact, Facts, type Need } from "../../src/core/evaluate/need.ts";
 import { at, type JsonObject, stringAt } from "../../src/core/json.ts";
-import { type Fact, Facts, type Need } from "../../src/core/need.ts";
-import type { Plan } from "../../src/core/plan.ts";
-import type { Change } from "../../src/core/view.ts";
-import { nodeLabelsPlanner as planner } from "../../src/modules/node-labels/plan.ts";
+import type { Plan } from "../../src/core/module/reconciler.ts";
+import type { Change } from "../../src/core/view/view.ts";
+import { nodeLabelsPlanner as planner } from "../../src/modules/node-labels/reconcile/reconciler.ts";
 import { node, rule } from "./node.ts";
 
 export const NOW = 1_700_000_000_000;

@@ -1,14 +1,14 @@
 import { applyPatch } from "rfc6902";
-import type { Assembly } from "../../src/core/assembly.ts";
-import { DEFAULT_INSTALLATION } from "../../src/core/installation.ts";
+import type { Assembly } from "../../src/core/evaluate/assembly.ts";
+import type { PatchOperation } from "../../src/core/evaluate/patch.ts";
 import { type JsonObject, stringAt } from "../../src/core/json.ts";
-import type { PatchOperation } from "../../src/core/patch.ts";
-import type { Change } from "../../src/core/view.ts";
-import { bookOf, type RuleBook } from "../../src/modules/node-labels/book.ts";
-import { desiredOf } from "../../src/modules/node-labels/desired.ts";
-import { differenceOf, type Vouching } from "../../src/modules/node-labels/difference.ts";
+import { DEFAULT_INSTALLATION } from "../../src/core/module/installation.ts";
+import type { Change } from "../../src/core/view/view.ts";
+import { desiredOf } from "../../src/modules/node-labels/desired/desired.ts";
+import { differenceOf, type Vouching } from "../../src/modules/node-labels/desired/difference.ts";
+import { nodePatch } from "../../src/modules/node-labels/desired/node-patch.ts";
 import { nodeLabels } from "../../src/modules/node-labels/index.ts";
-import { nodePatch } from "../../src/modules/node-labels/node-patch.ts";
+import { bookOf, type RuleBook } from "../../src/modules/node-labels/rules/rule-index.ts";
 import { assemblyOf } from "./evaluation.ts";
 import { again } from "./json.ts";
 

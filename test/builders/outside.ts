@@ -1,6 +1,6 @@
-import type { Commit } from "../../src/core/decision.ts";
-import type { CommitResult, Outside } from "../../src/core/evaluate.ts";
-import { type Fact, type Need, needKey } from "../../src/core/need.ts";
+import type { Commit } from "../../src/core/evaluate/decision.ts";
+import type { CommitResult, Outside } from "../../src/core/evaluate/evaluate.ts";
+import { type Fact, type Need, needKey } from "../../src/core/evaluate/need.ts";
 
 export interface RecordedOutside extends Outside {
   /** What was asked for, one list for each fetch. */

@@ -1,9 +1,9 @@
-import { type Answer, answerOf } from "../../src/core/answer.ts";
-import type { Call, Evaluation } from "../../src/core/engine.ts";
-import { evaluate } from "../../src/core/evaluate.ts";
+import { evaluate } from "../../src/core/evaluate/evaluate.ts";
+import type { AdmissionRequest } from "../../src/core/evaluate/request.ts";
+import { type Answer, answerOf } from "../../src/core/evaluate/response.ts";
+import type { Call, Evaluation } from "../../src/core/evaluate/round.ts";
 import type { Json, JsonObject } from "../../src/core/json.ts";
 import { at } from "../../src/core/json.ts";
-import type { AdmissionRequest } from "../../src/core/request.ts";
 import { placement } from "../../src/modules/placement/index.ts";
 import { assemblyOf, atOnce, callOf } from "./evaluation.ts";
 import { again } from "./json.ts";

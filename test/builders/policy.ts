@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../src/core/json.ts";
 import { stringAt } from "../../src/core/json.ts";
 import { groupVersionOf } from "../../src/core/kubernetes/object.ts";
-import type { Change } from "../../src/core/view.ts";
+import type { Change } from "../../src/core/view/view.ts";
 
 const API_VERSION = "kupid.gardener.cloud/v1alpha1";
 

@@ -1,7 +1,7 @@
+import type { AdmissionRequest } from "../../src/core/evaluate/request.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { stringAt } from "../../src/core/json.ts";
 import { groupVersionOf } from "../../src/core/kubernetes/object.ts";
-import type { AdmissionRequest } from "../../src/core/request.ts";
 
 /** The plurals that can't be had by adding an "s". */
 const PLURALS: Readonly<Record<string, string>> = {

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { listAt } from "../../src/core/json.ts";
-import { readManifests } from "../../src/files/reading.ts";
+import { readManifests } from "../../src/files/reader/read-documents.ts";
 import { folder, reviewed, reviewedOne, usher } from "./usher.ts";
 
 const HEAD = "apiVersion: usher.dev/v1alpha1\nkind: UsherConfiguration\n";

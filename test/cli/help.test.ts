@@ -2,7 +2,7 @@ import { symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { nameFrom } from "../../src/cli/io.ts";
-import { CORE_CODES, codesOf } from "../../src/core/codes.ts";
+import { CORE_CODES, codesOf } from "../../src/core/module/codes.ts";
 import { modules } from "../../src/modules/index.ts";
 import { ended, folder, ROOT, start, usher } from "./usher.ts";
 

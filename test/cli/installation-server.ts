@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { onTestFinished } from "vitest";
 import type { Json } from "../../src/core/json.ts";
-import { TestInstallation } from "../../src/operator/test-installation.ts";
+import { TestInstallation } from "../support/operator/installation.ts";
 import { folder, type Ran, usher } from "./usher.ts";
 
 /** A cluster that only remembers, and the command line that is let at it. */

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { version } from "../../src/cli/version.ts";
-import { refuse } from "../../src/cluster/test-api-server.ts";
 import { at, isObject, type JsonObject, stringAt } from "../../src/core/json.ts";
-import { pathOf, type TestInstallation } from "../../src/operator/test-installation.ts";
+import { refuse } from "../support/cluster/api-server.ts";
+import { pathOf, type TestInstallation } from "../support/operator/installation.ts";
 import { remembering } from "./installation-server.ts";
 import { folder, usher } from "./usher.ts";
 

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { makeCertificate } from "../../src/admission/certificate.ts";
+import { makeCertificate } from "../../src/admission/tls/certificate.ts";
 import { isObject, type Json, listAt, stringAt } from "../../src/core/json.ts";
-import { readManifests } from "../../src/files/reading.ts";
+import { readManifests } from "../../src/files/reader/read-documents.ts";
 import { folder, usher } from "./usher.ts";
 
 function read(text: string): Json[] {

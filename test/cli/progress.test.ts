@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Progress } from "../../src/cli/progress.ts";
+import { Progress } from "../../src/cli/output/progress.ts";
 
 function shown(isTTY: boolean, steps: readonly (readonly [ms: number, done: number])[]) {
   const written: string[] = [];

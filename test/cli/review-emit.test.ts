@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { yamlText } from "../../src/cli/yaml.ts";
-import { readManifests } from "../../src/files/reading.ts";
+import { yamlText } from "../../src/cli/output/yaml.ts";
+import { readManifests } from "../../src/files/reader/read-documents.ts";
 import { recordOf } from "./recorded.ts";
 import { EXAMPLES, folder, usher } from "./usher.ts";
 

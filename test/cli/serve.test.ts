@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { expect, test } from "vitest";
-import { makeCertificate } from "../../src/admission/certificate.ts";
+import { makeCertificate } from "../../src/admission/tls/certificate.ts";
 import { get, post, readyOf, serving } from "./serving.ts";
 import { EXAMPLES, folder, program } from "./usher.ts";
 

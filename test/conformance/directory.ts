@@ -1,11 +1,11 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { Assembly } from "../../src/core/assembly.ts";
-import { Gates } from "../../src/core/gates.ts";
-import { DEFAULT_INSTALLATION } from "../../src/core/installation.ts";
-import type { FileReport } from "../../src/files/report.ts";
-import { type FileSource, openFiles } from "../../src/files/source.ts";
+import { Assembly } from "../../src/core/evaluate/assembly.ts";
+import { Gates } from "../../src/core/module/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../src/core/module/installation.ts";
+import { type FileSource, openFiles } from "../../src/files/source/file-source.ts";
+import type { FileReport } from "../../src/files/source/report.ts";
 import { GROUP, greeter } from "./modules.ts";
 
 /** A source on a directory of its own, with everything that it reported. */

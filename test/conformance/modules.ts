@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { allow } from "../../src/core/decision.ts";
-import type { Finding } from "../../src/core/finding.ts";
+import { allow } from "../../src/core/evaluate/decision.ts";
+import type { Finding } from "../../src/core/evaluate/finding.ts";
 import { type JsonObject, own, stringAt } from "../../src/core/json.ts";
 import { labelsOf } from "../../src/core/kubernetes/object.ts";
-import { defineModule, type Module } from "../../src/core/module.ts";
-import { type Problem, problem } from "../../src/core/problem.ts";
+import { defineModule, type Module } from "../../src/core/module/module.ts";
+import { type Problem, problem } from "../../src/core/policy/problem.ts";
 
 /** A policy that greets every ConfigMap with its word. Small, but with everything that a source has to get right. */
 interface Greeting {

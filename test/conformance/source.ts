@@ -1,15 +1,15 @@
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { Assembly } from "../../src/core/assembly.ts";
-import type { Commit } from "../../src/core/decision.ts";
-import type { Evaluation } from "../../src/core/engine.ts";
-import { evaluate } from "../../src/core/evaluate.ts";
+import type { Assembly } from "../../src/core/evaluate/assembly.ts";
+import type { Commit } from "../../src/core/evaluate/decision.ts";
+import { evaluate } from "../../src/core/evaluate/evaluate.ts";
+import type { Fact, Need } from "../../src/core/evaluate/need.ts";
+import type { AdmissionRequest } from "../../src/core/evaluate/request.ts";
+import type { Evaluation } from "../../src/core/evaluate/round.ts";
 import { type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { labelsOf, nameOf } from "../../src/core/kubernetes/object.ts";
-import type { Module } from "../../src/core/module.ts";
-import type { Fact, Need } from "../../src/core/need.ts";
-import type { AdmissionRequest } from "../../src/core/request.ts";
-import type { Deadline, Source } from "../../src/core/source.ts";
+import type { Module } from "../../src/core/module/module.ts";
+import type { Deadline, Source } from "../../src/core/view/source.ts";
 import { GREETINGS, GROUP, greeter } from "./modules.ts";
 
 export interface ObjectRef {

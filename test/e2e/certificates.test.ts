@@ -2,15 +2,15 @@
 // which trust is counted is moved; every call is the API server's own, which would pass over a webhook that it does not trust.
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { beforeAll, expect, test } from "vitest";
-import { makeCertificate } from "../../src/admission/certificate.ts";
-import { startAdmission } from "../../src/admission/server.ts";
-import { allModules } from "../../src/cli/source.ts";
+import { startAdmission } from "../../src/admission/server/admission-server.ts";
+import { makeCertificate } from "../../src/admission/tls/certificate.ts";
+import { allModules } from "../../src/cli/source/source.ts";
 import { at, type Json, type JsonObject, stringAt } from "../../src/core/json.ts";
 import { SILENT } from "../../src/core/log.ts";
 import { OWN_LABELS } from "../../src/core/registration/names.ts";
-import { TRUST_MS } from "../../src/operator/certificate-plan.ts";
-import { openCertificates, serviceNames } from "../../src/operator/certificates.ts";
-import { Keeper } from "../../src/operator/keep-right.ts";
+import { TRUST_MS } from "../../src/operator/certificates/certificate-plan.ts";
+import { openCertificates, serviceNames } from "../../src/operator/certificates/certificates.ts";
+import { Keeper } from "../../src/operator/controller/installation-controller.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
 import { installKinds, openLive } from "./live-source.ts";

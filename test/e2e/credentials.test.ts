@@ -5,10 +5,10 @@ import { type AddressInfo, connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Client } from "../../src/cluster/client.ts";
+import type { Client } from "../../src/cluster/client/client.ts";
+import { createClient } from "../../src/cluster/client/https-client.ts";
 import { inClusterCredentials } from "../../src/cluster/credentials/in-cluster.ts";
 import { kubeconfigCredentials } from "../../src/cluster/credentials/kubeconfig.ts";
-import { createClient } from "../../src/cluster/https-client.ts";
 import { type JsonObject, stringAt } from "../../src/core/json.ts";
 import { describeCluster, testNamespace } from "../cluster/describe.ts";
 

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { ReflectorLimits } from "../../src/cluster/reflector-limits.ts";
+import type { ReflectorLimits } from "../../src/cluster/informers/reflector-limits.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeCluster, testNamespace } from "../cluster/describe.ts";
 import { GROUP, greeter } from "../conformance/modules.ts";

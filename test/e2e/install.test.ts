@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { makeCertificate } from "../../src/admission/certificate.ts";
+import { makeCertificate } from "../../src/admission/tls/certificate.ts";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { program, type Ran, ROOT } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type JsonObject, stringAt } from "../../src/core/json.ts";
-import type { Module, Read } from "../../src/core/module.ts";
+import type { Module, Read } from "../../src/core/module/module.ts";
 import { moduleThat } from "../builders/module.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeCluster, describeOwnCluster } from "../cluster/describe.ts";

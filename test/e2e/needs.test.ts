@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import { createNeeds } from "../../src/cluster/needs.ts";
-import { createResources } from "../../src/cluster/resources.ts";
-import type { Read } from "../../src/core/module.ts";
-import type { Fact, Need } from "../../src/core/need.ts";
+import { createResources } from "../../src/cluster/client/discovery.ts";
+import { createNeeds } from "../../src/cluster/source/fetch-needs.ts";
+import type { Fact, Need } from "../../src/core/evaluate/need.ts";
+import type { Read } from "../../src/core/module/module.ts";
 import { moduleThat } from "../builders/module.ts";
 import type { ClusterAccess } from "../cluster/access/access.ts";
 import { describeCluster, testNamespace } from "../cluster/describe.ts";

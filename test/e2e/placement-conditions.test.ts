@@ -1,9 +1,9 @@
 // Which updates of pods the API server asks usher about, by the conditions of the hook itself: nobody answers here, and what it asks
 // about is refused for it.
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { DEFAULT_INSTALLATION } from "../../src/core/installation.ts";
 import type { JsonObject } from "../../src/core/json.ts";
-import { PROVENANCE } from "../../src/core/origin.ts";
+import { DEFAULT_INSTALLATION } from "../../src/core/module/installation.ts";
+import { PROVENANCE } from "../../src/core/provenance/origin.ts";
 import { webhookConfigurations } from "../../src/core/registration/webhooks.ts";
 import { placement } from "../../src/modules/placement/index.ts";
 import { assemblyOf } from "../builders/evaluation.ts";

@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { type Json, type JsonObject, listAt } from "../../src/core/json.ts";
 import { BUILT_IN_WORKLOADS } from "../../src/core/kubernetes/workloads.ts";
 import type { Path } from "../../src/core/path.ts";
-import type { Field } from "../../src/modules/placement/criteria.ts";
-import { opennessOf } from "../../src/modules/placement/limits.ts";
+import type { Field } from "../../src/modules/placement/criteria/criteria.ts";
+import { opennessOf } from "../../src/modules/placement/update/mutability.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeCluster, testNamespace } from "../cluster/describe.ts";
 

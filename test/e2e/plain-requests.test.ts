@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { LEFT } from "../../src/admission/plain-connections.ts";
-import { startAdmission } from "../../src/admission/server.ts";
-import { get, testModule, testSource } from "../../src/admission/test-cluster.ts";
-import { allow } from "../../src/core/decision.ts";
+import { startAdmission } from "../../src/admission/server/admission-server.ts";
+import { LEFT } from "../../src/admission/server/plain-connections.ts";
+import { allow } from "../../src/core/evaluate/decision.ts";
 import { at } from "../../src/core/json.ts";
 import { type Log, SILENT } from "../../src/core/log.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeCluster, testNamespace } from "../cluster/describe.ts";
+import { get, testModule, testSource } from "../support/admission/example-cluster.ts";
 
 const PODS = 40;
 

@@ -1,7 +1,7 @@
 // Decides the same thing again and again while what the view rests on is being broken, and remembers what was wrong about it.
 
-import { evaluate } from "../../src/core/evaluate.ts";
-import type { Source } from "../../src/core/source.ts";
+import { evaluate } from "../../src/core/evaluate/evaluate.ts";
+import type { Source } from "../../src/core/view/source.ts";
 import { atOnce, callOf } from "../builders/evaluation.ts";
 import { outside } from "../builders/outside.ts";
 import { requestFor } from "../builders/request.ts";

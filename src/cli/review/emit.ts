@@ -1,6 +1,6 @@
-import { Draft, type Edit } from "../../core/draft.ts";
+import { Draft, type Edit } from "../../core/evaluate/draft.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { yamlDocuments } from "../yaml.ts";
+import { yamlDocuments } from "../output/yaml.ts";
 
 /**
  * The manifest with usher's changes and nothing else: the edits are repeated on what the user wrote, so the defaults that they

@@ -1,10 +1,10 @@
 import { stat } from "node:fs/promises";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import type { Path } from "../../core/path.ts";
-import type { Problem } from "../../core/problem.ts";
-import { reasonOf, Unreadable } from "../../files/bytes.ts";
-import { type Located, located, readManifests } from "../../files/reading.ts";
-import { lookAt } from "../../files/tree.ts";
+import type { Problem } from "../../core/policy/problem.ts";
+import { reasonOf, Unreadable } from "../../files/reader/bytes.ts";
+import { type Located, located, readManifests } from "../../files/reader/read-documents.ts";
+import { lookAt } from "../../files/source/tree.ts";
 import { CallError } from "../exit.ts";
 import { readStream, readWhole } from "./bytes.ts";
 import type { Shape } from "./shape.ts";

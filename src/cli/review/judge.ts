@@ -1,10 +1,10 @@
-import { draftOf, type Evaluation } from "../../core/engine.ts";
-import { evaluate, type Outside } from "../../core/evaluate.ts";
-import { patchOf } from "../../core/patch.ts";
-import type { AdmissionRequest } from "../../core/request.ts";
-import type { Source } from "../../core/source.ts";
+import { evaluate, type Outside } from "../../core/evaluate/evaluate.ts";
+import { patchOf } from "../../core/evaluate/patch.ts";
+import type { AdmissionRequest } from "../../core/evaluate/request.ts";
+import { draftOf, type Evaluation } from "../../core/evaluate/round.ts";
+import type { Source } from "../../core/view/source.ts";
+import { patience } from "./deadline.ts";
 import { resultOf } from "./outcome.ts";
-import { patience } from "./patience.ts";
 import type { ReviewResult } from "./result.ts";
 
 export interface Judgement {

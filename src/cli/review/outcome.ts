@@ -1,11 +1,11 @@
-import { answerOf } from "../../core/answer.ts";
-import type { Evaluation } from "../../core/engine.ts";
-import { type ModuleFinding, policyName } from "../../core/finding.ts";
-import type { Hook } from "../../core/hook.ts";
+import { type ModuleFinding, policyName } from "../../core/evaluate/finding.ts";
+import { describeNeed, type Need } from "../../core/evaluate/need.ts";
+import type { AdmissionRequest } from "../../core/evaluate/request.ts";
+import { answerOf } from "../../core/evaluate/response.ts";
+import type { Evaluation } from "../../core/evaluate/round.ts";
 import { stringAt } from "../../core/json.ts";
-import { describeNeed, type Need } from "../../core/need.ts";
+import type { Hook } from "../../core/module/hook.ts";
 import { fieldPath } from "../../core/path.ts";
-import type { AdmissionRequest } from "../../core/request.ts";
 import type { ReviewResult } from "./result.ts";
 import { traceOf, untouched } from "./trace.ts";
 

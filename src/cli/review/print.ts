@@ -1,6 +1,6 @@
-import { printable } from "../printable.ts";
-import { table } from "../table.ts";
-import type { Terminal } from "../terminal.ts";
+import { printable } from "../output/printable.ts";
+import { table } from "../output/table.ts";
+import type { Terminal } from "../output/terminal.ts";
 import { type ReviewResult, summaryOf } from "./result.ts";
 
 /** The table of a review: one object a row, further changes on lines of their own. */

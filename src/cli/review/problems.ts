@@ -1,7 +1,7 @@
 import { fieldPath } from "../../core/path.ts";
-import { describeProblem, type Problem } from "../../core/problem.ts";
-import { type Located, locateProblems } from "../../files/reading.ts";
-import { printable } from "../printable.ts";
+import { describeProblem, type Problem } from "../../core/policy/problem.ts";
+import { type Located, locateProblems } from "../../files/reader/read-documents.ts";
+import { printable } from "../output/printable.ts";
 import type { InputProblem, InputText } from "./input.ts";
 
 /** More of one file scroll away what matters. */

@@ -1,7 +1,7 @@
 import type { Io } from "../io.ts";
-import { printable } from "../printable.ts";
-import type { Terminal } from "../terminal.ts";
-import { yamlText } from "../yaml.ts";
+import { printable } from "../output/printable.ts";
+import type { Terminal } from "../output/terminal.ts";
+import { yamlText } from "../output/yaml.ts";
 import { emitText, emitted } from "./emit.ts";
 import type { Judgement } from "./judge.ts";
 import { nextStep, objectName, printTable, printTrace, summaryLine } from "./print.ts";

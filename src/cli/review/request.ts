@@ -1,13 +1,13 @@
-import { decodeReview, Undecodable } from "../../admission/decode.ts";
+import { decodeReview, Undecodable } from "../../admission/review/decode.ts";
+import type { AdmissionRequest, UserInfo } from "../../core/evaluate/request.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
-import { admissionDefaults, defaulted } from "../../core/kubernetes/defaults.ts";
+import { admissionDefaults, defaulted } from "../../core/kubernetes/defaults/defaults.ts";
 import { groupVersionOf } from "../../core/kubernetes/object.ts";
-import { type Problem, problem } from "../../core/problem.ts";
-import type { AdmissionRequest, UserInfo } from "../../core/request.ts";
-import type { Source } from "../../core/source.ts";
-import type { Resources } from "../../files/resources.ts";
+import { type Problem, problem } from "../../core/policy/problem.ts";
+import type { Source } from "../../core/view/source.ts";
+import type { Resources } from "../../files/source/resources.ts";
+import { patience } from "./deadline.ts";
 import type { Manifest } from "./input.ts";
-import { patience } from "./patience.ts";
 
 export interface Asking {
   readonly namespace: string;

@@ -1,12 +1,12 @@
-import type { Installation } from "../../core/installation.ts";
 import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
 import { groupVersionOf } from "../../core/kubernetes/object.ts";
 import { specPath, type WorkloadKind } from "../../core/kubernetes/workloads.ts";
+import type { Installation } from "../../core/module/installation.ts";
 import { fieldPath } from "../../core/path.ts";
-import { type Problem, problem } from "../../core/problem.ts";
-import { didYouMean } from "../../core/suggest.ts";
-import { checkTexts, entryOf } from "../../files/entry.ts";
-import type { Resources } from "../../files/resources.ts";
+import { type Problem, problem } from "../../core/policy/problem.ts";
+import { didYouMean } from "../../core/policy/suggest.ts";
+import { checkTexts, entryOf } from "../../files/source/entry.ts";
+import type { Resources } from "../../files/source/resources.ts";
 
 const NOWHERE = { file: "", document: "", path: [], hash: "" };
 

@@ -1,7 +1,7 @@
-import type { Evaluation } from "../../core/engine.ts";
-import { type ModuleFinding, policyKey, policyName } from "../../core/finding.ts";
-import { type Hook, hookWants } from "../../core/hook.ts";
-import type { AdmissionRequest } from "../../core/request.ts";
+import { type ModuleFinding, policyKey, policyName } from "../../core/evaluate/finding.ts";
+import type { AdmissionRequest } from "../../core/evaluate/request.ts";
+import type { Evaluation } from "../../core/evaluate/round.ts";
+import { type Hook, hookWants } from "../../core/module/hook.ts";
 import type { Traced } from "./result.ts";
 
 /** What every policy said of an object, each once, with what it did to it. */

@@ -2,11 +2,11 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { makeCertificate } from "../../admission/certificate.ts";
+import { TestProvider, tokenUntil } from "../../../test/support/cluster/oidc-provider.ts";
+import { makeCertificate } from "../../admission/tls/certificate.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { kubeconfigCredentials } from "./kubeconfig.ts";
 import { idTokenOf } from "./oidc.ts";
-import { TestProvider, tokenUntil } from "./test-provider.ts";
 
 const HOUR = 3_600_000;
 const START = Date.parse("2026-01-01T00:00:00Z");

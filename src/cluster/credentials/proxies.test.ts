@@ -14,9 +14,9 @@ import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { inspect } from "node:util";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
-import { makeCertificate } from "../../admission/certificate.ts";
+import { makeCertificate } from "../../admission/tls/certificate.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { createClient } from "../https-client.ts";
+import { createClient } from "../client/https-client.ts";
 import { agentFor } from "./agent.ts";
 import { kubeconfigCredentials } from "./kubeconfig.ts";
 

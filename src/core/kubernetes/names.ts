@@ -1,4 +1,4 @@
-import { quoted } from "./problem.ts";
+import { quoted } from "./field-error.ts";
 
 /** RFC 1123 and RFC 1035 give a label 63 octets; Kubernetes takes the same for label names and label values. */
 const LABEL_LENGTH = 63;

@@ -1,6 +1,6 @@
 import { type Json, type JsonObject, listAt, stringAt } from "../json.ts";
+import { quoted } from "./field-error.ts";
 import { checkDnsLabel, checkSubdomain } from "./names.ts";
-import { quoted } from "./problem.ts";
 
 export interface ServiceAccountPrincipal {
   readonly kind: "serviceAccount";

@@ -1,8 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { z } from "zod";
 import type { Json } from "../json.ts";
-import { compileSelector } from "./label-selector.ts";
-import { compileNodeSelector } from "./node-selector.ts";
 import {
   affinity,
   labelMap,
@@ -13,6 +11,8 @@ import {
   toleration,
   topologySpreadConstraint,
 } from "./schemas.ts";
+import { compileSelector } from "./selectors/label-selector.ts";
+import { compileNodeSelector } from "./selectors/node-selector.ts";
 
 const LONG_KEY = `${"p".repeat(253)}/${"n".repeat(63)}`;
 

@@ -1,8 +1,8 @@
 import { canonical, equal, isObject, type Json, own } from "../json.ts";
 import type { Path } from "../path.ts";
-import { isLargestInt64, isSmallestInt64, parseInt64 } from "./integer.ts";
+import { type Problem, quoted, typeName } from "./field-error.ts";
 import { checkLabelKey, checkLabelValue } from "./names.ts";
-import { type Problem, quoted, typeName } from "./problem.ts";
+import { isLargestInt64, isSmallestInt64, parseInt64 } from "./selectors/integer.ts";
 import { HARD_EFFECTS, TAINT_EFFECTS, type Taint } from "./taints.ts";
 
 /** A toleration with every default in its place, so that two of one meaning look alike. */

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { at } from "../json.ts";
-import type { Kind } from "../kind.ts";
 import { LABEL_VALUE_PATTERN } from "../kubernetes/schemas/bounds.ts";
 import { labelMap } from "../kubernetes/schemas.ts";
+import type { Kind } from "../policy/kind.ts";
 import { customResourceDefinition } from "./crd.ts";
 
 const SEATING: Kind = {

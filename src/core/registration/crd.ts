@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { JsonObject } from "../json.ts";
-import type { Column, Kind, KindVersion } from "../kind.ts";
+import type { Column, Kind, KindVersion } from "../policy/kind.ts";
 import { structuralSchema } from "./structural.ts";
 
 /** With columns of its own a kind loses the one that kubectl shows otherwise. */

@@ -1,9 +1,7 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { kindOf } from "../../../test/builders/kind.ts";
-import { Assembly } from "../assembly.ts";
-import { Gates } from "../gates.ts";
-import { DEFAULT_INSTALLATION, type Installation } from "../installation.ts";
+import { Assembly } from "../evaluate/assembly.ts";
 import { at, type Json } from "../json.ts";
 import {
   affinity,
@@ -16,8 +14,10 @@ import {
   toleration,
   topologySpreadConstraint,
 } from "../kubernetes/schemas.ts";
-import { defineModule, type Module } from "../module.ts";
-import { policyCheck } from "../policy-check.ts";
+import { Gates } from "../module/gates.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../module/installation.ts";
+import { defineModule, type Module } from "../module/module.ts";
+import { policyCheck } from "../policy/policy-check.ts";
 import { type Registration, registration } from "./index.ts";
 
 const KIND = kindOf("test.usher.dev", "Seating", {

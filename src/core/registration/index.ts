@@ -1,7 +1,7 @@
-import type { Hook } from "../hook.ts";
-import { controlPlaneOf, type Installation } from "../installation.ts";
 import { isObject, type JsonObject } from "../json.ts";
-import type { Module } from "../module.ts";
+import type { Hook } from "../module/hook.ts";
+import { controlPlaneOf, type Installation } from "../module/installation.ts";
+import type { Module } from "../module/module.ts";
 import { customResourceDefinition } from "./crd.ts";
 import { flowControl } from "./flow-control.ts";
 import { OWN_LABELS, VERSION_LABEL } from "./names.ts";

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { kindOf } from "../../../test/builders/kind.ts";
-import { DEFAULT_INSTALLATION } from "../installation.ts";
 import { type JsonObject, stringAt } from "../json.ts";
-import { defineModule, type Module } from "../module.ts";
+import { DEFAULT_INSTALLATION } from "../module/installation.ts";
+import { defineModule, type Module } from "../module/module.ts";
 import { ownAccess } from "./own-access.ts";
 import { accessObjects } from "./rbac.ts";
 

@@ -1,7 +1,7 @@
-import type { Installation } from "../installation.ts";
 import type { JsonObject } from "../json.ts";
-import { kindResource } from "../kind.ts";
-import type { Module } from "../module.ts";
+import type { Installation } from "../module/installation.ts";
+import type { Module } from "../module/module.ts";
+import { kindResource } from "../policy/kind.ts";
 import { OWN_NAMES } from "./names.ts";
 
 const API = "rbac.authorization.k8s.io";

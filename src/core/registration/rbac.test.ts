@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { DEFAULT_INSTALLATION } from "../installation.ts";
 import { at, type Json, type JsonObject } from "../json.ts";
-import type { Kind } from "../kind.ts";
-import { defineModule, type Module, type Read } from "../module.ts";
+import { DEFAULT_INSTALLATION } from "../module/installation.ts";
+import { defineModule, type Module, type Read } from "../module/module.ts";
+import type { Kind } from "../policy/kind.ts";
 import { accessObjects } from "./rbac.ts";
 
 function kind(plural: string, more: Partial<Kind> = {}, status = false): Kind {

@@ -1,7 +1,7 @@
-import type { Installation } from "../installation.ts";
 import type { JsonObject } from "../json.ts";
-import type { Kind } from "../kind.ts";
-import type { Module } from "../module.ts";
+import type { Installation } from "../module/installation.ts";
+import type { Module } from "../module/module.ts";
+import type { Kind } from "../policy/kind.ts";
 
 const API = "rbac.authorization.k8s.io";
 const READ = ["get", "list", "watch"];

@@ -1,6 +1,6 @@
-import type { Rule } from "../hook.ts";
+import { OPERATIONS } from "../evaluate/request.ts";
 import { canonical } from "../json.ts";
-import { OPERATIONS } from "../request.ts";
+import type { Rule } from "../module/hook.ts";
 
 /** A resource pattern in its two halves, split as the API server splits it: `pods/status`, `pods`, `*` and `/` forms. */
 export function resourceParts(pattern: string): { name: string; sub: string } {

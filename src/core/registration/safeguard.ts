@@ -1,5 +1,5 @@
-import type { Hook, NamespaceScope, Rule } from "../hook.ts";
-import type { Installation } from "../installation.ts";
+import type { Hook, NamespaceScope, Rule } from "../module/hook.ts";
+import type { Installation } from "../module/installation.ts";
 import { PROTECTED_RESOURCES, type ProtectedResource, protectedNamespaces } from "./protected.ts";
 import { resourceParts, tidyRules } from "./rules.ts";
 

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Hook, Rule } from "../hook.ts";
-import { DEFAULT_INSTALLATION, type Installation } from "../installation.ts";
+import { OPERATIONS, type Operation } from "../evaluate/request.ts";
 import type { JsonObject } from "../json.ts";
-import { OPERATIONS, type Operation } from "../request.ts";
+import type { Hook, Rule } from "../module/hook.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../module/installation.ts";
 import { safeguard } from "./safeguard.ts";
 import { webhookConfigurations } from "./webhooks.ts";
 

@@ -1,6 +1,6 @@
-import { askedName, type Hook, type NamespaceScope, type Phase, type Rule } from "../hook.ts";
-import type { Installation } from "../installation.ts";
 import { canonical, type JsonObject } from "../json.ts";
+import { askedName, type Hook, type NamespaceScope, type Phase, type Rule } from "../module/hook.ts";
+import type { Installation } from "../module/installation.ts";
 import { tidyRules } from "./rules.ts";
 import { safeguard } from "./safeguard.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { DEFAULT_INSTALLATION } from "../installation.ts";
 import { at, type JsonObject, listAt, stringAt } from "../json.ts";
+import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import { type WorkloadOptions, workloadObjects } from "./workload.ts";
 
 const INSTALLATION = { ...DEFAULT_INSTALLATION, namespace: "hall" };

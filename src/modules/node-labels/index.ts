@@ -1,12 +1,12 @@
-import { defineModule } from "../../core/module.ts";
-import { atBirth } from "./birth.ts";
-import { keepBook, type Policy, RuleBook } from "./book.ts";
+import { defineModule } from "../../core/module/module.ts";
 import { CODES } from "./codes.ts";
+import { atBirth } from "./desired/mutate-node.ts";
 import { labels, ownedLabels } from "./kinds.ts";
-import { startupLeaving } from "./leaving.ts";
-import { nodeLabelsPlanner } from "./plan.ts";
 import { PREDECESSORS } from "./predecessor.ts";
-import { previewNodes } from "./preview.ts";
+import { startupLeaving } from "./reconcile/cleanup.ts";
+import { previewNodes } from "./reconcile/preview.ts";
+import { nodeLabelsPlanner } from "./reconcile/reconciler.ts";
+import { keepBook, type Policy, RuleBook } from "./rules/rule-index.ts";
 import { MODULE, settingsOf, settingsSchema } from "./settings.ts";
 
 /** Labels, annotations and taints of nodes, by their names, from the moment that they exist. */

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { node, owned, rule } from "../../../test/builders/node.ts";
-import { checkObject } from "../../core/check.ts";
-import { DEFAULT_INSTALLATION } from "../../core/installation.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { describeProblem } from "../../core/problem.ts";
-import { Store } from "../../core/store.ts";
+import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
+import { checkObject } from "../../core/policy/check.ts";
+import { describeProblem } from "../../core/policy/problem.ts";
+import { Store } from "../../core/view/store.ts";
 import { labels, ownedLabels } from "./kinds.ts";
-import { prepareOwnership } from "./ownership.ts";
-import { prepareRule } from "./rule.ts";
+import { prepareOwnership } from "./rules/ownership.ts";
+import { prepareRule } from "./rules/rule.ts";
 
 function said(object: JsonObject, severity: "error" | "warning"): string[] {
   const kind = object["kind"] === "Labels" ? labels : ownedLabels;

@@ -1,16 +1,16 @@
 import { z } from "zod";
 import { isObject, type JsonObject } from "../../core/json.ts";
-import type { Kind } from "../../core/kind.ts";
 import { KEY_LENGTH, LABEL_LENGTH } from "../../core/kubernetes/schemas/bounds.ts";
 import { labelSelector } from "../../core/kubernetes/schemas.ts";
 import { TAINT_EFFECTS } from "../../core/kubernetes/taints.ts";
-import type { Problem } from "../../core/problem.ts";
-import type { Policy } from "./book.ts";
-import { doubtsOf, inertHere } from "./doubts.ts";
-import { prepareOwnership } from "./ownership.ts";
-import { PATTERN_LENGTH } from "./pattern.ts";
-import { prepareRule } from "./rule.ts";
-import { ownershipStatus, ruleStatus } from "./status.ts";
+import type { Kind } from "../../core/policy/kind.ts";
+import type { Problem } from "../../core/policy/problem.ts";
+import { ownershipStatus, ruleStatus } from "./reconcile/status.ts";
+import { prepareOwnership } from "./rules/ownership.ts";
+import { PATTERN_LENGTH } from "./rules/pattern.ts";
+import { prepareRule } from "./rules/rule.ts";
+import type { Policy } from "./rules/rule-index.ts";
+import { doubtsOf, inertHere } from "./rules/rule-warnings.ts";
 
 /** Group, kinds and fields are node-label-operator's own, so that its manifests apply unchanged. */
 const GROUP = "node-labels.openshift.io";

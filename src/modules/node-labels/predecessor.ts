@@ -1,7 +1,7 @@
 import { listAt, stringAt } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
-import type { Predecessor } from "../../core/module.ts";
-import type { View } from "../../core/view.ts";
+import type { Predecessor } from "../../core/module/module.ts";
+import type { View } from "../../core/view/view.ts";
 
 export const WEBHOOKS = "mutatingwebhookconfigurations.admissionregistration.k8s.io";
 

@@ -1,8 +1,8 @@
 import { z } from "zod";
-import type { Installation } from "../../core/installation.ts";
 import { at, stringAt } from "../../core/json.ts";
 import { checkLabelKey } from "../../core/kubernetes/names.ts";
-import type { View } from "../../core/view.ts";
+import type { Installation } from "../../core/module/installation.ts";
+import type { View } from "../../core/view/view.ts";
 
 /** The name under which configurations and findings know this module. */
 export const MODULE = "node-labels";

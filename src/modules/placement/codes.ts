@@ -1,4 +1,4 @@
-import type { Code } from "../../core/module.ts";
+import type { Code } from "../../core/module/module.ts";
 
 export const CODES: readonly Code[] = [
   {

@@ -8,12 +8,12 @@ import { placed, SHOP } from "../../../test/builders/placed.ts";
 import { deployment, pod, workload } from "../../../test/builders/pod.ts";
 import { came, clusterPolicy, namespace, namespacedPolicy, went } from "../../../test/builders/policy.ts";
 import { requestFor } from "../../../test/builders/request.ts";
-import { answerOf, reviewOf } from "../../core/answer.ts";
-import type { Assembly } from "../../core/assembly.ts";
-import { evaluate } from "../../core/evaluate.ts";
-import { policyKey } from "../../core/finding.ts";
+import type { Assembly } from "../../core/evaluate/assembly.ts";
+import { evaluate } from "../../core/evaluate/evaluate.ts";
+import { policyKey } from "../../core/evaluate/finding.ts";
+import { answerOf, reviewOf } from "../../core/evaluate/response.ts";
 import { at, type Json, type JsonObject } from "../../core/json.ts";
-import { matchesPodPlacement } from "../../core/kubernetes/node-selector.ts";
+import { matchesPodPlacement } from "../../core/kubernetes/selectors/node-selector.ts";
 import { placement } from "./index.ts";
 
 const KEYS = ["zone", "disk", "arch"];

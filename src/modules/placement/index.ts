@@ -1,15 +1,15 @@
-import { defineModule, type Module } from "../../core/module.ts";
-import { SelectorIndex } from "../../core/selector-index.ts";
-import { allHooks } from "./all-hooks.ts";
+import { defineModule, type Module } from "../../core/module/module.ts";
+import { SelectorIndex } from "../../core/policy/selector-index.ts";
 import { CODES } from "./codes.ts";
-import { validate } from "./demand.ts";
-import { NAMED_ACCESS } from "./existence.ts";
+import { NAMED_ACCESS } from "./criteria/existence.ts";
+import { settings } from "./drift/drift-repair.ts";
+import { survey, surveyAccess } from "./drift/drift-scan.ts";
+import { validate } from "./enforce/enforcement.ts";
+import { allHooks } from "./hooks/all-hooks.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "./kinds.ts";
-import { settings } from "./mend.ts";
-import { place } from "./place.ts";
-import { placementPlanner } from "./planner.ts";
-import type { PlacementPolicy } from "./policy.ts";
-import { survey, surveyAccess } from "./survey.ts";
+import type { PlacementPolicy } from "./policy/policy.ts";
+import { placementPlanner } from "./status/reconciler.ts";
+import { place } from "./update/place.ts";
 
 /** Scheduling criteria, written into pods and pod templates by policy. */
 export const placement: Module = defineModule<PlacementPolicy>({

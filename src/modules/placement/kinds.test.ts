@@ -7,11 +7,11 @@ import { outside } from "../../../test/builders/outside.ts";
 import { clusterPolicy, namespacedPolicy } from "../../../test/builders/policy.ts";
 import { BAD_SPECS, GOOD_SPECS } from "../../../test/builders/policy-table.ts";
 import { requestFor } from "../../../test/builders/request.ts";
-import { answerOf } from "../../core/answer.ts";
-import { evaluate } from "../../core/evaluate.ts";
+import { evaluate } from "../../core/evaluate/evaluate.ts";
+import type { AdmissionRequest } from "../../core/evaluate/request.ts";
+import { answerOf } from "../../core/evaluate/response.ts";
 import { type Json, type JsonObject, stringAt } from "../../core/json.ts";
-import { policyCheck } from "../../core/policy-check.ts";
-import type { AdmissionRequest } from "../../core/request.ts";
+import { policyCheck } from "../../core/policy/policy-check.ts";
 import { placement } from "./index.ts";
 
 const checker = assemblyOf([policyCheck([placement])]);

@@ -1,12 +1,12 @@
 import type { z } from "zod";
-import type { PolicyRef } from "../../core/finding.ts";
+import type { PolicyRef } from "../../core/evaluate/finding.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
-import type { CelRule, Kind, KindVersion } from "../../core/kind.ts";
-import { caution, type Problem } from "../../core/problem.ts";
-import { doubtsAbout } from "./doubts.ts";
-import { type PlacementPolicy, preparePolicy } from "./policy.ts";
-import { CEL_RULES, clusterWide, labelKeys, namespaced } from "./spec-schema.ts";
-import { policyStatus } from "./status.ts";
+import type { CelRule, Kind, KindVersion } from "../../core/policy/kind.ts";
+import { caution, type Problem } from "../../core/policy/problem.ts";
+import { type PlacementPolicy, preparePolicy } from "./policy/policy.ts";
+import { doubtsAbout } from "./policy/policy-warnings.ts";
+import { CEL_RULES, clusterWide, labelKeys, namespaced } from "./policy/spec-schema.ts";
+import { policyStatus } from "./status/status.ts";
 
 /** Group, kinds and fields are kupid's own, so that existing manifests apply unchanged. */
 export const GROUP = "kupid.gardener.cloud";

@@ -1,0 +1,115 @@
+import { expect, test } from "vitest";
+import { testSource } from "../../../test/support/admission/example-cluster.ts";
+import { Assembly } from "../../core/evaluate/assembly.ts";
+import { METRICS } from "../../core/evaluate/effects.ts";
+import { createMetrics } from "./metrics.ts";
+
+async function make() {
+  const { assembly } = testSource();
+  return createMetrics({ assembly: () => assembly, certificateExpires: () => 1_800_000_000 });
+}
+
+test("calls are counted by phase and code, and timed", async () => {
+  const metrics = await make();
+  metrics.observe("mutate", 200, 0.00007);
+  metrics.observe("mutate", 200, 20);
+  metrics.observe("mutate", 400, 0.1);
+  metrics.observe(undefined, 404, 0.1);
+  const text = await metrics.text();
+  expect(text).toContain('usher_requests_total{phase="mutate",code="200"} 2\n');
+  expect(text).toContain('usher_requests_total{phase="mutate",code="400"} 1\n');
+  expect(text).toContain('usher_requests_total{phase="none",code="404"} 1\n');
+  expect(text).toContain('usher_request_duration_seconds_bucket{le="0.00005",phase="mutate"} 0\n');
+  expect(text).toContain('usher_request_duration_seconds_bucket{le="0.0001",phase="mutate"} 1\n');
+  expect(text).toContain('usher_request_duration_seconds_bucket{le="10",phase="mutate"} 2\n');
+  expect(text).toContain('usher_request_duration_seconds_count{phase="mutate"} 3\n');
+  metrics.stop();
+});
+
+test("how workloads stand to policies is told by whoever has looked", async () => {
+  const { assembly } = testSource();
+  let figures: Record<string, number> = {};
+  const planner = { keys: () => [], plan: () => ({ writes: [] }), figures: () => figures };
+  const [module] = assembly.modules;
+  if (module === undefined) throw new Error("no module");
+  const looked = new Assembly(
+    [{ ...module, name: "seating", planner }],
+    assembly.installation,
+    assembly.gates,
+  );
+  const metrics = await createMetrics({ assembly: () => looked, certificateExpires: () => 0 });
+  expect(await metrics.text()).not.toContain("usher_workloads{");
+  figures = { current: 3, stale: 1 };
+  expect(await metrics.text()).toContain('usher_workloads{module="seating",state="stale"} 1\n');
+  figures = { current: 4 };
+  expect(await metrics.text()).not.toContain('state="stale"');
+  metrics.stop();
+});
+
+test("what becomes of plans is told by whoever carries them out, and by nobody else", async () => {
+  const { assembly } = testSource();
+  let count = 3;
+  const plans = () => ({
+    items: { due: 2, later: 1, running: 4 },
+    failing: new Map([["seating", 1]]),
+    writes: [{ module: "seating", resource: "nodes", result: "failed" as const, count }],
+  });
+  const options = { assembly: () => assembly, certificateExpires: () => 0 };
+  const metrics = await createMetrics({ ...options, plans });
+  const text = await metrics.text();
+  expect(text).toContain('usher_plan_items{state="due"} 2\n');
+  expect(text).toContain('usher_plan_items_failing{module="seating"} 1\n');
+  const failed = 'usher_plan_writes_total{module="seating",resource="nodes",result="failed"}';
+  expect(text).toContain(`${failed} 3\n`);
+  count = 5;
+  expect(await metrics.text()).toContain(`${failed} 5\n`);
+  metrics.stop();
+  const bystander = await createMetrics(options);
+  expect(await bystander.text()).not.toContain("usher_plan_");
+  bystander.stop();
+});
+
+test("what core counts is counted", async () => {
+  const metrics = await make();
+  const labels = { hook: "a", phase: "mutate", verdict: "patch" };
+  metrics.count([
+    { metric: "usher_decisions_total", labels },
+    { metric: "usher_decisions_total", labels },
+  ]);
+  const text = await metrics.text();
+  expect(text).toContain('usher_decisions_total{hook="a",phase="mutate",verdict="patch"} 2\n');
+  for (const name of Object.keys(METRICS)) expect(text).toContain(`# TYPE ${name} counter\n`);
+  metrics.stop();
+});
+
+test("every metric says what it is, in base units, and the process tells of itself", async () => {
+  const metrics = await make();
+  const text = await metrics.text();
+  for (const [, name, help] of text.matchAll(/^# HELP (\S+) (.*)$/gm)) {
+    expect(name).toMatch(/^(usher|process)_[a-z_]+$/);
+    expect(help).toMatch(/^[A-Z].{15,}\.$/);
+  }
+  expect(text).toMatch(/^process_resident_memory_bytes \d{7,}$/m);
+  expect(text).toMatch(/^process_cpu_seconds_total [\d.]+$/m);
+  expect(text).toMatch(/^process_start_time_seconds 1\d{9}/m);
+  expect(text).toMatch(/^usher_event_loop_delay_seconds\{quantile="0.99"\} [\d.e-]+$/m);
+  expect(text).toContain('usher_policies{module="tiny"} 0\n');
+  expect(text).toContain('usher_policy_problems{module="tiny"} 0\n');
+  expect(text).toContain("usher_certificate_expiry_timestamp_seconds 1800000000\n");
+  metrics.stop();
+});
+
+test("of the names that people choose only so many become series", async () => {
+  const metrics = await make();
+  const labels = (i: number) => ({ module: "m", policy: `p${i}`, outcome: "applied" });
+  metrics.count(
+    Array.from({ length: 503 }, (_, i) => ({
+      metric: "usher_policy_outcomes_total" as const,
+      labels: labels(i),
+    })),
+  );
+  const text = await metrics.text();
+  expect(text).toContain('usher_policy_outcomes_total{module="m",policy="p499",outcome="applied"} 1\n');
+  expect(text).toContain('usher_policy_outcomes_total{module="m",policy="other",outcome="applied"} 3\n');
+  metrics.stop();
+});

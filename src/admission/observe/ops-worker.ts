@@ -1,0 +1,95 @@
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { parentPort, workerData } from "node:worker_threads";
+import { Pulse } from "./health.ts";
+import type { FromOps, OpsWork, ToOps } from "./ops.ts";
+import { INDEX, livez, ownMetrics, type Page, READ_ONLY, readyz, UNKNOWN_PAGE } from "./ops-pages.ts";
+
+/**
+ * Health and metrics in a thread of their own, so that they are answered while the main thread is busy, and truly: that it is
+ * stuck is just what must be told then.
+ */
+
+/** A probe sends one line. Whoever takes longer is not one. */
+const RECEIVE_MS = 5_000;
+
+const work = workerData as OpsWork;
+const pulse = new Pulse(work.memory);
+const port = parentPort;
+
+let snapshot = { text: "", at: performance.now() };
+let asked: PromiseWithResolvers<void> | undefined;
+
+const tell = (message: FromOps) => port?.postMessage(message);
+
+/** The main thread's figures: new ones if it can give them at once, else the last. */
+async function metrics(): Promise<Page> {
+  if (asked === undefined) {
+    asked = Promise.withResolvers<void>();
+    tell({ wants: "metrics" });
+  }
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<"late">((resolve) => {
+    timer = setTimeout(() => resolve("late"), work.patienceMs);
+  });
+  const outcome = await Promise.race([asked.promise, late]);
+  clearTimeout(timer);
+  const age = outcome === "late" ? performance.now() - snapshot.at : 0;
+  return { status: 200, body: snapshot.text + ownMetrics(pulse, age) };
+}
+
+function pageAt(path: string, query: string): Page | Promise<Page> {
+  switch (path) {
+    case "/livez":
+    case "/healthz":
+      return livez(pulse, work.silenceMs);
+    case "/readyz":
+      return readyz(pulse, work.silenceMs, /(^|&)verbose(=|&|$)/.test(query));
+    case "/metrics":
+      return metrics();
+    case "/":
+      return INDEX;
+    default:
+      return UNKNOWN_PAGE;
+  }
+}
+
+function send(response: ServerResponse, { status, body }: Page, type = "text/plain; charset=utf-8"): void {
+  if (response.destroyed) return;
+  response.writeHead(status, {
+    "Content-Type": type,
+    "Content-Length": Buffer.byteLength(body),
+    "Cache-Control": "no-store",
+    ...(status === 405 ? { Allow: "GET, HEAD" } : {}),
+  });
+  response.end(body);
+}
+
+/** The type that Prometheus asks for; its version is the format's, not ours. */
+const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+
+const server = createServer(
+  { headersTimeout: RECEIVE_MS, requestTimeout: RECEIVE_MS, connectionsCheckingInterval: 1_000 },
+  (request, response) => {
+    const [path = "/", query = ""] = (request.url ?? "/").split("?", 2);
+    if (request.method !== "GET" && request.method !== "HEAD") {
+      response.shouldKeepAlive = false;
+      send(response, READ_ONLY);
+      return;
+    }
+    const page = pageAt(path, query);
+    if (page instanceof Promise) void page.then((ready) => send(response, ready, METRICS_TYPE));
+    else send(response, page);
+  },
+);
+
+server.on("error", (error: NodeJS.ErrnoException) => tell({ failed: error.code ?? error.message }));
+server.listen({ host: work.bind, port: work.port }, () =>
+  tell({ listening: (server.address() as AddressInfo).port }),
+);
+
+port?.on("message", (message: ToOps) => {
+  snapshot = { text: message.metrics, at: performance.now() };
+  asked?.resolve();
+  asked = undefined;
+});

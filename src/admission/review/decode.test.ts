@@ -1,0 +1,139 @@
+import { expect, test } from "vitest";
+import { review } from "../../../test/support/admission/example-cluster.ts";
+import type { Json, JsonObject } from "../../core/json.ts";
+import { decodeReview, Undecodable } from "./decode.ts";
+import { NESTING_LIMIT, tooDeep } from "./nesting.ts";
+
+const UID = "705ab4f5-6393-11e8-b7cc-42010a800002";
+
+function decode(body: string | JsonObject) {
+  return decodeReview(Buffer.from(typeof body === "string" ? body : JSON.stringify(body)));
+}
+
+function failure(body: string | JsonObject): Undecodable {
+  const decoded = decode(body);
+  if (!(decoded instanceof Undecodable)) throw new Error("decoded");
+  expect(decoded.message).not.toMatch(/[\n\r]/);
+  return decoded;
+}
+
+test("a review as the API server sends it", () => {
+  expect(decode(review({ dryRun: true, options: { kind: "CreateOptions" } }))).toEqual({
+    uid: UID,
+    kind: { group: "", version: "v1", kind: "Pod" },
+    resource: { group: "", version: "v1", resource: "pods" },
+    subResource: "",
+    name: "web",
+    namespace: "shop",
+    operation: "CREATE",
+    userInfo: { username: "ann", uid: "7", groups: ["system:authenticated"] },
+    object: (review()["request"] as JsonObject)["object"],
+    oldObject: undefined,
+    dryRun: true,
+    options: { kind: "CreateOptions" },
+  });
+});
+
+test("what Go leaves out when it is empty may be missing, or null", () => {
+  const bare = decode(
+    review({
+      operation: "DELETE",
+      name: null,
+      namespace: null,
+      object: null,
+      dryRun: null,
+      userInfo: { groups: null, extra: null, uid: null, username: null },
+      resource: { version: "v1", resource: "pods" },
+    }),
+  );
+  expect(bare).toMatchObject({
+    name: "",
+    namespace: "",
+    object: undefined,
+    dryRun: false,
+    userInfo: { username: "", groups: [] },
+    resource: { group: "" },
+  });
+});
+
+test.each<[string, string | JsonObject, RegExp]>([
+  ["nothing", "", /not JSON/],
+  ["half", '{"apiVersion":', /not JSON/],
+  ["text", "hello there", /not JSON/],
+  ["a list", "[]", /no JSON object/],
+  ["null", "null", /no JSON object/],
+  ["no kind", {}, /kind is missing/],
+  ["another kind", review({}, { kind: "Pod" }), /its kind is "Pod"/],
+  ["an odd kind", review({}, { kind: "a\nb" }), /its kind is unreadable/],
+  [
+    "v1beta1",
+    review({}, { apiVersion: "admission.k8s.io/v1beta1" }),
+    /"admission.k8s.io\/v1beta1" is not spoken/,
+  ],
+  ["no version", review({}, { apiVersion: 1 }), /not a text is not spoken/],
+  ["no request", review({}, { request: null }), /no request/],
+  ["no uid", review({ uid: null }), /uid is missing/],
+  ["an empty uid", review({ uid: "" }), /uid is missing/],
+  ["a number as uid", review({ uid: 7 }), /uid is missing/],
+  ["an endless uid", review({ uid: "x".repeat(257) }), /longer than 256/],
+  ["a request in the prototype", `{"__proto__":${JSON.stringify(review())}}`, /kind is missing/],
+])("without a uid there is no review to answer: %s", (_name, body, message) => {
+  const { uid, message: said } = failure(body);
+  expect(uid).toBeUndefined();
+  expect(said).toMatch(message);
+});
+
+test.each<[string, Json, RegExp]>([
+  ["kind", null, /request.kind is missing/],
+  ["kind", [], /request.kind is missing/],
+  ["kind", { group: "", version: "v1" }, /request.kind.kind is missing/],
+  ["resource", null, /request.resource is missing/],
+  ["resource", { group: 1, version: "v1", resource: "pods" }, /request.resource.group must be a text/],
+  ["resource", { group: "", version: "", resource: "pods" }, /request.resource.version is missing/],
+  ["operation", "PATCH", /request.operation must be one of/],
+  ["operation", null, /request.operation must be one of/],
+  ["operation", "constructor", /request.operation must be one of/],
+  ["userInfo", null, /request.userInfo is missing/],
+  ["userInfo", { username: {} }, /request.userInfo.username must be a text/],
+  ["userInfo", { groups: "admins" }, /groups must be a list/],
+  ["userInfo", { groups: [1] }, /groups must hold texts/],
+  ["userInfo", { extra: [] }, /extra must be an object/],
+  ["object", null, /request.object is missing for CREATE/],
+  ["object", "pod", /request.object must be an object/],
+  ["oldObject", [], /request.oldObject must be an object/],
+  ["options", 1, /request.options must be an object/],
+  ["dryRun", "true", /request.dryRun must be true or false/],
+  ["name", 1, /request.name must be a text/],
+  ["namespace", {}, /request.namespace must be a text/],
+  ["subResource", false, /request.subResource must be a text/],
+])("a wrong %s (%j) is answered to its uid", (field, value, message) => {
+  const { uid, message: said } = failure(review({ [field]: value }));
+  expect(uid).toBe(UID);
+  expect(said).toMatch(message);
+});
+
+test("of two equal keys the last counts", () => {
+  const body = JSON.stringify(review()).replace('"name":"web",', '"name":"first","name":"last",');
+  expect(decode(body)).toMatchObject({ name: "last" });
+});
+
+test("__proto__ and constructor are ordinary keys of an object", () => {
+  const body = JSON.stringify(review()).replace(
+    '"spec":',
+    '"__proto__":{"polluted":true},"constructor":{"prototype":{"polluted":true}},"spec":',
+  );
+  const decoded = decode(body);
+  expect(decoded).not.toBeInstanceOf(Undecodable);
+  expect(Object.hasOwn((decoded as { object: object }).object, "__proto__")).toBe(true);
+  expect("polluted" in {}).toBe(false);
+});
+
+test("deep nesting is refused before it is parsed, brackets in texts do not count", () => {
+  const deep = "[".repeat(NESTING_LIMIT * 10);
+  expect(failure(`${deep}${"]".repeat(NESTING_LIMIT * 10)}`).message).toContain("nested deeper");
+  expect(tooDeep(Buffer.from(`"${deep}\\"${deep}"`))).toBe(false);
+  expect(tooDeep(Buffer.from(`${"[]".repeat(NESTING_LIMIT * 10)}`))).toBe(false);
+  const fits = `${"[".repeat(NESTING_LIMIT)}"${"x".repeat(70_000)}"${"]".repeat(NESTING_LIMIT)}`;
+  expect(tooDeep(Buffer.from(fits))).toBe(false);
+  expect(tooDeep(Buffer.from(`[${fits}]`))).toBe(true);
+});

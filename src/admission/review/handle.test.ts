@@ -1,0 +1,182 @@
+import { EventEmitter } from "node:events";
+import { expect, test } from "vitest";
+import {
+  BEHAVIOURS,
+  responseOf,
+  review,
+  testModule,
+  testSource,
+} from "../../../test/support/admission/example-cluster.ts";
+import { allow } from "../../core/evaluate/decision.ts";
+import { type Log, SILENT } from "../../core/log.ts";
+import type { Source } from "../../core/view/source.ts";
+import { marginOf } from "./deadline.ts";
+import { createHandle } from "./handle.ts";
+import type { Reply } from "./http-response.ts";
+import { NESTING_LIMIT } from "./nesting.ts";
+
+const BODY = Buffer.from(JSON.stringify(review()));
+
+function ask(path: string, source: Source = testSource(), body = BODY, log: Log = SILENT) {
+  return createHandle({ source, log })(body, path);
+}
+
+function now(reply: Reply | Promise<Reply>): Reply {
+  if (reply instanceof Promise) throw new Error("a promise where nothing was needed");
+  return reply;
+}
+
+test("what needs nothing is answered without waiting", () => {
+  expect(responseOf(now(ask("/validate/welcome")))).toEqual({
+    uid: "705ab4f5-6393-11e8-b7cc-42010a800002",
+    allowed: true,
+  });
+});
+
+test("a source that is not read yet answers nobody", () => {
+  const reply = now(ask("/validate/welcome", testSource({ ready: false })));
+  expect(reply.status).toBe(503);
+});
+
+test("a need is fetched, and the answer waits for it", async () => {
+  const reply = ask("/validate/pool");
+  expect(reply).toBeInstanceOf(Promise);
+  expect(responseOf(await reply)).toMatchObject({ allowed: true });
+});
+
+test("a source that never answers is not waited for longer than the caller waits", async () => {
+  let aborted = false;
+  const source = testSource({
+    fetch: (_needs, { signal, remaining }) => {
+      expect(remaining()).toBeLessThanOrEqual(200 - marginOf(200));
+      signal.addEventListener("abort", () => {
+        aborted = true;
+      });
+      return new Promise(() => undefined);
+    },
+  });
+  const response = responseOf(await ask("/validate/pool?timeout=200ms", source));
+  expect(response).toMatchObject({ allowed: false, status: { code: 403 } });
+  expect(JSON.stringify(response)).toContain("the time for this request ran out");
+  expect(aborted).toBe(true);
+});
+
+test.each(["throws", "rejects"])("a source that %s has failed, no more", async (how) => {
+  const said: string[] = [];
+  const source = testSource({
+    fetch: () => {
+      if (how === "throws") throw new Error("secret place");
+      return Promise.reject(new Error("secret place"));
+    },
+  });
+  const reply = await ask("/validate/pool", source, BODY, {
+    ...SILENT,
+    error: (_f, text) => said.push(text),
+  });
+  expect(responseOf(reply)).toMatchObject({ allowed: false });
+  expect(reply.body).toContain("the source could not answer");
+  expect(reply.body).not.toContain("secret place");
+  expect(said).toEqual(["the source broke while it fetched facts"]);
+});
+
+test("a caller who goes away ends the waiting", async () => {
+  const caller = new EventEmitter();
+  const { promise: fetching, resolve } = Promise.withResolvers<AbortSignal>();
+  const source = testSource({
+    fetch: (_needs, { signal }) => {
+      resolve(signal);
+      return new Promise(() => undefined);
+    },
+  });
+  const reply = createHandle({ source, log: SILENT })(BODY, "/validate/pool?timeout=30s", caller);
+  const signal = await fetching;
+  expect(signal.aborted).toBe(false);
+  caller.emit("close");
+  expect(signal.aborted).toBe(true);
+  expect(responseOf(await reply)).toMatchObject({ allowed: false });
+});
+
+test("a commit is made before the answer, and one that fails or hangs refuses", async () => {
+  let commits = 0;
+  const done = testSource({
+    commit: async () => {
+      commits++;
+      return "done";
+    },
+  });
+  expect(responseOf(await ask("/validate/record", done))).toMatchObject({ allowed: true });
+  expect(commits).toBe(1);
+  const rejects = testSource({ commit: () => Promise.reject(new Error("no")) });
+  expect(responseOf(await ask("/validate/record", rejects))).toMatchObject({ allowed: false });
+  const hangs = testSource({ commit: () => new Promise(() => undefined) });
+  expect(responseOf(await ask("/validate/record?timeout=150ms", hangs))).toMatchObject({ allowed: false });
+});
+
+test("a dry run commits nothing", async () => {
+  const source = testSource({ commit: () => Promise.reject(new Error("must not be called")) });
+  const body = Buffer.from(JSON.stringify(review({ dryRun: true })));
+  expect(responseOf(await ask("/validate/record", source, body))).toMatchObject({ allowed: true });
+});
+
+test("a module that throws: its hook decides, the client sees no inner workings", () => {
+  const open = responseOf(now(ask("/validate/throws-open")));
+  expect(open).toMatchObject({ allowed: true, warnings: [expect.stringContaining("USHER-E01")] });
+  const closed = responseOf(now(ask("/validate/throws-closed")));
+  expect(closed).toMatchObject({ allowed: false, status: { code: 500, reason: "InternalError" } });
+  expect(JSON.stringify(closed["status"])).not.toContain("inner workings");
+});
+
+test.each([
+  ["open", true],
+  ["closed", false],
+] as const)("a fault outside every module with a hook that is %s", (failure, allowed) => {
+  // The clock is asked outside of what guards modules, so a broken one is a fault of ours.
+  const source = testSource({}, testModule({ only: { phase: "validate", failure, judge: () => allow() } }));
+  const faults: object[] = [];
+  const log: Log = { ...SILENT, error: (facts) => faults.push(facts) };
+  const broken = () => {
+    throw new Error("clockwork");
+  };
+  const reply = now(createHandle({ source, log, now: broken })(BODY, "/validate/only"));
+  expect(responseOf(reply)).toMatchObject({ allowed });
+  expect(reply.body).toContain("USHER-E01");
+  expect(reply.body).not.toContain("clockwork");
+  expect(faults).toMatchObject([{ error: "clockwork" }]);
+});
+
+test("a fault while waiting is answered as well", async () => {
+  // Not even a list of facts: the engine itself stumbles over it.
+  const source = testSource({ fetch: async () => null as unknown as [] });
+  const faults: string[] = [];
+  const log: Log = { ...SILENT, error: (_facts, message) => faults.push(message) };
+  const response = responseOf(await ask("/validate/pool", source, BODY, log));
+  expect(response).toMatchObject({ allowed: false, status: { code: 500 } });
+  expect(faults).toEqual(["a request broke usher"]);
+});
+
+test("an object as deep as Go allows breaks nothing", () => {
+  const depth = NESTING_LIMIT - 10;
+  const metadata = `{"name":"web","annotations":{"deep":${"[".repeat(depth)}${"]".repeat(depth)}}}`;
+  const body = JSON.stringify(review()).replace('{"name":"web","namespace":"shop"}', metadata);
+  expect(body).toContain("deep");
+  for (const path of ["/mutate", "/validate/welcome"]) {
+    const response = responseOf(now(ask(path, testSource(), Buffer.from(body))));
+    expect(response).toHaveProperty("allowed");
+  }
+});
+
+test("lone surrogates come back as JSON that everyone can read", () => {
+  const body = JSON.stringify(review()).replace('"uid":"705ab4f5', '"uid":"\\ud800');
+  const reply = now(ask("/validate/welcome", testSource(), Buffer.from(body)));
+  expect(Buffer.from(reply.body).toString()).toBe(reply.body);
+  expect(responseOf(reply)["uid"]).toMatch(/^\ud800/);
+});
+
+test("hooks are looked up as they are when asked", () => {
+  const source = { ...testSource() };
+  const handle = createHandle({ source, log: SILENT });
+  expect(now(handle(BODY, "/validate/late")).status).toBe(404);
+  const behaviours = { ...BEHAVIOURS, late: { phase: "validate", judge: () => allow() } } as const;
+  source.assembly = testSource({}, testModule(behaviours)).assembly;
+  expect(now(handle(BODY, "/validate/late")).status).toBe(200);
+});

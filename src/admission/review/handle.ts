@@ -1,0 +1,88 @@
+import { evaluate } from "../../core/evaluate/evaluate.ts";
+import type { AdmissionRequest } from "../../core/evaluate/request.ts";
+import { answerOf } from "../../core/evaluate/response.ts";
+import type { Evaluation } from "../../core/evaluate/round.ts";
+import { factsOf, type Log } from "../../core/log.ts";
+import { hookWants } from "../../core/module/hook.ts";
+import type { Source } from "../../core/view/source.ts";
+import { type Caller, Waiting } from "./deadline.ts";
+import { decodeReview, Undecodable } from "./decode.ts";
+import { passage, type Reply, refusal, reviewReply, textReply } from "./http-response.ts";
+import { type Route, Routes } from "./routes.ts";
+
+const FAULT = "usher could not judge this request because of a fault of its own (USHER-E01)";
+
+export interface HandleOptions {
+  readonly source: Source;
+  readonly log: Log;
+  /** The wall clock that modules are told. @default Date.now */
+  readonly now?: (() => number) | undefined;
+}
+
+/** A body and an address in, a reply out: everything about a webhook call that is not HTTP. Never throws, never rejects. */
+export type Handle = (
+  bytes: Buffer,
+  url: string,
+  caller?: Caller,
+  /** When the call came, of `performance.now()`. @default now */
+  started?: number,
+) => Reply | Promise<Reply>;
+
+export function createHandle({ source, log, now = Date.now }: HandleOptions): Handle {
+  const routes = new Routes();
+
+  function judge(route: Route, request: AdmissionRequest, waiting: Waiting): Reply | Promise<Reply> {
+    const { phase, hooks } = route;
+    try {
+      const result = evaluate({ assembly: source.assembly, phase, hooks, request, now: now() }, waiting);
+      if (!(result instanceof Promise)) return replyTo(result, route);
+      return result
+        .then((evaluation) => replyTo(evaluation, route))
+        .catch((error: unknown) => broken(error, route, request))
+        .finally(() => waiting.end());
+    } catch (error) {
+      return broken(error, route, request);
+    }
+  }
+
+  function broken(error: unknown, route: Route, request: AdmissionRequest): Reply {
+    log.error({ ...factsOf(error), phase: route.phase, kind: request.kind.kind }, "a request broke usher");
+    return faultReply(route, request);
+  }
+
+  return (bytes, url, caller, started = performance.now()) => {
+    try {
+      const route = routes.find(url, source.assembly.hooks);
+      if ("nowhere" in route) return textReply(404, route.nowhere);
+      // Half a view would let in what a policy not yet read forbids; so the API server does what the webhook says of failures.
+      if (!source.ready) return textReply(503, "usher is still reading its policies", route.phase);
+      const request = decodeReview(bytes);
+      if (request instanceof Undecodable) {
+        if (log.isLevelEnabled?.("debug")) log.debug({ ...request, phase: route.phase }, "no review");
+        return undecodableReply(request, route);
+      }
+      return judge(route, request, new Waiting(source, log, caller, started, route.waitsMs));
+    } catch (error) {
+      log.error(factsOf(error), "a call broke usher");
+      return textReply(500, FAULT);
+    }
+  };
+}
+
+function replyTo(evaluation: Evaluation, { phase }: Route): Reply {
+  return reviewReply(answerOf(evaluation), phase, evaluation);
+}
+
+function undecodableReply({ uid, message }: Undecodable, { phase }: Route): Reply {
+  if (uid === undefined) return textReply(400, message, phase);
+  return reviewReply(refusal(uid, 400, "BadRequest", message), phase);
+}
+
+/** A fault outside every module. What the hooks say of failures counts: one closed hook that wanted the request refuses it. */
+function faultReply({ hooks, phase }: Route, request: AdmissionRequest): Reply {
+  const wanted = hooks.filter((hook) => hookWants(hook, request));
+  if (wanted.some((hook) => hook.failure === "closed")) {
+    return reviewReply(refusal(request.uid, 500, "InternalError", FAULT), phase);
+  }
+  return reviewReply(passage(request.uid, FAULT), phase);
+}

@@ -1,0 +1,44 @@
+import { type Answer, reviewText } from "../../core/evaluate/response.ts";
+import type { Evaluation } from "../../core/evaluate/round.ts";
+import type { Phase } from "../../core/module/hook.ts";
+
+/** What goes back to the caller, before it is HTTP. */
+export interface Reply {
+  readonly status: number;
+  readonly type: string;
+  readonly body: string;
+  /** Undefined where the address led nowhere. */
+  readonly phase: Phase | undefined;
+  /** Undefined where nothing was evaluated: then nothing follows the answer. */
+  readonly evaluation: Evaluation | undefined;
+}
+
+const JSON_TYPE = "application/json";
+const TEXT_TYPE = "text/plain; charset=utf-8";
+
+/** A plain HTTP error: one line of text. The API server treats it by the webhook's failurePolicy. */
+export function textReply(status: number, line: string, phase?: Phase): Reply {
+  return { status, type: TEXT_TYPE, body: `${line}\n`, phase, evaluation: undefined };
+}
+
+/** An answer as the API server reads it. */
+export function reviewReply(answer: Answer, phase: Phase, evaluation?: Evaluation): Reply {
+  return { status: 200, type: JSON_TYPE, body: reviewText(answer), phase, evaluation };
+}
+
+/** A refusal that came of no evaluation. */
+export function refusal(uid: string, code: number, reason: string, message: string): Answer {
+  return {
+    uid,
+    allowed: false,
+    patch: [],
+    warnings: [],
+    audit: {},
+    status: { code, reason, message, causes: [] },
+  };
+}
+
+/** Passes, and says so: what an open hook does where we can't judge. */
+export function passage(uid: string, warning: string): Answer {
+  return { uid, allowed: true, patch: [], warnings: [warning], audit: {}, status: undefined };
+}

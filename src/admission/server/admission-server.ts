@@ -1,0 +1,160 @@
+import { X509Certificate } from "node:crypto";
+import type { Effects } from "../../core/evaluate/effects.ts";
+import type { Log } from "../../core/log.ts";
+import type { PlanFigures } from "../../core/module/reconciler.ts";
+import type { Source } from "../../core/view/source.ts";
+import { startHeart } from "../observe/heartbeat.ts";
+import { sparing } from "../observe/log-sampling.ts";
+import { createMetrics } from "../observe/metrics.ts";
+import { openOps } from "../observe/ops.ts";
+import { aftermath } from "../review/after-response.ts";
+import { createHandle } from "../review/handle.ts";
+import {
+  type KeyPair,
+  type LivePair,
+  makeCertificate,
+  namesFor,
+  type OwnCertificate,
+} from "../tls/certificate.ts";
+import { type CertificateFiles, readKeyPair, watchKeyPair } from "../tls/certificate-files.ts";
+import type { ClientCheck } from "../tls/client-certificate.ts";
+import type { Address } from "./address.ts";
+import { openWebhook } from "./https-server.ts";
+import { LIMITS, type Limits } from "./limits.ts";
+import { type DrainOptions, Shutdown } from "./shutdown.ts";
+
+export const WEBHOOK_PORT = 8443;
+export const OPS_PORT = 8080;
+
+/** Nobody else can reach it unless it is said otherwise. */
+export const LOOPBACK = "127.0.0.1";
+
+export interface AdmissionOptions {
+  readonly source: Source;
+  readonly log: Log;
+  /** @default 127.0.0.1 */
+  readonly bind?: string | undefined;
+  /** 0 picks a free one. @default 8443 */
+  readonly port?: number | undefined;
+  /** 0 picks a free one. @default 8080 */
+  readonly opsPort?: number | undefined;
+  /** Files to serve with, looked after while serving, or a pair that someone else looks after. @default one made at start */
+  readonly certificate?: CertificateFiles | LivePair | undefined;
+  /** More names for the certificate made at start. */
+  readonly names?: readonly string[] | undefined;
+  /** @default everyone may call */
+  readonly clients?: ClientCheck | undefined;
+  /** Given events and tallies, after the answer. */
+  readonly effects?: ((effects: Effects) => void) | undefined;
+  /** What becomes of plans, where this process carries them out. */
+  readonly plans?: (() => PlanFigures) | undefined;
+  readonly version?: string | undefined;
+  readonly limits?: Partial<Limits> | undefined;
+  /** Whether requests of the form that API servers use are read the short way. @default true */
+  readonly plain?: boolean | undefined;
+  /** After how long a silence of the main thread `/livez` fails. */
+  readonly silenceMs?: number | undefined;
+  /** The wall clock that modules are told. */
+  readonly now?: (() => number) | undefined;
+}
+
+export interface AdmissionServer {
+  readonly webhookAddress: Address;
+  readonly opsAddress: Address;
+  /** What a client must trust, where the certificate was made at start. */
+  readonly ca: string | undefined;
+  /** Ends well: not ready first, serves on for a while, finishes what is in flight. */
+  readonly drain: (options?: DrainOptions) => Promise<void>;
+  /** Ends at once. */
+  readonly close: () => Promise<void>;
+}
+
+/** Starts the webhook and, beside it, health and metrics. Resolves once both listen; the source may still be reading. */
+export async function startAdmission(options: AdmissionOptions): Promise<AdmissionServer> {
+  const { source, bind = LOOPBACK } = options;
+  const log = sparing(options.log);
+  const limits: Limits = { ...LIMITS, ...options.limits };
+  const heart = startHeart(source);
+  const stops: (() => unknown)[] = [heart.stop];
+  // The pair in use; the metric that tells when it runs out follows a swap.
+  const serving: { pair: KeyPair | undefined } = { pair: undefined };
+  try {
+    // A certificate and a thread take a tenth of a second each: side by side.
+    const gathering = createMetrics({
+      assembly: () => source.assembly,
+      certificateExpires: () => expiryOf(serving.pair),
+      plans: options.plans,
+      version: options.version,
+    });
+    const opening = openOps({
+      pulse: heart.pulse,
+      bind,
+      port: options.opsPort ?? OPS_PORT,
+      metrics: async () => (await gathering).text(),
+      log,
+      silenceMs: options.silenceMs,
+    });
+    stops.push(
+      () => gathering.then((metrics) => metrics.stop(), ignore),
+      () => opening.then((ops) => ops.stop(), ignore),
+    );
+    const [certificate, metrics, ops] = await Promise.all([
+      certificateFor(options, bind),
+      gathering,
+      opening,
+    ]);
+    serving.pair = certificate;
+    const webhook = await openWebhook({
+      bind,
+      port: options.port ?? WEBHOOK_PORT,
+      pair: certificate,
+      clients: options.clients,
+      limits,
+      handle: createHandle({ source, log, now: options.now }),
+      settle: aftermath({ log, count: metrics.count, effects: options.effects }),
+      observe: metrics.observe,
+      log,
+      plain: options.plain,
+    });
+    if (options.certificate !== undefined) {
+      const use = (next: KeyPair) => {
+        webhook.usePair(next);
+        serving.pair = next;
+      };
+      if ("follow" in options.certificate) {
+        stops.push(options.certificate.follow(use).stop);
+        // It may have been renewed since it was read, and nobody will tell of that again.
+        if (options.certificate.current !== certificate) use(options.certificate.current);
+      } else stops.push(watchKeyPair({ files: options.certificate, current: certificate, use, log }).stop);
+    }
+    heart.pulse.set("listening", true);
+    const { pulse } = heart;
+    const shutdown = new Shutdown({ webhook, pulse, finishMs: limits.finishMs, stops });
+    return {
+      webhookAddress: webhook.address,
+      opsAddress: ops.address,
+      ca: "ca" in certificate ? certificate.ca : undefined,
+      drain: ({ serveOnMs } = {}) => shutdown.drain(serveOnMs),
+      close: () => shutdown.close(),
+    };
+  } catch (error) {
+    await Promise.all(stops.map((stop) => stop()));
+    throw error;
+  }
+}
+
+/** Whatever failed was told to whoever started us; stopping what never ran is no second failure. */
+function ignore(): void {}
+
+function certificateFor(options: AdmissionOptions, bind: string): Promise<KeyPair | OwnCertificate> {
+  const { certificate } = options;
+  if (certificate !== undefined) {
+    return "follow" in certificate ? Promise.resolve(certificate.current) : readKeyPair(certificate);
+  }
+  return makeCertificate(namesFor(bind, options.names));
+}
+
+/** Seconds since 1970. */
+function expiryOf(pair: KeyPair | undefined): number {
+  return pair === undefined ? 0 : Date.parse(new X509Certificate(pair.cert).validTo) / 1_000;
+}

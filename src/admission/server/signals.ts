@@ -1,0 +1,41 @@
+import { constants } from "node:os";
+import { factsOf, type Log } from "../../core/log.ts";
+
+const SIGNALS = ["SIGTERM", "SIGINT"] as const;
+
+export interface SignalOptions {
+  readonly drain: () => Promise<void>;
+  readonly log: Log;
+  /** @default process.exit */
+  readonly exit?: (code: number) => void;
+}
+
+/**
+ * Ends the process well: the first SIGTERM or SIGINT drains and exits 0, a second one ends at once with the code that
+ * shells give a signal. Returns what takes the listeners away.
+ */
+export function onSignals({ drain, log, exit = (code) => process.exit(code) }: SignalOptions): () => void {
+  let draining = false;
+  const end = async (signal: string) => {
+    log.info({ signal }, "shutting down");
+    try {
+      await drain();
+      exit(0);
+    } catch (error) {
+      log.error(factsOf(error), "shutting down went wrong");
+      exit(3);
+    }
+  };
+  const heard = (signal: (typeof SIGNALS)[number]) => {
+    if (draining) {
+      exit(128 + constants.signals[signal]);
+      return;
+    }
+    draining = true;
+    void end(signal);
+  };
+  for (const signal of SIGNALS) process.on(signal, heard);
+  return () => {
+    for (const signal of SIGNALS) process.removeListener(signal, heard);
+  };
+}

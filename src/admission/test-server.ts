@@ -1,8 +1,0 @@
-import { SILENT } from "../core/log.ts";
-import { type AdmissionOptions, type AdmissionServer, startAdmission } from "./server.ts";
-import { testSource } from "./test-cluster.ts";
-
-/** For tests: a silent admission server on free ports, in front of a cluster for tests. */
-export function startTestServer(options: Partial<AdmissionOptions> = {}): Promise<AdmissionServer> {
-  return startAdmission({ source: testSource(), log: SILENT, port: 0, opsPort: 0, ...options });
-}

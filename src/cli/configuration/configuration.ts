@@ -1,0 +1,181 @@
+import { z } from "zod";
+import { isObject, type JsonObject } from "../../core/json.ts";
+import { workloadTable } from "../../core/kubernetes/workloads.ts";
+import { type Gates, parseGates } from "../../core/module/gates.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../../core/module/installation.ts";
+import type { Module } from "../../core/module/module.ts";
+import { checkObject } from "../../core/policy/check.ts";
+import type { Kind } from "../../core/policy/kind.ts";
+import { type Problem, problem } from "../../core/policy/problem.ts";
+import { Store } from "../../core/view/store.ts";
+import { readText, Unreadable } from "../../files/reader/bytes.ts";
+import { type Located, located, type Manifest, readManifests } from "../../files/reader/read-documents.ts";
+import { CallError } from "../exit.ts";
+import { describeProblems } from "../review/problems.ts";
+
+const name = z.string().min(1).max(253);
+
+const spec = z.strictObject({
+  namespace: name.optional().describe("The namespace that usher runs in. Default usher-system."),
+  controlPlaneNamespaces: z
+    .array(name)
+    .max(64)
+    .optional()
+    .describe(
+      "Where the control plane's pods live beside kube-system, kube-public and kube-node-lease, which always count. Default none.",
+    ),
+  openNamespaces: z
+    .array(name)
+    .max(64)
+    .optional()
+    .describe(
+      "Namespaces of the control plane, or usher's own, in which usher may change objects all the same. Default none.",
+    ),
+  workloads: z
+    .array(
+      z.strictObject({
+        group: name.describe("For example argoproj.io"),
+        version: name,
+        kind: name,
+        resource: name.describe("The plural, as in URLs: rollouts"),
+        template: z
+          .string()
+          .regex(
+            /^[A-Za-z0-9]+(\.[A-Za-z0-9]+)*$/,
+            "must be field names with dots between them, like spec.template",
+          )
+          .max(253)
+          .describe("Where the pod template is: spec.template"),
+      }),
+    )
+    .max(64)
+    .optional()
+    .describe("Further kinds that hold a pod template."),
+  featureGates: z.record(name, z.boolean()).optional().describe("Features to switch on or off."),
+  modules: z
+    .record(name, z.record(z.string(), z.unknown()))
+    .optional()
+    .describe("What single modules are told, by their names; each module's README says what it can be told."),
+});
+
+/** The configuration of an installation, as a file. */
+export const CONFIGURATION: Kind<never> = {
+  group: "usher.dev",
+  kind: "UsherConfiguration",
+  plural: "usherconfigurations",
+  singular: "usherconfiguration",
+  scope: "Cluster",
+  standing: "file",
+  summary: "what is true of one installation, whatever the policies say",
+  versions: [{ name: "v1alpha1", storage: true, spec }],
+  prepare: () => ({ policy: undefined, problems: [] }),
+};
+
+export interface Configured {
+  readonly installation: Installation;
+  readonly gates: Gates;
+}
+
+export type Configuration = z.infer<typeof spec>;
+
+/** What a configuration and --feature-gates say together; the flag wins over the file. */
+export function configure(
+  modules: readonly Module[],
+  read: Configuration,
+  featureGates: string | undefined,
+): Configured {
+  const declared = modules.flatMap(({ gates }) => gates ?? []);
+  const fromFile = Object.entries(read.featureGates ?? {}).map(([gate, on]) => `${gate}=${on}`);
+  const { gates, problems } = parseGates([...fromFile, featureGates ?? ""].join(","), declared);
+  if (problems.length > 0) throw new CallError(problems.join("\n"));
+  const workloads = (read.workloads ?? []).map((kind) => ({ ...kind, template: kind.template.split(".") }));
+  return {
+    gates,
+    installation: {
+      namespace: read.namespace ?? DEFAULT_INSTALLATION.namespace,
+      controlPlaneNamespaces: read.controlPlaneNamespaces ?? DEFAULT_INSTALLATION.controlPlaneNamespaces,
+      opened: read.openNamespaces ?? [],
+      workloads: workloadTable(workloads),
+      settings: settingsOf(modules, read.modules ?? {}),
+    },
+  };
+}
+
+/** Each module reads its own part. What it does not understand would have no effect, so it is a mistake in the call. */
+function settingsOf(
+  modules: readonly Module[],
+  told: Readonly<Record<string, Record<string, unknown>>>,
+): Record<string, JsonObject> {
+  const settings: Record<string, JsonObject> = {};
+  for (const [module, value] of Object.entries(told)) {
+    const schema = modules.find((one) => one.name === module)?.settings;
+    if (schema === undefined) {
+      const names = modules.filter((one) => one.settings !== undefined).map((one) => one.name);
+      throw new CallError(
+        `spec.modules.${module}: no module of this name has settings; there are: ${names.join(", ")}`,
+      );
+    }
+    const read = schema.safeParse(value);
+    if (!read.success) {
+      const lines = read.error.issues.map(
+        ({ path, message }) => `${["spec.modules", module, ...path].join(".")}: ${message}`,
+      );
+      throw new CallError(lines.join("\n"));
+    }
+    settings[module] = read.data as JsonObject;
+  }
+  return settings;
+}
+
+/** Reads the file of --config; without the flag everything is as usual. */
+export async function readConfiguration(file: string | undefined): Promise<Configuration> {
+  if (file === undefined) return {};
+  const { text, located: unreadable } = await contentOf(file);
+  return configurationIn(file, text, unreadable);
+}
+
+/** What a text says that has this label for people. */
+export function configurationIn(
+  label: string,
+  text: string,
+  unreadable: readonly Located[] = [],
+): Configuration {
+  const input = { label, text };
+  const fail = (found: readonly Located[]) => {
+    throw new CallError(describeProblems(found.map((one) => ({ input, located: one }))).join("\n"));
+  };
+  if (unreadable.length > 0) fail(unreadable);
+  const { manifests, problems } = readManifests(text);
+  if (problems.length > 0) fail(problems);
+  const [manifest, second] = manifests;
+  if (manifest === undefined || second !== undefined) {
+    throw new CallError(`${label}: one document is expected, with kind ${CONFIGURATION.kind}`);
+  }
+  const wrong = problemsOf(manifest);
+  if (wrong.length > 0) {
+    const { document, path } = manifest;
+    const place = { input, document, path };
+    throw new CallError(describeProblems(wrong.map((one) => ({ place, problem: one }))).join("\n"));
+  }
+  return spec.parse(isObject(manifest.value) ? (manifest.value["spec"] ?? {}) : {});
+}
+
+/** A field that is not known would have no effect, and a configuration without effect is a trap: warnings count as well. */
+function problemsOf({ value }: Manifest): Problem[] {
+  const object: JsonObject = isObject(value) ? value : {};
+  if (object["kind"] !== CONFIGURATION.kind) {
+    const where = object["kind"] === undefined ? [] : ["kind"];
+    return [problem(where, `must be kind ${CONFIGURATION.kind}, with apiVersion usher.dev/v1alpha1`)];
+  }
+  return checkObject(CONFIGURATION, object, new Store());
+}
+
+async function contentOf(file: string): Promise<{ text: string; located: Located[] }> {
+  try {
+    const { text, problems } = await readText(file);
+    return { text, located: problems.map((one) => located(text, one)) };
+  } catch (error) {
+    if (error instanceof Unreadable) throw new CallError(`--config ${file} ${error.message}`);
+    throw error;
+  }
+}

@@ -1,0 +1,120 @@
+import { describeObject, Objects } from "../../operator/install/apply.ts";
+import { applyPlan, waitInstalled } from "../../operator/install/install.ts";
+import { type InstallPlan, planInstall } from "../../operator/install/install-plan.ts";
+import { readInstalled } from "../../operator/install/installed.ts";
+import {
+  type InstallationOptions,
+  installationObjects,
+  namedNamespace,
+} from "../configuration/installation.ts";
+import { CallError, EXIT } from "../exit.ts";
+import type { Io } from "../io.ts";
+import { printable } from "../output/printable.ts";
+import { table } from "../output/table.ts";
+import { type Terminal, terminal } from "../output/terminal.ts";
+import { type ApiServerOptions, withApiServer } from "../source/api-server.ts";
+import { version } from "../version.ts";
+
+export interface InstallOptions extends InstallationOptions, ApiServerOptions {
+  readonly dryRun?: boolean;
+  readonly takeOver?: boolean;
+  readonly leaveForeign?: boolean;
+  readonly allowDowngrade?: boolean;
+  /** Keep nothing of what is installed but the namespace. */
+  readonly defaults?: boolean;
+  readonly wait: boolean;
+  readonly timeout: number;
+  readonly quiet?: boolean;
+}
+
+/** Installs usher, or brings an installation to this version: says what it will do, does it, and waits until usher answers. */
+export async function install(options: InstallOptions, io: Io): Promise<number> {
+  if (options.takeOver === true && options.leaveForeign === true)
+    throw new CallError("--take-over and --leave-foreign can't both be meant");
+  const screen = terminal(io, options);
+  // What is wrong in the call shows itself before a cluster is asked.
+  await installationObjects(options);
+  return withApiServer(options, async (client) => {
+    const objects = new Objects(client);
+    const found = await readInstalled(objects, version(), await namedNamespace(options));
+    const installed = options.defaults === true ? { namespace: found.namespace, podLabels: {} } : found;
+    const { assembly, objects: wanted, notes, kept } = await installationObjects(options, { installed });
+    const { namespace } = assembly.installation;
+    const foreign =
+      options.takeOver === true ? "take over" : options.leaveForeign === true ? "leave" : undefined;
+    const plan = await planInstall(objects, wanted, assembly.modules, {
+      ...(foreign === undefined ? {} : { foreign }),
+      downgrade: options.allowDowngrade === true,
+    });
+    screen.note(`usher ${version()} into ${client.server}, namespace ${namespace}`);
+    for (const note of notes) screen.note(note);
+    showPlan(plan, screen);
+    if (kept.length > 0)
+      screen.out(printable(`kept as installed: ${kept.join(", ")}; --defaults takes what is usual instead`));
+    for (const refusal of plan.refusals)
+      screen.complain(`nothing was changed: ${refusal.split("\n").map(printable).join("\n")}`);
+    if (plan.refusals.length > 0) return EXIT.found;
+    if (plan.foreign.length > 0) {
+      const what = plan.foreign.map(({ object }) => describeObject(object)).join(", ");
+      screen.complain(
+        `nothing was changed: ${what} would be overwritten. Make it usher's with --take-over, or go on without touching it with --leave-foreign.`,
+      );
+      return EXIT.found;
+    }
+    if (options.dryRun === true) {
+      screen.note("nothing was changed: this was a dry run");
+      return EXIT.fine;
+    }
+    await carryOut(objects, plan, options, screen);
+    screen.note(nextStep(options, namespace, io.name));
+    return EXIT.fine;
+  });
+}
+
+async function carryOut(
+  objects: Objects,
+  plan: InstallPlan,
+  options: InstallOptions,
+  screen: Terminal,
+): Promise<void> {
+  let done = 0;
+  await applyPlan(objects, plan, () => {
+    done += 1;
+    screen.progress("applying", "objects", done, plan.objects.length);
+  });
+  screen.endProgress();
+  if (!options.wait) return;
+  await waitInstalled(objects, plan, {
+    timeoutMs: options.timeout * 1_000,
+    progress: (ready, of) => screen.progress("waiting for", "replicas", ready, of),
+  });
+  screen.endProgress();
+}
+
+function showPlan(plan: InstallPlan, screen: Terminal): void {
+  const rows = plan.objects.map(({ object, change, note }) => [
+    describeObject(object),
+    change === "foreign" ? "not touched" : change,
+    printable(note ?? ""),
+  ]);
+  for (const line of table(["OBJECT", "CHANGE", "NOTE"], rows)) screen.out(line);
+  screen.out("");
+  const count = (wanted: string) => plan.objects.filter(({ change }) => change === wanted).length;
+  const parts = [
+    `${count("create")} to create`,
+    `${count("update")} to update`,
+    `${count("unchanged")} unchanged`,
+  ];
+  if (count("foreign") > 0) parts.push(`${count("foreign")} of others`);
+  screen.out(`${plan.objects.length} objects: ${parts.join(", ")}`);
+  for (const finding of plan.findings) {
+    const [head = "", ...rest] = finding.split("\n");
+    screen.warn([printable(head), ...rest.map((line) => `  ${printable(line)}`)].join("\n"));
+  }
+}
+
+function nextStep({ wait }: InstallOptions, namespace: string, name: string): string {
+  return wait
+    ? `usher answers. Next: kubectl apply -f POLICY, and ${name} review FILE --source DIR shows what a policy would do.`
+    : `usher is being started. kubectl rollout status -n ${namespace} deployment/usher shows when it answers.`;
+}

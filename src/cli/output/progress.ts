@@ -1,0 +1,55 @@
+import type { Output } from "../io.ts";
+
+/** What is done sooner needs no word. */
+const SILENT_MS = 1_000;
+
+/** Often enough to look alive, seldom enough to cost nothing. */
+const REDRAW_MS = 100;
+
+/** Elsewhere than on a terminal: a log needs signs of life, not frames. */
+const LINE_MS = 10_000;
+
+/** How far a long work is: one line that rewrites itself on a terminal, elsewhere a line every ten seconds. */
+export class Progress {
+  readonly #output: Output;
+  readonly #live: boolean;
+  readonly #now: () => number;
+  #doing = "";
+  #started = 0;
+  #shown = 0;
+  #open = false;
+
+  constructor(output: Output, now: () => number = Date.now) {
+    this.#output = output;
+    this.#live = output.isTTY === true;
+    this.#now = now;
+  }
+
+  /** `doing` and `things` as in `reading 1200 of 10000 documents`. */
+  show(doing: string, things: string, done: number, total: number): void {
+    const now = this.#now();
+    if (doing !== this.#doing) {
+      this.#doing = doing;
+      this.#started = now;
+      this.#shown = now + (this.#live ? SILENT_MS - REDRAW_MS : 0);
+    }
+    if (now - this.#shown < (this.#live ? REDRAW_MS : LINE_MS)) return;
+    this.#shown = now;
+    const text = `${doing} ${done} of ${total} ${things}${pace(done, total, now - this.#started)}`;
+    this.#output.write(this.#live ? `\r\u001b[K${text}` : `${text}\n`);
+    this.#open = this.#live;
+  }
+
+  /** Clears the line, so that what is written next stands alone. */
+  clear(): void {
+    if (this.#open) this.#output.write("\r\u001b[K");
+    this.#open = false;
+  }
+}
+
+function pace(done: number, total: number, ms: number): string {
+  if (done === 0 || ms <= 0) return "";
+  const rate = (done / ms) * 1_000;
+  const left = Math.ceil((total - done) / rate);
+  return `, ${rate < 10 ? rate.toFixed(1) : Math.round(rate)}/s, ${left} s left`;
+}

@@ -1,0 +1,44 @@
+import { styleText } from "node:util";
+import type { Io, Output } from "../io.ts";
+import { Progress } from "./progress.ts";
+
+type Style = "red" | "green" | "yellow" | "bold";
+
+/** Where a command writes: data on `out`, all else on stderr. */
+export interface Terminal {
+  readonly out: (text: string) => void;
+  /** For people: what goes on, hints. Silent with --quiet. */
+  readonly note: (text: string) => void;
+  /** As kubectl shows what an API server warns of. Silent with --quiet. */
+  readonly warn: (text: string) => void;
+  /** What is wrong: never silent. */
+  readonly complain: (text: string) => void;
+  /** Colours what goes to `out`. */
+  readonly paint: (style: Style, text: string) => string;
+  /** As `Progress.show`. */
+  readonly progress: (doing: string, things: string, done: number, total: number) => void;
+  readonly endProgress: () => void;
+}
+
+export function terminal(io: Io, options: { readonly quiet?: boolean }): Terminal {
+  const quiet = options.quiet === true;
+  const progress = new Progress(io.stderr);
+  const say = (output: Output, text: string) => {
+    progress.clear();
+    output.write(`${text}\n`);
+  };
+  const painter = (output: Output) => (style: Style, text: string) =>
+    output.isTTY === true && (io.env["NO_COLOR"] ?? "") === ""
+      ? styleText(style, text, { validateStream: false })
+      : text;
+  const paintError = painter(io.stderr);
+  return {
+    out: (text) => say(io.stdout, text),
+    note: (text) => quiet || say(io.stderr, text),
+    warn: (text) => quiet || say(io.stderr, `${paintError("yellow", "Warning:")} ${text}`),
+    complain: (text) => say(io.stderr, text),
+    paint: painter(io.stdout),
+    progress: (...step) => quiet || progress.show(...step),
+    endProgress: () => progress.clear(),
+  };
+}

@@ -1,0 +1,93 @@
+import { checkDnsLabel } from "../../core/kubernetes/names.ts";
+import { Resources } from "../../files/source/resources.ts";
+import { CallError, EXIT } from "../exit.ts";
+import type { Io } from "../io.ts";
+import { printable } from "../output/printable.ts";
+import { terminal } from "../output/terminal.ts";
+import { checkOneSource, openFiles, openLive } from "../source/open.ts";
+import { type InputProblem, InputReader } from "./input.ts";
+import { judge } from "./judge.ts";
+import { describeProblems } from "./problems.ts";
+import { type Judged, report } from "./report.ts";
+import { Requests } from "./request.ts";
+import { Shape } from "./shape.ts";
+import { userInfoFor } from "./user.ts";
+
+export interface ReviewOptions {
+  readonly filename?: readonly string[];
+  readonly source?: string;
+  readonly cluster?: boolean;
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly namespace: string;
+  readonly as: string;
+  readonly asGroup?: readonly string[];
+  readonly operation?: "CREATE" | "UPDATE";
+  readonly old?: string;
+  readonly trace?: boolean;
+  readonly emit?: boolean;
+  readonly output: "table" | "json" | "yaml";
+  readonly quiet?: boolean;
+  readonly config?: string;
+  readonly featureGates?: string;
+}
+
+/** Judges manifests against a cluster of files or a live one; gives the exit code. */
+export async function review(named: readonly string[], options: ReviewOptions, io: Io): Promise<number> {
+  const files = [...named, ...(options.filename ?? [])];
+  const operation = checkCall(files, options);
+  const { trace = false, emit = false, output } = options;
+  const screen = terminal(io, options);
+  const { source, faulty, stop } =
+    options.cluster === true ? await openLive(options) : await openFiles(options, screen);
+  try {
+    const { modules, installation } = source.assembly;
+    const resources = new Resources(modules, installation.workloads.all);
+    const shape = new Shape(resources, installation);
+    const reader = new InputReader(io.stdin, shape);
+    const input = await reader.read(files);
+    const old =
+      options.old === undefined ? { manifests: [], problems: [] } : await reader.read([options.old]);
+    const problems: InputProblem[] = [...input.problems, ...old.problems];
+    const user = userInfoFor(options.as, options.asGroup ?? []);
+    const asking = { namespace: options.namespace, user, operation, old: old.manifests };
+    const requests = await Requests.open(asking, source, resources);
+    const judged: Judged[] = [];
+    const doubts = new Set<string>();
+    for (const [i, manifest] of input.manifests.entries()) {
+      screen.progress("reviewing", "objects", i, input.manifests.length);
+      const doubt = shape.doubt(manifest.object);
+      if (doubt !== undefined) doubts.add(doubt);
+      const asked = await requests.of(manifest);
+      if ("problem" in asked) problems.push({ place: manifest.place, problem: asked.problem });
+      else judged.push({ asked, judgement: await judge(asked.request, source, { trace, now: Date.now() }) });
+    }
+    for (const found of describeProblems(problems)) screen.complain(found);
+    for (const doubt of doubts) screen.note(printable(doubt));
+    report(judged, { output, trace, emit }, screen, io);
+    // What could not be read makes the answer incomplete, which weighs more than what was found in the rest.
+    if (problems.length > 0 || faulty) return EXIT.wrong;
+    return judged.some(({ judgement }) => judgement.result.verdict === "deny") ? EXIT.found : EXIT.fine;
+  } finally {
+    screen.endProgress();
+    await stop();
+  }
+}
+
+/** What can be said of a call before anything is read. */
+function checkCall(files: readonly string[], options: ReviewOptions): "CREATE" | "UPDATE" {
+  const { operation, old, emit, trace, namespace } = options;
+  checkOneSource(options);
+  if (files.length === 0) {
+    throw new CallError("what to review? Name files or directories, or - for standard input");
+  }
+  if (emit === true && trace === true) {
+    throw new CallError("--emit prints manifests, --trace reasons: choose one of them");
+  }
+  if (old !== undefined && operation === "CREATE") {
+    throw new CallError("--old is the object before an UPDATE; a CREATE has none");
+  }
+  const wrong = checkDnsLabel(namespace);
+  if (wrong !== undefined) throw new CallError(`--namespace: ${wrong}`);
+  return operation ?? (old === undefined ? "CREATE" : "UPDATE");
+}

@@ -1,0 +1,15 @@
+import type { UserInfo } from "../../core/evaluate/request.ts";
+
+const SERVICE_ACCOUNT = /^system:serviceaccount:([^:]+):[^:]+$/;
+
+/** Who asks, with the groups that the API server itself gives to whoever is impersonated with these names. */
+export function userInfoFor(username: string, groups: readonly string[]): UserInfo {
+  const [, namespace] = SERVICE_ACCOUNT.exec(username) ?? [];
+  const own =
+    groups.length === 0 && namespace !== undefined
+      ? ["system:serviceaccounts", `system:serviceaccounts:${namespace}`]
+      : groups;
+  const known = username === "system:anonymous" ? "system:unauthenticated" : "system:authenticated";
+  const said = own.includes("system:authenticated") || own.includes("system:unauthenticated");
+  return { username, groups: said ? [...own] : [...own, known] };
+}

@@ -1,0 +1,148 @@
+import { ListenError } from "../../admission/server/address.ts";
+import { type AdmissionServer, startAdmission } from "../../admission/server/admission-server.ts";
+import { onSignals } from "../../admission/server/signals.ts";
+import { readKeyPair } from "../../admission/tls/certificate-files.ts";
+import { CallError, EXIT } from "../exit.ts";
+import { authorityFrom } from "../install/manifests.ts";
+import type { Io } from "../io.ts";
+import { createLog, type LogLevel } from "../output/log.ts";
+import { terminal } from "../output/terminal.ts";
+import { version } from "../version.ts";
+import { openServed, type ServedOptions } from "./serve-source.ts";
+
+export interface ServeOptions extends ServedOptions {
+  readonly port: number;
+  readonly opsPort: number;
+  readonly bind: string;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly clientCa?: string;
+  readonly drainSeconds: number;
+  readonly logLevel: LogLevel;
+  readonly output: "text" | "json";
+  readonly quiet?: boolean;
+}
+
+/** Serves until a signal ends it; done when it is ready. */
+export async function serve(options: ServeOptions, io: Io): Promise<void> {
+  const early = endEarly();
+  try {
+    await begin(options, io);
+  } finally {
+    early.stop();
+  }
+}
+
+async function begin(options: ServeOptions, io: Io): Promise<void> {
+  checkCall(options);
+  const certificate = await certificateFrom(options);
+  const clients =
+    options.clientCa === undefined ? undefined : { ca: await authorityFrom(options.clientCa, "--client-ca") };
+  const screen = terminal(io, options);
+  const log = createLog(options.quiet === true ? "error" : options.logLevel);
+  const opened = await openServed(options, screen, log, certificate === undefined);
+  screen.note(`usher ${version()} · ${opened.inventory} from ${opened.from}`);
+  opened.settle();
+  const { bind, port, opsPort } = options;
+  const server = await startAdmission({
+    source: opened.source,
+    log,
+    version: version(),
+    bind,
+    port,
+    opsPort,
+    certificate: certificate ?? opened.certificate,
+    clients,
+    effects: opened.effects,
+    plans: opened.plans,
+  }).catch(async (error: unknown) => {
+    // What still watches would keep the process from ending.
+    await opened.stop();
+    if (error instanceof ListenError) throw new CallError(error.message);
+    throw error;
+  });
+  endOnSignals(server, opened.stop, options, log);
+  opened.start();
+  const seconds = process.uptime();
+  const { webhookAddress, opsAddress, ca } = server;
+  screen.out(
+    options.output === "json"
+      ? JSON.stringify({
+          ready: true,
+          webhook: webhookAddress.url,
+          ops: opsAddress.url,
+          seconds: Number(seconds.toFixed(3)),
+          ...(ca === undefined ? {} : { ca }),
+        })
+      : `ready in ${seconds.toFixed(1)} s · webhook ${webhookAddress.url} · health and metrics ${opsAddress.url}`,
+  );
+}
+
+/** What can be said of a call before anything is read. */
+function checkCall({ source, cluster, kubeconfig, context, operate }: ServeOptions): void {
+  if (source === undefined) return;
+  const which = kubeconfig !== undefined ? "--kubeconfig" : context !== undefined ? "--context" : undefined;
+  if (cluster !== true && which !== undefined)
+    throw new CallError(
+      `${which} names a cluster, and --source is one of files: add --cluster to have the policies from the files and all else from the cluster`,
+    );
+  if (operate === true)
+    throw new CallError(
+      "--operate keeps a cluster by the policies that are in it, and with --source there are none of them: leave one out",
+    );
+}
+
+/** Looked at before anything is started, so that a mistake in the call is told as one. */
+async function certificateFrom({ tlsCert, tlsKey }: ServeOptions) {
+  if (tlsCert === undefined && tlsKey === undefined) return undefined;
+  if (tlsCert === undefined || tlsKey === undefined) {
+    throw new CallError("--tls-cert and --tls-key go together: a certificate is of no use without its key");
+  }
+  const files = { certFile: tlsCert, keyFile: tlsKey };
+  await readKeyPair(files).catch((error: unknown) => {
+    throw new CallError(error instanceof Error ? error.message : String(error));
+  });
+  return files;
+}
+
+/** Before anybody is served there is nothing to finish: the same signals end it at once, and as well. */
+function endEarly(): { readonly stop: () => void } {
+  const end = () => process.exit(EXIT.fine);
+  const signals = ["SIGTERM", "SIGINT"] as const;
+  for (const signal of signals) process.on(signal, end);
+  return {
+    stop: () => {
+      for (const signal of signals) process.removeListener(signal, end);
+    },
+  };
+}
+
+/**
+ * One Ctrl-C reaches every process of the terminal, and npm or a script around us passes it on again: what comes within this
+ * time is still the first one.
+ */
+const SAME_KEYSTROKE_MS = 500;
+
+function endOnSignals(
+  server: AdmissionServer,
+  stop: () => Promise<void>,
+  { drainSeconds }: ServeOptions,
+  log: Parameters<typeof onSignals>[0]["log"],
+): void {
+  let interrupted: number | undefined;
+  // A person who presses Ctrl-C is not a load balancer that must learn of it first.
+  process.prependListener("SIGINT", () => {
+    interrupted ??= performance.now();
+  });
+  onSignals({
+    log,
+    drain: async () => {
+      await server.drain({ serveOnMs: interrupted === undefined ? drainSeconds * 1_000 : 0 });
+      await stop();
+    },
+    exit: (code) => {
+      const again = code > 128 && interrupted !== undefined;
+      if (!again || performance.now() - (interrupted ?? 0) > SAME_KEYSTROKE_MS) process.exit(code);
+    },
+  });
+}

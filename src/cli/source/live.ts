@@ -1,0 +1,95 @@
+import { hostname } from "node:os";
+import type { LivePair } from "../../admission/tls/certificate.ts";
+import { type ClusterSource, openCluster } from "../../cluster/source/cluster-source.ts";
+import type { Owns } from "../../cluster/source/composite-source.ts";
+import type { Assembly } from "../../core/evaluate/assembly.ts";
+import type { Effects } from "../../core/evaluate/effects.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { PlanFigures } from "../../core/module/reconciler.ts";
+import { openCertificates } from "../../operator/certificates/certificates.ts";
+import { Replica } from "../../operator/controller/replica.ts";
+import type { createLog } from "../output/log.ts";
+import { version } from "../version.ts";
+import { type ApiServerOptions, apiServer, isOwnCluster } from "./api-server.ts";
+
+export interface LiveOptions extends ApiServerOptions {
+  /** Do all that a replica does. @default in a pod of this very cluster, yes; elsewhere usher only answers and changes nothing */
+  readonly operate?: boolean;
+  /** Which resources come from the cluster. @default all */
+  readonly owns?: Owns;
+}
+
+/** A source that is a cluster, and what this process does beside answering. */
+export interface LiveSource {
+  readonly source: ClusterSource;
+  readonly server: string;
+  /** What the API server is told to trust; absent where this process does not operate the installation. */
+  readonly certificate: LivePair | undefined;
+  readonly effects: ((effects: Effects) => void) | undefined;
+  /** Absent where this process plans nothing. */
+  readonly plans: (() => PlanFigures) | undefined;
+  /** To be called once it answers. */
+  readonly start: () => void;
+  readonly stop: () => Promise<void>;
+}
+
+/** Opens a cluster. Done when everything that modules need has been read. */
+export async function openLiveSource(
+  options: LiveOptions,
+  assembly: Assembly,
+  log: ReturnType<typeof createLog>,
+  ownCertificate: boolean,
+): Promise<LiveSource> {
+  const client = await apiServer(options);
+  const operate = options.operate ?? isOwnCluster(options);
+  let replica: Replica | undefined;
+  const ended = new AbortController();
+  const { owns } = options;
+  const source = openCluster({
+    client,
+    assembly,
+    log,
+    changed: (changes) => replica?.changed(changes),
+    ...(owns === undefined ? {} : { owns }),
+  });
+  const stop = async () => {
+    ended.abort();
+    await replica?.stop();
+    await source.stop();
+    client.close();
+  };
+  try {
+    const { namespace } = assembly.installation;
+    const [certificates] = await Promise.all([
+      operate && ownCertificate
+        ? openCertificates({ client, namespace, log, signal: ended.signal })
+        : undefined,
+      source.live.synced(),
+    ]);
+    if (operate)
+      replica = new Replica({ client, source, certificates, log, version: version(), ...identity() });
+    return {
+      source,
+      server: client.server,
+      certificate: certificates,
+      effects: replica?.effects,
+      plans: replica?.plans,
+      start: () => replica?.start(),
+      stop: async () => {
+        certificates?.stop();
+        await stop();
+      },
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Who this replica is: its pod, as the manifest tells it; outside of a pod something that no other has. */
+function identity(): { readonly identity: string; readonly owner?: JsonObject } {
+  const { POD_NAME: name, POD_UID: uid } = process.env;
+  if (name === undefined) return { identity: `${hostname().toLowerCase()}-${process.pid}` };
+  if (uid === undefined) return { identity: name };
+  return { identity: name, owner: { apiVersion: "v1", kind: "Pod", name, uid } };
+}

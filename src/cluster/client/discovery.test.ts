@@ -1,0 +1,122 @@
+import { describe, expect, test } from "vitest";
+import { greeter } from "../../../test/conformance/modules.ts";
+import type { Json } from "../../core/json.ts";
+import type { Answer, Client } from "./client.ts";
+import { createResources, DiscoveryError, NotServedError } from "./discovery.ts";
+
+/** An API server that only tells what it has. */
+function server(answers: Readonly<Record<string, Json>>, asked: string[] = []): Client {
+  return {
+    server: "https://api.test",
+    request: async (_method, path): Promise<Answer> => {
+      asked.push(path);
+      const body = answers[path];
+      if (typeof body === "number") return { status: body, headers: {}, body: undefined, text: "busy" };
+      return { status: body === undefined ? 404 : 200, headers: {}, body, text: "" };
+    },
+    stream: () => Promise.reject(new Error("not asked for")),
+    close: () => undefined,
+  };
+}
+
+const APPS = {
+  "/apis/apps": {
+    preferredVersion: { version: "v1" },
+    versions: [{ version: "v1beta1" }, { version: "v1" }],
+  },
+  "/apis/apps/v1": { resources: [{ name: "deployments", namespaced: true }] },
+};
+
+describe("paths", () => {
+  test("of what modules declare need no question", async () => {
+    const asked: string[] = [];
+    const resources = createResources(server({}, asked), [greeter]);
+    expect(await resources.pathOf("configmaps")).toBe("/api/v1/configmaps");
+    expect(await resources.pathOf("configmaps", "shop")).toBe("/api/v1/namespaces/shop/configmaps");
+    expect(await resources.pathOf("configmaps", "shop", "a")).toBe("/api/v1/namespaces/shop/configmaps/a");
+    const greetings = "/apis/conformance.usher.dev/v1/greetings";
+    expect(await resources.pathOf("greetings.conformance.usher.dev", "", "p", "status")).toBe(
+      `${greetings}/p/status`,
+    );
+    expect(asked).toEqual([]);
+  });
+
+  test("of others are asked for once, in the version that the server prefers", async () => {
+    const asked: string[] = [];
+    const resources = createResources(server(APPS, asked), []);
+    const path = "/apis/apps/v1/namespaces/shop/deployments/web";
+    expect(await resources.pathOf("deployments.apps", "shop", "web")).toBe(path);
+    expect(await resources.pathOf("deployments.apps", "shop", "web", "scale")).toBe(`${path}/scale`);
+    expect(asked).toEqual(["/apis/apps", "/apis/apps/v1"]);
+  });
+
+  test("of what is not served are refused with its name, until it is served", async () => {
+    const answers: Record<string, Json> = {};
+    const resources = createResources(server(answers), []);
+    const refused = await resources.pathOf("deployments.apps", "shop").catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(NotServedError);
+    expect(String(refused)).toContain("deployments.apps is not served by https://api.test");
+    Object.assign(answers, APPS);
+    expect(await resources.pathOf("deployments.apps", "shop")).toBe(
+      "/apis/apps/v1/namespaces/shop/deployments",
+    );
+  });
+
+  test("a server that can't say what it serves does not serve nothing", async () => {
+    const resources = createResources(server({ "/apis/apps": 503 }), []);
+    await expect(resources.discover("deployments.apps")).rejects.toThrow(DiscoveryError);
+    await expect(resources.pathOf("deployments.apps")).rejects.toThrow("answered with 503");
+  });
+
+  test.each(["a/b", "a%2Fb", "..", ".", "", "a\nb", "a\\b"])("no name like %j is ever sent", async (name) => {
+    const resources = createResources(server({}), [greeter]);
+    await expect(resources.pathOf("greetings.conformance.usher.dev", "", name)).rejects.toThrow(
+      "can't be a name",
+    );
+    await expect(resources.pathOf("configmaps", name || "/", "a")).rejects.toThrow("can't be a namespace");
+    await expect(resources.pathOf("configmaps", "a", "b", name)).rejects.toThrow("can't be a subresource");
+  });
+
+  test("a name that only looks odd is escaped", async () => {
+    const resources = createResources(server({}), [greeter]);
+    expect(await resources.pathOf("greetings.conformance.usher.dev", "", "system:x?y#z")).toBe(
+      "/apis/conformance.usher.dev/v1/greetings/system%3Ax%3Fy%23z",
+    );
+  });
+
+  test("a namespace where there are none, and none where there must be one, are refused", async () => {
+    const resources = createResources(server({}), [greeter]);
+    await expect(resources.pathOf("greetings.conformance.usher.dev", "shop", "p")).rejects.toThrow(
+      "are not in namespaces",
+    );
+    await expect(resources.pathOf("configmaps", undefined, "a")).rejects.toThrow("a namespace is needed");
+  });
+});
+
+describe("discovery", () => {
+  test("takes the first version that both sides have", async () => {
+    const [kind] = greeter.kinds;
+    const [version] = kind?.versions ?? [];
+    if (kind === undefined || version === undefined) throw new Error("the module has lost its kind");
+    const versions = [
+      { ...version, name: "v1beta1", storage: false },
+      { ...version, name: "v2", storage: true },
+    ];
+    const modules = [{ ...greeter, kinds: [{ ...kind, versions }] }];
+    const old = {
+      "/apis/conformance.usher.dev/v1beta1": { resources: [{ name: "greetings", namespaced: false }] },
+    };
+    const name = "greetings.conformance.usher.dev";
+    expect(await createResources(server(old), modules).discover(name)).toMatchObject({ version: "v1beta1" });
+    const both = {
+      ...old,
+      "/apis/conformance.usher.dev/v2": { resources: [{ name: "greetings", namespaced: false }] },
+    };
+    expect(await createResources(server(both), modules).discover(name)).toMatchObject({ version: "v2" });
+  });
+
+  test("a group that is there without the resource does not serve it", async () => {
+    const without = { "/api/v1": { resources: [{ name: "pods", namespaced: true }] } };
+    expect(await createResources(server(without), [greeter]).discover("configmaps")).toBeUndefined();
+  });
+});

@@ -1,0 +1,186 @@
+import { resourceName } from "../../core/evaluate/request.ts";
+import { at, listAt, stringAt } from "../../core/json.ts";
+import type { Module } from "../../core/module/module.ts";
+import { type Kind, kindResource } from "../../core/policy/kind.ts";
+import type { Answer, Client } from "./client.ts";
+import { hasList } from "./has-list.ts";
+import { pathSegment } from "./path-segment.ts";
+
+/** A resource as this API server has it. */
+export interface ServedResource {
+  readonly group: string;
+  readonly version: string;
+  /** The plural: `deployments`. */
+  readonly resource: string;
+  readonly namespaced: boolean;
+}
+
+/** What somebody declares: which versions we can read, the best first. */
+export interface DeclaredResource {
+  readonly group: string;
+  readonly versions: readonly string[];
+  readonly resource: string;
+  readonly namespaced: boolean;
+}
+
+/** From the names that modules use, `pods` or `deployments.apps`, to the API server's. */
+export interface ResourceResolver {
+  /**
+   * The path of a collection, an object or a subresource. Rejects where the resource is not served or a name can't stand in a
+   * path; an empty namespace is none.
+   */
+  readonly pathOf: (
+    resource: string,
+    namespace?: string,
+    name?: string,
+    subresource?: string,
+  ) => Promise<string>;
+  /** Asks the API server itself: `undefined` where it does not serve the resource; rejects where it can't be asked. */
+  readonly discover: (resource: string, signal?: AbortSignal) => Promise<ServedResource | undefined>;
+}
+
+/** The API server has no such resource, in no version that we can read. */
+export class NotServedError extends Error {
+  readonly resource: string;
+
+  constructor(resource: string, server: string) {
+    super(
+      `${resource} is not served by ${server}; is its CustomResourceDefinition or API service installed?`,
+    );
+    this.resource = resource;
+  }
+}
+
+/** The API server could not say what it serves. */
+export class DiscoveryError extends Error {
+  readonly answer: Answer;
+
+  constructor(path: string, answer: Answer) {
+    const why = stringAt(answer.body, "message") ?? answer.text.slice(0, 200).trim();
+    super(`GET ${path} was answered with ${answer.status}: ${why}`);
+    this.answer = answer;
+  }
+}
+
+/** What modules declare, by resource name. A kind says most, so it comes last. */
+export function declaredResources(modules: readonly Module[]): Map<string, DeclaredResource> {
+  const declared = new Map<string, DeclaredResource>();
+  for (const { reads } of modules) {
+    for (const { group, version, resource, scope } of reads) {
+      const name = resourceName({ group, resource });
+      const versions = new Set([...(declared.get(name)?.versions ?? []), version]);
+      declared.set(name, { group, versions: [...versions], resource, namespaced: scope === "Namespaced" });
+    }
+  }
+  for (const kind of modules.flatMap(({ kinds }) => kinds)) {
+    if (kind.standing !== "resource") continue;
+    const { group, plural, scope } = kind;
+    const namespaced = scope === "Namespaced";
+    declared.set(kindResource(kind), { group, versions: versionsOf(kind), resource: plural, namespaced });
+  }
+  return declared;
+}
+
+/** The stored version first: any other one costs the API server a conversion of each object. */
+function versionsOf({ versions }: Kind): string[] {
+  const stored = versions.filter(({ storage }) => storage);
+  return [...stored, ...versions.filter(({ storage }) => !storage)].map(({ name }) => name);
+}
+
+export function collectionPath(served: ServedResource, namespace = ""): string {
+  const { group, version, resource } = served;
+  const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
+  return namespace === ""
+    ? `${root}/${resource}`
+    : `${root}/namespaces/${pathSegment("namespace", namespace)}/${resource}`;
+}
+
+/** Answers from declarations where there is nothing to choose, else by discovery, once. */
+export function createResources(client: Client, modules: readonly Module[]): ResourceResolver {
+  const declared = declaredResources(modules);
+  const known = new Map<string, Promise<ServedResource>>();
+
+  const discover = (resource: string, signal?: AbortSignal): Promise<ServedResource | undefined> =>
+    discovered((path, list) => ask(client, path, list, signal), resource, declared.get(resource));
+
+  const locate = (resource: string): Promise<ServedResource> => {
+    const before = known.get(resource);
+    if (before !== undefined) return before;
+    const located = settled(declared.get(resource)) ?? discover(resource);
+    const found = Promise.resolve(located).then((served) => {
+      if (served === undefined) throw new NotServedError(resource, client.server);
+      return served;
+    });
+    known.set(resource, found);
+    // What could not be found may be there the next time.
+    found.catch(() => known.delete(resource));
+    return found;
+  };
+
+  return {
+    discover,
+    pathOf: async (resource, namespace = "", name, subresource) => {
+      const served = await locate(resource);
+      if (namespace !== "" && !served.namespaced) {
+        throw new Error(
+          `${resource} are not in namespaces, so there are none in ${JSON.stringify(namespace)}`,
+        );
+      }
+      const collection = collectionPath(served, namespace);
+      if (name === undefined) return collection;
+      if (namespace === "" && served.namespaced) {
+        throw new Error(`${resource} ${JSON.stringify(name)}: a namespace is needed to name one`);
+      }
+      const path = `${collection}/${pathSegment("name", name)}`;
+      return subresource === undefined ? path : `${path}/${pathSegment("subresource", subresource)}`;
+    },
+  };
+}
+
+function settled(declared: DeclaredResource | undefined): ServedResource | undefined {
+  const [version, ...others] = declared?.versions ?? [];
+  if (declared === undefined || version === undefined || others.length > 0) return undefined;
+  const { group, resource, namespaced } = declared;
+  return { group, version, resource, namespaced };
+}
+
+/** Asks for a path whose answer has such a list. `undefined`: there is no such group or version. */
+type Ask = (path: string, list: string) => Promise<Answer | undefined>;
+
+async function discovered(
+  get: Ask,
+  name: string,
+  declared: DeclaredResource | undefined,
+): Promise<ServedResource | undefined> {
+  const [resource = "", ...rest] = name.split(".");
+  const group = declared?.group ?? rest.join(".");
+  for (const version of declared?.versions ?? (await versionsServed(get, group))) {
+    const path = group === "" ? `/api/${version}` : `/apis/${pathSegment("API group", group)}/${version}`;
+    const answer = await get(path, "resources");
+    const entry = listAt(answer?.body, "resources").find((one) => stringAt(one, "name") === resource);
+    if (entry !== undefined)
+      return { group, version, resource, namespaced: at(entry, "namespaced") === true };
+  }
+  return undefined;
+}
+
+async function versionsServed(get: Ask, group: string): Promise<string[]> {
+  if (group === "") return ["v1"];
+  const answer = await get(`/apis/${pathSegment("API group", group)}`, "versions");
+  const preferred = stringAt(answer?.body, "preferredVersion", "version");
+  const all = listAt(answer?.body, "versions").map((one) => stringAt(one, "version") ?? "");
+  return [...(preferred === undefined ? [] : [preferred]), ...all.filter((version) => version !== preferred)];
+}
+
+async function ask(
+  client: Client,
+  path: string,
+  list: string,
+  signal: AbortSignal | undefined,
+): Promise<Answer | undefined> {
+  const answer = await client.request("GET", path, signal === undefined ? {} : { signal });
+  if (answer.status === 404) return undefined;
+  // Something else in the API server's place may answer with 200 as well: that nothing is served must be said by a list.
+  if (answer.status !== 200 || !hasList(answer.body, list)) throw new DiscoveryError(path, answer);
+  return answer;
+}

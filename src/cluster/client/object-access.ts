@@ -1,0 +1,99 @@
+import type { Fact } from "../../core/evaluate/need.ts";
+import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
+import type { Deadline } from "../../core/view/source.ts";
+import { errorOf, refusalOf, saysAbsent, withoutManagers } from "./api-error.ts";
+import type { Client } from "./client.ts";
+import type { ResourceResolver } from "./discovery.ts";
+import { askPatiently, busyMs } from "./retry.ts";
+
+/** One object by name. */
+export interface Target {
+  readonly resource: string;
+  readonly namespace?: string;
+  readonly name: string;
+}
+
+export function describeTarget({ resource, namespace, name }: Target): string {
+  return `${resource} ${namespace === undefined ? "" : `${namespace}/`}${name}`;
+}
+
+/** Reads one object past every cache: without a resourceVersion the API server answers with what is stored now. */
+export async function readObject(
+  client: Client,
+  resources: ResourceResolver,
+  target: Target,
+  deadline: Deadline,
+): Promise<Fact> {
+  const what = describeTarget(target);
+  try {
+    const path = await resources.pathOf(target.resource, target.namespace, target.name);
+    const answer = await askPatiently(client, "GET", path, {}, deadline);
+    if (saysAbsent(answer, target.name)) return { absent: true };
+    if (answer.status === 404 && answer.body === undefined)
+      return { failed: `${what}: the API server does not serve ${target.resource}` };
+    if (answer.status !== 200 || !isObject(answer.body)) return { failed: refusalOf(what, answer) };
+    return { found: withoutManagers(answer.body), complete: true };
+  } catch (error) {
+    return { failed: errorOf(what, error) };
+  }
+}
+
+/**
+ * What came of a write that must not overwrite anybody else's. `unknown`: the connection broke, so it may have happened or not.
+ */
+export type Swapped =
+  | { readonly written: JsonObject; readonly version: string }
+  | "conflict"
+  | "unknown"
+  | { readonly busyMs: number }
+  | { readonly failed: string };
+
+/** Writes a whole object where its stored version is still `version`; `undefined`: where it does not exist. */
+export async function swapObject(
+  client: Client,
+  resources: ResourceResolver,
+  target: Target,
+  object: JsonObject,
+  version: string | undefined,
+  signal: AbortSignal,
+): Promise<Swapped> {
+  const what = describeTarget(target);
+  const { resource, namespace, name } = target;
+  let path: string;
+  try {
+    path = await resources.pathOf(resource, namespace, version === undefined ? undefined : name);
+  } catch (error) {
+    return { failed: errorOf(what, error) };
+  }
+  try {
+    const answer = await client.request(version === undefined ? "POST" : "PUT", path, {
+      body: addressed(object, target, version),
+      signal,
+    });
+    const wait = busyMs(answer);
+    if (wait !== undefined) return { busyMs: wait };
+    // A POST meets it as "already exists", a PUT as another version, or as one that was deleted meanwhile.
+    if (answer.status === 409 || saysAbsent(answer, name)) return "conflict";
+    const stored = stringAt(answer.body, "metadata", "resourceVersion");
+    if (answer.status >= 300 || !isObject(answer.body) || stored === undefined)
+      return { failed: refusalOf(`writing ${what}`, answer) };
+    return { written: withoutManagers(answer.body) as JsonObject, version: stored };
+  } catch {
+    return "unknown";
+  }
+}
+
+/** The object with its address and just the version that it rests on, whatever the one who made it copied along. */
+function addressed(object: JsonObject, { namespace, name }: Target, version: string | undefined): JsonObject {
+  const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
+  const { managedFields: _managers, resourceVersion: _version, ...kept } = metadata;
+  return {
+    ...object,
+    metadata: {
+      ...kept,
+      name,
+      ...(namespace === undefined || namespace === "" ? {} : { namespace }),
+      ...(version === undefined ? {} : { resourceVersion: version }),
+    },
+  };
+}

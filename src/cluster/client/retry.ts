@@ -1,0 +1,51 @@
+import type { Deadline } from "../../core/view/source.ts";
+import type { Answer, Client, RequestOptions } from "./client.ts";
+import { retryAfterMs } from "./retry-after.ts";
+
+/** Where the API server refuses for now and does not say for how long: what it says itself nearly always. */
+export const DEFAULT_RETRY_MS = 1_000;
+
+/** "Too many requests": nothing was done, so even a write may be sent again. */
+export function busyMs(answer: Answer): number | undefined {
+  return answer.status === 429 ? (retryAfterMs(answer) ?? DEFAULT_RETRY_MS) : undefined;
+}
+
+/** One request, sent again as the API server asks for it, as long as there is time. The last answer is given in any case. */
+export async function askPatiently(
+  client: Client,
+  method: string,
+  path: string,
+  options: Pick<RequestOptions, "body">,
+  deadline: Deadline,
+): Promise<Answer> {
+  for (;;) {
+    const answer = await client.request(method, path, {
+      ...options,
+      signal: deadline.signal,
+      timeoutMs: Math.max(1, deadline.remaining()),
+    });
+    const wait = busyMs(answer);
+    if (wait === undefined || wait >= deadline.remaining()) return answer;
+    await pause(wait, deadline.signal);
+    if (deadline.signal.aborted) return answer;
+  }
+}
+
+/** Ends early, and without an error, when the signal comes. */
+export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  if (signal?.aborted) return Promise.resolve();
+  const timer = setTimeout(resolve, ms);
+  const off = onAbort(signal, resolve);
+  return promise.finally(() => {
+    clearTimeout(timer);
+    off();
+  });
+}
+
+/** Calls back once when the signal comes; what is returned lets go of it. */
+export function onAbort(signal: AbortSignal | undefined, listener: () => void): () => void {
+  if (signal?.aborted) queueMicrotask(listener);
+  else signal?.addEventListener("abort", listener, { once: true });
+  return () => signal?.removeEventListener("abort", listener);
+}

@@ -1,0 +1,20 @@
+import type { Commit } from "../../core/evaluate/decision.ts";
+import type { CommitResult } from "../../core/evaluate/evaluate.ts";
+import type { Deadline } from "../../core/view/source.ts";
+import { errorOf } from "../client/api-error.ts";
+import { describeTarget } from "../client/object-access.ts";
+import type { Lanes } from "./commit-batchers.ts";
+
+export type MakeCommit = (commit: Commit, deadline: Deadline) => Promise<CommitResult>;
+
+/** The writes that must succeed before "allow": each swaps what its fact rests on for the next state, or conflicts. */
+export function createCommits(lanes: Lanes): MakeCommit {
+  return async (commit, deadline) => {
+    if (deadline.remaining() <= 0) return { failed: "the time for this request ran out" };
+    try {
+      return await lanes.commit(commit, deadline);
+    } catch (error) {
+      return { failed: errorOf(describeTarget(commit), error) };
+    }
+  };
+}

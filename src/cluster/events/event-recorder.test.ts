@@ -1,0 +1,211 @@
+import { expect, test, vi } from "vitest";
+import { refuse, TestApiServer } from "../../../test/support/cluster/api-server.ts";
+import type { EventToWrite } from "../../core/evaluate/effects.ts";
+import { at, stringAt } from "../../core/json.ts";
+import { ConnectionError } from "../client/client.ts";
+import { EVENT_LIMITS } from "./event-correlator.ts";
+import { Events } from "./event-recorder.ts";
+
+const POLICY = { kind: "ClusterPodSchedulingPolicy", name: "etcd-pool", uid: "u-1", generation: 2 };
+
+function event(changes: Partial<EventToWrite> = {}): EventToWrite {
+  return {
+    type: "Warning",
+    reason: "Skipped",
+    regarding: { kind: "Pod", namespace: "shop", name: "web" },
+    message: "was left out",
+    policy: POLICY,
+    ...changes,
+  };
+}
+
+function eventsOn(server: TestApiServer) {
+  const time = { now: 1_700_000_000_000, clock: 5_000 };
+  const events = new Events({
+    client: server.client,
+    instance: "usher-7d9f-x2",
+    now: () => time.now,
+    clock: () => time.clock,
+    apiVersionOf: (kind) => (kind === "Pod" ? "v1" : undefined),
+  });
+  const pass = (ms: number) => {
+    time.now += ms;
+    time.clock += ms;
+  };
+  return { events, time, pass };
+}
+
+function about(name: string, changes: Partial<EventToWrite> = {}): EventToWrite {
+  return event({ regarding: { kind: "Pod", namespace: "shop", name }, ...changes });
+}
+
+test("an event says who, what and about which object, and which policy was the reason", async () => {
+  const server = new TestApiServer();
+  const { events } = eventsOn(server);
+  events.add([event()]);
+  await events.flush();
+  expect(server.bodies).toMatchObject([
+    {
+      apiVersion: "events.k8s.io/v1",
+      metadata: { namespace: "shop", name: expect.stringMatching(/^web\.[0-9a-z]+$/) },
+      eventTime: "2023-11-14T22:13:20.000000Z",
+      reportingController: "usher.dev/usher",
+      reportingInstance: "usher-7d9f-x2",
+      action: "Admission",
+      type: "Warning",
+      reason: "Skipped",
+      note: "was left out",
+      regarding: { apiVersion: "v1", kind: "Pod", namespace: "shop", name: "web" },
+      related: { kind: "ClusterPodSchedulingPolicy", name: "etcd-pool", uid: "u-1" },
+    },
+  ]);
+  expect(at(server.bodies[0], "series")).toBeUndefined();
+});
+
+test("one about the policy itself carries its uid, and a cluster-scoped one lives in default", async () => {
+  const server = new TestApiServer();
+  const { events } = eventsOn(server);
+  const { kind, name } = POLICY;
+  events.add([event({ regarding: { kind, name }, message: "x".repeat(5_000) })]);
+  await events.flush();
+  const [body] = server.bodies;
+  expect(stringAt(body, "metadata", "namespace")).toBe("default");
+  expect(at(body, "regarding")).toEqual({ kind, name, uid: "u-1" });
+  expect(at(body, "related")).toBeUndefined();
+  expect(Buffer.byteLength(stringAt(body, "note") ?? "")).toBe(1_024);
+});
+
+test("a repeated one is counted up on the event that there is; one that expired begins anew", async () => {
+  const server = new TestApiServer();
+  const { events, pass } = eventsOn(server);
+  events.add([event()]);
+  await events.flush();
+  pass(60_000);
+  events.add([event(), event()]);
+  await events.flush();
+  expect(server.asked[1]).toBe(server.asked[0]?.replace("POST", "PATCH").concat("/", nameIn(server, 0)));
+  expect(server.bodies[1]).toEqual({ series: { count: 3, lastObservedTime: "2023-11-14T22:14:20.000000Z" } });
+  server.fault = (method) => (method === "PATCH" ? refuse(404, "NotFound", nameIn(server, 0)) : undefined);
+  pass(60_000);
+  events.add([event()]);
+  await events.flush();
+  await events.flush();
+  expect(server.bodies.at(-1)).toMatchObject({ kind: "Event", series: { count: 4 } });
+});
+
+test("what is refused is dropped and counted; what could not be asked waits", async () => {
+  const server = new TestApiServer();
+  const { events, pass } = eventsOn(server);
+  events.add([event(), event(), event({ reason: "Other" })]);
+  server.fault = () => new ConnectionError("reset");
+  await events.flush();
+  expect(events.dropped).toBe(0);
+  server.fault = () => refuse(429, "TooManyRequests");
+  await events.flush();
+  expect(events.dropped).toBe(0);
+  pass(1_000);
+  server.fault = (_, __, { body }) =>
+    stringAt(body, "reason") === "Skipped" ? refuse(404, "NotFound", "shop") : undefined;
+  await events.flush();
+  expect(events.dropped).toBe(2);
+  expect(server.objects.size).toBe(1);
+});
+
+test("at most twenty are written at once, and stopping writes what is due", async () => {
+  const server = new TestApiServer();
+  const { events } = eventsOn(server);
+  events.add(Array.from({ length: 50 }, (_, i) => about(`p${i}`)));
+  expect(server.asked).toEqual([]);
+  await events.flush();
+  expect(server.asked).toHaveLength(20);
+  await events.stop();
+  expect(server.asked).toHaveLength(40);
+});
+
+test("stopping writes what came while others were being written, and nothing is written after it", async () => {
+  const server = new TestApiServer();
+  const { events } = eventsOn(server);
+  const gate = Promise.withResolvers<undefined>();
+  server.fault = () => gate.promise;
+  events.add([about("first")]);
+  const under = events.flush();
+  events.add([about("second")]);
+  const stopped = events.stop();
+  gate.resolve(undefined);
+  await Promise.all([under, stopped]);
+  expect(server.bodies.map((body) => stringAt(body, "regarding", "name"))).toEqual(["first", "second"]);
+  vi.useFakeTimers();
+  try {
+    events.add([about("third")]);
+    await vi.advanceTimersByTimeAsync(60_000);
+  } finally {
+    vi.useRealTimers();
+  }
+  expect(server.bodies).toHaveLength(2);
+});
+
+test("those that are always answered with an error keep none behind them waiting, and are given up in the end", async () => {
+  const server = new TestApiServer();
+  const { events, pass } = eventsOn(server);
+  server.fault = (_, __, { body }) =>
+    stringAt(body, "regarding", "name") === "well" ? undefined : refuse(500, "InternalError");
+  events.add([...Array.from({ length: 20 }, (_, i) => about(`ill${i}`)), about("well")]);
+  for (let i = 0; i < 2; i++) await events.flush();
+  expect(server.count("POST 201")).toBe(1);
+  for (let i = 0; i < 1_000; i++) {
+    pass(1_000);
+    await events.flush();
+  }
+  expect(server.count("POST 500")).toBe(20 * EVENT_LIMITS.attempts);
+  expect(events.dropped).toBe(20);
+});
+
+test.each(["a/b", "..", "", "%2e"])(
+  "one that can't be sent is dropped alone: namespace %j",
+  async (namespace) => {
+    const server = new TestApiServer();
+    const { events } = eventsOn(server);
+    events.add([event({ regarding: { kind: "Pod", namespace, name: "web" } }), about("well")]);
+    await events.flush();
+    expect(server.answered).toEqual(["POST 201"]);
+    expect(events.dropped).toBe(1);
+  },
+);
+
+test("one that is never answered keeps the others waiting for one round only", async () => {
+  const server = new TestApiServer();
+  const { events, pass } = eventsOn(server);
+  server.fault = (_, __, { body }) => {
+    if (stringAt(body, "regarding", "name") === "well") return undefined;
+    pass(30_000);
+    return new ConnectionError("no whole answer");
+  };
+  events.add([about("ill"), about("well")]);
+  await events.flush();
+  expect(server.answered).toEqual([]);
+  await events.flush();
+  expect(server.answered).toEqual(["POST 201"]);
+  expect(events.dropped).toBe(0);
+});
+
+test("a clock that is set back costs no events, and what is written has the time that it says", async () => {
+  const server = new TestApiServer();
+  const { events, time, pass } = eventsOn(server);
+  const { burst, refillMs, recountMs } = EVENT_LIMITS;
+  events.add(Array.from({ length: burst }, (_, i) => event({ message: `message ${i}` })));
+  for (let i = 0; i < 2; i++) await events.flush();
+  time.now = Date.parse("2022-11-14T00:00:00Z");
+  pass(refillMs);
+  events.add([event({ message: "another" }), event({ message: "message 0" })]);
+  pass(recountMs);
+  await events.flush();
+  expect(events.dropped).toBe(0);
+  expect(server.bodies.slice(burst)).toMatchObject([
+    { series: { count: 2, lastObservedTime: "2022-11-14T00:05:00.000000Z" } },
+    { note: "another", eventTime: "2022-11-14T00:05:00.000000Z" },
+  ]);
+});
+
+function nameIn(server: TestApiServer, i: number): string {
+  return stringAt(server.bodies[i], "metadata", "name") ?? "";
+}

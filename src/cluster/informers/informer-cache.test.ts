@@ -1,0 +1,280 @@
+import { setImmediate as round, setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { moduleThat } from "../../../test/builders/module.ts";
+import { event, TestWatchServer } from "../../../test/support/cluster/watch-server.ts";
+import { Assembly } from "../../core/evaluate/assembly.ts";
+import { stringAt } from "../../core/json.ts";
+import { SILENT } from "../../core/log.ts";
+import { Gates } from "../../core/module/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
+import type { Read } from "../../core/module/module.ts";
+import type { Change } from "../../core/view/view.ts";
+import { type LiveView, openLive } from "./informer-cache.ts";
+import { REFLECTOR_LIMITS, type ReflectorLimits } from "./reflector-limits.ts";
+
+/** Fast, so that a test of waiting does not wait. */
+const LIMITS: ReflectorLimits = {
+  ...REFLECTOR_LIMITS,
+  backoff: { firstMs: 2, longestMs: 10, forgetMs: 1_000 },
+  notServedMs: 5,
+  silenceMs: 5_000,
+  pageLimit: 2,
+};
+
+const THINGS = "things.things.test";
+
+function read(resource: string, more: Partial<Read> = {}): Read {
+  const scope = "Cluster" as const;
+  return { resource, group: "things.test", version: "v1", kind: "Thing", scope, keep: [["value"]], ...more };
+}
+
+let server: TestWatchServer;
+let assembly: Assembly;
+let live: LiveView;
+let batches: (readonly Change[])[];
+
+beforeEach(() => {
+  server = new TestWatchServer();
+  batches = [];
+});
+afterEach(() => live.stop());
+
+function open(reads: readonly Read[], limits: Partial<ReflectorLimits> = {}): LiveView {
+  assembly = new Assembly([{ ...moduleThat("reader", {}), reads }], DEFAULT_INSTALLATION, new Gates([]));
+  live = openLive({
+    client: server,
+    assembly,
+    log: SILENT,
+    limits: { ...LIMITS, ...limits },
+    changed: (changes) => batches.push(changes),
+  });
+  return live;
+}
+
+const values = (resource = THINGS): Record<string, string> =>
+  Object.fromEntries(
+    [...assembly.view.list(resource)].map((object) => [
+      stringAt(object, "metadata", "name") ?? "",
+      stringAt(object, "value") ?? "",
+    ]),
+  );
+
+async function until(done: () => boolean): Promise<void> {
+  while (!done()) await sleep(2);
+}
+
+async function seen(expected: Record<string, string>, resource = THINGS): Promise<void> {
+  await until(() => JSON.stringify(sorted(values(resource))) === JSON.stringify(sorted(expected)));
+}
+
+function sorted(record: Record<string, string>): [string, string][] {
+  return Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+describe.each(["streams", "pages"])("a view that is filled by %s", (how) => {
+  beforeEach(() => {
+    server.streaming = how === "streams";
+    const things = server.history("things");
+    for (const name of ["a", "b", "c", "d", "e"]) things.put(name, "1");
+  });
+
+  test("is ready when all is read, and follows what changes", async () => {
+    open([read("things")]);
+    expect(live.ready).toBe(false);
+    await live.synced();
+    expect(live.ready).toBe(true);
+    expect(values()).toEqual({ a: "1", b: "1", c: "1", d: "1", e: "1" });
+    server.history("things").put("a", "2");
+    server.history("things").remove("b");
+    await seen({ a: "2", c: "1", d: "1", e: "1" });
+  });
+
+  test("looks the same however an object came", async () => {
+    open([read("things")]);
+    await live.synced();
+    const before = assembly.view.get(THINGS, "", "a");
+    expect(before).toEqual({
+      apiVersion: "things.test/v1",
+      kind: "Thing",
+      metadata: { name: "a" },
+      value: "1",
+    });
+    batches.length = 0;
+    server.history("things").put("a", "1");
+    server.history("things").put("b", "2");
+    await until(() => batches.length > 0);
+    expect(batches.flat().map(({ name }) => name)).toEqual(["b"]);
+  });
+
+  test.each([
+    ["broken", undefined],
+    ["too old, said in the stream", event("ERROR", { kind: "Status", code: 410, reason: "Expired" })],
+    ["ended by an error of the server", event("ERROR", { kind: "Status", code: 500 })],
+    ["unreadable", '{"type":"ADDED","object":{"meta'],
+    ["of a kind that nobody knows", event("RENAMED", {})],
+    ["without an object", '{"type":"ADDED"}'],
+  ])("is right again after a watch that was %s", async (_, line) => {
+    open([read("things")]);
+    await live.synced();
+    await until(() => server.streams === 1);
+    server.break(line);
+    server.history("things").remove("a");
+    server.history("things").put("f", "1");
+    await seen({ b: "1", c: "1", d: "1", e: "1", f: "1" });
+    expect(live.status()[0]?.errors).toBeGreaterThan(0);
+  });
+
+  test("is right again after a break so long that the server has forgotten", async () => {
+    open([read("things")]);
+    await live.synced();
+    await until(() => server.streams === 1);
+    server.break();
+    const things = server.history("things");
+    things.remove("a");
+    things.put("g", "1");
+    things.compact();
+    await seen({ b: "1", c: "1", d: "1", e: "1", g: "1" });
+    expect(live.status()[0]).toMatchObject({ relists: 1, objects: 5, synced: true });
+  });
+
+  test("takes no watch for silent that says something from time to time", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      open([read("things")]);
+      await live.synced();
+      await until(() => server.streams === 1);
+      const before = live.status()[0]?.errors ?? 0;
+      for (const value of ["2", "3", "4"]) {
+        vi.advanceTimersByTime(LIMITS.silenceMs - 1);
+        server.history("things").put("a", value);
+        await seen({ a: value, b: "1", c: "1", d: "1", e: "1" });
+      }
+      expect(live.status()[0]?.errors).toBe(before);
+      vi.advanceTimersByTime(LIMITS.silenceMs);
+      await until(() => live.status()[0]?.errors === before + 1);
+      expect(live.status()[0]?.lastError).toContain("silent");
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test("renews a watch that has gone silent", async () => {
+    open([read("things")], { silenceMs: 40 });
+    await live.synced();
+    server.silent = true;
+    server.history("things").put("a", "2");
+    await until(() => live.status()[0]?.lastError?.includes("silent") === true);
+    server.silent = false;
+    await seen({ a: "2", b: "1", c: "1", d: "1", e: "1" });
+    expect(live.status()[0]?.relists).toBe(0);
+  });
+});
+
+describe("what is not served", () => {
+  test("does not keep from being ready where it is optional, and comes whole when it comes", async () => {
+    server.history("things").put("a", "1");
+    open([read("things"), read("others", { optional: true })]);
+    await live.synced();
+    expect(assembly.view.served("others.things.test")).toBe(false);
+    batches.length = 0;
+    const others = server.history("others");
+    for (let i = 0; i < 200; i++) others.put(`o-${i}`, "1");
+    await until(() => assembly.view.served("others.things.test"));
+    expect(assembly.view.count("others.things.test")).toBe(200);
+    expect(batches.map(({ length }) => length)).toEqual([200]);
+  });
+
+  test("keeps from being ready where it is needed, until it comes", async () => {
+    server.history("things").put("a", "1");
+    open([read("things"), read("others")]);
+    await until(() => live.status().every(({ served }) => served !== undefined));
+    await until(() => assembly.view.count(THINGS) === 1);
+    expect(live.ready).toBe(false);
+    expect(live.status().find(({ served }) => served === false)?.resource).toBe("others.things.test");
+    server.history("others");
+    await live.synced();
+    expect(assembly.view.served("others.things.test")).toBe(true);
+    expect(assembly.view.count("others.things.test")).toBe(0);
+  });
+
+  test("is forgotten with its objects where it goes", async () => {
+    server.history("things").put("a", "1");
+    open([read("things")]);
+    await live.synced();
+    server.uninstall("things");
+    server.break();
+    await seen({});
+    expect(live.ready).toBe(true);
+  });
+});
+
+test("only the paths that someone keeps are kept, and a selector of all is a selector", async () => {
+  server.history("things").put("a", "1");
+  server.history("others").put("b", "1");
+  open([
+    read("things", { keep: [], labelSelector: "x=y" }),
+    read("others", { labelSelector: "x=y" }),
+    read("others", { keep: [["metadata", "resourceVersion"]] }),
+  ]);
+  await live.synced();
+  expect(assembly.view.get(THINGS, "", "a")).not.toHaveProperty("value");
+  expect(assembly.view.get("others.things.test", "", "b")).toMatchObject({
+    value: "1",
+    metadata: { resourceVersion: "2" },
+  });
+  const selected = server.asked.filter((path) => path.includes("labelSelector=x%3Dy"));
+  expect(selected.every((path) => path.startsWith("/apis/things.test/v1/things?"))).toBe(true);
+  expect(selected.length).toBeGreaterThan(0);
+});
+
+test("what only a leader reads is read on demand", async () => {
+  server.history("things").put("a", "1");
+  open([read("things", { leaderOnly: true })]);
+  expect(live.ready).toBe(true);
+  expect(live.status()).toEqual([]);
+  await live.lead();
+  expect(values()).toEqual({ a: "1" });
+  await live.follow();
+  expect(values()).toEqual({});
+  expect(server.streams).toBe(0);
+});
+
+test("what belongs to another source is left to it", async () => {
+  server.history("things").put("a", "1");
+  server.history("others").put("b", "1");
+  assembly = new Assembly(
+    [{ ...moduleThat("reader", {}), reads: [read("things"), read("others")] }],
+    DEFAULT_INSTALLATION,
+    new Gates([]),
+  );
+  live = openLive({ client: server, assembly, log: SILENT, owns: (resource) => resource === THINGS });
+  await live.synced();
+  expect(values()).toEqual({ a: "1" });
+  expect(assembly.view.served("others.things.test")).toBe(false);
+});
+
+test("stopping ends everything, also what waits for it", async () => {
+  server.history("things").put("a", "1");
+  open([read("things"), read("missing")]);
+  await until(() => server.streams === 1);
+  const waiting = expect(live.synced()).rejects.toThrow("stopped");
+  await live.stop();
+  await waiting;
+  expect(server.streams).toBe(0);
+  const asked = server.asked.length;
+  await sleep(30);
+  expect(server.asked).toHaveLength(asked);
+});
+
+test("many objects come in many small steps, between which others have their turn", async () => {
+  const things = server.history("things");
+  for (let i = 0; i < 400; i++) things.put(`t-${i}`, "1");
+  open([read("things")]);
+  let rounds = 0;
+  while (!live.ready) {
+    await round();
+    rounds += 1;
+  }
+  expect(Math.max(...batches.map(({ length }) => length))).toBeLessThanOrEqual(50);
+  expect(rounds).toBeGreaterThan(1);
+});

@@ -1,0 +1,141 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { answerOf } from "../../../test/support/cluster/api-server.ts";
+import { TestWatchServer } from "../../../test/support/cluster/watch-server.ts";
+import type { Json } from "../../core/json.ts";
+import { SILENT } from "../../core/log.ts";
+import { type Client, ConnectionError } from "../client/client.ts";
+import { createResources } from "../client/discovery.ts";
+import { Reflector } from "./reflector.ts";
+import { REFLECTOR_LIMITS, type ReflectorLimits } from "./reflector-limits.ts";
+import { Turns } from "./time-slices.ts";
+
+/** Fast, so that a test of waiting does not wait. */
+const LIMITS: ReflectorLimits = {
+  ...REFLECTOR_LIMITS,
+  backoff: { firstMs: 2, longestMs: 10, forgetMs: 1_000 },
+  notServedMs: 2,
+  absences: 2,
+};
+
+const THINGS = "things.things.test";
+
+/** What it told, as `a` where something came and `-a` where it went, and `all` where that is all there is. */
+function open(client: Client, told: string[] = []): Reflector {
+  const reflector = new Reflector({
+    client,
+    resources: createResources(client, []),
+    resource: THINGS,
+    prune: (object) => object,
+    turns: new Turns(),
+    log: SILENT,
+    limits: LIMITS,
+    tell: (changes, synced) => {
+      told.push(...changes.map(({ name, object }) => (object === undefined ? `-${name}` : name)));
+      if (synced) told.push("all");
+    },
+  });
+  reflector.start();
+  return reflector;
+}
+
+async function until(done: () => boolean): Promise<void> {
+  while (!done()) await sleep(2);
+}
+
+test("stopping does not wait for a discovery that hangs", async () => {
+  const server = new TestWatchServer();
+  let hangs = 0;
+  const client: Client = {
+    server: server.server,
+    stream: server.stream,
+    close: server.close,
+    request: (_method, _path, { signal } = {}) => {
+      hangs += 1;
+      return new Promise((_, reject) => {
+        signal?.addEventListener("abort", () => reject(new ConnectionError("the caller gave up")));
+      });
+    },
+  };
+  const reflector = open(client);
+  await until(() => hangs === 1);
+  await reflector.stop();
+  expect(reflector.status).toMatchObject({ errors: 0, served: undefined });
+});
+
+/** A server of two things in pages, whose answers to `which` are others for as long as there are any. */
+function serverThatSays(
+  which: "discovery" | "list",
+  odd: Json[],
+): { client: Client; server: TestWatchServer } {
+  const server = new TestWatchServer();
+  server.streaming = false;
+  server.history("things").put("a", "1");
+  server.history("things").put("b", "1");
+  const request: Client["request"] = async (method, path, options) => {
+    if (path === "/apis/things.test") return answerOf(200, { versions: [{ version: "v1" }] });
+    const answer = await server.request(method, path, options);
+    const body = path.includes("?") === (which === "list") ? odd.shift() : undefined;
+    return body === undefined ? answer : answerOf(200, body);
+  };
+  const stream: Client["stream"] = (path, options) =>
+    // What is not there is looked for again.
+    server.stream(which === "discovery" && odd.length > 0 ? path.replace("things?", "none?") : path, options);
+  return { server, client: { server: server.server, stream, close: server.close, request } };
+}
+
+test.each<[string, Json]>([
+  ["nothing", {}],
+  ["a list of things without a version", { kind: "ThingList", metadata: {}, items: [] }],
+  ["an empty version", { metadata: { resourceVersion: "" }, items: [] }],
+  ["a version and nothing else", { metadata: { resourceVersion: "7" } }],
+  ["items that are no list", { metadata: { resourceVersion: "7" }, items: {} }],
+  ["a text", "all is well"],
+  ["something in its place", [{ metadata: { resourceVersion: "7" }, items: [] }]],
+])("a list that is %s is no list: nothing goes, and it is asked for again", async (_, odd) => {
+  const odds: Json[] = [];
+  const { server, client } = serverThatSays("list", odds);
+  const told: string[] = [];
+  const reflector = open(client, told);
+  await until(() => server.streams === 1);
+  expect(told).toEqual(["a", "b", "all"]);
+  const { errors } = reflector.status;
+  odds.push(odd, odd);
+  server.break();
+  server.history("things").put("c", "1");
+  server.history("things").compact();
+  await until(() => told.includes("c") && server.streams === 1);
+  expect(odds).toEqual([]);
+  expect(told.slice(3)).toEqual(["a", "b", "c", "all"]);
+  // Two for the lists, one for the watch that broke and one for its version that was too old.
+  expect(reflector.status.errors).toBe(errors + 4);
+  await reflector.stop();
+});
+
+test("an empty list may be null, as Go writes one", async () => {
+  const odd = { metadata: { resourceVersion: "3" }, items: null };
+  const { server, client } = serverThatSays("list", [odd]);
+  const told: string[] = [];
+  const reflector = open(client, told);
+  await until(() => server.streams === 1);
+  expect(told[0]).toBe("all");
+  await reflector.stop();
+});
+
+test.each<[string, Json]>([
+  ["nothing", {}],
+  ["a text", "all is well"],
+  ["resources that are no list", { resources: {} }],
+])("a discovery that is %s does not say that there is no such resource", async (_, odd) => {
+  const odds: Json[] = [];
+  const { server, client } = serverThatSays("discovery", odds);
+  const told: string[] = [];
+  const reflector = open(client, told);
+  await until(() => server.streams === 1);
+  odds.push(odd, odd, odd);
+  server.break();
+  await until(() => odds.length === 0 && server.streams === 1);
+  expect(told).toEqual(["a", "b", "all", "a", "b", "all"]);
+  expect(reflector.status.served).toBe(true);
+  await reflector.stop();
+});

@@ -1,0 +1,229 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Json } from "../../core/json.ts";
+import { stringAt } from "../../core/json.ts";
+import type { Log } from "../../core/log.ts";
+import type { Change } from "../../core/view/view.ts";
+import type { Client, Stream } from "../client/client.ts";
+import { collectionPath, DiscoveryError, type ResourceResolver } from "../client/discovery.ts";
+import { TooLargeError } from "../client/https-client.ts";
+import { LineTooLongError } from "../client/lines.ts";
+import { REFLECTOR_LIMITS, type ReflectorLimits } from "./reflector-limits.ts";
+import { ReflectorState } from "./reflector-state.ts";
+import type { Action, Input } from "./reflector-steps.ts";
+import { Slices, type Turns } from "./time-slices.ts";
+import { inputOf, type Prune, pageOf, refusalOf } from "./watch-event.ts";
+
+export interface ReflectorOptions {
+  readonly client: Client;
+  readonly resources: ResourceResolver;
+  readonly resource: string;
+  readonly labelSelector?: string;
+  readonly prune: Prune;
+  readonly turns: Turns;
+  readonly log: Log;
+  /** Told of each step that changes something. */
+  readonly tell: (changes: readonly Change[], synced: boolean) => void;
+  /** Told when whether it is served, or whether it fails, may have become another. */
+  readonly noted?: () => void;
+  readonly limits?: ReflectorLimits;
+  readonly random?: () => number;
+  readonly now?: () => number;
+}
+
+/** How list and watch of one resource stands. */
+export interface ReflectorStatus {
+  /** `undefined`: not known yet. */
+  readonly served: boolean | undefined;
+  /** Milliseconds since 1970 of the last thing heard of it, be it a bookmark. */
+  readonly heardAt: number | undefined;
+  readonly relists: number;
+  readonly errors: number;
+  readonly lastError: string | undefined;
+  readonly objects: number;
+}
+
+/** List and watch of one resource: does what the state machine says and tells it what came of it. */
+export class Reflector {
+  readonly #options: ReflectorOptions;
+  readonly #state: ReflectorState;
+  readonly #limits: ReflectorLimits;
+  readonly #slices: Slices;
+  readonly #stop = new AbortController();
+  readonly #now: () => number;
+  #running: Promise<void> | undefined;
+  #path = "";
+  #served: boolean | undefined;
+  #heardAt: number | undefined;
+  #errors = 0;
+  #lastError: string | undefined;
+
+  constructor(options: ReflectorOptions) {
+    this.#options = options;
+    this.#limits = options.limits ?? REFLECTOR_LIMITS;
+    this.#now = options.now ?? Date.now;
+    this.#state = new ReflectorState(options.resource, options.random ?? Math.random, this.#limits);
+    this.#slices = new Slices(options.turns);
+  }
+
+  get status(): ReflectorStatus {
+    return {
+      served: this.#served,
+      heardAt: this.#heardAt,
+      relists: this.#state.relists,
+      errors: this.#errors,
+      lastError: this.#lastError,
+      objects: this.#state.size,
+    };
+  }
+
+  start(): void {
+    this.#running ??= this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    let action = this.#state.start(this.#now());
+    while (!this.#stop.signal.aborted) action = await this.#perform(action);
+  }
+
+  async #perform(action: Action): Promise<Action> {
+    if (action.do === "watch" || action.do === "stream list") return this.#follow(action);
+    // Each of these shows one thing, after which there is something new to do.
+    return this.#step(await this.#look(action)) ?? action;
+  }
+
+  async #look(action: Exclude<Action, { do: "watch" | "stream list" }>): Promise<Input> {
+    const { signal } = this.#stop;
+    if (action.do === "wait") {
+      await sleep(action.ms, undefined, { signal, ref: true }).catch(() => undefined);
+      return { saw: "time" };
+    }
+    try {
+      return action.do === "locate" ? await this.#locate() : await this.#list(action.limit, action.next);
+    } catch (error) {
+      return this.#broken(error);
+    }
+  }
+
+  async #locate(): Promise<Input> {
+    const { resources, resource } = this.#options;
+    try {
+      const served = await resources.discover(resource, this.#stop.signal);
+      this.#served = served !== undefined;
+      if (served !== undefined) this.#path = collectionPath(served);
+      this.#options.noted?.();
+      return { saw: served === undefined ? "not served" : "served" };
+    } catch (error) {
+      if (!(error instanceof DiscoveryError)) throw error;
+      this.#note(error.message);
+      return refusalOf(error.answer);
+    }
+  }
+
+  async #list(limit: number, next: string | undefined): Promise<Input> {
+    const { client, prune } = this.#options;
+    const query = this.#query({ limit: String(limit), ...(next === undefined ? {} : { continue: next }) });
+    const answer = await client.request("GET", query, { signal: this.#stop.signal });
+    if (answer.status !== 200 || answer.body === undefined) {
+      this.#note(`list: ${answer.status} ${stringAt(answer.body, "message") ?? answer.text.slice(0, 200)}`);
+      return refusalOf(answer);
+    }
+    this.#heardAt = this.#now();
+    await this.#slices.next();
+    return pageOf(answer.body, prune);
+  }
+
+  async #follow(action: Action & { do: "watch" | "stream list" }): Promise<Action> {
+    const { client, prune } = this.#options;
+    let silent = false;
+    let stream: Stream | undefined;
+    let silence: NodeJS.Timeout | undefined;
+    try {
+      stream = await client.stream(this.#query(watchQuery(action)), { signal: this.#stop.signal });
+      const { status, headers, lines, close } = stream;
+      silence = setTimeout(() => {
+        silent = true;
+        close();
+      }, this.#limits.silenceMs);
+      for await (const line of lines) {
+        silence.refresh();
+        this.#heardAt = this.#now();
+        await this.#slices.next();
+        const input = status === 200 ? inputOf(line, prune) : refusalOf(answerOf(status, headers, line));
+        if (input.saw === "refusal") this.#note(`watch: ${input.status} ${messageOf(line)}`);
+        const next = this.#step(input);
+        if (next !== undefined) return next;
+      }
+    } catch (error) {
+      return this.#step(this.#broken(error)) ?? action;
+    } finally {
+      clearTimeout(silence);
+      stream?.close();
+    }
+    if (silent) {
+      this.#note(`watch: silent for ${this.#limits.silenceMs} ms`);
+      client.letGo?.();
+    }
+    return this.#step({ saw: silent ? "silence" : "end" }) ?? action;
+  }
+
+  #step(input: Input): Action | undefined {
+    const { changes, synced, action } = this.#state.step(input, this.#now());
+    if (changes.length > 0 || synced) this.#options.tell(changes, synced);
+    return action;
+  }
+
+  #broken(error: unknown): Input {
+    if (!this.#stop.signal.aborted) this.#note(error instanceof Error ? error.message : String(error));
+    const cause = error instanceof Error ? error.cause : undefined;
+    const tooLarge = error instanceof TooLargeError || cause instanceof LineTooLongError;
+    return { saw: "failure", tooLarge };
+  }
+
+  #note(error: string): void {
+    this.#errors += 1;
+    this.#lastError = error;
+    this.#options.log.warn({ resource: this.#options.resource, error }, "list and watch was interrupted");
+    this.#options.noted?.();
+  }
+
+  #query(parameters: Readonly<Record<string, string>>): string {
+    const { labelSelector } = this.#options;
+    const all = new URLSearchParams(
+      labelSelector === undefined ? parameters : { labelSelector, ...parameters },
+    );
+    return `${this.#path}?${all}`;
+  }
+}
+
+function watchQuery(action: Action & { do: "watch" | "stream list" }): Record<string, string> {
+  return {
+    watch: "true",
+    allowWatchBookmarks: "true",
+    timeoutSeconds: String(action.timeoutSeconds),
+    ...(action.do === "watch"
+      ? { resourceVersion: action.version }
+      : { sendInitialEvents: "true", resourceVersionMatch: "NotOlderThan" }),
+  };
+}
+
+function answerOf(status: number, headers: Readonly<Record<string, string>>, text: string) {
+  return { status, headers, body: parsed(text), text };
+}
+
+function parsed(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
+}
+
+function messageOf(line: string): string {
+  const body = parsed(line);
+  return stringAt(body, "object", "message") ?? stringAt(body, "message") ?? line.slice(0, 200).trim();
+}

@@ -1,0 +1,244 @@
+import { setTimeout as later, setImmediate as step } from "node:timers/promises";
+import { afterEach, expect, test, vi } from "vitest";
+import { refuse, TestApiServer } from "../../../test/support/cluster/api-server.ts";
+import { at, isObject, stringAt } from "../../core/json.ts";
+import { type Answer, ConnectionError } from "../client/client.ts";
+import { microTime } from "../client/micro-time.ts";
+import { Lease } from "./leader-election.ts";
+import { LEASE_TIMES, type LeaseTimes } from "./lease-state.ts";
+
+const PATH = "/apis/coordination.k8s.io/v1/namespaces/usher-system/leases/usher";
+
+/** Short, so that a test does not wait; the relations are those of the real ones. */
+const TIMES: LeaseTimes = { durationMs: 1_500, renewMs: 50, actMs: 300, retryMs: 20 };
+
+function candidate(
+  { client }: Pick<TestApiServer, "client">,
+  identity: string,
+  events: string[] = [],
+  times = TIMES,
+) {
+  const lease = new Lease({
+    client,
+    namespace: "usher-system",
+    name: "usher",
+    identity,
+    times,
+    gained: () => void events.push(`${identity} leads`),
+    lost: async () => {
+      await step();
+      events.push(`${identity} ends`);
+    },
+    trouble: (why) => void events.push(why),
+  });
+  lease.start();
+  return lease;
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await step();
+}
+
+afterEach(() => vi.useRealTimers());
+
+/** From here on time passes only when the test says so; answers of the test server still come by themselves. */
+function stopTime(): (ms: number) => Promise<void> {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  return async (ms) => {
+    for (let passed = 0; passed < ms; passed += 100) {
+      vi.advanceTimersByTime(100);
+      await later(3);
+    }
+  };
+}
+
+/** Nobody answers, until the one who asked gives up. */
+function hang(timeoutMs = 0): Promise<Error> {
+  return new Promise((resolve) => setTimeout(() => resolve(new ConnectionError("too late")), timeoutMs));
+}
+
+const holderIn = (server: TestApiServer) => stringAt(server.objects.get(PATH), "spec", "holderIdentity");
+
+test("the first one leads, and renews with the version of its last write", async () => {
+  const server = new TestApiServer();
+  const events: string[] = [];
+  const lease = candidate(server, "a", events);
+  await until(() => server.count("PUT 200") >= 2);
+  expect(lease.leading).toBe(true);
+  expect(lease.holder).toBe("a");
+  expect(server.answered.slice(0, 3)).toEqual(["GET 404", "POST 201", "PUT 200"]);
+  const spec = at(server.objects.get(PATH), "spec");
+  expect(spec).toMatchObject({ holderIdentity: "a", leaseDurationSeconds: 2, leaseTransitions: 0 });
+  expect(stringAt(spec, "renewTime")).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+  await lease.stop();
+  expect(events).toEqual(["a leads", "a ends"]);
+});
+
+test("stopping ends the work first and then releases, and the next one leads without waiting for the end", async () => {
+  const server = new TestApiServer();
+  const events: string[] = [];
+  // A lease that would last: only its release can make room.
+  const times = { ...TIMES, durationMs: 3_600_000 };
+  const a = candidate(server, "a", events, times);
+  await until(() => a.leading);
+  const b = candidate(server, "b", events, times);
+  await until(() => b.holder === "a");
+  let endedFirst = false;
+  server.fault = (method) => {
+    if (method === "PUT" && holderIn(server) === "a") endedFirst = events.includes("a ends");
+    return undefined;
+  };
+  await a.stop();
+  expect(endedFirst).toBe(true);
+  await until(() => b.leading);
+  expect(a.leading).toBe(false);
+  expect(at(server.objects.get(PATH), "spec", "leaseTransitions")).toBe(1);
+  await b.stop();
+  expect(events).toEqual(["a leads", "a ends", "b leads", "b ends"]);
+  expect(holderIn(server)).toBe("");
+});
+
+test("a holder that can't renew stops acting by itself, though the API server never answers", async () => {
+  const server = new TestApiServer();
+  const events: string[] = [];
+  const lease = candidate(server, "a", events);
+  await until(() => lease.leading);
+  server.fault = () => new Promise(() => undefined);
+  await until(() => events.includes("a ends"));
+  expect(lease.leading).toBe(false);
+  server.fault = () => undefined;
+});
+
+test("a lease that another one took is not renewed", async () => {
+  const server = new TestApiServer();
+  const events: string[] = [];
+  const lease = candidate(server, "a", events);
+  await until(() => lease.leading);
+  server.put(PATH, { spec: { holderIdentity: "thief", leaseDurationSeconds: 3_600, leaseTransitions: 9 } });
+  await until(() => events.includes("a ends"));
+  expect(holderIn(server)).toBe("thief");
+  await lease.stop();
+  expect(holderIn(server)).toBe("thief");
+});
+
+test("trouble is told, and passes", async () => {
+  const server = new TestApiServer();
+  const events: string[] = [];
+  const faults = [
+    new ConnectionError("reset"),
+    refuse(403, "Forbidden"),
+    undefined,
+    new ConnectionError("cut"),
+  ];
+  server.fault = () => faults.shift();
+  const lease = candidate(server, "a", events);
+  await until(() => lease.leading);
+  expect(server.asked.map((one) => one.split(" ")[0])).toEqual(["GET", "GET", "GET", "POST", "GET", "POST"]);
+  expect(events).toEqual([
+    "lease usher: no answer: reset",
+    "lease usher: the API server answered 403: refused: Forbidden",
+    "lease usher: no answer: cut",
+    "a leads",
+  ]);
+  await lease.stop();
+});
+
+test("a candidate whose looks fail now and then takes over when the lease has run out, not later", async () => {
+  const pass = stopTime();
+  const server = new TestApiServer();
+  server.put(PATH, { spec: { holderIdentity: "dead", leaseDurationSeconds: 15, leaseTransitions: 0 } });
+  let looks = 0;
+  server.fault = (method) => {
+    if (method === "GET") looks += 1;
+    return method === "GET" && looks % 5 === 0 ? new ConnectionError("reset") : undefined;
+  };
+  const lease = candidate(server, "b", [], LEASE_TIMES);
+  await pass(LEASE_TIMES.durationMs + 2 * LEASE_TIMES.retryMs);
+  expect(looks).toBeGreaterThanOrEqual(5);
+  expect(lease.leading).toBe(true);
+  vi.useRealTimers();
+  await lease.stop();
+});
+
+test.each([
+  ["lost", false],
+  ["taken nevertheless", true],
+])("one renewal that hangs and is %s does not end leading", async (_, taken) => {
+  const pass = stopTime();
+  const server = new TestApiServer();
+  const events: string[] = [];
+  const lease = candidate(server, "a", events, LEASE_TIMES);
+  await until(() => lease.leading);
+  let hung = 0;
+  server.fault = (method, _path, { body, timeoutMs }) => {
+    if (method !== "PUT" || hung > 0) return undefined;
+    hung += 1;
+    if (taken && isObject(body)) server.put(PATH, body);
+    return hang(timeoutMs);
+  };
+  await pass(3 * LEASE_TIMES.actMs);
+  expect(hung).toBe(1);
+  expect(lease.leading).toBe(true);
+  expect(events).toEqual(["a leads", "lease usher: no answer: too late"]);
+  expect(at(server.objects.get(PATH), "spec", "leaseTransitions")).toBe(0);
+  vi.useRealTimers();
+  await lease.stop();
+});
+
+test("after a renewal without an answer the next try is not made on a connection that may be as dead", async () => {
+  const server = new TestApiServer();
+  const asked: string[] = [];
+  const client = { ...server.client, letGo: () => void asked.push("let go") };
+  server.fault = (method) => {
+    asked.push(method);
+    return method === "PUT" && !asked.includes("let go") ? new ConnectionError("too late") : undefined;
+  };
+  const lease = candidate({ client }, "a");
+  await until(() => asked.filter((one) => one === "PUT").length === 2);
+  expect(asked).toEqual(["GET", "POST", "PUT", "let go", "GET", "PUT"]);
+  await lease.stop();
+});
+
+test("a renewal that arrives when another one leads changes nothing", async () => {
+  const pass = stopTime();
+  const server = new TestApiServer();
+  const events: string[] = [];
+  const lease = candidate(server, "a", events, LEASE_TIMES);
+  await until(() => lease.leading);
+  const late: (() => Promise<Answer>)[] = [];
+  server.fault = (method, path, options) => {
+    if (method === "PUT") late.push(() => server.client.request(method, path, options));
+    return hang(options.timeoutMs);
+  };
+  await pass(LEASE_TIMES.durationMs);
+  expect(events.filter((one) => one.startsWith("a "))).toEqual(["a leads", "a ends"]);
+  server.put(PATH, { spec: { holderIdentity: "b", leaseDurationSeconds: 3_600, leaseTransitions: 1 } });
+  server.fault = () => undefined;
+  expect(late.length).toBeGreaterThan(0);
+  for (const arrive of late) expect((await arrive()).status).toBe(409);
+  await pass(LEASE_TIMES.durationMs);
+  expect([holderIn(server), lease.leading]).toEqual(["b", false]);
+  vi.useRealTimers();
+  await lease.stop();
+});
+
+test("a holder that is stopped after a renewal whose end it did not see still releases", async () => {
+  const server = new TestApiServer();
+  const events: string[] = [];
+  const lease = candidate(server, "a", events, {
+    ...TIMES,
+    durationMs: 60_000,
+    actMs: 40_000,
+    retryMs: 10_000,
+  });
+  await until(() => lease.leading);
+  server.fault = (method) => (method === "PUT" ? new ConnectionError("cut") : undefined);
+  await until(() => events.includes("lease usher: no answer: cut"));
+  server.fault = () => undefined;
+  await lease.stop();
+  expect(holderIn(server)).toBe("");
+});
+
+test("a moment has six digits after the point, as the API server wants it", () => {
+  expect(microTime(1_700_000_000_123)).toBe("2023-11-14T22:13:20.123000Z");
+});

@@ -1,0 +1,77 @@
+import { type Fact, type Need, needKey } from "../../core/evaluate/need.ts";
+import { isObject } from "../../core/json.ts";
+import type { Deadline } from "../../core/view/source.ts";
+import { errorOf, refusalOf } from "../client/api-error.ts";
+import { boundedList } from "../client/bounded-list.ts";
+import type { Client } from "../client/client.ts";
+import type { ResourceResolver } from "../client/discovery.ts";
+import { readObject, type Target } from "../client/object-access.ts";
+import { askPatiently } from "../client/retry.ts";
+import { type Lanes, laneKey } from "../commits/commit-batchers.ts";
+import { SharedReads } from "./shared-reads.ts";
+
+export type FetchNeeds = (needs: readonly Need[], deadline: Deadline) => Promise<readonly Fact[]>;
+
+/**
+ * Answers what a view can't hold from the API server, all needs of a call in parallel. With `lanes`, an object that other requests
+ * are about to change is given in its newest state, not yet written, in turn; without, facts are always what is stored.
+ */
+export function createNeeds(client: Client, resources: ResourceResolver, lanes?: Lanes): FetchNeeds {
+  const reads = new SharedReads();
+  const ask = (need: Need, deadline: Deadline): Promise<Fact> =>
+    reads.ask(needKey(need), deadline, (own) => answer(client, resources, need, own));
+
+  return async (needs, deadline) => {
+    lanes?.leave(deadline);
+    const facts = new Map<Need, Fact>();
+    const inTurn: { readonly need: Need; readonly target: Target }[] = [];
+    const asked: Promise<unknown>[] = [];
+    for (const need of needs) {
+      const target = changing(need, lanes);
+      if (target !== undefined) inTurn.push({ need, target });
+      else asked.push(ask(need, deadline).then((fact) => facts.set(need, fact)));
+    }
+    await Promise.all(asked);
+    // A turn keeps others waiting, so it comes after all that takes time; and in one order for all, or two could wait for each other.
+    inTurn.sort((a, b) => (laneKey(a.target) < laneKey(b.target) ? -1 : 1));
+    for (const { need, target } of inTurn) {
+      facts.set(need, await (lanes?.fetch(target, deadline) ?? ask(need, deadline)));
+    }
+    return needs.map((need) => facts.get(need) ?? { failed: "was not asked for" });
+  };
+}
+
+function changing(need: Need, lanes: Lanes | undefined): Target | undefined {
+  return "get" in need && need.live === true && lanes?.isOpen(need.get) ? need.get : undefined;
+}
+
+function answer(client: Client, resources: ResourceResolver, need: Need, deadline: Deadline): Promise<Fact> {
+  if ("get" in need) return readObject(client, resources, need.get, deadline);
+  if ("list" in need) return boundedList(client, resources, need, deadline);
+  return accessReview(client, need, deadline);
+}
+
+const REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+
+/** The fact is the status of the review: `allowed`, and perhaps `denied`, `reason`, `evaluationError`. */
+async function accessReview(
+  client: Client,
+  need: Extract<Need, { readonly access: unknown }>,
+  deadline: Deadline,
+): Promise<Fact> {
+  const what = "access review";
+  const body = {
+    apiVersion: "authorization.k8s.io/v1",
+    kind: "SubjectAccessReview",
+    metadata: {},
+    spec: need.access,
+  };
+  try {
+    const reply = await askPatiently(client, "POST", REVIEWS, { body }, deadline);
+    const status = isObject(reply.body) ? reply.body["status"] : undefined;
+    if (reply.status >= 300 || !isObject(status)) return { failed: refusalOf(what, reply) };
+    return { found: status, complete: true };
+  } catch (error) {
+    return { failed: errorOf(what, error) };
+  }
+}

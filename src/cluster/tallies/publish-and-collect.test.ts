@@ -1,0 +1,224 @@
+import { expect, test } from "vitest";
+import { answerOf, refuse, TestApiServer } from "../../../test/support/cluster/api-server.ts";
+import type { CountedTally } from "../../core/evaluate/effects.ts";
+import { at, listAt } from "../../core/json.ts";
+import { SILENT } from "../../core/log.ts";
+import { type Answer, ConnectionError } from "../client/client.ts";
+import { TallyBook } from "./tallies.ts";
+import { TallyCollector } from "./tally-collector.ts";
+import { TallyPublisher } from "./tally-publisher.ts";
+
+const POLICY = { kind: "Policy", name: "a", uid: "u" };
+const FOLDER = "/api/v1/namespaces/usher-system/configmaps";
+
+function replica(server: TestApiServer, name: string, clock: () => number = () => 0) {
+  const book = new TallyBook();
+  const said: string[] = [];
+  const told: (readonly CountedTally[])[] = [];
+  const options = {
+    client: server.client,
+    namespace: "usher-system",
+    replica: name,
+    book,
+    clock,
+    log: { ...SILENT, warn: (facts: object) => void said.push(JSON.stringify(facts)) },
+  };
+  return {
+    book,
+    said,
+    told,
+    publisher: new TallyPublisher({ ...options, owner: { apiVersion: "v1", kind: "Pod", name, uid: "p" } }),
+    collector: new TallyCollector({ ...options, counted: (policies) => void told.push(policies) }),
+    count: (applied: number) =>
+      book.add([{ module: "placement", policy: POLICY, outcomes: { applied } }], 1_000),
+  };
+}
+
+test("each replica publishes an object of its own, owned by its pod, and only where there is something new", async () => {
+  const server = new TestApiServer();
+  const { publisher, count } = replica(server, "usher-1");
+  await publisher.publish();
+  expect(server.asked).toEqual([]);
+  count(3);
+  await publisher.publish();
+  await publisher.publish();
+  expect(server.asked).toEqual([`PATCH ${FOLDER}/usher-tallies-usher-1?fieldManager=usher&force=true`]);
+  const [body] = server.bodies;
+  expect(at(body, "metadata", "labels")).toEqual({ "usher.dev/tallies": "true" });
+  expect(listAt(body, "metadata", "ownerReferences")).toEqual([
+    { apiVersion: "v1", kind: "Pod", name: "usher-1", uid: "p" },
+  ]);
+  await publisher.stop();
+  expect(server.objects.size).toBe(0);
+});
+
+test("a quiet replica gives a sign of life now and then", async () => {
+  const server = new TestApiServer();
+  let time = 0;
+  const { publisher, count } = replica(server, "usher-1", () => time);
+  count(1);
+  await publisher.publish();
+  time = 599_999;
+  await publisher.publish();
+  expect(server.asked).toHaveLength(1);
+  time = 600_000;
+  await publisher.publish();
+  expect(server.asked).toHaveLength(2);
+});
+
+test("the leader adds up all replicas, its own as they are now, and tells what has changed", async () => {
+  const server = new TestApiServer();
+  const [one, two, three] = ["1", "2", "3"].map((name) => replica(server, name));
+  if (one === undefined || two === undefined || three === undefined) throw new Error("no replicas");
+  for (const { count, publisher } of [one, two, three]) {
+    count(2);
+    await publisher.publish();
+  }
+  one.count(10);
+  await one.collector.collect();
+  expect(one.collector.of("placement", POLICY)).toMatchObject({
+    outcomes: { applied: 16 },
+    lastApplied: 1_000,
+  });
+  expect(one.collector.of("placement", { ...POLICY, uid: "another" })).toBeUndefined();
+  expect(one.told).toHaveLength(1);
+  await one.collector.collect();
+  expect(one.told).toHaveLength(1);
+  two.count(1);
+  await two.publisher.publish();
+  await one.collector.collect();
+  expect(one.told.at(-1)).toMatchObject([{ outcomes: { applied: 17 } }]);
+});
+
+test("what its owner has left behind is not counted any more and deleted, but not what lives", async () => {
+  const server = new TestApiServer();
+  let time = 0;
+  const [leader, dead, alive] = ["leader", "dead", "alive"].map((name) => replica(server, name, () => time));
+  if (leader === undefined || dead === undefined || alive === undefined) throw new Error("no replicas");
+  for (const { count, publisher } of [dead, alive]) {
+    count(1);
+    await publisher.publish();
+  }
+  await leader.collector.collect();
+  time = 1_000_000;
+  await alive.publisher.publish();
+  await leader.collector.collect();
+  expect(leader.collector.of("placement", POLICY)).toMatchObject({ outcomes: { applied: 2 } });
+  time = 1_800_000;
+  await leader.collector.collect();
+  expect([...server.objects.keys()]).toEqual([`${FOLDER}/usher-tallies-alive`]);
+  expect(leader.collector.of("placement", POLICY)).toMatchObject({ outcomes: { applied: 1 } });
+});
+
+test("a policy that only one replica has counted is told of when that goes, and none of its counts is left", async () => {
+  const server = new TestApiServer();
+  const [leader, other] = [replica(server, "leader"), replica(server, "other")];
+  other.count(2);
+  await other.publisher.publish();
+  await leader.collector.collect();
+  expect(leader.told).toHaveLength(1);
+  await other.publisher.stop();
+  await leader.collector.collect();
+  expect(leader.told.slice(1)).toEqual([[{ module: "placement", policy: POLICY, outcomes: {} }]]);
+  expect(leader.collector.of("placement", POLICY)).toBeUndefined();
+  await leader.collector.collect();
+  expect(leader.told).toHaveLength(2);
+});
+
+test("what was left behind and can't be deleted stays uncounted, and is tried again", async () => {
+  const server = new TestApiServer();
+  let time = 0;
+  const [leader, dead] = [replica(server, "leader", () => time), replica(server, "dead", () => time)];
+  dead.count(1);
+  await dead.publisher.publish();
+  await leader.collector.collect();
+  time = 1_800_000;
+  server.fault = (method) => (method === "DELETE" ? refuse(500, "InternalError") : undefined);
+  for (let i = 0; i < 2; i++) {
+    await leader.collector.collect();
+    expect(leader.collector.of("placement", POLICY)).toBeUndefined();
+  }
+  server.fault = () => undefined;
+  await leader.collector.collect();
+  expect(server.objects.size).toBe(0);
+});
+
+test("a replica that went and came again, in the same version of its object, is as new", async () => {
+  const server = new TestApiServer();
+  let time = 0;
+  const [leader, other] = [replica(server, "leader", () => time), replica(server, "other", () => time)];
+  other.count(1);
+  await other.publisher.publish();
+  const [[path, object] = ["", {}]] = server.objects;
+  await leader.collector.collect();
+  server.objects.delete(path);
+  await leader.collector.collect();
+  time = 1_800_000;
+  // No cluster gives a version twice. Here it shows that nothing was remembered.
+  server.objects.set(path, object);
+  await leader.collector.collect();
+  expect(leader.collector.of("placement", POLICY)).toMatchObject({ outcomes: { applied: 1 } });
+});
+
+test("of two answers the one that was asked for last counts, whichever comes last", async () => {
+  const server = new TestApiServer();
+  const [leader, other] = [replica(server, "leader"), replica(server, "other")];
+  other.count(1);
+  await other.publisher.publish();
+  const old = answerOf(200, { items: [...server.objects.values()] });
+  const late = Promise.withResolvers<Answer>();
+  server.fault = () => late.promise;
+  const first = leader.collector.collect();
+  server.fault = () => undefined;
+  other.count(1);
+  await other.publisher.publish();
+  await leader.collector.collect();
+  late.resolve(old);
+  await first;
+  expect(leader.collector.of("placement", POLICY)).toMatchObject({ outcomes: { applied: 2 } });
+  expect(leader.told).toHaveLength(1);
+});
+
+test.each<[string, Error | undefined]>([
+  ["succeeds", undefined],
+  ["is never answered", new ConnectionError("no whole answer")],
+])("stopping waits for what is being published and leaves nothing behind, where that %s", async (_, end) => {
+  const server = new TestApiServer();
+  const { publisher, count } = replica(server, "usher-1");
+  const gate = Promise.withResolvers<Error | undefined>();
+  server.fault = (method) => (method === "PATCH" ? gate.promise : undefined);
+  count(1);
+  const publishing = publisher.publish();
+  const stopping = publisher.stop();
+  // A round trip of another: so long would a DELETE have taken that waits for nothing.
+  await server.client.request("GET", FOLDER);
+  // What is not answered may have been done.
+  if (end !== undefined) server.put(`${FOLDER}/usher-tallies-usher-1`, {});
+  gate.resolve(end);
+  await Promise.all([publishing, stopping]);
+  expect(server.asked.map((asked) => asked.split(" ")[0])).toEqual(["PATCH", "GET", "DELETE"]);
+  expect(server.objects.size).toBe(0);
+});
+
+test("a replica publishes once at a time", async () => {
+  const server = new TestApiServer();
+  const { publisher, count } = replica(server, "usher-1");
+  count(1);
+  const first = publisher.publish();
+  count(1);
+  await Promise.all([first, publisher.publish()]);
+  expect(server.asked).toHaveLength(1);
+  await publisher.publish();
+  expect(server.asked).toHaveLength(2);
+});
+
+test("an API server that refuses is trouble for the log only", async () => {
+  const server = new TestApiServer();
+  server.fault = () => refuse(403, "Forbidden");
+  const { publisher, collector, count, said } = replica(server, "usher-1");
+  count(1);
+  await publisher.publish();
+  await collector.collect();
+  expect(said).toHaveLength(2);
+  expect(collector.of("placement", POLICY)).toBeUndefined();
+});

@@ -1,0 +1,146 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { CountedTally, Tally } from "../../core/evaluate/effects.ts";
+import { decodeTallies, encodeTallies, mergeTallies, TallyBook } from "./tallies.ts";
+
+function tally(name: string, outcomes: Tally["outcomes"], changes: Partial<Tally["policy"]> = {}): Tally {
+  return { module: "placement", policy: { kind: "Policy", name, uid: "u", ...changes }, outcomes };
+}
+
+test("counts add up, and the last time that something was applied is kept", () => {
+  const book = new TallyBook();
+  book.add([tally("a", { applied: 1 })], 100);
+  book.add([tally("a", { same: 2 }), tally("b", { violated: 1 })], 200);
+  book.add([tally("a", { applied: 3 }, { generation: 2 })], 300);
+  expect(book.list()).toEqual([
+    { ...tally("a", { applied: 4, same: 2 }, { generation: 2 }), lastApplied: 300 },
+    tally("b", { violated: 1 }),
+  ]);
+  expect(book.changes).toBe(4);
+});
+
+test("of conflicts the last few are kept, each field of an object once", () => {
+  const book = new TallyBook();
+  const conflict = (object: string, message = "m") => ({ object, field: "spec.x", message });
+  for (const [i, object] of ["a", "b", "c", "a", "d", "e", "f"].entries())
+    book.add([{ ...tally("p", { skipped: 1 }), conflicts: [conflict(object, `${"m".repeat(300)}`)] }], i);
+  const [kept] = book.list();
+  expect(kept?.conflicts?.map(({ object, at }) => `${object}${at}`)).toEqual(["f6", "e5", "d4", "a3", "c2"]);
+  expect(kept?.conflicts?.[0]?.message).toHaveLength(256);
+  expect(decodeTallies('[["m","K",null,"n",null,null,null,[1],[["o","f","m","soon"],["o"],7]]]')).toEqual([
+    { module: "m", policy: { kind: "K", name: "n" }, outcomes: { applied: 1 } },
+  ]);
+});
+
+test("a policy that was deleted and made again begins at nothing", () => {
+  const book = new TallyBook();
+  book.add([tally("a", { applied: 5 })], 1);
+  book.add([tally("a", { applied: 1 }, { uid: "another" })], 2);
+  expect(book.list().map(({ outcomes }) => outcomes.applied)).toEqual([1, 5]);
+});
+
+test("of too many policies the quietest are forgotten", () => {
+  const book = new TallyBook(2);
+  book.add([tally("a", { same: 1 }), tally("b", { same: 1 })], 1);
+  book.add([tally("a", { same: 1 }), tally("c", { same: 1 })], 2);
+  expect(book.list().map(({ policy }) => policy.name)).toEqual(["c", "a"]);
+});
+
+const OUTCOMES = [
+  "applied",
+  "same",
+  "skipped",
+  "violated",
+  "would-violate",
+  "authorized",
+  "failed",
+  "matched",
+] as const;
+
+const anyTally: fc.Arbitrary<CountedTally> = fc
+  .record({
+    name: fc.constantFrom("a", "b", 'c\n"ü'),
+    namespace: fc.option(fc.constantFrom("shop", "bank")),
+    uid: fc.option(fc.constantFrom("u1", "u2")),
+    generation: fc.option(fc.nat(9)),
+    lastApplied: fc.option(fc.integer({ min: 1, max: 2_000_000_000_000 })),
+    counts: fc.dictionary(fc.constantFrom(...OUTCOMES), fc.integer({ min: 1, max: 1_000_000 })),
+    conflict: fc.option(
+      fc.record({
+        object: fc.constantFrom("Pod shop/a", "Pod shop/b"),
+        field: fc.constantFrom("spec.x", 'spec["y\n"]'),
+        message: fc.string({ maxLength: 5 }),
+        at: fc.nat(9),
+      }),
+    ),
+  })
+  .map(({ name, namespace, uid, generation, lastApplied, counts, conflict }) => ({
+    module: "placement",
+    policy: {
+      kind: "Policy",
+      name,
+      ...(namespace === null ? {} : { namespace }),
+      ...(uid === null ? {} : { uid }),
+      ...(generation === null ? {} : { generation }),
+    },
+    outcomes: { ...counts },
+    ...(lastApplied === null ? {} : { lastApplied }),
+    ...(conflict === null ? {} : { conflicts: [conflict] }),
+  }));
+
+test("merging does not depend on who comes first, nor on what was merged before", () => {
+  fc.assert(
+    fc.property(fc.array(fc.array(anyTally), { maxLength: 4 }), (books) => {
+      const all = mergeTallies(books);
+      const numbers = (merged: Map<string, CountedTally>) =>
+        new Map(
+          [...merged]
+            .map(
+              ([key, { outcomes, lastApplied, policy, conflicts }]) =>
+                [
+                  key,
+                  JSON.stringify([
+                    OUTCOMES.map((one) => outcomes[one] ?? 0),
+                    lastApplied,
+                    policy.generation ?? 0,
+                    conflicts,
+                  ]),
+                ] as const,
+            )
+            .sort(([a], [b]) => (a < b ? -1 : 1)),
+        );
+      expect(numbers(mergeTallies([...books].reverse()))).toEqual(numbers(all));
+      const [first = [], ...rest] = books;
+      expect(numbers(mergeTallies([first, mergeTallies(rest).values()]))).toEqual(numbers(all));
+    }),
+  );
+});
+
+test("what is written can be read", () => {
+  fc.assert(
+    fc.property(fc.array(anyTally), (tallies) => {
+      const { text, left } = encodeTallies(tallies, 1_000_000);
+      expect(left).toBe(0);
+      expect(decodeTallies(text)).toEqual(tallies);
+    }),
+  );
+});
+
+test("what does not fit is left out from the end, and said", () => {
+  fc.assert(
+    fc.property(fc.array(anyTally, { maxLength: 20 }), fc.nat(2_000), (tallies, most) => {
+      const { text, left } = encodeTallies(tallies, most);
+      expect(Buffer.byteLength(text)).toBeLessThanOrEqual(Math.max(2, most));
+      expect(decodeTallies(text)).toEqual(tallies.slice(0, tallies.length - left));
+    }),
+  );
+});
+
+test("what another version or hand has written does no harm", () => {
+  for (const text of ["", "{", "null", "{}", "7", '[1,null,{},["m"],["m","K",null,"n"]]'])
+    expect(() => decodeTallies(text)).not.toThrow();
+  expect(decodeTallies('[["m","K",null,"n",null,null,"soon",[1,-2,"x"]],3]')).toEqual([
+    { module: "m", policy: { kind: "K", name: "n" }, outcomes: { applied: 1 } },
+  ]);
+  fc.assert(fc.property(fc.json(), (text) => void decodeTallies(text)));
+});

@@ -1,0 +1,201 @@
+import type { CountedTally, DatedConflict, Tally } from "../../core/evaluate/effects.ts";
+import { type PolicyRef, policyKey } from "../../core/evaluate/finding.ts";
+import { at, isObject, type Json, listAt, stringAt } from "../../core/json.ts";
+
+/** Policies that are counted; beyond, those are forgotten that nothing was heard of for longest. */
+const MOST_POLICIES = 10_000;
+
+/** Of each policy so many are kept: enough to see what they have in common. */
+const MOST_CONFLICTS = 5;
+/** Messages name an object, a field and two values; the rest of a longer one is no help. */
+const MESSAGE_LENGTH = 256;
+
+/** A policy that was deleted and made again is another one. */
+export function tallyKey(module: string, policy: PolicyRef): string {
+  return `${module} ${policyKey(policy)} ${policy.uid ?? ""}`;
+}
+
+/** The tallies of one replica, from its start. */
+export class TallyBook {
+  readonly #tallies = new Map<string, CountedTally>();
+  readonly #most: number;
+  #changes = 0;
+
+  constructor(most = MOST_POLICIES) {
+    this.#most = most;
+  }
+
+  /** Goes up with every change. */
+  get changes(): number {
+    return this.#changes;
+  }
+
+  add(tallies: readonly Tally[], now: number): void {
+    for (const tally of tallies) {
+      const key = tallyKey(tally.module, tally.policy);
+      const { conflicts = [], ...rest } = tally;
+      const counted: CountedTally = {
+        ...rest,
+        ...((tally.outcomes.applied ?? 0) > 0 ? { lastApplied: now } : {}),
+        ...conflictsOf(
+          conflicts.map((one) => ({ ...one, message: one.message.slice(0, MESSAGE_LENGTH), at: now })),
+        ),
+      };
+      const before = this.#tallies.get(key);
+      // Taken out and put in again: the map's order is that of the last word.
+      this.#tallies.delete(key);
+      this.#tallies.set(key, before === undefined ? counted : sum(before, counted));
+      this.#changes += 1;
+    }
+    for (const key of this.#tallies.keys()) {
+      if (this.#tallies.size <= this.#most) break;
+      this.#tallies.delete(key);
+    }
+  }
+
+  /** The one heard of last comes first. */
+  list(): CountedTally[] {
+    return [...this.#tallies.values()].reverse();
+  }
+}
+
+/** Several replicas' tallies as one: counts added up, the latest time, the newest generation. The order does not matter. */
+export function mergeTallies(books: Iterable<Iterable<CountedTally>>): Map<string, CountedTally> {
+  const merged = new Map<string, CountedTally>();
+  for (const book of books) {
+    for (const tally of book) {
+      const key = tallyKey(tally.module, tally.policy);
+      const before = merged.get(key);
+      merged.set(key, before === undefined ? tally : sum(before, tally));
+    }
+  }
+  return merged;
+}
+
+function sum(a: CountedTally, b: CountedTally): CountedTally {
+  const outcomes: Partial<Record<Outcome, number>> = { ...a.outcomes };
+  for (const outcome of OUTCOMES) {
+    const more = b.outcomes[outcome];
+    if (more !== undefined) outcomes[outcome] = (outcomes[outcome] ?? 0) + more;
+  }
+  const newer = (b.policy.generation ?? 0) >= (a.policy.generation ?? 0) ? b.policy : a.policy;
+  const last = Math.max(a.lastApplied ?? 0, b.lastApplied ?? 0);
+  return {
+    module: a.module,
+    policy: newer,
+    outcomes,
+    ...(last > 0 ? { lastApplied: last } : {}),
+    ...conflictsOf([...(a.conflicts ?? []), ...(b.conflicts ?? [])]),
+  };
+}
+
+/** The latest of each field of each object, the latest first. Of those of one moment the text decides, so that all replicas agree. */
+function conflictsOf(all: readonly DatedConflict[]): Pick<CountedTally, "conflicts"> {
+  if (all.length === 0) return {};
+  const latest = new Map<string, DatedConflict>();
+  for (const one of all) {
+    const key = `${one.object} ${one.field}`;
+    const before = latest.get(key);
+    if (before === undefined || compareConflicts(one, before) < 0) latest.set(key, one);
+  }
+  return { conflicts: [...latest.values()].sort(compareConflicts).slice(0, MOST_CONFLICTS) };
+}
+
+function compareConflicts(a: DatedConflict, b: DatedConflict): number {
+  if (a.at !== b.at) return b.at - a.at;
+  const [left, right] = [a, b].map(({ object, field, message }) => JSON.stringify([object, field, message]));
+  return left === right ? 0 : (left ?? "") < (right ?? "") ? -1 : 1;
+}
+
+type Outcome = keyof Tally["outcomes"];
+
+/** In the order in which they are written. A new one comes last, so that replicas of two versions understand each other. */
+const OUTCOMES: readonly Outcome[] = [
+  "applied",
+  "same",
+  "skipped",
+  "violated",
+  "would-violate",
+  "authorized",
+  "failed",
+  "matched",
+];
+
+/** As text of at most so many bytes; `left` says how many did not fit. Those heard of last come first, so the quietest are left out. */
+export function encodeTallies(
+  tallies: readonly CountedTally[],
+  mostBytes: number,
+): { readonly text: string; readonly left: number } {
+  const lines: string[] = [];
+  let bytes = 2;
+  for (const { module, policy, outcomes, lastApplied, conflicts = [] } of tallies) {
+    const { kind, namespace = null, name, uid = null, generation = null } = policy;
+    const counts = OUTCOMES.map((outcome) => outcomes[outcome] ?? 0);
+    const line = JSON.stringify([
+      module,
+      kind,
+      namespace,
+      name,
+      uid,
+      generation,
+      lastApplied ?? null,
+      counts,
+      ...(conflicts.length === 0
+        ? []
+        : [conflicts.map(({ object, field, message, at: time }) => [object, field, message, time])]),
+    ]);
+    bytes += Buffer.byteLength(line) + 2;
+    if (bytes > mostBytes) break;
+    lines.push(line);
+  }
+  return { text: `[${lines.join(",\n")}]`, left: tallies.length - lines.length };
+}
+
+/** What another replica wrote. What can't be read is left out: a later version of usher may write differently. */
+export function decodeTallies(text: string): CountedTally[] {
+  let parsed: Json;
+  try {
+    parsed = JSON.parse(text) as Json;
+  } catch {
+    return [];
+  }
+  const tallies: CountedTally[] = [];
+  for (const line of Array.isArray(parsed) ? parsed : []) {
+    const tally = tallyOf(line);
+    if (tally !== undefined) tallies.push(tally);
+  }
+  return tallies;
+}
+
+function tallyOf(line: Json): CountedTally | undefined {
+  if (isObject(line)) return undefined;
+  const [module, kind, namespace, name, uid] = [0, 1, 2, 3, 4].map((i) => stringAt(line, i));
+  const [generation, lastApplied] = [5, 6].map((i) => at(line, i));
+  if (module === undefined || kind === undefined || name === undefined) return undefined;
+  const outcomes: Partial<Record<Outcome, number>> = {};
+  for (const [i, outcome] of OUTCOMES.entries()) {
+    const count = listAt(line, 7)[i];
+    if (typeof count === "number" && Number.isSafeInteger(count) && count > 0) outcomes[outcome] = count;
+  }
+  const policy: PolicyRef = {
+    kind,
+    name,
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(uid === undefined ? {} : { uid }),
+    ...(typeof generation === "number" ? { generation } : {}),
+  };
+  return {
+    module,
+    policy,
+    outcomes,
+    ...(typeof lastApplied === "number" ? { lastApplied } : {}),
+    ...conflictsOf(listAt(line, 8).flatMap(conflictOf)),
+  };
+}
+
+function conflictOf(item: Json): DatedConflict[] {
+  const [object, field, message] = [0, 1, 2].map((i) => stringAt(item, i));
+  const time = at(item, 3);
+  if (object === undefined || field === undefined || message === undefined) return [];
+  return typeof time === "number" && Number.isSafeInteger(time) ? [{ object, field, message, at: time }] : [];
+}

@@ -1,0 +1,116 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { deployment } from "../../../test/builders/pod.ts";
+import type { Json, JsonObject } from "../json.ts";
+import { PROVENANCE } from "../provenance/origin.ts";
+import { type Carried, carriedBy } from "./injections.ts";
+
+const SPEC = ["spec", "template", "spec"];
+const POOL = "/spec/template/spec/nodeSelector/pool";
+const TOLERATIONS = "/spec/template/spec/tolerations";
+
+/** A Deployment whose template has this spec, with these origins of a policy `a` noted on it. */
+function noted(spec: JsonObject, ...origins: readonly JsonObject[]): JsonObject {
+  const text = JSON.stringify({ placement: origins.map((origin) => ({ policy: "P/a", ...origin })) });
+  return deployment({ spec, ...(origins.length === 0 ? {} : { annotations: { [PROVENANCE]: text } }) });
+}
+
+const carried = (stored: JsonObject, anew: JsonObject): Carried[] =>
+  carriedBy("placement", stored, anew, SPEC);
+
+const toleration = (key: string): JsonObject => ({ key, operator: "Exists" });
+const etcd = noted({ nodeSelector: { pool: "etcd" } }, { generation: 3, set: [POOL] });
+const nvme = noted({ nodeSelector: { pool: "nvme" } }, { generation: 4, set: [POOL] });
+const bare = noted({});
+
+describe("how an object stands to a policy", () => {
+  test.each<[string, JsonObject, JsonObject, Carried["state"], Json]>([
+    ["the same value", etcd, etcd, "current", [{ field: "nodeSelector.pool", has: "etcd", wants: "etcd" }]],
+    ["another value", etcd, nvme, "stale", [{ field: "nodeSelector.pool", has: "etcd", wants: "nvme" }]],
+    ["no longer wanted", etcd, bare, "orphaned", [{ field: "nodeSelector.pool", has: "etcd" }]],
+    ["never written", bare, etcd, "missing", [{ field: "nodeSelector.pool", wants: "etcd" }]],
+    [
+      "noted, and taken out while nobody looked",
+      noted({}, { set: [POOL] }),
+      etcd,
+      "missing",
+      [{ field: "nodeSelector.pool", wants: "etcd" }],
+    ],
+    [
+      "half of it taken out while nobody looked",
+      noted({ nodeSelector: { pool: "etcd" } }, { set: [POOL], added: { [TOLERATIONS]: [toleration("a")] } }),
+      noted(
+        { nodeSelector: { pool: "etcd" }, tolerations: [toleration("a")] },
+        { set: [POOL], added: { [TOLERATIONS]: [toleration("a")] } },
+      ),
+      "stale",
+      [
+        { field: "nodeSelector.pool", has: "etcd", wants: "etcd" },
+        { field: "tolerations", wants: [toleration("a")] },
+      ],
+    ],
+    [
+      "one element more",
+      noted({ tolerations: [toleration("a")] }, { added: { [TOLERATIONS]: [toleration("a")] } }),
+      noted(
+        { tolerations: [toleration("a"), toleration("b")] },
+        { added: { [TOLERATIONS]: [toleration("a"), toleration("b")] } },
+      ),
+      "stale",
+      [{ field: "tolerations", has: [toleration("a")], wants: [toleration("a"), toleration("b")] }],
+    ],
+  ])("%s", (_, stored, anew, state, parts) => {
+    expect(carried(stored, anew)).toMatchObject([{ policy: "P/a", state, parts }]);
+  });
+
+  test("the generation is that of what is there, and none where nothing is", () => {
+    expect(carried(etcd, nvme)[0]?.generation).toBe(3);
+    expect(carried(bare, nvme)[0]).not.toHaveProperty("generation");
+  });
+
+  test("another generation alone is no difference: nothing would roll out", () => {
+    const later = noted({ nodeSelector: { pool: "etcd" } }, { generation: 9, set: [POOL] });
+    expect(carried(etcd, later)).toMatchObject([{ state: "current", generation: 3 }]);
+  });
+
+  test("what other modules noted, and what is no note, is nobody's", () => {
+    expect(carriedBy("other", etcd, etcd, SPEC)).toEqual([]);
+    const broken = deployment({ annotations: { [PROVENANCE]: "{nonsense" } });
+    expect(carried(broken, broken)).toEqual([]);
+    // A note of something that is neither there nor wanted.
+    expect(carried(noted({}, { set: [POOL] }), bare)).toEqual([]);
+  });
+
+  test("several policies, in one order", () => {
+    const two = noted(
+      { nodeSelector: { pool: "etcd", disk: "nvme" } },
+      { policy: "P/b", set: [POOL] },
+      { policy: "P/a", set: ["/spec/template/spec/nodeSelector/disk"] },
+    );
+    expect(carried(two, two).map(({ policy }) => policy)).toEqual(["P/a", "P/b"]);
+  });
+});
+
+test("an object compared with itself is never behind, whatever its note says", () => {
+  const place = fc.constantFrom(
+    POOL,
+    TOLERATIONS,
+    "/spec",
+    "/metadata/name",
+    "/spec/template/spec/~1odd",
+    "/",
+  );
+  const origin = fc.record({
+    set: fc.array(place),
+    added: fc.dictionary(place, fc.array(fc.constantFrom<Json>(toleration("a"), 1, null, "x"))),
+  });
+  fc.assert(
+    fc.property(fc.array(origin, { maxLength: 3 }), (origins) => {
+      const object = noted(
+        { nodeSelector: { pool: "etcd" }, tolerations: [toleration("a")] },
+        ...(origins as unknown as JsonObject[]),
+      );
+      for (const { state } of carried(object, object)) expect(state).toBe("current");
+    }),
+  );
+});

@@ -1,0 +1,226 @@
+import { at, copyOf, equal, isObject, type Json, type JsonObject, own, setOwn } from "../json.ts";
+import { type Path, pointer } from "../path.ts";
+import type { Origin } from "../provenance/origin.ts";
+import type { Finding, ModuleFinding } from "./finding.ts";
+
+type Container = Record<string, Json | undefined> | Json[];
+
+/** Elements of a list that is set whole. */
+export interface Adds {
+  readonly elements: readonly Json[];
+  /** They are all that the policy has there: what was noted of it before is not so any more. */
+  readonly all: boolean;
+}
+
+/** One recorded edit. `slot` is the shallowest place that it changed: a created parent, or the value itself. */
+export interface Edit {
+  readonly kind: "set" | "append" | "remove";
+  readonly path: Path;
+  readonly value: Json | undefined;
+  readonly slot: Path;
+  /** Whether the slot was there before this edit, be it as null: only what is not there is added, and only that. */
+  readonly existed: boolean;
+  /** What the slot held before this edit. Nothing changes it afterwards: what is replaced is no part of the object any more. */
+  readonly previous: Json | undefined;
+  /** Of a list that was set whole: the elements that it was set for. They are noted as added, and the list not as set. */
+  readonly adds: Adds | undefined;
+  readonly finding: ModuleFinding | undefined;
+}
+
+interface Undo {
+  readonly container: Container;
+  readonly key: string | number;
+  readonly held: boolean;
+  readonly previous: Json | undefined;
+}
+
+/**
+ * The object of a request while modules work on it. It reads as the object with all edits so far; each edit is recorded with
+ * the finding that explains it, and can be undone when a round is repeated. The parsed object itself is edited in place:
+ * a copy would cost as much as the whole exchange, and a rebuilt object would lose what we do not know.
+ */
+export class Draft {
+  readonly #root: JsonObject;
+  readonly #old: JsonObject | undefined;
+  readonly #edits: Edit[] = [];
+  readonly #undos: Undo[] = [];
+  readonly #disowned: { readonly mark: number; readonly origin: Origin }[] = [];
+  #renewed: { readonly mark: number; readonly version: string } | undefined;
+  /** The module whose findings are being recorded. Set by the engine. */
+  author = "";
+
+  constructor(object: JsonObject, old?: JsonObject) {
+    this.#root = object;
+    this.#old = old;
+  }
+
+  /** The object as it is now. To be read only: edits go through `set`, `append` and `remove`. */
+  get object(): JsonObject {
+    return this.#root;
+  }
+
+  /** The stored object, on UPDATE. */
+  get old(): JsonObject | undefined {
+    return this.#old;
+  }
+
+  get edits(): readonly Edit[] {
+    return this.#edits;
+  }
+
+  get(...path: Path): Json | undefined {
+    return at(this.#root, ...path);
+  }
+
+  /** Whether any of these places differs from the stored object. On CREATE everything does. */
+  changed(paths: readonly Path[]): boolean {
+    if (this.#old === undefined) return true;
+    for (const path of paths) if (!equal(at(this.#old, ...path), at(this.#root, ...path))) return true;
+    return false;
+  }
+
+  /**
+   * Sets a value, making missing parents. False, and nothing done, where the path leads through something else. With `adds` the
+   * value is a list that is written whole, and these are the elements that it is written for.
+   */
+  set(path: Path, value: Json, finding: Finding | undefined, adds?: Adds): boolean {
+    return this.#edit("set", path, value, finding, adds);
+  }
+
+  /** Adds to the end of a list, making it if need be. */
+  append(path: Path, value: Json, finding: Finding | undefined): boolean {
+    const list = at(this.#root, ...path) ?? [];
+    return Array.isArray(list) && this.#edit("append", [...path, list.length], value, finding);
+  }
+
+  /** Takes a member out of an object. List elements stay: removing one would move what others point at. */
+  remove(path: Path, finding: Finding | undefined): boolean {
+    return this.#edit("remove", path, undefined, finding);
+  }
+
+  /**
+   * Says that edits have taken out what these origins of the stored object name. What of it is there in the end has come anew, and is
+   * theirs who wrote it.
+   */
+  disown(origins: readonly Origin[]): void {
+    for (const origin of origins) this.#disowned.push({ mark: this.#edits.length, origin });
+  }
+
+  get disowned(): readonly Origin[] {
+    return this.#disowned.map(({ origin }) => origin);
+  }
+
+  /**
+   * Says that the object is written anew, from this version of the stored one. The API server may ask about one update twice, and by
+   * then nothing else would show that what is missing was taken out on purpose.
+   */
+  renew(version: string): void {
+    this.#renewed = { mark: this.#edits.length, version };
+  }
+
+  get renewed(): string | undefined {
+    return this.#renewed?.version;
+  }
+
+  /** A point to return to with `undo`. */
+  mark(): number {
+    return this.#edits.length;
+  }
+
+  /** Takes back all edits since the mark, newest first. */
+  undo(mark: number): void {
+    while ((this.#disowned.at(-1)?.mark ?? 0) > mark) this.#disowned.pop();
+    if ((this.#renewed?.mark ?? 0) > mark) this.#renewed = undefined;
+    while (this.#edits.length > mark) {
+      this.#edits.pop();
+      const undo = this.#undos.pop();
+      if (undo === undefined) return;
+      const { container, key, held, previous } = undo;
+      if (Array.isArray(container)) {
+        if (held) container[key as number] = previous ?? null;
+        else container.length = key as number;
+      } else if (held) setOwn(container, String(key), previous ?? null);
+      else delete container[String(key)];
+    }
+  }
+
+  #edit(
+    kind: Edit["kind"],
+    path: Path,
+    value: Json | undefined,
+    finding: Finding | undefined,
+    adds?: Adds,
+  ): boolean {
+    let container: Container = this.#root as Container;
+    let depth = 0;
+    // Down to the deepest container that exists.
+    for (; depth < path.length - 1; depth++) {
+      const next: Json | undefined = read(container, path[depth]);
+      if (next === undefined || next === null) break;
+      if (typeof next !== "object") return false;
+      container = next as Container;
+    }
+    const key = path[depth];
+    const rest = path.slice(depth + 1);
+    if (key === undefined || !fits(container, key, kind === "append" && rest.length === 0)) return false;
+    const previous = read(container, key);
+    const held = Array.isArray(container) ? Number(key) < container.length : Object.hasOwn(container, key);
+    if (kind === "remove") {
+      if (rest.length > 0 || !held || Array.isArray(container)) return false;
+      delete container[String(key)];
+    } else {
+      // A copy: what is edited here later must not change the policy or the other place that the value comes from.
+      const made = nest(rest, copyOf(value ?? null), kind);
+      if (made === undefined) return false;
+      if (Array.isArray(container)) container[Number(key)] = made;
+      else setOwn(container, String(key), made);
+    }
+    this.#undos.push({ container, key, held, previous });
+    this.#edits.push({
+      kind,
+      path,
+      value,
+      slot: path.slice(0, depth + 1),
+      existed: held,
+      previous,
+      adds,
+      finding: finding === undefined ? undefined : { ...finding, module: this.author },
+    });
+    return true;
+  }
+
+  /** The pointer of an edit's slot, for those who group edits. */
+  static slotOf(edit: Edit): string {
+    return pointer(edit.slot);
+  }
+}
+
+function read(container: Container, key: string | number | undefined): Json | undefined {
+  if (key === undefined) return undefined;
+  if (Array.isArray(container)) return typeof key === "number" ? container[key] : undefined;
+  return typeof key === "string" ? own(container, key) : undefined;
+}
+
+/** Keys go into objects and indexes into lists; only an append may name the place behind the last element. */
+function fits(container: Container, key: string | number, appends: boolean): boolean {
+  if (!Array.isArray(container)) return isObject(container) && typeof key === "string";
+  if (typeof key !== "number" || !Number.isInteger(key) || key < 0) return false;
+  return appends ? key === container.length : key < container.length;
+}
+
+/** The value inside the parents that are missing. Only an append makes a list, and only the one that it appends to. */
+function nest(path: Path, value: Json, kind: Edit["kind"]): Json | undefined {
+  let made = value;
+  for (let i = path.length - 1; i >= 0; i--) {
+    const key = path[i];
+    if (kind === "append" && i === path.length - 1) {
+      made = [made];
+      continue;
+    }
+    if (typeof key !== "string") return undefined;
+    const parent: Record<string, Json> = {};
+    setOwn(parent, key, made);
+    made = parent;
+  }
+  return made;
+}

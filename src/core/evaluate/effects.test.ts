@@ -1,0 +1,201 @@
+import { describe, expect, test } from "vitest";
+import { ask, atOnce } from "../../../test/builders/evaluation.ts";
+import { finding, moduleThat } from "../../../test/builders/module.ts";
+import { outside } from "../../../test/builders/outside.ts";
+import { pod } from "../../../test/builders/pod.ts";
+import { requestFor } from "../../../test/builders/request.ts";
+import { DEFAULT_INSTALLATION } from "../module/installation.ts";
+import type { Module } from "../module/module.ts";
+import { Store } from "../view/store.ts";
+import { allow, deny, need } from "./decision.ts";
+import { countsAfter, type Effects, effectsOf, METRICS } from "./effects.ts";
+import type { PolicyRef } from "./finding.ts";
+
+const P: PolicyRef = { kind: "Rule", name: "p", generation: 2 };
+const Q: PolicyRef = { kind: "Rule", namespace: "shop", name: "q" };
+
+const patcher = moduleThat("patcher", {
+  mutate: ({ object }) => {
+    object.set(["spec", "x"], 1, finding({ policy: P }));
+    object.set(["spec", "y"], 1, finding({ policy: P }));
+    return allow([
+      finding({ policy: P, outcome: "skipped" }),
+      finding({ policy: Q, outcome: "same", event: { type: "Normal", reason: "Kept" } }),
+      finding({
+        outcome: "failed",
+        message: "no policy",
+        event: { type: "Warning", reason: "Odd", regarding: { kind: "Node", name: "n" } },
+      }),
+    ]);
+  },
+});
+const quiet = moduleThat("quiet", { mutate: () => allow() });
+const refuser = moduleThat("refuser", {
+  mutate: () => deny({ code: 403, reason: "Forbidden" }, [finding({ outcome: "violated", message: "no" })]),
+});
+const unwilling = moduleThat("unwilling", {
+  mutate: () => allow(),
+  hook: { namespaces: { except: ["shop"] } },
+});
+
+const decisions = ({ counts }: Effects) =>
+  counts
+    .filter(({ metric }) => metric === "usher_decisions_total")
+    .map(({ labels }) => `${labels["hook"]} ${labels["phase"]} ${labels["verdict"]}`);
+
+test("of a policy that only a note names nobody counts, tells or keeps anything", () => {
+  const forged: PolicyRef = { kind: "Rule", name: "forged", gone: true };
+  const event = { type: "Warning", reason: "Odd" } as const;
+  const restoring = moduleThat("restoring", {
+    mutate: ({ object }) => {
+      object.set(["spec", "x"], 1, finding({ policy: forged, event }));
+      return allow([finding({ policy: forged, outcome: "skipped", event })]);
+    },
+  });
+  const { counts, events, tallies } = effectsOf(atOnce(ask([restoring], requestFor(pod()))));
+  expect({ events, tallies }).toEqual({ events: [], tallies: [] });
+  expect(counts.map(({ metric }) => metric)).not.toContain("usher_policy_outcomes_total");
+});
+
+describe("counts", () => {
+  test("a policy of the cluster by name, once for each outcome; one of a namespace not", () => {
+    const { counts } = effectsOf(atOnce(ask([patcher], requestFor(pod()))));
+    const ofPolicies = counts.filter(({ metric }) => metric === "usher_policy_outcomes_total");
+    expect(ofPolicies.map(({ labels }) => labels)).toEqual([
+      { module: "patcher", policy: "p", outcome: "applied" },
+      { module: "patcher", policy: "p", outcome: "skipped" },
+    ]);
+  });
+
+  test("one decision for each hook that was asked, and none for others", () => {
+    const evaluation = atOnce(ask([patcher, quiet, refuser, unwilling], requestFor(pod())));
+    expect(decisions(effectsOf(evaluation))).toEqual([
+      "patcher-mutate mutate patch",
+      "quiet-mutate mutate allow",
+      "refuser-mutate mutate deny",
+    ]);
+  });
+
+  test("of two hooks of one module only the one that changed something counts as a patch", () => {
+    const [first] = patcher.hooks(new Store(), DEFAULT_INSTALLATION);
+    const twice: Module = {
+      ...patcher,
+      hooks: () => (first === undefined ? [] : [first, { ...first, name: "idle-mutate" }]),
+      assemble: (...given) => {
+        const { mutate } = patcher.assemble(...given);
+        return {
+          mutate: (context) => (context.hook === first?.name ? mutate?.(context) : undefined) ?? allow(),
+        };
+      },
+    };
+    const evaluation = atOnce(ask([twice], requestFor(pod())));
+    expect(decisions(effectsOf(evaluation))).toEqual([
+      "patcher-mutate mutate patch",
+      "idle-mutate mutate allow",
+    ]);
+  });
+
+  test("alone they are those of all effects, and on a dry run there are none", () => {
+    const evaluation = atOnce(ask([patcher, refuser], requestFor(pod())));
+    expect(countsAfter(evaluation)).toEqual(effectsOf(evaluation).counts);
+    expect(countsAfter({ ...evaluation, request: { ...evaluation.request, dryRun: true } })).toEqual([]);
+  });
+
+  test("every finding once", () => {
+    const { counts } = effectsOf(atOnce(ask([patcher], requestFor(pod()))));
+    const outcomes = counts
+      .filter(({ metric }) => metric === "usher_findings_total")
+      .map(({ labels }) => `${labels["module"]} ${labels["rule"]} ${labels["outcome"]}`);
+    expect(outcomes).toEqual([
+      "patcher rule applied",
+      "patcher rule applied",
+      "patcher rule skipped",
+      "patcher rule same",
+      "patcher rule failed",
+    ]);
+  });
+
+  test("what could not be known", async () => {
+    const one = { get: { resource: "nodes", name: "n" } };
+    const asker = moduleThat("asker", {
+      mutate: ({ facts }) => (facts.of(one) === undefined ? need(one) : allow()),
+    });
+    const evaluation = await ask([asker], requestFor(pod()), outside({ fact: () => ({ failed: "x" }) }));
+    const unknown = effectsOf(evaluation).counts.filter(({ metric }) => metric === "usher_unknown_total");
+    expect(unknown).toEqual([{ metric: "usher_unknown_total", labels: { hook: "asker-mutate" } }]);
+  });
+
+  test("validating never counts as a patch, though the draft holds edits", () => {
+    const both = moduleThat("both", {
+      mutate: ({ object }) => {
+        object.set(["spec", "x"], 1, finding({ policy: P }));
+        return allow();
+      },
+      validate: () => allow(),
+    });
+    const request = requestFor(pod());
+    const mutated = atOnce(ask([both], request));
+    const judged = atOnce(ask([both], request, outside(), { phase: "validate", draft: mutated.draft }));
+    expect(decisions(effectsOf(judged))).toEqual(["both-validate validate allow"]);
+  });
+
+  test("have just the labels that their metric declares, and never a user or an object", () => {
+    const { counts } = effectsOf(atOnce(ask([patcher, refuser], requestFor(pod()))));
+    for (const { metric, labels } of counts) expect(Object.keys(labels)).toEqual([...METRICS[metric].labels]);
+    expect(JSON.stringify(counts)).not.toMatch(/jane|web-0|shop/);
+  });
+});
+
+test("tallies: what each policy came to, a request counting once", () => {
+  const { tallies } = effectsOf(atOnce(ask([patcher], requestFor(pod()))));
+  expect(tallies).toEqual([
+    { module: "patcher", policy: P, outcomes: { matched: 1, applied: 1, skipped: 1 } },
+    { module: "patcher", policy: Q, outcomes: { matched: 1, same: 1 } },
+  ]);
+});
+
+test("events are about the object, or about what the finding names", () => {
+  const { events } = effectsOf(atOnce(ask([patcher], requestFor(pod()))));
+  expect(events).toMatchObject([
+    {
+      type: "Normal",
+      reason: "Kept",
+      regarding: { kind: "Pod", namespace: "shop", name: "web-0" },
+      policy: Q,
+    },
+    { type: "Warning", reason: "Odd", regarding: { kind: "Node", name: "n" }, message: "no policy" },
+  ]);
+  const node = requestFor({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" } });
+  const [first] = effectsOf(atOnce(ask([patcher], node))).events;
+  expect(first?.regarding).toEqual({ kind: "Node", name: "n1" });
+});
+
+test.each([
+  ["a dry run", [patcher, refuser], { dryRun: true }],
+  ["a request that nobody wanted", [unwilling], {}],
+])("%s has no effects", (_what, modules, change) => {
+  const evaluation = atOnce(ask(modules, requestFor(pod(), change)));
+  expect(effectsOf(evaluation)).toEqual({ events: [], tallies: [], counts: [] });
+});
+
+test("a tally says where a policy could not have its way, of one request a few", () => {
+  const torn = moduleThat("torn", {
+    mutate: () =>
+      allow([
+        finding({ policy: P, outcome: "skipped", message: "no place" }),
+        ...["a", "b", "c", "d"].map((key) =>
+          finding({ policy: P, outcome: "skipped", path: ["spec", "nodeSelector", key], message: key }),
+        ),
+        finding({ policy: Q, path: ["spec", "x"] }),
+      ]),
+  });
+  const { tallies } = effectsOf(atOnce(ask([torn], requestFor(pod({ name: "web" })))));
+  expect(tallies.map(({ conflicts }) => conflicts)).toEqual([
+    ["a", "b", "c"].map((key) => ({
+      object: "Pod shop/web",
+      field: `spec.nodeSelector.${key}`,
+      message: key,
+    })),
+    undefined,
+  ]);
+});

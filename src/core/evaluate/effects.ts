@@ -1,0 +1,176 @@
+import { fieldPath } from "../path.ts";
+import {
+  type FindingEvent,
+  type FindingOutcome,
+  type ModuleFinding,
+  type PolicyRef,
+  policyKey,
+} from "./finding.ts";
+import { describeRequest } from "./request.ts";
+import type { Evaluation } from "./round.ts";
+
+/** An event to be written about an object, after the answer. */
+export interface EventToWrite extends FindingEvent {
+  readonly regarding: { readonly kind: string; readonly namespace?: string; readonly name: string };
+  readonly message: string;
+  readonly policy: PolicyRef | undefined;
+}
+
+/** How often a policy came to what, for its status. */
+export interface Tally {
+  readonly module: string;
+  readonly policy: PolicyRef;
+  /** In how many requests it came to each outcome; `matched`: in how many it had anything to say at all. */
+  readonly outcomes: Readonly<Partial<Record<FindingOutcome | "matched", number>>>;
+  /** Where it could not have its way. */
+  readonly conflicts?: readonly Conflict[];
+}
+
+/** One place of one object where a policy could not have its way. */
+export interface Conflict {
+  /** `Deployment shop/web` */
+  readonly object: string;
+  /** `spec.template.spec.nodeSelector.zone` */
+  readonly field: string;
+  readonly message: string;
+}
+
+/** Tallies of many requests together. */
+export interface CountedTally extends Tally {
+  /** Milliseconds since 1970 of the last request in which the policy changed something. */
+  readonly lastApplied?: number;
+  /** The last few, the latest first. */
+  readonly conflicts?: readonly DatedConflict[];
+}
+
+export interface DatedConflict extends Conflict {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
+/** A step of a counter. Labels are bounded: never a user, never an object's name. */
+export interface Count {
+  readonly metric: keyof typeof METRICS;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** A label whose values people choose: so many are told apart in each process, and the rest is `other`. */
+export interface CappedLabel {
+  readonly label: string;
+  readonly most: number;
+}
+
+/** Prometheus keeps a series for each; of a thousand policies most never match anything, so few clusters come near. */
+const MOST_POLICIES = 500;
+
+/** What core counts, with the help text that a stranger reads. */
+export const METRICS = {
+  usher_decisions_total: {
+    help: "Admission requests decided, by hook, phase and verdict (allow, patch, deny).",
+    labels: ["hook", "phase", "verdict"],
+  },
+  usher_findings_total: {
+    help: "What came of the rules of policies: applied, same, skipped, violated, would-violate, authorized, failed.",
+    labels: ["module", "rule", "outcome"],
+  },
+  usher_policy_outcomes_total: {
+    help: "Requests in which a policy of the whole cluster came to an outcome. Beyond 500 policies the others count as other; those of a namespace have it in their status.",
+    labels: ["module", "policy", "outcome"],
+    capped: { label: "policy", most: MOST_POLICIES },
+  },
+  usher_unknown_total: {
+    help: "Facts that a decision needed and could not get.",
+    labels: ["hook"],
+  },
+} as const;
+
+export interface Effects {
+  readonly events: readonly EventToWrite[];
+  readonly tallies: readonly Tally[];
+  readonly counts: readonly Count[];
+}
+
+const NONE: Effects = { events: [], tallies: [], counts: [] };
+
+/** What follows after the answer was sent. A dry run has no effects. */
+export function effectsOf(evaluation: Evaluation): Effects {
+  if (evaluation.request.dryRun || evaluation.asked.length === 0) return NONE;
+  return { events: eventsOf(evaluation), tallies: talliesOf(evaluation), counts: countsOf(evaluation) };
+}
+
+/** Of the effects only the counts, for those who keep nothing else. */
+export function countsAfter(evaluation: Evaluation): readonly Count[] {
+  return evaluation.request.dryRun ? NONE.counts : countsOf(evaluation);
+}
+
+function eventsOf({ request, findings }: Evaluation): EventToWrite[] {
+  const events: EventToWrite[] = [];
+  for (const { event, message, policy } of findings) {
+    if (event === undefined || policy?.gone === true) continue;
+    const object = {
+      kind: request.kind.kind,
+      name: request.name,
+      ...(request.namespace === "" ? {} : { namespace: request.namespace }),
+    };
+    events.push({ ...event, regarding: event.regarding ?? object, message, policy });
+  }
+  return events;
+}
+
+/** Of one request: whoever has more than this in one object has one cause for all. */
+const MOST_CONFLICTS = 3;
+
+function talliesOf({ findings, request }: Evaluation): Tally[] {
+  const tallies = new Map<string, Omit<Tally, "outcomes"> & { outcomes: Record<string, number> }>();
+  for (const finding of findings) {
+    const { module, policy, outcome } = finding;
+    if (policy === undefined || policy.gone === true) continue;
+    const key = `${module} ${policyKey(policy)}`;
+    const tally = tallies.get(key) ?? { module, policy, outcomes: { matched: 1 } };
+    // One request counts once, however many keys of it a policy set.
+    tally.outcomes[outcome] = 1;
+    tallies.set(
+      key,
+      isConflict(finding) ? { ...tally, conflicts: withConflict(tally, finding, request) } : tally,
+    );
+  }
+  return [...tallies.values()];
+}
+
+function isConflict({ outcome, path }: ModuleFinding): boolean {
+  return (
+    path !== undefined && (outcome === "skipped" || outcome === "violated" || outcome === "would-violate")
+  );
+}
+
+function withConflict(
+  { conflicts = [] }: Pick<Tally, "conflicts">,
+  { path = [], message }: ModuleFinding,
+  request: Evaluation["request"],
+): readonly Conflict[] {
+  if (conflicts.length >= MOST_CONFLICTS) return conflicts;
+  return [...conflicts, { object: describeRequest(request), field: fieldPath(path), message }];
+}
+
+function countsOf({ asked, phase, denials, patched, findings, unknown }: Evaluation): Count[] {
+  const counts: Count[] = [];
+  for (const hook of asked) {
+    const denied = denials.some((denial) => denial.hook === hook.name);
+    const verdict = denied ? "deny" : patched.has(hook.name) ? "patch" : "allow";
+    counts.push({ metric: "usher_decisions_total", labels: { hook: hook.name, phase, verdict } });
+    if (unknown.length > 0) counts.push({ metric: "usher_unknown_total", labels: { hook: hook.name } });
+  }
+  // One request counts once for each outcome of a policy, however many parts came to it.
+  let counted: Set<string> | undefined;
+  for (const { module, rule, outcome, policy } of findings) {
+    counts.push({ metric: "usher_findings_total", labels: { module, rule, outcome } });
+    if (policy === undefined || policy.namespace !== undefined || policy.gone === true) continue;
+    const labels = { module, policy: policy.name, outcome };
+    const key = `${module} ${policyKey(policy)} ${outcome}`;
+    counted ??= new Set();
+    if (counted.has(key)) continue;
+    counted.add(key);
+    counts.push({ metric: "usher_policy_outcomes_total", labels });
+  }
+  return counts;
+}

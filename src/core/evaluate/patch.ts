@@ -1,0 +1,85 @@
+import { at, copyOf, equal, type Json, setOwn } from "../json.ts";
+import { type Path, pointer } from "../path.ts";
+import { Draft, type Edit } from "./draft.ts";
+
+/** A JSON Patch operation (RFC 6902); these three are all we write. */
+export type PatchOperation =
+  | { readonly op: "add" | "replace"; readonly path: string; readonly value: Json }
+  | { readonly op: "remove"; readonly path: string };
+
+/**
+ * The patch that turns the object as it was sent into the draft as it is. Written from the recorded edits, one operation for each
+ * place, with the value that is there in the end; none where in the end it is as it was. Nothing is rebuilt, so what we do not
+ * know is not touched.
+ */
+export function patchOf(draft: Draft): PatchOperation[] {
+  const slots = new Map<string, number>();
+  for (const [i, edit] of draft.edits.entries()) {
+    const text = Draft.slotOf(edit);
+    // The first edit of a place knows what was there before any of ours.
+    if (!slots.has(text)) slots.set(text, i);
+  }
+  const operations: PatchOperation[] = [];
+  for (const [text, first] of slots) {
+    const edit = draft.edits[first];
+    if (edit === undefined || insideAnother(text, slots)) continue;
+    const { slot: path, existed } = edit;
+    const value = at(draft.object, ...path);
+    if (edit.kind === "append" && path.length === edit.path.length) {
+      // "-" rather than the index: it says what we mean and does not depend on how many were there.
+      if (value !== undefined) operations.push({ op: "add", path: `${pointer(path.slice(0, -1))}/-`, value });
+    } else if (value === undefined) {
+      if (existed) operations.push({ op: "remove", path: text });
+    } else if (!existed) operations.push({ op: "add", path: text, value });
+    else if (!equal(value, before(draft.edits, first))) operations.push({ op: "replace", path: text, value });
+  }
+  return operations;
+}
+
+/** What a slot held before any edit: what its first edit found there, without what edits further inside had done until then. */
+function before(edits: readonly Edit[], first: number): Json | undefined {
+  const edit = edits[first];
+  if (edit?.previous === undefined) return undefined;
+  const depth = edit.slot.length;
+  let copy: Json | undefined;
+  for (let i = first - 1; i >= 0; i--) {
+    const inner = edits[i];
+    if (inner === undefined || inner.slot.length <= depth || !startsWith(inner.slot, edit.slot)) continue;
+    copy ??= copyOf(edit.previous);
+    takeBack(copy, inner.slot.slice(depth), inner);
+  }
+  return copy ?? edit.previous;
+}
+
+function startsWith(path: Path, start: Path): boolean {
+  for (let i = 0; i < start.length; i++) if (path[i] !== start[i]) return false;
+  return true;
+}
+
+/** Undoes one edit in a copy of what it was made in. Newest first, each finds its place as it left it. */
+function takeBack(copy: Json, place: Path, { existed, previous }: Edit): void {
+  const container = at(copy, ...place.slice(0, -1)) as Record<string, Json | undefined> | Json[] | undefined;
+  const key = place.at(-1) ?? "";
+  if (Array.isArray(container)) {
+    if (existed) container[Number(key)] = copyOf(previous ?? null);
+    else container.length = Number(key);
+  } else if (container !== undefined) {
+    if (existed) setOwn(container, String(key), copyOf(previous ?? null));
+    else delete container[String(key)];
+  }
+}
+
+/** Fewer than this are compared one by one, which makes no new texts. */
+const FEW = 8;
+
+/** A place inside one that is written anyway needs no operation of its own. Each slash of a pointer ends one that it is inside of. */
+function insideAnother(text: string, slots: ReadonlyMap<string, number>): boolean {
+  if (slots.size < FEW) {
+    for (const other of slots.keys()) if (text[other.length] === "/" && text.startsWith(other)) return true;
+    return false;
+  }
+  for (let end = text.indexOf("/", 1); end > 0; end = text.indexOf("/", end + 1)) {
+    if (slots.has(text.slice(0, end))) return true;
+  }
+  return false;
+}

@@ -1,0 +1,61 @@
+import type { JsonObject } from "../json.ts";
+
+export interface GroupVersionKind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+}
+
+export interface GroupVersionResource {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+}
+
+export const OPERATIONS = ["CREATE", "UPDATE", "DELETE", "CONNECT"] as const;
+export type Operation = (typeof OPERATIONS)[number];
+
+/** Who asks, as the API server knows them; under impersonation the impersonated identity. */
+export interface UserInfo {
+  readonly username: string;
+  readonly uid?: string;
+  readonly groups: readonly string[];
+  readonly extra?: JsonObject;
+}
+
+/**
+ * One admission request, as the API server sends it (AdmissionReview v1). `uid` is new at every call, also when the
+ * same object is asked about again: nothing may be keyed by it.
+ */
+export interface AdmissionRequest {
+  readonly uid: string;
+  readonly kind: GroupVersionKind;
+  readonly resource: GroupVersionResource;
+  readonly subResource: string;
+  /** Empty for `generateName`, where the name does not exist yet when mutating. */
+  readonly name: string;
+  /** Empty for cluster-scoped objects. */
+  readonly namespace: string;
+  readonly operation: Operation;
+  readonly userInfo: UserInfo;
+  readonly object: JsonObject | undefined;
+  readonly oldObject: JsonObject | undefined;
+  readonly dryRun: boolean;
+  readonly options: JsonObject | undefined;
+}
+
+/** The name under which stores, indexes and RBAC know a resource: `pods`, `deployments.apps`. */
+export function resourceName(resource: { readonly group: string; readonly resource: string }): string {
+  return resource.group === "" ? resource.resource : `${resource.resource}.${resource.group}`;
+}
+
+/** How a person names the object of a request: `Deployment shop/web`, `Pod shop/web-*` for generateName. */
+export function describeRequest(request: AdmissionRequest): string {
+  const metadata = request.object?.["metadata"];
+  const generated =
+    typeof metadata === "object" && metadata !== null && "generateName" in metadata
+      ? String(metadata["generateName"] ?? "")
+      : "";
+  const name = request.name !== "" ? request.name : `${generated}*`;
+  return `${request.kind.kind} ${request.namespace === "" ? "" : `${request.namespace}/`}${name}`;
+}

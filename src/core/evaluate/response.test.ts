@@ -1,0 +1,193 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { pod } from "../../../test/builders/pod.ts";
+import { requestFor } from "../../../test/builders/request.ts";
+import { type Json, stringAt } from "../json.ts";
+import { Draft } from "./draft.ts";
+import type { ModuleFinding } from "./finding.ts";
+import { type Answer, answerOf, CAUSES_LIMIT, reviewOf, reviewText } from "./response.ts";
+import type { Evaluation } from "./round.ts";
+
+function evaluation(change: Partial<Evaluation> = {}): Evaluation {
+  const request = requestFor(pod());
+  return {
+    request,
+    phase: "mutate",
+    draft: new Draft(pod()),
+    denials: [],
+    findings: [],
+    commits: [],
+    unknown: [],
+    trace: [],
+    asked: [],
+    patched: new Set(),
+    ...change,
+  };
+}
+
+const denial = (message: string, change: object = {}) => ({
+  code: 403,
+  reason: "Forbidden",
+  message,
+  module: "m",
+  hook: "h",
+  ...change,
+});
+
+const violation = (i: number): ModuleFinding => ({
+  module: "m",
+  rule: "rule",
+  outcome: "violated",
+  message: `wrong ${i}`,
+});
+
+describe("allowed", () => {
+  test("with nothing to say", () => {
+    expect(reviewOf(answerOf(evaluation()))).toEqual({
+      apiVersion: "admission.k8s.io/v1",
+      kind: "AdmissionReview",
+      response: { uid: evaluation().request.uid, allowed: true },
+    });
+  });
+
+  test("with a patch, warnings and audit annotations", () => {
+    const draft = new Draft(pod());
+    draft.set(["spec", "nodeSelector", "zöne"], "1", undefined);
+    const findings: ModuleFinding[] = [
+      { module: "m", rule: "r", outcome: "skipped", message: "w", warn: 1, audit: { key: "k", value: "v" } },
+    ];
+    const review = reviewOf(answerOf(evaluation({ draft, findings })));
+    expect(review).toMatchObject({
+      response: { allowed: true, patchType: "JSONPatch", warnings: ["w"], auditAnnotations: { "m.k": "v" } },
+    });
+    expect(review).not.toHaveProperty("response.status");
+    const patch = Buffer.from(stringAt(review, "response", "patch") ?? "", "base64").toString("utf8");
+    expect(JSON.parse(patch)).toEqual([{ op: "add", path: "/spec/nodeSelector", value: { zöne: "1" } }]);
+  });
+
+  test("nothing is patched when validating, nor where there is no object", () => {
+    const draft = new Draft(pod());
+    draft.set(["spec", "x"], 1, undefined);
+    expect(answerOf(evaluation({ draft, phase: "validate" })).patch).toEqual([]);
+    const request = requestFor(pod(), { object: undefined, operation: "DELETE" });
+    expect(answerOf(evaluation({ draft, request })).patch).toEqual([]);
+  });
+});
+
+describe("refused", () => {
+  test("the first one's code and reason, everyone's message, each once", () => {
+    const denials = [denial("a"), denial("b", { code: 422, reason: "Invalid" }), denial("a")];
+    expect(answerOf(evaluation({ denials })).status).toEqual({
+      code: 403,
+      reason: "Forbidden",
+      message: "a\nb",
+      causes: [],
+    });
+  });
+
+  test("nothing is patched, whatever was edited", () => {
+    const draft = new Draft(pod());
+    draft.set(["spec", "x"], 1, undefined);
+    const answer = answerOf(evaluation({ draft, denials: [denial("a")] }));
+    expect(answer.patch).toEqual([]);
+    expect(reviewOf(answer)).not.toHaveProperty("response.patch");
+  });
+
+  test.each<[number, number]>([
+    [0, 403],
+    [200, 403],
+    [399, 403],
+    [400, 400],
+    [429, 429],
+    [500, 500],
+  ])("code %d reaches the client as %d", (code, expected) => {
+    expect(answerOf(evaluation({ denials: [denial("a", { code })] })).status?.code).toBe(expected);
+  });
+
+  test("who should wait is told how long, also if only a later one says so", () => {
+    const denials = [denial("a"), denial("b", { code: 429, retryAfterSeconds: 7 })];
+    const review = reviewOf(answerOf(evaluation({ denials })));
+    expect(review).toHaveProperty("response.status", {
+      code: 403,
+      reason: "Forbidden",
+      message: "a\nb",
+      details: { retryAfterSeconds: 7 },
+    });
+  });
+
+  test("violations are the causes, with the policy, the field and the code", () => {
+    const findings: ModuleFinding[] = [
+      {
+        module: "m",
+        rule: "label",
+        outcome: "violated",
+        code: "USHER-X01",
+        policy: { kind: "Rule", namespace: "shop", name: "p" },
+        path: ["spec", "containers", 0, "image"],
+        message: "is too old",
+      },
+      violation(1),
+      { ...violation(2), outcome: "would-violate" },
+      { ...violation(3), outcome: "failed" },
+    ];
+    const review = reviewOf(answerOf(evaluation({ findings, denials: [denial("a")] })));
+    expect(review).toHaveProperty("response.status.details.causes", [
+      { reason: "USHER-X01", message: "Rule/shop/p: is too old", field: "spec.containers[0].image" },
+      { reason: "rule", message: "wrong 1" },
+    ]);
+  });
+
+  test("so many causes and no more", () => {
+    expect(CAUSES_LIMIT).toBe(64);
+    const found = (count: number) => Array.from({ length: count }, (_, i) => violation(i));
+    const causes = (count: number) =>
+      answerOf(evaluation({ findings: found(count), denials: [denial("a")] })).status?.causes;
+    expect(causes(64)).toHaveLength(64);
+    expect(causes(65)).toHaveLength(64);
+    expect(causes(65)?.at(-1)?.message).toBe("wrong 63");
+  });
+
+  test("an empty details is left out", () => {
+    const review = reviewOf(answerOf(evaluation({ denials: [denial("a")] })));
+    expect(review).toHaveProperty("response.status", { code: 403, reason: "Forbidden", message: "a" });
+  });
+});
+
+test("what leaves is plain JSON, whatever the texts", () => {
+  const hostile = "\ud800\u0000\u2028</script>";
+  const draft = new Draft(pod());
+  draft.set(["spec", hostile], hostile, undefined);
+  const findings = [{ ...violation(0), message: hostile, warn: 1, audit: { key: "k", value: hostile } }];
+  for (const denials of [[], [denial(hostile)]]) {
+    const review: Json = reviewOf(answerOf(evaluation({ draft, findings, denials })));
+    expect(JSON.parse(JSON.stringify(review))).toEqual(review);
+  }
+});
+
+test("the text of a review is the review, whatever it says", () => {
+  const text = fc.string({ unit: "binary" });
+  const patch = fc.array(fc.record({ op: fc.constant("add" as const), path: text, value: fc.jsonValue() }), {
+    maxLength: 2,
+  });
+  const status = fc.record({
+    code: fc.integer(),
+    reason: text,
+    message: text,
+    causes: fc.array(fc.record({ reason: text, message: text }), { maxLength: 2 }),
+  });
+  fc.assert(
+    fc.property(
+      fc.record({
+        uid: text,
+        allowed: fc.boolean(),
+        patch,
+        warnings: fc.array(text, { maxLength: 2 }),
+        audit: fc.dictionary(text, text, { maxKeys: 2 }),
+        status: fc.option(status, { nil: undefined }),
+      }),
+      (answer) => {
+        expect(reviewText(answer as Answer)).toBe(JSON.stringify(reviewOf(answer as Answer)));
+      },
+    ),
+  );
+});

@@ -1,0 +1,401 @@
+import { applyPatch, type Operation } from "rfc6902";
+import { describe, expect, test } from "vitest";
+import { ask, assemblyOf, atOnce, callOf } from "../../../test/builders/evaluation.ts";
+import { again } from "../../../test/builders/json.ts";
+import { kindOf } from "../../../test/builders/kind.ts";
+import { finding, moduleThat } from "../../../test/builders/module.ts";
+import { outside } from "../../../test/builders/outside.ts";
+import { pod } from "../../../test/builders/pod.ts";
+import { requestFor } from "../../../test/builders/request.ts";
+import type { Json } from "../json.ts";
+import { DEFAULT_INSTALLATION } from "../module/installation.ts";
+import type { Context, Module } from "../module/module.ts";
+import { PROVENANCE, provenanceOf } from "../provenance/origin.ts";
+import { allow, deny, need } from "./decision.ts";
+import { evaluate } from "./evaluate.ts";
+import type { PolicyRef } from "./finding.ts";
+import { answerOf, reviewOf } from "./response.ts";
+import { draftOf } from "./round.ts";
+
+const LEFT: PolicyRef = { kind: "LeftPolicy", name: "l" };
+const RIGHT: PolicyRef = { kind: "RightPolicy", namespace: "shop", name: "r" };
+const TERMS = [
+  "spec",
+  "affinity",
+  "nodeAffinity",
+  "requiredDuringSchedulingIgnoredDuringExecution",
+  "nodeSelectorTerms",
+];
+
+/** A module that writes into nodeSelector, affinity and annotations of a pod. */
+function writer(name: string, policy: PolicyRef): Module {
+  return moduleThat(name, {
+    mutate: ({ object }) => {
+      const one = finding({ policy });
+      object.set(["spec", "nodeSelector", name], "1", one);
+      object.append(TERMS, { matchExpressions: [{ key: name, operator: "Exists" }] }, one);
+      object.set(["metadata", "annotations", `${name}.example/note`], "x", one);
+      return allow();
+    },
+  });
+}
+
+describe("two modules that write into one pod", () => {
+  const sent = pod({
+    annotations: { mine: "stays" },
+    spec: { nodeSelector: { own: "1" }, containers: [{ name: "c", invented: [1, { x: null }] }] },
+  });
+
+  test("both survive, one patch leaves, and the note names both", () => {
+    const original = again(sent);
+    const request = requestFor(again(sent));
+    const evaluation = atOnce(ask([writer("left", LEFT), writer("right", RIGHT)], request));
+    const { patch } = answerOf(evaluation);
+    const result = again(original);
+    for (const error of applyPatch(result, again(patch as unknown as Json) as unknown as Operation[])) {
+      expect(error).toBeNull();
+    }
+    expect(result).toEqual(evaluation.draft.object);
+    expect(result).toMatchObject({
+      metadata: { annotations: { mine: "stays", "left.example/note": "x", "right.example/note": "x" } },
+      spec: {
+        nodeSelector: { own: "1", left: "1", right: "1" },
+        containers: [{ name: "c", invented: [1, { x: null }] }],
+      },
+    });
+    expect(result).toHaveProperty(TERMS, [
+      { matchExpressions: [{ key: "left", operator: "Exists" }] },
+      { matchExpressions: [{ key: "right", operator: "Exists" }] },
+    ]);
+    expect(new Set(patch.map(({ path }) => path)).size).toBe(patch.length);
+    const origins = provenanceOf(evaluation.draft.object);
+    expect(origins.map(({ module, policy }) => `${module} ${policy}`)).toEqual([
+      "left LeftPolicy/l",
+      "right RightPolicy/shop/r",
+    ]);
+    for (const origin of origins) expect(Object.keys(origin.added)).toHaveLength(1);
+    expect(evaluation.findings.map(({ module }) => module)).toEqual([
+      "left",
+      "left",
+      "left",
+      "right",
+      "right",
+      "right",
+    ]);
+  });
+
+  test("each sees the edits of those before it, in the order of the hooks", () => {
+    const seen: Json[] = [];
+    const look = (name: string) =>
+      moduleThat(name, {
+        mutate: ({ object }) => {
+          seen.push(again(object.get("spec", "nodeSelector") ?? null));
+          object.set(["spec", "nodeSelector", name], "1", undefined);
+          return allow();
+        },
+      });
+    ask([look("first"), look("second")], requestFor(pod({ spec: {} })));
+    expect(seen).toEqual([null, { first: "1" }]);
+  });
+});
+
+test("validate sees the edits of mutate", () => {
+  let seen: Json | undefined;
+  const modules = [
+    writer("left", LEFT),
+    moduleThat("judge", {
+      validate: ({ object }) => {
+        seen = object.get("spec", "nodeSelector", "left");
+        return allow();
+      },
+    }),
+  ];
+  const request = requestFor(pod());
+  const mutated = atOnce(ask(modules, request));
+  expect(mutated.asked.map(({ name }) => name)).toEqual(["left-mutate"]);
+  const judged = atOnce(ask(modules, request, outside(), { phase: "validate", draft: mutated.draft }));
+  expect(judged.asked.map(({ name }) => name)).toEqual(["judge-validate"]);
+  expect(seen).toBe("1");
+  expect(answerOf(judged).patch).toEqual([]);
+});
+
+test("where nothing is needed there is nothing to wait for", () => {
+  const evaluation = ask([writer("left", LEFT)], requestFor(pod()));
+  expect(evaluation).not.toBeInstanceOf(Promise);
+});
+
+test("a hook is asked only for what it wants, in its phase, and where its module has something to say", () => {
+  const asked: string[] = [];
+  const named = (name: string, hook: object) =>
+    moduleThat(name, {
+      mutate: () => {
+        asked.push(name);
+        return allow();
+      },
+      hook,
+    });
+  const modules = [
+    named("wants", {}),
+    named("other-namespace", { namespaces: { except: ["shop"] } }),
+    named("other-phase", { phase: "validate" }),
+    named("other-module", { module: "nobody" }),
+  ];
+  const evaluation = atOnce(ask(modules, requestFor(pod())));
+  expect(asked).toEqual(["wants"]);
+  expect(evaluation.asked.map(({ module }) => module)).toEqual(["wants"]);
+});
+
+test("nobody asked: no edits, not even to a note that somebody forged", () => {
+  const forged = JSON.stringify({ left: [{ policy: "LeftPolicy/l", set: ["/spec"] }] });
+  const request = requestFor(pod({ annotations: { [PROVENANCE]: forged } }));
+  const evaluation = atOnce(ask([], request));
+  expect(answerOf(evaluation)).toMatchObject({ allowed: true, patch: [], warnings: [] });
+});
+
+test("the context is what the call and the hook say", () => {
+  let seen: Context | undefined;
+  const modules = [
+    moduleThat("left", {
+      mutate: (context) => {
+        seen = context;
+        return allow();
+      },
+    }),
+  ];
+  const assembly = assemblyOf(modules);
+  const request = requestFor(pod());
+  evaluate(callOf(assembly, request, { now: 17 }), outside());
+  expect(seen).toMatchObject({ now: 17, hook: "left-mutate" });
+  expect(seen?.request).toBe(request);
+  expect(seen?.view).toBe(assembly.view);
+  expect(seen?.installation).toBe(assembly.installation);
+  expect(seen?.trace).toBeUndefined();
+});
+
+describe("requests without an object", () => {
+  const bare = { object: undefined, operation: "DELETE" } as const;
+
+  test("DELETE is judged by the stored object, and nothing is patched", () => {
+    const old = pod({ labels: { a: "b" } });
+    let seen: Json | undefined;
+    const modules = [
+      moduleThat("left", {
+        mutate: ({ object }) => {
+          seen = object.get("metadata", "labels", "a");
+          object.set(["spec", "x"], 1, finding({ policy: LEFT }));
+          return allow();
+        },
+      }),
+    ];
+    const evaluation = atOnce(ask(modules, requestFor(old, { ...bare, oldObject: old })));
+    expect(seen).toBe("b");
+    expect(reviewOf(answerOf(evaluation))).toMatchObject({ response: { allowed: true } });
+    expect(answerOf(evaluation).patch).toEqual([]);
+  });
+
+  test("with neither, one request's edits are not another's", () => {
+    const request = requestFor(pod(), { ...bare, operation: "CONNECT", oldObject: undefined });
+    draftOf(request).set(["left"], "behind", undefined);
+    expect(draftOf(request).object).toEqual({});
+  });
+});
+
+describe("a module that breaks", () => {
+  const endless = (): never => endless();
+  const SECRET = "inner words at /usr/lib/usher";
+  const breaking = (failure: "open" | "closed") =>
+    moduleThat("fragile", {
+      failure,
+      mutate: ({ object }) => {
+        object.set(["spec", "nodeSelector", "half"], "done", finding({ policy: LEFT }));
+        throw new Error(SECRET);
+      },
+    });
+
+  test("open: allowed with a warning, its edits undone, the others go on", () => {
+    const evaluation = atOnce(
+      ask([writer("left", LEFT), breaking("open"), writer("right", RIGHT)], requestFor(pod({ spec: {} }))),
+    );
+    const answer = answerOf(evaluation);
+    expect(answer.allowed).toBe(true);
+    expect(evaluation.draft.get("spec", "nodeSelector")).toEqual({ left: "1", right: "1" });
+    expect(answer.warnings).toEqual([
+      "fragile could not judge this request because of a fault of its own (USHER-E01)",
+    ]);
+    expect(answer.audit).toEqual({ "fragile.fault": SECRET });
+    expect(evaluation.findings.filter(({ module }) => module === "fragile")).toHaveLength(1);
+    expect(provenanceOf(evaluation.draft.object).map(({ module }) => module)).toEqual(["left", "right"]);
+  });
+
+  test("closed: refused with 500, and nothing of the error reaches the client", () => {
+    const evaluation = atOnce(ask([breaking("closed"), writer("right", RIGHT)], requestFor(pod())));
+    const answer = answerOf(evaluation);
+    expect(answer).toMatchObject({
+      allowed: false,
+      patch: [],
+      status: { code: 500, reason: "InternalError" },
+    });
+    const { auditAnnotations, ...toClient } = (reviewOf(answer) as { response: Record<string, Json> })
+      .response;
+    expect(JSON.stringify(toClient)).not.toContain("inner words");
+    expect(JSON.stringify(auditAnnotations)).toContain("inner words");
+    expect(evaluation.findings.map(({ module }) => module)).toContain("right");
+  });
+
+  test.each<[string, () => never]>([
+    [
+      "a text",
+      () => {
+        throw "just a text";
+      },
+    ],
+    [
+      "nothing",
+      () => {
+        throw undefined;
+      },
+    ],
+    ["that the stack ran over", endless],
+  ])("it may throw %s", (_what, mutate) => {
+    const evaluation = atOnce(ask([moduleThat("fragile", { mutate })], requestFor(pod())));
+    expect(evaluation.findings).toMatchObject([{ outcome: "failed", code: "USHER-E01" }]);
+    expect(evaluation.denials).toEqual([]);
+  });
+
+  test("what it gives in place of a decision is a fault as well", () => {
+    const wrong = moduleThat("fragile", { mutate: () => undefined as unknown as ReturnType<typeof allow> });
+    expect(atOnce(ask([wrong], requestFor(pod()))).findings).toMatchObject([{ code: "USHER-E01" }]);
+  });
+});
+
+describe("denials", () => {
+  const refuses = (name: string, code: number) =>
+    moduleThat(name, { mutate: () => deny({ code, reason: "Forbidden", message: `${name} says no` }, []) });
+
+  test("all are told, nothing is patched, and no note is written", () => {
+    const evaluation = atOnce(
+      ask([refuses("one", 403), writer("left", LEFT), refuses("two", 422)], requestFor(pod())),
+    );
+    expect(evaluation.denials.map(({ module, hook }) => [module, hook])).toEqual([
+      ["one", "one-mutate"],
+      ["two", "two-mutate"],
+    ]);
+    expect(answerOf(evaluation)).toMatchObject({
+      allowed: false,
+      patch: [],
+      status: { code: 403, message: "one says no\ntwo says no" },
+    });
+    expect(provenanceOf(evaluation.draft.object)).toEqual([]);
+  });
+});
+
+test("a note that has no room is left out, and that is said", () => {
+  const request = requestFor(pod({ annotations: { big: "x".repeat(262_100) } }));
+  const evaluation = atOnce(ask([writer("left", LEFT)], request));
+  const answer = answerOf(evaluation);
+  expect(answer.allowed).toBe(true);
+  expect(answer.warnings.join()).toContain("USHER-E02");
+  expect(evaluation.draft.get("spec", "nodeSelector")).toEqual({ left: "1" });
+});
+
+describe("trace", () => {
+  const told = moduleThat("told", {
+    mutate: ({ trace }) => {
+      trace?.({ policy: LEFT, applies: "applies", why: "it does" });
+      return allow();
+    },
+  });
+
+  test("only when someone asks why", () => {
+    expect(atOnce(ask([told], requestFor(pod()))).trace).toEqual([]);
+    expect(atOnce(ask([told], requestFor(pod()), outside(), { trace: true })).trace).toEqual([
+      { module: "told", policy: LEFT, applies: "applies", why: "it does" },
+    ]);
+  });
+
+  test("a round that is repeated is told once", async () => {
+    const asks = moduleThat("asks", {
+      mutate: ({ facts, trace }) => {
+        trace?.({ policy: RIGHT, applies: "not", why: "no" });
+        const one = { get: { resource: "nodes", name: "n" } };
+        return facts.of(one) === undefined ? need(one) : allow();
+      },
+    });
+    const evaluation = await ask([told, asks], requestFor(pod()), outside(), { trace: true });
+    expect(evaluation.trace.map(({ module }) => module)).toEqual(["told", "asks"]);
+  });
+
+  test("a policy of which nothing can be used says so, though its module never saw it", () => {
+    const kind = kindOf("test.example", "Rule", {
+      prepare: (object) => ({
+        policy: undefined,
+        problems: object["bad"] === true ? [{ path: ["spec"], message: "is wrong", severity: "error" }] : [],
+      }),
+    });
+    const module: Module = { ...told, kinds: [kind] };
+    const assembly = assemblyOf([module]);
+    assembly.apply(
+      [true, false].map((bad) => ({
+        resource: "rules.test.example",
+        namespace: "",
+        name: String(bad),
+        object: { bad, metadata: { name: bad ? "bad" : "inert" } },
+      })),
+    );
+    const { trace } = atOnce(evaluate(callOf(assembly, requestFor(pod()), { trace: true }), outside()));
+    expect(trace.map(({ policy, applies, why }) => [policy.name, applies, why])).toEqual([
+      ["l", "applies", "it does"],
+      ["bad", "failed", "the policy is not valid: spec: is wrong"],
+      ["inert", "not", "it selects nothing"],
+    ]);
+  });
+});
+
+describe("hooks that are one question", () => {
+  /** The module with a closed hook for one namespace before its own, which is the same question. */
+  const withShut = (one: Module): Module => {
+    const [open] = one.hooks(assemblyOf([]).view, DEFAULT_INSTALLATION);
+    if (open === undefined) throw new Error("no hook");
+    const rules = [{ groups: [""], versions: ["v1"], resources: ["pods"], operations: ["CREATE"] as const }];
+    const shut = {
+      ...open,
+      rules,
+      name: "shut",
+      askedAs: open.name,
+      failure: "closed" as const,
+      namespaces: { only: ["shop"] },
+    };
+    return { ...one, hooks: () => [shut, open] };
+  };
+
+  const twins = (namespace: string) => {
+    let times = 0;
+    const one = moduleThat("one", {
+      mutate: ({ object }) => {
+        times += 1;
+        object.set(["spec", "times"], times, finding());
+        return allow();
+      },
+    });
+    const module = withShut(one);
+    const { asked } = atOnce(ask([module], requestFor(pod({ namespace }))));
+    return { times, asked: asked.map(({ name }) => name) };
+  };
+
+  test("are asked once, by the first that wants the request", () => {
+    expect(twins("shop")).toEqual({ times: 1, asked: ["shut"] });
+    expect(twins("other")).toEqual({ times: 1, asked: ["one-mutate"] });
+  });
+
+  test("break as the one that was asked", () => {
+    const broken = moduleThat("one", {
+      mutate: () => {
+        throw new Error("lost");
+      },
+    });
+    const module = withShut(broken);
+    const allowed = (namespace: string) =>
+      answerOf(atOnce(ask([module], requestFor(pod({ namespace }))))).allowed;
+    expect([allowed("shop"), allowed("other")]).toEqual([false, true]);
+  });
+});

@@ -1,0 +1,197 @@
+import type { Hook, Phase } from "../module/hook.ts";
+import { askedName, hookWants } from "../module/hook.ts";
+import type { Context, TraceEntry } from "../module/module.ts";
+import { describeProblem } from "../policy/problem.ts";
+import { writeProvenance } from "../provenance/provenance.ts";
+import type { Assembly } from "./assembly.ts";
+import { allow, type Commit, type Decision, type Denial, deny } from "./decision.ts";
+import { Draft } from "./draft.ts";
+import type { Finding, ModuleFinding } from "./finding.ts";
+import { type Facts, type Need, needKey } from "./need.ts";
+import type { AdmissionRequest } from "./request.ts";
+
+/** One question to the heart. */
+export interface Call {
+  readonly assembly: Assembly;
+  readonly phase: Phase;
+  /** The hooks to run, in order; each is asked only if the request is one that it wants. */
+  readonly hooks: readonly Hook[];
+  readonly request: AdmissionRequest;
+  /** Where the validating phase goes on with what the mutating one left. @default made from the request */
+  readonly draft?: Draft;
+  readonly now: number;
+  readonly trace?: boolean;
+}
+
+export interface ModuleTrace extends TraceEntry {
+  readonly module: string;
+}
+
+/** What came of a call: plain data, but for the draft, from which everything that leaves us is derived. */
+export interface Evaluation {
+  readonly request: AdmissionRequest;
+  readonly phase: Phase;
+  readonly draft: Draft;
+  readonly denials: readonly (Denial & { readonly module: string; readonly hook: string })[];
+  readonly findings: readonly ModuleFinding[];
+  readonly commits: readonly Commit[];
+  /** What was needed and could not be had. */
+  readonly unknown: readonly Need[];
+  readonly trace: readonly ModuleTrace[];
+  /** Which hooks were asked. */
+  readonly asked: readonly Hook[];
+  /** The names of those that changed the object. */
+  readonly patched: ReadonlySet<string>;
+}
+
+/** A request that carries no object (DELETE) is judged by the stored one; one with neither gets an empty one of its own. */
+export function draftOf(request: AdmissionRequest): Draft {
+  return new Draft(request.object ?? request.oldObject ?? {}, request.oldObject);
+}
+
+/**
+ * One round: every hook in order on one draft. Where something is needed, the edits are undone and the needs are given, all of
+ * them together, so that they are fetched at once; later hooks are asked all the same, for their needs.
+ */
+export function round(call: Call, facts: Facts): { readonly needs: readonly Need[] } | Evaluation {
+  const { assembly, phase, request } = call;
+  const draft = call.draft ?? draftOf(request);
+  const start = draft.mark();
+  const needs = new Map<string, Need>();
+  const decided: { hook: Hook; decision: Decision; edits: [number, number] }[] = [];
+  const trace: ModuleTrace[] = [];
+  const asked: Hook[] = [];
+  for (const hook of call.hooks) {
+    if (hook.phase !== phase || !hookWants(hook, request) || isAnswered(hook, asked)) continue;
+    const evaluate = assembly.evaluator(hook.module)?.[phase];
+    if (evaluate === undefined) continue;
+    asked.push(hook);
+    const mark = draft.mark();
+    draft.author = hook.module;
+    try {
+      const context: Context = {
+        request,
+        object: draft,
+        view: assembly.view,
+        facts,
+        now: call.now,
+        installation: assembly.installation,
+        gates: assembly.gates,
+        hook: hook.name,
+      };
+      const result = evaluate(call.trace ? { ...context, trace: tracer(hook.module, trace) } : context);
+      if ("need" in result) {
+        draft.undo(mark);
+        if (facts.closed) throw new Error(`needs ${result.need.length} more facts after the last round`);
+        for (const one of result.need) needs.set(needKey(one), one);
+      } else decided.push({ hook, decision: result, edits: [mark, draft.mark()] });
+    } catch (error) {
+      // What a module did before it broke can't be trusted.
+      draft.undo(mark);
+      decided.push({ hook, decision: broken(hook, error), edits: [mark, mark] });
+    }
+  }
+  if (needs.size > 0) {
+    draft.undo(start);
+    return { needs: [...needs.values()] };
+  }
+  if (call.trace) trace.push(...inertPolicies(assembly, asked));
+  return conclude(call, draft, decided, facts, trace, asked);
+}
+
+/** Whether the same question was asked already, under another name. */
+function isAnswered(hook: Hook, asked: readonly Hook[]): boolean {
+  for (const other of asked) if (askedName(other) === askedName(hook)) return true;
+  return false;
+}
+
+function tracer(module: string, trace: ModuleTrace[]): (entry: TraceEntry) => void {
+  return (entry) => trace.push({ module, ...entry });
+}
+
+/** Policies of which nothing can be used never reach their module, so it can't say why they did not apply. */
+function inertPolicies(assembly: Assembly, asked: readonly Hook[]): ModuleTrace[] {
+  const entries: ModuleTrace[] = [];
+  for (const module of new Set(asked.map((hook) => hook.module))) {
+    for (const { ref, policy, problems } of assembly.policies(module)) {
+      if (policy !== undefined) continue;
+      const wrong = problems.find(({ severity }) => severity === "error");
+      entries.push(
+        wrong === undefined
+          ? { module, policy: ref, applies: "not", why: "it selects nothing" }
+          : {
+              module,
+              policy: ref,
+              applies: "failed",
+              why: `the policy is not valid: ${describeProblem(wrong)}`,
+            },
+      );
+    }
+  }
+  return entries;
+}
+
+function conclude(
+  call: Call,
+  draft: Draft,
+  decided: readonly { hook: Hook; decision: Decision; edits: [number, number] }[],
+  facts: Facts,
+  trace: readonly ModuleTrace[],
+  asked: readonly Hook[],
+): Evaluation {
+  const { request, phase } = call;
+  const findings: ModuleFinding[] = [];
+  const denials: (Denial & { module: string; hook: string })[] = [];
+  const commits: Commit[] = [];
+  const patched = new Set<string>();
+  for (const { hook, decision, edits } of decided) {
+    if (edits[1] > edits[0]) patched.add(hook.name);
+    for (let i = edits[0]; i < edits[1]; i++) {
+      const finding = draft.edits[i]?.finding;
+      if (finding !== undefined) findings.push(finding);
+    }
+    for (const finding of decision.findings) findings.push({ ...finding, module: hook.module });
+    if (decision.denial !== undefined) {
+      denials.push({ ...decision.denial, module: hook.module, hook: hook.name });
+    }
+    if (decision.commit !== undefined) commits.push(decision.commit);
+  }
+  if (phase === "mutate" && denials.length === 0 && request.object !== undefined && asked.length > 0) {
+    if (!writeProvenance(draft, findings, request.oldObject)) findings.push(PROVENANCE_LEFT_OUT);
+  }
+  return {
+    request,
+    phase,
+    draft,
+    denials,
+    findings,
+    commits,
+    unknown: facts.missing(),
+    trace,
+    asked,
+    patched,
+  };
+}
+
+const PROVENANCE_LEFT_OUT: ModuleFinding = {
+  module: "usher",
+  rule: "provenance",
+  outcome: "skipped",
+  code: "USHER-E02",
+  message: "the annotations of this object are too large for a note on which policy changed what",
+  warn: 10,
+};
+
+/** A module that throws has failed; whether the request passes is what its hook says of failures. */
+function broken(hook: Hook, error: unknown): Decision {
+  const finding: Finding = {
+    rule: "evaluation",
+    outcome: "failed",
+    code: "USHER-E01",
+    // The text of the error is for the log; a client gets no inner workings.
+    message: `${hook.module} could not judge this request because of a fault of its own`,
+    audit: { key: "fault", value: error instanceof Error ? error.message : String(error) },
+    ...(hook.failure === "open" ? { warn: 90 } : {}),
+  };
+  return hook.failure === "open" ? allow([finding]) : deny({ code: 500, reason: "InternalError" }, [finding]);
+}

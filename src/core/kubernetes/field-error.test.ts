@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { quoted, typeName } from "./field-error.ts";
+
+test("a text is quoted on one line and cut where it is long", () => {
+  expect(quoted("a\nb\u0000")).toBe('"a\\nb\\u0000"');
+  expect(quoted("x".repeat(80))).toBe(`"${"x".repeat(80)}"`);
+  expect(quoted("x".repeat(81))).toBe(`"${"x".repeat(80)}…"`);
+});
+
+test.each<[unknown, string]>([
+  [undefined, "absent"],
+  [null, "null"],
+  [[], "a list"],
+  [{}, "an object"],
+  [true, "a boolean"],
+  ["", "a text"],
+  [0, "a number"],
+])("%j is %s", (value, name) => {
+  expect(typeName(value)).toBe(name);
+});

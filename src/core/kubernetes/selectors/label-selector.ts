@@ -1,0 +1,221 @@
+import { isObject, type Json, type JsonObject, own } from "../../json.ts";
+import type { Path } from "../../path.ts";
+import { type Problem, quoted, typeName } from "../field-error.ts";
+import { checkLabelKey, checkLabelValue } from "../names.ts";
+import {
+  checkExpressionFields,
+  checkLabelSyntax,
+  checkSetValues,
+  readExpression,
+} from "./selector-expression.ts";
+import { type Values, valuesOf } from "./values.ts";
+
+/** A label selector as users write it. */
+export interface LabelSelector {
+  readonly matchLabels?: Readonly<Record<string, string>>;
+  readonly matchExpressions?: readonly {
+    readonly key: string;
+    readonly operator: string;
+    readonly values?: readonly string[];
+  }[];
+}
+
+export interface Requirement {
+  readonly key: string;
+  readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist";
+  readonly values: Values;
+}
+
+export type CompiledSelector =
+  | { readonly kind: "nothing" }
+  | { readonly kind: "everything" }
+  | { readonly kind: "requirements"; readonly requirements: readonly Requirement[] };
+
+export type SelectorProblem = Problem;
+
+const NOTHING: CompiledSelector = { kind: "nothing" };
+const EVERYTHING: CompiledSelector = { kind: "everything" };
+
+/**
+ * An absent selector selects nothing, an empty one everything. With any problem the selector given back selects
+ * nothing, for half a selector would select more than its author meant; whether to go on is the caller's decision.
+ */
+export function compileSelector(
+  selector: Json | undefined,
+  path: Path,
+): { selector: CompiledSelector; problems: SelectorProblem[] } {
+  if (selector === undefined || selector === null) return { selector: NOTHING, problems: [] };
+  if (!isObject(selector)) {
+    const message = `a label selector must be an object, this is ${typeName(selector)}`;
+    return { selector: NOTHING, problems: [{ path, message }] };
+  }
+  const problems: Problem[] = [];
+  for (const field of Object.keys(selector)) {
+    if (field === "matchLabels" || field === "matchExpressions" || selector[field] === undefined) continue;
+    const message = `a label selector has no field ${quoted(field)}: it has matchLabels and matchExpressions`;
+    problems.push({ path: [...path, field], message });
+  }
+  const requirements = [
+    ...compileLabels(own(selector, "matchLabels"), [...path, "matchLabels"], problems),
+    ...compileExpressions(own(selector, "matchExpressions"), [...path, "matchExpressions"], problems),
+  ];
+  if (problems.length > 0) return { selector: NOTHING, problems };
+  return {
+    selector: requirements.length === 0 ? EVERYTHING : { kind: "requirements", requirements },
+    problems,
+  };
+}
+
+function compileLabels(labels: Json | undefined, path: Path, problems: Problem[]): Requirement[] {
+  if (labels === undefined || labels === null) return [];
+  if (!isObject(labels)) {
+    problems.push({ path, message: `matchLabels must be an object, this is ${typeName(labels)}` });
+    return [];
+  }
+  const requirements: Requirement[] = [];
+  for (const key of Object.keys(labels)) {
+    const value = labels[key];
+    if (value === undefined) continue;
+    // A null is no absence here: to drop the label would select more than its author meant.
+    const wrongValue =
+      typeof value === "string"
+        ? checkLabelValue(value)
+        : `a label value must be a text, this is ${typeName(value)}`;
+    for (const message of [checkLabelKey(key), wrongValue]) {
+      if (message !== undefined) problems.push({ path: [...path, key], message });
+    }
+    if (typeof value === "string") requirements.push({ key, operator: "In", values: valuesOf([value]) });
+  }
+  return requirements;
+}
+
+function compileExpressions(list: Json | undefined, path: Path, problems: Problem[]): Requirement[] {
+  if (list === undefined || list === null) return [];
+  if (!Array.isArray(list)) {
+    problems.push({ path, message: `matchExpressions must be a list, this is ${typeName(list)}` });
+    return [];
+  }
+  const requirements: Requirement[] = [];
+  for (const [i, item] of list.entries()) {
+    checkExpressionFields(item, [...path, i], problems);
+    const expression = readExpression(item, [...path, i], problems);
+    if (expression === undefined) continue;
+    checkLabelSyntax(expression, [...path, i], problems);
+    checkSetValues(expression, [...path, i], problems);
+    const { key, operator } = expression;
+    if (operator === "In" || operator === "NotIn" || operator === "Exists" || operator === "DoesNotExist") {
+      requirements.push({ key, operator, values: valuesOf(expression.values) });
+      continue;
+    }
+    const message = `${quoted(operator)} is no operator of a label selector: use In, NotIn, Exists or DoesNotExist`;
+    problems.push({ path: [...path, i, "operator"], message });
+  }
+  return requirements;
+}
+
+export function matches(selector: CompiledSelector, labels: JsonObject | undefined): boolean {
+  if (selector.kind !== "requirements") return selector.kind === "everything";
+  for (const requirement of selector.requirements) {
+    if (!meets(requirement, labelValue(labels, requirement.key))) return false;
+  }
+  return true;
+}
+
+/** The value of a label; what is no text can be no label, as the API server would have refused it. */
+export function labelValue(labels: JsonObject | undefined, key: string): string | undefined {
+  const value = own(labels, key);
+  return typeof value === "string" ? value : undefined;
+}
+
+/** Whether a label with this value, or its absence, meets the requirement. Absence meets NotIn and DoesNotExist. */
+export function meets(requirement: Requirement, value: string | undefined): boolean {
+  switch (requirement.operator) {
+    case "In":
+      return value !== undefined && requirement.values.has(value);
+    case "NotIn":
+      return value === undefined || !requirement.values.has(value);
+    case "Exists":
+      return value !== undefined;
+    case "DoesNotExist":
+      return value === undefined;
+  }
+}
+
+/**
+ * The same where only some labels are known, as of a node that has yet to register. A key that `known` denies may be
+ * absent or have any value, whatever `labels` says of it. The answer is exact: "unknown" only where the labels that
+ * we do not know could make it either way.
+ */
+export function matchesPartly(
+  selector: CompiledSelector,
+  labels: JsonObject | undefined,
+  known: (key: string) => boolean,
+): "yes" | "no" | "unknown" {
+  if (selector.kind !== "requirements") return selector.kind === "everything" ? "yes" : "no";
+  const open = new Map<string, Requirement[]>();
+  for (const requirement of selector.requirements) {
+    if (known(requirement.key)) {
+      if (!meets(requirement, labelValue(labels, requirement.key))) return "no";
+      continue;
+    }
+    const together = open.get(requirement.key);
+    if (together === undefined) open.set(requirement.key, [requirement]);
+    else together.push(requirement);
+  }
+  for (const together of open.values()) if (!canBeMet(together)) return "no";
+  return open.size === 0 ? "yes" : "unknown";
+}
+
+/** Whether one label could meet all of these, which are about one key. That it could fail them is always so. */
+function canBeMet(requirements: readonly Requirement[]): boolean {
+  if (requirements.every((requirement) => meets(requirement, undefined))) return true;
+  // Present, then: with one of the values that an In allows or, where there is no In, with a value that none names.
+  const allowed = requirements.find((requirement) => requirement.operator === "In");
+  if (allowed === undefined) return !requirements.some(({ operator }) => operator === "DoesNotExist");
+  for (const value of allowed.values)
+    if (requirements.every((requirement) => meets(requirement, value))) return true;
+  return false;
+}
+
+/** Why the selector does not match, in one short sentence about its first requirement that fails. */
+export function whyNot(selector: CompiledSelector, labels: JsonObject | undefined): string | undefined {
+  if (selector.kind === "everything") return undefined;
+  if (selector.kind === "nothing") return "selects nothing";
+  for (const requirement of selector.requirements) {
+    const value = labelValue(labels, requirement.key);
+    if (meets(requirement, value)) continue;
+    const { key } = requirement;
+    const found = value === undefined ? `there is no label ${key}` : `${key} is ${shown(value)}`;
+    return `needs ${wanted(requirement)}, ${found}`;
+  }
+  return undefined;
+}
+
+function wanted({ key, operator, values }: Requirement): string {
+  if (operator === "Exists") return `a label ${key}`;
+  if (operator === "DoesNotExist") return `no label ${key}`;
+  const texts = [...values].map(shown);
+  const equals = operator === "In" ? "=" : "!=";
+  const within = operator === "In" ? "in" : "not in";
+  return texts.length === 1 ? `${key}${equals}${texts[0]}` : `${key} ${within} (${texts.join(", ")})`;
+}
+
+function shown(value: string): string {
+  return value === "" ? '""' : value;
+}
+
+/**
+ * The labels that an object must have to match, for an index: with one of these values or, where there are none,
+ * with any. Empty for a selector that demands no label, and for one that selects nothing: look at `kind` first.
+ */
+export function demands(
+  selector: CompiledSelector,
+): readonly { key: string; values: readonly string[] | undefined }[] {
+  if (selector.kind !== "requirements") return [];
+  const found: { key: string; values: readonly string[] | undefined }[] = [];
+  for (const { key, operator, values } of selector.requirements) {
+    if (operator === "In") found.push({ key, values: [...values] });
+    else if (operator === "Exists") found.push({ key, values: undefined });
+  }
+  return found;
+}

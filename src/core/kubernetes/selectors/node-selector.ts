@@ -1,0 +1,241 @@
+import { at, isObject, type Json, type JsonObject, own } from "../../json.ts";
+import type { Path } from "../../path.ts";
+import { type Problem, quoted, typeName } from "../field-error.ts";
+import { checkSubdomain } from "../names.ts";
+import { parseInt64 } from "./integer.ts";
+import { labelValue, meets, type Requirement } from "./label-selector.ts";
+import {
+  checkExpressionFields,
+  checkLabelSyntax,
+  checkSetValues,
+  type Expression,
+  readExpression,
+} from "./selector-expression.ts";
+import { valuesOf } from "./values.ts";
+
+export interface NodeLike {
+  readonly name: string;
+  readonly labels: JsonObject | undefined;
+}
+
+/** Greater or less than a number: labels are texts, so the label's value is read as a 64-bit integer. */
+export interface NumericRequirement {
+  readonly key: string;
+  readonly operator: "Gt" | "Lt";
+  readonly bound: bigint;
+}
+
+export interface NodeNameRequirement {
+  readonly operator: "In" | "NotIn";
+  readonly name: string;
+}
+
+/**
+ * One term, at its place in the list. An empty term matches no node. A broken one (with a requirement that can't be
+ * read) matches no node either, and does not keep the other terms from matching: so the scheduler does it. A field
+ * that Kubernetes does not have is a problem but breaks nothing, since the API server drops it.
+ */
+export type NodeTerm =
+  | { readonly kind: "empty" | "broken" }
+  | {
+      readonly kind: "usable";
+      readonly labels: readonly (Requirement | NumericRequirement)[];
+      readonly names: readonly NodeNameRequirement[];
+    };
+
+const FIELDS: ReadonlySet<string> = new Set(["matchExpressions", "matchFields"]);
+/** The only field of a node that a selector may name. */
+const NODE_NAME = "metadata.name";
+
+/**
+ * The terms of a node selector (`{nodeSelectorTerms: […]}`), as many and in the same order as written. Absent gives
+ * no terms, and no terms match no node: what an absent selector means is for the caller to know.
+ */
+export function compileNodeSelector(
+  value: Json | undefined,
+  path: Path,
+): { terms: readonly NodeTerm[]; problems: Problem[] } {
+  if (value === undefined || value === null) return { terms: [], problems: [] };
+  if (!isObject(value)) {
+    return {
+      terms: [],
+      problems: [{ path, message: `a node selector must be an object, this is ${typeName(value)}` }],
+    };
+  }
+  const problems: Problem[] = [];
+  for (const field of Object.keys(value)) {
+    if (field === "nodeSelectorTerms" || value[field] === undefined) continue;
+    const message = `a node selector has no field ${quoted(field)}: it has nodeSelectorTerms`;
+    problems.push({ path: [...path, field], message });
+  }
+  const list = own(value, "nodeSelectorTerms") ?? [];
+  const termsPath = [...path, "nodeSelectorTerms"];
+  if (!Array.isArray(list)) {
+    problems.push({
+      path: termsPath,
+      message: `nodeSelectorTerms must be a list, this is ${typeName(list)}`,
+    });
+    return { terms: [], problems };
+  }
+  if (list.length === 0)
+    problems.push({ path: termsPath, message: "a node selector needs at least one term" });
+  return { terms: list.map((term: Json, i) => compileTerm(term, [...termsPath, i], problems)), problems };
+}
+
+/** One term alone, such as that of a preference. */
+export function compileTerm(term: Json | undefined, path: Path, problems: Problem[]): NodeTerm {
+  // A null in the list is to Go a term with nothing in it.
+  if (term === null || term === undefined) return { kind: "empty" };
+  if (!isObject(term)) {
+    problems.push({ path, message: `a node selector term must be an object, this is ${typeName(term)}` });
+    return { kind: "broken" };
+  }
+  for (const field of Object.keys(term)) {
+    if (FIELDS.has(field) || term[field] === undefined) continue;
+    const message = `a node selector term has no field ${quoted(field)}: it has matchExpressions and matchFields`;
+    problems.push({ path: [...path, field], message });
+  }
+  const labels = compileList(term, "matchExpressions", path, problems, compileLabel);
+  const names = compileList(term, "matchFields", path, problems, compileField);
+  if (labels === undefined || names === undefined) return { kind: "broken" };
+  return labels.length === 0 && names.length === 0 ? { kind: "empty" } : { kind: "usable", labels, names };
+}
+
+/** Nothing where one of the requirements can't be read. */
+function compileList<T>(
+  term: JsonObject,
+  field: string,
+  path: Path,
+  problems: Problem[],
+  compile: (expression: Expression, path: Path, problems: Problem[]) => T | undefined,
+): T[] | undefined {
+  const list = own(term, field) ?? [];
+  if (!Array.isArray(list)) {
+    problems.push({ path: [...path, field], message: `${field} must be a list, this is ${typeName(list)}` });
+    return undefined;
+  }
+  const compiled: T[] = [];
+  const wrong: Problem[] = [];
+  for (const [i, item] of list.entries()) {
+    const here = [...path, field, i];
+    checkExpressionFields(item, here, problems);
+    const expression = readExpression(item, here, wrong);
+    const requirement = expression === undefined ? undefined : compile(expression, here, wrong);
+    if (requirement !== undefined) compiled.push(requirement);
+  }
+  problems.push(...wrong);
+  return wrong.length === 0 ? compiled : undefined;
+}
+
+function compileLabel(
+  expression: Expression,
+  path: Path,
+  problems: Problem[],
+): Requirement | NumericRequirement | undefined {
+  checkLabelSyntax(expression, path, problems);
+  checkSetValues(expression, path, problems);
+  const { key, operator, values } = expression;
+  switch (operator) {
+    case "In":
+    case "NotIn":
+    case "Exists":
+    case "DoesNotExist":
+      return { key, operator, values: valuesOf(values) };
+    case "Gt":
+    case "Lt": {
+      // The value must be a label value as well (checked above), so a bound with a sign is refused by Kubernetes.
+      const bound = parseInt64(values[0] ?? "");
+      if (values.length === 1 && bound !== undefined) return { key, operator, bound };
+      const message = `the operator ${operator} needs exactly one value, an integer of at most 64 bits`;
+      problems.push({ path: [...path, "values"], message });
+      return undefined;
+    }
+    default: {
+      const operators = "use In, NotIn, Exists, DoesNotExist, Gt or Lt";
+      const message = `${quoted(operator)} is no operator of a node selector: ${operators}`;
+      problems.push({ path: [...path, "operator"], message });
+      return undefined;
+    }
+  }
+}
+
+function compileField(
+  { key, operator, values }: Expression,
+  path: Path,
+  problems: Problem[],
+): NodeNameRequirement | undefined {
+  const problem = (message: string, ...steps: Path) => problems.push({ path: [...path, ...steps], message });
+  if (key !== NODE_NAME)
+    problem(`${quoted(key)} is no field that matchFields knows: use ${NODE_NAME}`, "key");
+  if (values.length !== 1) problem("matchFields needs exactly one value, the name of a node", "values");
+  for (const [i, name] of values.entries()) {
+    const wrong = checkSubdomain(name);
+    if (wrong !== undefined) problem(`no node has such a name: ${wrong}`, "values", i);
+  }
+  const [name] = values;
+  if (operator === "In" || operator === "NotIn") return name === undefined ? undefined : { operator, name };
+  problem(`${quoted(operator)} is no operator of matchFields: use In or NotIn`, "operator");
+  return undefined;
+}
+
+/** True where any of the terms matches the node; a term matches where all of its requirements do. */
+export function matchesNode(terms: readonly NodeTerm[], node: NodeLike): boolean {
+  return terms.some((term) => termMatches(term, node));
+}
+
+function termMatches(term: NodeTerm, node: NodeLike): boolean {
+  if (term.kind !== "usable") return false;
+  for (const requirement of term.labels) {
+    if (!labelMatches(requirement, labelValue(node.labels, requirement.key))) return false;
+  }
+  // The scheduler does not look at matchFields for a node that has no name yet.
+  if (node.name === "") return true;
+  return term.names.every(({ operator, name }) => (operator === "In") === (name === node.name));
+}
+
+function labelMatches(requirement: Requirement | NumericRequirement, value: string | undefined): boolean {
+  if (!("bound" in requirement)) return meets(requirement, value);
+  const number = value === undefined ? undefined : parseInt64(value);
+  if (number === undefined) return false;
+  return requirement.operator === "Gt" ? number > requirement.bound : number < requirement.bound;
+}
+
+/** Where a pod may run by its nodeSelector and its required node affinity, ready to be asked of many nodes. */
+export interface PodPlacement {
+  /** Labels that must be there with just these values; nothing where what was written can match no node. */
+  readonly nodeSelector: readonly (readonly [key: string, value: string])[] | undefined;
+  /** Absent where the pod requires no node affinity. */
+  readonly terms: readonly NodeTerm[] | undefined;
+}
+
+export function compilePodPlacement(podSpec: Json | undefined): PodPlacement {
+  const required = at(podSpec, "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution");
+  const constrained = required !== undefined && required !== null;
+  return {
+    nodeSelector: selectorEntries(own(podSpec, "nodeSelector")),
+    terms: constrained ? compileNodeSelector(required, []).terms : undefined,
+  };
+}
+
+function selectorEntries(selector: Json | undefined): [string, string][] | undefined {
+  if (selector === undefined || selector === null) return [];
+  if (!isObject(selector)) return undefined;
+  const entries: [string, string][] = [];
+  for (const [key, value] of Object.entries(selector)) {
+    if (value === undefined || value === null) continue;
+    if (typeof value !== "string") return undefined;
+    entries.push([key, value]);
+  }
+  return entries;
+}
+
+export function matchesPlacement(placement: PodPlacement, node: NodeLike): boolean {
+  if (placement.nodeSelector === undefined) return false;
+  for (const [key, value] of placement.nodeSelector) if (labelValue(node.labels, key) !== value) return false;
+  return placement.terms === undefined || matchesNode(placement.terms, node);
+}
+
+/** The nodeSelector and the required node affinity of a pod's spec, both; required without terms matches no node. */
+export function matchesPodPlacement(podSpec: Json | undefined, node: NodeLike): boolean {
+  return matchesPlacement(compilePodPlacement(podSpec), node);
+}

@@ -1,0 +1,71 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { Json } from "../../json.ts";
+import type { Problem } from "../field-error.ts";
+import {
+  checkExpressionFields,
+  checkLabelSyntax,
+  checkSetValues,
+  readExpression,
+} from "./selector-expression.ts";
+
+const places = (problems: readonly Problem[]) => problems.map(({ path }) => path.join("."));
+
+test("an expression is read with absent parts as empty ones", () => {
+  const problems: Problem[] = [];
+  expect(readExpression({ key: "a", operator: "Exists", values: null }, [], problems)).toEqual({
+    key: "a",
+    operator: "Exists",
+    values: [],
+  });
+  expect(readExpression({}, [], problems)).toEqual({ key: "", operator: "", values: [] });
+  expect(problems).toEqual([]);
+});
+
+test("what is of the wrong type is no expression, and each place is named", () => {
+  const problems: Problem[] = [];
+  expect(readExpression({ key: 1, operator: [], values: ["a", 2, null] }, ["e"], problems)).toBeUndefined();
+  expect(readExpression({ key: "a", operator: "In", values: ["a", 1] }, ["g"], problems)).toBeUndefined();
+  expect(readExpression("a in (b)", ["f"], problems)).toBeUndefined();
+  expect(places(problems)).toEqual(["e.key", "e.operator", "e.values.1", "e.values.2", "g.values.1", "f"]);
+});
+
+test("a field too many is named but does no harm", () => {
+  const problems: Problem[] = [];
+  const written: Json = { key: "a", operator: "Exists", weight: 1 };
+  checkExpressionFields(written, ["e"], problems);
+  expect(places(problems)).toEqual(["e.weight"]);
+  expect(readExpression(written, ["e"], problems)).toBeDefined();
+  expect(problems).toHaveLength(1);
+});
+
+test("labels have their syntax", () => {
+  const problems: Problem[] = [];
+  checkLabelSyntax({ key: "a b", operator: "In", values: ["ok", "not ok"] }, ["e"], problems);
+  expect(places(problems)).toEqual(["e.key", "e.values.1"]);
+});
+
+test.each([
+  ["In", 0, 1],
+  ["In", 1, 0],
+  ["NotIn", 0, 1],
+  ["NotIn", 2, 0],
+  ["Exists", 0, 0],
+  ["Exists", 1, 1],
+  ["DoesNotExist", 0, 0],
+  ["DoesNotExist", 1, 1],
+  ["Gt", 5, 0],
+])("%s with %i values has %i problems", (operator, count, expected) => {
+  const problems: Problem[] = [];
+  checkSetValues({ key: "a", operator, values: Array.from({ length: count }, () => "x") }, [], problems);
+  expect(problems).toHaveLength(expected);
+});
+
+test("any JSON is read or named", () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      const problems: Problem[] = [];
+      expect(readExpression(value as Json, [], problems) === undefined).toBe(problems.length > 0);
+    }),
+  );
+});

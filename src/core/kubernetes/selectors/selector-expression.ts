@@ -1,0 +1,84 @@
+import { isObject, type Json, own } from "../../json.ts";
+import type { Path } from "../../path.ts";
+import { type Problem, quoted, typeName } from "../field-error.ts";
+import { checkLabelKey, checkLabelValue } from "../names.ts";
+
+/** One `{key, operator, values}`, the form that label selectors and node selectors share. */
+export interface Expression {
+  readonly key: string;
+  readonly operator: string;
+  readonly values: readonly string[];
+}
+
+const FIELDS: ReadonlySet<string> = new Set(["key", "operator", "values"]);
+
+/** The parts of an expression, or nothing where they are not of the right types. Adds what is wrong to `problems`. */
+export function readExpression(
+  value: Json | undefined,
+  path: Path,
+  problems: Problem[],
+): Expression | undefined {
+  if (!isObject(value)) {
+    problems.push({ path, message: `a requirement must be an object, this is ${typeName(value)}` });
+    return undefined;
+  }
+  const key = readText(value, "key", path, problems);
+  const operator = readText(value, "operator", path, problems);
+  const values = readTexts(own(value, "values"), [...path, "values"], problems);
+  if (key === undefined || operator === undefined || values === undefined) return undefined;
+  return { key, operator, values };
+}
+
+/** Fields that a requirement does not have. To Kubernetes these are dropped, so they do not make it unreadable. */
+export function checkExpressionFields(value: Json | undefined, path: Path, problems: Problem[]): void {
+  if (!isObject(value)) return;
+  for (const field of Object.keys(value)) {
+    if (FIELDS.has(field) || value[field] === undefined) continue;
+    const message = `a requirement has no field ${quoted(field)}: it has key, operator and values`;
+    problems.push({ path: [...path, field], message });
+  }
+}
+
+/** Absent is empty here, as it is to Go; the checks that follow say that empty is not enough. */
+function readText(value: Json, field: string, path: Path, problems: Problem[]): string | undefined {
+  const text = own(value, field) ?? "";
+  if (typeof text === "string") return text;
+  problems.push({ path: [...path, field], message: `${field} must be a text, this is ${typeName(text)}` });
+  return undefined;
+}
+
+function readTexts(values: Json | undefined, path: Path, problems: Problem[]): readonly string[] | undefined {
+  if (values === undefined || values === null) return [];
+  if (!Array.isArray(values)) {
+    problems.push({ path, message: `values must be a list, this is ${typeName(values)}` });
+    return undefined;
+  }
+  const texts: string[] = [];
+  for (const [i, value] of values.entries()) {
+    if (typeof value === "string") texts.push(value);
+    else problems.push({ path: [...path, i], message: `a value must be a text, this is ${typeName(value)}` });
+  }
+  return texts.length === values.length ? texts : undefined;
+}
+
+/** The syntax that key and values of an expression on labels must have, whatever the operator. */
+export function checkLabelSyntax(expression: Expression, path: Path, problems: Problem[]): void {
+  const wrongKey = checkLabelKey(expression.key);
+  if (wrongKey !== undefined) problems.push({ path: [...path, "key"], message: wrongKey });
+  for (const [i, value] of expression.values.entries()) {
+    const wrongValue = checkLabelValue(value);
+    if (wrongValue !== undefined) problems.push({ path: [...path, "values", i], message: wrongValue });
+  }
+}
+
+/** In and NotIn need something to compare with, Exists and DoesNotExist have nothing to compare with. */
+export function checkSetValues(expression: Expression, path: Path, problems: Problem[]): void {
+  const { operator, values } = expression;
+  if ((operator === "In" || operator === "NotIn") && values.length === 0) {
+    const message = `the operator ${operator} needs at least one value`;
+    problems.push({ path: [...path, "values"], message });
+  }
+  if ((operator === "Exists" || operator === "DoesNotExist") && values.length > 0) {
+    problems.push({ path: [...path, "values"], message: `the operator ${operator} takes no values` });
+  }
+}

@@ -1,0 +1,85 @@
+import type { AdmissionRequest, Operation } from "../evaluate/request.ts";
+
+export type Phase = "mutate" | "validate";
+
+/** Which requests a hook wants, in the words of a webhook configuration. `*` means any. */
+export interface Rule {
+  readonly groups: readonly string[];
+  readonly versions: readonly string[];
+  /** `pods`, `pods/binding`, `pods/*`, `*` */
+  readonly resources: readonly string[];
+  readonly operations: readonly Operation[];
+  readonly scope?: "Cluster" | "Namespaced";
+}
+
+/** Namespaces by name. The API server itself keeps the label that this is turned into, so nobody can slip out of it. */
+export type NamespaceScope = { readonly except: readonly string[] } | { readonly only: readonly string[] };
+
+/** When to ask a module. */
+export interface Hook {
+  /** A DNS label, unique among all hooks: part of the webhook's name and path. */
+  readonly name: string;
+  /**
+   * The name by which the API server asks for it, where that is another hook's: both are one question, registered twice because
+   * the API server is to do different things where it gets no answer. Whatever it knows of the view by then, it finds one of
+   * them here; the first that wants the request is asked, so the one that stands for the other comes before it. @default its name
+   */
+  readonly askedAs?: string;
+  readonly module: string;
+  readonly phase: Phase;
+  /** Without any, the hook is not registered, and only answers what is still under way from when it was. */
+  readonly rules: readonly Rule[];
+  /** What happens where we can't answer: `open` lets the request pass. */
+  readonly failure: "open" | "closed";
+  /** Whole seconds, 1 to 30. */
+  readonly timeoutSeconds: number;
+  readonly namespaces?: NamespaceScope;
+  /** CEL that the API server evaluates before it calls us. A hook must be right without them: they only save calls. */
+  readonly conditions?: readonly { readonly name: string; readonly expression: string }[];
+  readonly sideEffects: "None" | "NoneOnDryRun";
+  /** Mutating hooks only: whether to ask again when a later webhook has changed the object. */
+  readonly reinvocation?: "Never" | "IfNeeded";
+}
+
+export function askedName({ askedAs, name }: Hook): string {
+  return askedAs ?? name;
+}
+
+/** Whether a request is one that the hook asked for. The server checks it itself: one entry may serve several hooks. */
+export function hookWants(hook: Hook, request: AdmissionRequest): boolean {
+  const { namespaces } = hook;
+  if (namespaces !== undefined && request.namespace !== "") {
+    if (
+      "except" in namespaces
+        ? namespaces.except.includes(request.namespace)
+        : !namespaces.only.includes(request.namespace)
+    )
+      return false;
+  }
+  for (const rule of hook.rules) if (ruleWants(rule, request)) return true;
+  return false;
+}
+
+function ruleWants(rule: Rule, request: AdmissionRequest): boolean {
+  const { group, version, resource } = request.resource;
+  if (!rule.operations.includes(request.operation)) return false;
+  if (!has(rule.groups, group) || !has(rule.versions, version)) return false;
+  // The namespace of a request for a Namespace is its own name, though the object is cluster-scoped.
+  const cluster = request.namespace === "" || (group === "" && resource === "namespaces");
+  if (rule.scope !== undefined && (rule.scope === "Cluster") !== cluster) return false;
+  for (const wanted of rule.resources)
+    if (resourceMatches(wanted, resource, request.subResource)) return true;
+  return false;
+}
+
+/** As the API server matches: `*` is every resource without subresources, `*` + `/*` every one with them. */
+export function resourceMatches(wanted: string, resource: string, subResource: string): boolean {
+  const slash = wanted.indexOf("/");
+  const name = slash < 0 ? wanted : wanted.slice(0, slash);
+  const sub = slash < 0 ? "" : wanted.slice(slash + 1);
+  return (name === "*" || name === resource) && (sub === "*" || sub === subResource);
+}
+
+function has(list: readonly string[], item: string): boolean {
+  return list.includes(item) || list.includes("*");
+}

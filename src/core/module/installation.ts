@@ -1,0 +1,37 @@
+import type { JsonObject } from "../json.ts";
+import { type WorkloadTable, workloadTable } from "../kubernetes/workloads.ts";
+
+/** What is true of one installation of usher, whatever the policies say. */
+export interface Installation {
+  /** The namespace that usher runs in. */
+  readonly namespace: string;
+  /** Where the control plane's pods live beside Kubernetes' own namespaces: no closed hook may ever stand before them. */
+  readonly controlPlaneNamespaces: readonly string[];
+  /** Which kinds hold pods or pod templates. */
+  readonly workloads: WorkloadTable;
+  /** Control-plane namespaces in which usher may change objects all the same. @default none */
+  readonly opened: readonly string[];
+  /** What modules are told, by their names, as their own schemas have read it. @default nothing */
+  readonly settings?: Readonly<Record<string, JsonObject>>;
+}
+
+/** The control plane's in every cluster, whatever an installation says. */
+const KUBERNETES_NAMESPACES = ["kube-system", "kube-public", "kube-node-lease"];
+
+export const DEFAULT_INSTALLATION: Installation = {
+  namespace: "usher-system",
+  controlPlaneNamespaces: [],
+  workloads: workloadTable(),
+  opened: [],
+};
+
+/** Where the control plane's pods live. */
+export function controlPlaneOf({ controlPlaneNamespaces }: Installation): string[] {
+  return [...new Set([...KUBERNETES_NAMESPACES, ...controlPlaneNamespaces])];
+}
+
+/** Namespaces that modules leave alone: the control plane's and usher's own, unless the installation opened them. */
+export function quietNamespaces(installation: Installation): string[] {
+  const all = [...controlPlaneOf(installation), installation.namespace];
+  return all.filter((name) => !installation.opened.includes(name));
+}

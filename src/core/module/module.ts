@@ -1,0 +1,144 @@
+import type { z } from "zod";
+import type { Surveyor } from "../drift/drift-scan.ts";
+import type { Result } from "../evaluate/decision.ts";
+import type { Draft } from "../evaluate/draft.ts";
+import type { PolicyRef } from "../evaluate/finding.ts";
+import type { Facts } from "../evaluate/need.ts";
+import type { PatchOperation } from "../evaluate/patch.ts";
+import type { AdmissionRequest } from "../evaluate/request.ts";
+import type { JsonObject } from "../json.ts";
+import type { Path } from "../path.ts";
+import type { Kind } from "../policy/kind.ts";
+import type { Index, View } from "../view/view.ts";
+import type { Gate, Gates } from "./gates.ts";
+import type { Hook } from "./hook.ts";
+import type { Installation } from "./installation.ts";
+import type { Preview } from "./preview.ts";
+import type { Planner } from "./reconciler.ts";
+
+/** What a module must see of the cluster. Shells keep just that. */
+export interface Read {
+  /** `namespaces`, `nodes` */
+  readonly resource: string;
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly scope: "Cluster" | "Namespaced";
+  /** What to keep of each object beside its name; a change elsewhere is no change. */
+  readonly keep: readonly Path[];
+  readonly indexes?: readonly Index[];
+  readonly labelSelector?: string;
+  /** Only the leader needs it. */
+  readonly leaderOnly?: boolean;
+  /** It may not be served here. */
+  readonly optional?: boolean;
+}
+
+/** Why a policy did, or did not, apply. */
+export interface TraceEntry {
+  readonly policy: PolicyRef;
+  readonly applies: "applies" | "not" | "skipped part" | "failed";
+  readonly why: string;
+}
+
+/** All that an evaluation may look at. */
+export interface Context {
+  readonly request: AdmissionRequest;
+  readonly object: Draft;
+  readonly view: View;
+  readonly facts: Facts;
+  /** Milliseconds since 1970, given by the shell: the heart reads no clock. */
+  readonly now: number;
+  readonly installation: Installation;
+  readonly gates: Gates;
+  /** The hook that asks. */
+  readonly hook: string;
+  /** Given when someone asks why: then every policy is tried one by one and says so. */
+  readonly trace?: (entry: TraceEntry) => void;
+}
+
+export interface Evaluator<Policy = unknown> {
+  readonly mutate?: (context: Context) => Result;
+  readonly validate?: (context: Context) => Result;
+  /**
+   * Takes policies out and in without assembling all anew, so that one change among thousands costs no more than one among ten.
+   * Must leave the evaluator as `assemble` would have made it. @default assembled anew
+   */
+  readonly update?: (removed: readonly Policy[], added: readonly Policy[]) => void;
+}
+
+/** An error code that people meet, and what `usher help` says of it. */
+export interface Code {
+  readonly code: string;
+  readonly title: string;
+  readonly meaning: string;
+  readonly remedy: string;
+}
+
+/** What a module asks for, or writes, beyond what it reads all the time: usher may do just that. */
+export interface Access {
+  readonly group: string;
+  readonly resource: string;
+  readonly verbs: readonly ("get" | "list" | "patch")[];
+}
+
+/** Another system that does the same: where its webhook is still there, both would act on one object. */
+export interface Predecessor {
+  /** Of a webhook configuration, mutating or validating. */
+  readonly name: string;
+  /** What happens while both are there, and what to do. */
+  readonly meaning: string;
+}
+
+/** Something that a module puts on objects of others and that would be in their way once nobody is there to take it off. */
+export interface Leaving {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly kind: string;
+  /** `the taint usher.dev/starting` */
+  readonly what: string;
+  /** Takes it off an object of a cluster-wide kind; empty where the object does not have it. */
+  readonly patch: (object: JsonObject) => readonly PatchOperation[];
+  /** The command with which a person takes it off one object, or with `--all` off every one. */
+  readonly byHand: (name: string) => string;
+}
+
+/** The contract of a module: data and pure functions. Shells know modules only by this. */
+export interface Module<Policy = unknown> {
+  /** A DNS label. */
+  readonly name: string;
+  readonly summary: string;
+  readonly kinds: readonly Kind<Policy>[];
+  readonly reads: readonly Read[];
+  readonly hooks: (view: View, installation: Installation) => readonly Hook[];
+  /** Only indexes. Where the evaluator has no `update`, it runs again whenever a policy has changed. */
+  readonly assemble: (policies: readonly Policy[], installation: Installation) => Evaluator<Policy>;
+  readonly planner?: Planner;
+  /** Where what it writes into workloads can be looked at and renewed: `usher MODULE status` and `usher MODULE reapply`. */
+  readonly survey?: Surveyor;
+  /** What its planner would change: `usher MODULE plan`. Listed in modules/previewed.ts. */
+  readonly preview?: Preview;
+  /** What its needs and planned writes touch, so that usher may. */
+  readonly access?: (installation: Installation) => readonly Access[];
+  /** What an installation may tell it, under its name in `spec.modules` of the configuration. Strict. @default nothing */
+  readonly settings?: z.ZodType;
+  /** For taints that this module sets: usher's own pods must put up with them. @default none */
+  readonly tolerations?: (installation: Installation) => readonly JsonObject[];
+  /** Taken off when usher is uninstalled. @default nothing */
+  readonly leavings?: (installation: Installation) => readonly Leaving[];
+  readonly gates?: readonly Gate[];
+  /** Looked for when usher is installed and while it runs; reported, never touched. */
+  readonly predecessors?: readonly Predecessor[];
+  /** It has needs of the form `{ access }`: only then may usher ask the API server what somebody may do. */
+  readonly accessReviews?: boolean;
+  readonly codes?: readonly Code[];
+}
+
+/**
+ * Declares a module. Shells handle modules of all policy types alike, so the type is forgotten here, in one place; `assemble`
+ * only ever gets what this module's own `prepare` made.
+ */
+export function defineModule<Policy>(module: Module<Policy>): Module {
+  return module as unknown as Module;
+}

@@ -1,0 +1,307 @@
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { kindOf } from "../../../test/builders/kind.ts";
+import type { Json, JsonObject } from "../json.ts";
+import {
+  affinity,
+  labelMap,
+  labelSelector,
+  toleration,
+  topologySpreadConstraint,
+} from "../kubernetes/schemas.ts";
+import { Store } from "../view/store.ts";
+import { checkObject, versionOf } from "./check.ts";
+import type { Kind } from "./kind.ts";
+import { describeProblem, problem } from "./problem.ts";
+
+const VIEW = new Store(new Map());
+
+const SPEC = z.strictObject({
+  podSelector: labelSelector.nullish(),
+  nodeSelector: labelMap.nullish(),
+  affinity: affinity.nullish(),
+  tolerations: z.array(toleration).max(2).nullish(),
+  spread: z.array(topologySpreadConstraint).nullish(),
+  mode: z.enum(["strict", "lenient"]),
+  port: z.union([z.int().min(1), z.string().max(5)]).nullish(),
+  source: z.union([z.strictObject({ file: z.string() }), z.string()]).nullish(),
+  pattern: z
+    .string()
+    .regex(/^[a-z]+$/)
+    .nullish(),
+  secret: z.string().regex(/^x/, { error: "must begin with an x" }).nullish(),
+  share: z.number().gt(0).lt(1).nullish(),
+  code: z.string().min(3).nullish(),
+  named: z.record(z.string().max(2), z.strictObject({ size: z.int() })).nullish(),
+  trimmed: z.preprocess((value) => value, z.strictObject({ width: z.int().optional() })).nullish(),
+});
+
+const KIND = kindOf("test.usher.dev", "Sample", { versions: [{ name: "v1", spec: SPEC, storage: true }] });
+
+function object(spec: Json, more: JsonObject = {}): JsonObject {
+  return { apiVersion: "test.usher.dev/v1", kind: "Sample", metadata: { name: "one" }, spec, ...more };
+}
+
+function said(found: JsonObject, kind = KIND): string[] {
+  return checkObject(kind, found, VIEW).map((one) => `${one.severity}: ${describeProblem(one)}`);
+}
+
+function specSaid(spec: JsonObject): string[] {
+  return said(object({ mode: "strict", ...spec }));
+}
+
+test("an object that is right has no problems", () => {
+  expect(
+    specSaid({
+      podSelector: { matchLabels: { app: "etcd" }, matchExpressions: [{ key: "a", operator: "Exists" }] },
+      affinity: {
+        nodeAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: {
+            nodeSelectorTerms: [{ matchFields: [{ key: "metadata.name", operator: "In", values: ["n"] }] }],
+          },
+          preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, preference: {} }],
+        },
+        podAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: [
+            {
+              labelSelector: {},
+              topologyKey: "zone",
+              namespaces: ["a"],
+              namespaceSelector: {},
+              matchLabelKeys: ["pod-template-hash"],
+              mismatchLabelKeys: ["tenant"],
+            },
+          ],
+        },
+        podAntiAffinity: {},
+      },
+      tolerations: [
+        { key: "a", operator: "", effect: "" },
+        { operator: "Exists", tolerationSeconds: -1 },
+      ],
+      spread: [{ maxSkew: 1, topologyKey: "zone", whenUnsatisfiable: "ScheduleAnyway" }],
+    }),
+  ).toEqual([]);
+});
+
+test("null is taken for absent, deep inside too", () => {
+  const tolerations = [{ key: null, operator: "Exists", value: null, effect: null, tolerationSeconds: null }];
+  const podSelector = {
+    matchLabels: null,
+    matchExpressions: [{ key: "a", operator: "Exists", values: null }],
+  };
+  expect(specSaid({ podSelector, nodeSelector: null, affinity: null, tolerations })).toEqual([]);
+});
+
+describe("what is said of a spec", () => {
+  const cases: [string, JsonObject, string[]][] = [
+    [
+      "an unknown field at the top",
+      { nodeselector: {} },
+      ['warning: spec.nodeselector: is not a field here and has no effect; did you mean "nodeSelector"?'],
+    ],
+    [
+      "an unknown field deep inside",
+      {
+        affinity: {
+          podAffinity: {
+            requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: "a", labelselector: {} }],
+          },
+        },
+      },
+      [
+        "warning: spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].labelselector: " +
+          'is not a field here and has no effect; did you mean "labelSelector"?',
+      ],
+    ],
+    [
+      "an unknown field like nothing known",
+      { tolerations: [{ operator: "Exists", wobble: 1 }] },
+      ["warning: spec.tolerations[0].wobble: is not a field here and has no effect"],
+    ],
+    [
+      "an unknown field in a map's value, in a union and behind a pipe",
+      { named: { a: { size: 1, sice: 1 } }, source: { file: "f", flie: "f" }, trimmed: { widht: 1 } },
+      [
+        'warning: spec.source.flie: is not a field here and has no effect; did you mean "file"?',
+        'warning: spec.named.a.sice: is not a field here and has no effect; did you mean "size"?',
+        'warning: spec.trimmed.widht: is not a field here and has no effect; did you mean "width"?',
+      ],
+    ],
+    [
+      "a wrong operator",
+      { tolerations: [{ key: "a", operator: "Exist" }] },
+      [
+        'error: spec.tolerations[0].operator: "Exist" is not one of Exists, Equal, Lt, Gt; did you mean "Exists"?',
+      ],
+    ],
+    [
+      "a node operator in a label selector",
+      { podSelector: { matchExpressions: [{ key: "a", operator: "Gt", values: ["1"] }] } },
+      [
+        'error: spec.podSelector.matchExpressions[0].operator: "Gt" is not one of In, NotIn, Exists, DoesNotExist',
+      ],
+    ],
+    [
+      "a missing operator and key",
+      { podSelector: { matchExpressions: [{}] } },
+      [
+        "error: spec.podSelector.matchExpressions[0].key: is missing: a text is required",
+        "error: spec.podSelector.matchExpressions[0].operator: is missing: one of In, NotIn, Exists, DoesNotExist is required",
+      ],
+    ],
+    [
+      "null where something is required",
+      { spread: [{ maxSkew: null, topologyKey: null, whenUnsatisfiable: null }] },
+      [
+        "error: spec.spread[0].maxSkew: is missing: a number is required",
+        "error: spec.spread[0].topologyKey: is missing: a text is required",
+        "error: spec.spread[0].whenUnsatisfiable: is missing: one of DoNotSchedule, ScheduleAnyway is required",
+      ],
+    ],
+    [
+      "a label value that YAML made a boolean or a number",
+      { nodeSelector: { gpu: true, size: 8 } },
+      [
+        'error: spec.nodeSelector.gpu: must be a text, not true; write it in quotes: "true"',
+        'error: spec.nodeSelector.size: must be a text, not 8; write it in quotes: "8"',
+      ],
+    ],
+    [
+      "a number in quotes",
+      { tolerations: [{ tolerationSeconds: "60" }] },
+      ['error: spec.tolerations[0].tolerationSeconds: must be a number, not "60"; write it without quotes'],
+    ],
+    [
+      "a fraction",
+      { tolerations: [{ tolerationSeconds: 1.5 }] },
+      ["error: spec.tolerations[0].tolerationSeconds: must be a whole number, not 1.5"],
+    ],
+    [
+      "an object for a list, and a long one",
+      { tolerations: { key: "a".repeat(80) } },
+      [`error: spec.tolerations: must be a list, not {"key":"${"a".repeat(52)}…`],
+    ],
+    [
+      "a weight out of bounds",
+      {
+        affinity: {
+          nodeAffinity: {
+            preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 101, preference: {} }],
+          },
+        },
+      },
+      [
+        "error: spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: " +
+          "must be at most 100, not 101",
+      ],
+    ],
+    [
+      "no terms at all",
+      {
+        affinity: {
+          nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [] } },
+        },
+      },
+      [
+        "error: spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms: " +
+          "must not be empty: at least one item is required",
+      ],
+    ],
+    [
+      "too many items",
+      { tolerations: [{}, {}, {}] },
+      ["error: spec.tolerations: has too many items: at most 2 are allowed"],
+    ],
+    [
+      "too many labels",
+      { nodeSelector: Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`k${i}`, "v"])) },
+      ["error: spec.nodeSelector: has too many entries: at most 64 labels are allowed"],
+    ],
+    [
+      "an empty text",
+      { podSelector: { matchExpressions: [{ key: "", operator: "Exists" }] } },
+      ["error: spec.podSelector.matchExpressions[0].key: must not be empty"],
+    ],
+    [
+      "a short text",
+      { code: "ab" },
+      ['error: spec.code: "ab" is too short: at least 3 characters are allowed'],
+    ],
+    ["a bound that is not allowed itself", { share: 1 }, ["error: spec.share: must be less than 1, not 1"]],
+    [
+      "a key",
+      { named: { long: { size: 1 } } },
+      ["error: spec.named.long: is not a good key: Too big: expected string to have <=2 characters"],
+    ],
+    [
+      "a form",
+      { pattern: "A" },
+      ['error: spec.pattern: "A" does not have the form that is asked for: /^[a-z]+$/'],
+    ],
+    ["a form with a sentence of its own", { secret: "y" }, ["error: spec.secret: must begin with an x"]],
+    ["no alternative", { port: true }, ["error: spec.port: must be a number or a text, not true"]],
+    [
+      "one alternative, but wrong inside",
+      { port: "abcdef" },
+      ['error: spec.port: "abcdef" is too long: at most 5 characters are allowed'],
+    ],
+    [
+      "the alternative of the right type, wrong inside",
+      { source: {} },
+      ["error: spec.source.file: is missing: a text is required"],
+    ],
+  ];
+  test.each(cases)("%s", (_name, spec, expected) => {
+    expect(specSaid(spec)).toEqual(expected);
+  });
+});
+
+describe("what is said outside the spec", () => {
+  test("a version that does not exist", () => {
+    const found = { ...object({ mode: "strict" }), apiVersion: "test.usher.dev/v2" };
+    expect(said(found)).toEqual([
+      'error: apiVersion: Sample has no version "test.usher.dev/v2"; use test.usher.dev/v1',
+    ]);
+    expect(versionOf(KIND, found)).toBeUndefined();
+    expect(versionOf(KIND, object({}))?.name).toBe("v1");
+  });
+  test("no name, a bad name, a name to come", () => {
+    const spec = { mode: "strict" };
+    expect(said(object(spec, { metadata: {} }))).toEqual([
+      "error: metadata.name: is missing: every object needs a name",
+    ]);
+    expect(said(object(spec, { metadata: { name: "A" } }))[0]).toContain('error: metadata.name: "A" is not');
+    expect(said(object(spec, { metadata: { generateName: "a-" } }))).toEqual([]);
+    expect(said(object(spec, { metadata: {} }), { ...KIND, standing: "file" })).toEqual([]);
+  });
+  test("a namespace for what belongs to none", () => {
+    const metadata = { name: "one", namespace: "shop" };
+    const found = object({ mode: "strict" }, { metadata });
+    expect(said(found)).toEqual([
+      "warning: metadata.namespace: has no effect: a Sample belongs to no namespace",
+    ]);
+    expect(said(found, { ...KIND, scope: "Namespaced" })).toEqual([]);
+  });
+  test("a field beside the spec", () => {
+    expect(said(object({ mode: "strict" }, { Spec: {} }))).toEqual([
+      'warning: Spec: is not a field here and has no effect; did you mean "spec"?',
+    ]);
+  });
+  test("an absent spec is an empty one, any other thing is no spec", () => {
+    const { spec: _spec, ...without } = object({});
+    expect(said(without)).toEqual(["error: spec.mode: is missing: one of strict, lenient is required"]);
+    expect(said(object([1]))).toEqual(["error: spec: must be an object, not [1]"]);
+  });
+});
+
+test("the module's own check runs on a right shape only, and despite warnings", () => {
+  const kind: Kind = { ...KIND, check: () => [problem(["spec"], "is thought wrong")] };
+  expect(said(object({ mode: "strict", extra: 1 }), kind)).toEqual([
+    "warning: spec.extra: is not a field here and has no effect",
+    "error: spec: is thought wrong",
+  ]);
+  expect(said(object({ mode: "none" }), kind)).toEqual([
+    'error: spec.mode: "none" is not one of strict, lenient',
+  ]);
+});

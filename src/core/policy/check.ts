@@ -1,0 +1,66 @@
+import { isObject, type JsonObject, stringAt } from "../json.ts";
+import { checkSubdomain } from "../kubernetes/names.ts";
+import { groupVersionOf } from "../kubernetes/object.ts";
+import type { Installation } from "../module/installation.ts";
+import type { View } from "../view/view.ts";
+import { schemaProblems, shown, unknownField } from "./check-schema.ts";
+import type { Kind, KindVersion } from "./kind.ts";
+import { caution, type Problem, problem } from "./problem.ts";
+
+/** The version of a kind that an object is written in. */
+export function versionOf(kind: Kind, object: JsonObject): KindVersion | undefined {
+  const { version } = groupVersionOf(stringAt(object, "apiVersion") ?? "");
+  return kind.versions.find(({ name }) => name === version);
+}
+
+/**
+ * All that is wrong with an object of one of our kinds: its schema, its name, and what the module's own `check` finds. One
+ * schema serves this, the type and the CRD, so offline and in a cluster the same is refused.
+ */
+export function checkObject(
+  kind: Kind,
+  object: JsonObject,
+  view: View,
+  installation?: Installation,
+): Problem[] {
+  const version = versionOf(kind, object);
+  if (version === undefined) {
+    const known = kind.versions.map(({ name }) => (kind.group === "" ? name : `${kind.group}/${name}`));
+    const written = stringAt(object, "apiVersion") ?? "";
+    return [problem(["apiVersion"], `${kind.kind} has no version "${written}"; use ${known.join(" or ")}`)];
+  }
+  const problems = checkOutside(kind, object);
+  const spec = object["spec"] ?? {};
+  if (!isObject(spec)) problems.push(problem(["spec"], `must be an object, not ${shown(spec)}`));
+  else problems.push(...schemaProblems(version.spec, spec));
+  const failed = problems.some(({ severity }) => severity === "error");
+  // What a module checks further rests on the shape; with a wrong one it would only repeat what is said already.
+  if (!failed && kind.check !== undefined) problems.push(...kind.check(object, view, installation));
+  return problems;
+}
+
+const TOP_LEVEL = ["apiVersion", "kind", "metadata", "spec", "status"];
+
+/** What is around the spec: the name, the namespace, and fields that belong nowhere. */
+function checkOutside(kind: Kind, object: JsonObject): Problem[] {
+  const problems = checkName(kind, object);
+  if (kind.scope === "Cluster" && (stringAt(object, "metadata", "namespace") ?? "") !== "") {
+    const message = `has no effect: a ${kind.kind} belongs to no namespace`;
+    problems.push(caution(["metadata", "namespace"], message));
+  }
+  for (const key of Object.keys(object)) {
+    if (!TOP_LEVEL.includes(key)) problems.push(unknownField([key], key, TOP_LEVEL));
+  }
+  return problems;
+}
+
+function checkName(kind: Kind, object: JsonObject): Problem[] {
+  const name = stringAt(object, "metadata", "name");
+  if (name === undefined || name === "") {
+    // A configuration file is known by its path.
+    if (kind.standing === "file" || stringAt(object, "metadata", "generateName") !== undefined) return [];
+    return [problem(["metadata", "name"], "is missing: every object needs a name")];
+  }
+  const wrong = checkSubdomain(name);
+  return wrong === undefined ? [] : [problem(["metadata", "name"], wrong)];
+}

@@ -1,0 +1,68 @@
+import type { z } from "zod";
+import type { PolicyRef } from "../evaluate/finding.ts";
+import type { JsonObject } from "../json.ts";
+import type { Installation } from "../module/installation.ts";
+import type { View } from "../view/view.ts";
+import type { Problem } from "./problem.ts";
+
+/** A column of `kubectl get`. */
+export interface Column {
+  readonly name: string;
+  readonly type: "string" | "integer" | "boolean" | "date";
+  readonly jsonPath: string;
+  readonly description?: string;
+  /** Above 0 only with `-o wide`. */
+  readonly priority?: number;
+}
+
+/** A rule that the API server itself checks, in CEL. Each says the same as a part of `check`. */
+export interface CelRule {
+  readonly rule: string;
+  readonly message: string;
+}
+
+export interface KindVersion {
+  readonly name: string;
+  /** Strict: an unknown field must be found, not stripped. */
+  readonly spec: z.ZodType;
+  readonly status?: z.ZodType;
+  readonly celRules?: readonly CelRule[];
+  readonly columns?: readonly Column[];
+  readonly storage: boolean;
+  /** Turns an object of this version into the one inner form. @default as it is */
+  readonly upgrade?: (object: JsonObject) => JsonObject;
+}
+
+/** What a policy became: ready to be indexed. `policy` is absent where nothing of it can be used. */
+export interface Prepared<Policy = unknown> {
+  readonly policy: Policy | undefined;
+  readonly problems: readonly Problem[];
+}
+
+/** A kind that a module defines: a custom resource, or a configuration file of the same standing. */
+export interface Kind<Policy = unknown> {
+  readonly group: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly singular: string;
+  readonly shortNames?: readonly string[];
+  readonly scope: "Cluster" | "Namespaced";
+  /** `Cluster`: its objects are in namespaces and act on the whole cluster, so who may write them is granted apart. @default as its scope */
+  readonly reach?: "Cluster";
+  /** `file`: read at start, never served by an API server. */
+  readonly standing: "resource" | "file";
+  readonly summary: string;
+  readonly versions: readonly KindVersion[];
+  /**
+   * What the schema can't say: problems that need thought or the view. Given the installation where an object is written into it; what
+   * is wrong just there is a warning. Never throws.
+   */
+  readonly check?: (object: JsonObject, view: View, installation?: Installation) => readonly Problem[];
+  /** Runs once for each object and version of it. Never throws; problems are this policy's own. */
+  readonly prepare: (object: JsonObject, ref: PolicyRef) => Prepared<Policy>;
+}
+
+/** The resource name of a kind: `podschedulingpolicies.kupid.gardener.cloud`. */
+export function kindResource(kind: Pick<Kind, "group" | "plural">): string {
+  return kind.group === "" ? kind.plural : `${kind.plural}.${kind.group}`;
+}

@@ -1,0 +1,160 @@
+import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { assemblyOf, atOnce, callOf } from "../../../test/builders/evaluation.ts";
+import { kindOf } from "../../../test/builders/kind.ts";
+import { moduleThat } from "../../../test/builders/module.ts";
+import { outside } from "../../../test/builders/outside.ts";
+import { requestFor } from "../../../test/builders/request.ts";
+import { evaluate } from "../evaluate/evaluate.ts";
+import type { AdmissionRequest } from "../evaluate/request.ts";
+import { answerOf } from "../evaluate/response.ts";
+import type { Json, JsonObject } from "../json.ts";
+import { at } from "../json.ts";
+import { DEFAULT_INSTALLATION } from "../module/installation.ts";
+import type { Kind } from "./kind.ts";
+import { policyCheck } from "./policy-check.ts";
+import { caution, problem } from "./problem.ts";
+
+const KIND = kindOf("test.example", "Rule", {
+  versions: [
+    {
+      name: "v1",
+      storage: true,
+      spec: z.strictObject({
+        level: z.int().optional(),
+        items: z.array(z.strictObject({ name: z.string() })).optional(),
+      }),
+    },
+  ],
+  check: (object) =>
+    at(object, "spec", "level") === 13 ? [problem(["spec", "level"], "brings bad luck")] : [],
+});
+const FILE: Kind = { ...KIND, kind: "Settings", plural: "settings", standing: "file" };
+const OTHER: Kind = { ...KIND, kind: "Thing", plural: "things", group: "other.example" };
+
+const declared = { ...moduleThat("declared", {}), kinds: [KIND, FILE, OTHER] };
+const module = policyCheck([declared]);
+
+const rule = (spec: Json | undefined, change: JsonObject = {}): JsonObject => ({
+  apiVersion: "test.example/v1",
+  kind: "Rule",
+  metadata: { name: "r" },
+  ...(spec === undefined ? {} : { spec }),
+  ...change,
+});
+
+function judge(request: AdmissionRequest) {
+  const call = callOf(assemblyOf([module]), request, { phase: "validate" });
+  return answerOf(atOnce(evaluate(call, outside())));
+}
+
+test("the hook asks for what the modules declare as resources, and lets pass when usher is away", () => {
+  expect(assemblyOf([module]).hooks).toMatchObject([
+    {
+      phase: "validate",
+      failure: "open",
+      sideEffects: "None",
+      rules: [
+        {
+          groups: ["test.example"],
+          versions: ["v1"],
+          resources: ["rules"],
+          operations: ["CREATE", "UPDATE"],
+        },
+        {
+          groups: ["other.example"],
+          versions: ["v1"],
+          resources: ["things"],
+          operations: ["CREATE", "UPDATE"],
+        },
+      ],
+    },
+  ]);
+  expect(assemblyOf([policyCheck([])]).hooks).toEqual([]);
+});
+
+describe("refused", () => {
+  test.each<[string, JsonObject, field: string]>([
+    ["a wrong type", rule({ level: "high" }), "spec.level"],
+    ["a wrong type inside", rule({ items: [{ name: "a" }, { name: 1 }] }), "spec.items[1].name"],
+    ["a missing field", rule({ items: [{}] }), "spec.items[0].name"],
+    ["a spec that is none", rule("x"), "spec"],
+    ["what only its module knows", rule({ level: 13 }), "spec.level"],
+    ["no name", rule({}, { metadata: {} }), "metadata.name"],
+    ["a bad name", rule({}, { metadata: { name: "No_Name" } }), "metadata.name"],
+  ])("%s, with the field", (_what, object, field) => {
+    const answer = judge(requestFor(object));
+    expect(answer).toMatchObject({ allowed: false, status: { code: 422, reason: "Invalid" } });
+    expect(answer.status?.causes.map((cause) => cause.field)).toContain(field);
+    expect(answer.status?.causes[0]?.reason).toBe("USHER-E04");
+    expect(answer.status?.message).toContain("USHER-E04");
+    expect(answer.status?.message).toContain(field);
+  });
+
+  test("an object that says to be of another version than the request does", () => {
+    const { resource } = requestFor(rule({}));
+    const answer = judge(requestFor(rule({}, { apiVersion: "test.example/v9" }), { resource }));
+    expect(answer.status?.causes).toMatchObject([{ field: "apiVersion" }]);
+  });
+
+  test("all that is wrong at once, and by the name that it will have", () => {
+    const object = rule({ level: "x", items: [{}] }, { metadata: { generateName: "gen-" } });
+    const { status } = judge(requestFor(object));
+    expect(status?.causes).toHaveLength(2);
+    expect(status?.message).toMatch(/^Rule gen-\* is not valid: /);
+  });
+});
+
+describe("allowed", () => {
+  test("without a word", () => {
+    for (const object of [rule({}), rule(undefined), rule({ level: 1 })]) {
+      expect(judge(requestFor(object))).toMatchObject({ allowed: true, warnings: [], status: undefined });
+    }
+  });
+
+  test("an unknown field is told, with what was probably meant", () => {
+    const answer = judge(requestFor(rule({ levle: 3 })));
+    expect(answer.allowed).toBe(true);
+    expect(answer.warnings).toHaveLength(1);
+    expect(answer.warnings[0]).toMatch(/^spec\.levle: .*did you mean "level"\?/);
+  });
+
+  test("a module sees into which installation it is written", () => {
+    const placed: Kind = {
+      ...KIND,
+      check: (_object, _view, installation) => [caution(["metadata"], `in ${installation?.namespace}`)],
+    };
+    const checking = policyCheck([{ ...moduleThat("declared", {}), kinds: [placed] }]);
+    const assembly = assemblyOf([checking], [], { ...DEFAULT_INSTALLATION, namespace: "ours" });
+    const call = callOf(assembly, requestFor(rule({})), { phase: "validate" });
+    const { allowed, warnings } = answerOf(atOnce(evaluate(call, outside())));
+    expect({ allowed, warnings }).toEqual({ allowed: true, warnings: [expect.stringMatching(/in ours/)] });
+  });
+
+  test("an unknown field beside an error is told as well", () => {
+    const answer = judge(requestFor(rule({ levle: 3, level: 13 })));
+    expect(answer.warnings.join()).toContain("spec.levle");
+  });
+
+  test.each<[string, JsonObject]>([
+    ["labels", { metadata: { name: "r", labels: { a: "b" } } }],
+    ["a finalizer that goes", { metadata: { name: "r", finalizers: [] } }],
+    ["nothing", {}],
+  ])("an UPDATE of %s, of one that became invalid", (_what, change) => {
+    const old = rule({ level: 13 }, { metadata: { name: "r", finalizers: ["x/y"] } });
+    const answer = judge(requestFor(rule({ level: 13 }, change), { operation: "UPDATE", oldObject: old }));
+    expect(answer.allowed).toBe(true);
+  });
+
+  test("but not an UPDATE that touches the spec", () => {
+    const old = rule({ level: 13 });
+    const now = rule({ level: 13, items: [] });
+    expect(judge(requestFor(now, { operation: "UPDATE", oldObject: old })).allowed).toBe(false);
+  });
+
+  test("what is no policy of ours, and what carries no object", () => {
+    const foreign = { ...rule({ level: "x" }), kind: "Setting", apiVersion: "test.example/v1" };
+    expect(judge(requestFor(foreign)).allowed).toBe(true);
+    expect(judge(requestFor(rule({ level: "x" }), { object: undefined })).allowed).toBe(true);
+  });
+});

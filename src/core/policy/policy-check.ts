@@ -1,0 +1,71 @@
+import { allow, deny } from "../evaluate/decision.ts";
+import type { Finding } from "../evaluate/finding.ts";
+import { describeRequest, resourceName } from "../evaluate/request.ts";
+import { defineModule, type Module } from "../module/module.ts";
+import { checkObject } from "./check.ts";
+import { kindResource } from "./kind.ts";
+import { describeProblem } from "./problem.ts";
+
+/**
+ * The module that judges policies themselves when they are written, made from what the other modules declare. It is open: a
+ * policy that came in while usher was away is reported by its own status instead.
+ */
+export function policyCheck(modules: readonly Module[]): Module {
+  const kinds = modules.flatMap((module) => module.kinds).filter(({ standing }) => standing === "resource");
+  const byResource = new Map(kinds.map((kind) => [kindResource(kind), kind]));
+  return defineModule<never>({
+    name: "policies",
+    summary: "checks policies when they are written",
+    kinds: [],
+    reads: [],
+    hooks: () =>
+      kinds.length === 0
+        ? []
+        : [
+            {
+              name: "policies",
+              module: "policies",
+              phase: "validate",
+              failure: "open",
+              timeoutSeconds: 5,
+              sideEffects: "None",
+              rules: [...new Set(kinds.map(({ group }) => group))].map((group) => {
+                const mine = kinds.filter((kind) => kind.group === group);
+                return {
+                  groups: [group],
+                  versions: [...new Set(mine.flatMap(({ versions }) => versions.map(({ name }) => name)))],
+                  resources: mine.map(({ plural }) => plural),
+                  operations: ["CREATE", "UPDATE"] as const,
+                };
+              }),
+            },
+          ],
+    assemble: () => ({
+      validate: ({ request, object, view, installation }) => {
+        const kind = byResource.get(resourceName(request.resource));
+        // What an UPDATE did not touch is not judged again: a finalizer must come off a policy that became invalid.
+        if (kind === undefined || request.object === undefined || !object.changed([["spec"]])) return allow();
+        const findings = checkObject(kind, request.object, view, installation).map(
+          (found): Finding => ({
+            rule: "policy",
+            outcome: found.severity === "error" ? "violated" : "skipped",
+            path: found.path,
+            message: describeProblem(found),
+            ...(found.severity === "error" ? { code: "USHER-E04" } : { warn: 50 }),
+          }),
+        );
+        const wrong = findings.filter(({ outcome }) => outcome === "violated");
+        if (wrong.length === 0) return allow(findings);
+        const lines = wrong.map(({ message }) => message).join("\n");
+        return deny(
+          {
+            code: 422,
+            reason: "Invalid",
+            message: `${describeRequest(request)} is not valid: ${lines} (USHER-E04)`,
+          },
+          findings,
+        );
+      },
+    }),
+  });
+}

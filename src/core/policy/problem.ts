@@ -1,0 +1,25 @@
+import { fieldPath, type Path } from "../path.ts";
+
+/** Something wrong inside one object: a policy, a configuration file, a manifest. */
+export interface Problem {
+  readonly path: Path;
+  readonly message: string;
+  /** An `error` makes that part of the object unusable; a `warning` is shown and changes nothing. */
+  readonly severity: "error" | "warning";
+  /** What was probably meant, e.g. `did you mean "Exists"?`. */
+  readonly hint?: string;
+}
+
+export function problem(path: Path, message: string, hint?: string): Problem {
+  return { path, message, severity: "error", ...(hint === undefined ? {} : { hint }) };
+}
+
+export function caution(path: Path, message: string, hint?: string): Problem {
+  return { path, message, severity: "warning", ...(hint === undefined ? {} : { hint }) };
+}
+
+/** `spec.tolerations[0].operator: "Exist" is not an operator; did you mean "Exists"?` */
+export function describeProblem(found: Problem): string {
+  const where = found.path.length === 0 ? "" : `${fieldPath(found.path)}: `;
+  return `${where}${found.message}${found.hint === undefined ? "" : `; ${found.hint}`}`;
+}

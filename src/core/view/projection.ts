@@ -1,0 +1,70 @@
+import { at, isObject, type Json, type JsonObject, setOwn } from "../json.ts";
+import type { Path } from "../path.ts";
+
+/** An object of a policy kind without what changes and means nothing: status, versions, the managers of fields. */
+export function withoutBookkeeping(object: JsonObject): JsonObject {
+  const { metadata } = object;
+  const noted = isObject(metadata) && NOTES.some((note) => Object.hasOwn(metadata, note));
+  // Files have none of it: then nothing is copied, and ten thousand policies stand in memory once.
+  if (!noted && !Object.hasOwn(object, "status")) return object;
+  const { status: _status, ...rest } = object;
+  if (!isObject(metadata)) return rest;
+  const { managedFields: _fields, resourceVersion: _version, ...kept } = metadata;
+  return { ...rest, metadata: kept };
+}
+
+const NOTES = ["managedFields", "resourceVersion"] as const;
+
+// The name is always known; the uid and the deletion mark tell an object from its namesake and the living from the dying.
+const ALWAYS: readonly Path[] = [
+  ["apiVersion"],
+  ["kind"],
+  ["metadata", "name"],
+  ["metadata", "namespace"],
+  ["metadata", "uid"],
+  ["metadata", "deletionTimestamp"],
+];
+
+/** A place that is kept: the objects that it is in, and its own key. */
+interface KeptPlace {
+  readonly path: Path;
+  readonly parents: readonly string[];
+  readonly key: string;
+}
+
+/** By list of paths, of which there is one for each resource: every event of a watch is reduced by it. */
+const places = new WeakMap<readonly Path[], readonly KeptPlace[]>();
+
+function placesOf(keep: readonly Path[]): readonly KeptPlace[] {
+  let known = places.get(keep);
+  if (known === undefined) {
+    known = [...ALWAYS, ...keep].map((path) => ({
+      path,
+      parents: path.slice(0, -1).map(String),
+      key: String(path.at(-1)),
+    }));
+    places.set(keep, known);
+  }
+  return known;
+}
+
+/** An object reduced to the places that someone reads. */
+export function project(object: JsonObject, keep: readonly Path[]): JsonObject {
+  const kept: Record<string, Json | undefined> = {};
+  for (const { path, parents, key } of placesOf(keep)) {
+    const value = at(object, ...path);
+    if (value === undefined) continue;
+    let here = kept;
+    for (const parent of parents) {
+      const next = here[parent];
+      if (typeof next === "object" && next !== null) here = next as Record<string, Json | undefined>;
+      else {
+        const made: Record<string, Json | undefined> = {};
+        setOwn(here, parent, made);
+        here = made;
+      }
+    }
+    setOwn(here, key, value);
+  }
+  return kept;
+}

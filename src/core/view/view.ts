@@ -1,0 +1,39 @@
+import type { JsonObject } from "../json.ts";
+
+/** One object came, changed or went. */
+export interface Change {
+  /** `pods`, `deployments.apps` */
+  readonly resource: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** `undefined`: it is gone. */
+  readonly object: JsonObject | undefined;
+  /** What stood there until now. Only a view can say so, of what it has taken in. */
+  readonly before?: JsonObject;
+}
+
+/**
+ * What is known of the cluster. Something to read, not a client: it never changes during an evaluation, and reading it
+ * never waits.
+ */
+export interface View {
+  get(resource: string, namespace: string, name: string): JsonObject | undefined;
+  list(resource: string, namespace?: string): Iterable<JsonObject>;
+  /** The objects that a declared index files under a value. */
+  lookup(resource: string, index: string, value: string): Iterable<JsonObject>;
+  count(resource: string): number;
+  /** False where the source does not have this resource at all, so that "none" must not be read as "none exist". */
+  served(resource: string): boolean;
+  /** The same view, supposed otherwise. */
+  with(changes: readonly Change[]): View;
+}
+
+/** A way to find objects of a resource other than by name. Declared by a module, kept right as objects change. */
+export interface Index {
+  readonly name: string;
+  readonly values: (object: JsonObject) => readonly string[];
+}
+
+export function objectKey(namespace: string, name: string): string {
+  return `${namespace}/${name}`;
+}

@@ -1,0 +1,162 @@
+import type { Commit } from "../../core/evaluate/decision.ts";
+import type { CommitResult } from "../../core/evaluate/evaluate.ts";
+import type { Fact, Need } from "../../core/evaluate/need.ts";
+import { at, equal, isObject, type JsonObject } from "../../core/json.ts";
+import { labelsOf } from "../../core/kubernetes/object.ts";
+import { type Change, objectKey } from "../../core/view/view.ts";
+import { parseSelectorText } from "../text/selector-text.ts";
+import type { Entry } from "./entry.ts";
+
+/** All that is known under one name: the places that define it, the first of which counts, and what was written in memory. */
+interface Slot {
+  readonly resource: string;
+  readonly namespace: string;
+  readonly name: string;
+  claims: Entry[];
+  written: JsonObject | undefined;
+  version: number;
+}
+
+/** Every object of the source, whole, as an API server would have it. */
+export class Catalog {
+  readonly #tables = new Map<string, Map<string, Slot>>();
+  readonly #contested = new Set<Slot>();
+  #version = 0;
+
+  /**
+   * Takes entries out and in, all at once, and says what changed by it. A file that defines an object anew takes the place of
+   * what was written in memory, as any other writer would.
+   */
+  update(removed: readonly Entry[], added: readonly Entry[]): Change[] {
+    const touched = new Map<Slot, { current: JsonObject | undefined; defined: JsonObject | undefined }>();
+    for (const entry of [...removed, ...added]) {
+      const slot = this.#slot(entry.resource.name, entry.namespace, entry.name);
+      if (touched.has(slot)) continue;
+      touched.set(slot, { current: currentOf(slot), defined: slot.claims[0]?.object });
+    }
+    for (const entry of removed) {
+      const slot = this.#slot(entry.resource.name, entry.namespace, entry.name);
+      slot.claims = slot.claims.filter((claim) => claim !== entry);
+    }
+    for (const entry of added)
+      this.#slot(entry.resource.name, entry.namespace, entry.name).claims.push(entry);
+    const changes: Change[] = [];
+    for (const [slot, before] of touched) {
+      slot.claims.sort(inOrder);
+      if (slot.claims.length > 1) this.#contested.add(slot);
+      else this.#contested.delete(slot);
+      if (!equal(before.defined, slot.claims[0]?.object)) slot.written = undefined;
+      const object = currentOf(slot);
+      if (!equal(before.current, object)) {
+        slot.version = ++this.#version;
+        changes.push({ resource: slot.resource, namespace: slot.namespace, name: slot.name, object });
+      }
+      if (object === undefined) this.#tables.get(slot.resource)?.delete(objectKey(slot.namespace, slot.name));
+    }
+    return changes;
+  }
+
+  /** Objects that are defined in more than one place, each with its places in order. */
+  *contested(): Iterable<readonly Entry[]> {
+    for (const { claims } of this.#contested) yield claims;
+  }
+
+  get(resource: string, namespace: string, name: string): JsonObject | undefined {
+    const slot = this.#tables.get(resource)?.get(objectKey(namespace, name));
+    return slot === undefined ? undefined : currentOf(slot);
+  }
+
+  /** How many objects of each resource there are. */
+  counts(): Record<string, number> {
+    const counts: [string, number][] = [];
+    for (const [resource, table] of this.#tables) if (table.size > 0) counts.push([resource, table.size]);
+    return Object.fromEntries(counts.sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  answer(need: Need): Fact {
+    if ("get" in need) {
+      const { resource, namespace = "", name } = need.get;
+      const slot = this.#tables.get(resource)?.get(objectKey(namespace, name));
+      const found = slot === undefined ? undefined : withVersion(slot);
+      return found === undefined ? { absent: true } : { found, complete: true };
+    }
+    if ("list" in need) return this.#list(need.list, need.limit);
+    return {
+      failed:
+        "a cluster of files has no authorizer, so nobody can say who may do what; ask a cluster, or decide without",
+    };
+  }
+
+  /** Writes in memory only: files are the user's. The version that the write rests on must be the current one. */
+  commit(commit: Commit): { readonly result: CommitResult; readonly changes: readonly Change[] } {
+    const { resource, namespace = "", name } = commit;
+    const known = this.#tables.get(resource)?.get(objectKey(namespace, name));
+    const current = known === undefined ? undefined : String(known.version);
+    if (current !== commit.resourceVersion) return { result: "conflict", changes: [] };
+    const slot = this.#slot(resource, namespace, name);
+    const metadata = at(commit.object, "metadata");
+    const object: JsonObject = {
+      ...commit.object,
+      metadata: { ...(isObject(metadata) ? metadata : {}), name, ...(namespace === "" ? {} : { namespace }) },
+    };
+    slot.written = object;
+    slot.version = ++this.#version;
+    return { result: "done", changes: [{ resource, namespace, name, object }] };
+  }
+
+  #list(list: Extract<Need, { readonly list: unknown }>["list"], limit: number): Fact {
+    const selector = parseSelectorText(list.labelSelector ?? "");
+    if ("problem" in selector) return { failed: selector.problem };
+    const found: Slot[] = [];
+    for (const slot of this.#tables.get(list.resource)?.values() ?? []) {
+      if (list.namespace !== undefined && slot.namespace !== list.namespace) continue;
+      const object = currentOf(slot);
+      if (object !== undefined && selector.matches(labelsOf(object))) found.push(slot);
+    }
+    // In the order of an API server, so that what a limit cuts off is always the same.
+    found.sort((a, b) => compare(a.namespace, b.namespace) || compare(a.name, b.name));
+    // Nothing changes while a list is read here, so the number of those before is all there is to remember.
+    const from = Number(list.continue ?? 0);
+    const end = from + limit;
+    const kept = found.slice(from, end).map((slot) => withVersion(slot) ?? {});
+    const more = found.length > end;
+    return { found: kept, complete: !more, ...(more ? { next: String(end) } : {}) };
+  }
+
+  #slot(resource: string, namespace: string, name: string): Slot {
+    let table = this.#tables.get(resource);
+    if (table === undefined) {
+      table = new Map();
+      this.#tables.set(resource, table);
+    }
+    const key = objectKey(namespace, name);
+    let slot = table.get(key);
+    if (slot === undefined) {
+      slot = { resource, namespace, name, claims: [], written: undefined, version: 0 };
+      table.set(key, slot);
+    }
+    return slot;
+  }
+}
+
+function currentOf(slot: Slot): JsonObject | undefined {
+  return slot.written ?? slot.claims[0]?.object;
+}
+
+function withVersion(slot: Slot): JsonObject | undefined {
+  const object = currentOf(slot);
+  if (object === undefined) return undefined;
+  const metadata = at(object, "metadata");
+  return {
+    ...object,
+    metadata: { ...(isObject(metadata) ? metadata : {}), resourceVersion: String(slot.version) },
+  };
+}
+
+function inOrder(a: Entry, b: Entry): number {
+  return compare(a.file, b.file) || a.ordinal - b.ordinal;
+}
+
+function compare(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
+}

@@ -1,0 +1,35 @@
+import { checkObject } from "../../core/policy/check.ts";
+import { type Problem, problem } from "../../core/policy/problem.ts";
+import type { View } from "../../core/view/view.ts";
+import type { Entry } from "./entry.ts";
+import type { Candidate } from "./file-version.ts";
+import type { Pause } from "./pause.ts";
+
+/** Checks the new policies of a file, and leaves out those with an error. */
+export async function judge(candidate: Candidate, view: View, pause: Pause): Promise<void> {
+  const failed = new Set<Entry>();
+  const warned = new Set<Entry>();
+  for (const entry of candidate.fresh) {
+    for (const found of problemsOf(entry, view)) {
+      (found.severity === "error" ? failed : warned).add(entry);
+      candidate.pending.push({ document: entry.document, entry, problem: found });
+    }
+    if (pause.due) await pause.take();
+  }
+  if (failed.size + warned.size === 0) return;
+  candidate.documents = candidate.documents.map((document) => {
+    if (!document.entries.some((entry) => failed.has(entry) || warned.has(entry))) return document;
+    return { ...document, clean: false, entries: document.entries.filter((entry) => !failed.has(entry)) };
+  });
+}
+
+function problemsOf({ resource, object }: Entry, view: View): readonly Problem[] {
+  if (resource.policy === undefined) return [];
+  try {
+    return checkObject(resource.policy, object, view);
+  } catch (error) {
+    // A check that throws is a fault of the module; the policy can't be trusted, and the others go on.
+    const reason = error instanceof Error ? error.message : String(error);
+    return [problem([], `can't be checked: ${reason}; please report this as a bug`)];
+  }
+}

@@ -1,0 +1,63 @@
+import { placesOf } from "../reader/locate-problems.ts";
+import type { Located } from "../reader/read-documents.ts";
+import type { Reader } from "../reader/reader.ts";
+import { describeObject, type Entry } from "./entry.ts";
+import type { FileProblem } from "./report.ts";
+
+/** More than these are one mistake, such as a directory that was copied into itself, and need not all be looked up. */
+const MAX_CONTESTED = 50;
+
+interface FileNames {
+  readonly path: string;
+  /** As the user would type it. */
+  readonly shown: string;
+}
+
+/** Objects that stand in two places: each place after the first is a problem that names both. */
+export async function contestedProblems(
+  contested: Iterable<readonly Entry[]>,
+  reader: Reader,
+  fileOf: (name: string) => FileNames,
+): Promise<{ readonly file: string; readonly problem: FileProblem }[]> {
+  const found: { readonly file: string; readonly problem: FileProblem }[] = [];
+  for (const [first, ...rest] of contested) {
+    if (first === undefined || found.length >= MAX_CONTESTED) break;
+    const used = await placeOf(first, "", reader, fileOf);
+    const where = `${fileOf(first.file).shown}${used === undefined ? "" : `:${used.line}:${used.column}`}`;
+    for (const entry of rest) {
+      const message = `${describeObject(entry.object)} is defined in ${where} already, and that one is used`;
+      const hint = "take one of the two out";
+      const place = await placeOf(entry, hint, reader, fileOf);
+      const { line = 0, column = 0, frame = "" } = place ?? {};
+      const problem: FileProblem = {
+        file: fileOf(entry.file).shown,
+        line,
+        column,
+        message,
+        hint,
+        severity: "error",
+        frame,
+        object: describeObject(entry.object),
+      };
+      found.push({ file: entry.file, problem });
+    }
+  }
+  return found;
+}
+
+async function placeOf(
+  entry: Entry,
+  hint: string,
+  reader: Reader,
+  fileOf: (name: string) => FileNames,
+): Promise<Located | undefined> {
+  const { path } = fileOf(entry.file);
+  const wanted = {
+    document: entry.document,
+    path: [...entry.path, "metadata", "name"],
+    message: entry.name,
+    hint,
+  };
+  const [place] = await placesOf(reader, path, [wanted]);
+  return place;
+}

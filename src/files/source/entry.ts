@@ -1,0 +1,119 @@
+import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
+import type { Path } from "../../core/path.ts";
+import { caution, type Problem, problem } from "../../core/policy/problem.ts";
+import { namespaceIn, type Resource, type Resources } from "./resources.ts";
+
+/** One object in one place of one file. */
+export interface Entry {
+  /** The file's name within the source. */
+  readonly file: string;
+  /** The hash of the document it is in, and where in it. */
+  readonly document: string;
+  readonly path: Path;
+  /** Its turn among the objects of the file: of two that are the same, the first counts. */
+  ordinal: number;
+  readonly hash: string;
+  readonly resource: Resource;
+  readonly namespace: string;
+  readonly name: string;
+  readonly object: JsonObject;
+}
+
+/** How a person names an object: `Node cp-0`, `Pod shop/web`. */
+export function describeObject(object: JsonObject): string {
+  const namespace = stringAt(object, "metadata", "namespace");
+  const name = stringAt(object, "metadata", "name") ?? "";
+  return `${stringAt(object, "kind") ?? "object"} ${namespace === undefined ? "" : `${namespace}/`}${name}`;
+}
+
+/** The same object everywhere has the same key. */
+export function entryKey(entry: Pick<Entry, "resource" | "namespace" | "name">): string {
+  return `${entry.resource.name} ${entry.namespace}/${entry.name}`;
+}
+
+export interface EntryPlace {
+  readonly file: string;
+  readonly document: string;
+  readonly path: Path;
+  readonly hash: string;
+}
+
+/** A value as an object of the cluster, filed as the API server would file it; without an entry where it can't be one. */
+export function entryOf(
+  value: Json,
+  place: EntryPlace,
+  resources: Resources,
+): { readonly entry: Entry | undefined; readonly problems: readonly Problem[] } {
+  if (!isObject(value)) {
+    return { entry: undefined, problems: [problem([], "is no object: write apiVersion, kind and metadata")] };
+  }
+  const problems = [
+    ...checkText(value, ["apiVersion"], "every object says its apiVersion"),
+    ...checkText(value, ["kind"], "every object says its kind"),
+    ...checkText(value, ["metadata", "name"], "every object needs a name"),
+    ...checkTexts(value, ["metadata", "labels"]),
+    ...checkTexts(value, ["metadata", "annotations"]),
+  ];
+  const namespace = at(value, "metadata", "namespace");
+  if (namespace !== undefined && namespace !== null && typeof namespace !== "string") {
+    problems.push(notText(["metadata", "namespace"], namespace));
+  }
+  if (problems.length > 0) return { entry: undefined, problems };
+  const kind = stringAt(value, "kind") ?? "";
+  const resource = resources.of(stringAt(value, "apiVersion") ?? "", kind);
+  if (resource.scope === "Cluster" && typeof namespace === "string") {
+    problems.push(caution(["metadata", "namespace"], `has no effect: a ${kind} is in no namespace`));
+  }
+  const filed = { namespace: namespaceIn(resource, value), name: stringAt(value, "metadata", "name") ?? "" };
+  const object = asFiled(value, resource, filed);
+  return { entry: { ...place, ordinal: 0, resource, ...filed, object }, problems };
+}
+
+function checkText(object: JsonObject, path: Path, why: string): Problem[] {
+  const found = at(object, ...path);
+  if (found === undefined || found === null || found === "") return [problem(path, `is missing: ${why}`)];
+  return typeof found === "string" ? [] : [notText(path, found)];
+}
+
+/** Labels and annotations are texts; an unquoted `yes` or `1` among them is what YAML is known for. */
+export function checkTexts(object: JsonObject, path: Path): Problem[] {
+  const found = at(object, ...path);
+  if (found === undefined || found === null) return [];
+  if (!isObject(found)) return [problem(path, "must be a map of texts")];
+  const problems: Problem[] = [];
+  for (const [key, value] of Object.entries(found)) {
+    if (typeof value !== "string" && value !== undefined) problems.push(notText([...path, key], value));
+  }
+  return problems;
+}
+
+function notText(path: Path, value: Json): Problem {
+  return problem(path, `must be a text, not ${JSON.stringify(value).slice(0, 60)}`, "put it in quotes");
+}
+
+/** What the API server adds when it stores an object. Objects that lack nothing are kept as they are. */
+function asFiled(
+  object: JsonObject,
+  resource: Resource,
+  filed: { readonly namespace: string; readonly name: string },
+): JsonObject {
+  const metadata = at(object, "metadata");
+  if (!isObject(metadata)) return object;
+  if (resource.name === "namespaces") {
+    const labels = isObject(metadata["labels"]) ? metadata["labels"] : {};
+    const own = { ...labels, "kubernetes.io/metadata.name": filed.name };
+    return { ...object, metadata: { ...without(metadata, "namespace"), labels: own } };
+  }
+  if (resource.scope === "Cluster" && Object.hasOwn(metadata, "namespace")) {
+    return { ...object, metadata: without(metadata, "namespace") };
+  }
+  if (filed.namespace !== "" && metadata["namespace"] !== filed.namespace) {
+    return { ...object, metadata: { ...metadata, namespace: filed.namespace } };
+  }
+  return object;
+}
+
+function without(object: JsonObject, key: string): JsonObject {
+  const { [key]: _left, ...rest } = object;
+  return rest;
+}

@@ -1,0 +1,227 @@
+import type { Assembly } from "../../core/evaluate/assembly.ts";
+import { readAll } from "../reader/read-ahead.ts";
+import { inlineReader, type Reader } from "../reader/reader.ts";
+import { workerReader } from "../reader/worker-reader.ts";
+import type { Catalog } from "./catalog.ts";
+import { judge } from "./check-candidate.ts";
+import { contestedProblems } from "./duplicate-objects.ts";
+import { type Attempt, decide, type FileState, farewell, fileProblem, type Step } from "./file-state.ts";
+import { Pause } from "./pause.ts";
+import { giveMemoryBack } from "./release-memory.ts";
+import { describeFileProblem, type FileProblem, type FileReport, problemReport } from "./report.ts";
+import type { Resources } from "./resources.ts";
+import { type Directory, isFresh, lookAt, type Sighting, sameLook, type Tree } from "./tree.ts";
+import { QUIET_MS } from "./watch.ts";
+
+/** Text up to this size is parsed in the time that a worker takes to start, about a tenth of a second. */
+const INLINE_BYTES = 128 * 1024;
+
+/** Entries taken into the assembly at once while the source is opened and nobody asks yet. */
+const OPENING_STEP = 500;
+
+/** A file that never rests is read all the same after this many looks, two seconds or more. */
+const MAX_POSTPONED = 20;
+
+interface FileSetOptions {
+  readonly directory: string;
+  readonly assembly: Assembly;
+  readonly catalog: Catalog;
+  readonly resources: Resources;
+  readonly report: (report: FileReport) => void;
+  readonly progress?: (done: number, total: number, file: string) => void;
+}
+
+/** The files of a source: what each says, what is served of it, and how one becomes the other. */
+export class FileSet {
+  readonly #options: FileSetOptions;
+  readonly #states = new Map<string, FileState>();
+  #directories: readonly Directory[] = [];
+  #contested: readonly FileProblem[] = [];
+  #hidden: readonly FileProblem[] = [];
+  /** How often files that would not rest have been passed over. */
+  readonly #postponed = new Map<string, number>();
+  #work: Promise<void> = Promise.resolve();
+  #unsettled = false;
+
+  constructor(options: FileSetOptions) {
+    this.#options = options;
+  }
+
+  get problems(): readonly FileProblem[] {
+    const found: FileProblem[] = [...this.#hidden];
+    for (const { problems } of this.#inOrder()) found.push(...problems);
+    return [...found, ...this.#contested];
+  }
+
+  get directories(): readonly Directory[] {
+    return this.#directories;
+  }
+
+  get count(): number {
+    return this.#states.size;
+  }
+
+  /** True where a file was still being written at the last look: look again soon. */
+  get unsettled(): boolean {
+    return this.#unsettled;
+  }
+
+  async open(): Promise<void> {
+    const tree = await lookAt(this.#options.directory);
+    const root = tree.hidden.find(({ name }) => name === "");
+    if (root !== undefined) {
+      throw new Error(
+        `${this.#options.directory} ${root.reason}; give a directory of YAML files, or one such file`,
+      );
+    }
+    await this.#take(tree, tree.files, true);
+    if (bytesOf(tree.files) > INLINE_BYTES) giveMemoryBack();
+  }
+
+  /** `quiet` leaves files alone that changed a moment ago, as whoever writes them may not be done. */
+  refresh(when: "now" | "quiet"): Promise<void> {
+    const next = this.#work.then(() => this.#refresh(when));
+    this.#work = next.catch(() => {});
+    return next;
+  }
+
+  idle(): Promise<void> {
+    return this.#work;
+  }
+
+  async #refresh(when: "now" | "quiet"): Promise<void> {
+    const tree = await lookAt(this.#options.directory);
+    const now = Date.now();
+    this.#unsettled = false;
+    const changed: Sighting[] = [];
+    for (const sighting of tree.files) {
+      const state = this.#states.get(sighting.name);
+      if (state !== undefined && !state.fresh && sameLook(state.sighting, sighting)) continue;
+      if (when === "quiet" && isFresh(sighting, now, QUIET_MS)) {
+        this.#unsettled = true;
+        const times = this.#postponed.get(sighting.name) ?? 0;
+        this.#postponed.set(sighting.name, times + 1);
+        if (times < MAX_POSTPONED) continue;
+      }
+      this.#postponed.delete(sighting.name);
+      changed.push(sighting);
+    }
+    await this.#take(tree, changed, false);
+  }
+
+  /** Takes in what changed: reads, checks, decides, and puts all of it in force at once. */
+  async #take(tree: Tree, changed: readonly Sighting[], opening: boolean): Promise<void> {
+    this.#directories = tree.directories;
+    this.#noteHidden(tree);
+    const gone = this.#goneFrom(tree);
+    if (changed.length === 0 && gone.length === 0) return;
+    const files = changed.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    const reader = bytesOf(files) > INLINE_BYTES ? workerReader() : inlineReader();
+    const pause = new Pause();
+    try {
+      const attempts = await readAll(files, this.#states, reader, {
+        resources: this.#options.resources,
+        pause,
+        progress: opening ? this.#options.progress : undefined,
+      });
+      await this.#judgeAll(attempts, pause);
+      const steps: Step[] = [];
+      for (const attempt of attempts) {
+        steps.push(await decide(attempt, reader, this.#shown(attempt.sighting), opening));
+        if (pause.due) await pause.take();
+      }
+      for (const state of gone) steps.push(farewell(state));
+      await this.#enforce(steps, opening, pause);
+      for (const { reports } of steps.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+        for (const report of reports) this.#options.report(report);
+      }
+      await this.#noteContested(reader);
+    } finally {
+      await reader.end();
+    }
+  }
+
+  /** Checks the policies of all files together, in a view that has what else these files bring. */
+  async #judgeAll(attempts: readonly Attempt[], pause: Pause): Promise<void> {
+    const { assembly } = this.#options;
+    const others = attempts
+      .flatMap(({ outcome }) => ("fresh" in outcome ? outcome.fresh : []))
+      .filter(({ resource }) => resource.policy === undefined && assembly.wants(resource.name))
+      .map(({ resource, namespace, name, object }) => ({ resource: resource.name, namespace, name, object }));
+    const view = others.length === 0 ? assembly.view : assembly.view.with(others);
+    for (const { outcome } of attempts) if ("fresh" in outcome) await judge(outcome, view, pause);
+  }
+
+  /** While opening nobody asks yet, so it goes in steps; later everything changes at once, and nobody sees half of it. */
+  async #enforce(steps: readonly Step[], opening: boolean, pause: Pause): Promise<void> {
+    const { catalog, assembly } = this.#options;
+    for (const { name, state } of steps) {
+      if (state === undefined) this.#states.delete(name);
+      else this.#states.set(name, state);
+    }
+    const added = steps.flatMap((step) => step.added);
+    if (!opening) {
+      const removed = steps.flatMap((step) => step.removed);
+      assembly.apply(catalog.update(removed, added));
+      return;
+    }
+    for (let i = 0; i < added.length; i += OPENING_STEP) {
+      assembly.apply(catalog.update([], added.slice(i, i + OPENING_STEP)));
+      if (pause.due) await pause.take();
+    }
+  }
+
+  #goneFrom(tree: Tree): FileState[] {
+    // Nearly always nothing is gone, and counting is cheaper than to make a set of ten thousand names.
+    const known = tree.files.reduce((sum, { name }) => sum + (this.#states.has(name) ? 1 : 0), 0);
+    if (known === this.#states.size) return [];
+    const seen = new Set(tree.files.map(({ name }) => name));
+    const out = (name: string): boolean =>
+      tree.hidden.some(
+        (one) => one.name === "" || one.name === name || (one.directory && name.startsWith(`${one.name}/`)),
+      );
+    return [...this.#states.values()].filter(({ name }) => !seen.has(name) && !out(name));
+  }
+
+  /** What can't be looked at is said once, until it changes. */
+  #noteHidden(tree: Tree): void {
+    const before = new Set(this.#hidden.map(describeFileProblem));
+    this.#hidden = tree.hidden.map(({ name, reason }) => {
+      const served =
+        name === "" || [...this.#states.keys()].some((one) => one === name || one.startsWith(`${name}/`));
+      const ending = served ? "; what was read from it before is still served" : "; it is left out";
+      return fileProblem(this.#shown({ name }), `${reason}${this.#states.size === 0 ? "" : ending}`);
+    });
+    for (const [i, one] of this.#hidden.entries()) {
+      if (before.has(describeFileProblem(one))) continue;
+      this.#options.report(problemReport(tree.hidden[i]?.name ?? "", [one], ""));
+    }
+  }
+
+  async #noteContested(reader: Reader): Promise<void> {
+    const before = new Set(this.#contested.map(describeFileProblem));
+    const found = await contestedProblems(this.#options.catalog.contested(), reader, (name) => {
+      const { path = "" } = this.#states.get(name) ?? {};
+      return { path, shown: this.#shown({ name, path }) };
+    });
+    this.#contested = found.map(({ problem }) => problem);
+    for (const { file, problem } of found) {
+      if (!before.has(describeFileProblem(problem))) this.#options.report(problemReport(file, [problem], ""));
+    }
+  }
+
+  #inOrder(): FileState[] {
+    return [...this.#states.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** A file as the user would type it. Where the source is a single file, that is what they gave. */
+  #shown({ name, path }: { readonly name: string; readonly path?: string }): string {
+    const { directory } = this.#options;
+    if (name === "" || path === directory) return directory;
+    return directory.endsWith("/") ? `${directory}${name}` : `${directory}/${name}`;
+  }
+}
+
+function bytesOf(files: readonly Sighting[]): number {
+  return files.reduce((sum, { size }) => sum + size, 0);
+}

@@ -1,0 +1,103 @@
+import type { Assembly } from "../../core/evaluate/assembly.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { kindResource } from "../../core/policy/kind.ts";
+import type { Source } from "../../core/view/source.ts";
+import { Catalog } from "./catalog.ts";
+import { FileSet } from "./file-set.ts";
+import type { FileProblem, FileReport } from "./report.ts";
+import { namespaceIn, Resources } from "./resources.ts";
+import { Watch } from "./watch.ts";
+
+export interface FileSourceOptions {
+  /** A directory, with all below it, or a single file. */
+  readonly directory: string;
+  readonly assembly: Assembly;
+  /** Told of every file that changed or is broken, also while the source is being opened. */
+  readonly report: (report: FileReport) => void;
+  /** Whether to follow changes. @default true */
+  readonly watch?: boolean;
+  /** Told while opening how many documents have been read; the total grows as files turn out to hold several. */
+  readonly progress?: (done: number, total: number, file: string) => void;
+}
+
+export interface FileSummary {
+  readonly policies: number;
+  /** How many objects of each resource, `nodes` or `deployments.apps`, policies included. */
+  readonly objects: Readonly<Record<string, number>>;
+  readonly files: number;
+}
+
+/** A cluster of files. */
+export interface FileSource extends Source {
+  /** What is wrong now. */
+  readonly problems: readonly FileProblem[];
+  readonly summary: FileSummary;
+  readonly find: (
+    apiVersion: string,
+    kind: string,
+    namespace: string | undefined,
+    name: string,
+  ) => JsonObject | undefined;
+  /** Looks at the files now, and is done when everything that was found is in force. */
+  readonly refresh: () => Promise<void>;
+}
+
+/**
+ * Opens a directory of YAML and JSON as a cluster. It is complete when the promise is fulfilled; a directory that can't be read is
+ * the only thing that rejects it.
+ */
+export async function openFiles(options: FileSourceOptions): Promise<FileSource> {
+  const { assembly } = options;
+  const resources = new Resources(assembly.modules, assembly.installation.workloads.all);
+  const catalog = new Catalog();
+  // A source of files has every kind of policy, if perhaps no policy of it. Of what modules read besides it has only what stands
+  // in the files: that there are no nodes in them says nothing about nodes.
+  for (const { kinds } of assembly.modules) for (const kind of kinds) assembly.serve(kindResource(kind));
+  const files = new FileSet({ ...options, resources, catalog });
+  await files.open();
+  const watch = new Watch(async () => {
+    try {
+      await files.refresh("quiet");
+    } catch (error) {
+      // Nothing that a file can say leads here; whatever does, what is served must go on being served.
+      const reason = error instanceof Error ? error.message : String(error);
+      const text = `${options.directory}: could not be read again: ${reason}; what was read before is still served`;
+      options.report({ level: "error", file: "", text, problems: [] });
+    }
+    if (files.unsettled) watch.nudge();
+    return files.directories;
+  });
+  if (options.watch !== false) watch.start(files.directories);
+
+  return {
+    assembly,
+    ready: true,
+    get problems() {
+      return files.problems;
+    },
+    get summary() {
+      const objects = catalog.counts();
+      let policies = 0;
+      for (const { kinds } of assembly.modules) {
+        for (const kind of kinds) policies += objects[kindResource(kind)] ?? 0;
+      }
+      return { policies, objects, files: files.count };
+    },
+    find: (apiVersion, kind, namespace, name) => {
+      const resource = resources.of(apiVersion, kind);
+      const metadata = namespace === undefined ? {} : { namespace };
+      return catalog.get(resource.name, namespaceIn(resource, { metadata }), name);
+    },
+    refresh: () => files.refresh("now"),
+    fetch: async (needs) => needs.map((need) => catalog.answer(need)),
+    commit: async (commit) => {
+      const { result, changes } = catalog.commit(commit);
+      assembly.apply(changes);
+      return result;
+    },
+    stop: async () => {
+      watch.stop();
+      await files.idle();
+    },
+  };
+}

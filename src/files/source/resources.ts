@@ -1,0 +1,124 @@
+import { resourceName } from "../../core/evaluate/request.ts";
+import { type JsonObject, stringAt } from "../../core/json.ts";
+import { groupVersionOf } from "../../core/kubernetes/object.ts";
+import type { WorkloadKind } from "../../core/kubernetes/workloads.ts";
+import type { Module } from "../../core/module/module.ts";
+import type { Kind } from "../../core/policy/kind.ts";
+import { kindResource } from "../../core/policy/kind.ts";
+
+/** What a kind is as a resource. */
+export interface Resource {
+  /** `deployments.apps` */
+  readonly name: string;
+  /** `undefined`: nobody says; then an object that names a namespace has one. */
+  readonly scope: "Cluster" | "Namespaced" | undefined;
+  /** The module's kind that objects of this resource are policies of. */
+  readonly policy: Kind | undefined;
+}
+
+/** Kinds of a plain API server, and of OpenShift where modules ask for them. Plurals that the rule below gets right need no word. */
+const CLUSTER: Readonly<Record<string, string>> = {
+  "": "Namespace Node PersistentVolume",
+  "admissionregistration.k8s.io":
+    "MutatingWebhookConfiguration ValidatingWebhookConfiguration ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding MutatingAdmissionPolicy MutatingAdmissionPolicyBinding",
+  "apiextensions.k8s.io": "CustomResourceDefinition",
+  "apiregistration.k8s.io": "APIService",
+  "certificates.k8s.io": "CertificateSigningRequest ClusterTrustBundle",
+  "flowcontrol.apiserver.k8s.io": "FlowSchema PriorityLevelConfiguration",
+  "networking.k8s.io": "IngressClass IPAddress ServiceCIDR",
+  "node.k8s.io": "RuntimeClass",
+  "rbac.authorization.k8s.io": "ClusterRole ClusterRoleBinding",
+  "resource.k8s.io": "DeviceClass ResourceSlice",
+  "scheduling.k8s.io": "PriorityClass",
+  "storage.k8s.io": "StorageClass CSIDriver CSINode VolumeAttachment VolumeAttributesClass",
+  "user.openshift.io": "User Group Identity",
+  "project.openshift.io": "Project ProjectRequest",
+  "config.openshift.io": "ClusterVersion Infrastructure Project Scheduler",
+};
+
+const NAMESPACED: Readonly<Record<string, string>> = {
+  "": "Pod Service ConfigMap Secret ServiceAccount ReplicationController PodTemplate Endpoints Event LimitRange ResourceQuota PersistentVolumeClaim",
+  apps: "Deployment ReplicaSet StatefulSet DaemonSet ControllerRevision",
+  batch: "Job CronJob",
+  autoscaling: "HorizontalPodAutoscaler",
+  "coordination.k8s.io": "Lease",
+  "discovery.k8s.io": "EndpointSlice",
+  "events.k8s.io": "Event",
+  "networking.k8s.io": "Ingress NetworkPolicy",
+  policy: "PodDisruptionBudget",
+  "rbac.authorization.k8s.io": "Role RoleBinding",
+  "resource.k8s.io": "ResourceClaim ResourceClaimTemplate",
+  "storage.k8s.io": "CSIStorageCapacity",
+};
+
+/** Plurals that no rule gives. */
+const IRREGULAR: Readonly<Record<string, string>> = { Endpoints: "endpoints" };
+
+/** Which resource an object belongs to. */
+export class Resources {
+  readonly #known = new Map<string, Resource>();
+
+  /** `workloads` may name kinds of which nobody else says the plural: those of a configuration. */
+  constructor(modules: readonly Module[], workloads: readonly WorkloadKind[] = []) {
+    for (const workload of workloads) {
+      const name = resourceName(workload);
+      this.#set(workload.group, workload.kind, { name, scope: "Namespaced", policy: undefined });
+    }
+    this.#table(CLUSTER, "Cluster");
+    this.#table(NAMESPACED, "Namespaced");
+    for (const { reads } of modules) {
+      for (const read of reads) {
+        this.#set(read.group, read.kind, { name: resourceName(read), scope: read.scope, policy: undefined });
+      }
+    }
+    // Last, as a kind says most: a module may well read what another defines.
+    for (const { kinds } of modules) {
+      for (const kind of kinds) {
+        this.#set(kind.group, kind.kind, { name: kindResource(kind), scope: kind.scope, policy: kind });
+      }
+    }
+  }
+
+  /** The resource of a kind. One that nobody declares gets the usual English plural, as Kubernetes' own tools guess it. */
+  of(apiVersion: string, kind: string): Resource {
+    const { group } = groupVersionOf(apiVersion);
+    const key = `${group}/${kind}`;
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const guessed: Resource = {
+      name: resourceName({ group, resource: pluralOf(kind) }),
+      scope: undefined,
+      policy: undefined,
+    };
+    this.#known.set(key, guessed);
+    return guessed;
+  }
+
+  #table(table: Readonly<Record<string, string>>, scope: "Cluster" | "Namespaced"): void {
+    for (const [group, kinds] of Object.entries(table)) {
+      for (const kind of kinds.split(" ")) {
+        const resource = IRREGULAR[kind] ?? pluralOf(kind);
+        this.#set(group, kind, { name: resourceName({ group, resource }), scope, policy: undefined });
+      }
+    }
+  }
+
+  #set(group: string, kind: string, resource: Resource): void {
+    this.#known.set(`${group}/${kind}`, resource);
+  }
+}
+
+/** As `kubectl` guesses a plural from a kind: `policy` to `policies`, `class` to `classes`, else an s. */
+export function pluralOf(kind: string): string {
+  const word = kind.toLowerCase();
+  if (/(?:s|x|z|ch|sh)$/.test(word)) return `${word}es`;
+  if (/[^aeiou]y$/.test(word)) return `${word.slice(0, -1)}ies`;
+  return `${word}s`;
+}
+
+/** An object's namespace as the API server would file it: none in the cluster scope, else its own or `default`. */
+export function namespaceIn(resource: Resource, object: JsonObject): string {
+  const written = stringAt(object, "metadata", "namespace") ?? "";
+  if (resource.scope === "Cluster") return "";
+  return resource.scope === "Namespaced" && written === "" ? "default" : written;
+}

@@ -1,0 +1,74 @@
+import { expect, test } from "vitest";
+import { locateProblems, readManifests } from "../reader/read-documents.ts";
+import { codeFrame, positionAt } from "./code-frame.ts";
+
+const POLICY = `apiVersion: v1
+spec:
+  tolerations:
+    - key: dedicated
+      operator: Exist
+`;
+
+test("a problem is shown with the line before it, and carets under it", () => {
+  const start = POLICY.indexOf("Exist");
+  expect(codeFrame(POLICY, { start, end: start + 5 }, 'did you mean "Exists"?')).toBe(
+    [
+      "   4 |     - key: dedicated",
+      "   5 |       operator: Exist",
+      '     |                 ^^^^^ did you mean "Exists"?',
+    ].join("\n"),
+  );
+});
+
+test("positions count from one, also at the end and behind it", () => {
+  expect(positionAt("ab\ncd", 0)).toEqual({ line: 1, column: 1 });
+  expect(positionAt("ab\ncd", 3)).toEqual({ line: 2, column: 1 });
+  expect(positionAt("ab\ncd", 99)).toEqual({ line: 2, column: 3 });
+  expect(positionAt("", 0)).toEqual({ line: 1, column: 1 });
+});
+
+test("the first line has none before it, and a caret is never left out", () => {
+  expect(codeFrame("a: 1\n", { start: 3, end: 3 })).toBe("   1 | a: 1\n     |    ^");
+  expect(codeFrame("", { start: 0, end: 1 })).toBe("   1 |\n     | ^");
+});
+
+test("long lines are cut around the problem, and nothing reaches the terminal that it would obey", () => {
+  const text = `${"x".repeat(300)}\u001b[31mBAD${"y".repeat(300)}`;
+  const start = text.indexOf("BAD");
+  const frame = codeFrame(text, { start, end: start + 3 });
+  expect(frame).not.toContain("\u001b");
+  const [line = "", carets = ""] = frame.split("\n");
+  expect(line.length).toBeLessThan(120);
+  expect(line.slice(carets.indexOf("^"), carets.lastIndexOf("^") + 1)).toBe("BAD");
+});
+
+test("the value is marked where the message quotes it, else the key, else where it should be", () => {
+  const { manifests } = readManifests(POLICY);
+  const document = manifests[0]?.document ?? "";
+  const path = ["spec", "tolerations", 0, "operator"];
+  const places = locateProblems(POLICY, [
+    { document, path, message: '"Exist" is not an operator' },
+    { document, path, message: "is not a field here" },
+    { document, path: ["metadata", "name"], message: "is missing" },
+    { document, path: ["spec", "tolerations", 0, "value"], message: "is missing" },
+    { document: "another", path, message: "is missing" },
+  ]);
+  expect(places.map((place) => place && [place.line, place.column])).toEqual([
+    [5, 17],
+    [5, 7],
+    [1, 1],
+    [4, 7],
+    undefined,
+  ]);
+});
+
+test("manifests: lists are flattened, and lists of one kind tell their items' kind", () => {
+  const { manifests, problems } = readManifests(
+    `kind: List\napiVersion: v1\nitems:\n- {kind: Node, apiVersion: v1}\n- kind: NodeList\n  apiVersion: v1\n  items: [{metadata: {name: n1}}]\n---\na: "\n`,
+  );
+  expect(manifests.map(({ path, value }) => [path, value])).toEqual([
+    [["items", 0], { kind: "Node", apiVersion: "v1" }],
+    [["items", 1, "items", 0], { kind: "Node", apiVersion: "v1", metadata: { name: "n1" } }],
+  ]);
+  expect(problems).toMatchObject([{ line: 9 }]);
+});

@@ -1,0 +1,248 @@
+import {
+  type Alias,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  type Pair,
+  parseAllDocuments,
+  Scalar,
+  type YAMLMap,
+} from "yaml";
+import { isObject, type Json, setOwn } from "../../core/json.ts";
+import type { Path } from "../../core/path.ts";
+import {
+  MAX_DEPTH,
+  type Place,
+  type Span,
+  type TextDocument,
+  type TextProblem,
+  TOO_DEEP,
+} from "./document.ts";
+import { keyText, plainScalar, taggedScalar } from "./scalar.ts";
+import { syntaxMessage } from "./syntax-message.ts";
+
+/**
+ * How many values aliases may add to one document. An object of 1.5 MiB, the most that etcd takes, has fewer; a "billion
+ * laughs" document has more after a few lines, and is refused before anything is built.
+ */
+export const MAX_ALIASED_VALUES = 100_000;
+
+/** More syntax errors than this in one document are consequences of the first ones. */
+const MAX_ERRORS = 20;
+
+/**
+ * The library only finds the structure (the failsafe schema makes every scalar a text); what scalars, keys, merges and aliases
+ * mean is decided here, as kubectl decides it. Its own check for unique keys compares every pair of keys, so ours replaces it.
+ */
+const OPTIONS = {
+  version: "1.1",
+  schema: "failsafe",
+  merge: false,
+  resolveKnownTags: false,
+  uniqueKeys: false,
+  prettyErrors: false,
+  logLevel: "silent",
+} as const;
+
+/** One YAML document, without its `---`. */
+export function parseYaml(text: string): TextDocument {
+  const parsed = parseAllDocuments(text, OPTIONS);
+  const documents = Array.isArray(parsed) ? parsed : [];
+  const [first, second] = documents;
+  const problems = documents.flatMap(({ errors }) => errors.map((error) => syntaxProblem(error, text)));
+  const deep = problems.find(({ message }) => message === TOO_DEEP);
+  if (deep !== undefined) problems.splice(0, problems.length, deep);
+  const root = first?.contents ?? null;
+  if (second !== undefined && problems.length === 0) {
+    const [start = 0] = second.range ?? [];
+    problems.push({ start, end: start + 1, message: "a second document begins here without a line of ---" });
+  }
+  if (problems.length > 0) {
+    return { value: undefined, problems: problems.slice(0, MAX_ERRORS), locate: () => wholeOf(text) };
+  }
+  const builder = new Builder();
+  const value = builder.build(root, 0);
+  return {
+    value: value === null || builder.problems.length > 0 ? undefined : value,
+    problems: builder.problems,
+    locate: (path) => locate(root, path, text),
+  };
+}
+
+function syntaxProblem(
+  error: { code: string; message: string; pos: [number, number] },
+  text: string,
+): TextProblem {
+  // What is missing is missed only at the end of the text; people look for it on the last line that there is.
+  const start = Math.min(error.pos[0], text.trimEnd().length);
+  const end = Math.max(error.pos[1], start + 1);
+  if (error.code === "RESOURCE_EXHAUSTION") return { start, end, message: TOO_DEEP };
+  return { start, end, ...syntaxMessage(error.code, error.message) };
+}
+
+/** Turns the tree into plain JSON. A value and how many values it consists of are known by anchor as soon as it is built. */
+class Builder {
+  readonly problems: TextProblem[] = [];
+  readonly #anchors = new Map<string, { readonly value: Json; readonly size: number }>();
+  #size = 0;
+  #aliased = 0;
+
+  build(node: unknown, depth: number): Json {
+    if (depth > MAX_DEPTH) {
+      // Once is enough: everything below is as deep.
+      if (!this.problems.some(({ message }) => message === TOO_DEEP)) this.#problem(node, TOO_DEEP);
+      return null;
+    }
+    if (isAlias(node)) return this.#alias(node);
+    const before = this.#size++;
+    let value: Json = null;
+    if (isMap(node)) value = this.#map(node, depth);
+    else if (isSeq(node)) value = node.items.map((item) => this.build(item, depth + 1));
+    else if (isScalar(node)) value = this.#scalar(node);
+    const anchor = isMap(node) || isSeq(node) || isScalar(node) ? node.anchor : undefined;
+    if (anchor !== undefined) this.#anchors.set(anchor, { value, size: this.#size - before });
+    return value;
+  }
+
+  #alias(node: Alias): Json {
+    const known = this.#anchors.get(node.source);
+    if (known === undefined) {
+      // An anchor is known only once its value is complete, so one that contains itself ends here as well.
+      this.#problem(node, `*${node.source} stands for nothing: no &${node.source} ends before it`);
+      return null;
+    }
+    this.#size += known.size;
+    this.#aliased += known.size;
+    if (this.#aliased <= MAX_ALIASED_VALUES) return known.value;
+    // The values are shared, so nothing has grown yet; what would grow is everything that is written from them.
+    if (this.#aliased - known.size <= MAX_ALIASED_VALUES) {
+      this.#problem(node, `aliases make more than ${MAX_ALIASED_VALUES} values of this document`);
+    }
+    return null;
+  }
+
+  #map(node: YAMLMap, depth: number): Json {
+    const built: Record<string, Json | undefined> = {};
+    const seen = new Set<string>();
+    for (const pair of node.items) {
+      if (isMergeKey(pair)) {
+        this.#merge(built, pair.value, depth);
+        continue;
+      }
+      const key = this.#key(pair.key);
+      const value = this.build(pair.value, depth + 1);
+      if (key === undefined) continue;
+      if (seen.has(key)) this.#problem(pair.key, `the key ${JSON.stringify(key)} stands here twice`);
+      seen.add(key);
+      setOwn(built, key, value);
+    }
+    return built;
+  }
+
+  /**
+   * go-yaml 2 merges where the `<<` stands, so it overwrites keys above it and is overwritten by keys below it; of several
+   * sources the first wins. YAML's own rule, that a map's own keys always win, differs where `<<` is not the first key.
+   */
+  #merge(built: Record<string, Json | undefined>, node: unknown, depth: number): void {
+    const merged = this.build(node, depth + 1);
+    const sources = Array.isArray(merged) ? merged : [merged];
+    for (const source of sources.toReversed()) {
+      if (!isObject(source)) {
+        this.#problem(node, "<< takes a map, an alias of a map, or a list of these");
+        return;
+      }
+      for (const key of Object.keys(source)) setOwn(built, key, source[key] ?? null);
+    }
+  }
+
+  #key(node: unknown): string | undefined {
+    if (isAlias(node)) {
+      const value = this.#alias(node);
+      if (value !== null && typeof value !== "object") return String(value);
+      this.#problem(node, "a key must be a text, a number or a boolean");
+      return undefined;
+    }
+    if (!isScalar(node)) {
+      this.#problem(node, "a key must be a text, not a map or a list");
+      return undefined;
+    }
+    const text = String(node.value ?? "");
+    const key = node.type === Scalar.PLAIN && node.tag === undefined ? keyText(plainScalar(text)) : text;
+    if (key === undefined) this.#problem(node, "a key can't be null", "put it in quotes");
+    if (node.anchor !== undefined) this.#anchors.set(node.anchor, { value: key ?? null, size: 1 });
+    return key;
+  }
+
+  #scalar(node: Scalar): Json {
+    const text = String(node.value ?? "");
+    let value: Json | undefined;
+    if (node.tag !== undefined) value = taggedScalar(node.tag, text);
+    else if (node.type === Scalar.PLAIN) value = plainScalar(text).value;
+    else return text;
+    if (value === undefined) {
+      this.#problem(node, `${JSON.stringify(text.slice(0, 60))} is not what its tag says`);
+      return null;
+    }
+    if (typeof value === "number" && !Number.isFinite(value)) {
+      this.#problem(node, `${text} is a number that JSON does not have`, "put it in quotes if it is a text");
+      return null;
+    }
+    return value;
+  }
+
+  #problem(node: unknown, message: string, hint?: string): void {
+    if (this.problems.length >= MAX_ERRORS) return;
+    this.problems.push({ ...spanOf(node), message, ...(hint === undefined ? {} : { hint }) });
+  }
+}
+
+function isMergeKey(pair: Pair): boolean {
+  const { key } = pair;
+  return isScalar(key) && key.value === "<<" && key.type === Scalar.PLAIN && key.tag === undefined;
+}
+
+function spanOf(node: unknown): Span {
+  const range =
+    isScalar(node) || isMap(node) || isSeq(node) || isAlias(node) ? (node.range ?? undefined) : undefined;
+  if (range === undefined || range === null) return { start: 0, end: 1 };
+  return { start: range[0], end: range[1] };
+}
+
+function wholeOf(text: string): Place {
+  const start = Math.max(0, text.search(/\S/));
+  return { key: undefined, value: { start, end: start + 1 }, exact: false };
+}
+
+/** Follows a path through the tree. Aliases are followed only in so far as their own place is given: that is what the user sees. */
+function locate(root: unknown, path: Path, text: string): Place {
+  let place: Place = { ...wholeOf(text), exact: path.length === 0 };
+  let node: unknown = root;
+  for (const [depth, step] of path.entries()) {
+    let key: unknown;
+    let next: unknown;
+    if (isMap(node)) {
+      const pair = node.items.find((item) => stepOf(item.key) === String(step));
+      key = pair?.key;
+      next = pair?.value;
+      if (pair === undefined) return place;
+    } else if (isSeq(node) && typeof step === "number" && step < node.items.length) {
+      next = node.items[step];
+    } else return place;
+    const keySpan = key === undefined ? undefined : spanOf(key);
+    const value = next === null || next === undefined ? keySpan : spanOf(next);
+    place = {
+      key: keySpan,
+      value: value ?? place.value,
+      exact: depth === path.length - 1,
+    };
+    node = next;
+  }
+  return place;
+}
+
+function stepOf(key: unknown): string | undefined {
+  if (!isScalar(key)) return undefined;
+  const text = String(key.value ?? "");
+  return key.type === Scalar.PLAIN && key.tag === undefined ? keyText(plainScalar(text)) : text;
+}

@@ -1,0 +1,155 @@
+import { allow, type Decision } from "../../../core/evaluate/decision.ts";
+import type { Finding } from "../../../core/evaluate/finding.ts";
+import { listAt, stringAt } from "../../../core/json.ts";
+import { labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
+import { isNodeIdentity } from "../../../core/kubernetes/principals.ts";
+import { whyNot } from "../../../core/kubernetes/selectors/label-selector.ts";
+import type { Context, TraceEntry } from "../../../core/module/module.ts";
+import type { Path } from "../../../core/path.ts";
+import { type NodeRecord, noted, RECORD, recordText } from "../ledger/record.ts";
+import { admittedAtBirth } from "../rules/label-keys.ts";
+import { meansName, type NodeRule } from "../rules/rule.ts";
+import type { RuleBook } from "../rules/rule-index.ts";
+import { isOpenshift } from "../settings.ts";
+import { type Desired, desiredOf } from "./desired.ts";
+import { keyAndEffect, taintId, taintsOn, writtenTaint } from "./difference.ts";
+
+/**
+ * A node as it is created gets what all rules say, so that the first who sees it sees it right. Nothing here refuses a node or writes what
+ * the API server would refuse it for: what NodeRestriction would not take from a node that registers itself is left to the controller,
+ * and the startup taint holds work back until then.
+ */
+export function atBirth(context: Context, book: RuleBook): Decision {
+  const { request, object: draft, view, trace } = context;
+  const name = nameOf(draft.object);
+  if (request.object === undefined || name === "" || !book.settings.enabled) return allow();
+  if (trace !== undefined) for (const entry of explained(book, draft.object)) trace(entry);
+  const desired = desiredOf(draft.object, book);
+  const itself = isNodeIdentity(request.userInfo) !== undefined;
+  const openshift = isOpenshift(book.settings, view);
+  const findings: Finding[] = [];
+  const deferred = new Set<string>();
+  const labels = new Map<string, string>();
+  for (const [key, { value, rule }] of desired.labels) {
+    const path = ["metadata", "labels", key];
+    if (itself && !admittedAtBirth(key, openshift)) {
+      deferred.add(key);
+      findings.push(deferral(key, value, rule));
+    } else if (draft.get(...path) === value) findings.push(finding(rule, "label", "same", `${key}=${value}`));
+    else if (draft.set(path, value, undefined)) {
+      labels.set(key, rule.id);
+      findings.push(finding(rule, "label", "applied", `${key}=${value}`, path));
+    }
+  }
+  const record = { labels, ...others(context, desired, findings) };
+  if (deferred.size > 0 || desired.startup !== undefined) addStartup(context, book, desired, findings);
+  writeRecord(context, record);
+  return allow(findings);
+}
+
+function others(
+  { object: draft }: Context,
+  desired: Desired,
+  findings: Finding[],
+): Pick<NodeRecord, "annotations" | "taints"> {
+  const annotations = new Map();
+  for (const [key, { value, rule }] of desired.annotations) {
+    const path = ["metadata", "annotations", key];
+    if (draft.get(...path) === value || !draft.set(path, value, undefined)) continue;
+    annotations.set(key, { rule: rule.id, value: noted(value) });
+    findings.push(finding(rule, "annotation", "applied", key, path));
+  }
+  const taints = new Map();
+  const present = taintsOn(draft.object);
+  for (const [key, { value: taint, rule }] of desired.taints) {
+    const from = present.get(key);
+    if (from === taint.value) continue;
+    const done =
+      from === undefined
+        ? draft.append(["spec", "taints"], writtenTaint(taint), undefined)
+        : draft.set(["spec", "taints", placeOf(draft.object, key), "value"], taint.value, undefined);
+    if (!done) continue;
+    taints.set(key, { rule: rule.id, value: taint.value });
+    findings.push(finding(rule, "taint", "applied", `${key} ${taint.value}`.trim(), ["spec", "taints"]));
+  }
+  return { annotations, taints };
+}
+
+function placeOf(node: Parameters<typeof taintsOn>[0], id: string): number {
+  // Of two with one id, which the API server refuses anyway, the last is the one that was looked at.
+  return listAt(node, "spec", "taints").findLastIndex((taint) => taintId(taint) === id);
+}
+
+const STARTUP_EFFECT = "NoSchedule";
+
+function addStartup(
+  { object: draft }: Context,
+  { settings }: RuleBook,
+  { startup }: Desired,
+  findings: Finding[],
+): void {
+  const key = settings.startupTaint;
+  for (const id of taintsOn(draft.object).keys())
+    if (id === `${key}:${STARTUP_EFFECT}` || keyAndEffect(id).key === key) return;
+  if (!draft.append(["spec", "taints"], { key, effect: STARTUP_EFFECT }, undefined)) return;
+  if (startup !== undefined)
+    findings.push(finding(startup, "startup-taint", "applied", key, ["spec", "taints"]));
+}
+
+/** What came with the request is nobody's note: it is replaced by the truth, or taken out. */
+function writeRecord({ object: draft }: Context, record: NodeRecord): void {
+  const path = ["metadata", "annotations", RECORD];
+  const text = recordText(record);
+  if (text !== undefined) draft.set(path, text, undefined);
+  else if (stringAt(draft.object, ...path) !== undefined) draft.remove(path, undefined);
+}
+
+/** The edits carry no finding of their own: the note on the node says which rule set what, and keeps true when rules change. */
+function finding(
+  rule: NodeRule,
+  name: string,
+  outcome: Finding["outcome"],
+  message: string,
+  path?: Path,
+): Finding {
+  return {
+    policy: rule.ref,
+    rule: name,
+    outcome,
+    message: `${name} ${message}`,
+    ...(path === undefined ? {} : { path }),
+  };
+}
+
+function deferral(key: string, value: string, rule: NodeRule): Finding {
+  return {
+    policy: rule.ref,
+    rule: "deferred",
+    outcome: "skipped",
+    code: "USHER-L02",
+    message: `label ${key}=${value} can't be set while a node registers itself; it follows at once`,
+    audit: { key: "deferred", value: key },
+  };
+}
+
+/** Every rule, and why it means this node or does not. */
+function* explained(book: RuleBook, node: Parameters<typeof nameOf>[0]): Iterable<TraceEntry> {
+  const name = nameOf(node);
+  const labels = labelsOf(node);
+  for (const rule of book.rules) {
+    const policy = rule.ref;
+    if (book.means(rule, name, labels)) {
+      const why = rule.patterns.length === 0 ? "its labels fit" : `the name ${name} fits`;
+      yield { policy, applies: "applies", why };
+    } else if (!meansName(rule, name))
+      yield { policy, applies: "not", why: `no pattern fits the whole name ${name}` };
+    else {
+      const why = rule.selector === undefined ? undefined : whyNot(rule.selector, labels);
+      yield {
+        policy,
+        applies: "not",
+        why: `nodeSelector: ${why ?? "the labels that fit are set by rules or owned, and those are not seen"}`,
+      };
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import type { PatchOperation } from "../../../core/evaluate/patch.ts";
+import { isObject, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
+import { annotationsOf, labelsOf } from "../../../core/kubernetes/object.ts";
+import { pointer } from "../../../core/path.ts";
+import { RECORD, recordText } from "../ledger/record.ts";
+import { type Difference, keyAndEffect, type NodeChange, taintId, writtenTaint } from "./difference.ts";
+
+/**
+ * The patch that makes a node as the rules say, but for what has to wait. It touches just the keys that change; the list of taints it
+ * writes whole, which is right as the patch is bound to the version that it was made from.
+ */
+export function nodePatch(node: JsonObject, { changes, record }: Difference): PatchOperation[] {
+  const due = changes.filter(({ waits }) => waits === undefined);
+  const annotations = due.filter(({ what }) => what === "annotation");
+  const text = recordText(record);
+  const before = stringAt(node, "metadata", "annotations", RECORD);
+  if (text !== before) annotations.push(noteChange(before, text));
+  return [
+    ...mapOperations(
+      "labels",
+      labelsOf(node),
+      due.filter(({ what }) => what === "label"),
+    ),
+    ...mapOperations("annotations", annotationsOf(node), annotations),
+    ...taintOperations(
+      node,
+      due.filter(({ what }) => what === "taint"),
+    ),
+  ];
+}
+
+function noteChange(from: string | undefined, to: string | undefined): NodeChange {
+  const what = "annotation";
+  if (to === undefined) return { what, change: "remove", key: RECORD };
+  return { what, change: from === undefined ? "add" : "change", key: RECORD, to };
+}
+
+function mapOperations(
+  field: "labels" | "annotations",
+  present: JsonObject | undefined,
+  changes: readonly NodeChange[],
+): PatchOperation[] {
+  if (changes.length === 0) return [];
+  const added = changes.filter(({ change }) => change !== "remove");
+  if (present === undefined) {
+    const value = Object.fromEntries(added.map(({ key, to }) => [key, to ?? ""]));
+    return added.length === 0 ? [] : [{ op: "add", path: `/metadata/${field}`, value }];
+  }
+  return changes.map(({ change, key, to }): PatchOperation => {
+    const path = pointer(["metadata", field, key]);
+    if (change === "remove") return { op: "remove", path };
+    return { op: change === "add" ? "add" : "replace", path, value: to ?? "" };
+  });
+}
+
+/** Changes of taints alone. */
+export function taintOperations(node: JsonObject, changes: readonly NodeChange[]): PatchOperation[] {
+  if (changes.length === 0) return [];
+  const present = listAt(node, "spec", "taints");
+  const value = changedTaints(present, changes);
+  if (value.length === 0) return [{ op: "remove", path: "/spec/taints" }];
+  if (!isObject(node["spec"])) return [{ op: "add", path: "/spec", value: { taints: value } }];
+  return [{ op: "add", path: "/spec/taints", value }];
+}
+
+/** Those of others stay as they are, in their places, with all that we do not know of them. */
+function changedTaints(present: readonly Json[], changes: readonly NodeChange[]): Json[] {
+  const byId = new Map(changes.map((change) => [change.key, change]));
+  const list: Json[] = [];
+  for (const taint of present) {
+    const found = byId.get(taintId(taint) ?? "");
+    if (found === undefined) list.push(taint);
+    else if (found.change === "change") list.push({ ...(taint as JsonObject), value: found.to ?? "" });
+  }
+  for (const { change, key, to } of changes)
+    if (change === "add") list.push(writtenTaint({ ...keyAndEffect(key), value: to ?? "" }));
+  return list;
+}

@@ -1,0 +1,82 @@
+import { createHash } from "node:crypto";
+import { at, isObject, type JsonObject, stringAt } from "../../../core/json.ts";
+
+/** The one annotation on a node that says what usher set there, and by which rule. */
+export const RECORD = "usher.dev/node-labels";
+
+/** More than this the note may not take: with the annotations of rules and of others it must stay below what the API server allows. */
+export const RECORD_BYTES = 65_536;
+
+/** Who set something, and to what: where it has another value by now, it is somebody else's. */
+export interface Recorded {
+  readonly rule: string;
+  readonly value: string;
+}
+
+/** What usher set on a node. Labels go by ownership, so of them only the rule is noted, for people. */
+export interface NodeRecord {
+  readonly labels: ReadonlyMap<string, string>;
+  readonly annotations: ReadonlyMap<string, Recorded>;
+  /** By `key:effect`. */
+  readonly taints: ReadonlyMap<string, Recorded>;
+}
+
+/** Reads the note. Anyone who may write the node may write it, so nothing in it is more than a hint. */
+export function recordOf(node: JsonObject): NodeRecord {
+  const labels = new Map<string, string>();
+  const read = parsed(stringAt(node, "metadata", "annotations", RECORD));
+  const named = at(read, "labels");
+  if (isObject(named)) {
+    for (const key of Object.keys(named)) {
+      const rule = named[key];
+      if (typeof rule === "string") labels.set(key, rule);
+    }
+  }
+  return { labels, annotations: pairsIn(read, "annotations"), taints: pairsIn(read, "taints") };
+}
+
+function parsed(text: string | undefined): JsonObject {
+  if (text === undefined) return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value as JsonObject) ? (value as JsonObject) : {};
+  } catch {
+    return {};
+  }
+}
+
+function pairsIn(read: JsonObject, field: string): Map<string, Recorded> {
+  const found = new Map<string, Recorded>();
+  const map = at(read, field);
+  if (!isObject(map)) return found;
+  for (const key of Object.keys(map)) {
+    const rule = stringAt(map[key], "rule");
+    const value = stringAt(map[key], "value");
+    if (rule !== undefined && value !== undefined) found.set(key, { rule, value });
+  }
+  return found;
+}
+
+/** The note's text, in one spelling; `undefined` where there is nothing to note. Where all has no room, labels are left out first. */
+export function recordText({ labels, annotations, taints }: NodeRecord): string | undefined {
+  const needed = {
+    ...(annotations.size === 0 ? {} : { annotations: sorted(annotations) }),
+    ...(taints.size === 0 ? {} : { taints: sorted(taints) }),
+  };
+  const whole = labels.size === 0 ? needed : { labels: sorted(labels), ...needed };
+  for (const parts of [whole, needed]) {
+    if (Object.keys(parts).length === 0) return undefined;
+    const text = JSON.stringify(parts);
+    if (Buffer.byteLength(text) <= RECORD_BYTES) return text;
+  }
+  return undefined;
+}
+
+/** A value as the note has it: a long one only by its fingerprint. */
+export function noted(value: string): string {
+  return value.length <= 63 ? value : `sha256:${createHash("sha256").update(value).digest("hex")}`;
+}
+
+function sorted<V>(map: ReadonlyMap<string, V>): Record<string, V> {
+  return Object.fromEntries([...map].sort(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,0 +1,206 @@
+import { describe, expect, it } from "vitest";
+import { arrived, left, node, nodeLabelsWith, owned } from "../../../../test/builders/node.ts";
+import { KEY, keysOf, NOW, planOf, right, set, stored } from "../../../../test/builders/node-plan.ts";
+import { at, type JsonObject } from "../../../core/json.ts";
+import { nodeLabelsPlanner as planner } from "./reconciler.ts";
+
+describe("the plan of a node", () => {
+  const rules = [set("r", ["w-.*"], { [KEY]: "1" })];
+
+  it("is one guarded patch of what is stored", () => {
+    const assembly = nodeLabelsWith([...rules, node("w-0")]);
+    const plan = planOf(assembly, "node w-0", [stored(node("w-0", { mine: "x" }), "42")]);
+    expect(plan).toMatchObject({
+      writes: [{ of: { resource: "nodes", name: "w-0" }, resourceVersion: "42" }],
+      asked: 1,
+    });
+    expect(at(plan.writes as never, 0, "patch", 0)).toEqual({
+      op: "add",
+      path: "/metadata/labels/test.openshift.io~1foo1",
+      value: "1",
+    });
+  });
+
+  it.each<[string, JsonObject[], JsonObject[], number]>([
+    ["where it is right, nothing is even asked", [right("w-0")], [], 0],
+    ["where it is gone, nothing is done", [node("w-0")], [], 1],
+    ["where it is right by now, nothing is done", [node("w-0")], [stored(right("w-0"))], 1],
+    [
+      "where it is being deleted, nothing is done",
+      [node("w-0")],
+      [stored(node("w-0", {}, { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } }))],
+      1,
+    ],
+  ])("%s", (_what, known, there, asked) => {
+    const assembly = nodeLabelsWith([...rules, ...known]);
+    expect(planOf(assembly, "node w-0", there)).toMatchObject({ writes: [], asked });
+  });
+
+  it("waits with what an ownership that has just come would remove, and not with the rest", () => {
+    const created = new Date(NOW - 20_000).toISOString();
+    const assembly = nodeLabelsWith([
+      set("r", ["w-.*"], { "a.b/c": "1" }),
+      owned("o", { domain: "test.openshift.io" }, { creationTimestamp: created }),
+      right("w-0"),
+    ]);
+    const plan = planOf(assembly, "node w-0", [stored(right("w-0"))]);
+    expect(plan.again).toBe(40);
+    expect(JSON.stringify(plan.writes)).toContain("a.b~1c");
+    expect(JSON.stringify(plan.writes)).not.toContain("remove");
+    const later = planOf(assembly, "node w-0", [stored(right("w-0"))], { now: NOW + 40_000 });
+    expect(JSON.stringify(later.writes)).toContain(
+      '"remove","path":"/metadata/labels/test.openshift.io~1foo1"',
+    );
+  });
+
+  const DEDICATED = { key: "dedicated", value: "edge", effect: "NoSchedule" };
+  const ledger = (text: string): JsonObject => ({
+    kind: "ConfigMap",
+    metadata: { name: "usher-node-labels", namespace: "usher-system", resourceVersion: "9" },
+    data: { taints: text },
+  });
+  const tainted = (name: string) => {
+    const record = { taints: { "dedicated:NoSchedule": { rule: "default/gone", value: "edge" } } };
+    const annotations = { "usher.dev/node-labels": JSON.stringify(record) };
+    return node(name, {}, { metadata: { annotations }, spec: { taints: [DEDICATED] } });
+  };
+
+  it.each<[string, string, boolean]>([
+    ["the taint for such a name", 'x=y:NoExecute ".*"\ndedicated=edge:NoSchedule "w-.*"', true],
+    ["by a later line", 'dedicated=edge:NoSchedule "v"\ndedicated=edge:NoSchedule "w-0"', true],
+    ["another taint", 'x=y:NoExecute ".*"', false],
+    ["another value", 'dedicated=core:NoSchedule ".*"', false],
+    // A rule that sets it on edge-1 says nothing of an administrator's on w-0.
+    ["the taint for other names", 'dedicated=edge:NoSchedule "edge-.*"', false],
+    ["the taint for a part of the name", 'dedicated=edge:NoSchedule "w"', false],
+    ["the taint, as it was once written, for no name", "dedicated=edge:NoSchedule", false],
+    ["a name that can't be read", "dedicated=edge:NoSchedule [", false],
+    ["a pattern that can't be read", 'dedicated=edge:NoSchedule "["', false],
+  ])("takes a taint off only where the ledger vouches for it: %s", (_what, text, off) => {
+    const assembly = nodeLabelsWith([tainted("w-0")]);
+    const plan = planOf(assembly, "node w-0", [stored(tainted("w-0")), ledger(text)]);
+    expect(JSON.stringify(plan.writes).includes('"op":"remove","path":"/spec/taints"')).toBe(off);
+  });
+
+  const rule = (name: string, patterns: string[]) => set(name, patterns, {}, { taints: [DEDICATED] });
+
+  it("the ledger is written where a rule has a taint that it does not know", () => {
+    const assembly = nodeLabelsWith([rule("r", ["w-.*", "v"])]);
+    const lines = 'dedicated=edge:NoSchedule "w-.*"\ndedicated=edge:NoSchedule "v"';
+    expect(planOf(assembly, "ledger", []).writes).toMatchObject([
+      { apply: { kind: "ConfigMap", data: { taints: lines } }, resourceVersion: undefined },
+    ]);
+    // A line that was written without a name vouches for nothing, and goes.
+    expect(planOf(assembly, "ledger", [ledger('old=1:NoExecute\nx=y:NoExecute "z"')]).writes).toMatchObject([
+      { apply: { data: { taints: `x=y:NoExecute "z"\n${lines}` } }, resourceVersion: "9" },
+    ]);
+    expect(planOf(assembly, "ledger", [ledger(lines)]).writes).toEqual([]);
+  });
+
+  it("the ledger holds as much as a ConfigMap can, the newest of it", () => {
+    const names = Array.from({ length: 256 }, (_, i) => `${i}-${"x".repeat(1_000)}`);
+    const rules = [0, 1, 2, 3].map((i) =>
+      rule(
+        `r${i}`,
+        names.map((name) => `${i}-${name}`),
+      ),
+    );
+    const [write] = planOf(nodeLabelsWith(rules), "ledger", [ledger('x=y:NoExecute "z"')]).writes;
+    const text = String(at(write as never, "apply", "data", "taints"));
+    expect(text.length).toBeLessThan(600_000);
+    expect(text).toContain(`"3-255-${"x".repeat(1_000)}"`);
+    expect(text).not.toContain('"z"');
+  });
+
+  it("a taint is in the ledger before it is on a node", () => {
+    const bare = node("w-0");
+    const assembly = nodeLabelsWith([rule("r", ["w-.*"]), bare]);
+    const written = 'dedicated=edge:NoSchedule "w-.*"';
+    expect(planOf(assembly, "node w-0", [stored(bare), ledger("")])).toMatchObject({
+      writes: [
+        { apply: { data: { taints: written } }, resourceVersion: "9" },
+        { of: { resource: "nodes", name: "w-0" }, resourceVersion: "7" },
+      ],
+    });
+    const again = planOf(assembly, "node w-0", [stored(bare), ledger(written)]);
+    expect(again.writes).toMatchObject([{ of: { resource: "nodes" } }]);
+    // It is known by now, so it is not read again for each of ten thousand nodes.
+    expect(planOf(assembly, "node w-0", [stored(bare)])).toMatchObject({ asked: 1, writes: [{}] });
+  });
+
+  it("while the ledger can't be read all but taints is done", () => {
+    const starting = node(
+      "w-0",
+      {},
+      { spec: { taints: [{ key: "usher.dev/starting", effect: "NoSchedule" }] } },
+    );
+    const assembly = nodeLabelsWith([...rules, rule("t", ["w-.*"]), starting]);
+    const plan = planOf(assembly, "node w-0", [stored(starting)], { failing: ["configmaps"] });
+    expect(plan.again).toBe(30);
+    const [write] = plan.writes;
+    expect(JSON.stringify(write)).toContain("test.openshift.io~1foo1");
+    expect(JSON.stringify(write)).not.toContain("taints");
+  });
+
+  it("a taint goes with its rule also where the ledger never had it", () => {
+    const assembly = nodeLabelsWith([rule("r", ["w-.*"]), tainted("w-0"), tainted("core-9")]);
+    expect(keysOf(assembly, left(rule("r", ["w-.*"])))).toEqual(
+      expect.arrayContaining(["ledger", "node w-0"]),
+    );
+    const plan = planOf(assembly, "node w-0", [stored(tainted("w-0")), ledger("")]);
+    expect(JSON.stringify(plan.writes)).toContain('"op":"remove","path":"/spec/taints"');
+    const other = planOf(assembly, "node core-9", [stored(tainted("core-9")), ledger("")]);
+    expect(JSON.stringify(other.writes)).not.toContain("/spec/taints");
+    const lines = 'dedicated=edge:NoSchedule "w-.*"';
+    expect(planOf(assembly, "ledger", [ledger("")]).writes).toMatchObject([
+      { apply: { data: { taints: lines } } },
+    ]);
+    // Once the ledger has it, nothing is owed to it any more.
+    expect(planOf(assembly, "ledger", [ledger(lines)]).writes).toEqual([]);
+    expect(planOf(assembly, "ledger", [ledger("")]).writes).toEqual([]);
+  });
+
+  it("one rule by labels alone vouches for any name", () => {
+    const selecting = set("r", [], {}, { taints: [DEDICATED], nodeSelector: { matchLabels: { a: "b" } } });
+    expect(planOf(nodeLabelsWith([selecting]), "ledger", []).writes).toMatchObject([
+      { apply: { data: { taints: 'dedicated=edge:NoSchedule ".*"' } } },
+    ]);
+  });
+});
+
+describe("switched off", () => {
+  const starting = { key: "usher.dev/starting", effect: "NoSchedule" };
+  const theirs = { key: "theirs", effect: "NoSchedule" };
+  const objects = [
+    set("r", [".*"], { [KEY]: "1" }, { startupTaint: true, taints: [{ key: "t", effect: "NoExecute" }] }),
+    owned("o", { domain: "old.example.com" }),
+    node("held", { "old.example.com/x": "1" }, { spec: { taints: [theirs, starting] } }),
+    node("free", { "old.example.com/x": "1" }),
+  ];
+  const off = () => nodeLabelsWith(objects, { enabled: false });
+
+  it("whoever begins to lead looks at just the nodes with the startup taint, and takes off just that", () => {
+    const assembly = off();
+    const keys = [...(planner.all?.(assembly.view, assembly) ?? [])];
+    expect(keys.filter((key) => key.startsWith("node "))).toEqual(["node held"]);
+    const held = node("held", { "old.example.com/x": "1" }, { spec: { taints: [theirs, starting] } });
+    expect(planOf(assembly, "node held", [stored(held)]).writes).toEqual([
+      {
+        patch: [{ op: "add", path: "/spec/taints", value: [theirs] }],
+        of: { resource: "nodes", name: "held" },
+        resourceVersion: "7",
+      },
+    ]);
+  });
+
+  it("a node that a replica of before still tainted is named, and so is none that is only unlabelled", () => {
+    const late = node("late", {}, { spec: { taints: [starting] } });
+    expect(keysOf(off(), arrived(late))).toContain("node late");
+    expect(keysOf(off(), arrived(node("new"))).filter((key) => key.startsWith("node "))).toEqual([]);
+  });
+
+  it("a change of a rule names no node that it would label", () => {
+    const keys = keysOf(off(), arrived(set("r", [".*"], { [KEY]: "2" })));
+    expect(keys.filter((key) => key.startsWith("node "))).toEqual(["node held"]);
+  });
+});

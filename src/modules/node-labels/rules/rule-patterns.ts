@@ -1,0 +1,45 @@
+import { at, type Json, type JsonObject, listAt } from "../../../core/json.ts";
+import { type Problem, problem } from "../../../core/policy/problem.ts";
+import { type NamePattern, type PatternProblem, readPattern, stepsOf } from "./pattern.ts";
+
+/** The valid patterns of a rule; what is wrong with the others is told. */
+export function patternsOf(spec: JsonObject, problems: Problem[]): NamePattern[] {
+  const patterns: NamePattern[] = [];
+  const path = ["spec", "nodeNamePatterns"];
+  const written = at(spec, "nodeNamePatterns");
+  if (written !== undefined && written !== null && !Array.isArray(written))
+    problems.push(problem(path, "must be a list of patterns"));
+  let steps = 0;
+  for (const [i, source] of listAt(spec, "nodeNamePatterns").entries()) {
+    const cost = typeof source === "string" ? stepsOf(source) : 0;
+    const affordable = steps + cost <= RULE_STEPS;
+    if (affordable) steps += cost;
+    const read = typeof source !== "string" ? NO_PATTERN : affordable ? readPattern(source) : TOO_MUCH;
+    if ("matches" in read) patterns.push(read);
+    else problems.push(problem([...path, i], describePattern(source, read)));
+  }
+  return patterns;
+}
+
+/** 256 patterns of 64 characters, or of fewer with counts; whole names cost nothing. It takes half a second at most. */
+const RULE_STEPS = 16_384;
+
+const NO_PATTERN: PatternProblem = { message: "must be a text", position: 0 };
+const TOO_MUCH: PatternProblem = {
+  message:
+    "is not looked at: it costs more than the patterns before it leave of what a rule may; write several rules, or smaller counts",
+  position: undefined,
+};
+
+/** `"worker-[": missing closing ] (at character 8: "[")` */
+export function describePattern(source: Json, { message, position }: PatternProblem): string {
+  const text = typeof source === "string" ? source : JSON.stringify(source);
+  const whole = text.length > 60 ? `${text.slice(0, 60)}…` : text;
+  return `"${whole}" ${message.startsWith("is ") ? message : `is no pattern: ${message}`}${placeIn(text, position)}`;
+}
+
+function placeIn(text: string, position: number | undefined): string {
+  if (position === undefined) return "";
+  const rest = text.slice(position, position + 12);
+  return ` (at character ${position + 1}${rest === "" ? "" : `: "${rest}"`})`;
+}

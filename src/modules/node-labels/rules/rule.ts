@@ -1,0 +1,203 @@
+import type { PolicyRef } from "../../../core/evaluate/finding.ts";
+import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
+import { checkAnnotationKey, checkLabelKey, checkLabelValue } from "../../../core/kubernetes/names.ts";
+import { isBeingDeleted } from "../../../core/kubernetes/object.ts";
+import { type CompiledSelector, compileSelector } from "../../../core/kubernetes/selectors/label-selector.ts";
+import { TAINT_EFFECTS } from "../../../core/kubernetes/taints.ts";
+import type { Path } from "../../../core/path.ts";
+import type { Prepared } from "../../../core/policy/kind.ts";
+import { type Problem, problem } from "../../../core/policy/problem.ts";
+import { ACKNOWLEDGE, acknowledged } from "./acknowledged.ts";
+import { isProtected } from "./label-keys.ts";
+import type { NamePattern } from "./pattern.ts";
+import { patternsOf } from "./rule-patterns.ts";
+
+/** Annotations of this prefix are usher's own notes. */
+const OWN_PREFIX = "usher.dev/";
+
+export interface RuledTaint {
+  readonly key: string;
+  readonly value: string;
+  readonly effect: string;
+}
+
+/** Keys that a rule names with something that can't be set: where it means a node, what usher set there before stays. */
+export interface Doubtful {
+  readonly keys: ReadonlySet<string>;
+  /** It can't even be known which. */
+  readonly every: boolean;
+}
+
+/** A Labels object made ready. */
+export interface NodeRule {
+  readonly kind: "rule";
+  readonly ref: PolicyRef;
+  /** `namespace/name`, as people and the record on a node name it. */
+  readonly id: string;
+  readonly priority: number;
+  readonly patterns: readonly NamePattern[];
+  /** `undefined`: labels do not matter. */
+  readonly selector: CompiledSelector | undefined;
+  readonly labels: ReadonlyMap<string, string>;
+  readonly annotations: ReadonlyMap<string, string>;
+  readonly taints: readonly RuledTaint[];
+  readonly startupTaint: boolean;
+  /** Keys that it names, be it with a value that can't be set: where it means a node, none of these is anybody's to remove. */
+  readonly covers: ReadonlySet<string>;
+  /** It can't be known which nodes it means, so it covers its keys on all of them. */
+  readonly coversEveryNode: boolean;
+  /** It can't be known which keys it means, so it covers all of them. */
+  readonly coversEveryKey: boolean;
+  /** Taints by `key:effect`. */
+  readonly doubtful: Readonly<Record<"annotations" | "taints", Doubtful>>;
+}
+
+/** Never throws and never gives up half-way: the valid parts go on, and the invalid ones keep what they might mean. */
+export function prepareRule(object: JsonObject, ref: PolicyRef): Prepared<NodeRule> {
+  // What is on its way out neither sets nor covers anything.
+  if (isBeingDeleted(object)) return { policy: undefined, problems: [] };
+  const spec = isObject(object["spec"]) ? object["spec"] : {};
+  const problems: Problem[] = [];
+  const patterns = patternsOf(spec, problems);
+  const selector = selectorOf(spec, problems);
+  const coversEveryNode = problems.length > 0;
+  const acks = acknowledged(object);
+  const covers = new Set<string>();
+  const labels = labelsIn(spec, acks, covers, problems);
+  const annotations = annotationsIn(spec, problems);
+  const taints = taintsIn(spec, problems);
+  const priority = at(spec, "priority");
+  const policy: NodeRule = {
+    kind: "rule",
+    ref,
+    id: `${ref.namespace ?? ""}/${ref.name}`,
+    priority: typeof priority === "number" && Number.isInteger(priority) ? priority : 0,
+    patterns,
+    selector,
+    labels,
+    annotations: annotations.valid,
+    taints: taints.valid,
+    startupTaint: at(spec, "startupTaint") === true,
+    covers,
+    coversEveryNode,
+    coversEveryKey: isNoMap(at(spec, "labels")),
+    doubtful: { annotations, taints },
+  };
+  return { policy, problems };
+}
+
+const NOTHING: CompiledSelector = { kind: "nothing" };
+
+function selectorOf(spec: JsonObject, problems: Problem[]): CompiledSelector | undefined {
+  const written = at(spec, "nodeSelector");
+  if (written === undefined || written === null) return undefined;
+  const compiled = compileSelector(written, ["spec", "nodeSelector"]);
+  for (const { path, message } of compiled.problems) problems.push(problem(path, message));
+  return compiled.problems.length > 0 ? NOTHING : compiled.selector;
+}
+
+function labelsIn(
+  spec: JsonObject,
+  acks: ReadonlySet<string>,
+  covers: Set<string>,
+  problems: Problem[],
+): Map<string, string> {
+  const labels = new Map<string, string>();
+  for (const [key, value, path] of pairsAt(spec, "labels", problems)) {
+    covers.add(key);
+    const wrong = checkLabelKey(key) ?? (value === undefined ? NO_TEXT : checkLabelValue(value));
+    if (wrong !== undefined) problems.push(problem(path, wrong));
+    else if (isProtected(key) && !acks.has(key))
+      problems.push(
+        problem(
+          path,
+          "is kept right by the kubelet itself, and software relies on it (USHER-L03)",
+          `if you mean it, annotate the rule with ${ACKNOWLEDGE}: ${key}`,
+        ),
+      );
+    else labels.set(key, value ?? "");
+  }
+  return labels;
+}
+
+function isNoMap(value: Json | undefined): boolean {
+  return value !== undefined && value !== null && !isObject(value);
+}
+
+function annotationsIn(
+  spec: JsonObject,
+  problems: Problem[],
+): Doubtful & { readonly valid: Map<string, string> } {
+  const valid = new Map<string, string>();
+  const keys = new Set<string>();
+  for (const [key, value, path] of pairsAt(spec, "annotations", problems)) {
+    const wrong = checkAnnotationKey(key) ?? (value === undefined ? NO_TEXT : undefined);
+    if (wrong !== undefined) keys.add(key);
+    if (wrong !== undefined) problems.push(problem(path, wrong));
+    else if (key.toLowerCase().startsWith(OWN_PREFIX))
+      problems.push(problem(path, "belongs to usher's own notes; choose another prefix"));
+    else valid.set(key, value ?? "");
+  }
+  return { valid, keys, every: isNoMap(at(spec, "annotations")) };
+}
+
+const NO_TEXT = "must be a text";
+
+/** The members of a map, with their places; what is no text comes as `undefined`. */
+function pairsAt(
+  spec: JsonObject,
+  field: string,
+  problems: Problem[],
+): [key: string, value: string | undefined, path: Path][] {
+  const map = at(spec, field);
+  if (map === undefined || map === null) return [];
+  if (!isObject(map)) {
+    problems.push(problem(["spec", field], "must be an object"));
+    return [];
+  }
+  return Object.keys(map).map((key) => {
+    const value = map[key];
+    return [key, typeof value === "string" ? value : undefined, ["spec", field, key]];
+  });
+}
+
+function taintsIn(spec: JsonObject, problems: Problem[]): Doubtful & { readonly valid: RuledTaint[] } {
+  const taints = new Map<string, RuledTaint>();
+  const keys = new Set<string>();
+  const written = at(spec, "taints");
+  let every = written !== undefined && written !== null && !Array.isArray(written);
+  if (every) problems.push(problem(["spec", "taints"], "must be a list of taints"));
+  for (const [i, item] of listAt(spec, "taints").entries()) {
+    const path = ["spec", "taints", i];
+    const key = stringAt(item, "key") ?? "";
+    const value = stringAt(item, "value") ?? "";
+    const effect = stringAt(item, "effect") ?? "";
+    const wrongKey = checkLabelKey(key);
+    const wrongValue = checkLabelValue(value);
+    every ||= wrongKey !== undefined;
+    // With an effect that is none it may be any of them.
+    for (const one of TAINT_EFFECTS.has(effect) ? [effect] : TAINT_EFFECTS)
+      if (wrongValue !== undefined || one !== effect) keys.add(`${key}:${one}`);
+    if (wrongKey !== undefined) problems.push(problem([...path, "key"], wrongKey));
+    else if (wrongValue !== undefined) problems.push(problem([...path, "value"], wrongValue));
+    else if (!TAINT_EFFECTS.has(effect))
+      problems.push(problem([...path, "effect"], `must be one of ${[...TAINT_EFFECTS].join(", ")}`));
+    else if (taints.has(`${key}:${effect}`))
+      problems.push(problem(path, `${key}:${effect} is there twice; a node has one value for it`));
+    else taints.set(`${key}:${effect}`, { key, value, effect });
+  }
+  return { valid: [...taints.values()], keys, every };
+}
+
+/** Whether the name, and nothing but the name, lets a rule mean a node. */
+export function meansName(rule: NodeRule, name: string): boolean {
+  if (rule.patterns.length === 0) return rule.selector !== undefined && !rule.coversEveryNode;
+  return rule.patterns.some((pattern) => pattern.matches(name));
+}
+
+/** The order in which rules speak: the higher priority first, then by name, then by namespace. */
+export function compareRules(a: NodeRule, b: NodeRule): number {
+  if (a.priority !== b.priority) return b.priority - a.priority;
+  if (a.ref.name !== b.ref.name) return a.ref.name < b.ref.name ? -1 : 1;
+  return (a.ref.namespace ?? "") < (b.ref.namespace ?? "") ? -1 : 1;
+}

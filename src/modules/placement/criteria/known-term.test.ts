@@ -1,0 +1,56 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { anyCriteria, anyTerm } from "../../../../test/builders/criteria.ts";
+import { term } from "../../../../test/builders/merged.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import { compileTerm } from "../../../core/kubernetes/selectors/node-selector.ts";
+import { satisfiable } from "../policy/satisfiable.ts";
+import { combination, could, has, KnownTerms, together } from "./known-term.ts";
+import { Effort } from "./work-budget.ts";
+
+const known = (one: JsonObject) => new KnownTerms().own(one, new Effort());
+const free = () => new Effort(Number.POSITIVE_INFINITY);
+/** An empty term matches no node, and is never put together with another. */
+const anyUsable = anyTerm.filter((one) => Object.keys(one).length > 0);
+const anySelector = anyCriteria.map(({ nodeSelector }) => nodeSelector);
+
+test("two terms go together where a node could meet what they come to", () => {
+  const seen = new Set<boolean>();
+  fc.assert(
+    fc.property(anyUsable, anyUsable, anySelector, (a, b, pairs) => {
+      const selector = new Map(pairs);
+      const [first, second] = [known(a), known(b)];
+      const possible =
+        could(first, selector, free()) && could(second, selector, free()) && together(first, second, free());
+      const both = combination(first, second);
+      expect(possible).toBe(satisfiable(compileTerm(both.term, [], []), pairs));
+      seen.add(possible);
+      if (!possible) return;
+      // What was put together is what would be read from it.
+      const read = known(both.term as JsonObject);
+      expect(both.requirements).toEqual(read.requirements);
+      expect([both.size, both.weight, both.texts]).toEqual([read.size, read.weight, read.texts]);
+      expect(both.meaning).toEqual(read.meaning);
+      expect(has(both, first, free()) && has(both, second, free())).toBe(true);
+    }),
+    { numRuns: 500 },
+  );
+  expect(seen.size).toBe(2);
+});
+
+test("a term of a policy costs the same each time, one of the object is read once", () => {
+  const one = term("zone=a|b", "disk=ssd");
+  const left = (read: (terms: KnownTerms, effort: Effort) => unknown) => {
+    const [terms, effort] = [new KnownTerms(), new Effort(12)];
+    read(terms, effort);
+    read(terms, effort);
+    return !effort.over;
+  };
+  expect(left((terms, effort) => terms.own(one, effort))).toBe(true);
+  expect(left((terms, effort) => terms.wanted(one, effort))).toBe(true);
+  const [terms, effort] = [new KnownTerms(), new Effort(11)];
+  terms.wanted(one, effort);
+  expect(effort.over).toBe(false);
+  terms.wanted(one, effort);
+  expect(effort.over).toBe(true);
+});

@@ -1,0 +1,253 @@
+import { isObject, type Json, type JsonObject, listAt, own } from "../../../core/json.ts";
+import type { Requirement } from "../../../core/kubernetes/selectors/label-selector.ts";
+import {
+  compilePodPlacement,
+  compileTerm,
+  type NodeNameRequirement,
+  type NumericRequirement,
+} from "../../../core/kubernetes/selectors/node-selector.ts";
+import { namesAgree, possible } from "../policy/satisfiable.ts";
+import { LISTS, sayTooMuch, spelled, weightOf } from "./node-terms.ts";
+import type { Effort } from "./work-budget.ts";
+
+type LabelRequirement = Requirement | NumericRequirement;
+
+/** All that a term says of one label. */
+interface OfLabel {
+  readonly requirements: readonly LabelRequirement[];
+  /** The same as they are spelled. */
+  readonly texts: readonly string[];
+  /** How many values that names. */
+  readonly values: number;
+}
+
+/** A term with all that is asked of it again and again: its requirements in one spelling, and what it says of each label. */
+export interface KnownTerm {
+  readonly term: Json;
+  /** Each with the list that it is in. */
+  readonly requirements: ReadonlySet<string>;
+  /** As they stand in each list. */
+  readonly texts: readonly (readonly string[])[];
+  /** Terms, requirements and values, all told. */
+  readonly weight: number;
+  /** How many requirements it has. */
+  readonly size: number;
+  /** Nothing where no node whatever could match it. */
+  readonly meaning:
+    | { readonly labels: ReadonlyMap<string, OfLabel>; readonly names: readonly NodeNameRequirement[] }
+    | undefined;
+}
+
+/** The nodeSelector beside which terms are judged; nothing where what is written there can match no node. */
+export type Selector = ReadonlyMap<string, string> | undefined;
+
+/** That of a pod's spec. */
+export function selectorOf(podSpec: Json | undefined): Selector {
+  // Of the pod's terms, which would be read as well, nothing is wanted here.
+  const pairs = compilePodPlacement({ nodeSelector: own(podSpec, "nodeSelector") }).nodeSelector;
+  return pairs === undefined ? undefined : new Map(pairs);
+}
+
+/** Of policies: their terms never change, and each object is asked about anew. */
+const known = new WeakMap<JsonObject, KnownTerm>();
+
+/** The terms of one object, each read once for all policies; and those of policies, read once for all objects. */
+export class KnownTerms {
+  readonly #own = new Map<Json, KnownTerm>();
+  #judged: { readonly terms: readonly Json[]; readonly tooMuch: boolean } | undefined;
+  #stored: { readonly order: readonly Json[] | undefined } | undefined;
+
+  /** Whether terms say more than usher looks at; asked of one list again and again. */
+  sayTooMuch(terms: readonly Json[]): boolean {
+    if (this.#judged?.terms !== terms) this.#judged = { terms, tooMuch: sayTooMuch(terms) };
+    return this.#judged.tooMuch;
+  }
+
+  /** The stored terms by which what is written is ordered; that is the same for all policies that are merged together. */
+  stored(read: () => readonly Json[] | undefined): readonly Json[] | undefined {
+    this.#stored ??= { order: read() };
+    return this.#stored.order;
+  }
+
+  /** A term of the object. Nobody else changes it while policies are merged. */
+  own(term: Json, effort: Effort): KnownTerm {
+    const found = this.#own.get(term);
+    if (found !== undefined) return found;
+    const made = read(term);
+    effort.spend(made.weight);
+    // What is no object says nothing, and may stand there in many places.
+    if (isObject(term)) this.#own.set(term, made);
+    return made;
+  }
+
+  /** What was written is known already: it is a copy of these. */
+  wrote(terms: readonly Json[], copies: readonly Json[]): void {
+    for (const [i, term] of terms.entries()) {
+      const made = this.#own.get(term);
+      const copy = copies[i];
+      if (made !== undefined && copy !== undefined) this.#own.set(copy, { ...made, term: copy });
+    }
+  }
+
+  /** A term that two have come to. */
+  note(made: KnownTerm): void {
+    this.#own.set(made.term, made);
+  }
+
+  /** A term of a policy. Counted each time, or the first who is asked about it would get less than the second. */
+  wanted(term: JsonObject, effort: Effort): KnownTerm {
+    let found = known.get(term);
+    if (found === undefined) {
+      found = read(term);
+      known.set(term, found);
+    }
+    effort.spend(found.weight);
+    return found;
+  }
+}
+
+function read(term: Json): KnownTerm {
+  const texts = LISTS.map((list) => listAt(term, list).map((one) => spelled(list, one)));
+  const requirements = new Set(texts.flat());
+  const size = texts.reduce((sum, list) => sum + list.length, 0);
+  return {
+    term,
+    requirements,
+    texts,
+    weight: weightOf(term),
+    size,
+    meaning: meaningOf(term, texts[0] ?? []),
+  };
+}
+
+function meaningOf(term: Json, texts: readonly string[]): KnownTerm["meaning"] {
+  const compiled = compileTerm(term, [], []);
+  if (compiled.kind !== "usable" || !namesAgree(compiled.names)) return undefined;
+  const labels = new Map<string, OfLabel>();
+  // Of a usable term each requirement was read, so they stand as they are written.
+  for (const [i, requirement] of compiled.labels.entries()) {
+    const said: OfLabel = {
+      requirements: [requirement],
+      texts: [texts[i] ?? ""],
+      values: countOf(requirement),
+    };
+    const before = labels.get(requirement.key);
+    labels.set(requirement.key, before === undefined ? said : both(before, said));
+  }
+  for (const { requirements } of labels.values()) if (!possible(requirements)) return undefined;
+  return { labels, names: compiled.names };
+}
+
+function both(a: OfLabel, b: OfLabel): OfLabel {
+  return {
+    requirements: [...a.requirements, ...b.requirements],
+    texts: [...a.texts, ...b.texts],
+    values: a.values + b.values,
+  };
+}
+
+function countOf(requirement: LabelRequirement): number {
+  if ("bound" in requirement) return 1;
+  let count = 0;
+  for (const _value of requirement.values) count++;
+  return count;
+}
+
+/** Both terms at once: the first one's requirements, behind them those of the second that it has not. They must go together. */
+export function combination(a: KnownTerm, b: KnownTerm): KnownTerm {
+  const term: Record<string, Json | undefined> = { ...(isObject(a.term) ? a.term : {}) };
+  const requirements = new Set(a.requirements);
+  let { size, weight } = a;
+  const texts = LISTS.map((list, i) => {
+    const [mine, theirs] = [a.texts[i] ?? [], b.texts[i] ?? []];
+    const more = listAt(b.term, list).filter((_, n) => !a.requirements.has(theirs[n] ?? ""));
+    if (more.length === 0) return mine;
+    term[list] = [...listAt(a.term, list), ...more];
+    size += more.length;
+    weight += weightOf({ [list]: more }) - 1;
+    const added = theirs.filter((text) => !a.requirements.has(text));
+    for (const text of added) requirements.add(text);
+    return [...mine, ...added];
+  });
+  return { term, requirements, texts, size, weight, meaning: meaningOfBoth(a, b) };
+}
+
+function meaningOfBoth(a: KnownTerm, b: KnownTerm): KnownTerm["meaning"] {
+  if (a.meaning === undefined || b.meaning === undefined) return undefined;
+  const labels = new Map(a.meaning.labels);
+  for (const [key, said] of b.meaning.labels) {
+    const before = labels.get(key);
+    labels.set(key, before === undefined ? said : both(before, without(said, a.requirements)));
+  }
+  const fresh = b.meaning.names.filter((_, i) => !a.requirements.has(b.texts[1]?.[i] ?? ""));
+  return { labels, names: [...a.meaning.names, ...fresh] };
+}
+
+function without(said: OfLabel, texts: ReadonlySet<string>): OfLabel {
+  const fresh = said.texts.map((text) => !texts.has(text));
+  const requirements = said.requirements.filter((_, i) => fresh[i]);
+  return {
+    requirements,
+    texts: said.texts.filter((_, i) => fresh[i]),
+    values: requirements.reduce((sum, one) => sum + countOf(one), 0),
+  };
+}
+
+/** Whether a term has all requirements of another. */
+export function has(term: KnownTerm, other: KnownTerm, effort: Effort): boolean {
+  let looks = 1;
+  let all = true;
+  for (const one of other.requirements) {
+    looks++;
+    all = term.requirements.has(one);
+    if (!all) break;
+  }
+  effort.spend(looks);
+  return all;
+}
+
+/** Whether any node whatever could meet a term beside the nodeSelector. */
+export function could({ meaning }: KnownTerm, selector: Selector, effort: Effort): boolean {
+  if (meaning === undefined || selector === undefined) return false;
+  effort.spend(Math.min(meaning.labels.size, selector.size));
+  const few = meaning.labels.size < selector.size ? meaning.labels : selector;
+  for (const key of few.keys()) {
+    const said = meaning.labels.get(key);
+    const value = selector.get(key);
+    if (said === undefined || value === undefined) continue;
+    effort.spend(said.requirements.length);
+    if (!possible([{ key, operator: "In", values: new Set([value]) }, ...said.requirements])) return false;
+  }
+  return true;
+}
+
+/** Whether a term could be met with a further pair in the nodeSelector, as far as that is about this pair. */
+export function allows({ meaning }: KnownTerm, key: string, value: string, effort: Effort): boolean {
+  const said = meaning?.labels.get(key);
+  effort.spend(4 + (said?.requirements.length ?? 0));
+  return (
+    said === undefined || possible([{ key, operator: "In", values: new Set([value]) }, ...said.requirements])
+  );
+}
+
+/** Whether any node could meet both of two that could be met beside the nodeSelector each: only labels that both speak of are looked at. */
+export function together(a: KnownTerm, b: KnownTerm, effort: Effort): boolean {
+  if (a.meaning === undefined || b.meaning === undefined) return false;
+  const [few, many] =
+    a.meaning.labels.size < b.meaning.labels.size
+      ? [a.meaning.labels, b.meaning.labels]
+      : [b.meaning.labels, a.meaning.labels];
+  effort.spend(2 + few.size);
+  for (const [key, said] of few) {
+    const other = many.get(key);
+    if (other === undefined) continue;
+    const all = [...said.requirements, ...other.requirements];
+    // Each value that one allows is asked of all the others.
+    const values = said.values + other.values;
+    effort.spend(all.length + (values <= all.length ? values : values * Math.min(all.length, values)));
+    if (effort.over || !possible(all)) return false;
+  }
+  const names = [...a.meaning.names, ...b.meaning.names];
+  effort.spend(names.length);
+  return names.length === 0 || namesAgree(names);
+}

@@ -1,0 +1,152 @@
+import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import {
+  combination,
+  could,
+  has,
+  type KnownTerm,
+  type KnownTerms,
+  type Selector,
+  together,
+} from "./known-term.ts";
+import { MAX_REQUIREMENTS, MAX_TERMS, MOST_SAID, sizeOf, without } from "./node-terms.ts";
+import type { Effort } from "./work-budget.ts";
+
+/** For a product what a pod may say, and as much again for each of 8 alternatives that lead nowhere. */
+const MOST_TRIED = 8 * MOST_SAID;
+
+/** A requirement that is written is copied, spelled again for the note, and sent. */
+const WORK_OF_WRITING = 6;
+
+/** What a pod's terms and a policy's come to. */
+export type Product =
+  | { readonly kind: "same" | "contradiction" | "nowhere" | "append-only" | "too large" | "too much work" }
+  | {
+      readonly kind: "terms";
+      readonly terms: readonly Json[];
+      /** The policy's terms that came into it, without what the pod says in each of its own. */
+      readonly added: readonly JsonObject[];
+    };
+
+/** What a product is made of beside the terms themselves. */
+export interface Making {
+  readonly known: KnownTerms;
+  readonly selector: Selector;
+  readonly effort: Effort;
+}
+
+/** The policy's terms for a pod that has none. */
+export function alone(wanted: readonly JsonObject[], { known, selector, effort }: Making): Product {
+  const terms: JsonObject[] = [];
+  let size = 0;
+  for (const term of wanted) {
+    const read = known.wanted(term, effort);
+    if (effort.over) return { kind: "too much work" };
+    if (!could(read, selector, effort)) continue;
+    if (!effort.spend(WORK_OF_WRITING * read.size)) return { kind: "too much work" };
+    terms.push(term);
+    size += read.size;
+    known.note(read);
+  }
+  if (terms.length === 0) return { kind: "contradiction" };
+  if (terms.length > MAX_TERMS || size > MAX_REQUIREMENTS) return { kind: "too large" };
+  return { kind: "terms", terms, added: terms };
+}
+
+/** Each term of the pod with each of the policy, as far as there is need. The pod's must not say too much. */
+export function productOf(
+  own: readonly Json[],
+  wanted: readonly JsonObject[],
+  { known, selector, effort }: Making,
+  appendOnly: boolean,
+): Product {
+  const theirs = wanted.flatMap((term) => {
+    const read = effort.over ? undefined : known.wanted(term, effort);
+    return read === undefined || read.requirements.size === 0
+      ? []
+      : [{ term, read, possible: could(read, selector, effort) }];
+  });
+  let tried = 0;
+  const used = new Set<JsonObject>();
+  const terms: Json[] = [];
+  const seen = new Seen(effort);
+  const said: KnownTerm[] = [];
+  let [size, alive, changed, dropped] = [0, false, false, false];
+  for (const term of own) {
+    const mine = known.own(term, effort);
+    const before = terms.length;
+    if (!isObject(term) || !could(mine, selector, effort)) {
+      terms.push(term);
+      continue;
+    }
+    said.push(mine);
+    const met = theirs.filter(({ read }) => !effort.over && has(mine, read, effort));
+    if (effort.over) return { kind: "too much work" };
+    if (met.length > 0) {
+      for (const one of met) used.add(one.term);
+      terms.push(term);
+      seen.add(mine);
+      alive = true;
+      continue;
+    }
+    changed = true;
+    for (const { term: further, read, possible } of theirs) {
+      tried += mine.weight + read.requirements.size;
+      if (tried > MOST_TRIED) return { kind: "too large" };
+      if (!possible || !together(mine, read, effort)) {
+        if (effort.over) return { kind: "too much work" };
+        continue;
+      }
+      // To put them together, and to write what it comes to.
+      if (!effort.spend(WORK_OF_WRITING * (mine.size + read.size))) return { kind: "too much work" };
+      const both = combination(mine, read);
+      used.add(further);
+      alive = true;
+      // What several come to is written once.
+      if (seen.has(both) && !appendOnly) continue;
+      seen.add(both);
+      terms.push(both.term);
+      known.note(both);
+      size += both.size;
+      if (terms.length > MAX_TERMS || size > MAX_REQUIREMENTS) return { kind: "too large" };
+    }
+    if (terms.length !== before + 1) dropped = true;
+  }
+  if (effort.over) return { kind: "too much work" };
+  if (said.length === 0) return { kind: "nowhere" };
+  if (!alive) return { kind: "contradiction" };
+  if (!changed) return { kind: "same" };
+  if (appendOnly && dropped) return { kind: "append-only" };
+  const everywhere = common(said, effort);
+  const added = [...used].map((term) => without(term, everywhere)).filter((term) => sizeOf(term) > 0);
+  return { kind: "terms", terms, added };
+}
+
+/** What each of the pod's terms says: that the policy says it as well adds nothing, and taking the policy out must leave it. */
+function common(said: readonly KnownTerm[], effort: Effort): ReadonlySet<string> {
+  const [first, ...rest] = said;
+  effort.spend((first?.size ?? 0) * said.length);
+  return new Set(
+    [...(first?.requirements ?? [])].filter((one) => rest.every(({ requirements }) => requirements.has(one))),
+  );
+}
+
+/** The terms of a product so far, asked whether they have one of the same requirements. */
+class Seen {
+  readonly #bySize = new Map<number, KnownTerm[]>();
+  readonly #effort: Effort;
+
+  constructor(effort: Effort) {
+    this.#effort = effort;
+  }
+
+  add(term: KnownTerm): void {
+    const alike = this.#bySize.get(term.requirements.size);
+    if (alike === undefined) this.#bySize.set(term.requirements.size, [term]);
+    else alike.push(term);
+  }
+
+  has(term: KnownTerm): boolean {
+    const alike = this.#bySize.get(term.requirements.size) ?? [];
+    return alike.some((other) => has(other, term, this.#effort));
+  }
+}

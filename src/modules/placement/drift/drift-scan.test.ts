@@ -1,0 +1,247 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { assemblyOf, atOnce, callOf } from "../../../../test/builders/evaluation.ts";
+import { outside } from "../../../../test/builders/outside.ts";
+import { controlledBy, deployment, pod, workload } from "../../../../test/builders/pod.ts";
+import { came, clusterPolicy, namespace } from "../../../../test/builders/policy.ts";
+import { requestFor } from "../../../../test/builders/request.ts";
+import { type Surveyed, surveyOne } from "../../../core/drift/drift-scan.ts";
+import { evaluate } from "../../../core/evaluate/evaluate.ts";
+import { Facts } from "../../../core/evaluate/need.ts";
+import { at, isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
+import { groupVersionOf } from "../../../core/kubernetes/object.ts";
+import { workloadTable } from "../../../core/kubernetes/workloads.ts";
+import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
+import { placement } from "../index.ts";
+import { REAPPLY } from "../update/reapply.ts";
+import { survey, surveyAccess } from "./drift-scan.ts";
+
+const TABLE = workloadTable();
+const SHOP = namespace("shop");
+
+function kindOf(object: JsonObject) {
+  const { group } = groupVersionOf(stringAt(object, "apiVersion"));
+  const found = TABLE.byKind(group, stringAt(object, "kind") ?? "");
+  if (found === undefined) throw new Error("no such kind");
+  return found;
+}
+
+describe("what is looked at", () => {
+  const gated = { containers: [], schedulingGates: [{ name: "wait" }] };
+  test.each<[string, JsonObject, RegExp | undefined]>([
+    ["a Deployment", deployment(), undefined],
+    ["one that is being deleted", deployment({ metadata: { deletionTimestamp: "now" } }), /being deleted/],
+    [
+      "a ReplicaSet of a Deployment",
+      workload("apps/v1", "ReplicaSet", { owner: controlledBy("apps/v1", "Deployment", "web") }),
+      /belongs to Deployment web/,
+    ],
+    [
+      "a StatefulSet of an operator",
+      workload("apps/v1", "StatefulSet", { owner: controlledBy("druid/v1", "Etcd", "e") }),
+      undefined,
+    ],
+    ["a started Job", workload("batch/v1", "Job"), /suspended/],
+    ["a pod at a gate", pod({ spec: gated }), undefined],
+    ["a pod at no gate", pod(), /gate/],
+    ["a pod on its node", pod({ spec: { ...gated, nodeName: "n1" } }), /./],
+    [
+      "a pod at a gate, of a ReplicaSet",
+      pod({ spec: gated, owner: controlledBy("apps/v1", "ReplicaSet", "web-1") }),
+      /belongs to ReplicaSet web-1/,
+    ],
+    [
+      "a pod at a gate, of a CronJob's Job",
+      pod({ spec: gated, owner: controlledBy("batch/v1", "Job", "j") }),
+      /belongs to Job j/,
+    ],
+    [
+      "a pod at a gate, of an operator",
+      pod({ spec: gated, owner: controlledBy("druid/v1", "Etcd", "e") }),
+      undefined,
+    ],
+  ])("%s", (_, object, apart) => {
+    const why = survey.leftAlone(object, kindOf(object), TABLE);
+    if (apart === undefined) expect(why).toBeUndefined();
+    else expect(why).toMatch(apart);
+  });
+
+  test.each<[string, JsonObject, boolean]>([
+    ["a pod at no gate", pod({ labels: { app: "a" } }), true],
+    ["a pod on its node", pod({ spec: { containers: [], nodeName: "n1" } }), true],
+    ["a started Job", workload("batch/v1", "Job"), true],
+    ["a pod that has run", { ...pod(), status: { phase: "Succeeded" } }, false],
+    [
+      "a Job that has run",
+      { ...workload("batch/v1", "Job"), status: { conditions: [{ type: "Complete", status: "True" }] } },
+      false,
+    ],
+    ["a pod of a ReplicaSet", pod({ owner: controlledBy("apps/v1", "ReplicaSet", "web-1") }), false],
+    ["a pod of a DaemonSet", pod({ owner: controlledBy("apps/v1", "DaemonSet", "web-1") }), false],
+    ["a pod that is being deleted", pod({ metadata: { deletionTimestamp: "now" } }), false],
+  ])("%s that usher missed is told of: %s", (_, object, told) => {
+    const known = [
+      clusterPolicy("p", { namespaceSelector: {}, podSelector: {}, nodeSelector: { pool: "x" } }),
+    ];
+    const { carried, rolls, refused } = surveyUnder(known, object);
+    expect(carried.map(({ state }) => state)).toEqual(told ? ["missing"] : []);
+    expect(rolls).toBe(false);
+    if (told) expect(refused).toContain("can't be changed any more");
+    // What has something of a policy is as it should be, as far as anybody can help it.
+    const { nodeName: _node, ...spec } = object["spec"] as JsonObject;
+    const placed = storedAfter(known, { ...object, spec });
+    expect(surveyUnder(known, placed).carried).toEqual([]);
+  });
+
+  test("of pods only those without a node are read", () => {
+    expect(
+      TABLE.all.filter((kind) => survey.fieldSelector?.(kind) !== undefined).map(({ kind }) => kind),
+    ).toEqual(["Pod"]);
+  });
+
+  test("every kind may be listed; patched only where usher may mend", () => {
+    for (const mend of [false, undefined, true]) {
+      const settings = mend === undefined ? {} : { placement: { mend } };
+      const access = surveyAccess({ ...DEFAULT_INSTALLATION, settings });
+      expect(access).toHaveLength(TABLE.all.length);
+      for (const { verbs } of access)
+        expect(verbs).toEqual(mend === true ? ["get", "list", "patch"] : ["list"]);
+    }
+  });
+});
+
+const terms = (...keys: string[]) =>
+  fc.array(
+    fc.record({
+      matchExpressions: fc
+        .uniqueArray(fc.constantFrom(...keys), { minLength: 1, maxLength: 2 })
+        .map((chosen) => chosen.map((key) => ({ key, operator: "Exists" }))),
+    }),
+    { minLength: 1, maxLength: 2 },
+  );
+const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
+const required = (nodeSelectorTerms: unknown) => ({ nodeAffinity: { [REQUIRED]: { nodeSelectorTerms } } });
+const toleration = fc.record({ key: fc.constantFrom("a", "b"), operator: fc.constant("Exists") });
+const criteria = fc.record(
+  {
+    nodeSelector: fc.dictionary(fc.constantFrom("pool", "zone"), fc.constantFrom("x", "y"), { maxKeys: 2 }),
+    tolerations: fc.array(toleration, { maxLength: 2 }),
+    affinity: terms("rack", "zone", "disk").map(required),
+    schedulerName: fc.constantFrom("mine", "yours"),
+    priority: fc.integer({ min: 0, max: 2 }),
+  },
+  { requiredKeys: [] },
+);
+const policies = fc
+  .dictionary(fc.constantFrom("p", "q", "r"), criteria, { maxKeys: 3 })
+  .map((specs) =>
+    Object.entries(specs).map(([name, spec]) =>
+      clusterPolicy(name, { namespaceSelector: {}, podSelector: {}, ...(spec as unknown as JsonObject) }),
+    ),
+  );
+/** An API server keeps no empty map, so a pod has none. */
+const podSpec = fc
+  .record(
+    {
+      nodeSelector: fc.dictionary(fc.constant("pool"), fc.constantFrom("x", "z"), { minKeys: 1 }),
+      // A requirement that the pod shares with a policy can't be told from the policy's afterwards, so it has others.
+      affinity: terms("own-a", "own-b").map(required),
+    },
+    { requiredKeys: [] },
+  )
+  .map((spec) => ({ ...(spec as unknown as JsonObject), containers: [{ name: "c", image: "i" }] }));
+
+/** The Deployment as it is stored after a request, with these policies. */
+function storedAfter(known: readonly JsonObject[], object: JsonObject, old?: JsonObject): JsonObject {
+  const assembly = assemblyOf([placement], [SHOP, ...known].map(came));
+  const change = old === undefined ? {} : { operation: "UPDATE" as const, oldObject: old };
+  const call = callOf(assembly, requestFor(structuredClone(object) as JsonObject, change));
+  return atOnce(evaluate(call, outside())).draft.object;
+}
+
+function surveyUnder(known: readonly JsonObject[], object: JsonObject): Surveyed {
+  const assembly = assemblyOf([placement], [SHOP, ...known].map(came));
+  const found = surveyOne(placement, object, kindOf(object), assembly, { facts: new Facts(), now: 0 });
+  if ("needs" in found) throw new Error("nothing should be needed");
+  return found;
+}
+
+function asking(object: JsonObject): JsonObject {
+  const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
+  const annotations = isObject(metadata["annotations"]) ? metadata["annotations"] : {};
+  return { ...object, metadata: { ...metadata, annotations: { ...annotations, [REAPPLY]: "now" } } };
+}
+
+const specOf = (object: JsonObject) => JSON.stringify((object["spec"] as JsonObject)["template"]);
+
+const KEYS = ["rack", "zone", "disk", "own-a", "own-b"];
+
+/** What its spec says, without the order of what has none: which of all sets of labels a node may have, by required affinity. */
+function meaningOf(object: JsonObject): unknown {
+  const spec = at(object, "spec", "template", "spec");
+  const terms = listAt(spec, "affinity", "nodeAffinity", REQUIRED, "nodeSelectorTerms").map((one) =>
+    listAt(one, "matchExpressions").map((expression) => stringAt(expression, "key") ?? ""),
+  );
+  const nodes = Array.from({ length: 2 ** KEYS.length }, (_, n) => KEYS.filter((_key, i) => n & (2 ** i)));
+  return {
+    nodeSelector: at(spec, "nodeSelector"),
+    schedulerName: at(spec, "schedulerName"),
+    tolerations: new Set(listAt(spec, "tolerations").map((one) => stringAt(one, "key"))),
+    nodes: nodes.filter(
+      (labels) => terms.length === 0 || terms.some((keys) => keys.every((key) => labels.includes(key))),
+    ),
+  };
+}
+
+describe("whatever policies were and are", () => {
+  test("what has just come in is current, and nothing would change", () => {
+    fc.assert(
+      fc.property(policies, podSpec, (known, spec) => {
+        const stored = storedAfter(known, deployment({ spec }));
+        const { carried, rolls, refused } = surveyUnder(known, stored);
+        expect({ rolls, refused }).toEqual({ rolls: false, refused: undefined });
+        for (const { state } of carried) expect(state).toBe("current");
+      }),
+    );
+  });
+
+  test("a survey says that an object would change just where a reapply changes it, and after it all is current", () => {
+    let rolled = 0;
+    fc.assert(
+      fc.property(policies, policies, podSpec, (before, now, spec) => {
+        const stored = storedAfter(before, deployment({ spec }));
+        const { rolls, carried } = surveyUnder(now, stored);
+        const renewed = storedAfter(now, asking(stored), stored);
+        expect(specOf(renewed) !== specOf(stored)).toBe(rolls);
+        if (rolls) {
+          rolled++;
+          expect(carried.some(({ state }) => state !== "current")).toBe(true);
+        }
+        const again = surveyUnder(now, renewed);
+        expect(again.rolls).toBe(false);
+        for (const { state } of again.carried) expect(state).toBe("current");
+      }),
+    );
+    expect(rolled).toBeGreaterThan(0);
+  });
+
+  test("after a reapply it may run just where it could if it had come in now", () => {
+    fc.assert(
+      fc.property(policies, policies, podSpec, (before, now, spec) => {
+        const stored = storedAfter(before, deployment({ spec }));
+        const renewed = storedAfter(now, asking(stored), stored);
+        expect(meaningOf(renewed)).toEqual(meaningOf(storedAfter(now, deployment({ spec }))));
+      }),
+    );
+  });
+
+  test("without its note, as after a replace while usher was away, it is missing or needs nothing", () => {
+    fc.assert(
+      fc.property(policies, podSpec, (known, spec) => {
+        const { carried, rolls } = surveyUnder(known, deployment({ spec }));
+        for (const { state } of carried) expect(state).toBe("missing");
+        expect(carried.length > 0).toBe(rolls);
+      }),
+    );
+  });
+});

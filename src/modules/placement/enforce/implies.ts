@@ -1,0 +1,144 @@
+import { equal, isObject, type Json, type JsonObject, listAt, own, stringAt } from "../../../core/json.ts";
+import { parseInt64 } from "../../../core/kubernetes/selectors/integer.ts";
+import type { Effort } from "../criteria/work-budget.ts";
+
+const NODE_NAME = "metadata.name";
+
+/** A requirement on a node as it is written, with its values at hand. */
+interface Written {
+  readonly key: string;
+  readonly operator: string;
+  readonly values: readonly Json[];
+}
+
+/**
+ * Whether a pod with this nodeSelector and these required terms (`undefined`: it requires none) runs on no node but such as one of
+ * `wanted` allows. It says yes only where that is certain; a pod that gets there by several requirements together may be told no, and so
+ * may one that is too large to be looked at.
+ */
+export function impliesTerms(
+  nodeSelector: JsonObject,
+  terms: readonly Json[] | undefined,
+  wanted: readonly JsonObject[],
+  effort: Effort,
+): boolean {
+  const given = Object.entries(nodeSelector).map(
+    ([key, value]): Written => ({ key, operator: "In", values: [value ?? null] }),
+  );
+  const demands = wanted.map(readTerm).filter(({ labels, fields }) => labels.length + fields.length > 0);
+  if (demands.length === 0) return true;
+  return (terms ?? [{}]).every((term) => {
+    const { labels, fields } = readTerm(term);
+    // An empty term matches no node, so a pod gets nowhere by it.
+    if (terms !== undefined && labels.length + fields.length === 0) return true;
+    const known = [...given, ...labels];
+    effort.spend(6 * known.length);
+    return demands.some(
+      (demand) =>
+        demand.labels.every((one) => impliedBy(known, one, effort)) &&
+        demand.fields.every((one) => impliedBy(fields, one, effort)),
+    );
+  });
+}
+
+/** Whether each of a pod's required terms pins a label to one value. */
+export function pinsLabel(
+  terms: readonly Json[] | undefined,
+  key: string,
+  value: string,
+  effort: Effort,
+): boolean {
+  if (terms === undefined || terms.length === 0) return false;
+  const pinned: Written = { key, operator: "In", values: [value] };
+  return terms.every((term) => {
+    const { labels } = readTerm(term);
+    return effort.spend(6 * labels.length) && impliedBy(labels, pinned, effort);
+  });
+}
+
+/** Whether one of these says it; no where that is not known. */
+function impliedBy(known: readonly Written[], wanted: Written, effort: Effort): boolean {
+  return known.some((other) => {
+    const steps = other.key === wanted.key ? 2 + other.values.length + wanted.values.length : 1;
+    return effort.spend(steps) && implies(other, wanted);
+  });
+}
+
+function readTerm(term: Json): { readonly labels: readonly Written[]; readonly fields: readonly Written[] } {
+  return { labels: readAll(term, "matchExpressions"), fields: readAll(term, "matchFields") };
+}
+
+function readAll(term: Json, list: string): Written[] {
+  return listAt(term, list).map((one) => ({
+    key: stringAt(one, "key") ?? "",
+    operator: stringAt(one, "operator") ?? "",
+    values: listAt(one, "values"),
+  }));
+}
+
+/** Whether every node that meets `given` meets `wanted`. */
+function implies(given: Written, wanted: Written): boolean {
+  if (given.key !== wanted.key) return false;
+  const within = (some: Written, all: Written) => {
+    const values = new Set(all.values);
+    return some.values.every((value) => values.has(value));
+  };
+  switch (wanted.operator) {
+    case "In":
+      return given.operator === "In" && within(given, wanted);
+    case "NotIn":
+      if (given.operator === "NotIn") return within(wanted, given);
+      if (given.operator === "In") return !meet(given, wanted);
+      return given.operator === "DoesNotExist";
+    case "Exists":
+      // A field is always there; of labels, all but these two say that it is.
+      return wanted.key === NODE_NAME || !["NotIn", "DoesNotExist"].includes(given.operator);
+    case "DoesNotExist":
+      return given.operator === "DoesNotExist";
+    case "Gt":
+    case "Lt":
+      return bounded(given, wanted);
+    default:
+      return false;
+  }
+}
+
+function meet(a: Written, b: Written): boolean {
+  const values = new Set(b.values);
+  return a.values.some((value) => values.has(value));
+}
+
+function bounded(given: Written, wanted: Written): boolean {
+  const bound = numberOf(wanted.values[0]);
+  if (bound === undefined) return false;
+  const beyond = (value: bigint) => (wanted.operator === "Gt" ? value > bound : value < bound);
+  if (given.operator === "In")
+    return given.values.every((value) => {
+      const number = numberOf(value);
+      return number !== undefined && beyond(number);
+    });
+  if (given.operator !== wanted.operator) return false;
+  const own = numberOf(given.values[0]);
+  return own !== undefined && (own === bound || beyond(own));
+}
+
+function numberOf(value: Json | undefined): bigint | undefined {
+  return typeof value === "string" ? parseInt64(value) : undefined;
+}
+
+/**
+ * Whether an element has all that another has: equal members, lists with at least its items. The API server itself adds to
+ * terms: the values that matchLabelKeys take from the pod become requirements of the selector.
+ */
+export function hasAllOf(given: Json | undefined, wanted: Json | undefined): boolean {
+  if (Array.isArray(wanted)) {
+    if (!Array.isArray(given)) return wanted.length === 0 && (given === undefined || given === null);
+    return wanted.every((item: Json) => given.some((other: Json) => equal(other, item)));
+  }
+  if (!isObject(wanted) || !isObject(given)) return equal(given, wanted);
+  const extra = Object.keys(given).every((key) => {
+    const value = given[key];
+    return own(wanted, key) !== undefined || value === undefined || value === null || Array.isArray(value);
+  });
+  return extra && Object.keys(wanted).every((key) => hasAllOf(own(given, key), wanted[key]));
+}

@@ -1,0 +1,199 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { came, clusterPolicy, namespace, namespacedPolicy } from "../../../../test/builders/policy.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import type { Hook } from "../../../core/module/hook.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../../../core/module/installation.ts";
+import { webhookConfigurations } from "../../../core/registration/webhooks.ts";
+import { Store } from "../../../core/view/store.ts";
+import { allHooks } from "./all-hooks.ts";
+
+const RED = namespace("red", { team: "red" });
+const BLUE = namespace("blue", { team: "blue" });
+const SYSTEM = ["kube-system", "kube-public", "kube-node-lease", "usher-system"].map((name) =>
+  namespace(name, { team: "red" }),
+);
+const CLOSED = { failurePolicy: "Fail", podSelector: {}, nodeSelector: { a: "b" } };
+const ofRed = clusterPolicy("of-red", { ...CLOSED, namespaceSelector: { matchLabels: { team: "red" } } });
+
+function hooksOf(known: readonly JsonObject[], installation: Installation = DEFAULT_INSTALLATION): Hook[] {
+  const view = new Store();
+  view.apply([...known].map(came));
+  return allHooks(view, installation);
+}
+
+/** The closed hooks: what of, and where. */
+const closedIn = (known: readonly JsonObject[]) =>
+  Object.fromEntries(
+    hooksOf(known)
+      .filter(({ failure }) => failure === "closed")
+      .map(({ name, namespaces }) => [name, namespaces]),
+  );
+const both = (namespaces: object) => ({
+  "placement-closed-pods": namespaces,
+  "placement-closed-templates": namespaces,
+});
+
+describe("where policies are closed", () => {
+  const EXCEPT = { except: ["kube-node-lease", "kube-public", "kube-system", "usher-system"] };
+
+  test.each<[string, readonly JsonObject[], object]>([
+    ["no policy", [RED], {}],
+    [
+      "an open one",
+      [RED, clusterPolicy("p", { ...CLOSED, failurePolicy: "Ignore", namespaceSelector: {} })],
+      {},
+    ],
+    ["one that selects some namespaces", [RED, BLUE, ...SYSTEM, ofRed], both({ only: ["red"] })],
+    ["one that selects none now", [BLUE, ofRed], {}],
+    ["one that selects all", [RED, clusterPolicy("p", { ...CLOSED, namespaceSelector: {} })], both(EXCEPT)],
+    ["one of a namespace", [RED, namespacedPolicy("blue", "p", CLOSED)], both({ only: ["blue"] })],
+    ["one of the control plane's", [namespacedPolicy("kube-system", "p", CLOSED)], {}],
+    ["several", [RED, BLUE, ofRed, namespacedPolicy("blue", "p", CLOSED)], both({ only: ["blue", "red"] })],
+    [
+      "for pods alone",
+      [namespacedPolicy("blue", "p", { ...CLOSED, targets: "Pods" })],
+      { "placement-closed-pods": { only: ["blue"] } },
+    ],
+    [
+      "for templates alone",
+      [namespacedPolicy("blue", "p", { ...CLOSED, targets: "Templates" })],
+      { "placement-closed-templates": { only: ["blue"] } },
+    ],
+    ["without a podSelector", [namespacedPolicy("blue", "p", { failurePolicy: "Fail" })], {}],
+    [
+      "with one that can't be read: it may mean any pod",
+      [namespacedPolicy("blue", "p", { failurePolicy: "Fail", podSelector: "x" })],
+      both({ only: ["blue"] }),
+    ],
+    [
+      "with a namespaceSelector that can't be read",
+      [RED, clusterPolicy("p", { ...CLOSED, namespaceSelector: "x" })],
+      {},
+    ],
+    ["a spec that is none", [{ ...clusterPolicy("p", {}), spec: "x" }], {}],
+  ])("%s", (_what, known, expected) => {
+    expect(closedIn(known)).toEqual(expected);
+  });
+
+  test("is asked under the open hook's name, before it, and the open one is spared the second call", () => {
+    const hooks = hooksOf([RED, BLUE, ofRed]);
+    expect(hooks.map(({ name, askedAs }) => askedAs ?? name).slice(0, 3)).toEqual(Array(3).fill("placement"));
+    const open = hooks.find(({ name }) => name === "placement");
+    expect(open).toMatchObject({ failure: "open" });
+    expect(open?.conditions?.map(({ expression }) => expression).join()).toContain(
+      "request.namespace in ['red']",
+    );
+  });
+
+  test("becomes one entry with the path that is always there", () => {
+    const options = { endpoint: { url: "https://usher" } };
+    const { mutating, notes } = webhookConfigurations(hooksOf([RED, ofRed]), DEFAULT_INSTALLATION, options);
+    expect(notes).toEqual([]);
+    expect(mutating["webhooks"]).toMatchObject([
+      {
+        name: "placement-closed-pods-placement-closed-templates.usher.dev",
+        failurePolicy: "Fail",
+        clientConfig: { url: "https://usher/mutate/placement" },
+      },
+      { name: "placement.usher.dev", failurePolicy: "Ignore" },
+      { name: "placement-pod-updates.usher.dev", failurePolicy: "Ignore" },
+    ]);
+  });
+
+  test("does not grow without end", () => {
+    const many = Array.from({ length: 4_100 }, (_, i) =>
+      namespace(`n${String(i).padStart(4, "0")}`, { team: "red" }),
+    );
+    const [closed, , open] = hooksOf([...many, ofRed]);
+    expect(closed?.namespaces).toMatchObject({ only: { length: 4_000 } });
+    // Being asked twice is right as well, so the long list is not said again.
+    expect(open).toMatchObject({ name: "placement" });
+    expect(open?.conditions).toBeUndefined();
+  });
+});
+
+describe("where policies enforce", () => {
+  const demand = (known: readonly JsonObject[]) =>
+    hooksOf(known)
+      .filter(({ phase }) => phase === "validate")
+      .map(({ name, failure, namespaces, rules }) => ({ name, failure, namespaces, asks: rules.length > 0 }));
+  const enforcing = (enforcement: string, failurePolicy = "Ignore") => ({
+    podSelector: {},
+    enforcement,
+    failurePolicy,
+  });
+  const quiet = ["kube-system", "kube-public", "kube-node-lease", "usher-system"];
+
+  test("nowhere: the hook is there to be answered, and is not registered", () => {
+    expect(demand([RED, ofRed])).toEqual([
+      { name: "placement-demand", failure: "open", namespaces: { only: [] }, asks: false },
+    ]);
+    const { validating, notes } = webhookConfigurations(hooksOf([RED]), DEFAULT_INSTALLATION, {
+      endpoint: { url: "https://usher" },
+    });
+    expect(validating["webhooks"]).toEqual([]);
+    expect(notes).toEqual([]);
+  });
+
+  test.each<[string, JsonObject, object]>([
+    ["in a namespace", namespacedPolicy("blue", "p", enforcing("Warn")), { only: ["blue"] }],
+    [
+      "in the cluster",
+      clusterPolicy("p", { ...enforcing("Refuse"), namespaceSelector: {} }),
+      { except: quiet },
+    ],
+  ])("%s", (_what, policy, namespaces) => {
+    expect(demand([policy])).toEqual([{ name: "placement-demand", failure: "open", namespaces, asks: true }]);
+  });
+
+  test("closed, where the policy that refuses is", () => {
+    const policy = namespacedPolicy("blue", "p", enforcing("Refuse", "Fail"));
+    expect(demand([policy])).toMatchObject([
+      { name: "placement-demand-closed", failure: "closed", namespaces: { only: ["blue"] } },
+      { name: "placement-demand", failure: "open" },
+    ]);
+    expect(demand([namespacedPolicy("blue", "p", enforcing("Warn", "Fail"))])).toHaveLength(1);
+  });
+});
+
+test("for any policies: the same hooks in any order, and none closed in a protected namespace", () => {
+  const policy = fc.record({
+    where: fc.constantFrom("", "red", "blue", "kube-system"),
+    selector: fc.constantFrom<JsonObject>(
+      {},
+      { matchLabels: { team: "red" } },
+      { matchLabels: { team: "blue" } },
+    ),
+    failurePolicy: fc.constantFrom("Fail", "Ignore"),
+    enforcement: fc.constantFrom("None", "Warn", "Refuse"),
+    targets: fc.constantFrom("Both", "Pods", "Templates"),
+  });
+  fc.assert(
+    fc.property(fc.array(policy, { maxLength: 5 }), (list) => {
+      const known = [
+        ...list.map(({ where, selector, ...rest }, i) =>
+          where === ""
+            ? clusterPolicy(`p${i}`, { ...rest, podSelector: {}, namespaceSelector: selector })
+            : namespacedPolicy(where, `p${i}`, { ...rest, podSelector: {} }),
+        ),
+        RED,
+        BLUE,
+        ...SYSTEM,
+      ];
+      const hooks = hooksOf(known);
+      expect(hooksOf([...known].reverse())).toEqual(hooks);
+      expect(new Set(hooks.map(({ name }) => name)).size).toBe(hooks.length);
+      for (const { failure, namespaces } of hooks) {
+        if (failure === "open") continue;
+        const asked = ["kube-system", "kube-public", "kube-node-lease", "usher-system"].filter((name) =>
+          namespaces !== undefined && "only" in namespaces
+            ? namespaces.only.includes(name)
+            : !namespaces?.except.includes(name),
+        );
+        expect(asked).toEqual([]);
+      }
+    }),
+    { numRuns: 200 },
+  );
+});

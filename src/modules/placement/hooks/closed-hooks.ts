@@ -1,0 +1,102 @@
+import type { Hook, NamespaceScope, Rule } from "../../../core/module/hook.ts";
+import type { Installation } from "../../../core/module/installation.ts";
+import { protectedNamespaces } from "../../../core/registration/protected.ts";
+import type { View } from "../../../core/view/view.ts";
+import { policiesIn, type Reach, reachOf, type WrittenPolicy } from "./reach.ts";
+
+/** Who is refused while usher is away can only try again, so usher is given longer than where it is passed by. */
+const TIMEOUT_SECONDS = 5;
+
+/**
+ * Above this many names the condition that spares a second call is left out: it is evaluated for each request, and being asked
+ * twice costs less than a text of this length.
+ */
+const SPARED_NAMES = 256;
+
+/**
+ * An update of a template that does not touch the template is never stopped: scaling down, removing a finalizer and the like must
+ * go on while usher is away. Kinds that keep their template elsewhere are always asked about.
+ */
+const TEMPLATE_CHANGES = [
+  "request.operation != 'UPDATE'",
+  "!has(object.spec) || !has(oldObject.spec)",
+  "(has(object.spec.template) && has(oldObject.spec.template) ? object.spec.template != oldObject.spec.template : " +
+    "!has(object.spec.jobTemplate) || !has(oldObject.spec.jobTemplate) || object.spec.jobTemplate != oldObject.spec.jobTemplate)",
+].join(" || ");
+
+/**
+ * The hooks with a closed twin for those that policies with `failurePolicy: Fail` are about: just the namespaces that they select
+ * now, by name, never the control plane's or usher's own. All such policies share one twin for pods and one for templates.
+ */
+export function closedHooks(view: View, installation: Installation, hooks: readonly Hook[]): Hook[] {
+  const closed = policiesIn(view, ({ failurePolicy }) => failurePolicy === "Fail");
+  if (closed.length === 0) return [...hooks];
+  const [forPods, forTemplates] = [closed.filter(isAbout("Pods")), closed.filter(isAbout("Templates"))];
+  const pods = reachOf(forPods, view, installation);
+  // Nearly all policies are about both.
+  const same = forPods.length === closed.length && forTemplates.length === closed.length;
+  const reaches = { pods, templates: same ? pods : reachOf(forTemplates, view, installation) };
+  return hooks.flatMap((hook) => (hook.name === "placement" ? twinned(hook, reaches, installation) : [hook]));
+}
+
+function isAbout(target: "Pods" | "Templates"): (policy: WrittenPolicy) => boolean {
+  return ({ spec: { targets } }) => targets !== (target === "Pods" ? "Templates" : "Pods");
+}
+
+interface Reaches {
+  readonly pods: Reach;
+  readonly templates: Reach;
+}
+
+function twinned(hook: Hook, { pods, templates }: Reaches, installation: Installation): Hook[] {
+  const twins = [
+    { name: "pods", rules: hook.rules.filter(isPods), reach: pods },
+    { name: "templates", rules: hook.rules.filter((rule) => !isPods(rule)), reach: templates },
+  ].flatMap(({ name, rules, reach }): Hook[] =>
+    reach.everywhere || reach.names.length > 0
+      ? [
+          {
+            ...hook,
+            name: `${hook.name}-closed-${name}`,
+            askedAs: hook.name,
+            failure: "closed",
+            timeoutSeconds: TIMEOUT_SECONDS,
+            rules,
+            namespaces: scopeOf(reach, installation),
+            // One and the same for both, so that with equal namespaces they become one entry. A pod is only asked about when it is made.
+            conditions: [{ name: "template-changes", expression: TEMPLATE_CHANGES }],
+          },
+        ]
+      : [],
+  );
+  return [...twins, ...(twins.length === 0 ? [hook] : [spared(hook, { pods, templates }, installation)])];
+}
+
+/** The open hook, not called a second time where a closed one is. It is right without: then all is there already. */
+function spared(hook: Hook, { pods, templates }: Reaches, installation: Installation): Hook {
+  if (Math.max(pods.names.length, templates.names.length) > SPARED_NAMES) return hook;
+  const inside = (reach: Reach) => inScope(scopeOf(reach, installation));
+  const asked = `request.resource.resource == 'pods' ? ${inside(pods)} : (${inside(templates)} && (${TEMPLATE_CHANGES}))`;
+  return {
+    ...hook,
+    conditions: [
+      ...(hook.conditions ?? []),
+      { name: "not-asked-by-a-closed-hook", expression: `!(${asked})` },
+    ],
+  };
+}
+
+function inScope(scope: NamespaceScope): string {
+  const names = "only" in scope ? scope.only : scope.except;
+  if (names.length === 0) return "only" in scope ? "false" : "true";
+  const list = `[${names.map((name) => `'${name}'`).join(", ")}]`;
+  return "only" in scope ? `request.namespace in ${list}` : `!(request.namespace in ${list})`;
+}
+
+function scopeOf({ everywhere, names }: Reach, installation: Installation): NamespaceScope {
+  return everywhere ? { except: [...new Set(protectedNamespaces(installation))].sort() } : { only: names };
+}
+
+function isPods({ groups, resources }: Rule): boolean {
+  return groups.includes("") && resources.includes("pods");
+}

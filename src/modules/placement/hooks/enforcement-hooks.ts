@@ -1,0 +1,44 @@
+import type { Hook, Rule } from "../../../core/module/hook.ts";
+import { type Installation, quietNamespaces } from "../../../core/module/installation.ts";
+import { protectedNamespaces } from "../../../core/registration/protected.ts";
+import type { View } from "../../../core/view/view.ts";
+import { policiesIn, reachOf, type WrittenPolicy } from "./reach.ts";
+
+const COMMON = { module: "placement", phase: "validate", sideEffects: "NoneOnDryRun" } as const;
+
+/**
+ * The validating twin is asked only where a policy enforces; without one its hook has no rules and is not registered. A policy of
+ * one namespace is asked about in that one, a policy of the cluster everywhere, since namespaces may come to be selected.
+ */
+export function demandHooks(view: View, installation: Installation, rules: readonly Rule[]): Hook[] {
+  const enforcing = policiesIn(view, ({ enforcement }) => enforcement === "Warn" || enforcement === "Refuse");
+  const wide = enforcing.some(({ namespace }) => namespace === undefined);
+  const quiet = quietNamespaces(installation);
+  const named = enforcing.flatMap(({ namespace }) => namespace ?? []);
+  const names = [...new Set(named)].filter((name) => !quiet.includes(name)).sort();
+  const closed = reachOf(enforcing.filter(isClosed), view, installation);
+  const open: Hook = {
+    ...COMMON,
+    name: "placement-demand",
+    failure: "open",
+    timeoutSeconds: 2,
+    namespaces: wide ? { except: quiet } : { only: names },
+    rules: wide || names.length > 0 ? rules : [],
+  };
+  if (!closed.everywhere && closed.names.length === 0) return [open];
+  return [
+    {
+      ...open,
+      name: "placement-demand-closed",
+      askedAs: open.name,
+      failure: "closed",
+      timeoutSeconds: 5,
+      namespaces: closed.everywhere ? { except: protectedNamespaces(installation) } : { only: closed.names },
+    },
+    open,
+  ];
+}
+
+function isClosed({ spec }: WrittenPolicy): boolean {
+  return spec["enforcement"] === "Refuse" && spec["failurePolicy"] === "Fail";
+}

@@ -1,0 +1,199 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { clusterPolicy } from "../../../../test/builders/policy.ts";
+import type { Json, JsonObject } from "../../../core/json.ts";
+import type { Problem } from "../../../core/policy/problem.ts";
+import { criteriaOf } from "../criteria/parse.ts";
+import { lacks } from "../enforce/unmet-requirements.ts";
+import { comparePolicies, type PlacementPolicy, preparePolicy } from "./policy.ts";
+
+const REF = { kind: "ClusterPodSchedulingPolicy", name: "p" };
+const prepared = (spec: Json, scope: "Cluster" | "Namespaced" = "Cluster") =>
+  preparePolicy(
+    { ...clusterPolicy("p", {}), spec },
+    scope === "Cluster" ? REF : { ...REF, namespace: "shop" },
+    scope,
+  );
+
+describe("preparing", () => {
+  test("nodeSelector keys are sorted, so that the patch does not depend on how they were written", () => {
+    const { policy } = prepared({ namespaceSelector: {}, podSelector: {}, nodeSelector: { b: "2", a: "1" } });
+    expect(policy?.criteria.nodeSelector).toEqual([
+      ["a", "1"],
+      ["b", "2"],
+    ]);
+  });
+
+  test.each<[Json | undefined, number, string]>([
+    [undefined, 0, "Ignore"],
+    [null, 0, "Ignore"],
+    [7, 7, "Ignore"],
+    [1.5, 0, "Ignore"],
+    ["7", 0, "Ignore"],
+  ])("priority %j", (priority, expected) => {
+    const spec: JsonObject = {
+      namespaceSelector: {},
+      podSelector: {},
+      ...(priority === undefined ? {} : { priority }),
+    };
+    expect(prepared(spec).policy?.priority).toBe(expected);
+  });
+
+  test("what it demands is what it selects by", () => {
+    const { policy } = prepared({
+      namespaceSelector: { matchLabels: { team: "red" } },
+      podSelector: {
+        matchExpressions: [
+          { key: "app", operator: "Exists" },
+          { key: "x", operator: "DoesNotExist" },
+        ],
+      },
+    });
+    expect(policy?.demands).toEqual([
+      { of: "pod", key: "app", values: undefined },
+      { of: "namespace", key: "team", values: ["red"] },
+    ]);
+    expect(prepared({ podSelector: {} }, "Namespaced").policy?.demands).toEqual([
+      { of: "namespace", key: "kubernetes.io/metadata.name", values: ["shop"] },
+    ]);
+  });
+
+  test.each<Json>([null, "x", 1, [], { podSelector: null }, { podSelector: { matchLabels: 1 } }])(
+    "nothing usable in %j",
+    (spec) => {
+      expect(prepared(spec).policy).toBeUndefined();
+      expect(prepared(spec, "Namespaced").policy).toBeUndefined();
+    },
+  );
+
+  test("all problems are found, and the policy says that it is broken", () => {
+    const { policy, problems } = prepared({
+      namespaceSelector: {},
+      podSelector: { matchLabels: { "a b": "x" } },
+      nodeSelector: { "-": "x", ok: 1 },
+    });
+    expect(problems.map(({ path }) => path.slice(0, 2).join("."))).toEqual([
+      "spec.podSelector",
+      "spec.nodeSelector",
+      "spec.nodeSelector",
+    ]);
+    expect(policy?.broken).toBeDefined();
+    expect(policy?.podSelector).toBeUndefined();
+  });
+});
+
+test("the order is a total one: turned round it is the opposite", () => {
+  const refs = [
+    { kind: "C", name: "a" },
+    { kind: "C", name: "b" },
+    { kind: "P", name: "a", namespace: "x" },
+    { kind: "P", name: "a", namespace: "y" },
+    { kind: "P", name: "b", namespace: "x" },
+  ];
+  const policies: PlacementPolicy[] = [0, 1].flatMap((priority) =>
+    refs.map((ref) => ({
+      ref,
+      priority,
+      failure: "Ignore",
+      namespaceSelector: undefined,
+      podSelector: undefined,
+      broken: undefined,
+      criteria: criteriaOf({}, []),
+      targets: "Both",
+      onUpdate: "Restore",
+      onConflict: "Skip",
+      enforcement: "None",
+      demands: [],
+    })),
+  );
+  for (const a of policies) {
+    for (const b of policies) {
+      if (a !== b) expect(Math.sign(comparePolicies(a, b))).toBe(-Math.sign(comparePolicies(b, a)));
+    }
+  }
+});
+
+describe("whatever is written in a spec", () => {
+  const FIELDS = [
+    "podSelector",
+    "namespaceSelector",
+    "nodeSelector",
+    "nodeName",
+    "schedulerName",
+    "affinity",
+    "tolerations",
+    "topologySpreadConstraints",
+    "priorityClassName",
+    "runtimeClassName",
+    "schedulingGates",
+    "targets",
+    "onUpdate",
+    "onConflict",
+    "enforcement",
+    "failurePolicy",
+    "priority",
+  ];
+  const inside = fc.constantFrom(
+    "nodeAffinity",
+    "podAffinity",
+    "podAntiAffinity",
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "preferredDuringSchedulingIgnoredDuringExecution",
+    "nodeSelectorTerms",
+    "matchExpressions",
+    "matchFields",
+    "matchLabels",
+    "key",
+    "operator",
+    "values",
+    "weight",
+    "preference",
+    "podAffinityTerm",
+    "labelSelector",
+    "topologyKey",
+    "matchLabelKeys",
+    "mismatchLabelKeys",
+    "name",
+    "maxSkew",
+    "__proto__",
+  );
+  const { json } = fc.letrec<{ json: Json }>((tie) => ({
+    json: fc.oneof(
+      { depthSize: "medium", withCrossShrink: true },
+      fc.constantFrom<Json>(null, true, 0, 1.5, -1, "", "a", "In", "Gt", "Exists", "NoExecute"),
+      fc.array(tie("json"), { maxLength: 3 }),
+      fc.dictionary(inside, tie("json"), { maxKeys: 4 }) as fc.Arbitrary<Json>,
+    ),
+  }));
+  const spec = fc.dictionary(fc.constantFrom(...FIELDS), json, { maxKeys: 6 }) as fc.Arbitrary<JsonObject>;
+
+  test("nothing throws, and a policy with an error is known to be broken", () => {
+    fc.assert(
+      fc.property(spec, fc.constantFrom("Cluster" as const, "Namespaced" as const), (written, scope) => {
+        const { policy, problems } = prepared(written, scope);
+        const errors = problems.filter(({ severity }) => severity === "error");
+        if (policy !== undefined) expect(policy.broken !== undefined).toBe(errors.length > 0);
+        for (const { path } of errors) expect(path[0]).toBe("spec");
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test("what a policy demands can be asked of any spec", () => {
+    fc.assert(
+      fc.property(spec, spec, (written, pod) => {
+        const criteria = criteriaOf(written, []);
+        expect(() => lacks(criteria, pod)).not.toThrow();
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test("nulls are left out and absent lists are one list, so that policies stay small", () => {
+    const problems: Problem[] = [];
+    const criteria = criteriaOf({ tolerations: [{ key: "a", value: null, operator: "Exists" }] }, problems);
+    expect(problems).toEqual([]);
+    expect(criteria.tolerations).toEqual([{ key: "a", operator: "Exists" }]);
+    expect(criteria.requiredPodTerms).toBe(criteriaOf({}, []).schedulingGates);
+  });
+});

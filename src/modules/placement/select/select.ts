@@ -1,0 +1,122 @@
+import type { Need } from "../../../core/evaluate/need.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import { isObject, own } from "../../../core/json.ts";
+import { labelsOf } from "../../../core/kubernetes/object.ts";
+import { matches, matchesPartly } from "../../../core/kubernetes/selectors/label-selector.ts";
+import type { Context } from "../../../core/module/module.ts";
+import type { SelectorIndex } from "../../../core/policy/selector-index.ts";
+import { comparePolicies, NAMESPACE_NAME, type PlacementPolicy } from "../policy/policy.ts";
+import { traceOf } from "./explain.ts";
+
+/** Labels of a namespace. Where the namespace itself is not known, its name still is. */
+interface NamespaceLabels {
+  readonly labels: JsonObject;
+  readonly known: boolean;
+}
+
+interface Unclear {
+  readonly policy: PlacementPolicy;
+  readonly why: string;
+  readonly because: "namespace" | "policy";
+}
+
+export interface Selection {
+  /** Those that want the object, in the order in which they apply. */
+  readonly wanting: readonly PlacementPolicy[];
+  /** Those of which it can't be said, with the reason. */
+  readonly unclear: readonly Unclear[];
+}
+
+/** What one policy says to one object. */
+export type Match = "yes" | "no" | Pick<Unclear, "why" | "because">;
+
+export function matchPolicy(
+  policy: PlacementPolicy,
+  pod: JsonObject | undefined,
+  namespace: NamespaceLabels,
+): Match {
+  const { podSelector, namespaceSelector, broken } = policy;
+  if (podSelector !== undefined && !matches(podSelector, pod)) return "no";
+  if (namespaceSelector !== undefined) {
+    const { known, labels } = namespace;
+    const inside = known
+      ? matches(namespaceSelector, labels)
+        ? "yes"
+        : "no"
+      : matchesPartly(namespaceSelector, labels, (key) => key === NAMESPACE_NAME);
+    if (inside === "no") return "no";
+    if (inside === "unknown")
+      return { why: "the labels of the namespace are not known", because: "namespace" };
+  }
+  return broken === undefined ? "yes" : { why: `the policy is not valid: ${broken}`, because: "policy" };
+}
+
+/**
+ * The policies that want an object. The index gives candidates; with `trace` every policy is asked, and the answer is the same.
+ * A namespace that the view does not have is asked for, but only where a policy's answer hangs on it. `apart` says why a policy
+ * does not come into question here, whomever it selects.
+ */
+export function select(
+  index: SelectorIndex<PlacementPolicy>,
+  pod: JsonObject | undefined,
+  context: Context,
+  apart: (policy: PlacementPolicy) => string | undefined = () => undefined,
+): Selection | { readonly need: readonly Need[] } {
+  const { request, view, facts, trace } = context;
+  const stored = view.get("namespaces", "", request.namespace);
+  const fact = stored === undefined ? facts.of(namespaceNeed(request.namespace)) : undefined;
+  const found =
+    stored ?? (fact !== undefined && "found" in fact && isObject(fact.found) ? fact.found : undefined);
+  const namespace: NamespaceLabels = {
+    known: found !== undefined,
+    labels: labelsWithName(found, request.namespace),
+  };
+  const wanting: PlacementPolicy[] = [];
+  const unclear: Unclear[] = [];
+  let asks = false;
+  for (const policy of candidatesFor(index, pod, namespace, trace !== undefined)) {
+    const why = apart(policy);
+    if (why !== undefined) {
+      trace?.({ policy: policy.ref, applies: "not", why });
+      continue;
+    }
+    const match = matchPolicy(policy, pod, namespace);
+    if (match === "yes") wanting.push(policy);
+    else if (match !== "no") {
+      unclear.push({ policy, ...match });
+      // A broken policy asks as well: its readable part may turn out to mean other namespaces.
+      asks ||= match.because === "namespace";
+    }
+    trace?.(traceOf(policy, match, request, { namespace: namespace.labels, pod }));
+  }
+  if (asks && stored === undefined && fact === undefined) return { need: [namespaceNeed(request.namespace)] };
+  if (wanting.length > 1) wanting.sort(comparePolicies);
+  if (unclear.length > 1) unclear.sort((a, b) => comparePolicies(a.policy, b.policy));
+  return { wanting, unclear };
+}
+
+function namespaceNeed(name: string): Need {
+  return { get: { resource: "namespaces", name } };
+}
+
+/** An API server puts the name among the labels, and then nothing need be copied. */
+function labelsWithName(namespace: JsonObject | undefined, name: string): JsonObject {
+  const labels = namespace === undefined ? undefined : labelsOf(namespace);
+  return labels !== undefined && own(labels, NAMESPACE_NAME) === name
+    ? labels
+    : { ...labels, [NAMESPACE_NAME]: name };
+}
+
+/** With `all` every policy, else those that the index finds; each once. */
+function candidatesFor(
+  index: SelectorIndex<PlacementPolicy>,
+  pod: JsonObject | undefined,
+  namespace: NamespaceLabels,
+  all: boolean,
+): Iterable<PlacementPolicy> {
+  if (all) return index.items;
+  const found = index.candidates({ pod, namespace: namespace.labels });
+  if (namespace.known) return found;
+  // By the name some may be found that are filed under namespaces anyway.
+  return new Set([...found, ...index.anchoredOn("namespace")]);
+}

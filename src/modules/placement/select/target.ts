@@ -1,0 +1,66 @@
+import type { Operation } from "../../../core/evaluate/request.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import {
+  controllerOf,
+  groupVersionOf,
+  isBeingDeleted,
+  isMirrorPod,
+} from "../../../core/kubernetes/object.ts";
+import type { WorkloadKind, WorkloadTable } from "../../../core/kubernetes/workloads.ts";
+import { provenanceOf } from "../../../core/provenance/origin.ts";
+import type { PlacementPolicy } from "../policy/policy.ts";
+import { isBound } from "../update/mutability.ts";
+
+/** A pod itself, not something that makes pods. */
+export function isPod({ group, kind }: WorkloadKind): boolean {
+  return group === "" && kind === "Pod";
+}
+
+/**
+ * Why an object is left as it is, whatever the policies say; `undefined` where it may be changed.
+ *
+ * Two hands on one template fight: a Deployment finds its ReplicaSet by comparing templates, so a ReplicaSet changed by us would be
+ * made again and again. What a controller of a known kind makes has its criteria from that controller's own template.
+ */
+export function leftAlone(
+  object: JsonObject,
+  workload: WorkloadKind,
+  workloads: WorkloadTable,
+  operation: Operation,
+): string | undefined {
+  if (isBeingDeleted(object)) return "it is being deleted";
+  const controller = controllerOf(object);
+  const owner =
+    controller === undefined
+      ? undefined
+      : workloads.byKind(groupVersionOf(controller.apiVersion).group, controller.kind);
+  if (isPod(workload)) {
+    if (isMirrorPod(object)) return "it mirrors a static pod, which runs already";
+    // On UPDATE a pod on its node gets nothing new either, but what it has is not lost.
+    if (operation === "CREATE" && isBound(object) && !boundByUs(object)) return "it has its node already";
+    // The DaemonSet controller decides by the template on which nodes a pod belongs: a pod placed otherwise never fits.
+    if (owner?.kind === "DaemonSet") return "it is placed through the template of its DaemonSet";
+    return undefined;
+  }
+  if (workload.kind === "ReplicaSet" && controller !== undefined) {
+    return `it belongs to ${controller.kind} ${controller.name}`;
+  }
+  // A CronJob copies its template into each Job and never looks back, so those may be changed on their own.
+  if (owner !== undefined && owner.kind !== "CronJob")
+    return `it belongs to ${owner.kind} ${controller?.name ?? ""}`;
+  return undefined;
+}
+
+/** One CREATE may be asked about twice; the second time the node is there because a policy gave it. */
+function boundByUs(pod: JsonObject): boolean {
+  return provenanceOf(pod).some(
+    ({ module, set }) => module === "placement" && set.includes("/spec/nodeName"),
+  );
+}
+
+/** Why a policy has nothing to say to pods, or to templates. */
+export function notTargeted({ targets }: PlacementPolicy, workload: WorkloadKind): string | undefined {
+  if (targets === "Both") return undefined;
+  if (isPod(workload)) return targets === "Pods" ? undefined : "it is for templates only (spec.targets)";
+  return targets === "Templates" ? undefined : "it is for pods only (spec.targets)";
+}

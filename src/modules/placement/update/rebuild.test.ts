@@ -1,0 +1,153 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { anyCriteria, anySpec } from "../../../../test/builders/criteria.ts";
+import { merged, requiring, term, wish } from "../../../../test/builders/merged.ts";
+import { deployment, pod } from "../../../../test/builders/pod.ts";
+import { canonical, type Json, type JsonObject } from "../../../core/json.ts";
+import { PROVENANCE, provenanceOf } from "../../../core/provenance/origin.ts";
+import { NO_CRITERIA } from "../criteria/criteria.ts";
+import { wishesFrom } from "./rebuild.ts";
+
+const SPEC = ["spec"];
+const TERMS = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
+
+const noted = (spec: JsonObject, ...entries: Json[]): JsonObject =>
+  pod({ spec, annotations: { [PROVENANCE]: JSON.stringify({ placement: entries }) } });
+
+describe("what the stored object says", () => {
+  test("is wished again, by whom and in which state of the policy", () => {
+    const ref = { kind: "PodSchedulingPolicy", namespace: "shop", name: "p", uid: "u", generation: 3 };
+    const criteria = {
+      nodeSelector: [["zone", "a"]] as const,
+      schedulerName: "mine",
+      tolerations: [{ key: "a" }],
+      requiredNodeTerms: [term("cpu")],
+      schedulingGates: [{ name: "g" }],
+    };
+    const { object } = merged(pod({ spec: requiring(term("own")) }), [wish(criteria, { ref })]);
+    const { nodeSelector, ...rest } = criteria;
+    const common = { ref, onConflict: "Skip", failure: "Ignore", restoring: true };
+    // Labels first: terms are judged by them.
+    expect(wishesFrom(object, SPEC)).toEqual([
+      { ...common, criteria: { ...NO_CRITERIA, nodeSelector } },
+      { ...common, criteria: { ...NO_CRITERIA, ...rest } },
+    ]);
+  });
+
+  test("counts as far as its spec carries it", () => {
+    const entry = {
+      policy: "K/p",
+      set: ["/spec/nodeSelector/zone", "/spec/nodeSelector/gone", "/spec/schedulerName", "/spec/nodeName"],
+      added: {
+        "/spec/tolerations": [{ key: "a" }, { key: "gone" }, "hostile"],
+        [TERMS]: [term("cpu"), term("gone"), 7],
+        "/spec/containers": [{ name: "c" }],
+      },
+    };
+    const spec = {
+      nodeSelector: { zone: "a" },
+      schedulerName: 17,
+      nodeName: "",
+      tolerations: [{ key: "a" }],
+      containers: [{ name: "c" }],
+      ...requiring(term("own", "cpu")),
+    };
+    expect(wishesFrom(noted(spec, entry), SPEC).map(({ criteria }) => criteria)).toEqual([
+      { ...NO_CRITERIA, nodeSelector: [["zone", "a"]] },
+      { ...NO_CRITERIA, tolerations: [{ key: "a" }], requiredNodeTerms: [term("cpu")] },
+    ]);
+  });
+
+  test.each<[string, Json]>([
+    ["another spec", { policy: "K/p", set: ["/spec/template/spec/nodeSelector/zone"] }],
+    ["the whole nodeSelector", { policy: "K/p", set: ["/spec/nodeSelector"] }],
+    ["something deeper", { policy: "K/p", set: ["/spec/nodeSelector/zone/x"] }],
+    ["__proto__", { policy: "K/p", set: ["/spec/nodeSelector/__proto__"] }],
+    ["nothing", { policy: "K/p" }],
+  ])("not of %s", (_what, entry) => {
+    expect(wishesFrom(noted({ nodeSelector: { zone: "a" } }, entry), SPEC)).toEqual([]);
+  });
+
+  test("not of another module, and not without a note", () => {
+    const other = pod({
+      spec: { nodeSelector: { zone: "a" } },
+      annotations: {
+        [PROVENANCE]: JSON.stringify({ other: [{ policy: "K/p", set: ["/spec/nodeSelector/zone"] }] }),
+      },
+    });
+    expect(wishesFrom(other, SPEC)).toEqual([]);
+    expect(wishesFrom(pod(), SPEC)).toEqual([]);
+  });
+
+  test("policies come in the order in which they came, not in that of their names", () => {
+    const first = wish({ requiredNodeTerms: [term("x")] }, { name: "z" });
+    const second = wish({ requiredNodeTerms: [term("y")] }, { name: "a" });
+    const { object } = merged(pod({ spec: requiring(term("own")) }), [first, second]);
+    expect(wishesFrom(object, SPEC).map(({ ref }) => ref.name)).toEqual(["z", "a"]);
+  });
+});
+
+describe("put back, the object is as it was stored", () => {
+  const policies = fc
+    .array(anyCriteria, { minLength: 1, maxLength: 3 })
+    // Names in another order than the policies.
+    .map((list) => list.map((criteria, i) => wish(criteria, { name: `p${9 - i}` })));
+
+  test.each([
+    ["a pod", pod, SPEC],
+    ["a template", deployment, ["spec", "template", "spec"]],
+  ] as const)("after a re-apply of the manifest: %s", (_what, make, spec) => {
+    fc.assert(
+      fc.property(anySpec, policies, (own, list) => {
+        const manifest = make({ spec: own });
+        const stored = merged(manifest, list, { spec });
+        const back = merged(manifest, wishesFrom(stored.object, spec), { old: stored.object, spec });
+        const numbers = { priority: undefined, preemptionPolicy: undefined };
+        expect(canonical({ ...back.spec, ...numbers })).toBe(canonical({ ...stored.spec, ...numbers }));
+        expect(provenanceOf(back.object)).toEqual(provenanceOf(stored.object));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("and nothing is done where nothing is lost", () => {
+    fc.assert(
+      fc.property(anySpec, policies, (own, list) => {
+        const stored = merged(pod({ spec: own }), list).object;
+        expect(merged(stored, wishesFrom(stored, SPEC), { old: stored }).patch).toEqual([]);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test("where a part is lost, in the order of the stored lists", () => {
+    const list = [
+      wish({ tolerations: [{ key: "1" }, { key: "2" }], requiredNodeTerms: [term("x")] }, { name: "z" }),
+      wish({ tolerations: [{ key: "3" }], requiredNodeTerms: [term("y"), term("w")] }, { name: "a" }),
+    ];
+    const stored = merged(pod({ spec: { tolerations: [{ key: "0" }] } }), list);
+    const now = pod({ spec: { tolerations: [{ key: "0" }, { key: "3" }], ...requiring(term("x")) } });
+    const back = merged(now, wishesFrom(stored.object, SPEC), { old: stored.object });
+    expect(JSON.stringify(back.spec)).toBe(JSON.stringify(stored.spec));
+  });
+});
+
+test("what the user sets himself is not touched, and a contradiction is told", () => {
+  const list = [
+    wish({
+      nodeSelector: [["zone", "a"]],
+      requiredNodeTerms: [term("disk=ssd")],
+      tolerations: [{ key: "k", effect: "NoExecute" }],
+    }),
+  ];
+  const stored = merged(pod({ spec: {} }), list).object;
+  const mine = {
+    nodeSelector: { zone: "b" },
+    tolerations: [{ key: "k", effect: "NoExecute", tolerationSeconds: 3 }],
+    ...requiring(term("disk=hdd")),
+  };
+  const { spec, findings } = merged(pod({ spec: mine }), wishesFrom(stored, SPEC), { old: stored });
+  expect(spec).toEqual(mine);
+  expect(findings).toMatchObject([{ outcome: "skipped", code: "USHER-P11" }]);
+  expect(findings[0]?.message).toContain("it is not put back");
+});

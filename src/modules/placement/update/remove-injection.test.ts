@@ -1,0 +1,254 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { anyCriteria } from "../../../../test/builders/criteria.ts";
+import { again } from "../../../../test/builders/json.ts";
+import { merged, requiring, term, wish } from "../../../../test/builders/merged.ts";
+import { deployment, pod } from "../../../../test/builders/pod.ts";
+import { Draft } from "../../../core/evaluate/draft.ts";
+import { patchOf } from "../../../core/evaluate/patch.ts";
+import { canonical, type JsonObject } from "../../../core/json.ts";
+import { type Origin, provenanceOf } from "../../../core/provenance/origin.ts";
+import type { Criteria } from "../criteria/criteria.ts";
+import type { Wish } from "../criteria/merge.ts";
+import { takeBack } from "./remove-injection.ts";
+
+const SPEC = ["spec"];
+
+/** A pod's spec after all, or some, of what its provenance names was taken out. */
+function without(
+  object: JsonObject,
+  which: (origin: Origin) => boolean = () => true,
+  now = object,
+): JsonObject {
+  const draft = new Draft(again(now), again(object));
+  takeBack(draft, provenanceOf(object).filter(which), SPEC);
+  return again(draft.object)["spec"] as JsonObject;
+}
+
+const EVERYTHING: Partial<Criteria> = {
+  nodeSelector: [["zone", "a"]],
+  schedulerName: "mine",
+  priorityClassName: "high",
+  runtimeClassName: "kata",
+  requiredNodeTerms: [term("disk=ssd"), term("cpu")],
+  preferredNodeTerms: [{ weight: 1, preference: term("x") }],
+  requiredPodTerms: [{ topologyKey: "zone" }],
+  preferredAntiTerms: [{ weight: 1, podAffinityTerm: { topologyKey: "zone" } }],
+  tolerations: [{ key: "a" }, { key: "b" }],
+  topologySpreadConstraints: [{ maxSkew: 1, topologyKey: "zone", whenUnsatisfiable: "DoNotSchedule" }],
+  schedulingGates: [{ name: "wait" }],
+};
+
+describe("all that a policy put there goes, and nothing else", () => {
+  test.each<[string, JsonObject]>([
+    ["nothing of its own", { containers: [] }],
+    [
+      "something beside everywhere",
+      {
+        nodeSelector: { own: "1" },
+        tolerations: [{ key: "own" }],
+        affinity: {
+          ...(requiring(term("own=1"), term("own=2"))["affinity"] as JsonObject),
+          podAffinity: { invented: 1 },
+        },
+        future: { x: null },
+      },
+    ],
+    ["the same requirement in its only term", requiring(term("disk=ssd", "own"))],
+    ["the same term beside another", requiring(term("disk=ssd"), term("own"))],
+    ["an empty term", requiring({}, term("own"))],
+  ])("of a pod with %s", (_what, own) => {
+    const stored = merged(pod({ spec: own }), [wish(EVERYTHING)]).object;
+    expect(canonical(without(stored))).toBe(canonical(own));
+  });
+
+  test("a requirement that the pod has in each of its terms is the pod's", () => {
+    const own = requiring(term("disk=ssd", "own"), term("disk=ssd", "mine"));
+    const stored = merged(pod({ spec: own }), [
+      wish({ requiredNodeTerms: [term("disk=ssd", "cpu")] }),
+    ]).object;
+    expect(without(stored)).toEqual(own);
+  });
+
+  test("of a template", () => {
+    const path = ["spec", "template", "spec"];
+    const sent = deployment({ spec: { containers: [] } });
+    const stored = merged(sent, [wish(EVERYTHING)], { spec: path }).object;
+    const draft = new Draft(again(stored), stored);
+    takeBack(draft, provenanceOf(stored), path);
+    expect(draft.get("spec")).toEqual(sent["spec"]);
+  });
+
+  test("of one policy only: the other's stays", () => {
+    const other = wish(
+      { requiredNodeTerms: [term("cpu")], nodeSelector: [["rack", "1"]], tolerations: [{ key: "b" }] },
+      { name: "q" },
+    );
+    const first = wish({
+      requiredNodeTerms: [term("disk=ssd"), term("disk=hdd")],
+      nodeSelector: [["zone", "a"]],
+      tolerations: [{ key: "a" }],
+    });
+    const stored = merged(pod({ spec: {} }), [first, other]).object;
+    expect(without(stored, ({ policy }) => policy.endsWith("/p"))).toEqual({
+      nodeSelector: { rack: "1" },
+      tolerations: [{ key: "b" }],
+      ...requiring(term("cpu")),
+    });
+    expect(without(stored, ({ policy }) => policy.endsWith("/q"))).toEqual({
+      nodeSelector: { zone: "a" },
+      tolerations: [{ key: "a" }],
+      ...requiring(term("disk=ssd"), term("disk=hdd")),
+    });
+  });
+
+  test("two that share a requirement leave nothing together", () => {
+    const a = wish({ requiredNodeTerms: [term("r"), term("q")] }, { name: "a" });
+    const b = wish({ requiredNodeTerms: [term("r", "s")] }, { name: "b" });
+    expect(without(merged(pod({ spec: {} }), [a, b]).object)).toEqual({});
+  });
+});
+
+describe("of several policies", () => {
+  const a = wish({ requiredNodeTerms: [term("zone=a"), term("zone=b")] }, { name: "a" });
+  const b = wish({ requiredNodeTerms: [term("zone=a")] }, { name: "b" });
+  const of = (name: string) => (origin: Origin) => origin.policy.endsWith(`/${name}`);
+
+  test("what one that stays has added as well stays", () => {
+    const { object } = merged(pod({ spec: {} }), [a, b]);
+    expect(without(object, of("a"))).toEqual(requiring(term("zone=a")));
+    expect(without(object)).toEqual({});
+  });
+
+  test("what others have added stays where it is, and what comes again comes where it was", () => {
+    const lists = (name: string, ...keys: string[]) =>
+      wish({ tolerations: keys.map((key) => ({ key })) }, { name });
+    const list = [lists("a", "1", "2"), lists("b", "3")];
+    const stored = merged(pod({ spec: { tolerations: [{ key: "0" }] } }), list).object;
+    const taken = (change: (origin: Origin) => boolean, asked: readonly Wish[]) =>
+      merged(stored, asked, {
+        old: stored,
+        first: (draft) => {
+          const origins = provenanceOf(stored).filter(change);
+          takeBack(draft, origins, SPEC);
+          draft.disown(origins);
+        },
+      });
+    expect(taken(of("a"), list).patch).toEqual([]);
+    expect(taken(() => true, list).patch).toEqual([]);
+    // All taken back, it is written as if the object were new.
+    const other = [lists("a", "3"), lists("b", "2", "1")];
+    expect(taken(() => true, other).spec["tolerations"]).toEqual(
+      ["0", "3", "2", "1"].map((key) => ({ key })),
+    );
+    // Of one only, in the order that is stored.
+    expect(taken(of("a"), [lists("a", "2", "1"), lists("b", "3")]).patch).toEqual([]);
+  });
+});
+
+describe("what does not go", () => {
+  const stored = merged(pod({ spec: {} }), [
+    wish({ nodeSelector: [["zone", "a"]], schedulerName: "mine" }),
+  ]).object;
+  const changed = (spec: JsonObject): JsonObject => ({ ...stored, spec });
+
+  test.each<[string, JsonObject]>([
+    ["a value that the user has changed", { nodeSelector: { zone: "b" }, schedulerName: "other" }],
+    ["what is not there any more", { containers: [] }],
+    ["a nodeSelector that is a text", { nodeSelector: "zone=a" }],
+    ["a nodeSelector that is a list", { nodeSelector: ["zone"] }],
+  ])("%s", (_what, spec) => {
+    expect(without(stored, undefined, changed(spec))).toEqual(spec);
+  });
+
+  test.each<[string, Partial<Origin>]>([
+    ["another spec", { set: ["/spec/template/spec/nodeSelector/zone"] }],
+    ["the whole nodeSelector", { set: ["/spec/nodeSelector"] }],
+    ["something deeper", { set: ["/spec/nodeSelector/zone/x"] }],
+    ["other places", { set: ["/spec/containers", "/metadata/name", "/spec"] }],
+    ["__proto__", { set: ["/spec/nodeSelector/__proto__"] }],
+    ["a list of something else", { added: { "/spec/containers": [{ name: "c" }] } }],
+  ])("what is noted of %s", (_what, note) => {
+    const object = pod({ spec: { nodeSelector: { zone: "a" }, containers: [{ name: "c" }] } });
+    const draft = new Draft(again(object), again(object));
+    takeBack(draft, { module: "placement", policy: "K/p", set: [], added: {}, ...note }, SPEC);
+    expect(draft.edits).toEqual([]);
+  });
+});
+
+/** What a pod says on keys that no policy uses. */
+const ownSpec: fc.Arbitrary<JsonObject> = fc
+  .record({
+    selector: fc.boolean(),
+    terms: fc.uniqueArray(fc.constantFrom("own=1", "own=2", "mine", "!never"), { maxLength: 2 }),
+    tolerated: fc.boolean(),
+  })
+  .map(({ selector, terms, tolerated }) => ({
+    containers: [{ name: "c" }],
+    ...(selector ? { nodeSelector: { mine: "1" } } : {}),
+    ...(terms.length === 0 ? {} : requiring(...terms.map((text) => term(text)))),
+    ...(tolerated ? { tolerations: [{ key: "own", operator: "Exists" }] } : {}),
+  }));
+
+const wishes: fc.Arbitrary<Wish[]> = fc
+  .array(anyCriteria, { minLength: 1, maxLength: 3 })
+  .map((list) => list.map((criteria, i) => wish(criteria, { name: `p${i}` })));
+
+describe("for any wishes", () => {
+  test("taken back, the object is as it was", () => {
+    fc.assert(
+      fc.property(ownSpec, wishes, (spec, list) => {
+        const stored = merged(pod({ spec }), list).object;
+        expect(canonical(without(stored))).toBe(canonical(spec));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test("taken back and merged again, nothing has changed: there is no patch", () => {
+    fc.assert(
+      fc.property(ownSpec, wishes, fc.nat(), (spec, list, pick) => {
+        const stored = merged(pod({ spec }), list).object;
+        const all = provenanceOf(stored);
+        const one = all[pick % Math.max(1, all.length)];
+        const again1 = merged(stored, list, { old: stored, first: (draft) => takeBack(draft, all, SPEC) });
+        expect(again1.patch).toEqual([]);
+        // Terms that several policies come to together may be told of as applied, one policy after the other.
+        const applied = again1.findings.filter(({ outcome }) => outcome === "applied");
+        expect(applied.filter(({ rule }) => rule !== "affinity.nodeAffinity.required")).toEqual([]);
+        if (list.length === 1) expect(applied).toEqual([]);
+        if (one === undefined) return;
+        // Of one policy among those that stay where they are, too.
+        const again2 = merged(stored, list, { old: stored, first: (draft) => takeBack(draft, one, SPEC) });
+        // Where policies share requirements, which of them has added what may be told otherwise then.
+        expect(again2.patch.filter(({ path }) => !path.startsWith("/metadata"))).toEqual([]);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+test("only what differs in the end is patched", () => {
+  const stored = merged(pod({ spec: {} }), [wish(EVERYTHING)]).object;
+  const changed = wish({
+    ...EVERYTHING,
+    nodeSelector: [["zone", "b"]],
+    tolerations: [{ key: "b" }, { key: "c" }],
+  });
+  const { patch, spec } = merged(stored, [changed], {
+    old: stored,
+    first: (draft) => takeBack(draft, provenanceOf(stored), SPEC),
+  });
+  expect(spec["tolerations"]).toEqual([{ key: "b" }, { key: "c" }]);
+  expect(patch.map(({ op, path }) => [op, path]).filter(([, path]) => path?.startsWith("/spec"))).toEqual([
+    ["replace", "/spec/nodeSelector"],
+    ["replace", "/spec/tolerations"],
+  ]);
+});
+
+test("nothing named, nothing done", () => {
+  const draft = new Draft(pod(), pod());
+  takeBack(draft, [], SPEC);
+  expect(patchOf(draft)).toEqual([]);
+  expect(draft.edits).toEqual([]);
+});

@@ -1,0 +1,62 @@
+import { expect, test } from "vitest";
+import { merged, wish } from "../../../../test/builders/merged.ts";
+import { deployment, pod } from "../../../../test/builders/pod.ts";
+import type { Json, JsonObject } from "../../../core/json.ts";
+
+const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
+const TEMPLATE = ["spec", "template", "spec"];
+const DEFAULTED = { schedulerName: "default-scheduler" };
+
+const applied = (manifest: Json) => ({
+  annotations: { [LAST_APPLIED]: typeof manifest === "string" ? manifest : JSON.stringify(manifest) },
+});
+const managed = (operation: string, fieldsV1: Json) => ({
+  managedFields: [{ manager: "m", operation, fieldsV1 }],
+});
+const IN_TEMPLATE = { "f:spec": { "f:template": { "f:spec": { "f:schedulerName": {} } } } };
+
+test.each<[string, metadata: JsonObject, meant: boolean]>([
+  ["nothing says so", {}, false],
+  ["the applied manifest names it", applied({ spec: { template: { spec: DEFAULTED } } }), true],
+  ["the applied manifest does not", applied({ spec: { template: { spec: {} } } }), false],
+  ["the applied manifest names it elsewhere", applied({ spec: DEFAULTED }), false],
+  ["an annotation that is no JSON", applied("{"), false],
+  ["an annotation that is no object", applied("[1]"), false],
+  ["an applier owns it", managed("Apply", IN_TEMPLATE), true],
+  ["a controller owns it by writing back", managed("Update", IN_TEMPLATE), false],
+  ["an applier owns it elsewhere", managed("Apply", { "f:spec": { "f:schedulerName": {} } }), false],
+  ["managers that are no list", { managedFields: "x" }, false],
+  ["managers that are nothing", { managedFields: [null, 1, {}] }, false],
+])("in a template: %s", (_what, metadata, meant) => {
+  const object = deployment({ spec: DEFAULTED, metadata });
+  const { spec, object: after } = merged(object, [wish({ schedulerName: "mine" })], { spec: TEMPLATE });
+  expect(spec["schedulerName"]).toBe(meant ? "default-scheduler" : "mine");
+  expect(merged(after, [wish({ schedulerName: "mine" })], { spec: TEMPLATE }).patch).toEqual([]);
+});
+
+test("in a pod", () => {
+  const one = (metadata: JsonObject) =>
+    merged(pod({ spec: DEFAULTED, metadata }), [wish({ schedulerName: "mine" })]).spec["schedulerName"];
+  expect(one({})).toBe("mine");
+  expect(one(managed("Apply", { "f:spec": { "f:schedulerName": {} } }))).toBe("default-scheduler");
+  expect(one(managed("Apply", IN_TEMPLATE))).toBe("mine");
+});
+
+test("a policy that means the default holds it against the next", () => {
+  const wishes = [
+    wish({ schedulerName: "default-scheduler" }, { name: "a" }),
+    wish({ schedulerName: "mine" }),
+  ];
+  const first = merged(pod({ spec: DEFAULTED }), wishes);
+  expect(first.spec).toEqual(DEFAULTED);
+  expect(first.findings.at(-1)?.message).toBe(
+    "schedulerName: policy a says default-scheduler, policy p says mine; the first stays",
+  );
+});
+
+test("what is put back goes over the default that the API server filled in, not over one that the user wrote", () => {
+  const back = [wish({ schedulerName: "mine" }, { restoring: true })];
+  expect(merged(pod({ spec: DEFAULTED }), back).spec).toEqual({ schedulerName: "mine" });
+  const meant = applied({ spec: DEFAULTED });
+  expect(merged(pod({ spec: DEFAULTED, ...meant }), back).spec).toEqual(DEFAULTED);
+});

@@ -1,0 +1,56 @@
+import { isObject, type Json } from "../../../core/json.ts";
+import { combination, could, has, type KnownTerm, together } from "../criteria/known-term.ts";
+import { sayTooMuch } from "../criteria/node-terms.ts";
+import type { Making } from "../criteria/term-product.ts";
+import type { Effort } from "../criteria/work-budget.ts";
+
+/** Policies keep to 64 terms, but on the way there what does not come to anything may be more. Beyond this it is not worth knowing. */
+const MOST = 1024;
+const TRIED = 4 * MOST;
+
+/**
+ * Whether the stored terms are what comes of the pod's terms and all that policies had added. Then they are put back as they were: in
+ * another order policies come to other terms of the same meaning, which would be another template, and roll out.
+ *
+ * Judged by what terms say, not by how many there are: each must be at least as narrow as one of the other side. Where that is more work
+ * than is done for one object it is not so.
+ */
+export function meansStored(
+  stored: readonly Json[],
+  own: readonly Json[] | undefined,
+  added: readonly (readonly Json[])[],
+  { known, selector, effort }: Making,
+): boolean {
+  if (sayTooMuch(stored)) return false;
+  const read = (list: readonly Json[]) =>
+    list.map((term) => known.own(term, effort)).filter((term) => could(term, selector, effort));
+  let terms = own === undefined ? undefined : read(own);
+  for (const list of added) {
+    const theirs = list.filter(isObject).map((term) => known.own(term, effort));
+    // What leads nowhere has to be tried as well.
+    if ((terms?.length ?? 1) * theirs.length > TRIED || effort.over) return false;
+    const beside = theirs.filter((term) => could(term, selector, effort));
+    terms = terms === undefined ? beside : productOf(terms, beside, effort);
+    if (terms.length > MOST || effort.over) return false;
+  }
+  if (terms === undefined) return false;
+  const before = read(stored);
+  return within(terms, before, effort) && within(before, terms, effort) && !effort.over;
+}
+
+function productOf(own: readonly KnownTerm[], theirs: readonly KnownTerm[], effort: Effort): KnownTerm[] {
+  const terms: KnownTerm[] = [];
+  for (const term of own) {
+    for (const one of theirs) {
+      if (effort.over || terms.length > MOST) return terms;
+      if (together(term, one, effort) && effort.spend(2 * (term.size + one.size)))
+        terms.push(combination(term, one));
+    }
+  }
+  return terms;
+}
+
+/** Whether each of some terms has all that one of the others has. */
+function within(some: readonly KnownTerm[], others: readonly KnownTerm[], effort: Effort): boolean {
+  return some.every((one) => others.some((other) => !effort.over && has(one, other, effort)));
+}

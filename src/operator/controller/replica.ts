@@ -1,0 +1,143 @@
+import type { Client } from "../../cluster/client/client.ts";
+import { createKindPaths } from "../../cluster/client/kind-paths.ts";
+import { Holding } from "../../cluster/controller/controller.ts";
+import { createWrites } from "../../cluster/controller/planned-writes.ts";
+import { Events } from "../../cluster/events/event-recorder.ts";
+import { Lease } from "../../cluster/leader-election/leader-election.ts";
+import type { ClusterSource } from "../../cluster/source/cluster-source.ts";
+import { createNeeds } from "../../cluster/source/fetch-needs.ts";
+import { TallyBook } from "../../cluster/tallies/tallies.ts";
+import { TallyCollector } from "../../cluster/tallies/tally-collector.ts";
+import { TallyPublisher } from "../../cluster/tallies/tally-publisher.ts";
+import type { Effects } from "../../core/evaluate/effects.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { Log } from "../../core/log.ts";
+import type { PlanFigures } from "../../core/module/reconciler.ts";
+import { OWN_NAMES } from "../../core/registration/names.ts";
+import type { Change } from "../../core/view/view.ts";
+import type { Certificates } from "../certificates/certificates.ts";
+import { Keeper } from "./installation-controller.ts";
+
+export interface ReplicaOptions {
+  readonly client: Client;
+  readonly source: ClusterSource;
+  /** What the leader renews. Absent where someone else looks after certificates: then nobody keeps the webhooks right either. */
+  readonly certificates: Certificates | undefined;
+  readonly log: Log;
+  readonly version: string;
+  /** Unique among the replicas: the pod's name. */
+  readonly identity: string;
+  /** The pod, as an ownerReference: what this replica leaves behind goes with it. */
+  readonly owner?: JsonObject;
+}
+
+/**
+ * What one replica does beside answering: it writes events, publishes its tallies, and competes for leading. The leader writes what
+ * planners plan and keeps the installation right.
+ */
+export class Replica {
+  readonly #options: ReplicaOptions;
+  readonly #book = new TallyBook();
+  readonly #events: Events;
+  readonly #publisher: TallyPublisher;
+  readonly #collector: TallyCollector;
+  readonly #lease: Lease;
+  readonly #holding: Holding;
+  readonly #keeper: Keeper | undefined;
+
+  constructor(options: ReplicaOptions) {
+    this.#options = options;
+    const { client, source, certificates, log, version, identity, owner } = options;
+    const { assembly, resources } = source;
+    const { namespace } = assembly.installation;
+    const apiVersions = new Map(
+      assembly.modules.flatMap(({ kinds }) =>
+        kinds.map((kind) => [
+          kind.kind,
+          `${kind.group}/${kind.versions.find(({ storage }) => storage)?.name}`,
+        ]),
+      ),
+    );
+    this.#events = new Events({ client, instance: identity, apiVersionOf: (kind) => apiVersions.get(kind) });
+    const counting = { client, namespace, replica: identity, book: this.#book, log };
+    this.#publisher = new TallyPublisher({ ...counting, ...(owner === undefined ? {} : { owner }) });
+    this.#collector = new TallyCollector({
+      ...counting,
+      counted: (policies) => this.#holding.counted(policies),
+    });
+    this.#lease = new Lease({
+      client,
+      namespace,
+      name: OWN_NAMES.lease,
+      identity,
+      gained: () => this.#lead(),
+      lost: () => this.#follow(),
+      trouble: (why) => log.warn({ error: why }, "the lease could not be looked at or renewed"),
+    });
+    this.#holding = new Holding({
+      modules: assembly.modules,
+      view: () => assembly.view,
+      fetch: createNeeds(client, resources),
+      write: createWrites(client, resources, createKindPaths(client)),
+      leading: () => this.#lease.leading,
+      log,
+      tallies: this.#collector,
+      assembly,
+      events: (events) => this.#events.add(events),
+    });
+    this.#keeper =
+      certificates === undefined
+        ? undefined
+        : new Keeper({
+            client,
+            assembly,
+            certificates,
+            log,
+            version,
+            leading: () => this.#lease.leading,
+            ready: () => source.ready,
+          });
+  }
+
+  /** After each answer. */
+  readonly effects = ({ events, tallies }: Effects): void => {
+    this.#events.add(events);
+    this.#book.add(tallies, Date.now());
+  };
+
+  /** What the view has taken in. */
+  readonly changed = (changes: readonly Change[]): void => {
+    this.#holding.changed(changes);
+    this.#keeper?.changed();
+  };
+
+  readonly plans = (): PlanFigures => this.#holding.figures;
+
+  start(): void {
+    this.#publisher.start();
+    this.#lease.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#lease.stop();
+    await Promise.all([this.#events.stop(), this.#publisher.stop()]);
+  }
+
+  #lead(): void {
+    const { log, source } = this.#options;
+    log.info({}, "leading");
+    this.#keeper?.start();
+    this.#collector.start();
+    // What only a leader needs must be there before anything is planned on it.
+    source.live.lead().then(
+      () => this.#lease.leading && this.#holding.start(),
+      (error: unknown) => log.warn({ error: String(error) }, "what a leader needs could not be read"),
+    );
+  }
+
+  async #follow(): Promise<void> {
+    this.#options.log.info({}, "leading no longer");
+    this.#collector.stop();
+    await Promise.all([this.#holding.stop(), this.#keeper?.stop(), this.#options.source.live.follow()]);
+  }
+}

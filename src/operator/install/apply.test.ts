@@ -1,0 +1,18 @@
+import { expect, test } from "vitest";
+import { answerOf, NO_SUCH_API, refuse, TestApiServer } from "../../../test/support/cluster/api-server.ts";
+import { Objects, RefusedError } from "./apply.ts";
+
+test.each([
+  ["200", answerOf(200, { resources: [] }), true],
+  ["404", NO_SUCH_API, false],
+])("a group is served or not as the API server says with %s", async (_, answer, served) => {
+  const server = new TestApiServer();
+  server.fault = () => answer;
+  expect(await new Objects(server.client).serves("g.example/v1")).toBe(served);
+});
+
+test.each([403, 500, 503])("that nobody could say (%i) is not that it is not served", async (status) => {
+  const server = new TestApiServer();
+  server.fault = () => refuse(status, "Trouble");
+  await expect(new Objects(server.client).serves("g.example/v1")).rejects.toBeInstanceOf(RefusedError);
+});

@@ -1,0 +1,127 @@
+import { refusalOf, saysAbsent } from "../../cluster/client/api-error.ts";
+import type { Answer, Client } from "../../cluster/client/client.ts";
+import { createKindPaths, type PathOfObject } from "../../cluster/client/kind-paths.ts";
+import { FIELD_MANAGER } from "../../cluster/controller/planned-writes.ts";
+import type { PatchOperation } from "../../core/evaluate/patch.ts";
+import { equal, isObject, type JsonObject, stringAt } from "../../core/json.ts";
+import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
+
+/** The API server did not do as it was asked; the message says what and why. */
+export class RefusedError extends Error {
+  readonly status: number;
+
+  constructor(what: string, answer: Answer) {
+    super(refusalOf(what, answer));
+    this.status = answer.status;
+  }
+}
+
+/** Objects of an installation at one API server: each by what it says of itself. */
+export class Objects {
+  readonly client: Client;
+  readonly #pathOf: PathOfObject;
+
+  constructor(client: Client) {
+    this.client = client;
+    this.#pathOf = createKindPaths(client);
+  }
+
+  /** Only the API server itself can say that it is not: a refusal or a failure says nothing. */
+  async serves(groupVersion: string): Promise<boolean> {
+    const answer = await this.client.request("GET", `/apis/${groupVersion}`);
+    if (answer.status !== 200 && answer.status !== 404)
+      throw new RefusedError(`asking whether ${groupVersion} is served`, answer);
+    return answer.status === 200;
+  }
+
+  async read(object: JsonObject): Promise<JsonObject | undefined> {
+    const answer = await this.client.request("GET", await this.#pathOf(object));
+    // An object in a namespace that does not exist does not exist either, and is answered just so.
+    if (saysAbsent(answer, nameOf(object))) return undefined;
+    return bodyOf(`reading ${describeObject(object)}`, answer);
+  }
+
+  /**
+   * Server-side apply: fields that others own stay theirs, those that we name become ours. Bound to the version that the caller saw,
+   * where there was one: who acts on an old picture gets a conflict.
+   */
+  async apply(object: JsonObject, seen?: JsonObject, { dryRun = false } = {}): Promise<JsonObject> {
+    const resourceVersion = stringAt(seen, "metadata", "resourceVersion");
+    const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
+    const body =
+      resourceVersion === undefined ? object : { ...object, metadata: { ...metadata, resourceVersion } };
+    const query = `fieldManager=${FIELD_MANAGER}&force=true${dryRun ? "&dryRun=All" : ""}`;
+    const answer = await this.client.request("PATCH", `${await this.#pathOf(object)}?${query}`, {
+      body,
+      contentType: "application/apply-patch+yaml",
+    });
+    return bodyOf(`applying ${describeObject(object)}`, answer);
+  }
+
+  /** Replaces one field wholly, with what others put into it; bound to the version that was seen. */
+  async replace(object: JsonObject, field: string, seen: JsonObject): Promise<JsonObject> {
+    const resourceVersion = stringAt(seen, "metadata", "resourceVersion") ?? "";
+    const answer = await this.client.request(
+      "PATCH",
+      `${await this.#pathOf(object)}?fieldManager=${FIELD_MANAGER}`,
+      {
+        contentType: "application/json-patch+json",
+        body: [
+          { op: "add", path: "/metadata/resourceVersion", value: resourceVersion },
+          { op: "add", path: `/${field}`, value: object[field] ?? null },
+        ],
+      },
+    );
+    return bodyOf(`repairing ${describeObject(object)}`, answer);
+  }
+
+  /** Patches just the version that was seen; false where it is no longer that one, or gone. */
+  async patch(seen: JsonObject, operations: readonly PatchOperation[]): Promise<boolean> {
+    const value = stringAt(seen, "metadata", "resourceVersion") ?? "";
+    const path = `${await this.#pathOf(seen)}?fieldManager=${FIELD_MANAGER}`;
+    const answer = await this.client.request("PATCH", path, {
+      contentType: "application/json-patch+json",
+      body: [...operations, { op: "add", path: "/metadata/resourceVersion", value }],
+    });
+    if (answer.status === 409 || saysAbsent(answer, nameOf(seen))) return false;
+    bodyOf(`patching ${describeObject(seen)}`, answer);
+    return true;
+  }
+
+  /** Deletes just the object that was seen, not one that took its place. */
+  async remove(seen: JsonObject): Promise<void> {
+    const uid = stringAt(seen, "metadata", "uid");
+    const answer = await this.client.request("DELETE", await this.#pathOf(seen), {
+      body: {
+        apiVersion: "v1",
+        kind: "DeleteOptions",
+        propagationPolicy: "Background",
+        ...(uid === undefined ? {} : { preconditions: { uid } }),
+      },
+    });
+    if (answer.status === 409 || saysAbsent(answer, nameOf(seen))) return;
+    bodyOf(`deleting ${describeObject(seen)}`, answer);
+  }
+}
+
+function bodyOf(what: string, answer: Answer): JsonObject {
+  if (answer.status >= 300 || !isObject(answer.body)) throw new RefusedError(what, answer);
+  return answer.body;
+}
+
+/** `Deployment usher-system/usher` */
+export function describeObject(object: JsonObject): string {
+  const namespace = namespaceOf(object);
+  return `${stringAt(object, "kind") ?? ""} ${namespace === "" ? "" : `${namespace}/`}${nameOf(object)}`;
+}
+
+/** Whether a write changed nothing that anybody reads: the record of who wrote what is no such thing. */
+export function sameObject(a: JsonObject, b: JsonObject): boolean {
+  return equal(withoutRecord(a), withoutRecord(b));
+}
+
+function withoutRecord(object: JsonObject): JsonObject {
+  const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
+  const { managedFields: _managers, resourceVersion: _version, generation: _generation, ...kept } = metadata;
+  return { ...object, metadata: kept };
+}

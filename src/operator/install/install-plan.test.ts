@@ -1,0 +1,211 @@
+import { describe, expect, test } from "vitest";
+import {
+  installedObjects,
+  POLICIES,
+  SEATING,
+  TestInstallation,
+} from "../../../test/support/operator/installation.ts";
+import { type JsonObject, stringAt } from "../../core/json.ts";
+import { describeObject } from "./apply.ts";
+import { type PlanOptions, planInstall } from "./install-plan.ts";
+
+const WANTED = installedObjects();
+const CRD = "CustomResourceDefinition seatings.test.usher.dev";
+
+function wanted(what: string): JsonObject {
+  const found = WANTED.find((object) => describeObject(object) === what);
+  if (found === undefined) throw new Error(`an installation has no ${what}`);
+  return found;
+}
+
+/** The same object as someone else would have made it. */
+function foreign(what: string): JsonObject {
+  const object = wanted(what);
+  const name = stringAt(object, "metadata", "name") ?? "";
+  const namespace = stringAt(object, "metadata", "namespace");
+  const labels = { "app.kubernetes.io/name": "kupid" };
+  return { ...object, metadata: { name, labels, ...(namespace === undefined ? {} : { namespace }) } };
+}
+
+async function planned(test: TestInstallation, options: PlanOptions = {}) {
+  const plan = await planInstall(test.objects, WANTED, [SEATING], options);
+  const of = (what: string) => plan.objects.find(({ object }) => describeObject(object) === what);
+  return { plan, of };
+}
+
+describe("a plan", () => {
+  test("creates everything in a cluster without usher, in its order, and writes nothing itself", async () => {
+    const cluster = new TestInstallation();
+    const { plan, of } = await planned(cluster);
+    expect(plan.objects.map(({ object }) => object)).toEqual(WANTED);
+    expect(new Set(plan.objects.map(({ change }) => change))).toEqual(new Set(["create"]));
+    expect(plan).toMatchObject({ findings: [], foreign: [] });
+    for (const kind of ["Mutating", "Validating"])
+      expect(of(`${kind}WebhookConfiguration usher`)).toMatchObject({
+        byUsher: true,
+        note: "by usher, once it is ready",
+      });
+    expect(cluster.written).toEqual([]);
+  });
+
+  test("needs the namespace before what is in it, and CRDs and rights before what runs", async () => {
+    const order = WANTED.map((object) => stringAt(object, "kind"));
+    const precedes = (one: string, other: string) =>
+      expect(order.lastIndexOf(one), `${one} before ${other}`).toBeLessThan(order.indexOf(other));
+    precedes("Namespace", "ServiceAccount");
+    precedes("CustomResourceDefinition", "Deployment");
+    precedes("ClusterRoleBinding", "Deployment");
+    precedes("ServiceAccount", "Deployment");
+    precedes("ConfigMap", "Deployment");
+    precedes("Deployment", "MutatingWebhookConfiguration");
+    precedes("Deployment", "ValidatingWebhookConfiguration");
+  });
+
+  test("leaves what is as it should be, and updates what is not", async () => {
+    const cluster = new TestInstallation();
+    for (const object of WANTED) cluster.have(object);
+    const deployment = wanted("Deployment usher-system/usher");
+    cluster.have({ ...deployment, spec: { replicas: 1 } });
+    const { plan, of } = await planned(cluster);
+    expect(of("Deployment usher-system/usher")).toMatchObject({ change: "update" });
+    const others = plan.objects.filter(({ object }) => object !== deployment);
+    expect(new Set(others.map(({ change }) => change))).toEqual(new Set(["unchanged"]));
+    expect(of("MutatingWebhookConfiguration usher")?.note).toBe("usher keeps it right");
+    expect(cluster.written).toEqual([]);
+  });
+
+  test.each<[string, PlanOptions, object, readonly string[]]>([
+    ["stops", {}, { change: "foreign", note: "belongs to kupid" }, [CRD]],
+    ["is left", { foreign: "leave" }, { change: "foreign", note: "belongs to kupid" }, []],
+    ["is taken over", { foreign: "take over" }, { change: "update", note: "taken over from kupid" }, []],
+  ])("what is someone else's %s", async (_, options, expected, stopping) => {
+    const cluster = new TestInstallation();
+    cluster.have(foreign(CRD));
+    const { plan, of } = await planned(cluster, options);
+    expect(of(CRD)).toMatchObject(expected);
+    expect(plan.foreign.map(({ object }) => describeObject(object))).toEqual(stopping);
+    expect(plan.findings.join()).toMatch(/seatings\.test\.usher\.dev/);
+    expect(cluster.written).toEqual([]);
+  });
+
+  test("a webhook configuration of someone else's is no more usher's than any other object", async () => {
+    const cluster = new TestInstallation();
+    cluster.have(foreign("MutatingWebhookConfiguration usher"));
+    const { plan } = await planned(cluster);
+    expect(plan.foreign.map(({ object }) => describeObject(object))).toEqual([
+      "MutatingWebhookConfiguration usher",
+    ]);
+  });
+
+  test("a namespace that was there before stays whose it is, and stops nothing", async () => {
+    const cluster = new TestInstallation();
+    cluster.have(foreign("Namespace usher-system"));
+    const { plan, of } = await planned(cluster);
+    expect(of("Namespace usher-system")).toMatchObject({
+      change: "unchanged",
+      note: "was there before usher",
+    });
+    expect(plan.foreign).toEqual([]);
+  });
+
+  test("an API server without priority levels is told of, and gets none", async () => {
+    const cluster = new TestInstallation();
+    cluster.queues = false;
+    const { plan, of } = await planned(cluster);
+    expect(plan.findings).toEqual([expect.stringMatching(/does not serve flowcontrol/)]);
+    expect(plan.objects.some(({ object }) => /^(FlowSchema|Priority)/.test(describeObject(object)))).toBe(
+      false,
+    );
+    expect(of("Deployment usher-system/usher")).toBeDefined();
+  });
+
+  test("another system that does the same is told of, once for each of its webhooks", async () => {
+    const cluster = new TestInstallation();
+    for (const kind of ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"])
+      cluster.have({
+        apiVersion: "admissionregistration.k8s.io/v1",
+        kind,
+        metadata: { name: "old-seating" },
+      });
+    expect((await planned(cluster)).plan.findings).toEqual([
+      "MutatingWebhookConfiguration old-seating is here\n  both seat pods",
+      "ValidatingWebhookConfiguration old-seating is here\n  both seat pods",
+    ]);
+  });
+
+  test.each([
+    [1, /^1 stored policy breaks usher's rules\n {2}Seating p-0: .*there is no such row/, false],
+    [5, /^5 stored policies break/, false],
+    [7, /^7 stored policies break.*\n {2}and 2 more\n/s, true],
+  ])("of %i stored policies that are broken some are named", async (count, message, more) => {
+    const cluster = new TestInstallation();
+    cluster.server.put(`${POLICIES}/good`, { spec: { row: "a" } });
+    for (let i = 0; i < count; i++) cluster.server.put(`${POLICIES}/p-${i}`, { spec: { row: "none" } });
+    const [finding = ""] = (await planned(cluster)).plan.findings;
+    expect(finding).toMatch(message);
+    expect(finding).not.toContain("good");
+    expect(finding.includes("p-5")).toBe(false);
+    expect(finding.includes("more")).toBe(more);
+  });
+
+  test("what may not be read is an error that names it", async () => {
+    const cluster = new TestInstallation();
+    cluster.refusing = (_, path) => path.endsWith("/deployments/usher");
+    await expect(planned(cluster)).rejects.toThrow(/reading Deployment usher-system\/usher: .* 403/);
+  });
+
+  test.each(["ClusterRoleBinding", "MutatingWebhookConfiguration", "Deployment"])(
+    "an usher in another namespace, known by its %s, is not robbed: it is named, with what to do",
+    async (kind) => {
+      const cluster = new TestInstallation();
+      for (const object of installedObjects("hall")) if (object["kind"] === kind) cluster.have(object);
+      const { plan } = await planned(cluster, { foreign: "take over" });
+      expect(plan.refusals).toEqual([expect.stringMatching(/namespace hall .*usher uninstall -n hall/s)]);
+    },
+  );
+
+  test("an usher in the same namespace stands in nobody's way", async () => {
+    const cluster = new TestInstallation();
+    for (const object of WANTED) cluster.have(object);
+    expect((await planned(cluster)).plan.refusals).toEqual([]);
+  });
+
+  const versions: readonly [string, boolean][] = [
+    ["1.1.9", false],
+    ["1.2.0-rc.1", false],
+    ["1.2.0", false],
+    ["1.2.0+b", false],
+    ["1.2.1", true],
+    ["2.0.0-alpha.1", true],
+    ["1.3.0+b", true],
+    // As an usher of before wrote it.
+    ["1.3.0_b", true],
+    ["unknown", false],
+  ];
+  test.each(versions)("over an usher of version %s: refused is %s", async (version, refused) => {
+    const cluster = new TestInstallation();
+    for (const object of installedObjects("usher-system", version)) cluster.have(object);
+    const { plan } = await planned(cluster);
+    expect(plan.refusals).toEqual(
+      refused ? [expect.stringMatching(/by usher [12]\.[^,]*, and this is 1\.2\.0.*--allow-downgrade/s)] : [],
+    );
+    expect((await planned(cluster, { downgrade: true })).plan.refusals).toEqual([]);
+  });
+
+  test("a CRD of a newer usher is enough to refuse, and says so", async () => {
+    const cluster = new TestInstallation();
+    for (const object of installedObjects("usher-system", "1.4.0"))
+      if (describeObject(object) === CRD) cluster.have(object);
+    expect((await planned(cluster)).plan.refusals).toEqual([
+      expect.stringMatching(/seatings\.test\.usher\.dev .*by usher 1\.4\.0, and this is 1\.2\.0/),
+    ]);
+  });
+
+  test("the version of what is someone else's has no part in it", async () => {
+    const cluster = new TestInstallation();
+    const { metadata, ...rest } = foreign(CRD);
+    const labels = { "app.kubernetes.io/name": "kupid", "app.kubernetes.io/version": "9.9.9" };
+    cluster.have({ ...rest, metadata: { ...(metadata as JsonObject), labels } });
+    expect((await planned(cluster, { foreign: "take over" })).plan.refusals).toEqual([]);
+  });
+});

@@ -1,0 +1,170 @@
+import { expect, onTestFinished, test, vi } from "vitest";
+import {
+  installedObjects,
+  pathOf,
+  SEATING,
+  TestInstallation,
+} from "../../../test/support/operator/installation.ts";
+import { describeObject } from "./apply.ts";
+import { applyPlan, NotReadyError, waitInstalled } from "./install.ts";
+import { type InstallPlan, planInstall } from "./install-plan.ts";
+import { isOurs } from "./ownership-conflict.ts";
+
+const WANTED = installedObjects();
+const DEPLOYMENT = WANTED.find((object) => object["kind"] === "Deployment") ?? {};
+const HOOKS = WANTED.filter((object) => String(object["kind"]).endsWith("WebhookConfiguration"));
+const READY = { observedGeneration: 1, replicas: 2, updatedReplicas: 2, readyReplicas: 2 };
+
+const planOf = (cluster: TestInstallation): Promise<InstallPlan> =>
+  planInstall(cluster.objects, WANTED, [SEATING]);
+
+/** A Deployment as its controller leaves it. */
+function deployed(cluster: TestInstallation, status: object, generation = 1): void {
+  const { metadata, ...rest } = DEPLOYMENT;
+  cluster.have({
+    ...rest,
+    metadata: { ...(metadata as object), generation },
+    spec: { replicas: 2 },
+    status: { ...status },
+  });
+}
+
+test("a plan is carried out in its order; what usher writes itself is left to it", async () => {
+  const cluster = new TestInstallation();
+  const plan = await planOf(cluster);
+  const told: string[] = [];
+  await applyPlan(cluster.objects, plan, ({ object }) => told.push(describeObject(object)));
+  const all = WANTED.map(describeObject);
+  expect(told).toEqual(all);
+  expect(cluster.written).toEqual(
+    all.filter((what) => !what.includes("WebhookConfiguration")).map((what) => `apply ${what}`),
+  );
+});
+
+test("what is unchanged, and what is someone else's and left, is not written", async () => {
+  const cluster = new TestInstallation();
+  for (const object of WANTED) cluster.have(object);
+  const plan = await planOf(cluster);
+  const [first, second] = plan.objects;
+  if (first === undefined || second === undefined) throw new Error("an empty plan");
+  const objects = [
+    { ...first, change: "foreign" as const },
+    { ...second, change: "update" as const },
+  ];
+  await applyPlan(
+    cluster.objects,
+    { ...plan, objects: [...objects, ...plan.objects.slice(2)] },
+    () => undefined,
+  );
+  expect(cluster.written).toEqual([`apply ${describeObject(second.object)}`]);
+});
+
+test("webhooks that are taken over are marked as usher's, so that usher sets them right; their entries are left to it", async () => {
+  const cluster = new TestInstallation();
+  for (const object of WANTED) cluster.have(object);
+  const theirs = { metadata: { name: "usher", labels: { app: "other" } }, webhooks: [{ name: "a.other" }] };
+  for (const hook of HOOKS) cluster.have({ ...hook, ...theirs });
+  for (const foreign of ["leave", "take over"] as const) {
+    const plan = await planInstall(cluster.objects, WANTED, [SEATING], { foreign });
+    expect(plan.findings.join()).toMatch(
+      /MutatingWebhookConfiguration usher belongs to other\n .*changes no objects/,
+    );
+    await applyPlan(cluster.objects, plan, () => undefined);
+    for (const hook of HOOKS) {
+      const live = cluster.server.objects.get(pathOf(hook)) ?? {};
+      expect(live["webhooks"]).toEqual(theirs.webhooks);
+      expect(isOurs(live)).toBe(foreign === "take over");
+    }
+  }
+});
+
+test("a refusal ends it there, says what was refused, and leaves what comes after", async () => {
+  const cluster = new TestInstallation();
+  const plan = await planOf(cluster);
+  cluster.refusing = (method, path) => method === "PATCH" && path.endsWith("/services/usher");
+  await expect(applyPlan(cluster.objects, plan, () => undefined)).rejects.toThrow(
+    /applying Service usher-system\/usher: .* 403/,
+  );
+  expect(cluster.written).not.toContain("apply Deployment usher-system/usher");
+});
+
+test("nothing is applied after a CRD that is not served, and the API server's reason is told", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const cluster = new TestInstallation();
+  cluster.establishes = false;
+  const plan = await planOf(cluster);
+  const applied = applyPlan(cluster.objects, plan, () => undefined).catch((error: unknown) => error);
+  let over = false;
+  void applied.then(() => {
+    over = true;
+  });
+  while (!over) {
+    await vi.advanceTimersByTimeAsync(500);
+    // The server's own round trips are real.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(await applied).toBeInstanceOf(NotReadyError);
+  expect(String(await applied)).toMatch(/seatings\.test\.usher\.dev is not served: the names are taken/);
+  expect(cluster.written.at(-1)).toBe("apply CustomResourceDefinition seatings.test.usher.dev");
+});
+
+test("it is installed when all replicas are ready and both webhooks are registered", async () => {
+  const cluster = new TestInstallation();
+  const plan = await planOf(cluster);
+  deployed(cluster, READY);
+  for (const object of HOOKS) cluster.have(object);
+  const progress: [number, number][] = [];
+  await waitInstalled(cluster.objects, plan, { timeoutMs: 0, progress: (...now) => progress.push(now) });
+  expect(progress).toEqual([[2, 2]]);
+});
+
+const missing: readonly [string, (cluster: TestInstallation) => void, RegExp][] = [
+  [
+    "too few replicas",
+    (it) => deployed(it, { ...READY, readyReplicas: 1 }),
+    /0 s: 1 of 2 replicas are ready/,
+  ],
+  ["a status of before", (it) => deployed(it, READY, 2), /0 of 2 replicas/],
+  ["replicas of before", (it) => deployed(it, { ...READY, replicas: 3 }), /replicas of the version before/],
+  ["no webhook", (it) => deployed(it, READY), /has not registered MutatingWebhookConfiguration usher/],
+];
+test.each(missing)("it is not installed with %s", async (_, arrange, message) => {
+  const cluster = new TestInstallation();
+  const plan = await planOf(cluster);
+  arrange(cluster);
+  const waited = waitInstalled(cluster.objects, plan, { timeoutMs: 0, progress: () => undefined });
+  await expect(waited).rejects.toThrow(message);
+  await expect(waited).rejects.toBeInstanceOf(NotReadyError);
+});
+
+const troubles: readonly [string, object | undefined, RegExp][] = [
+  ["no pod", undefined, /no pods yet/],
+  [
+    "an image that can't be had",
+    { containerStatuses: [{ state: { waiting: { reason: "ErrImagePull", message: "not found" } } }] },
+    /pod usher-1: ErrImagePull: not found/,
+  ],
+  [
+    "a process that ended",
+    { containerStatuses: [{ state: { terminated: { reason: "Error" } } }] },
+    /pod usher-1: Error$/,
+  ],
+  [
+    "no node for it",
+    { conditions: [{ type: "PodScheduled", status: "False", message: "0/3 nodes are available" }] },
+    /0\/3 nodes are available/,
+  ],
+  ["nothing to be said", { phase: "Pending" }, /pod usher-1: Pending/],
+];
+test.each(troubles)("why replicas are not ready is told: %s", async (_, status, message) => {
+  const cluster = new TestInstallation();
+  const plan = await planOf(cluster);
+  deployed(cluster, {});
+  const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "usher-1", namespace: "usher-system" } };
+  if (status !== undefined) cluster.have({ ...pod, status: { ...status } });
+  await expect(
+    waitInstalled(cluster.objects, plan, { timeoutMs: 0, progress: () => undefined }),
+  ).rejects.toThrow(message);
+  expect(cluster.server.objects.has(pathOf(pod))).toBe(status !== undefined);
+});

@@ -1,0 +1,137 @@
+import { pause } from "../../cluster/client/retry.ts";
+import { at, isObject, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import { nameOf } from "../../core/kubernetes/object.ts";
+import { OWN_LABELS } from "../../core/registration/names.ts";
+import { describeObject, type Objects, RefusedError } from "./apply.ts";
+import type { InstallPlan, PlannedObject } from "./install-plan.ts";
+
+/** How often to look whether something has come about: fast enough not to be waited for. */
+const LOOK_EVERY_MS = 500;
+
+/** The API server establishes a CRD within a second or two; longer means that its names are taken. */
+const ESTABLISH_MS = 30_000;
+
+/** What was waited for did not come in time; the message says what was there instead. */
+export class NotReadyError extends Error {}
+
+/** Carries out a plan in its order. `done` is told of each object. */
+export async function applyPlan(
+  objects: Objects,
+  { objects: planned }: InstallPlan,
+  done: (one: PlannedObject) => void,
+): Promise<void> {
+  for (const one of planned) {
+    const write = !one.byUsher && (one.change === "create" || one.change === "update");
+    if (write) await objects.apply(one.object);
+    // One that is taken over is only marked: usher leaves what is not its own, and sets right what is.
+    if (one.byUsher && one.change === "update") await objects.apply(markOf(one.object));
+    // What comes after the CRDs may read or write their objects.
+    if (write && stringAt(one.object, "kind") === "CustomResourceDefinition")
+      await establish(objects, one.object);
+    done(one);
+  }
+}
+
+/** What makes an object usher's, and nothing else of it. */
+function markOf({ apiVersion, kind, metadata }: JsonObject): JsonObject {
+  const name = stringAt(metadata, "name") ?? "";
+  return { apiVersion: apiVersion ?? "", kind: kind ?? "", metadata: { name, labels: OWN_LABELS } };
+}
+
+async function establish(objects: Objects, crd: JsonObject): Promise<void> {
+  const until = performance.now() + ESTABLISH_MS;
+  for (;;) {
+    const conditions = listAt(await objects.read(crd), "status", "conditions");
+    if (
+      conditions.some((one) => stringAt(one, "type") === "Established" && stringAt(one, "status") === "True")
+    )
+      return;
+    if (performance.now() > until) {
+      const why = conditions.find((one) => stringAt(one, "status") === "False");
+      throw new NotReadyError(
+        `${describeObject(crd)} is not served: ${stringAt(why, "message") ?? "the API server does not say why"}`,
+      );
+    }
+    await pause(LOOK_EVERY_MS);
+  }
+}
+
+export interface WaitOptions {
+  readonly timeoutMs: number;
+  /** Told how far it is: ready replicas of all, then 1 of 1 when the webhooks are registered. */
+  readonly progress: (ready: number, of: number) => void;
+}
+
+/** Waits until every replica is ready and usher has registered its webhooks. */
+export async function waitInstalled(
+  objects: Objects,
+  { objects: planned }: InstallPlan,
+  { timeoutMs, progress }: WaitOptions,
+): Promise<void> {
+  const until = performance.now() + timeoutMs;
+  const deployment = planned.find(({ object }) => stringAt(object, "kind") === "Deployment")?.object;
+  const webhooks = planned.filter(({ byUsher }) => byUsher).map(({ object }) => object);
+  for (;;) {
+    const missing = await missingPart(objects, deployment, webhooks, progress);
+    if (missing === undefined) return;
+    if (performance.now() > until) {
+      const pods = deployment === undefined ? [] : await troubleOf(objects, deployment);
+      throw new NotReadyError([`not ready within ${timeoutMs / 1_000} s: ${missing}`, ...pods].join("\n  "));
+    }
+    await pause(LOOK_EVERY_MS);
+  }
+}
+
+async function missingPart(
+  objects: Objects,
+  deployment: JsonObject | undefined,
+  webhooks: readonly JsonObject[],
+  progress: (ready: number, of: number) => void,
+): Promise<string | undefined> {
+  if (deployment !== undefined) {
+    const live = await objects.read(deployment);
+    const wanted = Number(at(live, "spec", "replicas") ?? 1);
+    const seen = at(live, "status", "observedGeneration") === at(live, "metadata", "generation");
+    const ready = seen ? Math.min(count(live, "updatedReplicas"), count(live, "readyReplicas")) : 0;
+    const old = count(live, "replicas") > count(live, "updatedReplicas");
+    progress(ready, wanted);
+    if (ready < wanted) return `${ready} of ${wanted} replicas are ready`;
+    if (old) return "replicas of the version before are still there";
+  }
+  for (const webhook of webhooks) {
+    if ((await objects.read(webhook)) === undefined)
+      return `usher runs, and has not registered ${describeObject(webhook)}; its log says why`;
+  }
+  return undefined;
+}
+
+function count(deployment: JsonObject | undefined, field: string): number {
+  return Number(at(deployment, "status", field) ?? 0);
+}
+
+/** Why replicas do not become ready, in the words of the kubelet or the scheduler. */
+async function troubleOf(objects: Objects, deployment: JsonObject): Promise<string[]> {
+  const labels = at(deployment, "spec", "selector", "matchLabels");
+  const selector = Object.entries(isObject(labels) ? labels : {}).map(([key, value]) => `${key}=${value}`);
+  const namespace = stringAt(deployment, "metadata", "namespace") ?? "";
+  const path = `/api/v1/namespaces/${namespace}/pods?labelSelector=${encodeURIComponent(selector.join(","))}`;
+  const answer = await objects.client.request("GET", path);
+  if (answer.status !== 200) return [new RefusedError("reading its pods", answer).message];
+  const pods = listAt(answer.body, "items").filter(isObject);
+  if (pods.length === 0) return ["there are no pods yet: kubectl describe its ReplicaSet says why"];
+  return pods.map((pod) => `pod ${nameOf(pod)}: ${podTrouble(pod)}`);
+}
+
+function podTrouble(pod: JsonObject): string {
+  for (const status of listAt(pod, "status", "containerStatuses")) {
+    for (const state of ["waiting", "terminated"]) {
+      const why = at(status, "state", state);
+      if (why !== undefined)
+        return [stringAt(why, "reason") ?? state, stringAt(why, "message") ?? ""].filter(Boolean).join(": ");
+    }
+  }
+  const unmet = listAt(pod, "status", "conditions").find((one) => stringAt(one, "status") === "False");
+  return (
+    stringAt(unmet, "message") ?? stringAt(unmet, "reason") ?? stringAt(pod, "status", "phase") ?? "unknown"
+  );
+}

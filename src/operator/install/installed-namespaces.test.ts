@@ -1,0 +1,63 @@
+import { expect, test } from "vitest";
+import { installedObjects, TestInstallation } from "../../../test/support/operator/installation.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { whereabouts } from "./installed-namespaces.ts";
+
+const INSTALLED = installedObjects();
+const HALL = installedObjects("hall");
+const WITNESSES = /^(ClusterRoleBinding|(Mutating|Validating)WebhookConfiguration|Deployment)$/;
+
+function witnesses(objects: readonly JsonObject[]): JsonObject[] {
+  return objects.filter((object) => WITNESSES.test(String(object["kind"])));
+}
+
+test("a cluster without usher has none anywhere", async () => {
+  expect(await whereabouts(new TestInstallation().objects)).toEqual([]);
+});
+
+test.each(witnesses(HALL).map((object) => [`${object["kind"]}`, object] as const))(
+  "each %s alone says in which namespace usher is",
+  async (_, object) => {
+    const cluster = new TestInstallation();
+    cluster.have(object);
+    const [found, second] = await whereabouts(cluster.objects);
+    expect(found?.namespace).toBe("hall");
+    expect(found?.by).toContain(String(object["kind"]));
+    expect(second).toBeUndefined();
+  },
+);
+
+test("each namespace is named once", async () => {
+  const cluster = new TestInstallation();
+  for (const object of [...INSTALLED, ...HALL]) cluster.have(object);
+  const found = await whereabouts(cluster.objects);
+  expect(found.map(({ namespace }) => namespace).sort()).toEqual(["hall", "usher-system"]);
+});
+
+test("what only has usher's name and is someone else's says nothing", async () => {
+  const cluster = new TestInstallation();
+  for (const object of witnesses(HALL)) {
+    const { name, namespace } = object["metadata"] as JsonObject;
+    cluster.have({ ...object, metadata: { name, ...(namespace === undefined ? {} : { namespace }) } });
+  }
+  expect(await whereabouts(cluster.objects)).toEqual([]);
+});
+
+test("an entry or a subject of someone else's in an object of usher's says nothing", async () => {
+  const cluster = new TestInstallation();
+  for (const object of witnesses(HALL)) {
+    const service = { name: "other", namespace: "foyer" };
+    if (object["webhooks"] !== undefined)
+      cluster.have({ ...object, webhooks: [{ name: "a.other", clientConfig: { service } }] });
+    if (object["subjects"] !== undefined)
+      cluster.have({ ...object, subjects: [{ kind: "ServiceAccount", ...service }] });
+  }
+  expect(await whereabouts(cluster.objects)).toEqual([]);
+});
+
+test("whoever may not list Deployments everywhere is told what the rest says", async () => {
+  const cluster = new TestInstallation();
+  for (const object of HALL) cluster.have(object);
+  cluster.refusing = (_, path) => path === "/apis/apps/v1/deployments";
+  expect((await whereabouts(cluster.objects)).map(({ namespace }) => namespace)).toEqual(["hall"]);
+});

@@ -1,0 +1,59 @@
+import { at, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
+import { OWN_LABELS, OWN_NAMES } from "../../core/registration/names.ts";
+import { listAll, selectorText } from "../uninstall/listing.ts";
+import { describeObject, type Objects, RefusedError } from "./apply.ts";
+import { isOurs } from "./ownership-conflict.ts";
+
+/** A namespace in which usher is installed, and the object that says so. */
+export interface Whereabouts {
+  readonly namespace: string;
+  readonly by: string;
+}
+
+const WITNESSES: readonly JsonObject[] = [
+  ["rbac.authorization.k8s.io/v1", "ClusterRoleBinding", OWN_NAMES.account],
+  ["rbac.authorization.k8s.io/v1", "ClusterRoleBinding", OWN_NAMES.registration],
+  ["admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", OWN_NAMES.webhooks],
+  ["admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", OWN_NAMES.webhooks],
+].map(([apiVersion, kind, name]) => ({ apiVersion, kind, metadata: { name } }));
+
+/**
+ * Where usher is installed, by what the whole cluster has of it: its rights and its webhooks have fixed names, so there can be only one
+ * that works. More than one namespace means that a second installation took something from the first.
+ */
+export async function whereabouts(objects: Objects): Promise<Whereabouts[]> {
+  const found = new Map<string, string>();
+  const add = (namespace: string, object: JsonObject) => {
+    if (!found.has(namespace)) found.set(namespace, describeObject(object));
+  };
+  for (const witness of WITNESSES) {
+    const live = await objects.read(witness);
+    if (live === undefined || !isOurs(live)) continue;
+    for (const namespace of namespacesNamed(live)) add(namespace, witness);
+  }
+  for (const deployment of await deployments(objects)) add(namespaceOf(deployment), deployment);
+  return [...found].map(([namespace, by]) => ({ namespace, by }));
+}
+
+/** The namespaces that an object of the whole cluster speaks of: where its account or its Service is. What others put in says nothing. */
+export function namespacesNamed(live: JsonObject): string[] {
+  const accounts = listAt(live, "subjects").filter((one) => stringAt(one, "name") === OWN_NAMES.account);
+  const services = listAt(live, "webhooks")
+    .map((one) => at(one, "clientConfig", "service"))
+    .filter((one) => stringAt(one, "name") === OWN_NAMES.service);
+  return [...new Set([...accounts, ...services].flatMap((one) => stringAt(one, "namespace") ?? []))];
+}
+
+/** By their labels, wherever they are. A further witness only: whoever may not look everywhere goes on without it. */
+async function deployments(objects: Objects): Promise<JsonObject[]> {
+  try {
+    const items = await listAll(objects.client, "/apis/apps/v1/deployments", selectorText(OWN_LABELS));
+    return items
+      .filter((item) => nameOf(item) === OWN_NAMES.deployment)
+      .map((item) => ({ apiVersion: "apps/v1", kind: "Deployment", ...item }));
+  } catch (error) {
+    if (error instanceof RefusedError) return [];
+    throw error;
+  }
+}

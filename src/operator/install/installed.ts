@@ -1,0 +1,32 @@
+import type { JsonObject } from "../../core/json.ts";
+import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
+import { type InstalledWorkload, installedWorkload } from "../../core/registration/installed-workload.ts";
+import { OWN_NAMES } from "../../core/registration/names.ts";
+import type { Objects } from "./apply.ts";
+import { whereabouts } from "./installed-namespaces.ts";
+import { isOurs } from "./ownership-conflict.ts";
+
+/** An usher that is there. */
+export interface Installed extends InstalledWorkload {
+  readonly namespace: string;
+}
+
+/**
+ * What is installed in a namespace; without one, wherever usher is, else where it usually would be.
+ * @param next The version that is to be installed over it.
+ */
+export async function readInstalled(
+  objects: Objects,
+  next: string,
+  named: string | undefined,
+): Promise<Installed> {
+  const [found] = named === undefined ? await whereabouts(objects) : [];
+  const namespace = named ?? found?.namespace ?? DEFAULT_INSTALLATION.namespace;
+  const read = async (apiVersion: string, kind: string, name: string): Promise<JsonObject | undefined> => {
+    const live = await objects.read({ apiVersion, kind, metadata: { name, namespace } });
+    return live !== undefined && isOurs(live) ? live : undefined;
+  };
+  const deployment = await read("apps/v1", "Deployment", OWN_NAMES.deployment);
+  const configMap = await read("v1", "ConfigMap", OWN_NAMES.configuration);
+  return { namespace, ...installedWorkload(deployment, configMap, next) };
+}

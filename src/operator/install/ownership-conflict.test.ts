@@ -1,0 +1,115 @@
+import { expect, test } from "vitest";
+import type { JsonObject } from "../../core/json.ts";
+import { describeForeignCrd, foreignCrd, isOurs, ownerOf } from "./ownership-conflict.ts";
+
+function schema(spec: JsonObject, more: JsonObject = {}): JsonObject {
+  return { openAPIV3Schema: { type: "object", properties: { ...more, spec } } };
+}
+
+function crd(versions: readonly JsonObject[], scope = "Cluster", metadata: JsonObject = {}): JsonObject {
+  return { metadata: { name: "seatings.example.com", ...metadata }, spec: { scope, versions } };
+}
+
+const TEXT = { type: "string" };
+const OURS = crd([
+  {
+    name: "v1",
+    served: true,
+    subresources: { status: {} },
+    schema: schema(
+      {
+        type: "object",
+        properties: {
+          priority: TEXT,
+          seats: { type: "array", items: { type: "object", properties: { row: TEXT, column: TEXT } } },
+          labels: { type: "object", additionalProperties: TEXT },
+        },
+      },
+      { apiVersion: TEXT, kind: TEXT, metadata: { type: "object" }, status: { type: "object" } },
+    ),
+  },
+]);
+
+test("an older CRD: what it drops, and that it has no status", () => {
+  const older = crd([
+    {
+      name: "v1",
+      served: true,
+      schema: schema({
+        type: "object",
+        properties: {
+          seats: { type: "array", items: { type: "object", properties: { row: TEXT } } },
+          labels: { type: "object", additionalProperties: TEXT },
+        },
+      }),
+    },
+  ]);
+  const found = foreignCrd(OURS, older);
+  expect(found).toEqual({
+    name: "seatings.example.com",
+    owner: "someone unknown",
+    pruned: ["spec.priority", "spec.seats[].column"],
+    versions: [],
+    noStatus: true,
+    otherScope: false,
+  });
+  const text = describeForeignCrd(found).join("\n");
+  expect(text).toMatch(/spec\.priority, spec\.seats\[\]\.column: the API server drops these/);
+  expect(text).toMatch(/no status subresource/);
+});
+
+test("a schema that keeps what it does not know drops nothing", () => {
+  const loose = crd([
+    {
+      name: "v1",
+      served: true,
+      subresources: { status: {} },
+      schema: schema({ type: "object", "x-kubernetes-preserve-unknown-fields": true }),
+    },
+  ]);
+  expect(foreignCrd(OURS, loose)).toMatchObject({ pruned: [], noStatus: false });
+  expect(describeForeignCrd(foreignCrd(OURS, loose))).toHaveLength(2);
+});
+
+test("a version that is not served is missing, and another scope is said", () => {
+  const other = crd(
+    [
+      { name: "v1", served: false },
+      { name: "v0", served: true },
+    ],
+    "Namespaced",
+  );
+  expect(foreignCrd(OURS, other)).toMatchObject({ versions: ["v1"], pruned: [], otherScope: true });
+  expect(describeForeignCrd(foreignCrd(OURS, other)).join()).toMatch(/does not serve v1/);
+});
+
+test("the same CRD can hold everything", () => {
+  expect(foreignCrd(OURS, OURS)).toMatchObject({
+    pruned: [],
+    versions: [],
+    noStatus: false,
+    otherScope: false,
+  });
+});
+
+test("ours is what says so, or what usher has applied", () => {
+  const labels = { "app.kubernetes.io/name": "usher", "app.kubernetes.io/managed-by": "usher" };
+  const applied = { manager: "usher", operation: "Apply" };
+  expect(isOurs({ metadata: { labels } })).toBe(true);
+  expect(isOurs({ metadata: { managedFields: [applied] } })).toBe(true);
+  expect(isOurs({ metadata: { managedFields: [{ ...applied, operation: "Update" }] } })).toBe(false);
+  expect(isOurs({ metadata: { labels: { ...labels, "app.kubernetes.io/managed-by": "Helm" } } })).toBe(false);
+  expect(isOurs({ metadata: {} })).toBe(false);
+});
+
+test("whose it is, as well as it can be told", () => {
+  const by = (metadata: JsonObject) => ownerOf({ metadata });
+  expect(by({ annotations: { "meta.helm.sh/release-name": "kupid" } })).toBe("the Helm release kupid");
+  expect(by({ labels: { app: "kupid", "app.kubernetes.io/managed-by": "Flux" } })).toBe(
+    "kupid, managed by Flux",
+  );
+  expect(
+    by({ managedFields: [{ manager: "kube-apiserver" }, { manager: "kubectl-client-side-apply" }] }),
+  ).toBe("someone with kubectl-client-side-apply");
+  expect(by({})).toBe("someone unknown");
+});

@@ -1,0 +1,48 @@
+import type { Client } from "../../cluster/client/client.ts";
+import { collectionPath } from "../../cluster/client/discovery.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
+import type { Module } from "../../core/module/module.ts";
+import { checkObject } from "../../core/policy/check.ts";
+import type { Kind } from "../../core/policy/kind.ts";
+import { describeProblem } from "../../core/policy/problem.ts";
+import type { View } from "../../core/view/view.ts";
+import { listAll } from "../uninstall/listing.ts";
+
+/** A policy that was stored before anybody checked it, or by someone with other rules. */
+export interface BrokenPolicy {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly problems: readonly string[];
+}
+
+/** What of these objects would not be let in today. None of it harms: a part that can't be used is not used, and nothing else. */
+export function brokenPolicies(kind: Kind, objects: Iterable<JsonObject>, view: View): BrokenPolicy[] {
+  const broken: BrokenPolicy[] = [];
+  for (const object of objects) {
+    const problems = checkObject(kind, object, view).filter(({ severity }) => severity === "error");
+    if (problems.length === 0) continue;
+    broken.push({
+      kind: kind.kind,
+      namespace: namespaceOf(object),
+      name: nameOf(object),
+      problems: problems.map(describeProblem),
+    });
+  }
+  return broken;
+}
+
+export function resourceKinds(modules: readonly Module[]): Kind[] {
+  return modules.flatMap(({ kinds }) => kinds).filter(({ standing }) => standing === "resource");
+}
+
+/** Everything stored of a kind, in the version that is stored; nothing where it is not served. */
+export async function storedObjects(client: Client, kind: Kind): Promise<JsonObject[]> {
+  const version = kind.versions.find(({ storage }) => storage)?.name ?? "";
+  const { group, plural, scope } = kind;
+  const path = collectionPath({ group, version, resource: plural, namespaced: scope === "Namespaced" });
+  const items = await listAll(client, path);
+  // The items of a list do not say what they are.
+  return items.map((item) => ({ apiVersion: `${group}/${version}`, kind: kind.kind, ...item }));
+}

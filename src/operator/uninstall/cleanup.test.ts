@@ -1,0 +1,145 @@
+import { applyPatch } from "rfc6902";
+import { beforeEach, expect, test } from "vitest";
+import { node } from "../../../test/builders/node.ts";
+import { answerOf, refuse } from "../../../test/support/cluster/api-server.ts";
+import { installedObjects, pathOf, TestInstallation } from "../../../test/support/operator/installation.ts";
+import { at, type Json, type JsonObject, stringAt } from "../../core/json.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../../core/module/installation.ts";
+import { nodeLabels } from "../../modules/node-labels/index.ts";
+import { leavingsOf, lookForMarked, takeOff } from "./cleanup.ts";
+
+const STARTING = { key: "usher.dev/starting", effect: "NoSchedule" };
+const THEIRS = { key: "theirs", value: "x", effect: "NoExecute" };
+const OTHER_KEY = "startup-taint.cluster-autoscaler.kubernetes.io/usher";
+
+const tainted = (name: string, ...taints: JsonObject[]) =>
+  node(name, { a: "1" }, { spec: { podCIDR: "10.0.0.0/24", taints } });
+
+let cluster: TestInstallation;
+/** Called with each patch of a node before it is made. */
+let before: (name: string) => void;
+
+const pathOfNode = (name: string) => pathOf(node(name));
+const taintsOf = (name: string) => at(cluster.server.objects.get(pathOfNode(name)), "spec", "taints");
+
+beforeEach(() => {
+  cluster = new TestInstallation();
+  before = () => undefined;
+  const usual = cluster.server.fault;
+  cluster.server.fault = (method, url, options) => {
+    if (method !== "PATCH" || !Array.isArray(options.body)) return usual(method, url, options);
+    const { pathname } = new URL(url, "https://test.invalid");
+    const name = pathname.slice(pathname.lastIndexOf("/") + 1);
+    if (cluster.refusing(method, pathname)) return refuse(403, "Forbidden");
+    before(name);
+    const stored = cluster.server.objects.get(pathname);
+    if (stored === undefined) return refuse(404, "NotFound", name);
+    const made = structuredClone(stored) as JsonObject;
+    for (const error of applyPatch(made, options.body as never)) if (error !== null) throw error;
+    // As the API server does: the version that is written must be the stored one.
+    const version = (object: Json) => stringAt(object, "metadata", "resourceVersion");
+    if (version(made) !== version(stored)) return refuse(409, "Conflict", name);
+    return answerOf(200, cluster.server.put(pathname, made));
+  };
+});
+
+function leavings(installation: Installation = DEFAULT_INSTALLATION) {
+  return leavingsOf(cluster.objects, installedObjects(), [nodeLabels], installation);
+}
+
+test("the startup taint goes from every node that has it, and nothing else of any node", async () => {
+  cluster.have(tainted("both", THEIRS, STARTING));
+  cluster.have(tainted("only", STARTING));
+  cluster.have(tainted("none", THEIRS));
+  cluster.have(node("bare"));
+  const { marked, unseen } = await lookForMarked(cluster.objects, await leavings());
+  expect(marked.map(({ live }) => stringAt(live, "metadata", "name"))).toEqual(["both", "only"]);
+  expect(unseen).toEqual([]);
+  expect(await takeOff(cluster.objects, await leavings())).toEqual([]);
+  expect(taintsOf("both")).toEqual([THEIRS]);
+  expect(cluster.server.objects.get(pathOfNode("only"))).toMatchObject({
+    metadata: { labels: { a: "1" } },
+    spec: { podCIDR: "10.0.0.0/24" },
+  });
+  expect(taintsOf("only")).toBeUndefined();
+  expect(cluster.server.count("PATCH 200")).toBe(2);
+});
+
+test("its key is the one that the replicas were told, whoever uninstalls", async () => {
+  const configuration = {
+    apiVersion: "usher.dev/v1alpha1",
+    kind: "UsherConfiguration",
+    spec: { modules: { "node-labels": { startupTaint: OTHER_KEY, enabled: false } } },
+  };
+  const [configMap] = installedObjects().filter((object) => object["kind"] === "ConfigMap");
+  cluster.have({ ...configMap, data: { "configuration.yaml": JSON.stringify(configuration) } });
+  cluster.have(tainted("n", STARTING, { ...STARTING, key: OTHER_KEY }));
+  expect(await takeOff(cluster.objects, await leavings())).toEqual([]);
+  expect(taintsOf("n")).toEqual([STARTING]);
+});
+
+test.each<[string, JsonObject | undefined]>([
+  ["gone", undefined],
+  ["not JSON", { "configuration.yaml": "spec:\n  modules: {}" }],
+  ["without data", {}],
+])("where the configuration is %s, it is the one that the call says", async (_, data) => {
+  const [configMap] = installedObjects().filter((object) => object["kind"] === "ConfigMap");
+  if (data !== undefined) cluster.have({ ...configMap, data });
+  cluster.have(tainted("n", { ...STARTING, key: OTHER_KEY }));
+  const settings = { "node-labels": { startupTaint: OTHER_KEY } };
+  expect(await takeOff(cluster.objects, await leavings({ ...DEFAULT_INSTALLATION, settings }))).toEqual([]);
+  expect(taintsOf("n")).toBeUndefined();
+});
+
+test("who writes a node in between loses nothing", async () => {
+  cluster.have(tainted("n", STARTING));
+  let times = 0;
+  before = () => {
+    times += 1;
+    if (times === 1) cluster.have(tainted("n", STARTING, THEIRS));
+  };
+  expect(await takeOff(cluster.objects, await leavings())).toEqual([]);
+  expect(taintsOf("n")).toEqual([THEIRS]);
+  expect(cluster.server.count("PATCH 409")).toBe(1);
+});
+
+test("a node that goes meanwhile, and one that somebody else has freed, are done with", async () => {
+  cluster.have(tainted("going", STARTING));
+  cluster.have(tainted("freed", STARTING));
+  before = (name) => {
+    if (name === "going") cluster.server.objects.delete(pathOfNode(name));
+    else cluster.have(tainted(name, THEIRS));
+  };
+  expect(await takeOff(cluster.objects, await leavings())).toEqual([]);
+  expect(taintsOf("freed")).toEqual([THEIRS]);
+});
+
+test("one that can't be written holds up no other, and it is said how to free it by hand", async () => {
+  for (const name of ["a", "b", "c", "d"]) cluster.have(tainted(name, STARTING));
+  cluster.refusing = (method, path) => method === "PATCH" && path.endsWith("/b");
+  before = (name) => {
+    if (name === "c") cluster.have(tainted("c", STARTING));
+  };
+  const still = await takeOff(cluster.objects, await leavings());
+  expect(
+    still.map(({ live, leaving, why }) => [leaving.byHand(stringAt(live, "metadata", "name") ?? ""), why]),
+  ).toEqual([
+    ["kubectl taint nodes b usher.dev/starting-", expect.stringContaining("Forbidden")],
+    ["kubectl taint nodes c usher.dev/starting-", "others write it all the time"],
+  ]);
+  expect([taintsOf("a"), taintsOf("d")]).toEqual([undefined, undefined]);
+});
+
+test("who may not look at nodes can uninstall all the same, and is told", async () => {
+  cluster.have(tainted("n", STARTING));
+  cluster.refusing = (_, path) => path === "/api/v1/nodes";
+  const { marked, unseen } = await lookForMarked(cluster.objects, await leavings());
+  expect(marked).toEqual([]);
+  expect(unseen).toMatchObject([{ live: undefined, why: expect.stringContaining("listing nodes") }]);
+});
+
+test("more nodes than a page holds are all looked at", async () => {
+  for (let i = 0; i < 501; i++) cluster.have(i === 500 ? tainted("last", STARTING) : node(`n-${i}`));
+  const { marked } = await lookForMarked(cluster.objects, await leavings());
+  expect(marked).toHaveLength(1);
+});

@@ -1,0 +1,123 @@
+import { collectionPath } from "../../cluster/client/discovery.ts";
+import { at, isObject, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import { nameOf } from "../../core/kubernetes/object.ts";
+import type { Installation } from "../../core/module/installation.ts";
+import type { Leaving, Module } from "../../core/module/module.ts";
+import { OWN_NAMES } from "../../core/registration/names.ts";
+import { type Objects, RefusedError } from "../install/apply.ts";
+
+/** An object that has something of usher's on it. */
+interface Marked {
+  readonly live: JsonObject;
+  readonly leaving: Leaving;
+}
+
+/** What may still be marked: one object, or any of the resource where nobody could look. */
+interface StillMarked {
+  readonly live: JsonObject | undefined;
+  readonly leaving: Leaving;
+  readonly why: string;
+}
+
+interface Look {
+  readonly marked: readonly Marked[];
+  readonly unseen: readonly StillMarked[];
+}
+
+/** A node's heartbeat may come in between, more than once. */
+const TRIES = 5;
+/** The API server's own default for kubectl. */
+const PAGE = 500;
+
+/**
+ * What usher may have left on objects that are not its own. Modules are asked as the replicas were told to work, because whoever
+ * uninstalls may not have the configuration at hand; to be called before it goes.
+ */
+export async function leavingsOf(
+  objects: Objects,
+  installed: readonly JsonObject[],
+  modules: readonly Module[],
+  installation: Installation,
+): Promise<Leaving[]> {
+  const configMap = installed.find(
+    (object) => object["kind"] === "ConfigMap" && nameOf(object) === OWN_NAMES.configuration,
+  );
+  const live = configMap === undefined ? undefined : await objects.read(configMap);
+  const settings = settingsIn(live) ?? installation.settings;
+  const running = settings === undefined ? installation : { ...installation, settings };
+  return modules.flatMap(({ leavings }) => leavings?.(running) ?? []);
+}
+
+/** What an installed configuration tells modules; `undefined` where there is none, or a person wrote it in another form. */
+function settingsIn(configMap: JsonObject | undefined): Record<string, JsonObject> | undefined {
+  const data = at(configMap, "data");
+  const [text] = isObject(data) ? Object.values(data) : [];
+  if (typeof text !== "string") return undefined;
+  try {
+    const told = at(JSON.parse(text), "spec", "modules");
+    return isObject(told)
+      ? Object.fromEntries(
+          Object.entries(told).flatMap(([name, one]) => (isObject(one) ? [[name, one]] : [])),
+        )
+      : {};
+  } catch {
+    return undefined;
+  }
+}
+
+/** Every object that has something of it. Whoever may not look can uninstall all the same, and is told. */
+export async function lookForMarked(objects: Objects, leavings: readonly Leaving[]): Promise<Look> {
+  const marked: Marked[] = [];
+  const unseen: StillMarked[] = [];
+  for (const leaving of leavings) {
+    try {
+      for await (const live of listed(objects, leaving))
+        if (leaving.patch(live).length > 0) marked.push({ live, leaving });
+    } catch (error) {
+      if (!(error instanceof RefusedError)) throw error;
+      unseen.push({ live: undefined, leaving, why: error.message });
+    }
+  }
+  return { marked, unseen };
+}
+
+/** Takes it off all of them, one after another. One that can't be written holds up no other. */
+export async function takeOff(
+  objects: Objects,
+  leavings: readonly Leaving[],
+): Promise<readonly StillMarked[]> {
+  const { marked, unseen } = await lookForMarked(objects, leavings);
+  const still = [...unseen];
+  for (const one of marked) {
+    const why = await freed(objects, one).catch((error: unknown) =>
+      error instanceof Error ? error.message : String(error),
+    );
+    if (why !== undefined) still.push({ ...one, why });
+  }
+  return still;
+}
+
+async function freed(objects: Objects, { live, leaving }: Marked): Promise<string | undefined> {
+  let seen: JsonObject | undefined = live;
+  for (let tries = 0; tries < TRIES; tries++) {
+    const patch: ReturnType<Leaving["patch"]> = seen === undefined ? [] : leaving.patch(seen);
+    if (seen === undefined || patch.length === 0 || (await objects.patch(seen, patch))) return undefined;
+    seen = await objects.read(live);
+  }
+  return "others write it all the time";
+}
+
+async function* listed(objects: Objects, leaving: Leaving): AsyncIterable<JsonObject> {
+  const { group, version, resource, kind } = leaving;
+  const path = collectionPath({ group, version, resource, namespaced: false });
+  const apiVersion = group === "" ? version : `${group}/${version}`;
+  for (let next = ""; ; ) {
+    const query = `limit=${PAGE}${next === "" ? "" : `&continue=${encodeURIComponent(next)}`}`;
+    const answer = await objects.client.request("GET", `${path}?${query}`);
+    if (answer.status !== 200) throw new RefusedError(`listing ${resource}`, answer);
+    // The items of a list do not say what they are.
+    for (const item of listAt(answer.body, "items")) if (isObject(item)) yield { apiVersion, kind, ...item };
+    next = stringAt(answer.body, "metadata", "continue") ?? "";
+    if (next === "") return;
+  }
+}

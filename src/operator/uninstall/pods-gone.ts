@@ -1,0 +1,35 @@
+import { collectionPath } from "../../cluster/client/discovery.ts";
+import { pause } from "../../cluster/client/retry.ts";
+import { type JsonObject, stringAt } from "../../core/json.ts";
+import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
+import { POD_LABELS } from "../../core/registration/workload.ts";
+import { describeObject, type Objects } from "../install/apply.ts";
+import { NotReadyError } from "../install/install.ts";
+import { listAll, selectorText } from "./listing.ts";
+
+/** How long the replicas may take to end: their grace, and something for the one who counts them. */
+const END_MS = 60_000;
+const LOOK_EVERY_MS = 500;
+
+/** Waits until the pods of usher's Deployment have ended. */
+export async function podsGone(objects: Objects, deployment: JsonObject): Promise<void> {
+  const namespace = namespaceOf(deployment);
+  const path = collectionPath({ group: "", version: "v1", resource: "pods", namespaced: true }, namespace);
+  const until = performance.now() + END_MS;
+  for (;;) {
+    const pods = await listAll(objects.client, path, selectorText(POD_LABELS));
+    if (pods.length === 0) return;
+    if (performance.now() > until) throw new NotReadyError(stuckPods(deployment, pods));
+    await pause(LOOK_EVERY_MS);
+  }
+}
+
+function stuckPods(deployment: JsonObject, pods: readonly JsonObject[]): string {
+  const where = pods.map((pod) => `${nameOf(pod)} on node ${stringAt(pod, "spec", "nodeName") ?? "none"}`);
+  const names = pods.map(nameOf).join(" ");
+  return [
+    `the pods of ${describeObject(deployment)} do not end: ${where.join(", ")}`,
+    "the webhooks are gone, so nothing waits for usher. Run this again when the pods are gone; where their node is dead, end them with",
+    `kubectl delete pod -n ${namespaceOf(deployment)} ${names} --force --grace-period=0`,
+  ].join("\n  ");
+}

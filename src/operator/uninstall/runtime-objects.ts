@@ -1,0 +1,45 @@
+import { collectionOf, LABEL, tallyName } from "../../cluster/tallies/tally-objects.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { OWN_NAMES } from "../../core/registration/names.ts";
+import { type Objects, RefusedError } from "../install/apply.ts";
+import { listAll } from "./listing.ts";
+
+/** What usher made while it ran, and what of it nobody could look for. */
+export interface Made {
+  readonly found: readonly JsonObject[];
+  readonly unseen: readonly { readonly object: JsonObject; readonly why: string }[];
+}
+
+/** By exact names, and tallies by their label: a name that only sounds like usher's is someone else's. */
+export async function madeWhileRunning(objects: Objects, namespace: string): Promise<Made> {
+  const named = (apiVersion: string, kind: string, name: string): JsonObject => ({
+    apiVersion,
+    kind,
+    metadata: { name, namespace },
+  });
+  const looks: readonly (readonly [JsonObject, () => Promise<readonly (JsonObject | undefined)[]>])[] = [
+    ...[
+      named("v1", "Secret", OWN_NAMES.certificates),
+      named("coordination.k8s.io/v1", "Lease", OWN_NAMES.lease),
+    ].map((object) => [object, async () => [await objects.read(object)]] as const),
+    [
+      named("v1", "ConfigMap", tallyName("*")),
+      async () => {
+        const items = await listAll(objects.client, collectionOf(namespace), LABEL);
+        // The items of a list do not say what they are.
+        return items.map((item) => ({ apiVersion: "v1", kind: "ConfigMap", ...item }));
+      },
+    ],
+  ];
+  const found: JsonObject[] = [];
+  const unseen: { object: JsonObject; why: string }[] = [];
+  for (const [object, look] of looks) {
+    try {
+      found.push(...(await look()).filter((one) => one !== undefined));
+    } catch (error) {
+      if (!(error instanceof RefusedError)) throw error;
+      unseen.push({ object, why: error.message });
+    }
+  }
+  return { found, unseen };
+}

@@ -1,0 +1,137 @@
+import type { Client } from "../../cluster/client/client.ts";
+import { collectionPath } from "../../cluster/client/discovery.ts";
+import { at, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import { nameOf } from "../../core/kubernetes/object.ts";
+import { OWN_NAMES } from "../../core/registration/names.ts";
+import { RefusedError } from "../install/apply.ts";
+import { listAll } from "./listing.ts";
+
+/** What is usher's in a namespace, or goes before the namespace does. */
+export interface Expected {
+  /** As they were read. What they own is expected too. */
+  readonly objects: readonly JsonObject[];
+  /** Resources that go with their CRDs: `seatings.test.usher.dev`. */
+  readonly resources: ReadonlySet<string>;
+}
+
+interface Listable {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly kind: string;
+}
+
+interface Item {
+  readonly kind: string;
+  readonly live: JsonObject;
+}
+
+/**
+ * What else lives in a namespace, and would be lost with it, each as `CronJob backup`. Everything that the API server can list is looked
+ * at, and nothing is taken for usher's because of how it sounds. Rejects where something can't be looked at: then nobody knows.
+ */
+export async function strangersIn(client: Client, namespace: string, expected: Expected): Promise<string[]> {
+  const resources = await listable(client);
+  const lists = await Promise.all(
+    resources
+      .filter(({ group, resource }) => !expected.resources.has(`${resource}.${group}`))
+      .map(async (one) => {
+        const items = await listAll(client, collectionPath({ ...one, namespaced: true }, namespace));
+        return items.map((live): Item => ({ kind: one.kind, live }));
+      }),
+  );
+  const strangers = unexpected(lists.flat(), expected.objects).filter(
+    ({ kind, live }) => !comesAlong(kind, live),
+  );
+  // What belongs to another says less than what it belongs to.
+  const owned = ({ live }: Item) => listAt(live, "metadata", "ownerReferences").length > 0;
+  return [...strangers.filter((one) => !owned(one)), ...strangers.filter(owned)].map(
+    ({ kind, live }) => `${kind} ${nameOf(live)}`,
+  );
+}
+
+function unexpected(items: readonly Item[], objects: readonly JsonObject[]): Item[] {
+  const known = new Set(objects.flatMap((object) => stringAt(object, "metadata", "uid") ?? []));
+  let rest = items;
+  // An owner may come after what it owns, and that may own more.
+  for (let before = Number.POSITIVE_INFINITY; rest.length < before; ) {
+    before = rest.length;
+    rest = rest.filter(({ live }) => {
+      const uid = stringAt(live, "metadata", "uid") ?? "";
+      const owners = listAt(live, "metadata", "ownerReferences").map((one) => stringAt(one, "uid") ?? "");
+      if (!known.has(uid) && !owners.some((owner) => known.has(owner))) return true;
+      known.add(uid);
+      return false;
+    });
+  }
+  return [...rest];
+}
+
+/** What Kubernetes makes itself, in every namespace or for what usher has. */
+function comesAlong(kind: string, live: JsonObject): boolean {
+  const name = nameOf(live);
+  switch (kind) {
+    case "ConfigMap":
+      return name === "kube-root-ca.crt" || name === "openshift-service-ca.crt";
+    case "ServiceAccount":
+      return name === "default";
+    // Older than the owners of their successors, the slices.
+    case "Endpoints":
+      return name === OWN_NAMES.service;
+    case "Secret": {
+      const account = stringAt(live, "metadata", "annotations", "kubernetes.io/service-account.name");
+      const isToken = stringAt(live, "type") === "kubernetes.io/service-account-token";
+      return isToken && (account === "default" || account === OWN_NAMES.account);
+    }
+    default:
+      return false;
+  }
+}
+
+/** In any version that is served: a resource may be in one that is not its group's first. */
+async function listable(client: Client): Promise<Listable[]> {
+  const groups = listAt(await discovered(client, "/apis"), "groups");
+  const versions = groups.flatMap((group) =>
+    listAt(group, "versions").map((version) => stringAt(version, "groupVersion") ?? ""),
+  );
+  const answers = await Promise.all(
+    ["v1", ...versions].map(async (groupVersion) => {
+      const [group = "", version = ""] = groupVersion.includes("/")
+        ? groupVersion.split("/")
+        : ["", groupVersion];
+      const path = group === "" ? `/api/${version}` : `/apis/${groupVersion}`;
+      return listAt(await discovered(client, path), "resources").flatMap((entry): Listable[] => {
+        const resource = stringAt(entry, "name") ?? "";
+        return canBeLost(entry)
+          ? [{ group, version, resource, kind: stringAt(entry, "kind") ?? resource }]
+          : [];
+      });
+    }),
+  );
+  const found = new Map<string, Listable>();
+  for (const one of answers.flat()) {
+    const key = `${one.resource}.${one.group}`;
+    if (!found.has(key)) found.set(key, one);
+  }
+  return [...found.values()];
+}
+
+/** Events are records, which end by themselves; and what can't be deleted, such as a measurement, is not stored. */
+function canBeLost(entry: Json): boolean {
+  const verbs = listAt(entry, "verbs");
+  const name = stringAt(entry, "name") ?? "";
+  return (
+    at(entry, "namespaced") === true &&
+    verbs.includes("list") &&
+    verbs.includes("delete") &&
+    name !== "events"
+  );
+}
+
+async function discovered(client: Client, path: string): Promise<Json | undefined> {
+  const answer = await client.request("GET", path);
+  // A CRD that has just gone takes its version with it.
+  if (answer.status === 404 && path !== "/apis") return undefined;
+  if (answer.status !== 200) throw new RefusedError(`asking what ${path} serves`, answer);
+  return answer.body;
+}

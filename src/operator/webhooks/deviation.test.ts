@@ -1,0 +1,108 @@
+import { describe, expect, test } from "vitest";
+import { type JsonObject, stringAt } from "../../core/json.ts";
+import { crdDeviations, webhookDeviations, withCloudExpressions, withPublishedBundle } from "./deviation.ts";
+
+const OURS = { key: "kubernetes.io/metadata.name", operator: "NotIn", values: ["kube-system"] };
+const ENTRY = {
+  name: "a.usher.dev",
+  clientConfig: {
+    caBundle: "eA==",
+    service: { name: "usher", namespace: "hall", path: "/mutate/a", port: 443 },
+  },
+  failurePolicy: "Ignore",
+  namespaceSelector: { matchExpressions: [OURS] },
+  timeoutSeconds: 2,
+};
+
+function configuration(entries: readonly JsonObject[], metadata: JsonObject = {}): JsonObject {
+  return {
+    kind: "MutatingWebhookConfiguration",
+    metadata: { name: "usher", labels: { a: "b" }, ...metadata },
+    webhooks: entries,
+  };
+}
+
+const wanted = configuration([ENTRY]);
+
+describe("a webhook configuration", () => {
+  test("is right with the API server's defaults, and with others' labels and annotations", () => {
+    const live = configuration([{ ...ENTRY, objectSelector: {}, matchPolicy: "Equivalent" }], {
+      labels: { a: "b", team: "cloud" },
+      annotations: { note: "cloud" },
+      uid: "u",
+    });
+    expect(webhookDeviations(wanted, live)).toEqual([]);
+  });
+
+  test.each<[string, JsonObject, string]>([
+    ["a field", configuration([{ ...ENTRY, failurePolicy: "Fail" }]), "webhooks[0].failurePolicy"],
+    [
+      "a bundle",
+      configuration([{ ...ENTRY, clientConfig: { ...ENTRY.clientConfig, caBundle: "eQ==" } }]),
+      "webhooks[0].clientConfig.caBundle",
+    ],
+    [
+      "an object selector",
+      configuration([{ ...ENTRY, objectSelector: { matchLabels: { a: "b" } } }]),
+      "webhooks[0].objectSelector.matchLabels",
+    ],
+    [
+      "a condition",
+      configuration([{ ...ENTRY, matchConditions: [{ name: "off", expression: "false" }] }]),
+      "webhooks[0].matchConditions",
+    ],
+    ["another entry", configuration([ENTRY, { ...ENTRY, name: "b" }]), "webhooks"],
+    ["none", configuration([]), "webhooks"],
+    ["a label of ours", configuration([ENTRY], { labels: {} }), "metadata.labels.a"],
+  ])("is wrong with %s", (_, live, path) => {
+    expect(webhookDeviations(wanted, live)).toEqual([path]);
+  });
+
+  test("keeps what a cloud puts into a namespace selector, and nothing else that narrows it", () => {
+    const cloud = { key: "control-plane", operator: "DoesNotExist" };
+    const edit = { key: "team", operator: "In", values: ["none"] };
+    const live = configuration([{ ...ENTRY, namespaceSelector: { matchExpressions: [cloud, OURS, edit] } }]);
+    const kept = withCloudExpressions(wanted, live);
+    expect(kept).toEqual(
+      configuration([{ ...ENTRY, namespaceSelector: { matchExpressions: [OURS, cloud] } }]),
+    );
+    expect(webhookDeviations(kept, kept)).toEqual([]);
+    expect(withCloudExpressions(wanted, undefined)).toEqual(wanted);
+    // Once set right it stays right.
+    expect(withCloudExpressions(wanted, kept)).toEqual(kept);
+  });
+});
+
+describe("a bundle, where there is nothing new to trust", () => {
+  const base64 = (text: string) => Buffer.from(text).toString("base64");
+  const published = (...bundles: string[]) =>
+    configuration(
+      bundles.map((bundle, i) => ({ name: `${i}`, clientConfig: bundle && { caBundle: base64(bundle) } })),
+    );
+  const plain = configuration([0, 1].map((i) => ({ name: `${i}`, clientConfig: { url: "u" } })));
+
+  test.each<[string, string[], string | undefined, string[]]>([
+    ["each that has ours stays", ["a own", "own b"], "own", ["a own", "own b"]],
+    ["one that has not is as another that has", ["own b", "a"], "own", ["own b", "own b"]],
+    ["a new entry is as the others", ["own b"], "own", ["own b", "own b"]],
+    ["where none has, it is ours", ["a", ""], "own", ["own", "own"]],
+    ["without one of ours all stay", ["a", "b"], undefined, ["a", "b"]],
+    ["and there may be none", ["", ""], undefined, ["", ""]],
+  ])("%s", (_, live, own, expected) => {
+    const { webhooks } = withPublishedBundle(plain, published(...live), own);
+    const found = (webhooks as JsonObject[]).map(
+      (entry) => stringAt(entry, "clientConfig", "caBundle") ?? "",
+    );
+    expect(found).toEqual(expected.map(base64));
+  });
+});
+
+test("a CRD is right as long as it has all of ours, whatever else it has", () => {
+  const crd = (spec: JsonObject) => ({ metadata: { name: "c", labels: { a: "b" } }, spec });
+  const spec = { scope: "Cluster", versions: [{ name: "v1", served: true }] };
+  expect(crdDeviations(crd(spec), crd({ ...spec, conversion: { strategy: "None" } }))).toEqual([]);
+  expect(crdDeviations(crd(spec), crd({ ...spec, versions: [{ name: "v1", served: false }] }))).toEqual([
+    "spec.versions[0].served",
+  ]);
+  expect(crdDeviations(crd(spec), crd({ ...spec, versions: [] }))).toEqual(["spec.versions"]);
+});

@@ -1,0 +1,122 @@
+import { at, equal, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import { fieldPath, type Path } from "../../core/path.ts";
+import { trusts } from "../certificates/certificate-record.ts";
+
+/**
+ * What a managed control plane puts into the namespace selector of every webhook, so that its own pods are never behind one (Azure's
+ * "admissions enforcer"). It puts them back at once, so taking them out would be a quarrel without end, and they only take away the
+ * cloud's own namespaces. Any other narrowing is somebody's edit.
+ */
+const CLOUD_EXPRESSIONS: readonly JsonObject[] = [
+  { key: "control-plane", operator: "DoesNotExist" },
+  { key: "control-plane", operator: "NotIn", values: ["true"] },
+  { key: "kubernetes.azure.com/managedby", operator: "NotIn", values: ["aks"] },
+];
+
+/** A webhook configuration as it shall be, with what a cloud has added to the stored one and may keep. */
+export function withCloudExpressions(wanted: JsonObject, live: JsonObject | undefined): JsonObject {
+  const stored = new Map(listAt(live, "webhooks").map((entry) => [stringAt(entry, "name"), entry]));
+  const webhooks = listAt(wanted, "webhooks").map((entry) => {
+    const selector = at(entry, "namespaceSelector");
+    const ours = listAt(selector, "matchExpressions");
+    const added = listAt(stored.get(stringAt(entry, "name")), "namespaceSelector", "matchExpressions").filter(
+      (one) => CLOUD_EXPRESSIONS.some((known) => equal(known, one)) && !ours.some((mine) => equal(mine, one)),
+    );
+    if (added.length === 0 || !isObject(entry)) return entry;
+    const rest = isObject(selector) ? selector : {};
+    return { ...entry, namespaceSelector: { ...rest, matchExpressions: [...ours, ...added] } };
+  });
+  return { ...wanted, webhooks };
+}
+
+/**
+ * A webhook configuration for which there is nothing new to trust: what is published stays, as long as it has the authority of what is
+ * served here. Where it has not, that authority is better than nothing.
+ */
+export function withPublishedBundle(
+  wanted: JsonObject,
+  live: JsonObject,
+  own: string | undefined,
+): JsonObject {
+  const bundles = listAt(live, "webhooks").map(
+    (entry) => [stringAt(entry, "name"), stringAt(entry, "clientConfig", "caBundle")] as const,
+  );
+  const stored = new Map(bundles);
+  const isGood = (bundle: string | undefined) =>
+    own === undefined ? bundle !== undefined && bundle !== "" : trusts(bundle, own);
+  const other = bundles.map(([, bundle]) => bundle).find(isGood);
+  const fallback = other ?? (own === undefined ? undefined : Buffer.from(own).toString("base64"));
+  const webhooks = listAt(wanted, "webhooks").map((entry) => {
+    const published = stored.get(stringAt(entry, "name"));
+    const caBundle = isGood(published) ? published : fallback;
+    const clientConfig = at(entry, "clientConfig");
+    if (caBundle === undefined || !isObject(entry) || !isObject(clientConfig)) return entry;
+    return { ...entry, clientConfig: { ...clientConfig, caBundle } };
+  });
+  return { ...wanted, webhooks };
+}
+
+/** Whether two stored states have the same of all that deviations are found in. */
+export function sameEssence(one: JsonObject, other: JsonObject): boolean {
+  const essence = (object: JsonObject): Json => [
+    at(object, "metadata", "labels") ?? null,
+    at(object, "metadata", "ownerReferences") ?? null,
+    object["webhooks"] ?? null,
+    object["spec"] ?? null,
+  ];
+  return equal(essence(one), essence(other));
+}
+
+/** What the API server writes where an entry does not say it. */
+const ENTRY_DEFAULTS: JsonObject = { objectSelector: {}, namespaceSelector: {}, matchPolicy: "Equivalent" };
+
+/**
+ * Where a stored webhook configuration is not as it shall be. All of `webhooks` is ours, so anything else in there counts; of labels
+ * and owners ours must be there, and what others added beside them, and every annotation, is theirs.
+ */
+export function webhookDeviations(wanted: JsonObject, live: JsonObject): string[] {
+  const filled = (object: JsonObject) =>
+    listAt(object, "webhooks").map((entry) => (isObject(entry) ? { ...ENTRY_DEFAULTS, ...entry } : entry));
+  return [
+    ...labelDeviations(wanted, live),
+    ...ownerDeviations(wanted, live),
+    ...differences(filled(wanted), filled(live), ["webhooks"]),
+  ];
+}
+
+/** Where a stored CRD lacks something of ours. What others or the API server have added is left. */
+export function crdDeviations(wanted: JsonObject, live: JsonObject): string[] {
+  return [...labelDeviations(wanted, live), ...lacks(wanted["spec"], live["spec"], ["spec"])];
+}
+
+function labelDeviations(wanted: JsonObject, live: JsonObject): string[] {
+  const path = ["metadata", "labels"];
+  return lacks(at(wanted, ...path), at(live, ...path), path);
+}
+
+function ownerDeviations(wanted: JsonObject, live: JsonObject): string[] {
+  const stored = listAt(live, "metadata", "ownerReferences").map((owner) => stringAt(owner, "uid"));
+  const owners = listAt(wanted, "metadata", "ownerReferences");
+  return owners.every((owner) => stored.includes(stringAt(owner, "uid"))) ? [] : ["metadata.ownerReferences"];
+}
+
+/** Paths at which two values differ, whichever has more. */
+function differences(wanted: Json | undefined, live: Json | undefined, path: Path): string[] {
+  if (equal(wanted, live)) return [];
+  if (isObject(wanted) && isObject(live)) {
+    const keys = [...new Set([...Object.keys(wanted), ...Object.keys(live)])];
+    return keys.flatMap((key) => differences(wanted[key], live[key], [...path, key]));
+  }
+  if (Array.isArray(wanted) && Array.isArray(live) && wanted.length === live.length)
+    return wanted.flatMap((one, i) => differences(one, live[i], [...path, i]));
+  return [fieldPath(path)];
+}
+
+/** Paths at which the live value lacks what is wanted. */
+function lacks(wanted: Json | undefined, live: Json | undefined, path: Path): string[] {
+  if (isObject(wanted) && isObject(live))
+    return Object.keys(wanted).flatMap((key) => lacks(wanted[key], live[key], [...path, key]));
+  if (Array.isArray(wanted) && Array.isArray(live) && wanted.length === live.length)
+    return wanted.flatMap((one, i) => lacks(one, live[i], [...path, i]));
+  return equal(wanted, live) ? [] : [fieldPath(path)];
+}

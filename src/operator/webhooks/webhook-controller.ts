@@ -1,0 +1,167 @@
+import type { Client } from "../../cluster/client/client.ts";
+import { pathSegment } from "../../cluster/client/path-segment.ts";
+import type { Assembly } from "../../core/evaluate/assembly.ts";
+import { at, equal, isObject, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import type { Log } from "../../core/log.ts";
+import { registeredWebhooks } from "../../core/registration/index.ts";
+import { OWN_NAMES } from "../../core/registration/names.ts";
+import { SERVICE_PORT } from "../../core/registration/workload.ts";
+import type { Trust } from "../certificates/certificate-plan.ts";
+import { trusts } from "../certificates/certificate-record.ts";
+import type { Certificates } from "../certificates/certificates.ts";
+import type { Repairs } from "../controller/repairs.ts";
+import type { Tellings } from "../controller/repeated-log.ts";
+import { describeObject, type Objects } from "../install/apply.ts";
+import { describeForeignWebhooks, isOurs } from "../install/ownership-conflict.ts";
+import { webhookDeviations, withCloudExpressions, withPublishedBundle } from "./deviation.ts";
+
+export interface WebhookKeeperOptions {
+  readonly client: Client;
+  readonly assembly: Assembly;
+  readonly certificates: Pick<Certificates, "bundle" | "ownAuthority" | "nextAuthority">;
+  readonly log: Log;
+  readonly version: string;
+  readonly ready?: () => boolean;
+  readonly service?: string;
+  readonly clock: () => number;
+  readonly objects: Objects;
+  readonly repairs: Repairs;
+  readonly tellings: Tellings;
+}
+
+/** Since when API servers trust the authority of the next pair, by our clock. */
+type TrustSeen = Exclude<Trust, object> | { readonly since: number };
+
+/** Keeps both webhook configurations as the policies of the moment ask for them, trusting what is served with. */
+export class WebhookKeeper {
+  readonly #options: WebhookKeeperOptions;
+  #trust: TrustSeen = "not yet";
+  /** What was asked for when the webhooks were last found or set right. */
+  #kept: readonly JsonObject[] | undefined;
+
+  constructor(options: WebhookKeeperOptions) {
+    this.#options = options;
+  }
+
+  clear(): void {
+    this.#trust = "not yet";
+    this.#kept = undefined;
+  }
+
+  #wanted(): readonly JsonObject[] {
+    const { assembly, certificates, service = OWN_NAMES.service, version } = this.#options;
+    const { namespace } = assembly.installation;
+    const { bundle } = certificates;
+    const { objects, notes } = registeredWebhooks(assembly, {
+      endpoint: { service: { name: service, namespace, port: SERVICE_PORT } },
+      ...(bundle === undefined ? {} : { caBundle: Buffer.from(bundle).toString("base64") }),
+      version,
+    });
+    for (const note of notes)
+      this.#options.tellings.once(note, { note }, "a hook is not registered as it was declared");
+    const owner = this.#owner();
+    if (owner === undefined) return objects;
+    return objects.map((object) => {
+      const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
+      return { ...object, metadata: { ...metadata, ownerReferences: [owner] } };
+    });
+  }
+
+  /** Whoever deletes usher's namespace deletes all that could answer. With it goes what asks, by Kubernetes' own hand. */
+  #owner(): JsonObject | undefined {
+    const { view, installation } = this.#options.assembly;
+    const name = installation.namespace;
+    const uid = stringAt(view.get("namespaces", "", name), "metadata", "uid");
+    return uid === undefined ? undefined : { apiVersion: "v1", kind: "Namespace", name, uid };
+  }
+
+  /** What changes in the view is mostly nothing that hooks follow: then there is nothing to ask. */
+  async follow(may: () => boolean): Promise<void> {
+    const same = this.#kept !== undefined && equal([...this.#wanted()], [...this.#kept]);
+    if (!same) await this.keep(may);
+  }
+
+  async keep(may: () => boolean): Promise<void> {
+    // Hooks follow from all policies, so not before all are read.
+    if (this.#options.ready?.() === false) return;
+    const webhooks = this.#wanted();
+    const stored: (JsonObject | undefined)[] = [];
+    const failures: unknown[] = [];
+    this.#kept = undefined;
+    let done = true;
+    for (const plain of webhooks) {
+      // One that can't be set right must not keep the other wrong.
+      try {
+        const live = await this.#options.objects.read(plain);
+        if (live !== undefined && !isOurs(live)) {
+          this.#options.tellings.left("a webhook configuration", describeForeignWebhooks(plain, live));
+          continue;
+        }
+        stored.push(live);
+        const kept =
+          live === undefined ? await this.#register(plain, may) : await this.#repair(plain, live, may);
+        done &&= kept;
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
+    this.#trust = this.#trustFrom(stored);
+    if (done) this.#kept = webhooks;
+  }
+
+  /** Whether it is registered now. */
+  async #register(plain: JsonObject, may: () => boolean): Promise<boolean> {
+    const { certificates, repairs, log } = this.#options;
+    if (certificates.bundle === undefined || !(await this.#answers()) || !may()) return false;
+    await repairs.write(plain, undefined, webhookDeviations);
+    log.info({ object: describeObject(plain) }, "webhook registered");
+    return true;
+  }
+
+  /** Whether it is right now, or can't be. */
+  async #repair(plain: JsonObject, live: JsonObject, may: () => boolean): Promise<boolean> {
+    const { certificates, repairs, log } = this.#options;
+    const { bundle, ownAuthority } = certificates;
+    const trusting = bundle === undefined ? withPublishedBundle(plain, live, ownAuthority) : plain;
+    const wanted = withCloudExpressions(trusting, live);
+    const deviations = webhookDeviations(wanted, live);
+    if (deviations.length === 0 || repairs.isInVain(wanted, live)) return true;
+    if (!may()) return false;
+    await repairs.write(wanted, live, webhookDeviations);
+    log.info({ object: describeObject(wanted), deviations }, "webhook configuration set right");
+    return true;
+  }
+
+  /** From the moment at which every published bundle had it, before our own eyes. */
+  #trustFrom(stored: readonly (JsonObject | undefined)[]): TrustSeen {
+    const { nextAuthority } = this.#options.certificates;
+    const entries = stored.flatMap((one) => listAt(one, "webhooks"));
+    if (entries.length === 0) return "nobody calls";
+    if (nextAuthority === undefined) return "not yet";
+    const all = entries.every((entry) => trusts(stringAt(entry, "clientConfig", "caBundle"), nextAuthority));
+    if (!all) return "not yet";
+    return typeof this.#trust === "object" ? this.#trust : { since: this.#options.clock() };
+  }
+
+  /** What is known of the next pair's authority. */
+  get trust(): Trust {
+    return typeof this.#trust === "object"
+      ? { forMs: this.#options.clock() - this.#trust.since }
+      : this.#trust;
+  }
+
+  /** Whether a call to the Service would be answered: nothing is registered before that. */
+  async #answers(): Promise<boolean> {
+    const { assembly, client, service = OWN_NAMES.service } = this.#options;
+    const namespace = pathSegment("namespace", assembly.installation.namespace);
+    const path = `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`;
+    const selector = encodeURIComponent(`kubernetes.io/service-name=${service}`);
+    const answer = await client.request("GET", `${path}?labelSelector=${selector}`);
+    if (answer.status !== 200)
+      throw new Error(`whether ${service} answers: ${answer.status} ${answer.text.slice(0, 200)}`);
+    return listAt(answer.body, "items").some((slice) =>
+      listAt(slice, "endpoints").some((endpoint) => at(endpoint, "conditions", "ready") === true),
+    );
+  }
+}

@@ -1,0 +1,142 @@
+import { setTimeout as later } from "node:timers/promises";
+import {
+  type Answer,
+  type Client,
+  ConnectionError,
+  type RequestOptions,
+} from "../../../src/cluster/client/client.ts";
+import type { ResourceResolver } from "../../../src/cluster/client/discovery.ts";
+import { isObject, type Json, type JsonObject, stringAt } from "../../../src/core/json.ts";
+import type { Deadline } from "../../../src/core/view/source.ts";
+
+/** For tests: what of an API server matters to those who write. Versions, conflicts, pages; no schemas and no watches. */
+
+/** A fault: an answer in place of the real one, or an error where the connection breaks. Also a moment to wait for. */
+export type Fault = (
+  method: string,
+  path: string,
+  options: RequestOptions,
+) => Answer | Error | undefined | Promise<Answer | Error | undefined>;
+
+export class TestApiServer {
+  readonly objects = new Map<string, JsonObject>();
+  /** What was asked, in order: `GET /api/v1/…`. */
+  readonly asked: string[] = [];
+  /** What was answered: `PUT 409`. */
+  readonly answered: string[] = [];
+  readonly bodies: Json[] = [];
+  fault: Fault = () => undefined;
+  #version = 100;
+
+  readonly client: Client = {
+    server: "https://test.invalid",
+    request: (method, path, options = {}) => this.#request(method, path, options),
+    stream: () => Promise.reject(new Error("no streams here")),
+    close: () => undefined,
+  };
+
+  /** Resources in `v1`, all in namespaces where one is given. */
+  readonly resources: ResourceResolver = {
+    pathOf: async (resource, namespace, name, subresource) => {
+      const scope = namespace === undefined || namespace === "" ? "" : `/namespaces/${namespace}`;
+      return ["/api/v1", scope, `/${resource}`, name && `/${name}`, subresource && `/${subresource}`]
+        .filter((part) => part !== undefined)
+        .join("");
+    },
+    discover: () => Promise.reject(new Error("not asked in tests")),
+  };
+
+  put(path: string, object: JsonObject): JsonObject {
+    const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
+    const name = path.slice(path.lastIndexOf("/") + 1);
+    const resourceVersion = String(++this.#version);
+    const stored = { ...object, metadata: { ...metadata, name, resourceVersion } };
+    this.objects.set(path, stored);
+    return stored;
+  }
+
+  count(entry: string): number {
+    return this.answered.filter((one) => one === entry).length;
+  }
+
+  async #request(method: string, path: string, options: RequestOptions): Promise<Answer> {
+    this.asked.push(`${method} ${path}`);
+    if (options.body !== undefined) this.bodies.push(options.body);
+    const given = this.fault(method, path, options);
+    // A round trip takes a step of the loop, also where nothing is wrong.
+    const fault = await Promise.race([given ?? later(0), gone(options.signal)]);
+    if (fault instanceof Error) throw fault;
+    const answer = fault ?? this.#serve(method, path, options.body);
+    this.answered.push(`${method} ${answer.status}`);
+    return answer;
+  }
+
+  #serve(method: string, url: string, body: Json | undefined): Answer {
+    const { pathname: path, searchParams } = new URL(url, this.client.server);
+    const stored = this.objects.get(path);
+    const version = stringAt(body, "metadata", "resourceVersion");
+    const current = stringAt(stored, "metadata", "resourceVersion");
+    const name = path.slice(path.lastIndexOf("/") + 1);
+    const object = isObject(body) ? body : {};
+    if (method === "POST") {
+      const made = `${path}/${stringAt(body, "metadata", "name") ?? ""}`;
+      return this.objects.has(made) ? refuse(409, "AlreadyExists") : answerOf(201, this.put(made, object));
+    }
+    if (method === "GET" && stored === undefined && searchParams.size > 0)
+      return this.#list(path, searchParams);
+    const creates = method === "PATCH" && !Array.isArray(body);
+    if (stored === undefined && !creates) return refuse(404, "NotFound", name);
+    if (method === "GET") return answerOf(200, stored ?? null);
+    if (method === "DELETE") {
+      const wanted = stringAt(body, "preconditions", "resourceVersion");
+      if (wanted !== undefined && wanted !== current) return refuse(409, "Conflict", name);
+      this.objects.delete(path);
+      return answerOf(200, {});
+    }
+    if (version !== undefined && version !== current) return refuse(409, "Conflict", name);
+    return answerOf(200, this.put(path, method === "PUT" ? object : { ...stored, ...object }));
+  }
+
+  #list(path: string, query: URLSearchParams): Answer {
+    const all = [...this.objects].filter(([key]) => key.startsWith(`${path}/`)).map(([, object]) => object);
+    const from = Number(query.get("continue") ?? 0);
+    const to = from + Number(query.get("limit") ?? all.length);
+    const metadata = to < all.length ? { continue: String(to) } : {};
+    return answerOf(200, { apiVersion: "v1", kind: "ThingList", metadata, items: all.slice(from, to) });
+  }
+}
+
+export function answerOf(status: number, body: Json, headers: Record<string, string> = {}): Answer {
+  return { status, headers, body, text: JSON.stringify(body) };
+}
+
+export function refuse(status: number, reason: string, name?: string, headers = {}): Answer {
+  const details = name === undefined ? {} : { details: { name } };
+  const body = { kind: "Status", status: "Failure", reason, message: `refused: ${reason}`, ...details };
+  return answerOf(status, body, headers);
+}
+
+/** As the API server answers for a path that it does not know at all. */
+export const NO_SUCH_API: Answer = {
+  status: 404,
+  headers: {},
+  body: undefined,
+  text: "404 page not found\n",
+};
+
+function gone(signal: AbortSignal | undefined): Promise<Error> {
+  const error = new ConnectionError("the caller gave up");
+  if (signal?.aborted) return Promise.resolve(error);
+  return new Promise((resolve) => signal?.addEventListener("abort", () => resolve(error), { once: true }));
+}
+
+/** A deadline that is over when the test says so. */
+export function testDeadline(ms = 60_000): Deadline & { readonly end: () => void } {
+  const over = new AbortController();
+  const until = performance.now() + ms;
+  return {
+    remaining: () => (over.signal.aborted ? 0 : until - performance.now()),
+    signal: over.signal,
+    end: () => over.abort(),
+  };
+}

@@ -1,0 +1,80 @@
+// For tests: what is kept right by a planner of the test's own, and what was written and said on the way.
+import { setImmediate as step } from "node:timers/promises";
+import { Holding, type HoldingOptions } from "../../../src/cluster/controller/controller.ts";
+import type { WriteResult } from "../../../src/cluster/controller/planned-writes.ts";
+import type { JsonObject } from "../../../src/core/json.ts";
+import { SILENT } from "../../../src/core/log.ts";
+import { defineModule, type Module } from "../../../src/core/module/module.ts";
+import type { PlannedWrite, Planner } from "../../../src/core/module/reconciler.ts";
+import { Store } from "../../../src/core/view/store.ts";
+
+export function applying(name: string): PlannedWrite {
+  const apply = { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace: "usher" } };
+  return { apply, resourceVersion: undefined };
+}
+
+function moduleWith(planner: Planner): Module {
+  return defineModule({
+    name: "seating",
+    summary: "for tests",
+    kinds: [
+      {
+        group: "usher.dev",
+        kind: "Seat",
+        plural: "seats",
+        singular: "seat",
+        scope: "Cluster",
+        standing: "resource",
+        summary: "for tests",
+        versions: [],
+        prepare: () => ({ policy: undefined, problems: [] }),
+      },
+    ],
+    reads: [{ resource: "nodes", group: "", version: "v1", kind: "Node", scope: "Cluster", keep: [] }],
+    hooks: () => [],
+    assemble: () => ({}),
+    planner,
+  });
+}
+
+export function named(name: string): JsonObject {
+  return { metadata: { name } };
+}
+
+export function holdingWith(planner: Partial<Planner>, options: Partial<HoldingOptions> = {}) {
+  const view = new Store(new Map());
+  const written: PlannedWrite[] = [];
+  const said: string[] = [];
+  const write = options.write ?? (async (): Promise<WriteResult> => "done");
+  const holding = new Holding({
+    modules: [
+      moduleWith({
+        keys: ({ name }) => [name],
+        plan: (key) => ({ writes: [applying(key)] }),
+        ...planner,
+      }),
+    ],
+    view: () => view,
+    fetch: async (needs) => needs.map(() => ({ absent: true })),
+    leading: () => true,
+    log: { ...SILENT, warn: (facts, message) => void said.push(`${message} ${JSON.stringify(facts)}`) },
+    queue: { backoff: { firstMs: 1, longestMs: 2, forgetMs: Number.POSITIVE_INFINITY } },
+    ...options,
+    write: async (one) => {
+      written.push(one);
+      return write(one);
+    },
+  });
+  const changed = (...names: readonly string[]) => {
+    const changes = names.map((name) => ({ resource: "nodes", namespace: "", name, object: named(name) }));
+    holding.changed(view.apply(changes));
+  };
+  return { holding, written, said, changed, view };
+}
+
+export async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await step();
+}
+
+export const namesOf = (written: readonly PlannedWrite[]) =>
+  written.map((write) => ("apply" in write ? (write.apply["metadata"] as JsonObject)["name"] : undefined));
