@@ -3,7 +3,7 @@
 import { startAdmission } from "../src/admission/server/admission-server.ts";
 import { at } from "../src/core/json.ts";
 import { SILENT } from "../src/core/log.ts";
-import { giveMemoryBack } from "../src/files/source/release-memory.ts";
+import { releaseMemory } from "../src/files/source/release-memory.ts";
 import type { ClusterAccess } from "../test/cluster/access/access.ts";
 import { eventually } from "../test/cluster/access/wait.ts";
 import { type OpenLive, openLive } from "../test/e2e/live-source.ts";
@@ -39,7 +39,7 @@ async function serve(cluster: ClusterAccess, watchNodes: boolean): Promise<Ready
   live = await openLive(cluster, modulesThat(watchNodes));
   await live.source.live.synced();
   // As usher does before it serves.
-  giveMemoryBack();
+  releaseMemory();
   // From here on they are counted.
   live.changes.length = 0;
   const server = await startAdmission({ source: live.source, log: SILENT, port: 0, opsPort: 0 });

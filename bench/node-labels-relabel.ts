@@ -1,7 +1,7 @@
 // 5,000 bare nodes relabelled by one change of a rule: the time, and what it asks of the API server.
 import type { Client } from "../src/cluster/client/client.ts";
 import { createKindPaths } from "../src/cluster/client/kind-paths.ts";
-import { Holding } from "../src/cluster/controller/controller.ts";
+import { Controller } from "../src/cluster/controller/controller.ts";
 import { createWrites } from "../src/cluster/controller/planned-writes.ts";
 import { openCluster } from "../src/cluster/source/cluster-source.ts";
 import { createNeeds } from "../src/cluster/source/fetch-needs.ts";
@@ -47,7 +47,7 @@ async function measured(stage: ClusterStage, cluster: Cluster, total: number): P
   });
   const { client, calls } = counted(await clientOf(cluster, cluster.server));
   const assembly = new Assembly([nodeLabels], DEFAULT_INSTALLATION, new Gates([]));
-  let holding: Holding | undefined;
+  let holding: Controller | undefined;
   const source = openCluster({
     client,
     assembly,
@@ -57,7 +57,7 @@ async function measured(stage: ClusterStage, cluster: Cluster, total: number): P
   try {
     await source.live.synced();
     await source.live.lead();
-    holding = new Holding({
+    holding = new Controller({
       modules: [nodeLabels],
       view: () => assembly.view,
       fetch: createNeeds(client, source.resources),
@@ -104,7 +104,7 @@ function written(pattern: string, value: string) {
   return { ...ruleChange("edge", pattern, value).object, metadata: { name: "edge" } };
 }
 
-function idle(holding: Holding | undefined): boolean {
+function idle(holding: Controller | undefined): boolean {
   const { due, later, running } = holding?.figures.items ?? { due: 1, later: 0, running: 0 };
   return due + later + running === 0;
 }

@@ -1,16 +1,16 @@
 // What ten thousand rules cost a node that joins, and what one changed rule costs a leader with five thousand nodes.
 import { decodeReview, Undecodable } from "../src/admission/review/decode.ts";
-import { reviewReply } from "../src/admission/review/http-response.ts";
+import { reviewResponse } from "../src/admission/review/http-response.ts";
 import { assembleFor } from "../src/cli/source/source.ts";
 import type { Assembly } from "../src/core/evaluate/assembly.ts";
 import { evaluate, type Outside } from "../src/core/evaluate/evaluate.ts";
 import { Facts } from "../src/core/evaluate/need.ts";
-import { answerOf } from "../src/core/evaluate/response.ts";
+import { responseOf } from "../src/core/evaluate/response.ts";
 import type { JsonObject } from "../src/core/json.ts";
 import { kindResource } from "../src/core/policy/kind.ts";
 import type { Change } from "../src/core/view/view.ts";
 import { labels } from "../src/modules/node-labels/kinds.ts";
-import { nodeLabelsPlanner } from "../src/modules/node-labels/reconcile/reconciler.ts";
+import { nodeLabelsReconciler } from "../src/modules/node-labels/reconcile/reconciler.ts";
 import { count, range, time } from "./number.ts";
 import { atMost, type Result, type Row } from "./result.ts";
 import type { Stage } from "./stage.ts";
@@ -96,7 +96,7 @@ function joining(assembly: Assembly, nameOf: (i: number) => string, times: numbe
     const started = performance.now();
     const result = evaluate({ assembly, phase: "mutate", hooks, request, now: 0 }, NOTHING_OUTSIDE);
     if (result instanceof Promise) throw new Error("the bench needs no facts");
-    const { body } = reviewReply(answerOf(result), "mutate", result);
+    const { body } = reviewResponse(responseOf(result), "mutate", result);
     took.push((performance.now() - started) * 1e3);
     // A bench of wrong answers measures nothing.
     if (!body.includes('"patch":')) throw new Error(`the node was not labelled: ${body}`);
@@ -152,11 +152,11 @@ function longestStep(assembly: Assembly, change: Change): number {
     longest = Math.max(longest, (performance.now() - started) * 1e3);
     return result;
   };
-  const keys = [...timed(() => nodeLabelsPlanner.keys(change, assembly.view, assembly))];
+  const keys = [...timed(() => nodeLabelsReconciler.keys(change, assembly.view, assembly))];
   for (const key of keys) {
     if (key !== "sweep") continue;
     const plan = timed(() =>
-      nodeLabelsPlanner.plan(key, { view: assembly.view, facts: new Facts(), now: 0, assembly }),
+      nodeLabelsReconciler.plan(key, { view: assembly.view, facts: new Facts(), now: 0, assembly }),
     );
     if ("need" in plan) throw new Error("the bench needs no facts");
     keys.push(...(plan.also ?? []));

@@ -1,11 +1,11 @@
 // What a request costs in usher itself, without TLS and HTTP: the part that policies can make slower.
 import { decodeReview, Undecodable } from "../src/admission/review/decode.ts";
 import { createHandle } from "../src/admission/review/handle.ts";
-import { reviewReply } from "../src/admission/review/http-response.ts";
+import { reviewResponse } from "../src/admission/review/http-response.ts";
 import type { Assembly } from "../src/core/evaluate/assembly.ts";
 import { evaluate, type Outside } from "../src/core/evaluate/evaluate.ts";
 import type { AdmissionRequest } from "../src/core/evaluate/request.ts";
-import { answerOf } from "../src/core/evaluate/response.ts";
+import { responseOf } from "../src/core/evaluate/response.ts";
 import { SILENT } from "../src/core/log.ts";
 import { assemblyWith, stillSource } from "./cluster-in-process.ts";
 import { count, range, time } from "./number.ts";
@@ -70,7 +70,7 @@ function evaluatePiece(assembly: Assembly, pod: Pod, policies: number, bodies: r
     for (const request of requests) {
       const result = evaluate({ assembly, phase: "mutate", hooks, request, now: 0 }, NOTHING_OUTSIDE);
       if (result instanceof Promise) throw new Error("the bench needs no facts");
-      checkReply(reviewReply(answerOf(result), "mutate", result).body, pod);
+      checkReply(reviewResponse(responseOf(result), "mutate", result).body, pod);
     }
     return performance.now() - started;
   };

@@ -3,12 +3,12 @@
  *
  * @example
  * ```ts
- * import { Assembly, answerOf, DEFAULT_INSTALLATION, evaluate, Gates, modules } from "@usher-dev/usher";
+ * import { Assembly, responseOf, DEFAULT_INSTALLATION, evaluate, Gates, modules } from "@usher-dev/usher";
  *
  * const assembly = new Assembly(modules, DEFAULT_INSTALLATION, new Gates([]));
  * assembly.apply([{ resource: "namespaces", namespace: "", name: "shop", object: namespace }]);
  * const evaluation = await evaluate({ assembly, phase: "mutate", hooks: assembly.hooks, request, now: Date.now() }, outside);
- * const { allowed, patch, warnings } = answerOf(evaluation);
+ * const { allowed, patch, warnings } = responseOf(evaluation);
  * ```
  */
 
@@ -44,7 +44,7 @@ export {
 export { type Fact, Facts, type Need } from "./core/evaluate/need.ts";
 export { type PatchOperation, patchOf } from "./core/evaluate/patch.ts";
 export type { AdmissionRequest, Operation, UserInfo } from "./core/evaluate/request.ts";
-export { type Answer, answerOf, reviewOf, type StatusCause } from "./core/evaluate/response.ts";
+export { type AdmissionResponse, responseOf, reviewOf, type StatusCause } from "./core/evaluate/response.ts";
 export type { Call, Evaluation, ModuleTrace } from "./core/evaluate/round.ts";
 export type { Json, JsonObject } from "./core/json.ts";
 export { defaulted } from "./core/kubernetes/defaults/defaults.ts";
@@ -67,7 +67,7 @@ export {
   type Read,
   type TraceEntry,
 } from "./core/module/module.ts";
-export type { Plan, PlannedWrite, Planner } from "./core/module/reconciler.ts";
+export type { PlannedWrite, ReconcileResult, Reconciler } from "./core/module/reconciler.ts";
 export type { Path } from "./core/path.ts";
 export { checkObject } from "./core/policy/check.ts";
 export type { CelRule, Column, Kind, KindVersion, Prepared } from "./core/policy/kind.ts";

@@ -96,7 +96,7 @@ describe("the modules together", () => {
   });
 
   it("are in the list of those with commands of their own where they declare a survey", () => {
-    expect(modules.filter(({ survey }) => survey !== undefined).map(({ name }) => name)).toEqual([
+    expect(modules.filter(({ driftScan }) => driftScan !== undefined).map(({ name }) => name)).toEqual([
       ...SURVEYED,
     ]);
   });

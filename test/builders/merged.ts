@@ -11,16 +11,16 @@ import {
 } from "../../src/modules/placement/criteria/criteria.ts";
 import { KnownLists } from "../../src/modules/placement/criteria/known-list.ts";
 import { KnownTerms } from "../../src/modules/placement/criteria/known-term.ts";
-import { merge, type Wish } from "../../src/modules/placement/criteria/merge.ts";
-import { Effort } from "../../src/modules/placement/criteria/work-budget.ts";
+import { merge, type PlacementRequest } from "../../src/modules/placement/criteria/merge.ts";
+import { WorkBudget } from "../../src/modules/placement/criteria/work-budget.ts";
 import { again } from "./json.ts";
 import { pod } from "./pod.ts";
 
 /** A wish of a policy, which by default skips what is in its way. */
 export function wish(
   criteria: Partial<Criteria>,
-  change: Partial<Wish> & { readonly name?: string } = {},
-): Wish {
+  change: Partial<PlacementRequest> & { readonly name?: string } = {},
+): PlacementRequest {
   const { name = "p", ...rest } = change;
   return {
     ref: { kind: "ClusterPodSchedulingPolicy", name },
@@ -38,7 +38,7 @@ export interface Merging {
   /** A template's. @default that of a pod */
   readonly spec?: Path;
   /** What may be done for the object. @default as much as for any */
-  readonly effort?: Effort;
+  readonly effort?: WorkBudget;
   /** Done to the draft before anything is merged. */
   readonly first?: (draft: Draft) => void;
 }
@@ -54,8 +54,8 @@ export interface Merged {
 /** An object after wishes were merged into it, as the engine would do it. */
 export function merged(
   object: JsonObject,
-  wishes: readonly Wish[],
-  { old, limits = {}, spec = ["spec"], effort = new Effort(), first }: Merging = {},
+  wishes: readonly PlacementRequest[],
+  { old, limits = {}, spec = ["spec"], effort = new WorkBudget(), first }: Merging = {},
 ): Merged {
   const draft = new Draft(again(object), old === undefined ? undefined : again(old));
   draft.author = "placement";
@@ -87,7 +87,11 @@ export function merged(
 }
 
 /** The same for a bare spec. */
-export function mergedSpec(spec: JsonObject, wishes: readonly Wish[], merging: Merging = {}): Merged {
+export function mergedSpec(
+  spec: JsonObject,
+  wishes: readonly PlacementRequest[],
+  merging: Merging = {},
+): Merged {
   return merged(pod({ spec }), wishes, merging);
 }
 

@@ -1,9 +1,9 @@
 import type { Assembly } from "../../src/core/evaluate/assembly.ts";
 import { type Fact, Facts, type Need } from "../../src/core/evaluate/need.ts";
 import { at, type JsonObject, stringAt } from "../../src/core/json.ts";
-import type { Plan } from "../../src/core/module/reconciler.ts";
+import type { ReconcileResult } from "../../src/core/module/reconciler.ts";
 import type { Change } from "../../src/core/view/view.ts";
-import { nodeLabelsPlanner as planner } from "../../src/modules/node-labels/reconcile/reconciler.ts";
+import { nodeLabelsReconciler as reconciler } from "../../src/modules/node-labels/reconcile/reconciler.ts";
 import { node, rule } from "./node.ts";
 
 export const NOW = 1_700_000_000_000;
@@ -22,7 +22,7 @@ export const stored = (object: JsonObject, version = "7"): JsonObject => ({
 /** Which keys a change touches, in an assembly that takes it in. */
 export function keysOf(assembly: Assembly, change: Change): string[] {
   const [real] = assembly.apply([change]);
-  return real === undefined ? [] : [...planner.keys(real, assembly.view, assembly)];
+  return real === undefined ? [] : [...reconciler.keys(real, assembly.view, assembly)];
 }
 
 /** The plan of a key, with these objects in the API server; what is `failing` can't be read. */
@@ -34,7 +34,7 @@ export function planOf(
     failing = [],
     ...more
   }: { now?: number; failure?: (key: string) => string | undefined; failing?: readonly string[] } = {},
-): Plan & { asked: number } {
+): ReconcileResult & { asked: number } {
   const facts = new Facts();
   const found = (need: Need): Fact => {
     if (!("get" in need)) return { failed: "not expected" };
@@ -48,7 +48,7 @@ export function planOf(
     return object === undefined ? { absent: true } : { found: object, complete: true };
   };
   for (let asked = 0; ; ) {
-    const result = planner.plan(key, { view: assembly.view, facts, now: NOW, assembly, ...more });
+    const result = reconciler.plan(key, { view: assembly.view, facts, now: NOW, assembly, ...more });
     if (!("need" in result)) return { ...result, asked };
     for (const need of result.need) facts.set(need, found(need));
     asked += result.need.length;

@@ -8,7 +8,7 @@ import { desiredOf } from "../../src/modules/node-labels/desired/desired.ts";
 import { differenceOf, type Vouching } from "../../src/modules/node-labels/desired/difference.ts";
 import { nodePatch } from "../../src/modules/node-labels/desired/node-patch.ts";
 import { nodeLabels } from "../../src/modules/node-labels/index.ts";
-import { bookOf, type RuleBook } from "../../src/modules/node-labels/rules/rule-index.ts";
+import { type RuleIndex, ruleIndexOf } from "../../src/modules/node-labels/rules/rule-index.ts";
 import { assemblyOf } from "./evaluation.ts";
 import { again } from "./json.ts";
 
@@ -68,8 +68,8 @@ export function nodeLabelsWith(objects: readonly JsonObject[], settings?: JsonOb
   return assemblyOf([nodeLabels], objects.map(arrived), installation);
 }
 
-export function bookWith(objects: readonly JsonObject[], settings?: JsonObject): RuleBook {
-  const book = bookOf(nodeLabelsWith(objects, settings).evaluator("node-labels"));
+export function bookWith(objects: readonly JsonObject[], settings?: JsonObject): RuleIndex {
+  const book = ruleIndexOf(nodeLabelsWith(objects, settings).evaluator("node-labels"));
   if (book === undefined) throw new Error("the module has no book");
   return book;
 }
@@ -80,7 +80,7 @@ const EVERY: Vouching = { vouches: () => true };
 /** The patch that the controller would write to a node; with `null` nobody could read the ledger. */
 export function patchFor(
   one: JsonObject,
-  book: RuleBook,
+  book: RuleIndex,
   now?: number,
   ledger: Vouching | null = EVERY,
 ): PatchOperation[] {
@@ -88,7 +88,7 @@ export function patchFor(
 }
 
 /** The node as the controller leaves it. Every operation must apply, as the API server would have it. */
-export function keptRight(one: JsonObject, book: RuleBook, now?: number): JsonObject {
+export function keptRight(one: JsonObject, book: RuleIndex, now?: number): JsonObject {
   const made = again(one);
   const errors = applyPatch(made, patchFor(one, book, now) as Parameters<typeof applyPatch>[1]);
   for (const error of errors) if (error !== null) throw error;

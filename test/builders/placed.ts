@@ -1,6 +1,6 @@
 import { evaluate } from "../../src/core/evaluate/evaluate.ts";
 import type { AdmissionRequest } from "../../src/core/evaluate/request.ts";
-import { type Answer, answerOf } from "../../src/core/evaluate/response.ts";
+import { type AdmissionResponse, responseOf } from "../../src/core/evaluate/response.ts";
 import type { Call, Evaluation } from "../../src/core/evaluate/round.ts";
 import type { Json, JsonObject } from "../../src/core/json.ts";
 import { at } from "../../src/core/json.ts";
@@ -13,7 +13,7 @@ import { requestFor } from "./request.ts";
 
 export interface Placed {
   readonly evaluation: Evaluation;
-  readonly answer: Answer;
+  readonly answer: AdmissionResponse;
   /** The object as it leaves. */
   readonly object: JsonObject;
   /** Its nodeSelector: a pod's own, else the template's. */
@@ -27,7 +27,7 @@ function placedFrom(evaluation: Evaluation): Placed {
     at(object, "spec", "template", "spec") ??
     at(object, "template", "spec") ??
     at(object, "spec");
-  return { evaluation, answer: answerOf(evaluation), object, nodeSelector: at(spec, "nodeSelector") };
+  return { evaluation, answer: responseOf(evaluation), object, nodeSelector: at(spec, "nodeSelector") };
 }
 
 /** The namespace that the objects of the other builders are in. */

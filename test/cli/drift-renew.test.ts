@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
 import { Renewer } from "../../src/cli/drift/renew.ts";
 import {
-  type Answer,
+  type ApiResponse,
   type Client,
   ConnectionError,
   type RequestOptions,
@@ -14,7 +14,7 @@ import { deployment } from "../builders/pod.ts";
 const ANNOTATION = "usher.dev/reapply";
 const MODULE = {
   ...moduleThat("seating", {}),
-  survey: { annotation: ANNOTATION, leftAlone: () => undefined },
+  driftScan: { annotation: ANNOTATION, leftAlone: () => undefined },
 };
 const WORKLOAD = workloadTable().byKind("apps", "Deployment");
 if (WORKLOAD === undefined) throw new Error("no Deployment");
@@ -33,7 +33,7 @@ beforeEach(() => {
   sent = [];
 });
 
-const answer = (status: number, body: JsonObject, headers: Record<string, string> = {}): Answer => ({
+const answer = (status: number, body: JsonObject, headers: Record<string, string> = {}): ApiResponse => ({
   status,
   headers,
   body,
@@ -42,7 +42,7 @@ const answer = (status: number, body: JsonObject, headers: Record<string, string
 const refusal = (status: number, message: string) => answer(status, { kind: "Status", message });
 
 /** Reads give the stored object; writes are answered in turn. */
-function renewer(...answers: readonly Answer[]): Renewer {
+function renewer(...answers: readonly ApiResponse[]): Renewer {
   const left = [...answers];
   const client: Client = {
     server: "https://test",

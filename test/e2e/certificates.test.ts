@@ -10,7 +10,7 @@ import { SILENT } from "../../src/core/log.ts";
 import { OWN_LABELS } from "../../src/core/registration/names.ts";
 import { TRUST_MS } from "../../src/operator/certificates/certificate-plan.ts";
 import { openCertificates, serviceNames } from "../../src/operator/certificates/certificates.ts";
-import { Keeper } from "../../src/operator/controller/installation-controller.ts";
+import { InstallationController } from "../../src/operator/controller/installation-controller.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
 import { installKinds, openLive } from "./live-source.ts";
@@ -78,7 +78,7 @@ describeOwnCluster("a certificate that grows old", { without: ["kube-scheduler",
     });
     const way = await cuttable(server.webhookAddress.port);
     await cluster().route(clusterIP, 443, way.port);
-    const keeper = new Keeper({
+    const keeper = new InstallationController({
       ...keeping,
       clock: () => performance.now() + moved.later,
       assembly: live.source.assembly,

@@ -3,9 +3,9 @@ import type { Client } from "../../src/cluster/client/client.ts";
 import { createResources } from "../../src/cluster/client/discovery.ts";
 import { createKindPaths } from "../../src/cluster/client/kind-paths.ts";
 import { createWrites, type MakeWrite } from "../../src/cluster/controller/planned-writes.ts";
-import { Events } from "../../src/cluster/events/event-recorder.ts";
-import { Lease } from "../../src/cluster/leader-election/leader-election.ts";
-import { TallyBook } from "../../src/cluster/tallies/tallies.ts";
+import { EventRecorder } from "../../src/cluster/events/event-recorder.ts";
+import { LeaderElection } from "../../src/cluster/leader-election/leader-election.ts";
+import { Tallies } from "../../src/cluster/tallies/tallies.ts";
 import { TallyCollector } from "../../src/cluster/tallies/tally-collector.ts";
 import { TallyPublisher } from "../../src/cluster/tallies/tally-publisher.ts";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
@@ -145,7 +145,7 @@ describeCluster("holding", (cluster) => {
     await withClient(async (client) => {
       const told: string[] = [];
       const candidate = (identity: string) =>
-        new Lease({
+        new LeaderElection({
           client,
           namespace: namespace(),
           name: "usher",
@@ -182,7 +182,7 @@ describeCluster("holding", (cluster) => {
     };
     await withClient(async (client) => {
       let now = Date.now();
-      const events = new Events({
+      const events = new EventRecorder({
         client,
         instance: "usher-0",
         now: () => now,
@@ -221,7 +221,11 @@ describeCluster("holding", (cluster) => {
     const regarding = { kind: "ConfigMap", namespace: namespace(), name: `${"long".repeat(50).slice(1)}.b` };
     const path = `/apis/events.k8s.io/v1/namespaces/${namespace()}/events`;
     await withClient(async (client) => {
-      const events = new Events({ client, instance: `${"u".repeat(130)}-0`, apiVersionOf: () => "v1" });
+      const events = new EventRecorder({
+        client,
+        instance: `${"u".repeat(130)}-0`,
+        apiVersionOf: () => "v1",
+      });
       const message = `x${"😀".repeat(300)}`;
       events.add([{ type: "Normal", reason: "Long", message, regarding, policy: undefined }]);
       await events.flush();
@@ -241,7 +245,7 @@ describeCluster("holding", (cluster) => {
   test("tallies of replicas are added up by the leader, and go with their owner", async () => {
     await withClient(async (client) => {
       const replica = (name: string) => {
-        const book = new TallyBook();
+        const book = new Tallies();
         const options = { client, namespace: namespace(), replica: name, book, log: SILENT };
         const policy = { kind: "Policy", name: "a", uid: "u" };
         book.add([{ module: "tiny", policy, outcomes: { applied: 2, same: 1 } }], 1_000);

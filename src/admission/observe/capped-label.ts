@@ -1,7 +1,7 @@
 import type { CappedLabel } from "../../core/evaluate/effects.ts";
 
 /** Keeps the values of one label from growing without end: the first so many have their own name, the rest is `other`. */
-export class Capped {
+export class LabelCap {
   readonly #label: string;
   readonly #most: number;
   readonly #known = new Set<string>();

@@ -1,11 +1,11 @@
 import type { Registry } from "prom-client";
-import type { PlanFigures } from "../../core/module/reconciler.ts";
+import type { ControllerFigures } from "../../core/module/reconciler.ts";
 
 /** What the leader does beside admission: how much waits, what was written, and what can't be. */
-export function registerPlans(
+export function registerController(
   { Counter, Gauge }: Pick<typeof import("prom-client"), "Counter" | "Gauge">,
   registry: Registry,
-  plans: () => PlanFigures,
+  plans: () => ControllerFigures,
 ): void {
   const registers = [registry];
   new Gauge({

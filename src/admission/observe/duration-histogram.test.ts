@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Durations } from "./duration-histogram.ts";
+import { DurationHistogram } from "./duration-histogram.ts";
 
 const BOUNDS = [0.1, 0.5, 1];
 
-function figures(durations: Durations): Map<string, number> {
+function figures(durations: DurationHistogram): Map<string, number> {
   const lines = durations.text().split("\n");
   return new Map(
     lines
@@ -14,7 +14,7 @@ function figures(durations: Durations): Map<string, number> {
 }
 
 test("a bucket counts all that took at most as long, its own bound included", () => {
-  const durations = new Durations("took_seconds", "How long it took.", "phase", BOUNDS);
+  const durations = new DurationHistogram("took_seconds", "How long it took.", "phase", BOUNDS);
   for (const seconds of [0.1, 0.10001, 7]) durations.observe("mutate", seconds);
   durations.observe("validate", 0);
   expect(durations.text()).toBe(`# HELP took_seconds How long it took.
@@ -37,7 +37,7 @@ took_seconds_count{phase="validate"} 1
 test("what it counts is what was observed", () => {
   fc.assert(
     fc.property(fc.array(fc.double({ min: 0, max: 2, noNaN: true })), (all) => {
-      const durations = new Durations("t", "T.", "of", BOUNDS);
+      const durations = new DurationHistogram("t", "T.", "of", BOUNDS);
       for (const seconds of all) durations.observe("x", seconds);
       const found = figures(durations);
       if (all.length === 0) {
@@ -54,7 +54,7 @@ test("what it counts is what was observed", () => {
 });
 
 test("a label's value can't break the line that it stands in", () => {
-  const durations = new Durations("t", "T.", "of", []);
+  const durations = new DurationHistogram("t", "T.", "of", []);
   durations.observe('a"b\\c\nd', 1);
   expect(durations.text()).toContain('t_count{of="a\\"b\\\\c\\nd"} 1\n');
 });

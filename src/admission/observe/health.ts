@@ -9,7 +9,7 @@ const SLOTS = 1 + CONDITIONS.length;
  * The state of the main thread in memory that two threads share: when it was last alive, and what is true of it. So the other
  * thread knows without asking, and asking is what a stuck thread can't answer.
  */
-export class Pulse {
+export class Health {
   readonly memory: SharedArrayBuffer;
   readonly #slots: BigInt64Array;
 

@@ -1,11 +1,14 @@
 import { expect, test } from "vitest";
 import { SILENT } from "../../core/log.ts";
-import { SAME_FAULT_EVERY_MS, sparing } from "./log-sampling.ts";
+import { SAME_FAULT_EVERY_MS, sampledLog } from "./log-sampling.ts";
 
 test("the same fault once a second, with the count of those left out; another at once", () => {
   let now = 0;
   const said: object[] = [];
-  const log = sparing({ ...SILENT, error: (facts, message) => said.push({ ...facts, message }) }, () => now);
+  const log = sampledLog(
+    { ...SILENT, error: (facts, message) => said.push({ ...facts, message }) },
+    () => now,
+  );
   for (let i = 0; i < 100; i++) log.error({ i }, "broke");
   log.error({}, "another");
   now += SAME_FAULT_EVERY_MS;
@@ -23,7 +26,12 @@ test("the same fault once a second, with the count of those left out; another at
 test("what is no fault is always written", () => {
   const said: string[] = [];
   const write = (_facts: object, message: string) => said.push(message);
-  const log = sparing({ ...SILENT, debug: write, info: write, isLevelEnabled: (level) => level === "debug" });
+  const log = sampledLog({
+    ...SILENT,
+    debug: write,
+    info: write,
+    isLevelEnabled: (level) => level === "debug",
+  });
   for (let i = 0; i < 3; i++) log.info({}, "refused");
   log.debug({}, "decided");
   expect(said).toEqual(["refused", "refused", "refused", "decided"]);

@@ -7,7 +7,7 @@ export const SAME_FAULT_EVERY_MS = 1_000;
  * The same log, but a fault of the same sentence is written at most once a second; the next line says how many were left out.
  * Below a warning everything is written: what is too much there is chosen by the level.
  */
-export function sparing(log: Log, clock: () => number = () => performance.now()): Log {
+export function sampledLog(log: Log, clock: () => number = () => performance.now()): Log {
   const last = new Map<string, { readonly at: number; left: number }>();
   const sparingly = (write: Log["error"]) => (facts: object, message: string) => {
     const now = clock();

@@ -29,11 +29,11 @@ test("calls are counted by phase and code, and timed", async () => {
 test("how workloads stand to policies is told by whoever has looked", async () => {
   const { assembly } = testSource();
   let figures: Record<string, number> = {};
-  const planner = { keys: () => [], plan: () => ({ writes: [] }), figures: () => figures };
+  const reconciler = { keys: () => [], plan: () => ({ writes: [] }), figures: () => figures };
   const [module] = assembly.modules;
   if (module === undefined) throw new Error("no module");
   const looked = new Assembly(
-    [{ ...module, name: "seating", planner }],
+    [{ ...module, name: "seating", reconciler }],
     assembly.installation,
     assembly.gates,
   );

@@ -3,11 +3,11 @@ import type { Counter } from "prom-client";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
 import { type Count, METRICS } from "../../core/evaluate/effects.ts";
 import type { Phase } from "../../core/module/hook.ts";
-import type { PlanFigures } from "../../core/module/reconciler.ts";
-import { Capped } from "./capped-label.ts";
-import { registerPlans } from "./controller-metrics.ts";
-import { Durations } from "./duration-histogram.ts";
-import { Steps } from "./pending-counts.ts";
+import type { ControllerFigures } from "../../core/module/reconciler.ts";
+import { LabelCap } from "./capped-label.ts";
+import { registerController } from "./controller-metrics.ts";
+import { DurationHistogram } from "./duration-histogram.ts";
+import { PendingCounts } from "./pending-counts.ts";
 
 /**
  * From 50 µs, the cost of a request that no policy wants, to 10 s, the API server's default timeout, in steps of 2 to 2.5: fine enough
@@ -33,7 +33,7 @@ export interface MetricsOptions {
   /** When the certificate in use runs out, in seconds since 1970. */
   readonly certificateExpires: () => number;
   /** Absent where this process carries out no plans. */
-  readonly plans?: (() => PlanFigures) | undefined;
+  readonly plans?: (() => ControllerFigures) | undefined;
   readonly version?: string | undefined;
 }
 
@@ -55,7 +55,7 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
     labelNames: ["phase", "code"],
     registers,
   });
-  const durations = new Durations(
+  const durations = new DurationHistogram(
     "usher_request_duration_seconds",
     "Time from the head of a call to the webhook until its answer was handed to the network.",
     "phase",
@@ -107,13 +107,13 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
     collect() {
       this.reset();
       const { modules, view } = options.assembly();
-      for (const { name, planner } of modules) {
-        const figures = planner?.figures?.(view) ?? {};
+      for (const { name, reconciler } of modules) {
+        const figures = reconciler?.figures?.(view) ?? {};
         for (const [state, n] of Object.entries(figures)) this.set({ module: name, state }, n);
       }
     },
   });
-  if (options.plans !== undefined) registerPlans(prometheus, registry, options.plans);
+  if (options.plans !== undefined) registerController(prometheus, registry, options.plans);
   new Gauge({
     name: "usher_certificate_expiry_timestamp_seconds",
     help: "When the certificate of the webhook runs out, in seconds since 1970. After that no API server can call it.",
@@ -152,12 +152,14 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
     registers,
   }).set({ version: options.version ?? "unknown" }, 1);
 
-  // Steps are gathered until someone looks: a request takes several, and the library checks and hashes the labels of each.
-  const calls = new Steps(["phase", "code"]);
-  const steps = new Map(Object.entries(METRICS).map(([name, { labels }]) => [name, new Steps(labels)]));
+  // PendingCounts are gathered until someone looks: a request takes several, and the library checks and hashes the labels of each.
+  const calls = new PendingCounts(["phase", "code"]);
+  const steps = new Map(
+    Object.entries(METRICS).map(([name, { labels }]) => [name, new PendingCounts(labels)]),
+  );
   const caps = new Map(
     Object.entries(METRICS).flatMap(([name, metric]) =>
-      "capped" in metric ? [[name, new Capped(metric.capped)] as const] : [],
+      "capped" in metric ? [[name, new LabelCap(metric.capped)] as const] : [],
     ),
   );
   return {

@@ -1,4 +1,4 @@
-import { CONDITIONS, type Condition, type Pulse } from "./health.ts";
+import { CONDITIONS, type Condition, type Health } from "./health.ts";
 
 /** How often the main thread says that it lives. */
 export const BEAT_EVERY_MS = 500;
@@ -29,7 +29,7 @@ export const INDEX: Page = {
 export const UNKNOWN_PAGE: Page = { status: 404, body: "nothing here; see / for what there is\n" };
 export const READ_ONLY: Page = { status: 405, body: "only GET and HEAD are answered here\n" };
 
-export function livez(pulse: Pulse, limitMs: number): Page {
+export function livez(pulse: Health, limitMs: number): Page {
   const age = pulse.age();
   if (age <= limitMs) return { status: 200, body: "ok\n" };
   return {
@@ -44,7 +44,7 @@ const MISSING: Readonly<Record<Condition, string>> = {
   "not-draining": "this instance is shutting down",
 };
 
-export function readyz(pulse: Pulse, limitMs: number, verbose: boolean): Page {
+export function readyz(pulse: Health, limitMs: number, verbose: boolean): Page {
   const checks: { readonly name: string; readonly problem: string | undefined }[] = CONDITIONS.map(
     (name) => ({
       name,
@@ -66,7 +66,7 @@ export function readyz(pulse: Pulse, limitMs: number, verbose: boolean): Page {
 }
 
 /** What only the other thread can tell of the main one, in Prometheus' words. */
-export function ownMetrics(pulse: Pulse, snapshotAgeMs: number): string {
+export function ownMetrics(pulse: Health, snapshotAgeMs: number): string {
   return [
     "# HELP usher_main_loop_heartbeat_age_seconds Time since the main thread last said that it lives. It does so twice a second.",
     "# TYPE usher_main_loop_heartbeat_age_seconds gauge",

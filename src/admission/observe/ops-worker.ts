@@ -1,7 +1,7 @@
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { parentPort, workerData } from "node:worker_threads";
-import { Pulse } from "./health.ts";
+import { Health } from "./health.ts";
 import type { FromOps, OpsWork, ToOps } from "./ops.ts";
 import { INDEX, livez, ownMetrics, type Page, READ_ONLY, readyz, UNKNOWN_PAGE } from "./ops-pages.ts";
 
@@ -14,7 +14,7 @@ import { INDEX, livez, ownMetrics, type Page, READ_ONLY, readyz, UNKNOWN_PAGE } 
 const RECEIVE_MS = 5_000;
 
 const work = workerData as OpsWork;
-const pulse = new Pulse(work.memory);
+const pulse = new Health(work.memory);
 const port = parentPort;
 
 let snapshot = { text: "", at: performance.now() };

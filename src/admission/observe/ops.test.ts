@@ -4,11 +4,11 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { get } from "../../../test/support/admission/example-cluster.ts";
 import { SILENT } from "../../core/log.ts";
-import { Pulse } from "./health.ts";
+import { Health } from "./health.ts";
 import { type Ops, openOps } from "./ops.ts";
 import { livez, readyz } from "./ops-pages.ts";
 
-const pulse = new Pulse();
+const pulse = new Health();
 let ops: Ops;
 let figures: () => Promise<string> = async () => "usher_test 1\n";
 
@@ -21,7 +21,7 @@ afterAll(() => ops.stop());
 const page = (path: string, options = {}) => get(`${ops.address.url}${path}`, options);
 
 test("alive while the pulse is young", () => {
-  const one = new Pulse();
+  const one = new Health();
   one.beat();
   expect(livez(one, 15_000)).toEqual({ status: 200, body: "ok\n" });
   const { status, body } = livez(one, -1);
@@ -30,7 +30,7 @@ test("alive while the pulse is young", () => {
 });
 
 test("ready when all holds, else told what is missing", () => {
-  const one = new Pulse();
+  const one = new Health();
   one.beat();
   expect(readyz(one, 15_000, false)).toMatchObject({
     status: 503,

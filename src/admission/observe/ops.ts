@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { factsOf, type Log } from "../../core/log.ts";
 import { type Address, addressOf, listenError } from "../server/address.ts";
-import type { Pulse } from "./health.ts";
+import type { Health } from "./health.ts";
 import { SILENCE_LIMIT_MS } from "./ops-pages.ts";
 
 /** How long a scrape waits for the main thread's figures before it gets the last ones. A tenth of a usual scrape timeout is 1 s. */
@@ -26,7 +26,7 @@ export interface ToOps {
 }
 
 export interface OpsOptions {
-  readonly pulse: Pulse;
+  readonly pulse: Health;
   readonly bind: string;
   readonly port: number;
   /** The text of all metrics of the main thread. */

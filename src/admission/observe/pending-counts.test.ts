@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Steps } from "./pending-counts.ts";
+import { PendingCounts } from "./pending-counts.ts";
 
-function given(steps: Steps): Map<string, number> {
+function given(steps: PendingCounts): Map<string, number> {
   const found = new Map<string, number>();
   steps.give((labels, by) => found.set(`${labels["a"]} ${labels["b"]}`, by));
   return found;
@@ -12,7 +12,7 @@ test("each combination is given once, with how often it came", () => {
   const text = fc.constantFrom("x", "y", "", "__proto__");
   fc.assert(
     fc.property(fc.array(fc.tuple(text, text)), (all) => {
-      const steps = new Steps(["a", "b"]);
+      const steps = new PendingCounts(["a", "b"]);
       const expected = new Map<string, number>();
       for (const [a, b] of all) {
         steps.take({ a, b });
@@ -24,7 +24,7 @@ test("each combination is given once, with how often it came", () => {
 });
 
 test("what was given is not given again", () => {
-  const steps = new Steps(["a", "b"]);
+  const steps = new PendingCounts(["a", "b"]);
   steps.take({ a: "1", b: "2" });
   expect(given(steps)).toEqual(new Map([["1 2", 1]]));
   expect(given(steps)).toEqual(new Map());
@@ -33,7 +33,7 @@ test("what was given is not given again", () => {
 });
 
 test("a counter without labels counts too", () => {
-  const steps = new Steps([]);
+  const steps = new PendingCounts([]);
   steps.take({});
   steps.take({});
   const found: number[] = [];

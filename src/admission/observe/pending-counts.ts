@@ -7,10 +7,10 @@ interface Shelf {
 const newShelf = (): Shelf => ({ inner: new Map(), by: 0 });
 
 /**
- * Steps of counters, gathered until someone looks. Label values are the same few texts again and again, so a map of maps
+ * PendingCounts of counters, gathered until someone looks. Label values are the same few texts again and again, so a map of maps
  * finds them by identity; a joined key would have to be built and hashed anew at each step.
  */
-export class Steps {
+export class PendingCounts {
   readonly #names: readonly string[];
   readonly #root = newShelf();
 

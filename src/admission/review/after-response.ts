@@ -3,7 +3,7 @@ import { describeRequest } from "../../core/evaluate/request.ts";
 import type { Evaluation } from "../../core/evaluate/round.ts";
 import { factsOf, type Log } from "../../core/log.ts";
 
-export interface AftermathOptions {
+export interface AfterResponseOptions {
   readonly log: Log;
   readonly count: (counts: readonly Count[]) => void;
   /** Events to write and tallies to keep. @default nobody wants them */
@@ -14,7 +14,7 @@ export interface AftermathOptions {
  * What follows an answer: counters, effects, log lines. Done at once, for the answer is with the network by then; put off to a later
  * turn of the loop it costs a system call more.
  */
-export function aftermath(options: AftermathOptions): (evaluation: Evaluation) => void {
+export function afterResponse(options: AfterResponseOptions): (evaluation: Evaluation) => void {
   return (evaluation) => {
     try {
       settle(evaluation, options);
@@ -24,7 +24,7 @@ export function aftermath(options: AftermathOptions): (evaluation: Evaluation) =
   };
 }
 
-function settle(evaluation: Evaluation, { log, count, effects }: AftermathOptions): void {
+function settle(evaluation: Evaluation, { log, count, effects }: AfterResponseOptions): void {
   // Nobody was asked, so nothing was decided.
   if (evaluation.asked.length === 0) return;
   if (effects === undefined) count(countsAfter(evaluation));

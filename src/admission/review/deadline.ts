@@ -27,7 +27,7 @@ const TIME_IS_UP = { failed: "the time for this request ran out" } as const;
  * The outside of one request: the source, until the time is up or the caller is gone. A request that needs nothing, and
  * those are nearly all, pays for no timer, no listener and no signal.
  */
-export class Waiting implements Outside {
+export class RequestDeadline implements Outside {
   readonly #source: Source;
   readonly #caller: Caller | undefined;
   readonly #endsAt: number;
@@ -58,7 +58,7 @@ export class Waiting implements Outside {
     return Promise.race([found, over.then(nothing)]);
   }
 
-  /** A write whose end we did not see may have happened; the planner of the module settles that. */
+  /** A write whose end we did not see may have happened; the reconciler of the module settles that. */
   commit(commit: Commit): Promise<CommitResult> {
     const { deadline, over } = this.#begin();
     const asked = async () => this.#source.commit(commit, deadline);

@@ -11,7 +11,7 @@ import { hostileBody, numbers } from "../../../test/support/admission/hostile-bo
 import { startTestServer } from "../../../test/support/admission/server.ts";
 import { SILENT } from "../../core/log.ts";
 import { createHandle } from "./handle.ts";
-import type { Reply } from "./http-response.ts";
+import type { HttpResponse } from "./http-response.ts";
 
 /** More with `npm run test:long`. */
 const RUNS = Number(process.env["USHER_FUZZ_RUNS"] ?? 2_000);
@@ -23,7 +23,7 @@ const VALID = JSON.stringify(review({ oldObject: { metadata: { name: "web" } }, 
 const PATHS = ["/mutate", "/validate", "/validate/welcome", "/validate/pool", "/mutate/label?timeout=1s"];
 
 /** A well-formed answer to the uid that was sent, or an HTTP error of one line. */
-function wellFormed({ status, body }: Pick<Reply, "status" | "body">): void {
+function wellFormed({ status, body }: Pick<HttpResponse, "status" | "body">): void {
   if (status === 200) {
     const { uid, allowed, status: refusal } = responseOf({ body });
     if (typeof uid !== "string" || uid === "") throw new Error(`an answer to nobody: ${body}`);

@@ -12,7 +12,7 @@ import { type Log, SILENT } from "../../core/log.ts";
 import type { Source } from "../../core/view/source.ts";
 import { marginOf } from "./deadline.ts";
 import { createHandle } from "./handle.ts";
-import type { Reply } from "./http-response.ts";
+import type { HttpResponse } from "./http-response.ts";
 import { NESTING_LIMIT } from "./nesting.ts";
 
 const BODY = Buffer.from(JSON.stringify(review()));
@@ -21,7 +21,7 @@ function ask(path: string, source: Source = testSource(), body = BODY, log: Log 
   return createHandle({ source, log })(body, path);
 }
 
-function now(reply: Reply | Promise<Reply>): Reply {
+function now(reply: HttpResponse | Promise<HttpResponse>): HttpResponse {
   if (reply instanceof Promise) throw new Error("a promise where nothing was needed");
   return reply;
 }

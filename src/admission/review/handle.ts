@@ -1,13 +1,19 @@
 import { evaluate } from "../../core/evaluate/evaluate.ts";
 import type { AdmissionRequest } from "../../core/evaluate/request.ts";
-import { answerOf } from "../../core/evaluate/response.ts";
+import { responseOf } from "../../core/evaluate/response.ts";
 import type { Evaluation } from "../../core/evaluate/round.ts";
 import { factsOf, type Log } from "../../core/log.ts";
 import { hookWants } from "../../core/module/hook.ts";
 import type { Source } from "../../core/view/source.ts";
-import { type Caller, Waiting } from "./deadline.ts";
+import { type Caller, RequestDeadline } from "./deadline.ts";
 import { decodeReview, Undecodable } from "./decode.ts";
-import { passage, type Reply, refusal, reviewReply, textReply } from "./http-response.ts";
+import {
+  allowedWithWarning,
+  denied,
+  type HttpResponse,
+  reviewResponse,
+  textResponse,
+} from "./http-response.ts";
 import { type Route, Routes } from "./routes.ts";
 
 const FAULT = "usher could not judge this request because of a fault of its own (USHER-E01)";
@@ -26,12 +32,16 @@ export type Handle = (
   caller?: Caller,
   /** When the call came, of `performance.now()`. @default now */
   started?: number,
-) => Reply | Promise<Reply>;
+) => HttpResponse | Promise<HttpResponse>;
 
 export function createHandle({ source, log, now = Date.now }: HandleOptions): Handle {
   const routes = new Routes();
 
-  function judge(route: Route, request: AdmissionRequest, waiting: Waiting): Reply | Promise<Reply> {
+  function judge(
+    route: Route,
+    request: AdmissionRequest,
+    waiting: RequestDeadline,
+  ): HttpResponse | Promise<HttpResponse> {
     const { phase, hooks } = route;
     try {
       const result = evaluate({ assembly: source.assembly, phase, hooks, request, now: now() }, waiting);
@@ -45,7 +55,7 @@ export function createHandle({ source, log, now = Date.now }: HandleOptions): Ha
     }
   }
 
-  function broken(error: unknown, route: Route, request: AdmissionRequest): Reply {
+  function broken(error: unknown, route: Route, request: AdmissionRequest): HttpResponse {
     log.error({ ...factsOf(error), phase: route.phase, kind: request.kind.kind }, "a request broke usher");
     return faultReply(route, request);
   }
@@ -53,36 +63,36 @@ export function createHandle({ source, log, now = Date.now }: HandleOptions): Ha
   return (bytes, url, caller, started = performance.now()) => {
     try {
       const route = routes.find(url, source.assembly.hooks);
-      if ("nowhere" in route) return textReply(404, route.nowhere);
+      if ("nowhere" in route) return textResponse(404, route.nowhere);
       // Half a view would let in what a policy not yet read forbids; so the API server does what the webhook says of failures.
-      if (!source.ready) return textReply(503, "usher is still reading its policies", route.phase);
+      if (!source.ready) return textResponse(503, "usher is still reading its policies", route.phase);
       const request = decodeReview(bytes);
       if (request instanceof Undecodable) {
         if (log.isLevelEnabled?.("debug")) log.debug({ ...request, phase: route.phase }, "no review");
         return undecodableReply(request, route);
       }
-      return judge(route, request, new Waiting(source, log, caller, started, route.waitsMs));
+      return judge(route, request, new RequestDeadline(source, log, caller, started, route.waitsMs));
     } catch (error) {
       log.error(factsOf(error), "a call broke usher");
-      return textReply(500, FAULT);
+      return textResponse(500, FAULT);
     }
   };
 }
 
-function replyTo(evaluation: Evaluation, { phase }: Route): Reply {
-  return reviewReply(answerOf(evaluation), phase, evaluation);
+function replyTo(evaluation: Evaluation, { phase }: Route): HttpResponse {
+  return reviewResponse(responseOf(evaluation), phase, evaluation);
 }
 
-function undecodableReply({ uid, message }: Undecodable, { phase }: Route): Reply {
-  if (uid === undefined) return textReply(400, message, phase);
-  return reviewReply(refusal(uid, 400, "BadRequest", message), phase);
+function undecodableReply({ uid, message }: Undecodable, { phase }: Route): HttpResponse {
+  if (uid === undefined) return textResponse(400, message, phase);
+  return reviewResponse(denied(uid, 400, "BadRequest", message), phase);
 }
 
 /** A fault outside every module. What the hooks say of failures counts: one closed hook that wanted the request refuses it. */
-function faultReply({ hooks, phase }: Route, request: AdmissionRequest): Reply {
+function faultReply({ hooks, phase }: Route, request: AdmissionRequest): HttpResponse {
   const wanted = hooks.filter((hook) => hookWants(hook, request));
   if (wanted.some((hook) => hook.failure === "closed")) {
-    return reviewReply(refusal(request.uid, 500, "InternalError", FAULT), phase);
+    return reviewResponse(denied(request.uid, 500, "InternalError", FAULT), phase);
   }
-  return reviewReply(passage(request.uid, FAULT), phase);
+  return reviewResponse(allowedWithWarning(request.uid, FAULT), phase);
 }

@@ -1,9 +1,9 @@
-import { type Answer, reviewText } from "../../core/evaluate/response.ts";
+import { type AdmissionResponse, reviewText } from "../../core/evaluate/response.ts";
 import type { Evaluation } from "../../core/evaluate/round.ts";
 import type { Phase } from "../../core/module/hook.ts";
 
 /** What goes back to the caller, before it is HTTP. */
-export interface Reply {
+export interface HttpResponse {
   readonly status: number;
   readonly type: string;
   readonly body: string;
@@ -17,17 +17,21 @@ const JSON_TYPE = "application/json";
 const TEXT_TYPE = "text/plain; charset=utf-8";
 
 /** A plain HTTP error: one line of text. The API server treats it by the webhook's failurePolicy. */
-export function textReply(status: number, line: string, phase?: Phase): Reply {
+export function textResponse(status: number, line: string, phase?: Phase): HttpResponse {
   return { status, type: TEXT_TYPE, body: `${line}\n`, phase, evaluation: undefined };
 }
 
 /** An answer as the API server reads it. */
-export function reviewReply(answer: Answer, phase: Phase, evaluation?: Evaluation): Reply {
+export function reviewResponse(
+  answer: AdmissionResponse,
+  phase: Phase,
+  evaluation?: Evaluation,
+): HttpResponse {
   return { status: 200, type: JSON_TYPE, body: reviewText(answer), phase, evaluation };
 }
 
-/** A refusal that came of no evaluation. */
-export function refusal(uid: string, code: number, reason: string, message: string): Answer {
+/** A denied that came of no evaluation. */
+export function denied(uid: string, code: number, reason: string, message: string): AdmissionResponse {
   return {
     uid,
     allowed: false,
@@ -39,6 +43,6 @@ export function refusal(uid: string, code: number, reason: string, message: stri
 }
 
 /** Passes, and says so: what an open hook does where we can't judge. */
-export function passage(uid: string, warning: string): Answer {
+export function allowedWithWarning(uid: string, warning: string): AdmissionResponse {
   return { uid, allowed: true, patch: [], warnings: [warning], audit: {}, status: undefined };
 }

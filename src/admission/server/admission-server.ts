@@ -1,13 +1,13 @@
 import { X509Certificate } from "node:crypto";
 import type { Effects } from "../../core/evaluate/effects.ts";
 import type { Log } from "../../core/log.ts";
-import type { PlanFigures } from "../../core/module/reconciler.ts";
+import type { ControllerFigures } from "../../core/module/reconciler.ts";
 import type { Source } from "../../core/view/source.ts";
-import { startHeart } from "../observe/heartbeat.ts";
-import { sparing } from "../observe/log-sampling.ts";
+import { startHeartbeat } from "../observe/heartbeat.ts";
+import { sampledLog } from "../observe/log-sampling.ts";
 import { createMetrics } from "../observe/metrics.ts";
 import { openOps } from "../observe/ops.ts";
-import { aftermath } from "../review/after-response.ts";
+import { afterResponse } from "../review/after-response.ts";
 import { createHandle } from "../review/handle.ts";
 import {
   type KeyPair,
@@ -19,7 +19,7 @@ import {
 import { type CertificateFiles, readKeyPair, watchKeyPair } from "../tls/certificate-files.ts";
 import type { ClientCheck } from "../tls/client-certificate.ts";
 import type { Address } from "./address.ts";
-import { openWebhook } from "./https-server.ts";
+import { openHttpsServer } from "./https-server.ts";
 import { LIMITS, type Limits } from "./limits.ts";
 import { type DrainOptions, Shutdown } from "./shutdown.ts";
 
@@ -47,7 +47,7 @@ export interface AdmissionOptions {
   /** Given events and tallies, after the answer. */
   readonly effects?: ((effects: Effects) => void) | undefined;
   /** What becomes of plans, where this process carries them out. */
-  readonly plans?: (() => PlanFigures) | undefined;
+  readonly plans?: (() => ControllerFigures) | undefined;
   readonly version?: string | undefined;
   readonly limits?: Partial<Limits> | undefined;
   /** Whether requests of the form that API servers use are read the short way. @default true */
@@ -72,9 +72,9 @@ export interface AdmissionServer {
 /** Starts the webhook and, beside it, health and metrics. Resolves once both listen; the source may still be reading. */
 export async function startAdmission(options: AdmissionOptions): Promise<AdmissionServer> {
   const { source, bind = LOOPBACK } = options;
-  const log = sparing(options.log);
+  const log = sampledLog(options.log);
   const limits: Limits = { ...LIMITS, ...options.limits };
-  const heart = startHeart(source);
+  const heart = startHeartbeat(source);
   const stops: (() => unknown)[] = [heart.stop];
   // The pair in use; the metric that tells when it runs out follows a swap.
   const serving: { pair: KeyPair | undefined } = { pair: undefined };
@@ -104,14 +104,14 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
       opening,
     ]);
     serving.pair = certificate;
-    const webhook = await openWebhook({
+    const webhook = await openHttpsServer({
       bind,
       port: options.port ?? WEBHOOK_PORT,
       pair: certificate,
       clients: options.clients,
       limits,
       handle: createHandle({ source, log, now: options.now }),
-      settle: aftermath({ log, count: metrics.count, effects: options.effects }),
+      settle: afterResponse({ log, count: metrics.count, effects: options.effects }),
       observe: metrics.observe,
       log,
       plain: options.plain,

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import type { Unfinished } from "./unfinished-bodies.ts";
+import type { UnfinishedBodies } from "./unfinished-bodies.ts";
 
 /** A body that is longer than the limit. */
 export const TOO_LARGE = Symbol("too large");
@@ -11,7 +11,7 @@ export const TOO_LARGE = Symbol("too large");
 export function readBody(
   request: IncomingMessage,
   limit: number,
-  unfinished: Unfinished,
+  unfinished: UnfinishedBodies,
   done: (body: Buffer | typeof TOO_LARGE) => void,
 ): void {
   if (Number(request.headers["content-length"] ?? 0) > limit) {

@@ -5,7 +5,7 @@ import type { Evaluation } from "../../core/evaluate/round.ts";
 import { factsOf, type Log } from "../../core/log.ts";
 import type { Phase } from "../../core/module/hook.ts";
 import type { Handle } from "../review/handle.ts";
-import { type Reply, textReply } from "../review/http-response.ts";
+import { type HttpResponse, textResponse } from "../review/http-response.ts";
 import type { KeyPair } from "../tls/certificate.ts";
 import { type ClientCheck, Clients } from "../tls/client-certificate.ts";
 import { type Address, addressOf, listenError } from "./address.ts";
@@ -13,9 +13,9 @@ import { readBody, TOO_LARGE } from "./body.ts";
 import { Connections } from "./connections.ts";
 import type { Limits } from "./limits.ts";
 import { PlainConnections } from "./plain-connections.ts";
-import { Unfinished } from "./unfinished-bodies.ts";
+import { UnfinishedBodies } from "./unfinished-bodies.ts";
 
-export interface WebhookOptions {
+export interface HttpsServerOptions {
   readonly bind: string;
   readonly port: number;
   readonly pair: KeyPair;
@@ -31,7 +31,7 @@ export interface WebhookOptions {
   readonly plain?: boolean | undefined;
 }
 
-export interface Webhook {
+export interface HttpsServer {
   readonly address: Address;
   readonly usePair: (pair: KeyPair) => void;
   /** From now on every answer closes its connection, so that the API server finds another instance. */
@@ -40,9 +40,9 @@ export interface Webhook {
   readonly finish: (withinMs: number) => Promise<void>;
 }
 
-const NOT_JSON = textReply(415, "the content type must be application/json");
-const ENCODED = textReply(415, "a content encoding is not understood here: send the JSON as it is");
-const NOT_POST = textReply(405, "only POST is answered here");
+const NOT_JSON = textResponse(415, "the content type must be application/json");
+const ENCODED = textResponse(415, "a content encoding is not understood here: send the JSON as it is");
+const NOT_POST = textResponse(405, "only POST is answered here");
 
 const NO_ROOM = "too many requests are not whole yet: the oldest of them was ended";
 
@@ -53,10 +53,10 @@ const CALLER_GONE = 499;
 const LINGER_MS = 1_000;
 
 /** The HTTPS side of the webhook. Resolves once it listens. */
-export async function openWebhook(options: WebhookOptions): Promise<Webhook> {
+export async function openHttpsServer(options: HttpsServerOptions): Promise<HttpsServer> {
   const { limits, handle, settle, observe, log } = options;
   const clients = options.clients === undefined ? undefined : new Clients(options.clients);
-  const unfinished = new Unfinished(limits.unfinishedBytes, (bytes) => log.warn({ bytes }, NO_ROOM));
+  const unfinished = new UnfinishedBodies(limits.unfinishedBytes, (bytes) => log.warn({ bytes }, NO_ROOM));
   let goodbye = false;
 
   const secure = (pair: KeyPair) => ({
@@ -66,12 +66,12 @@ export async function openWebhook(options: WebhookOptions): Promise<Webhook> {
     ...(options.clients === undefined ? {} : { ca: options.clients.ca }),
   });
 
-  const answered = (reply: Reply, gone: boolean, started: number) => {
+  const answered = (reply: HttpResponse, gone: boolean, started: number) => {
     observe(reply.phase, gone ? CALLER_GONE : reply.status, (performance.now() - started) / 1_000);
     if (!gone && reply.evaluation !== undefined) settle(reply.evaluation);
   };
 
-  const send = (response: ServerResponse, reply: Reply, started: number) => {
+  const send = (response: ServerResponse, reply: HttpResponse, started: number) => {
     if (response.destroyed) {
       answered(reply, true, started);
       return;
@@ -93,7 +93,7 @@ export async function openWebhook(options: WebhookOptions): Promise<Webhook> {
 
   const answer = (request: IncomingMessage, response: ServerResponse) => {
     const started = performance.now();
-    const dismissed = (reply: Reply) => {
+    const dismissed = (reply: HttpResponse) => {
       dismiss(request, response, reply);
       observe(undefined, reply.status, (performance.now() - started) / 1_000);
     };
@@ -104,7 +104,7 @@ export async function openWebhook(options: WebhookOptions): Promise<Webhook> {
     }
     readBody(request, limits.bodyBytes, unfinished, (body) => {
       if (body === TOO_LARGE) {
-        dismissed(textReply(413, `the body is larger than ${limits.bodyBytes} bytes`));
+        dismissed(textResponse(413, `the body is larger than ${limits.bodyBytes} bytes`));
         return;
       }
       const reply = handle(body, request.url ?? "/", response, started);
@@ -167,7 +167,7 @@ export async function openWebhook(options: WebhookOptions): Promise<Webhook> {
 }
 
 /** What can be told from the head of a request. */
-function unfit({ method, headers }: IncomingMessage): Reply | undefined {
+function unfit({ method, headers }: IncomingMessage): HttpResponse | undefined {
   if (method !== "POST") return NOT_POST;
   const type = headers["content-type"];
   if (type !== "application/json" && !/^application\/json\s*(;|$)/i.test(type ?? "")) return NOT_JSON;
@@ -179,7 +179,11 @@ function unfit({ method, headers }: IncomingMessage): Reply | undefined {
  * Answers a request whose body is not wanted, and hangs up. Not at once: whoever is still sending when a connection is closed sees
  * it break, and may never read the answer. So what still comes is thrown away, for a while.
  */
-function dismiss(request: IncomingMessage, response: ServerResponse, { status, type, body }: Reply): void {
+function dismiss(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, type, body }: HttpResponse,
+): void {
   response.shouldKeepAlive = false;
   if (status === 405) response.setHeader("Allow", "POST");
   response.writeHead(status, { "Content-Type": type, "Content-Length": Buffer.byteLength(body) });

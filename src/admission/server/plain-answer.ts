@@ -1,5 +1,5 @@
 import { STATUS_CODES } from "node:http";
-import type { Reply } from "../review/http-response.ts";
+import type { HttpResponse } from "../review/http-response.ts";
 
 /** An answer as it goes over the wire. */
 export interface PlainAnswer {
@@ -9,7 +9,7 @@ export interface PlainAnswer {
 }
 
 /** Head and body in one text, so that they leave in one TLS record. */
-export function plainAnswer({ status, type, body }: Reply, closes: boolean): PlainAnswer {
+export function plainAnswer({ status, type, body }: HttpResponse, closes: boolean): PlainAnswer {
   const length = Buffer.byteLength(body);
   const connection = closes ? "close" : "keep-alive";
   return {

@@ -2,18 +2,18 @@ import type { TLSSocket } from "node:tls";
 import { factsOf, type Log } from "../../core/log.ts";
 import type { Caller } from "../review/deadline.ts";
 import type { Handle } from "../review/handle.ts";
-import type { Reply } from "../review/http-response.ts";
+import type { HttpResponse } from "../review/http-response.ts";
 import type { Limits } from "./limits.ts";
 import { plainAnswer, TOO_SLOW } from "./plain-answer.ts";
 import { type PlainHead, PlainHeads } from "./plain-head.ts";
-import type { Sender, Unfinished } from "./unfinished-bodies.ts";
+import type { Sender, UnfinishedBodies } from "./unfinished-bodies.ts";
 
 /** What a connection asks of those who keep it. */
 export interface PlainHouse {
   readonly limits: Limits;
   readonly handle: Handle;
   readonly log: Log;
-  readonly unfinished: Unfinished;
+  readonly unfinished: UnfinishedBodies;
   /** Whether answers close their connections from now on. */
   readonly goodbye: () => boolean;
   /** Whether who called may. Who may not is told so by Node's way. */
@@ -21,7 +21,7 @@ export interface PlainHouse {
   /** A first request has come. */
   readonly used: (socket: TLSSocket) => void;
   /** An answer was handed to the network, or nobody was there any more to have it. */
-  readonly answered: (reply: Reply, gone: boolean, started: number) => void;
+  readonly answered: (reply: HttpResponse, gone: boolean, started: number) => void;
   /** The connection belongs to Node from here on; what came of it can be read from it again. */
   readonly leave: (connection: PlainConnection, socket: TLSSocket) => void;
 }
@@ -158,7 +158,7 @@ export class PlainConnection implements Sender {
     else this.#send(reply, started);
   }
 
-  #send(reply: Reply, started: number): void {
+  #send(reply: HttpResponse, started: number): void {
     const socket = this.#socket;
     this.#call = undefined;
     const gone = !socket.writable;

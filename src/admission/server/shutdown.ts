@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { Pulse } from "../observe/health.ts";
-import type { Webhook } from "./https-server.ts";
+import type { Health } from "../observe/health.ts";
+import type { HttpsServer } from "./https-server.ts";
 
 /**
  * How long a draining instance serves on: its endpoint must first vanish from the EndpointSlice, and then from what every
@@ -14,8 +14,8 @@ export interface DrainOptions {
 }
 
 export interface ShutdownOptions {
-  readonly webhook: Webhook;
-  readonly pulse: Pulse;
+  readonly webhook: HttpsServer;
+  readonly pulse: Health;
   /** How long what is in flight may take. */
   readonly finishMs: number;
   /** Everything else that runs, ended last: until then health is still answered. */

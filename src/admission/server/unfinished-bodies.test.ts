@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Sender, Unfinished } from "./unfinished-bodies.ts";
+import { type Sender, UnfinishedBodies } from "./unfinished-bodies.ts";
 
 function senders(names: readonly string[]) {
   const ended: string[] = [];
@@ -13,7 +13,7 @@ function senders(names: readonly string[]) {
 test("the oldest gives way, and as many as it takes", () => {
   const { ended, of } = senders(["a", "b", "c"]);
   const told: number[] = [];
-  const unfinished = new Unfinished(100, (bytes) => told.push(bytes));
+  const unfinished = new UnfinishedBodies(100, (bytes) => told.push(bytes));
   unfinished.hold(of("a"), 10);
   unfinished.hold(of("b"), 40);
   unfinished.hold(of("a"), 60);
@@ -29,7 +29,7 @@ test("the oldest gives way, and as many as it takes", () => {
 
 test("what is released counts no longer, and who grows is counted once", () => {
   const { ended, of } = senders(["a", "b"]);
-  const unfinished = new Unfinished(100, () => undefined);
+  const unfinished = new UnfinishedBodies(100, () => undefined);
   for (const bytes of [10, 50, 100]) unfinished.hold(of("a"), bytes);
   unfinished.release(of("a"));
   unfinished.release(of("a"));
@@ -44,7 +44,7 @@ test("never is more held than may be, whoever sends what", () => {
       const held = new Map<string, number>();
       const made = new Map<string, Sender>();
       for (const name of ["a", "b", "c", "d"]) made.set(name, { giveWay: () => void held.delete(name) });
-      const unfinished = new Unfinished(100, () => undefined);
+      const unfinished = new UnfinishedBodies(100, () => undefined);
       for (const [name, bytes, done] of steps) {
         const sender = made.get(name) as Sender;
         if (done) {

@@ -8,7 +8,7 @@ export interface Sender {
  * The requests that are not whole yet, of all connections together. Anybody who reaches the port may begin as many as he likes, and
  * what was sent of them must not fill the memory. Where it is too much, the oldest gives way: an API server's is whole at once.
  */
-export class Unfinished {
+export class UnfinishedBodies {
   readonly #most: number;
   #bytes = 0;
   /** Since when each has been here says its place. */

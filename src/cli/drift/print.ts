@@ -1,4 +1,9 @@
-import { type Carried, type CarriedPart, STANDINGS, type Standing } from "../../core/drift/injections.ts";
+import {
+  DRIFT_STATES,
+  type DriftState,
+  type InjectedField,
+  type Injection,
+} from "../../core/drift/injections.ts";
 import { equal, type Json } from "../../core/json.ts";
 import { printable } from "../output/printable.ts";
 import { table } from "../output/table.ts";
@@ -31,12 +36,12 @@ export function printStatus(workloads: readonly WorkloadStatus[], { out }: Termi
   for (const line of table(["WORKLOAD", "STATE", "POLICY", "FIELDS"], rows)) out(line);
 }
 
-function policyCell({ policy, gone }: Carried & { readonly gone?: true }): string {
+function policyCell({ policy, gone }: Injection & { readonly gone?: true }): string {
   return printable(`${shortName(policy)}${gone === true ? " (gone)" : ""}`);
 }
 
 /** `nodeSelector.pool=etcd`, `+ tolerations: 1 element`, `~ nodeSelector.pool etcd -> nvme` */
-function partText(state: Standing, { field, has, wants }: CarriedPart): string {
+function partText(state: DriftState, { field, has, wants }: InjectedField): string {
   const where = short(field);
   if (has !== undefined && wants !== undefined) {
     if (state === "current" || equal(has, wants)) return `${where}${said(wants)}`;
@@ -67,8 +72,8 @@ function elements(n: number): string {
 }
 
 /** `3 workloads, by policy: 2 current, 2 stale`: one workload may carry something of several. */
-export function countsText(total: number, counts: Readonly<Record<Standing, number>>): string {
+export function countsText(total: number, counts: Readonly<Record<DriftState, number>>): string {
   if (total === 0) return "no workload here carries, or lacks, anything of a policy";
-  const parts = STANDINGS.filter((state) => counts[state] > 0).map((state) => `${counts[state]} ${state}`);
+  const parts = DRIFT_STATES.filter((state) => counts[state] > 0).map((state) => `${counts[state]} ${state}`);
   return `${total} ${total === 1 ? "workload" : "workloads"}, by policy: ${parts.join(", ")}`;
 }

@@ -1,11 +1,11 @@
 import {
+  driftOf,
+  driftScanCall,
+  type ObjectDrift,
   policyExists,
-  type Surveyed,
-  surveyCall,
-  surveyed,
-  surveyPage,
+  scanPage,
 } from "../../core/drift/drift-scan.ts";
-import type { Carried } from "../../core/drift/injections.ts";
+import type { Injection } from "../../core/drift/injections.ts";
 import { evaluate } from "../../core/evaluate/evaluate.ts";
 import { resourceName } from "../../core/evaluate/request.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
@@ -13,7 +13,7 @@ import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import type { WorkloadKind } from "../../core/kubernetes/workloads.ts";
 import type { Module } from "../../core/module/module.ts";
 import type { Source } from "../../core/view/source.ts";
-import { patience } from "../review/deadline.ts";
+import { reviewDeadline } from "../review/deadline.ts";
 
 /** As many as are read at once; a terminal shows that it goes on. */
 const PAGE = 200;
@@ -26,7 +26,7 @@ export interface WorkloadStatus {
     readonly namespace: string;
     readonly name: string;
   };
-  readonly carries: readonly (Carried & { readonly gone?: true })[];
+  readonly carries: readonly (Injection & { readonly gone?: true })[];
   /** Whether to renew it would change the pod or its template. */
   readonly rolls: boolean;
   readonly refused?: string;
@@ -76,8 +76,8 @@ async function* pagesOf(
   const where = namespace === undefined ? {} : { namespace };
   for (let token: string | undefined; ; ) {
     const next = token === undefined ? {} : { continue: token };
-    const page = surveyPage(module, workload, PAGE, { ...where, ...next, all: true });
-    const [fact] = await source.fetch([page], patience());
+    const page = scanPage(module, workload, PAGE, { ...where, ...next, all: true });
+    const [fact] = await source.fetch([page], reviewDeadline());
     if (fact === undefined || !("found" in fact)) {
       if (fact !== undefined && "failed" in fact) yield fact.failed;
       return;
@@ -121,14 +121,14 @@ async function surveyLive(
   module: Module,
   workload: WorkloadKind,
   object: JsonObject,
-): Promise<Surveyed | undefined> {
-  const call = surveyCall(module, object, workload, source.assembly, Date.now());
+): Promise<ObjectDrift | undefined> {
+  const call = driftScanCall(module, object, workload, source.assembly, Date.now());
   if (call === undefined) return undefined;
   const evaluation = await evaluate(call, {
-    fetch: (needs) => source.fetch(needs, patience()),
+    fetch: (needs) => source.fetch(needs, reviewDeadline()),
     // A survey changes nothing.
     commit: async () => "done",
     expired: () => false,
   });
-  return surveyed(module, object, workload, evaluation);
+  return driftOf(module, object, workload, evaluation);
 }

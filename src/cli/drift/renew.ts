@@ -1,8 +1,8 @@
 import { errorOf, refusalOf, saysAbsent } from "../../cluster/client/api-error.ts";
-import { type Answer, type Client, ConnectionError } from "../../cluster/client/client.ts";
+import { type ApiResponse, type Client, ConnectionError } from "../../cluster/client/client.ts";
 import type { ResourceResolver } from "../../cluster/client/discovery.ts";
-import { askAgain, stillAsks } from "../../core/drift/drift-scan.ts";
-import { carriedBy } from "../../core/drift/injections.ts";
+import { reapplyRequested, requestReapply } from "../../core/drift/drift-scan.ts";
+import { injectionsIn } from "../../core/drift/injections.ts";
 import { resourceName } from "../../core/evaluate/request.ts";
 import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
 import { specPath } from "../../core/kubernetes/workloads.ts";
@@ -32,7 +32,7 @@ export class Renewer {
     this.#client = client;
     this.#resources = resources;
     this.#module = module;
-    this.#annotation = module.survey?.annotation ?? "";
+    this.#annotation = module.driftScan?.annotation ?? "";
   }
 
   /** What would change: the API server and usher answer as they will, and nothing is stored. */
@@ -58,10 +58,15 @@ export class Renewer {
       const read = await this.#client.request("GET", path);
       if (saysAbsent(read, chosen.name)) return { failed: "there is no such workload" };
       if (read.status !== 200 || !isObject(read.body)) return { failed: denied("read", what, read) };
-      const answer = await this.#patch(path, read.body, askAgain(read.body, this.#annotation, "cli"), dry);
+      const answer = await this.#patch(
+        path,
+        read.body,
+        requestReapply(read.body, this.#annotation, "cli"),
+        dry,
+      );
       if (answer.status === 409 && attempt < ATTEMPTS) continue;
       if (answer.status >= 300 || !isObject(answer.body)) return { failed: denied("change", what, answer) };
-      if (stillAsks(answer.body, this.#annotation)) {
+      if (reapplyRequested(answer.body, this.#annotation)) {
         if (!dry) await this.#withdraw(path, answer.body);
         return {
           failed:
@@ -80,7 +85,9 @@ export class Renewer {
     const spec = specPath(workload);
     const changes = changesBetween(at(before, ...spec), at(after, ...spec));
     if (changes.length > 0) return { changes };
-    const noted = carriedBy(this.#module.name, before, after, spec).some(({ state }) => state === "orphaned");
+    const noted = injectionsIn(this.#module.name, before, after, spec).some(
+      ({ state }) => state === "orphaned",
+    );
     return { changes: noted ? ["! only its note on what usher changed"] : [] };
   }
 
@@ -90,7 +97,7 @@ export class Renewer {
     await this.#patch(path, object, [{ op: "remove", path: `/metadata/annotations/${key}` }], false);
   }
 
-  #patch(path: string, object: JsonObject, operations: readonly Json[], dry: boolean): Promise<Answer> {
+  #patch(path: string, object: JsonObject, operations: readonly Json[], dry: boolean): Promise<ApiResponse> {
     const version = stringAt(object, "metadata", "resourceVersion") ?? "";
     const guard = { op: "add", path: "/metadata/resourceVersion", value: version };
     const query = `fieldManager=${FIELD_MANAGER}${dry ? "&dryRun=All" : ""}`;
@@ -106,12 +113,12 @@ function describe({ workload, namespace, name }: Chosen): string {
 }
 
 /** What the API server and webhooks warned of: `299 - "text"`, several of them on one line. */
-function warningsOf({ headers }: Answer): string[] {
+function warningsOf({ headers }: ApiResponse): string[] {
   const found = (headers["warning"] ?? "").matchAll(/299 \S+ "((?:[^"\\]|\\.)*)"/g);
   return [...found].map(([, text = ""]) => text.replace(/\\(.)/g, "$1"));
 }
 
-function denied(verb: string, what: string, answer: Answer): string {
+function denied(verb: string, what: string, answer: ApiResponse): string {
   if (answer.status !== 403) return refusalOf(`${verb} ${what}`, answer);
   const said = stringAt(answer.body, "message") ?? "forbidden";
   // A webhook's refusal is no matter of rights.

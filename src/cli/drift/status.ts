@@ -1,4 +1,4 @@
-import { STANDINGS, type Standing } from "../../core/drift/injections.ts";
+import { DRIFT_STATES, type DriftState } from "../../core/drift/injections.ts";
 import { EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { printable } from "../output/printable.ts";
@@ -51,12 +51,12 @@ export async function status(
   }
 }
 
-function summaryOf(workloads: readonly WorkloadStatus[]): Record<Standing, number> {
+function summaryOf(workloads: readonly WorkloadStatus[]): Record<DriftState, number> {
   const states = workloads.flatMap(({ carries }) => carries.map(({ state }) => state));
-  const count = (wanted: Standing) => states.filter((state) => state === wanted).length;
-  return Object.fromEntries(STANDINGS.map((state) => [state, count(state)])) as Record<Standing, number>;
+  const count = (wanted: DriftState) => states.filter((state) => state === wanted).length;
+  return Object.fromEntries(DRIFT_STATES.map((state) => [state, count(state)])) as Record<DriftState, number>;
 }
 
-function behind({ stale, orphaned, missing }: Record<Standing, number>): boolean {
+function behind({ stale, orphaned, missing }: Record<DriftState, number>): boolean {
   return stale + orphaned + missing > 0;
 }

@@ -1,8 +1,8 @@
 import { nameOf } from "../../core/kubernetes/object.ts";
 import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
 import { describeObject, Objects } from "../../operator/install/apply.ts";
-import { type Whereabouts, whereabouts } from "../../operator/install/installed-namespaces.ts";
-import { leavingsOf, lookForMarked, takeOff } from "../../operator/uninstall/cleanup.ts";
+import { type InstalledNamespace, installedNamespaces } from "../../operator/install/installed-namespaces.ts";
+import { cleanUp, cleanupsOf, lookForMarked } from "../../operator/uninstall/cleanup.ts";
 import { carryOutRemovals, planUninstall } from "../../operator/uninstall/uninstall.ts";
 import {
   type InstallationOptions,
@@ -28,7 +28,7 @@ export async function uninstall(options: UninstallOptions, io: Io): Promise<numb
   const named = await namedNamespace(options);
   return withApiServer(options, async (client) => {
     const objects = new Objects(client);
-    const places = await whereabouts(objects);
+    const places = await installedNamespaces(objects);
     const namespace = named ?? onlyOne(places) ?? DEFAULT_INSTALLATION.namespace;
     const elsewhere = places.filter((one) => one.namespace !== namespace);
     const { assembly, objects: installed } = await installationObjects({ ...options, namespace });
@@ -38,11 +38,11 @@ export async function uninstall(options: UninstallOptions, io: Io): Promise<numb
       elsewhere,
     });
     // What another usher has marked is its own to free.
-    const leavings =
+    const cleanups =
       elsewhere.length > 0
         ? []
-        : await leavingsOf(objects, installed, assembly.modules, assembly.installation);
-    const { marked, unseen } = await lookForMarked(objects, leavings);
+        : await cleanupsOf(objects, installed, assembly.modules, assembly.installation);
+    const { marked, unseen } = await lookForMarked(objects, cleanups);
     screen.note(`usher out of ${client.server}, namespace ${namespace}`);
     const remains = elsewhere.map(
       (one) =>
@@ -58,7 +58,7 @@ export async function uninstall(options: UninstallOptions, io: Io): Promise<numb
     }
     const rows = [
       ...removals.map(({ live, change, note }) => [describeObject(live), change, printable(note ?? "")]),
-      ...marked.map(({ live, leaving }) => [describeObject(live), "free", `without ${leaving.what}`]),
+      ...marked.map(({ live, cleanup }) => [describeObject(live), "free", `without ${cleanup.what}`]),
     ];
     for (const line of table(["OBJECT", "CHANGE", "NOTE"], rows)) screen.out(line);
     screen.out("");
@@ -76,7 +76,7 @@ export async function uninstall(options: UninstallOptions, io: Io): Promise<numb
     });
     screen.endProgress();
     // Looked for anew: more may have come until the webhooks and the replicas were gone.
-    const still = await takeOff(objects, leavings);
+    const still = await cleanUp(objects, cleanups);
     const back = customResources ? "" : `; ${io.name} install brings usher back to it`;
     const stays = going === removals.length ? "" : ` What stays is listed above${back}.`;
     if (elsewhere.length === 0) screen.note(`usher is gone.${stays}`);
@@ -88,7 +88,7 @@ export async function uninstall(options: UninstallOptions, io: Io): Promise<numb
 }
 
 /** Where it is; two are for the caller to choose from. */
-function onlyOne(places: readonly Whereabouts[]): string | undefined {
+function onlyOne(places: readonly InstalledNamespace[]): string | undefined {
   const [first, second] = places;
   if (second === undefined) return first?.namespace;
   const all = places.map(({ namespace, by }) => `${namespace} (${by})`).join(", ");
@@ -96,12 +96,12 @@ function onlyOne(places: readonly Whereabouts[]): string | undefined {
 }
 
 /** What may still be marked, with how to free it by hand. */
-function tellStill(still: Awaited<ReturnType<typeof takeOff>>, screen: Terminal): number {
-  for (const { live, leaving, why } of still) {
+function tellStill(still: Awaited<ReturnType<typeof cleanUp>>, screen: Terminal): number {
+  for (const { live, cleanup, why } of still) {
     const which =
-      live === undefined ? `${leaving.resource} may still have` : `${describeObject(live)} still has`;
-    screen.complain(printable(`${which} ${leaving.what}: ${why}`));
-    screen.complain(`take it off with: ${leaving.byHand(live === undefined ? "--all" : nameOf(live))}`);
+      live === undefined ? `${cleanup.resource} may still have` : `${describeObject(live)} still has`;
+    screen.complain(printable(`${which} ${cleanup.what}: ${why}`));
+    screen.complain(`take it off with: ${cleanup.byHand(live === undefined ? "--all" : nameOf(live))}`);
   }
   return still.length === 0 ? EXIT.fine : EXIT.failed;
 }

@@ -4,7 +4,7 @@ import type { Deadline } from "../../core/view/source.ts";
 const PATIENCE_MS = 10_000;
 
 /** How long one object of a review may wait for facts. */
-export function patience(): Deadline {
+export function reviewDeadline(): Deadline {
   const until = performance.now() + PATIENCE_MS;
   return { remaining: () => until - performance.now(), signal: AbortSignal.timeout(PATIENCE_MS) };
 }

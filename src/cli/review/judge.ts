@@ -3,7 +3,7 @@ import { patchOf } from "../../core/evaluate/patch.ts";
 import type { AdmissionRequest } from "../../core/evaluate/request.ts";
 import { draftOf, type Evaluation } from "../../core/evaluate/round.ts";
 import type { Source } from "../../core/view/source.ts";
-import { patience } from "./deadline.ts";
+import { reviewDeadline } from "./deadline.ts";
 import { resultOf } from "./outcome.ts";
 import type { ReviewResult } from "./result.ts";
 
@@ -21,7 +21,7 @@ export async function judge(
 ): Promise<Judgement> {
   const { assembly } = source;
   const outside: Outside = {
-    fetch: (needs) => source.fetch(needs, patience()),
+    fetch: (needs) => source.fetch(needs, reviewDeadline()),
     // A review changes nothing: what would be recorded is taken for recorded.
     commit: async () => "done",
     expired: () => false,

@@ -1,7 +1,7 @@
 import { type ModuleFinding, policyName } from "../../core/evaluate/finding.ts";
 import { describeNeed, type Need } from "../../core/evaluate/need.ts";
 import type { AdmissionRequest } from "../../core/evaluate/request.ts";
-import { answerOf } from "../../core/evaluate/response.ts";
+import { responseOf } from "../../core/evaluate/response.ts";
 import type { Evaluation } from "../../core/evaluate/round.ts";
 import { stringAt } from "../../core/json.ts";
 import type { Hook } from "../../core/module/hook.ts";
@@ -26,7 +26,7 @@ export function resultOf(
     patch: denied ? [] : patch,
     changes: denied ? [] : phases.flatMap(changesOf),
     violations: violationsOf(findings, denials),
-    warnings: [...new Set(phases.flatMap((phase) => answerOf(phase).warnings))],
+    warnings: [...new Set(phases.flatMap((phase) => responseOf(phase).warnings))],
     unknown: [...new Set(phases.flatMap((phase) => phase.unknown.map(nameOfNeed)))],
     ...(trace === undefined ? {} : { trace }),
     ...(trace?.length === 0 ? { untouched: untouched(request, phases, traced ?? []) } : {}),

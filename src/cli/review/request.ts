@@ -6,7 +6,7 @@ import { groupVersionOf } from "../../core/kubernetes/object.ts";
 import { type Problem, problem } from "../../core/policy/problem.ts";
 import type { Source } from "../../core/view/source.ts";
 import type { Resources } from "../../files/source/resources.ts";
-import { patience } from "./deadline.ts";
+import { reviewDeadline } from "./deadline.ts";
 import type { Manifest } from "./input.ts";
 
 export interface Asking {
@@ -40,7 +40,7 @@ export class Requests {
 
   static async open(asking: Asking, source: Source, resources: Resources): Promise<Requests> {
     const list = { resource: "priorityclasses.scheduling.k8s.io" };
-    const [fact] = await source.fetch([{ list, limit: 1_000, share: 1 }], patience());
+    const [fact] = await source.fetch([{ list, limit: 1_000, share: 1 }], reviewDeadline());
     const found = fact !== undefined && "found" in fact && Array.isArray(fact.found) ? fact.found : [];
     return new Requests(asking, source, resources, found.filter(isObject));
   }
@@ -110,7 +110,7 @@ export class Requests {
     );
     if (same !== undefined) return same.object;
     const get = { resource, ...(namespace === "" ? {} : { namespace }), name };
-    const [fact] = await this.#source.fetch([{ get, live: true }], patience());
+    const [fact] = await this.#source.fetch([{ get, live: true }], reviewDeadline());
     return fact !== undefined && "found" in fact && isObject(fact.found) ? fact.found : undefined;
   }
 }

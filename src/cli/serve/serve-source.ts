@@ -2,10 +2,10 @@ import type { LivePair } from "../../admission/tls/certificate.ts";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
 import type { Effects } from "../../core/evaluate/effects.ts";
 import { resourceName } from "../../core/evaluate/request.ts";
-import type { PlanFigures } from "../../core/module/reconciler.ts";
+import type { ControllerFigures } from "../../core/module/reconciler.ts";
 import { kindResource } from "../../core/policy/kind.ts";
 import type { Source } from "../../core/view/source.ts";
-import { giveMemoryBack } from "../../files/source/release-memory.ts";
+import { releaseMemory } from "../../files/source/release-memory.ts";
 import { countOf } from "../../files/source/report.ts";
 import { readConfiguration } from "../configuration/configuration.ts";
 import type { createLog } from "../output/log.ts";
@@ -30,7 +30,7 @@ export interface Opened {
   readonly from: string;
   readonly certificate: LivePair | undefined;
   readonly effects: ((effects: Effects) => void) | undefined;
-  readonly plans?: (() => PlanFigures) | undefined;
+  readonly plans?: (() => ControllerFigures) | undefined;
   /** To be called when all is read and before anybody is served. */
   readonly settle: () => void;
   /** To be called once it answers. */
@@ -55,7 +55,7 @@ export async function openServed(
     inventory: inventoryOf(assembly, countsOf(assembly)),
     certificate: undefined,
     effects: undefined,
-    settle: giveMemoryBack,
+    settle: releaseMemory,
     start: () => undefined,
   };
 }
@@ -88,7 +88,7 @@ async function openTheCluster(
     ...live,
     inventory: inventoryOf(assembly, countsOf(assembly)),
     from: live.server,
-    settle: giveMemoryBack,
+    settle: releaseMemory,
   };
 }
 

@@ -5,7 +5,7 @@ import type { Owns } from "../../cluster/source/composite-source.ts";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
 import type { Effects } from "../../core/evaluate/effects.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { PlanFigures } from "../../core/module/reconciler.ts";
+import type { ControllerFigures } from "../../core/module/reconciler.ts";
 import { openCertificates } from "../../operator/certificates/certificates.ts";
 import { Replica } from "../../operator/controller/replica.ts";
 import type { createLog } from "../output/log.ts";
@@ -27,7 +27,7 @@ export interface LiveSource {
   readonly certificate: LivePair | undefined;
   readonly effects: ((effects: Effects) => void) | undefined;
   /** Absent where this process plans nothing. */
-  readonly plans: (() => PlanFigures) | undefined;
+  readonly plans: (() => ControllerFigures) | undefined;
   /** To be called once it answers. */
   readonly start: () => void;
   readonly stop: () => Promise<void>;

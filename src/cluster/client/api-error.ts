@@ -1,11 +1,11 @@
 import { isObject, type Json, stringAt } from "../../core/json.ts";
-import { type Answer, ConnectionError } from "./client.ts";
+import { type ApiResponse, ConnectionError } from "./client.ts";
 
 /** A message of the API server may quote a whole object; a person needs its beginning. */
 const LONGEST_QUOTE = 300;
 
 /** Why something could not be had, as a sentence for a person. */
-export function refusalOf(what: string, answer: Answer): string {
+export function refusalOf(what: string, answer: ApiResponse): string {
   const said = stringAt(answer.body, "message") ?? answer.text.trim();
   const quote = said.length > LONGEST_QUOTE ? `${said.slice(0, LONGEST_QUOTE)}…` : said;
   return `${what}: the API server answered ${answer.status}${quote === "" ? "" : `: ${quote}`}`;
@@ -20,7 +20,7 @@ export function errorOf(what: string, error: unknown): string {
  * Whether an answer says that just this object does not exist. A missing API, a missing subresource or a proxy on the way answer
  * with 404 too, as text or without a name: nothing is known of the object then, and taking that for its absence would be a lie.
  */
-export function saysAbsent(answer: Answer, name: string): boolean {
+export function saysAbsent(answer: ApiResponse, name: string): boolean {
   return (
     answer.status === 404 &&
     stringAt(answer.body, "kind") === "Status" &&

@@ -4,7 +4,7 @@ import type { Deadline } from "../../core/view/source.ts";
 import { errorOf, refusalOf, withoutManagers } from "./api-error.ts";
 import type { Client } from "./client.ts";
 import type { ResourceResolver } from "./discovery.ts";
-import { askPatiently } from "./retry.ts";
+import { requestWithRetry } from "./retry.ts";
 
 /** Parsing 100 pods holds up the loop for 14 ms, 5,000 at once for half a second. */
 const PAGE = 100;
@@ -34,7 +34,7 @@ export async function boundedList(
       const page = Math.max(1, Math.min(PAGE, need.limit - found.length));
       const { labelSelector, fieldSelector, managers } = need.list;
       const query = queryOf({ labelSelector, fieldSelector, limit: String(page), continue: token });
-      const answer = await askPatiently(client, "GET", `${path}?${query}`, {}, own);
+      const answer = await requestWithRetry(client, "GET", `${path}?${query}`, {}, own);
       // Also where the token is too old: what began as one state of the list can't be read to its end.
       if (answer.status !== 200) return cut(refusalOf(what, answer));
       for (const item of itemsOf(answer.body)) found.push(managers === true ? item : withoutManagers(item));

@@ -1,7 +1,7 @@
 import type { Json } from "../../core/json.ts";
 
 /** What the API server answered. A refusal is an answer: only a broken connection rejects. */
-export interface Answer {
+export interface ApiResponse {
   readonly status: number;
   /** In lower case, as Node gives them. */
   readonly headers: Readonly<Record<string, string>>;
@@ -36,7 +36,7 @@ export interface Stream {
 export interface Client {
   /** Where, for messages: `https://10.0.0.1:6443` */
   readonly server: string;
-  readonly request: (method: string, path: string, options?: RequestOptions) => Promise<Answer>;
+  readonly request: (method: string, path: string, options?: RequestOptions) => Promise<ApiResponse>;
   /** A status of 400 or more is given with its body as the only line. */
   readonly stream: (path: string, options?: { readonly signal?: AbortSignal }) => Promise<Stream>;
   /** Lets go of connections that nobody uses just now: another one was found dead, and these may be as well. */

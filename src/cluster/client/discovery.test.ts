@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { greeter } from "../../../test/conformance/modules.ts";
 import type { Json } from "../../core/json.ts";
-import type { Answer, Client } from "./client.ts";
+import type { ApiResponse, Client } from "./client.ts";
 import { createResources, DiscoveryError, NotServedError } from "./discovery.ts";
 
 /** An API server that only tells what it has. */
 function server(answers: Readonly<Record<string, Json>>, asked: string[] = []): Client {
   return {
     server: "https://api.test",
-    request: async (_method, path): Promise<Answer> => {
+    request: async (_method, path): Promise<ApiResponse> => {
       asked.push(path);
       const body = answers[path];
       if (typeof body === "number") return { status: body, headers: {}, body: undefined, text: "busy" };

@@ -2,7 +2,7 @@ import { resourceName } from "../../core/evaluate/request.ts";
 import { at, listAt, stringAt } from "../../core/json.ts";
 import type { Module } from "../../core/module/module.ts";
 import { type Kind, kindResource } from "../../core/policy/kind.ts";
-import type { Answer, Client } from "./client.ts";
+import type { ApiResponse, Client } from "./client.ts";
 import { hasList } from "./has-list.ts";
 import { pathSegment } from "./path-segment.ts";
 
@@ -53,9 +53,9 @@ export class NotServedError extends Error {
 
 /** The API server could not say what it serves. */
 export class DiscoveryError extends Error {
-  readonly answer: Answer;
+  readonly answer: ApiResponse;
 
-  constructor(path: string, answer: Answer) {
+  constructor(path: string, answer: ApiResponse) {
     const why = stringAt(answer.body, "message") ?? answer.text.slice(0, 200).trim();
     super(`GET ${path} was answered with ${answer.status}: ${why}`);
     this.answer = answer;
@@ -145,7 +145,7 @@ function settled(declared: DeclaredResource | undefined): ServedResource | undef
 }
 
 /** Asks for a path whose answer has such a list. `undefined`: there is no such group or version. */
-type Ask = (path: string, list: string) => Promise<Answer | undefined>;
+type Ask = (path: string, list: string) => Promise<ApiResponse | undefined>;
 
 async function discovered(
   get: Ask,
@@ -177,7 +177,7 @@ async function ask(
   path: string,
   list: string,
   signal: AbortSignal | undefined,
-): Promise<Answer | undefined> {
+): Promise<ApiResponse | undefined> {
   const answer = await client.request("GET", path, signal === undefined ? {} : { signal });
   if (answer.status === 404) return undefined;
   // Something else in the API server's place may answer with 200 as well: that nothing is served must be said by a list.

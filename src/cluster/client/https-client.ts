@@ -9,7 +9,13 @@ import { isDeepStrictEqual } from "node:util";
 import type { Json } from "../../core/json.ts";
 import { type Access, type Credentials, retire } from "../credentials/credentials.ts";
 import { shownAddress } from "../credentials/shown-address.ts";
-import { type Answer, type Client, ConnectionError, type RequestOptions, type Stream } from "./client.ts";
+import {
+  type ApiResponse,
+  type Client,
+  ConnectionError,
+  type RequestOptions,
+  type Stream,
+} from "./client.ts";
 import { linesOf } from "./lines.ts";
 import { Sending, type Timed, tooLate } from "./send.ts";
 
@@ -70,7 +76,7 @@ class HttpsClient implements Client {
     this.#userAgent = options.userAgent ?? "usher";
   }
 
-  request = async (method: string, path: string, options: RequestOptions = {}): Promise<Answer> => {
+  request = async (method: string, path: string, options: RequestOptions = {}): Promise<ApiResponse> => {
     const { response, done } = await this.#exchange(method, path, options);
     try {
       const text = await this.#textOf(response, `${method} ${path}`);

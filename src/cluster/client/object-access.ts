@@ -4,7 +4,7 @@ import type { Deadline } from "../../core/view/source.ts";
 import { errorOf, refusalOf, saysAbsent, withoutManagers } from "./api-error.ts";
 import type { Client } from "./client.ts";
 import type { ResourceResolver } from "./discovery.ts";
-import { askPatiently, busyMs } from "./retry.ts";
+import { busyMs, requestWithRetry } from "./retry.ts";
 
 /** One object by name. */
 export interface Target {
@@ -27,7 +27,7 @@ export async function readObject(
   const what = describeTarget(target);
   try {
     const path = await resources.pathOf(target.resource, target.namespace, target.name);
-    const answer = await askPatiently(client, "GET", path, {}, deadline);
+    const answer = await requestWithRetry(client, "GET", path, {}, deadline);
     if (saysAbsent(answer, target.name)) return { absent: true };
     if (answer.status === 404 && answer.body === undefined)
       return { failed: `${what}: the API server does not serve ${target.resource}` };

@@ -1,23 +1,23 @@
 import type { Deadline } from "../../core/view/source.ts";
-import type { Answer, Client, RequestOptions } from "./client.ts";
+import type { ApiResponse, Client, RequestOptions } from "./client.ts";
 import { retryAfterMs } from "./retry-after.ts";
 
 /** Where the API server refuses for now and does not say for how long: what it says itself nearly always. */
 export const DEFAULT_RETRY_MS = 1_000;
 
 /** "Too many requests": nothing was done, so even a write may be sent again. */
-export function busyMs(answer: Answer): number | undefined {
+export function busyMs(answer: ApiResponse): number | undefined {
   return answer.status === 429 ? (retryAfterMs(answer) ?? DEFAULT_RETRY_MS) : undefined;
 }
 
 /** One request, sent again as the API server asks for it, as long as there is time. The last answer is given in any case. */
-export async function askPatiently(
+export async function requestWithRetry(
   client: Client,
   method: string,
   path: string,
   options: Pick<RequestOptions, "body">,
   deadline: Deadline,
-): Promise<Answer> {
+): Promise<ApiResponse> {
   for (;;) {
     const answer = await client.request(method, path, {
       ...options,

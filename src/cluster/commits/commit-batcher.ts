@@ -6,7 +6,7 @@ import type { Swapped } from "../client/object-access.ts";
 import { onAbort } from "../client/retry.ts";
 
 /** How a lane reaches its object. */
-export interface LaneAccess {
+export interface BatcherAccess {
   readonly read: (deadline: Deadline) => Promise<Fact>;
   readonly swap: (object: JsonObject, version: string | undefined, signal: AbortSignal) => Promise<Swapped>;
   /** Milliseconds, any origin. */
@@ -71,11 +71,11 @@ interface Base {
  * first was made from what is stored when the write arrives.
  *
  * Two things that this can't promise. A request whose caller leaves while its batch is on the way is counted although nothing comes
- * of it; the planner of the module settles that, as it does for an object that was allowed and never created. And a refusal may rest
+ * of it; the reconciler of the module settles that, as it does for an object that was allowed and never created. And a refusal may rest
  * on a change that is then not written; who tries again gets in.
  */
-export class Lane {
-  readonly #access: LaneAccess;
+export class CommitBatcher {
+  readonly #access: BatcherAccess;
   #base: Base | undefined;
   #batch: Member[] = [];
   #flight: Member[] = [];
@@ -88,7 +88,7 @@ export class Lane {
   /** Counts what happens, to tell earlier from later. */
   #tick = 0;
 
-  constructor(access: LaneAccess) {
+  constructor(access: BatcherAccess) {
     this.#access = access;
   }
 

@@ -8,7 +8,7 @@ import { at, isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import type { Deadline } from "../../core/view/source.ts";
 import { ConnectionError } from "../client/client.ts";
 import { createNeeds } from "../source/fetch-needs.ts";
-import { Lanes } from "./commit-batchers.ts";
+import { CommitBatchers } from "./commit-batchers.ts";
 import { createCommits } from "./commits.ts";
 
 const PATH = "/api/v1/namespaces/usher/ledgers/ann";
@@ -16,13 +16,13 @@ const LEDGER = { resource: "ledgers", namespace: "usher", name: "ann" };
 const NEED: Need = { get: LEDGER, live: true };
 
 interface Process {
-  readonly lanes: Lanes;
+  readonly lanes: CommitBatchers;
   readonly fetch: (deadline: Deadline) => Promise<Fact>;
   readonly commit: (commit: Commit, deadline: Deadline) => Promise<unknown>;
 }
 
 function processOn(server: TestApiServer): Process {
-  const lanes = new Lanes(server.client, server.resources);
+  const lanes = new CommitBatchers(server.client, server.resources);
   const needs = createNeeds(server.client, server.resources, lanes);
   const fetch = async (deadline: Deadline) => (await needs([NEED], deadline))[0] ?? { failed: "no fact" };
   return { lanes, fetch, commit: createCommits(lanes) };

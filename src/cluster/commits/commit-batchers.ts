@@ -5,7 +5,7 @@ import type { Deadline } from "../../core/view/source.ts";
 import type { Client } from "../client/client.ts";
 import type { ResourceResolver } from "../client/discovery.ts";
 import { readObject, swapObject, type Target } from "../client/object-access.ts";
-import { Lane } from "./commit-batcher.ts";
+import { CommitBatcher } from "./commit-batcher.ts";
 
 /**
  * How long a lane stays open after the last one has left it. A burst then finds it open, and whoever was told of a conflict comes
@@ -13,26 +13,26 @@ import { Lane } from "./commit-batcher.ts";
  */
 const LINGER_MS = 2_000;
 
-/** Lanes that are kept open for those who may come; beyond, a quiet one is closed at once. */
+/** CommitBatchers that are kept open for those who may come; beyond, a quiet one is closed at once. */
 const MOST_QUIET = 1_000;
 
-export interface LaneChances {
+export interface BatcherChances {
   readonly clock?: () => number;
   readonly random?: () => number;
 }
 
 /** The objects that are being changed by requests right now, a lane for each. Shared by needs and commits. */
-export class Lanes {
+export class CommitBatchers {
   readonly #client: Client;
   readonly #resources: ResourceResolver;
   readonly #clock: () => number;
   readonly #random: () => number;
-  readonly #open = new Map<string, Lane>();
+  readonly #open = new Map<string, CommitBatcher>();
   readonly #closing = new Map<string, NodeJS.Timeout>();
   /** In which lanes a request may hold a turn. */
-  readonly #turns = new WeakMap<AbortSignal, Set<Lane>>();
+  readonly #turns = new WeakMap<AbortSignal, Set<CommitBatcher>>();
 
-  constructor(client: Client, resources: ResourceResolver, chances: LaneChances = {}) {
+  constructor(client: Client, resources: ResourceResolver, chances: BatcherChances = {}) {
     this.#client = client;
     this.#resources = resources;
     this.#clock = chances.clock ?? (() => performance.now());
@@ -45,12 +45,12 @@ export class Lanes {
   }
 
   isOpen(target: Target): boolean {
-    return this.#open.has(laneKey(target));
+    return this.#open.has(batcherKey(target));
   }
 
   /** `undefined` where nobody is changing the object. */
   fetch(target: Target, deadline: Deadline): Promise<Fact> | undefined {
-    const lane = this.#open.get(laneKey(target));
+    const lane = this.#open.get(batcherKey(target));
     if (lane === undefined) return undefined;
     const turns = this.#turns.get(deadline.signal) ?? new Set();
     this.#turns.set(deadline.signal, turns.add(lane));
@@ -68,12 +68,12 @@ export class Lanes {
     return this.#lane(commit).commit(object, resourceVersion, deadline);
   }
 
-  #lane({ resource, namespace, name }: Target): Lane {
+  #lane({ resource, namespace, name }: Target): CommitBatcher {
     const target: Target = { resource, name, ...(namespace === undefined ? {} : { namespace }) };
-    const key = laneKey(target);
+    const key = batcherKey(target);
     const known = this.#open.get(key);
     if (known !== undefined) return known;
-    const lane = new Lane({
+    const lane = new CommitBatcher({
       read: (deadline) => readObject(this.#client, this.#resources, target, deadline),
       swap: (object, version, signal) =>
         swapObject(this.#client, this.#resources, target, object, version, signal),
@@ -85,7 +85,7 @@ export class Lanes {
     return lane;
   }
 
-  #quiet(key: string, lane: Lane): void {
+  #quiet(key: string, lane: CommitBatcher): void {
     if (this.#closing.has(key) || this.#open.get(key) !== lane) return;
     if (this.#closing.size >= MOST_QUIET) {
       this.#open.delete(key);
@@ -100,6 +100,6 @@ export class Lanes {
 }
 
 /** Also the order in which a request that needs several lanes enters them. */
-export function laneKey({ resource, namespace = "", name }: Target): string {
+export function batcherKey({ resource, namespace = "", name }: Target): string {
   return `${resource} ${namespace}/${name}`;
 }

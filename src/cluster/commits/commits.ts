@@ -3,12 +3,12 @@ import type { CommitResult } from "../../core/evaluate/evaluate.ts";
 import type { Deadline } from "../../core/view/source.ts";
 import { errorOf } from "../client/api-error.ts";
 import { describeTarget } from "../client/object-access.ts";
-import type { Lanes } from "./commit-batchers.ts";
+import type { CommitBatchers } from "./commit-batchers.ts";
 
 export type MakeCommit = (commit: Commit, deadline: Deadline) => Promise<CommitResult>;
 
 /** The writes that must succeed before "allow": each swaps what its fact rests on for the next state, or conflicts. */
-export function createCommits(lanes: Lanes): MakeCommit {
+export function createCommits(lanes: CommitBatchers): MakeCommit {
   return async (commit, deadline) => {
     if (deadline.remaining() <= 0) return { failed: "the time for this request ran out" };
     try {

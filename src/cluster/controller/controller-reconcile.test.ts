@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { applying, holdingWith, namesOf, until } from "../../../test/support/cluster/controller.ts";
 import { need } from "../../core/evaluate/decision.ts";
 import type { Need } from "../../core/evaluate/need.ts";
-import { describePlan } from "./controller.ts";
+import { describeResult } from "./controller.ts";
 
 const SEAT: Need = { get: { resource: "seats", name: "one" }, live: true };
 
@@ -33,7 +33,7 @@ test("what a plan needs is fetched, and it is made again; three times at most", 
   await holding.stop();
 });
 
-test("a planner that asks for ever, or breaks, holds up no other key, and is tried again", async () => {
+test("a reconciler that asks for ever, or breaks, holds up no other key, and is tried again", async () => {
   const tried: string[] = [];
   const { holding, written, said, changed } = holdingWith({
     plan: (key, { facts }) => {
@@ -71,7 +71,7 @@ test("a dry run prints what would be done and does nothing", async () => {
 
 test("a plan as a person reads it", () => {
   const of = { resource: "nodes", name: "n1" };
-  const text = describePlan("seating", "n1", {
+  const text = describeResult("seating", "n1", {
     writes: [
       { patch: [{ op: "remove", path: "/spec/x" }], of, resourceVersion: "4" },
       { delete: { resource: "pods", namespace: "shop", name: "p" }, resourceVersion: "5" },
@@ -87,5 +87,5 @@ test("a plan as a person reads it", () => {
     "  status of nodes n1",
     "  again in 30 s",
   ]);
-  expect(describePlan("seating", "n1", { writes: [] })).toBe("seating n1: nothing to do");
+  expect(describeResult("seating", "n1", { writes: [] })).toBe("seating n1: nothing to do");
 });

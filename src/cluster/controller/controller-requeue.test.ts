@@ -20,7 +20,7 @@ test("nothing is planned before it is started; then all that is known is, and ev
   expect(written).toHaveLength(3);
 });
 
-test("a planner that names all its items itself is not asked about every object when someone begins to lead", async () => {
+test("a reconciler that names all its items itself is not asked about every object when someone begins to lead", async () => {
   const asked: string[] = [];
   const { holding, written, view } = holdingWith({
     keys: ({ name }) => {
@@ -47,7 +47,7 @@ test("what changes while everything is looked at does not wait for the rest of i
   expect(namesOf(written).slice(0, 2)).toEqual(["a", "new"]);
 });
 
-test("planners are told what an object was before it changed", async () => {
+test("reconcilers are told what an object was before it changed", async () => {
   const seen: (JsonObject | undefined)[] = [];
   const { holding, view } = holdingWith({
     keys: ({ before }) => {
@@ -68,7 +68,7 @@ test("planners are told what an object was before it changed", async () => {
   expect(seen).toEqual([undefined, named("a"), { ...named("a"), b: 1 }]);
 });
 
-test("keys that break cost only their own planner", async () => {
+test("keys that break cost only their own reconciler", async () => {
   const { holding, said, changed } = holdingWith({
     keys: () => {
       throw new Error("no keys");
@@ -114,7 +114,7 @@ test("others may look again when the writes of an item begin to fail, and when t
   expect(planned.filter((one) => one.startsWith("summary"))).toHaveLength(2);
 });
 
-test("tallies reach planners, and a changed one is a change of its policy", async () => {
+test("tallies reach reconcilers, and a changed one is a change of its policy", async () => {
   const tally = { module: "seating", policy: { kind: "Seat", name: "one" }, outcomes: { applied: 4 } };
   const seen: unknown[] = [];
   const { holding, view } = holdingWith(
@@ -136,7 +136,7 @@ test("tallies reach planners, and a changed one is a change of its policy", asyn
   await holding.stop();
 });
 
-test("a planner may say what the counts of a policy touch", async () => {
+test("a reconciler may say what the counts of a policy touch", async () => {
   const policy = { kind: "Seat", name: "one" };
   const planned: string[] = [];
   const { holding, view } = holdingWith({

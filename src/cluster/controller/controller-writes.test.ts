@@ -1,7 +1,7 @@
 // What becomes of the writes of a plan.
 import { expect, test } from "vitest";
 import { applying, holdingWith, namesOf, until } from "../../../test/support/cluster/controller.ts";
-import type { PlannedWrite, Planner } from "../../core/module/reconciler.ts";
+import type { PlannedWrite, Reconciler } from "../../core/module/reconciler.ts";
 import type { WriteResult } from "./planned-writes.ts";
 
 test("writes are made in order, and those behind a failed one are not made", async () => {
@@ -66,7 +66,7 @@ test("what a leader still sends when it no longer leads conflicts with what its 
     return "done";
   };
   let plans = 0;
-  const patching: Partial<Planner> = {
+  const patching: Partial<Reconciler> = {
     plan: () => {
       plans += 1;
       const resourceVersion = String(node.version);

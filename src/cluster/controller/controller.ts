@@ -8,23 +8,23 @@ import { stringAt } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import type { Module } from "../../core/module/module.ts";
 import type {
-  Plan,
-  PlanFigures,
+  ControllerFigures,
   PlannedWrite,
   PlannedWrites,
-  Planner,
+  ReconcileResult,
+  Reconciler,
 } from "../../core/module/reconciler.ts";
 import { kindResource } from "../../core/policy/kind.ts";
 import type { Change, View } from "../../core/view/view.ts";
 import type { FetchNeeds } from "../source/fetch-needs.ts";
 import type { TallySource } from "../tallies/tally-collector.ts";
 import { describeWrite, type MakeWrite, type WriteResult } from "./planned-writes.ts";
-import { Queue, type QueueOptions, type WorkResult } from "./workqueue.ts";
+import { Workqueue, type WorkqueueOptions, type WorkResult } from "./workqueue.ts";
 
 /** For all that one key needs to know before it can be planned. Nobody waits for it, so it may be generous. */
 const FETCH_MS = 30_000;
 
-export interface HoldingOptions {
+export interface ControllerOptions {
   readonly modules: readonly Module[];
   readonly view: () => View;
   /** Without lanes: a plan must rest on what is stored. */
@@ -34,44 +34,45 @@ export interface HoldingOptions {
   readonly leading: () => boolean;
   readonly log: Log;
   readonly tallies?: TallySource;
-  /** What planners may ask for what would be decided. */
+  /** What reconcilers may ask for what would be decided. */
   readonly assembly?: Assembly;
-  /** Told of what planners want people to hear. @default nobody hears it */
+  /** Told of what reconcilers want people to hear. @default nobody hears it */
   readonly events?: (events: readonly EventToWrite[]) => void;
   /** Given what would be done; nothing is written then. */
   readonly dryRun?: (text: string) => void;
-  /** Milliseconds since 1970, for planners. */
+  /** Milliseconds since 1970, for reconcilers. */
   readonly now?: () => number;
-  readonly queue?: Omit<QueueOptions, "work">;
+  readonly queue?: Omit<WorkqueueOptions, "work">;
 }
 
 /**
  * Keeps what modules plan: from changes to keys, from keys to plans, from plans to writes. Runs only where `start` was called, which
  * the leader does; a replica that does not lead drops changes, because whoever begins to lead looks at everything.
  */
-export class Holding {
-  readonly #options: HoldingOptions;
-  readonly #planners: ReadonlyMap<string, Planner>;
+export class Controller {
+  readonly #options: ControllerOptions;
+  readonly #reconcilers: ReadonlyMap<string, Reconciler>;
   /** Why the writes of an item failed the last time. */
   readonly #failures = new Map<string, string>();
   /** By module, resource and result. */
   readonly #writes = new Map<string, PlannedWrites>();
-  #queue: Queue | undefined;
+  #queue: Workqueue | undefined;
 
-  constructor(options: HoldingOptions) {
+  constructor(options: ControllerOptions) {
     this.#options = options;
-    const planners = new Map<string, Planner>();
-    for (const { name, planner } of options.modules) if (planner !== undefined) planners.set(name, planner);
-    this.#planners = planners;
+    const reconcilers = new Map<string, Reconciler>();
+    for (const { name, reconciler } of options.modules)
+      if (reconciler !== undefined) reconcilers.set(name, reconciler);
+    this.#reconcilers = reconcilers;
   }
 
   start(): void {
     if (this.#queue !== undefined) return;
-    this.#queue = new Queue({ ...this.#options.queue, work: (key) => this.#work(key) });
+    this.#queue = new Workqueue({ ...this.#options.queue, work: (key) => this.#work(key) });
     const { modules, assembly } = this.#options;
     const view = this.#options.view();
-    const others = new Map(this.#planners);
-    for (const [module, { all }] of this.#planners) {
+    const others = new Map(this.#reconcilers);
+    for (const [module, { all }] of this.#reconcilers) {
       if (all === undefined) continue;
       others.delete(module);
       this.#addAll(module, {}, () => all(view, assembly), UNHURRIED);
@@ -88,8 +89,8 @@ export class Holding {
   }
 
   /** How much there is to do, and what came of what was done. */
-  get figures(): PlanFigures {
-    const failing = new Map([...this.#planners.keys()].map((module) => [module, 0]));
+  get figures(): ControllerFigures {
+    const failing = new Map([...this.#reconcilers.keys()].map((module) => [module, 0]));
     for (const item of this.#failures.keys()) {
       const module = item.slice(0, item.indexOf(" "));
       failing.set(module, (failing.get(module) ?? 0) + 1);
@@ -102,7 +103,7 @@ export class Holding {
   changed(changes: Iterable<Change>): void {
     if (this.#queue === undefined) return;
     const view = this.#options.view();
-    for (const change of changes) this.#take(change, view, this.#planners);
+    for (const change of changes) this.#take(change, view, this.#reconcilers);
   }
 
   /** Policies whose tallies have changed. */
@@ -111,8 +112,8 @@ export class Holding {
     const { assembly } = this.#options;
     const view = this.#options.view();
     for (const { module, policy } of policies) {
-      const planner = this.#planners.get(module);
-      if (planner === undefined) continue;
+      const reconciler = this.#reconcilers.get(module);
+      if (reconciler === undefined) continue;
       const kinds = this.#options.modules.find(({ name }) => name === module)?.kinds ?? [];
       const kind = kinds.find((one) => one.kind === policy.kind);
       if (kind === undefined) continue;
@@ -121,15 +122,20 @@ export class Holding {
       const object = view.get(resource, namespace, name);
       if (object === undefined) continue;
       const change: Change = { resource, namespace, name, object };
-      const keys = () => planner.counted?.(change) ?? planner.keys(change, view, assembly);
+      const keys = () => reconciler.counted?.(change) ?? reconciler.keys(change, view, assembly);
       this.#addAll(module, { resource, name }, keys);
     }
   }
 
-  #take(change: Change, view: View, planners: ReadonlyMap<string, Planner>, add = AT_ONCE): void {
+  #take(change: Change, view: View, reconcilers: ReadonlyMap<string, Reconciler>, add = AT_ONCE): void {
     const { resource, name } = change;
-    for (const [module, planner] of planners)
-      this.#addAll(module, { resource, name }, () => planner.keys(change, view, this.#options.assembly), add);
+    for (const [module, reconciler] of reconcilers)
+      this.#addAll(
+        module,
+        { resource, name },
+        () => reconciler.keys(change, view, this.#options.assembly),
+        add,
+      );
   }
 
   #addAll(
@@ -151,24 +157,24 @@ export class Holding {
     const space = item.indexOf(" ");
     const module = item.slice(0, space);
     const key = item.slice(space + 1);
-    const planner = this.#planners.get(module);
-    if (planner === undefined) return { done: true };
-    let plan: Plan;
+    const reconciler = this.#reconcilers.get(module);
+    if (reconciler === undefined) return { done: true };
+    let plan: ReconcileResult;
     try {
-      plan = await this.#plan(module, planner, key);
+      plan = await this.#plan(module, reconciler, key);
     } catch (error) {
       this.#options.log.warn({ module, key, error: why(error) }, BROKE);
       return { retry: true };
     }
     const { dryRun } = this.#options;
-    if (dryRun !== undefined) dryRun(describePlan(module, key, plan));
-    else if (!(await this.#carryOut(module, planner, key, plan))) return { retry: true };
+    if (dryRun !== undefined) dryRun(describeResult(module, key, plan));
+    else if (!(await this.#carryOut(module, reconciler, key, plan))) return { retry: true };
     else this.#options.events?.(plan.events ?? []);
     for (const other of plan.also ?? []) this.#queue?.add(`${module} ${other}`);
     return { done: true, ...(plan.again === undefined ? {} : { afterMs: plan.again * 1_000 }) };
   }
 
-  async #plan(module: string, planner: Planner, key: string): Promise<Plan> {
+  async #plan(module: string, reconciler: Reconciler, key: string): Promise<ReconcileResult> {
     const facts = new Facts();
     const { now = Date.now, tallies, assembly } = this.#options;
     for (let round = 1; ; round++) {
@@ -182,7 +188,7 @@ export class Holding {
         ...(tallies && { tallies }),
         ...(assembly && { assembly }),
       };
-      const result = planner.plan(key, context);
+      const result = reconciler.plan(key, context);
       if (!("need" in result)) return result;
       if (round >= MAX_ROUNDS) throw new Error("the plan needs more than it was allowed to ask for");
       await this.#fetch(facts, result.need);
@@ -204,7 +210,12 @@ export class Holding {
   }
 
   /** In order; the first that fails ends it, because those behind may rest on it. */
-  async #carryOut(module: string, planner: Planner, key: string, plan: Plan): Promise<boolean> {
+  async #carryOut(
+    module: string,
+    reconciler: Reconciler,
+    key: string,
+    plan: ReconcileResult,
+  ): Promise<boolean> {
     const { leading, write, log } = this.#options;
     for (const one of plan.writes) {
       if (!leading()) return false;
@@ -216,12 +227,12 @@ export class Holding {
         if (result === "conflict") log.debug(facts, "someone else wrote; planning again");
         else {
           log.warn({ ...facts, error: result.failed }, "a planned write failed; trying again later");
-          this.#settle(module, planner, key, result.failed);
+          this.#settle(module, reconciler, key, result.failed);
         }
         return false;
       }
     }
-    this.#settle(module, planner, key, undefined);
+    this.#settle(module, reconciler, key, undefined);
     return true;
   }
 
@@ -234,7 +245,7 @@ export class Holding {
   }
 
   /** Remembers whether the writes of an item fail, and lets those look again to whom that makes a difference. */
-  #settle(module: string, { settled }: Planner, key: string, failed: string | undefined): void {
+  #settle(module: string, { settled }: Reconciler, key: string, failed: string | undefined): void {
     const item = `${module} ${key}`;
     if (this.#failures.get(item) === failed) return;
     if (failed === undefined) this.#failures.delete(item);
@@ -249,9 +260,9 @@ function resourceOf(write: PlannedWrite): string {
   return "delete" in write ? write.delete.resource : write.of.resource;
 }
 
-const BROKE = "a planner broke";
+const BROKE = "a reconciler broke";
 
-type Add = (queue: Queue, item: string) => void;
+type Add = (queue: Workqueue, item: string) => void;
 const AT_ONCE: Add = (queue, item) => queue.add(item);
 /** Whoever begins to lead looks at everything, which takes minutes where there is much; what changes meanwhile must not wait for that. */
 const UNHURRIED: Add = (queue, item) => queue.addUnhurried(item);
@@ -261,7 +272,7 @@ function why(error: unknown): string {
 }
 
 /** What a dry run prints. */
-export function describePlan(module: string, key: string, { writes, again }: Plan): string {
+export function describeResult(module: string, key: string, { writes, again }: ReconcileResult): string {
   const head = `${module} ${key}: ${writes.length === 0 ? "nothing to do" : ""}`.trimEnd();
   const lines = writes.map((write) => `  ${describeWrite(write)}\n    ${JSON.stringify(write)}`);
   const tail = again === undefined ? [] : [`  again in ${again} s`];

@@ -1,7 +1,7 @@
 import { isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
 import type { PlannedWrite } from "../../core/module/reconciler.ts";
 import { errorOf, refusalOf, saysAbsent } from "../client/api-error.ts";
-import type { Answer, Client } from "../client/client.ts";
+import type { ApiResponse, Client } from "../client/client.ts";
 import type { ResourceResolver } from "../client/discovery.ts";
 import type { PathOfObject } from "../client/kind-paths.ts";
 import { describeTarget, type Target } from "../client/object-access.ts";
@@ -119,7 +119,7 @@ function sendPatch(
   path: string,
   operations: readonly Json[],
   resourceVersion: string,
-): Promise<Answer> {
+): Promise<ApiResponse> {
   return client.request("PATCH", `${path}?fieldManager=${FIELD_MANAGER}`, {
     body: [...operations, guard(resourceVersion)],
     contentType: "application/json-patch+json",
@@ -139,7 +139,7 @@ async function remove(
   return resultOf(`delete ${describeTarget(target)}`, answer, target.name);
 }
 
-function resultOf(what: string, answer: Answer, name: string): WriteResult {
+function resultOf(what: string, answer: ApiResponse, name: string): WriteResult {
   if (answer.status < 300) return "done";
   if (answer.status === 409 || saysAbsent(answer, name)) return "conflict";
   return { failed: refusalOf(what, answer) };

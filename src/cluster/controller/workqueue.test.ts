@@ -1,9 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
-import { Queue, type QueueClock, type QueueOptions, TokenBucket, type WorkResult } from "./workqueue.ts";
+import {
+  TokenBucket,
+  Workqueue,
+  type WorkqueueClock,
+  type WorkqueueOptions,
+  type WorkResult,
+} from "./workqueue.ts";
 
 /** Time that passes when the test says so. */
-class FakeClock implements QueueClock {
+class FakeClock implements WorkqueueClock {
   #time = 0;
   #calls: { readonly at: number; readonly call: () => void }[] = [];
 
@@ -39,11 +45,11 @@ const RETRY: WorkResult = { retry: true };
 
 function queueWith(
   work: (key: string) => Promise<WorkResult> | WorkResult,
-  options: Partial<QueueOptions> = {},
+  options: Partial<WorkqueueOptions> = {},
 ) {
   const clock = new FakeClock();
   const begun: string[] = [];
-  const queue = new Queue({
+  const queue = new Workqueue({
     clock,
     random: () => 1,
     ...options,
@@ -234,7 +240,7 @@ test.each([
   vi.useFakeTimers();
   try {
     const begun: string[] = [];
-    const queue = new Queue({
+    const queue = new Workqueue({
       work: async (key) => {
         begun.push(key);
         return DONE;
@@ -276,7 +282,7 @@ test("whatever is added when, and however it ends: never the same key twice at o
         const takes = new Map<string, { readonly takes: number; readonly fails: boolean }>(
           actions.map(({ key, takes, fails }) => [key, { takes, fails }]),
         );
-        const queue = new Queue({
+        const queue = new Workqueue({
           clock,
           random: () => 0.5,
           parallel,

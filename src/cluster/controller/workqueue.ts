@@ -1,7 +1,7 @@
 import { Backoff, type BackoffLimits } from "../client/backoff.ts";
 
 /** Time as a queue sees it, so that tests can make it pass. */
-export interface QueueClock {
+export interface WorkqueueClock {
   /** Milliseconds, any origin. */
   readonly now: () => number;
   /** Calls back once after so many milliseconds; what is returned takes it back. */
@@ -11,7 +11,7 @@ export interface QueueClock {
 /** Node fires a timer at once that is set for longer, some 25 days. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-export const SYSTEM_CLOCK: QueueClock = {
+export const SYSTEM_CLOCK: WorkqueueClock = {
   now: () => performance.now(),
   after: (ms, call) => {
     let timer: NodeJS.Timeout;
@@ -30,7 +30,7 @@ export type WorkResult =
   /** Do it again after a while that grows with each time in a row. */
   | { readonly retry: true };
 
-export interface QueueOptions {
+export interface WorkqueueOptions {
   readonly work: (key: string) => Promise<WorkResult>;
   /** How many keys are worked on at once. @default 4 */
   readonly parallel?: number;
@@ -39,7 +39,7 @@ export interface QueueOptions {
   /** Pieces of work that may be begun at once after a quiet time. @default 100 */
   readonly burst?: number;
   readonly backoff?: BackoffLimits;
-  readonly clock?: QueueClock;
+  readonly clock?: WorkqueueClock;
   readonly random?: () => number;
 }
 
@@ -64,12 +64,12 @@ const FAIR = 4;
  * Work by key: what is added twice before it is done is done once, what is added while it is being done is done once more
  * afterwards, and no key is ever worked on twice at the same time. A key that fails waits by itself; no other waits for it.
  */
-export class Queue {
+export class Workqueue {
   readonly #work: (key: string) => Promise<WorkResult>;
   readonly #parallel: number;
   readonly #tokens: TokenBucket;
   readonly #limits: BackoffLimits;
-  readonly #clock: QueueClock;
+  readonly #clock: WorkqueueClock;
   readonly #random: () => number;
   readonly #due = new Set<string>();
   /** Due, too, but nobody waits for it. */
@@ -84,7 +84,7 @@ export class Queue {
   #stopped = false;
   #finished: PromiseWithResolvers<void> | undefined;
 
-  constructor(options: QueueOptions) {
+  constructor(options: WorkqueueOptions) {
     this.#work = options.work;
     this.#parallel = options.parallel ?? PARALLEL;
     this.#limits = options.backoff ?? RETRY;

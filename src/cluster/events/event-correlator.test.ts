@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { EventToWrite } from "../../core/evaluate/effects.ts";
-import { EVENT_LIMITS, EventBook, type EventSeries } from "./event-correlator.ts";
+import { EVENT_LIMITS, EventCorrelator, type EventSeries } from "./event-correlator.ts";
 
 function event(changes: Partial<EventToWrite> = {}): EventToWrite {
   return {
@@ -15,7 +15,7 @@ function event(changes: Partial<EventToWrite> = {}): EventToWrite {
 }
 
 test("the same again only counts up", () => {
-  const book = new EventBook();
+  const book = new EventCorrelator();
   for (let i = 0; i < 1_000; i++) book.note(event(), i);
   expect(book.due(1_000, 10)).toMatchObject([{ count: 1_000, firstAt: 0, lastAt: 999, name: undefined }]);
   expect(book.dropped).toBe(0);
@@ -27,14 +27,14 @@ test.each<[string, Partial<EventToWrite>]>([
   ["type", { type: "Warning" }],
   ["object", { regarding: { kind: "Pod", namespace: "shop", name: "api" } }],
 ])("another %s is another series", (_, changes) => {
-  const book = new EventBook();
+  const book = new EventCorrelator();
   book.note(event(), 0);
   book.note(event(changes), 0);
   expect(book.due(0, 10)).toHaveLength(2);
 });
 
 test("what was told is due again only when it has come again, and not too often", () => {
-  const book = new EventBook();
+  const book = new EventCorrelator();
   book.note(event(), 0);
   const [series] = book.due(0, 10);
   if (series === undefined) throw new Error("nothing due");
@@ -47,7 +47,7 @@ test("what was told is due again only when it has come again, and not too often"
 });
 
 test("what came while it was being written is not lost", () => {
-  const book = new EventBook();
+  const book = new EventCorrelator();
   book.note(event(), 0);
   const [series] = book.due(0, 10);
   if (series === undefined) throw new Error("nothing due");
@@ -58,7 +58,7 @@ test("what came while it was being written is not lost", () => {
 
 /** A book that holds one series, given out and then replaced by another of the same words. */
 function replaced() {
-  const book = new EventBook();
+  const book = new EventCorrelator();
   const again = EVENT_LIMITS.quietMs;
   book.note(event(), 0);
   const [old] = book.due(0, 10);
@@ -67,7 +67,7 @@ function replaced() {
   return { book, old, again };
 }
 
-test.each<[string, (book: EventBook, old: EventSeries, now: number) => void]>([
+test.each<[string, (book: EventCorrelator, old: EventSeries, now: number) => void]>([
   ["told", (book, old, now) => book.told(old, "web.1", now)],
   ["told that it is gone", (book, old, now) => book.told(old, undefined, now)],
   ["refused", (book, old, now) => book.refused(old, now)],
@@ -82,7 +82,7 @@ test.each<[string, (book: EventBook, old: EventSeries, now: number) => void]>([
 });
 
 test("what was refused waits longer each time, and is dropped in the end", () => {
-  const book = new EventBook();
+  const book = new EventCorrelator();
   book.note(event(), 0);
   book.note(event(), 0);
   const gaps: number[] = [];
@@ -99,7 +99,7 @@ test("what was refused waits longer each time, and is dropped in the end", () =>
 });
 
 test("what was told begins to be patient anew", () => {
-  const book = new EventBook({ ...EVENT_LIMITS, attempts: 2, recountMs: 0 });
+  const book = new EventCorrelator({ ...EVENT_LIMITS, attempts: 2, recountMs: 0 });
   const one = (now: number) => {
     const [series] = book.due(now, 1);
     if (series === undefined) throw new Error("nothing due");
@@ -116,7 +116,7 @@ test("what was told begins to be patient anew", () => {
 });
 
 test("what nobody answered is kept for as long as it takes, but waits behind the others", () => {
-  const book = new EventBook();
+  const book = new EventCorrelator();
   for (const message of ["first", "second"]) book.note(event({ message }), 0);
   const order: string[] = [];
   for (let now = 1; now <= 50; now++) {
@@ -130,14 +130,14 @@ test("what nobody answered is kept for as long as it takes, but waits behind the
 });
 
 test("after a quiet time a new series begins", () => {
-  const book = new EventBook();
+  const book = new EventCorrelator();
   book.note(event(), 0);
   book.note(event(), EVENT_LIMITS.quietMs);
   expect(book.due(EVENT_LIMITS.quietMs, 10)).toMatchObject([{ count: 1, firstAt: EVENT_LIMITS.quietMs }]);
 });
 
 test("too much about one object is dropped and counted; others are not touched by it", () => {
-  const book = new EventBook();
+  const book = new EventCorrelator();
   for (let i = 0; i < 100; i++) book.note(event({ message: `message ${i}` }), 0);
   book.note(event({ regarding: { kind: "Pod", name: "other" } }), 0);
   expect(book.size).toBe(EVENT_LIMITS.burst + 1);
@@ -151,7 +151,7 @@ test("its memory is bounded, and all that came is told, waiting or counted as dr
   const note = fc.record({ name: fc.nat(12), message: fc.nat(5), gap: fc.nat(100_000), tell: fc.boolean() });
   fc.assert(
     fc.property(fc.array(note, { maxLength: 200 }), (notes) => {
-      const book = new EventBook(limits);
+      const book = new EventCorrelator(limits);
       const told = new Map<string, number>();
       let now = 0;
       for (const { name, message, gap, tell } of notes) {

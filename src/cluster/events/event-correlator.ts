@@ -54,7 +54,7 @@ type Entry = {
  * What is to be said to the cluster in events: the same again only counts up, too much about one object is dropped, and so is what
  * does not fit. Pure but for what it remembers; times are given, in milliseconds of any origin that never go back.
  */
-export class EventBook {
+export class EventCorrelator {
   readonly #limits: EventLimits;
   readonly #entries = new Map<string, Entry>();
   readonly #sources = new Map<string, TokenBucket>();

@@ -4,7 +4,7 @@ import type { EventToWrite } from "../../core/evaluate/effects.ts";
 import { at, stringAt } from "../../core/json.ts";
 import { ConnectionError } from "../client/client.ts";
 import { EVENT_LIMITS } from "./event-correlator.ts";
-import { Events } from "./event-recorder.ts";
+import { EventRecorder } from "./event-recorder.ts";
 
 const POLICY = { kind: "ClusterPodSchedulingPolicy", name: "etcd-pool", uid: "u-1", generation: 2 };
 
@@ -21,7 +21,7 @@ function event(changes: Partial<EventToWrite> = {}): EventToWrite {
 
 function eventsOn(server: TestApiServer) {
   const time = { now: 1_700_000_000_000, clock: 5_000 };
-  const events = new Events({
+  const events = new EventRecorder({
     client: server.client,
     instance: "usher-7d9f-x2",
     now: () => time.now,

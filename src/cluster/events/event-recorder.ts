@@ -1,10 +1,10 @@
 import type { EventToWrite } from "../../core/evaluate/effects.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { saysAbsent } from "../client/api-error.ts";
-import { type Answer, type Client, ConnectionError } from "../client/client.ts";
+import { type ApiResponse, type Client, ConnectionError } from "../client/client.ts";
 import { microTime } from "../client/micro-time.ts";
 import { pathSegment } from "../client/path-segment.ts";
-import { EventBook, type EventSeries } from "./event-correlator.ts";
+import { EventCorrelator, type EventSeries } from "./event-correlator.ts";
 import { noteOf } from "./event-note.ts";
 
 /** Who says it, in the form that Kubernetes asks for: a domain and a name. */
@@ -19,7 +19,7 @@ const LONGEST_INSTANCE = 128;
 /** Of the object's name in the Event's, which may have 253 characters. */
 const LONGEST_ABOUT = 200;
 
-export interface EventsOptions {
+export interface EventRecorderOptions {
   readonly client: Client;
   /** Which replica says it: the pod's name. */
   readonly instance: string;
@@ -29,13 +29,13 @@ export interface EventsOptions {
   readonly now?: () => number;
   /** Milliseconds, any origin, for all limits: the other may be set back by a year. */
   readonly clock?: () => number;
-  readonly book?: EventBook;
+  readonly book?: EventCorrelator;
 }
 
 /** Writes events after the answer. To add one never waits and never fails; what can't be written is counted as dropped. */
-export class Events {
-  readonly #options: EventsOptions;
-  readonly #book: EventBook;
+export class EventRecorder {
+  readonly #options: EventRecorderOptions;
+  readonly #book: EventCorrelator;
   readonly #now: () => number;
   readonly #clock: () => number;
   #timer: NodeJS.Timeout | undefined;
@@ -43,9 +43,9 @@ export class Events {
   #stopped = false;
   #made = 0;
 
-  constructor(options: EventsOptions) {
+  constructor(options: EventRecorderOptions) {
     this.#options = options;
-    this.#book = options.book ?? new EventBook();
+    this.#book = options.book ?? new EventCorrelator();
     this.#now = options.now ?? Date.now;
     this.#clock = options.clock ?? (() => performance.now());
   }
@@ -103,7 +103,7 @@ export class Events {
     }
   }
 
-  #settle(series: EventSeries, answer: Answer & { readonly name: string }): void {
+  #settle(series: EventSeries, answer: ApiResponse & { readonly name: string }): void {
     const now = this.#clock();
     if (answer.status < 300) this.#book.told(series, answer.name, now);
     // An Event lives for an hour; one that came again after that begins anew.
@@ -114,7 +114,7 @@ export class Events {
     else this.#book.refused(series, now);
   }
 
-  async #create(series: EventSeries): Promise<Answer & { readonly name: string }> {
+  async #create(series: EventSeries): Promise<ApiResponse & { readonly name: string }> {
     const name = this.#nameFor(series.event);
     const body = this.#body(series, name);
     return { ...(await this.#options.client.request("POST", collectionOf(series.event), { body })), name };
@@ -123,7 +123,7 @@ export class Events {
   async #recount(
     { event, count, lastAt }: EventSeries,
     name: string,
-  ): Promise<Answer & { readonly name: string }> {
+  ): Promise<ApiResponse & { readonly name: string }> {
     const path = `${collectionOf(event)}/${pathSegment("name", name)}`;
     const body = { series: { count, lastObservedTime: this.#time(lastAt) } };
     const contentType = "application/merge-patch+json";
@@ -180,7 +180,7 @@ export class Events {
   }
 }
 
-/** Events about cluster-scoped objects live in `default`: kubectl looks there. */
+/** EventRecorder about cluster-scoped objects live in `default`: kubectl looks there. */
 function namespaceOf({ regarding }: EventToWrite): string {
   return regarding.namespace ?? "default";
 }

@@ -9,7 +9,7 @@ import { Gates } from "../../core/module/gates.ts";
 import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
 import type { Read } from "../../core/module/module.ts";
 import type { Change } from "../../core/view/view.ts";
-import { type LiveView, openLive } from "./informer-cache.ts";
+import { type InformerCache, openInformerCache } from "./informer-cache.ts";
 import { REFLECTOR_LIMITS, type ReflectorLimits } from "./reflector-limits.ts";
 
 /** Fast, so that a test of waiting does not wait. */
@@ -30,7 +30,7 @@ function read(resource: string, more: Partial<Read> = {}): Read {
 
 let server: TestWatchServer;
 let assembly: Assembly;
-let live: LiveView;
+let live: InformerCache;
 let batches: (readonly Change[])[];
 
 beforeEach(() => {
@@ -39,9 +39,9 @@ beforeEach(() => {
 });
 afterEach(() => live.stop());
 
-function open(reads: readonly Read[], limits: Partial<ReflectorLimits> = {}): LiveView {
+function open(reads: readonly Read[], limits: Partial<ReflectorLimits> = {}): InformerCache {
   assembly = new Assembly([{ ...moduleThat("reader", {}), reads }], DEFAULT_INSTALLATION, new Gates([]));
-  live = openLive({
+  live = openInformerCache({
     client: server,
     assembly,
     log: SILENT,
@@ -247,7 +247,12 @@ test("what belongs to another source is left to it", async () => {
     DEFAULT_INSTALLATION,
     new Gates([]),
   );
-  live = openLive({ client: server, assembly, log: SILENT, owns: (resource) => resource === THINGS });
+  live = openInformerCache({
+    client: server,
+    assembly,
+    log: SILENT,
+    owns: (resource) => resource === THINGS,
+  });
   await live.synced();
   expect(values()).toEqual({ a: "1" });
   expect(assembly.view.served("others.things.test")).toBe(false);

@@ -6,13 +6,13 @@ import { createResources, type ResourceResolver } from "../client/discovery.ts";
 import { Reflector, type ReflectorStatus } from "./reflector.ts";
 import type { ReflectorLimits } from "./reflector-limits.ts";
 import { Turns } from "./time-slices.ts";
-import { Intake } from "./view-updater.ts";
+import { ViewUpdater } from "./view-updater.ts";
 import { type Wanted, wantedOf } from "./watched-resources.ts";
 
 /** What may be missing is not waited for longer than this many failures: some 5 s of them. */
 const OPTIONAL_ATTEMPTS = 3;
 
-export interface LiveViewOptions {
+export interface InformerCacheOptions {
   readonly client: Client;
   readonly assembly: Assembly;
   readonly log: Log;
@@ -37,7 +37,7 @@ export interface ResourceStatus extends ReflectorStatus {
 }
 
 /** A view of a cluster that follows it. */
-export interface LiveView {
+export interface InformerCache {
   /** True once everything that modules can't do without has been read. It stays so: what is known stays known through an outage. */
   readonly ready: boolean;
   /** Is fulfilled when it is ready; rejected when it is stopped before. */
@@ -52,28 +52,28 @@ export interface LiveView {
   readonly stop: () => Promise<void>;
 }
 
-export function openLive(options: LiveViewOptions): LiveView {
+export function openInformerCache(options: InformerCacheOptions): InformerCache {
   return new Live(options);
 }
 
-class Live implements LiveView {
-  readonly #options: LiveViewOptions;
+class Live implements InformerCache {
+  readonly #options: InformerCacheOptions;
   readonly #resources: ResourceResolver;
   readonly #wanted: readonly Wanted[];
   readonly #turns = new Turns();
-  readonly #intake: Intake;
+  readonly #intake: ViewUpdater;
   readonly #reflectors = new Map<string, Reflector>();
   readonly #synced = new Set<string>();
   #waiting: { readonly done: () => boolean; readonly end: (error?: Error) => void }[] = [];
   #ready = false;
   #stopped = false;
 
-  constructor(options: LiveViewOptions) {
+  constructor(options: InformerCacheOptions) {
     const { assembly, client, owns = () => true } = options;
     this.#options = options;
     this.#resources = options.resources ?? createResources(client, assembly.modules);
     this.#wanted = wantedOf(assembly.modules).filter(({ resource }) => owns(resource));
-    this.#intake = new Intake({
+    this.#intake = new ViewUpdater({
       assembly,
       turns: this.#turns,
       inForce: () => this.#ready,

@@ -7,7 +7,7 @@ import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
 import { defineModule } from "../../core/module/module.ts";
 import type { Change } from "../../core/view/view.ts";
 import { Turns } from "./time-slices.ts";
-import { Intake } from "./view-updater.ts";
+import { ViewUpdater } from "./view-updater.ts";
 
 const reader = defineModule<never>({
   name: "reader",
@@ -46,7 +46,7 @@ async function opened(inForce = true) {
   const told: (string | undefined)[] = [];
   const zoneOf = (object: JsonObject | undefined) =>
     at(object, "metadata", "labels", "zone") as string | undefined;
-  const intake = new Intake({
+  const intake = new ViewUpdater({
     assembly,
     turns: new Turns(),
     inForce: () => inForce,

@@ -12,7 +12,7 @@ type Entry =
   /** Up to here, everything of this resource. */
   | { readonly synced: string };
 
-export interface IntakeOptions {
+export interface ViewUpdaterOptions {
   readonly assembly: Assembly;
   readonly turns: Turns;
   /** Whether someone may be deciding by the view already. */
@@ -24,8 +24,8 @@ export interface IntakeOptions {
 }
 
 /** Brings changes into an assembly, in order and in small steps, so that what comes meanwhile is answered meanwhile. */
-export class Intake {
-  readonly #options: IntakeOptions;
+export class ViewUpdater {
+  readonly #options: ViewUpdaterOptions;
   readonly #slices: Slices;
   /** A resource is served in the view from its first object on, so until it is whole its objects wait here. */
   readonly #held = new Map<string, Map<string, Change>>();
@@ -35,7 +35,7 @@ export class Intake {
   #working: Promise<void> | undefined;
   #stopped = false;
 
-  constructor(options: IntakeOptions) {
+  constructor(options: ViewUpdaterOptions) {
     this.#options = options;
     this.#slices = new Slices(options.turns);
   }

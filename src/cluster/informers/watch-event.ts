@@ -1,6 +1,6 @@
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
-import type { Answer } from "../client/client.ts";
+import type { ApiResponse } from "../client/client.ts";
 import { hasList } from "../client/has-list.ts";
 import { retryAfterMs } from "../client/retry-after.ts";
 import type { Arrival, Input } from "./reflector-steps.ts";
@@ -54,7 +54,7 @@ export function pageOf(body: Json, prune: Prune): Input {
   };
 }
 
-export function refusalOf(answer: Answer): Input {
+export function refusalOf(answer: ApiResponse): Input {
   return refusal(answer.status, retryAfterMs(answer));
 }
 

@@ -2,9 +2,9 @@ import { setTimeout as later, setImmediate as step } from "node:timers/promises"
 import { afterEach, expect, test, vi } from "vitest";
 import { refuse, TestApiServer } from "../../../test/support/cluster/api-server.ts";
 import { at, isObject, stringAt } from "../../core/json.ts";
-import { type Answer, ConnectionError } from "../client/client.ts";
+import { type ApiResponse, ConnectionError } from "../client/client.ts";
 import { microTime } from "../client/micro-time.ts";
-import { Lease } from "./leader-election.ts";
+import { LeaderElection } from "./leader-election.ts";
 import { LEASE_TIMES, type LeaseTimes } from "./lease-state.ts";
 
 const PATH = "/apis/coordination.k8s.io/v1/namespaces/usher-system/leases/usher";
@@ -18,7 +18,7 @@ function candidate(
   events: string[] = [],
   times = TIMES,
 ) {
-  const lease = new Lease({
+  const lease = new LeaderElection({
     client,
     namespace: "usher-system",
     name: "usher",
@@ -205,7 +205,7 @@ test("a renewal that arrives when another one leads changes nothing", async () =
   const events: string[] = [];
   const lease = candidate(server, "a", events, LEASE_TIMES);
   await until(() => lease.leading);
-  const late: (() => Promise<Answer>)[] = [];
+  const late: (() => Promise<ApiResponse>)[] = [];
   server.fault = (method, path, options) => {
     if (method === "PUT") late.push(() => server.client.request(method, path, options));
     return hang(options.timeoutMs);

@@ -1,6 +1,6 @@
 import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
 import { errorOf, refusalOf, saysAbsent } from "../client/api-error.ts";
-import type { Answer, Client } from "../client/client.ts";
+import type { ApiResponse, Client } from "../client/client.ts";
 import { microTime } from "../client/micro-time.ts";
 import { pathSegment } from "../client/path-segment.ts";
 import { pause } from "../client/retry.ts";
@@ -19,7 +19,7 @@ import {
   newLeaseState,
 } from "./lease-state.ts";
 
-export interface LeaseOptions {
+export interface LeaderElectionOptions {
   readonly client: Client;
   readonly namespace: string;
   readonly name: string;
@@ -34,17 +34,17 @@ export interface LeaseOptions {
   readonly times?: LeaseTimes;
   /** Milliseconds, any origin. */
   readonly clock?: () => number;
-  /** For people who read the Lease. */
+  /** For people who read the LeaderElection. */
   readonly wallClock?: () => number;
   readonly random?: () => number;
 }
 
 /**
- * One candidate for leading. Holds a coordination.k8s.io/v1 Lease, tells when leading begins and ends, and lets go when it is stopped,
+ * One candidate for leading. Holds a coordination.k8s.io/v1 LeaderElection, tells when leading begins and ends, and lets go when it is stopped,
  * so that a successor need not wait for the lease to run out.
  */
-export class Lease {
-  readonly #options: LeaseOptions;
+export class LeaderElection {
+  readonly #options: LeaderElectionOptions;
   readonly #collection: string;
   readonly #path: string;
   readonly #clock: () => number;
@@ -56,7 +56,7 @@ export class Lease {
   #expiry: NodeJS.Timeout | undefined;
   #loop: Promise<void> = Promise.resolve();
 
-  constructor(options: LeaseOptions) {
+  constructor(options: LeaderElectionOptions) {
     this.#options = options;
     this.#clock = options.clock ?? (() => performance.now());
     const namespace = pathSegment("namespace", options.namespace);
@@ -207,7 +207,7 @@ export class Lease {
     }
   }
 
-  #ask(method: string, path: string, body?: JsonObject): Promise<Answer> {
+  #ask(method: string, path: string, body?: JsonObject): Promise<ApiResponse> {
     const timeoutMs = leaseAnswerMs(this.#state.times);
     return this.#options.client.request(
       method,

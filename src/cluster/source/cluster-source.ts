@@ -1,22 +1,26 @@
 import type { Source } from "../../core/view/source.ts";
 import { createResources, type ResourceResolver } from "../client/discovery.ts";
-import { Lanes } from "../commits/commit-batchers.ts";
+import { CommitBatchers } from "../commits/commit-batchers.ts";
 import { createCommits } from "../commits/commits.ts";
-import { type LiveView, type LiveViewOptions, openLive } from "../informers/informer-cache.ts";
+import {
+  type InformerCache,
+  type InformerCacheOptions,
+  openInformerCache,
+} from "../informers/informer-cache.ts";
 import { createNeeds } from "./fetch-needs.ts";
 
 /** A live cluster. */
 export interface ClusterSource extends Source {
-  readonly live: LiveView;
+  readonly live: InformerCache;
   readonly resources: ResourceResolver;
 }
 
 /** Opens a cluster. It is ready when `live.synced()` is fulfilled; until then it answers needs, and its view is not whole. */
-export function openCluster(options: LiveViewOptions): ClusterSource {
+export function openCluster(options: InformerCacheOptions): ClusterSource {
   const { client, assembly } = options;
   const resources = options.resources ?? createResources(client, assembly.modules);
-  const live = openLive({ ...options, resources });
-  const lanes = new Lanes(client, resources);
+  const live = openInformerCache({ ...options, resources });
+  const lanes = new CommitBatchers(client, resources);
   return {
     assembly,
     live,

@@ -7,7 +7,7 @@ import {
   testDeadline,
 } from "../../../test/support/cluster/api-server.ts";
 import type { Need } from "../../core/evaluate/need.ts";
-import { type Answer, ConnectionError } from "../client/client.ts";
+import { type ApiResponse, ConnectionError } from "../client/client.ts";
 import { createNeeds } from "./fetch-needs.ts";
 
 const NODE: Need = { get: { resource: "nodes", name: "n1" }, live: true };
@@ -34,7 +34,7 @@ test("an object is found, without the record of who manages its fields", async (
   ]);
 });
 
-test.each<[string, Answer | Error | undefined, object]>([
+test.each<[string, ApiResponse | Error | undefined, object]>([
   ["an object that is not there is absent", undefined, { absent: true }],
   [
     "an API that is not there is a failure, not an absence",

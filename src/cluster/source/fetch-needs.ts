@@ -6,8 +6,8 @@ import { boundedList } from "../client/bounded-list.ts";
 import type { Client } from "../client/client.ts";
 import type { ResourceResolver } from "../client/discovery.ts";
 import { readObject, type Target } from "../client/object-access.ts";
-import { askPatiently } from "../client/retry.ts";
-import { type Lanes, laneKey } from "../commits/commit-batchers.ts";
+import { requestWithRetry } from "../client/retry.ts";
+import { batcherKey, type CommitBatchers } from "../commits/commit-batchers.ts";
 import { SharedReads } from "./shared-reads.ts";
 
 export type FetchNeeds = (needs: readonly Need[], deadline: Deadline) => Promise<readonly Fact[]>;
@@ -16,7 +16,7 @@ export type FetchNeeds = (needs: readonly Need[], deadline: Deadline) => Promise
  * Answers what a view can't hold from the API server, all needs of a call in parallel. With `lanes`, an object that other requests
  * are about to change is given in its newest state, not yet written, in turn; without, facts are always what is stored.
  */
-export function createNeeds(client: Client, resources: ResourceResolver, lanes?: Lanes): FetchNeeds {
+export function createNeeds(client: Client, resources: ResourceResolver, lanes?: CommitBatchers): FetchNeeds {
   const reads = new SharedReads();
   const ask = (need: Need, deadline: Deadline): Promise<Fact> =>
     reads.ask(needKey(need), deadline, (own) => answer(client, resources, need, own));
@@ -33,7 +33,7 @@ export function createNeeds(client: Client, resources: ResourceResolver, lanes?:
     }
     await Promise.all(asked);
     // A turn keeps others waiting, so it comes after all that takes time; and in one order for all, or two could wait for each other.
-    inTurn.sort((a, b) => (laneKey(a.target) < laneKey(b.target) ? -1 : 1));
+    inTurn.sort((a, b) => (batcherKey(a.target) < batcherKey(b.target) ? -1 : 1));
     for (const { need, target } of inTurn) {
       facts.set(need, await (lanes?.fetch(target, deadline) ?? ask(need, deadline)));
     }
@@ -41,7 +41,7 @@ export function createNeeds(client: Client, resources: ResourceResolver, lanes?:
   };
 }
 
-function changing(need: Need, lanes: Lanes | undefined): Target | undefined {
+function changing(need: Need, lanes: CommitBatchers | undefined): Target | undefined {
   return "get" in need && need.live === true && lanes?.isOpen(need.get) ? need.get : undefined;
 }
 
@@ -67,7 +67,7 @@ async function accessReview(
     spec: need.access,
   };
   try {
-    const reply = await askPatiently(client, "POST", REVIEWS, { body }, deadline);
+    const reply = await requestWithRetry(client, "POST", REVIEWS, { body }, deadline);
     const status = isObject(reply.body) ? reply.body["status"] : undefined;
     if (reply.status >= 300 || !isObject(status)) return { failed: refusalOf(what, reply) };
     return { found: status, complete: true };

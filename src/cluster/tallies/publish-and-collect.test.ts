@@ -3,8 +3,8 @@ import { answerOf, refuse, TestApiServer } from "../../../test/support/cluster/a
 import type { CountedTally } from "../../core/evaluate/effects.ts";
 import { at, listAt } from "../../core/json.ts";
 import { SILENT } from "../../core/log.ts";
-import { type Answer, ConnectionError } from "../client/client.ts";
-import { TallyBook } from "./tallies.ts";
+import { type ApiResponse, ConnectionError } from "../client/client.ts";
+import { Tallies } from "./tallies.ts";
 import { TallyCollector } from "./tally-collector.ts";
 import { TallyPublisher } from "./tally-publisher.ts";
 
@@ -12,7 +12,7 @@ const POLICY = { kind: "Policy", name: "a", uid: "u" };
 const FOLDER = "/api/v1/namespaces/usher-system/configmaps";
 
 function replica(server: TestApiServer, name: string, clock: () => number = () => 0) {
-  const book = new TallyBook();
+  const book = new Tallies();
   const said: string[] = [];
   const told: (readonly CountedTally[])[] = [];
   const options = {
@@ -166,7 +166,7 @@ test("of two answers the one that was asked for last counts, whichever comes las
   other.count(1);
   await other.publisher.publish();
   const old = answerOf(200, { items: [...server.objects.values()] });
-  const late = Promise.withResolvers<Answer>();
+  const late = Promise.withResolvers<ApiResponse>();
   server.fault = () => late.promise;
   const first = leader.collector.collect();
   server.fault = () => undefined;

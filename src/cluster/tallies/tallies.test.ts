@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { CountedTally, Tally } from "../../core/evaluate/effects.ts";
-import { decodeTallies, encodeTallies, mergeTallies, TallyBook } from "./tallies.ts";
+import { decodeTallies, encodeTallies, mergeTallies, Tallies } from "./tallies.ts";
 
 function tally(name: string, outcomes: Tally["outcomes"], changes: Partial<Tally["policy"]> = {}): Tally {
   return { module: "placement", policy: { kind: "Policy", name, uid: "u", ...changes }, outcomes };
 }
 
 test("counts add up, and the last time that something was applied is kept", () => {
-  const book = new TallyBook();
+  const book = new Tallies();
   book.add([tally("a", { applied: 1 })], 100);
   book.add([tally("a", { same: 2 }), tally("b", { violated: 1 })], 200);
   book.add([tally("a", { applied: 3 }, { generation: 2 })], 300);
@@ -20,7 +20,7 @@ test("counts add up, and the last time that something was applied is kept", () =
 });
 
 test("of conflicts the last few are kept, each field of an object once", () => {
-  const book = new TallyBook();
+  const book = new Tallies();
   const conflict = (object: string, message = "m") => ({ object, field: "spec.x", message });
   for (const [i, object] of ["a", "b", "c", "a", "d", "e", "f"].entries())
     book.add([{ ...tally("p", { skipped: 1 }), conflicts: [conflict(object, `${"m".repeat(300)}`)] }], i);
@@ -33,14 +33,14 @@ test("of conflicts the last few are kept, each field of an object once", () => {
 });
 
 test("a policy that was deleted and made again begins at nothing", () => {
-  const book = new TallyBook();
+  const book = new Tallies();
   book.add([tally("a", { applied: 5 })], 1);
   book.add([tally("a", { applied: 1 }, { uid: "another" })], 2);
   expect(book.list().map(({ outcomes }) => outcomes.applied)).toEqual([1, 5]);
 });
 
 test("of too many policies the quietest are forgotten", () => {
-  const book = new TallyBook(2);
+  const book = new Tallies(2);
   book.add([tally("a", { same: 1 }), tally("b", { same: 1 })], 1);
   book.add([tally("a", { same: 1 }), tally("c", { same: 1 })], 2);
   expect(book.list().map(({ policy }) => policy.name)).toEqual(["c", "a"]);

@@ -16,7 +16,7 @@ export function tallyKey(module: string, policy: PolicyRef): string {
 }
 
 /** The tallies of one replica, from its start. */
-export class TallyBook {
+export class Tallies {
   readonly #tallies = new Map<string, CountedTally>();
   readonly #most: number;
   #changes = 0;

@@ -1,7 +1,7 @@
 import type { CountedTally } from "../../core/evaluate/effects.ts";
 import type { PolicyRef } from "../../core/evaluate/finding.ts";
 import { equal, type Json, listAt, stringAt } from "../../core/json.ts";
-import type { PlanContext } from "../../core/module/reconciler.ts";
+import type { ReconcileContext } from "../../core/module/reconciler.ts";
 import { errorOf, refusalOf } from "../client/api-error.ts";
 import { pathSegment } from "../client/path-segment.ts";
 import { decodeTallies, mergeTallies, tallyKey } from "./tallies.ts";
@@ -16,7 +16,7 @@ import {
 } from "./tally-objects.ts";
 
 /** What planners ask: all replicas together, since each of them started. So a count falls when a replica goes. */
-export type TallySource = NonNullable<PlanContext["tallies"]>;
+export type TallySource = NonNullable<ReconcileContext["tallies"]>;
 
 /** What has not changed for three signs of life has no owner any more. */
 const ORPHANED_MS = 3 * SIGN_OF_LIFE_MS;

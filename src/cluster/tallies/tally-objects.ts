@@ -1,7 +1,7 @@
 import type { Log } from "../../core/log.ts";
 import type { Client } from "../client/client.ts";
 import { pathSegment } from "../client/path-segment.ts";
-import type { TallyBook } from "./tallies.ts";
+import type { Tallies } from "./tallies.ts";
 
 export interface TallyOptions {
   readonly client: Client;
@@ -9,7 +9,7 @@ export interface TallyOptions {
   readonly namespace: string;
   /** This replica's name: its pod's. */
   readonly replica: string;
-  readonly book: TallyBook;
+  readonly book: Tallies;
   readonly log: Log;
   /** Milliseconds, any origin. */
   readonly clock?: () => number;

@@ -7,7 +7,7 @@ import { Facts } from "../evaluate/need.ts";
 import type { JsonObject } from "../json.ts";
 import { workloadTable } from "../kubernetes/workloads.ts";
 import type { Context, Module } from "../module/module.ts";
-import { askAgain, stillAsks, surveyCall, surveyOne } from "./drift-scan.ts";
+import { driftScanCall, reapplyRequested, requestReapply, scanObject } from "./drift-scan.ts";
 
 const ANNOTATION = "usher.dev/again";
 const WORKLOAD = workloadTable().byKind("apps", "Deployment");
@@ -16,16 +16,16 @@ if (WORKLOAD === undefined) throw new Error("no Deployment");
 function surveying(mutate: (context: Context) => ReturnType<typeof allow>, hook = {}): Module {
   return {
     ...moduleThat("seating", { mutate, hook }),
-    survey: {
+    driftScan: {
       annotation: ANNOTATION,
       leftAlone: (object) => (object["apart"] === true ? "apart" : undefined),
     },
   };
 }
 
-function survey(module: Module, object: JsonObject) {
+function driftScan(module: Module, object: JsonObject) {
   if (WORKLOAD === undefined) throw new Error("no Deployment");
-  return surveyOne(module, object, WORKLOAD, assemblyOf([module]), { facts: new Facts(), now: 0 });
+  return scanObject(module, object, WORKLOAD, assemblyOf([module]), { facts: new Facts(), now: 0 });
 }
 
 const writes = surveying(({ object }) => {
@@ -40,7 +40,7 @@ describe("one object", () => {
       asked.push(context.request);
       return allow();
     });
-    survey(listens, deployment());
+    driftScan(listens, deployment());
     expect(asked).toMatchObject([
       {
         operation: "UPDATE",
@@ -57,7 +57,7 @@ describe("one object", () => {
   test("says what would be written, and leaves the object as it is", () => {
     const object = deployment();
     const before = structuredClone(object);
-    expect(survey(writes, object)).toMatchObject({
+    expect(driftScan(writes, object)).toMatchObject({
       rolls: true,
       carried: [{ policy: "P/a", state: "missing", parts: [{ field: "nodeName", wants: "n1" }] }],
     });
@@ -66,43 +66,43 @@ describe("one object", () => {
 
   test("what the module leaves alone is not asked about, nor what its hook does not want", () => {
     const nothing = { carried: [], rolls: false };
-    expect(survey(writes, { ...deployment(), apart: true })).toEqual(nothing);
+    expect(driftScan(writes, { ...deployment(), apart: true })).toEqual(nothing);
     const elsewhere = surveying(() => allow(), { namespaces: { only: ["other"] } });
-    expect(survey(elsewhere, deployment())).toEqual(nothing);
+    expect(driftScan(elsewhere, deployment())).toEqual(nothing);
     const unable = moduleThat("seating", { mutate: () => allow() });
-    expect(surveyCall(unable, deployment(), WORKLOAD, assemblyOf([unable]), 0)).toBeUndefined();
+    expect(driftScanCall(unable, deployment(), WORKLOAD, assemblyOf([unable]), 0)).toBeUndefined();
   });
 
   test("a refusal, and what was not done though it was asked for, is told", () => {
     const refuses = surveying(() =>
       deny({ code: 403, reason: "Forbidden" }, [finding({ outcome: "violated", message: "no" })]),
     );
-    expect(survey(refuses, deployment())).toEqual({ carried: [], rolls: false, refused: "no" });
+    expect(driftScan(refuses, deployment())).toEqual({ carried: [], rolls: false, refused: "no" });
     const skips = surveying(() =>
       allow([finding({ rule: "reapply", outcome: "skipped", message: "not now" })]),
     );
-    expect(survey(skips, deployment())).toMatchObject({ refused: "not now" });
+    expect(driftScan(skips, deployment())).toMatchObject({ refused: "not now" });
   });
 
   test("what must be known first is said", () => {
     const get = { get: { resource: "nodes", name: "n1" } };
     const asks = surveying((() => need(get)) as unknown as () => ReturnType<typeof allow>);
-    expect(survey(asks, deployment())).toEqual({ needs: [get] });
+    expect(driftScan(asks, deployment())).toEqual({ needs: [get] });
   });
 });
 
 describe("the request to write anew", () => {
   test("adds to annotations that are there, and makes those that are not", () => {
-    expect(askAgain(deployment(), ANNOTATION, "me")).toEqual([
+    expect(requestReapply(deployment(), ANNOTATION, "me")).toEqual([
       { op: "add", path: "/metadata/annotations", value: { [ANNOTATION]: "me" } },
     ]);
-    expect(askAgain(deployment({ annotations: { a: "b" } }), ANNOTATION, "me")).toEqual([
+    expect(requestReapply(deployment({ annotations: { a: "b" } }), ANNOTATION, "me")).toEqual([
       { op: "add", path: "/metadata/annotations/usher.dev~1again", value: "me" },
     ]);
   });
 
   test("is heard when it is gone", () => {
-    expect(stillAsks(deployment({ annotations: { [ANNOTATION]: "" } }), ANNOTATION)).toBe(true);
-    expect(stillAsks(deployment(), ANNOTATION)).toBe(false);
+    expect(reapplyRequested(deployment({ annotations: { [ANNOTATION]: "" } }), ANNOTATION)).toBe(true);
+    expect(reapplyRequested(deployment(), ANNOTATION)).toBe(false);
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { deployment } from "../../../test/builders/pod.ts";
 import type { Json, JsonObject } from "../json.ts";
 import { PROVENANCE } from "../provenance/origin.ts";
-import { type Carried, carriedBy } from "./injections.ts";
+import { type Injection, injectionsIn } from "./injections.ts";
 
 const SPEC = ["spec", "template", "spec"];
 const POOL = "/spec/template/spec/nodeSelector/pool";
@@ -15,8 +15,8 @@ function noted(spec: JsonObject, ...origins: readonly JsonObject[]): JsonObject 
   return deployment({ spec, ...(origins.length === 0 ? {} : { annotations: { [PROVENANCE]: text } }) });
 }
 
-const carried = (stored: JsonObject, anew: JsonObject): Carried[] =>
-  carriedBy("placement", stored, anew, SPEC);
+const carried = (stored: JsonObject, anew: JsonObject): Injection[] =>
+  injectionsIn("placement", stored, anew, SPEC);
 
 const toleration = (key: string): JsonObject => ({ key, operator: "Exists" });
 const etcd = noted({ nodeSelector: { pool: "etcd" } }, { generation: 3, set: [POOL] });
@@ -24,7 +24,7 @@ const nvme = noted({ nodeSelector: { pool: "nvme" } }, { generation: 4, set: [PO
 const bare = noted({});
 
 describe("how an object stands to a policy", () => {
-  test.each<[string, JsonObject, JsonObject, Carried["state"], Json]>([
+  test.each<[string, JsonObject, JsonObject, Injection["state"], Json]>([
     ["the same value", etcd, etcd, "current", [{ field: "nodeSelector.pool", has: "etcd", wants: "etcd" }]],
     ["another value", etcd, nvme, "stale", [{ field: "nodeSelector.pool", has: "etcd", wants: "nvme" }]],
     ["no longer wanted", etcd, bare, "orphaned", [{ field: "nodeSelector.pool", has: "etcd" }]],
@@ -74,7 +74,7 @@ describe("how an object stands to a policy", () => {
   });
 
   test("what other modules noted, and what is no note, is nobody's", () => {
-    expect(carriedBy("other", etcd, etcd, SPEC)).toEqual([]);
+    expect(injectionsIn("other", etcd, etcd, SPEC)).toEqual([]);
     const broken = deployment({ annotations: { [PROVENANCE]: "{nonsense" } });
     expect(carried(broken, broken)).toEqual([]);
     // A note of something that is neither there nor wanted.

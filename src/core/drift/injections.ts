@@ -11,11 +11,11 @@ import { Kept } from "../provenance/origin-index.ts";
  * - `orphaned`: it has something of a policy that is gone, or that no longer wants this object;
  * - `missing`: the policy wants something, and the object has nothing of it.
  */
-export const STANDINGS = ["current", "stale", "orphaned", "missing"] as const;
-export type Standing = (typeof STANDINGS)[number];
+export const DRIFT_STATES = ["current", "stale", "orphaned", "missing"] as const;
+export type DriftState = (typeof DRIFT_STATES)[number];
 
 /** One field. Of a list `has` and `wants` are the policy's own elements of it. */
-export interface CarriedPart {
+export interface InjectedField {
   /** From the pod's spec on: `nodeSelector.pool` */
   readonly field: string;
   readonly has?: Json;
@@ -23,20 +23,20 @@ export interface CarriedPart {
 }
 
 /** What an object carries of one policy. */
-export interface Carried {
+export interface Injection {
   /** `ClusterPodSchedulingPolicy/etcd-pool` */
   readonly policy: string;
-  readonly state: Standing;
+  readonly state: DriftState;
   /** Of the policy, when it wrote what is there. */
   readonly generation?: number;
-  readonly parts: readonly CarriedPart[];
+  readonly parts: readonly InjectedField[];
 }
 
 /** Compares what a stored object says of its origins with what it would say if it were written anew. */
-export function carriedBy(module: string, stored: JsonObject, anew: JsonObject, spec: Path): Carried[] {
+export function injectionsIn(module: string, stored: JsonObject, anew: JsonObject, spec: Path): Injection[] {
   const before = originsOf(module, stored);
   const after = originsOf(module, anew);
-  const found: Carried[] = [];
+  const found: Injection[] = [];
   // One for all policies: each list is spelled out once.
   const [keptBefore, keptAfter] = [new Kept(stored, stored), new Kept(anew, anew)];
   for (const policy of [...new Set([...before.keys(), ...after.keys()])].sort()) {
@@ -75,14 +75,14 @@ function contentOf(origin: Origin, object: JsonObject, spec: Path, kept: Kept): 
   return content;
 }
 
-function standingOf(had: ReadonlyMap<string, Json>, wants: ReadonlyMap<string, Json>): Standing {
+function standingOf(had: ReadonlyMap<string, Json>, wants: ReadonlyMap<string, Json>): DriftState {
   if (had.size === 0) return "missing";
   if (wants.size === 0) return "orphaned";
   const same = had.size === wants.size && [...had].every(([field, value]) => equal(value, wants.get(field)));
   return same ? "current" : "stale";
 }
 
-function partsOf(had: ReadonlyMap<string, Json>, wants: ReadonlyMap<string, Json>): CarriedPart[] {
+function partsOf(had: ReadonlyMap<string, Json>, wants: ReadonlyMap<string, Json>): InjectedField[] {
   return [...new Set([...had.keys(), ...wants.keys()])].sort().map((field) => {
     const has = had.get(field);
     const wanted = wants.get(field);

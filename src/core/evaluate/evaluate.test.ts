@@ -9,7 +9,7 @@ import type { Context } from "../module/module.ts";
 import { allow, type Commit, deny, need, type Result } from "./decision.ts";
 import { type CommitResult, MAX_COMMITS, MAX_ROUNDS } from "./evaluate.ts";
 import { type Fact, type Need, needKey } from "./need.ts";
-import { answerOf } from "./response.ts";
+import { responseOf } from "./response.ts";
 
 const nodeNeed = (name: string): Need => ({ get: { resource: "nodes", name }, live: true });
 const found = (value: Json): Fact => ({ found: value, complete: true });
@@ -132,7 +132,10 @@ describe("rounds", () => {
     expect(here.fetches).toHaveLength(2);
     expect(rounds.at(-1)).toEqual(["known", "known", "too many rounds of questions"]);
     expect(evaluation.unknown).toEqual([nodeNeed("2")]);
-    expect(answerOf(evaluation)).toMatchObject({ allowed: true, warnings: ["too many rounds of questions"] });
+    expect(responseOf(evaluation)).toMatchObject({
+      allowed: true,
+      warnings: ["too many rounds of questions"],
+    });
   });
 
   test.each<["open" | "closed", boolean]>([
@@ -148,7 +151,7 @@ describe("rounds", () => {
       },
     });
     const evaluation = await ask([endless, after], requestFor(pod({ spec: {} })), world());
-    expect(answerOf(evaluation).allowed).toBe(allowed);
+    expect(responseOf(evaluation).allowed).toBe(allowed);
     expect(evaluation.findings).toMatchObject([{ module: "endless", code: "USHER-E01" }]);
     expect(evaluation.draft.get("spec", "after")).toBe(true);
   });
@@ -228,7 +231,7 @@ describe("commits", () => {
   test("written once, after all have allowed, with the version that it rests on", async () => {
     const here = outside({ fact: versions(found({ version: "7" })) });
     const evaluation = await ask([reserver()], requestFor(pod()), here, validate);
-    expect(answerOf(evaluation).allowed).toBe(true);
+    expect(responseOf(evaluation).allowed).toBe(true);
     expect(here.commits).toEqual([write("7")]);
   });
 
@@ -251,7 +254,7 @@ describe("commits", () => {
       },
     });
     const evaluation = await ask([reserver(), other], requestFor(pod()), here, validate);
-    expect(answerOf(evaluation).allowed).toBe(true);
+    expect(responseOf(evaluation).allowed).toBe(true);
     expect(here.commits.map(({ resourceVersion }) => resourceVersion)).toEqual(["7", "8"]);
     expect(here.fetches).toEqual([[LEDGER], [LEDGER]]);
     expect(judged).toBe(4);
@@ -263,7 +266,7 @@ describe("commits", () => {
       commit: () => "conflict",
     });
     const evaluation = await ask([reserver()], requestFor(pod()), here, validate);
-    expect(answerOf(evaluation)).toMatchObject({ allowed: false, status: { code: 403, message: "full" } });
+    expect(responseOf(evaluation)).toMatchObject({ allowed: false, status: { code: 403, message: "full" } });
     expect(here.commits).toHaveLength(1);
   });
 
@@ -284,7 +287,7 @@ describe("commits", () => {
   test("on a dry run never", async () => {
     const here = outside({ fact: () => found({ version: "7" }) });
     const evaluation = await ask([reserver()], requestFor(pod(), { dryRun: true }), here, validate);
-    expect(answerOf(evaluation).allowed).toBe(true);
+    expect(responseOf(evaluation).allowed).toBe(true);
     expect(here.commits).toEqual([]);
   });
 
@@ -298,7 +301,7 @@ describe("commits", () => {
       [reserver(), no],
     ]) {
       const evaluation = await ask(modules, requestFor(pod()), here, validate);
-      expect(answerOf(evaluation).allowed).toBe(false);
+      expect(responseOf(evaluation).allowed).toBe(false);
     }
     expect(here.commits).toEqual([]);
   });
@@ -306,7 +309,7 @@ describe("commits", () => {
   test("one that fails: the module decides by the fact that is now failed", async () => {
     const here = outside({ fact: () => found({ version: "7" }), commit: () => ({ failed: "disk full" }) });
     const evaluation = await ask([reserver()], requestFor(pod()), here, validate);
-    expect(answerOf(evaluation)).toMatchObject({
+    expect(responseOf(evaluation)).toMatchObject({
       allowed: false,
       status: { code: 503, message: "unsure: disk full" },
     });
@@ -319,7 +322,7 @@ describe("commits", () => {
     for (const result of [{ failed: "x" }, "conflict"] satisfies CommitResult[]) {
       const here = outside({ commit: () => result });
       const evaluation = await ask([deaf], requestFor(pod()), here, validate);
-      expect(answerOf(evaluation)).toMatchObject({
+      expect(responseOf(evaluation)).toMatchObject({
         allowed: false,
         status: { code: 429, reason: "TooManyRequests", retryAfterSeconds: 1 },
       });
@@ -332,7 +335,7 @@ describe("commits", () => {
     const here = outside({ fact: () => found({ version: "7" }), commit: () => "conflict" });
     const evaluation = await ask([reserver()], requestFor(pod()), here, validate);
     expect(here.commits).toHaveLength(MAX_COMMITS);
-    expect(answerOf(evaluation)).toMatchObject({
+    expect(responseOf(evaluation)).toMatchObject({
       allowed: false,
       status: { code: 503, message: "unsure: too many others wrote at the same time" },
     });
@@ -349,7 +352,7 @@ describe("commits", () => {
     });
     const evaluation = await ask([reserver()], requestFor(pod()), here, validate);
     expect(here.commits).toEqual([]);
-    expect(answerOf(evaluation)).toMatchObject({ allowed: false, status: { code: 503 } });
+    expect(responseOf(evaluation)).toMatchObject({ allowed: false, status: { code: 503 } });
   });
 
   test("of two, the first written and the second in conflict: both facts are read again", async () => {
@@ -373,7 +376,7 @@ describe("commits", () => {
       here,
       validate,
     );
-    expect(answerOf(evaluation).allowed).toBe(true);
+    expect(responseOf(evaluation).allowed).toBe(true);
     expect(here.commits.map(({ name, resourceVersion }) => `${name} ${resourceVersion}`)).toEqual([
       "jane 1",
       "shop 1",
@@ -391,7 +394,7 @@ describe("commits", () => {
     const here = outside();
     const evaluation = ask([direct], requestFor(pod()), here, validate);
     expect(evaluation).toBeInstanceOf(Promise);
-    expect(answerOf(await evaluation).allowed).toBe(true);
+    expect(responseOf(await evaluation).allowed).toBe(true);
     expect(here.commits).toHaveLength(1);
     expect(atOnce(ask([direct], requestFor(pod(), { dryRun: true }), here, validate)).denials).toEqual([]);
     expect(here.commits).toHaveLength(1);

@@ -1,7 +1,7 @@
 import type { Commit } from "./decision.ts";
 import type { Draft } from "./draft.ts";
 import { type Fact, Facts, type Need } from "./need.ts";
-import { type Call, draftOf, type Evaluation, round } from "./round.ts";
+import { type Call, draftOf, type Evaluation, evaluateRound } from "./round.ts";
 
 /** After this many rounds what is still missing counts as failed: a module that asks for ever would never answer. */
 export const MAX_ROUNDS = 3;
@@ -43,7 +43,7 @@ export function evaluate(call: Call, outside: Outside): Evaluation | Promise<Eva
     facts: new Facts(),
     outside,
   };
-  const first = round(session.call, session.facts);
+  const first = evaluateRound(session.call, session.facts);
   if ("needs" in first) return settle(session, first.needs);
   return commitsOf(first).length > 0 ? commitAll(session, first) : first;
 }
@@ -53,7 +53,7 @@ async function settle(session: Session, firstNeeds: readonly Need[]): Promise<Ev
   return commitsOf(evaluation).length > 0 ? commitAll(session, evaluation) : evaluation;
 }
 
-/** Fetches and evaluates again until nothing is needed. The first round has run when this begins. */
+/** Fetches and evaluates again until nothing is needed. The first evaluateRound has run when this begins. */
 async function gather(session: Session, firstNeeds: readonly Need[]): Promise<Evaluation> {
   const { call, facts, outside } = session;
   let needs = firstNeeds;
@@ -61,7 +61,7 @@ async function gather(session: Session, firstNeeds: readonly Need[]): Promise<Ev
     const found = await outside.fetch(needs);
     for (const [i, one] of needs.entries())
       facts.set(one, found[i] ?? { failed: "the source gave no answer" });
-    const next = round(call, facts);
+    const next = evaluateRound(call, facts);
     if (!("needs" in next)) return next;
     needs = next.needs;
   }
@@ -70,13 +70,13 @@ async function gather(session: Session, firstNeeds: readonly Need[]): Promise<Ev
   return last(session, reason);
 }
 
-/** The round in which nothing more can be asked. */
+/** The evaluateRound in which nothing more can be asked. */
 function last(session: Session, reason: string): Evaluation {
   session.draft.undo(session.start);
   session.facts.close(reason);
-  const final = round(session.call, session.facts);
+  const final = evaluateRound(session.call, session.facts);
   // With closed facts a module that still asks has been turned into a failure, so there are no needs.
-  if ("needs" in final) throw new Error("a closed round asked for more");
+  if ("needs" in final) throw new Error("a closed evaluateRound asked for more");
   return final;
 }
 
@@ -100,7 +100,7 @@ async function commitAll(session: Session, evaluation: Evaluation): Promise<Eval
     draft.undo(session.start);
     // Those before it were written, so their facts have moved on as well, by our own hand.
     for (const { rests } of [...stopped.done, stopped.commit]) facts.forget(rests);
-    const again = round(call, facts);
+    const again = evaluateRound(call, facts);
     current = "needs" in again ? await gather(session, again.needs) : again;
   }
 }

@@ -5,7 +5,7 @@ import { requestFor } from "../../../test/builders/request.ts";
 import { type Json, stringAt } from "../json.ts";
 import { Draft } from "./draft.ts";
 import type { ModuleFinding } from "./finding.ts";
-import { type Answer, answerOf, CAUSES_LIMIT, reviewOf, reviewText } from "./response.ts";
+import { type AdmissionResponse, CAUSES_LIMIT, responseOf, reviewOf, reviewText } from "./response.ts";
 import type { Evaluation } from "./round.ts";
 
 function evaluation(change: Partial<Evaluation> = {}): Evaluation {
@@ -43,7 +43,7 @@ const violation = (i: number): ModuleFinding => ({
 
 describe("allowed", () => {
   test("with nothing to say", () => {
-    expect(reviewOf(answerOf(evaluation()))).toEqual({
+    expect(reviewOf(responseOf(evaluation()))).toEqual({
       apiVersion: "admission.k8s.io/v1",
       kind: "AdmissionReview",
       response: { uid: evaluation().request.uid, allowed: true },
@@ -56,7 +56,7 @@ describe("allowed", () => {
     const findings: ModuleFinding[] = [
       { module: "m", rule: "r", outcome: "skipped", message: "w", warn: 1, audit: { key: "k", value: "v" } },
     ];
-    const review = reviewOf(answerOf(evaluation({ draft, findings })));
+    const review = reviewOf(responseOf(evaluation({ draft, findings })));
     expect(review).toMatchObject({
       response: { allowed: true, patchType: "JSONPatch", warnings: ["w"], auditAnnotations: { "m.k": "v" } },
     });
@@ -68,16 +68,16 @@ describe("allowed", () => {
   test("nothing is patched when validating, nor where there is no object", () => {
     const draft = new Draft(pod());
     draft.set(["spec", "x"], 1, undefined);
-    expect(answerOf(evaluation({ draft, phase: "validate" })).patch).toEqual([]);
+    expect(responseOf(evaluation({ draft, phase: "validate" })).patch).toEqual([]);
     const request = requestFor(pod(), { object: undefined, operation: "DELETE" });
-    expect(answerOf(evaluation({ draft, request })).patch).toEqual([]);
+    expect(responseOf(evaluation({ draft, request })).patch).toEqual([]);
   });
 });
 
 describe("refused", () => {
   test("the first one's code and reason, everyone's message, each once", () => {
     const denials = [denial("a"), denial("b", { code: 422, reason: "Invalid" }), denial("a")];
-    expect(answerOf(evaluation({ denials })).status).toEqual({
+    expect(responseOf(evaluation({ denials })).status).toEqual({
       code: 403,
       reason: "Forbidden",
       message: "a\nb",
@@ -88,7 +88,7 @@ describe("refused", () => {
   test("nothing is patched, whatever was edited", () => {
     const draft = new Draft(pod());
     draft.set(["spec", "x"], 1, undefined);
-    const answer = answerOf(evaluation({ draft, denials: [denial("a")] }));
+    const answer = responseOf(evaluation({ draft, denials: [denial("a")] }));
     expect(answer.patch).toEqual([]);
     expect(reviewOf(answer)).not.toHaveProperty("response.patch");
   });
@@ -101,12 +101,12 @@ describe("refused", () => {
     [429, 429],
     [500, 500],
   ])("code %d reaches the client as %d", (code, expected) => {
-    expect(answerOf(evaluation({ denials: [denial("a", { code })] })).status?.code).toBe(expected);
+    expect(responseOf(evaluation({ denials: [denial("a", { code })] })).status?.code).toBe(expected);
   });
 
   test("who should wait is told how long, also if only a later one says so", () => {
     const denials = [denial("a"), denial("b", { code: 429, retryAfterSeconds: 7 })];
-    const review = reviewOf(answerOf(evaluation({ denials })));
+    const review = reviewOf(responseOf(evaluation({ denials })));
     expect(review).toHaveProperty("response.status", {
       code: 403,
       reason: "Forbidden",
@@ -130,7 +130,7 @@ describe("refused", () => {
       { ...violation(2), outcome: "would-violate" },
       { ...violation(3), outcome: "failed" },
     ];
-    const review = reviewOf(answerOf(evaluation({ findings, denials: [denial("a")] })));
+    const review = reviewOf(responseOf(evaluation({ findings, denials: [denial("a")] })));
     expect(review).toHaveProperty("response.status.details.causes", [
       { reason: "USHER-X01", message: "Rule/shop/p: is too old", field: "spec.containers[0].image" },
       { reason: "rule", message: "wrong 1" },
@@ -141,14 +141,14 @@ describe("refused", () => {
     expect(CAUSES_LIMIT).toBe(64);
     const found = (count: number) => Array.from({ length: count }, (_, i) => violation(i));
     const causes = (count: number) =>
-      answerOf(evaluation({ findings: found(count), denials: [denial("a")] })).status?.causes;
+      responseOf(evaluation({ findings: found(count), denials: [denial("a")] })).status?.causes;
     expect(causes(64)).toHaveLength(64);
     expect(causes(65)).toHaveLength(64);
     expect(causes(65)?.at(-1)?.message).toBe("wrong 63");
   });
 
   test("an empty details is left out", () => {
-    const review = reviewOf(answerOf(evaluation({ denials: [denial("a")] })));
+    const review = reviewOf(responseOf(evaluation({ denials: [denial("a")] })));
     expect(review).toHaveProperty("response.status", { code: 403, reason: "Forbidden", message: "a" });
   });
 });
@@ -159,7 +159,7 @@ test("what leaves is plain JSON, whatever the texts", () => {
   draft.set(["spec", hostile], hostile, undefined);
   const findings = [{ ...violation(0), message: hostile, warn: 1, audit: { key: "k", value: hostile } }];
   for (const denials of [[], [denial(hostile)]]) {
-    const review: Json = reviewOf(answerOf(evaluation({ draft, findings, denials })));
+    const review: Json = reviewOf(responseOf(evaluation({ draft, findings, denials })));
     expect(JSON.parse(JSON.stringify(review))).toEqual(review);
   }
 });
@@ -186,7 +186,9 @@ test("the text of a review is the review, whatever it says", () => {
         status: fc.option(status, { nil: undefined }),
       }),
       (answer) => {
-        expect(reviewText(answer as Answer)).toBe(JSON.stringify(reviewOf(answer as Answer)));
+        expect(reviewText(answer as AdmissionResponse)).toBe(
+          JSON.stringify(reviewOf(answer as AdmissionResponse)),
+        );
       },
     ),
   );

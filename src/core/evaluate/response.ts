@@ -16,7 +16,7 @@ export interface StatusCause {
 }
 
 /** The `response` of an AdmissionReview, before it is encoded. */
-export interface Answer {
+export interface AdmissionResponse {
   readonly uid: string;
   readonly allowed: boolean;
   readonly patch: readonly PatchOperation[];
@@ -34,7 +34,7 @@ export interface Answer {
 }
 
 /** What leaves us for one evaluation: everything that follows from its edits and findings. */
-export function answerOf(evaluation: Evaluation): Answer {
+export function responseOf(evaluation: Evaluation): AdmissionResponse {
   const { request, denials, findings, phase, draft } = evaluation;
   const [first] = denials;
   const common = { uid: request.uid, warnings: warningsOf(findings), audit: auditOf(findings) };
@@ -70,7 +70,7 @@ function causesOf(findings: readonly ModuleFinding[]): StatusCause[] {
 }
 
 /** AdmissionReview v1 as it goes over the wire. Nearly every answer allows and says nothing else, but for a patch: that takes no objects. */
-export function reviewText(answer: Answer): string {
+export function reviewText(answer: AdmissionResponse): string {
   const { uid, allowed, patch, warnings, audit, status } = answer;
   if (!allowed || warnings.length > 0 || status !== undefined || !isEmpty(audit))
     return JSON.stringify(reviewOf(answer));
@@ -88,7 +88,7 @@ function patchText(patch: readonly PatchOperation[]): string {
 }
 
 /** AdmissionReview v1 as the API server reads it. */
-export function reviewOf(answer: Answer): Json {
+export function reviewOf(answer: AdmissionResponse): Json {
   const response: Record<string, Json> = { uid: answer.uid, allowed: answer.allowed };
   if (answer.patch.length > 0) {
     response["patchType"] = "JSONPatch";

@@ -14,7 +14,7 @@ import { PROVENANCE, provenanceOf } from "../provenance/origin.ts";
 import { allow, deny, need } from "./decision.ts";
 import { evaluate } from "./evaluate.ts";
 import type { PolicyRef } from "./finding.ts";
-import { answerOf, reviewOf } from "./response.ts";
+import { responseOf, reviewOf } from "./response.ts";
 import { draftOf } from "./round.ts";
 
 const LEFT: PolicyRef = { kind: "LeftPolicy", name: "l" };
@@ -50,7 +50,7 @@ describe("two modules that write into one pod", () => {
     const original = again(sent);
     const request = requestFor(again(sent));
     const evaluation = atOnce(ask([writer("left", LEFT), writer("right", RIGHT)], request));
-    const { patch } = answerOf(evaluation);
+    const { patch } = responseOf(evaluation);
     const result = again(original);
     for (const error of applyPatch(result, again(patch as unknown as Json) as unknown as Operation[])) {
       expect(error).toBeNull();
@@ -116,7 +116,7 @@ test("validate sees the edits of mutate", () => {
   const judged = atOnce(ask(modules, request, outside(), { phase: "validate", draft: mutated.draft }));
   expect(judged.asked.map(({ name }) => name)).toEqual(["judge-validate"]);
   expect(seen).toBe("1");
-  expect(answerOf(judged).patch).toEqual([]);
+  expect(responseOf(judged).patch).toEqual([]);
 });
 
 test("where nothing is needed there is nothing to wait for", () => {
@@ -149,7 +149,7 @@ test("nobody asked: no edits, not even to a note that somebody forged", () => {
   const forged = JSON.stringify({ left: [{ policy: "LeftPolicy/l", set: ["/spec"] }] });
   const request = requestFor(pod({ annotations: { [PROVENANCE]: forged } }));
   const evaluation = atOnce(ask([], request));
-  expect(answerOf(evaluation)).toMatchObject({ allowed: true, patch: [], warnings: [] });
+  expect(responseOf(evaluation)).toMatchObject({ allowed: true, patch: [], warnings: [] });
 });
 
 test("the context is what the call and the hook say", () => {
@@ -189,8 +189,8 @@ describe("requests without an object", () => {
     ];
     const evaluation = atOnce(ask(modules, requestFor(old, { ...bare, oldObject: old })));
     expect(seen).toBe("b");
-    expect(reviewOf(answerOf(evaluation))).toMatchObject({ response: { allowed: true } });
-    expect(answerOf(evaluation).patch).toEqual([]);
+    expect(reviewOf(responseOf(evaluation))).toMatchObject({ response: { allowed: true } });
+    expect(responseOf(evaluation).patch).toEqual([]);
   });
 
   test("with neither, one request's edits are not another's", () => {
@@ -216,7 +216,7 @@ describe("a module that breaks", () => {
     const evaluation = atOnce(
       ask([writer("left", LEFT), breaking("open"), writer("right", RIGHT)], requestFor(pod({ spec: {} }))),
     );
-    const answer = answerOf(evaluation);
+    const answer = responseOf(evaluation);
     expect(answer.allowed).toBe(true);
     expect(evaluation.draft.get("spec", "nodeSelector")).toEqual({ left: "1", right: "1" });
     expect(answer.warnings).toEqual([
@@ -229,7 +229,7 @@ describe("a module that breaks", () => {
 
   test("closed: refused with 500, and nothing of the error reaches the client", () => {
     const evaluation = atOnce(ask([breaking("closed"), writer("right", RIGHT)], requestFor(pod())));
-    const answer = answerOf(evaluation);
+    const answer = responseOf(evaluation);
     expect(answer).toMatchObject({
       allowed: false,
       patch: [],
@@ -280,7 +280,7 @@ describe("denials", () => {
       ["one", "one-mutate"],
       ["two", "two-mutate"],
     ]);
-    expect(answerOf(evaluation)).toMatchObject({
+    expect(responseOf(evaluation)).toMatchObject({
       allowed: false,
       patch: [],
       status: { code: 403, message: "one says no\ntwo says no" },
@@ -292,7 +292,7 @@ describe("denials", () => {
 test("a note that has no room is left out, and that is said", () => {
   const request = requestFor(pod({ annotations: { big: "x".repeat(262_100) } }));
   const evaluation = atOnce(ask([writer("left", LEFT)], request));
-  const answer = answerOf(evaluation);
+  const answer = responseOf(evaluation);
   expect(answer.allowed).toBe(true);
   expect(answer.warnings.join()).toContain("USHER-E02");
   expect(evaluation.draft.get("spec", "nodeSelector")).toEqual({ left: "1" });
@@ -395,7 +395,7 @@ describe("hooks that are one question", () => {
     });
     const module = withShut(broken);
     const allowed = (namespace: string) =>
-      answerOf(atOnce(ask([module], requestFor(pod({ namespace }))))).allowed;
+      responseOf(atOnce(ask([module], requestFor(pod({ namespace }))))).allowed;
     expect([allowed("shop"), allowed("other")]).toEqual([false, true]);
   });
 });

@@ -50,10 +50,10 @@ export function draftOf(request: AdmissionRequest): Draft {
 }
 
 /**
- * One round: every hook in order on one draft. Where something is needed, the edits are undone and the needs are given, all of
+ * One evaluateRound: every hook in order on one draft. Where something is needed, the edits are undone and the needs are given, all of
  * them together, so that they are fetched at once; later hooks are asked all the same, for their needs.
  */
-export function round(call: Call, facts: Facts): { readonly needs: readonly Need[] } | Evaluation {
+export function evaluateRound(call: Call, facts: Facts): { readonly needs: readonly Need[] } | Evaluation {
   const { assembly, phase, request } = call;
   const draft = call.draft ?? draftOf(request);
   const start = draft.mark();
@@ -82,7 +82,8 @@ export function round(call: Call, facts: Facts): { readonly needs: readonly Need
       const result = evaluate(call.trace ? { ...context, trace: tracer(hook.module, trace) } : context);
       if ("need" in result) {
         draft.undo(mark);
-        if (facts.closed) throw new Error(`needs ${result.need.length} more facts after the last round`);
+        if (facts.closed)
+          throw new Error(`needs ${result.need.length} more facts after the last evaluateRound`);
         for (const one of result.need) needs.set(needKey(one), one);
       } else decided.push({ hook, decision: result, edits: [mark, draft.mark()] });
     } catch (error) {

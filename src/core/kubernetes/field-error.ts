@@ -1,7 +1,7 @@
 import type { Path } from "../path.ts";
 
 /** Something wrong in what a user wrote: a sentence, and the place it is about. */
-export interface Problem {
+export interface FieldError {
   readonly path: Path;
   readonly message: string;
 }

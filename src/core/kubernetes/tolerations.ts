@@ -1,6 +1,6 @@
 import { canonical, equal, isObject, type Json, own } from "../json.ts";
 import type { Path } from "../path.ts";
-import { type Problem, quoted, typeName } from "./field-error.ts";
+import { type FieldError, quoted, typeName } from "./field-error.ts";
 import { checkLabelKey, checkLabelValue } from "./names.ts";
 import { isLargestInt64, isSmallestInt64, parseInt64 } from "./selectors/integer.ts";
 import { HARD_EFFECTS, TAINT_EFFECTS, type Taint } from "./taints.ts";
@@ -175,10 +175,10 @@ function coversValues(wide: PlainToleration, narrow: PlainToleration): boolean {
 const CANONICAL_INTEGER = /^(?:0|-?[1-9][0-9]*)$/;
 
 /** What the API server would refuse in a toleration, and fields that it would drop. */
-export function checkToleration(value: Json | undefined, path: Path): Problem[] {
+export function checkToleration(value: Json | undefined, path: Path): FieldError[] {
   if (!isObject(value))
     return [{ path, message: `a toleration must be an object, this is ${typeName(value)}` }];
-  const problems: Problem[] = [];
+  const problems: FieldError[] = [];
   const problem = (field: string, message: string) => problems.push({ path: [...path, field], message });
   for (const field of Object.keys(value)) {
     const known = "it has key, operator, value, effect and tolerationSeconds";

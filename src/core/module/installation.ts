@@ -31,7 +31,7 @@ export function controlPlaneOf({ controlPlaneNamespaces }: Installation): string
 }
 
 /** Namespaces that modules leave alone: the control plane's and usher's own, unless the installation opened them. */
-export function quietNamespaces(installation: Installation): string[] {
+export function exemptNamespaces(installation: Installation): string[] {
   const all = [...controlPlaneOf(installation), installation.namespace];
   return all.filter((name) => !installation.opened.includes(name));
 }

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { Surveyor } from "../drift/drift-scan.ts";
+import type { DriftScan } from "../drift/drift-scan.ts";
 import type { Result } from "../evaluate/decision.ts";
 import type { Draft } from "../evaluate/draft.ts";
 import type { PolicyRef } from "../evaluate/finding.ts";
@@ -14,7 +14,7 @@ import type { Gate, Gates } from "./gates.ts";
 import type { Hook } from "./hook.ts";
 import type { Installation } from "./installation.ts";
 import type { Preview } from "./preview.ts";
-import type { Planner } from "./reconciler.ts";
+import type { Reconciler } from "./reconciler.ts";
 
 /** What a module must see of the cluster. Shells keep just that. */
 export interface Read {
@@ -91,7 +91,7 @@ export interface Predecessor {
 }
 
 /** Something that a module puts on objects of others and that would be in their way once nobody is there to take it off. */
-export interface Leaving {
+export interface Cleanup {
   readonly group: string;
   readonly version: string;
   readonly resource: string;
@@ -114,10 +114,10 @@ export interface Module<Policy = unknown> {
   readonly hooks: (view: View, installation: Installation) => readonly Hook[];
   /** Only indexes. Where the evaluator has no `update`, it runs again whenever a policy has changed. */
   readonly assemble: (policies: readonly Policy[], installation: Installation) => Evaluator<Policy>;
-  readonly planner?: Planner;
+  readonly reconciler?: Reconciler;
   /** Where what it writes into workloads can be looked at and renewed: `usher MODULE status` and `usher MODULE reapply`. */
-  readonly survey?: Surveyor;
-  /** What its planner would change: `usher MODULE plan`. Listed in modules/previewed.ts. */
+  readonly driftScan?: DriftScan;
+  /** What its reconciler would change: `usher MODULE plan`. Listed in modules/previewed.ts. */
   readonly preview?: Preview;
   /** What its needs and planned writes touch, so that usher may. */
   readonly access?: (installation: Installation) => readonly Access[];
@@ -126,7 +126,7 @@ export interface Module<Policy = unknown> {
   /** For taints that this module sets: usher's own pods must put up with them. @default none */
   readonly tolerations?: (installation: Installation) => readonly JsonObject[];
   /** Taken off when usher is uninstalled. @default nothing */
-  readonly leavings?: (installation: Installation) => readonly Leaving[];
+  readonly cleanup?: (installation: Installation) => readonly Cleanup[];
   readonly gates?: readonly Gate[];
   /** Looked for when usher is installed and while it runs; reported, never touched. */
   readonly predecessors?: readonly Predecessor[];

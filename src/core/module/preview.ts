@@ -15,5 +15,5 @@ export interface PreviewedChange {
   readonly by?: string;
 }
 
-/** What a module's planner would change, before anything is: `usher MODULE plan`. */
+/** What a module's reconciler would change, before anything is: `usher MODULE plan`. */
 export type Preview = (assembly: Assembly) => Iterable<PreviewedChange>;

@@ -8,11 +8,11 @@ import type { JsonObject } from "../json.ts";
 import type { Change, View } from "../view/view.ts";
 
 /** What must hold beyond admission: ordered writes, made by the leader's shell. A dry run prints them. */
-export interface Plan {
+export interface ReconcileResult {
   readonly writes: readonly PlannedWrite[];
   /** Seconds until this key should be looked at again. */
   readonly again?: number;
-  /** Further keys of the same planner that are due by this, once the writes are made. */
+  /** Further keys of the same reconciler that are due by this, once the writes are made. */
   readonly also?: readonly string[];
   /** What people should hear of it, once the writes are made. */
   readonly events?: readonly EventToWrite[];
@@ -40,7 +40,7 @@ export type PlannedWrite =
     };
 
 /** All that a plan may look at. */
-export interface PlanContext {
+export interface ReconcileContext {
   readonly view: View;
   readonly facts: Facts;
   /** Milliseconds since 1970, given by the shell. */
@@ -54,7 +54,7 @@ export interface PlanContext {
 }
 
 /** What becomes of plans, for metrics. */
-export interface PlanFigures {
+export interface ControllerFigures {
   /** Work items by state, of the leader; a replica that follows has none. */
   readonly items: Readonly<Record<"due" | "later" | "running", number>>;
   /** Items of each module whose last writes failed. */
@@ -72,7 +72,7 @@ export interface PlannedWrites {
   readonly count: number;
 }
 
-export interface Planner {
+export interface Reconciler {
   /** Which work items a change touches. */
   readonly keys: (change: Change, view: View, assembly?: Assembly) => readonly string[];
   /** Which work items the counts of a policy touch: what it says is as it was. @default as if it had changed */
@@ -81,7 +81,7 @@ export interface Planner {
   readonly all?: (view: View, assembly?: Assembly) => Iterable<string>;
   /** Which further items to look at because the writes of one began to fail, or no longer do. @default none */
   readonly settled?: (key: string, view: View, assembly?: Assembly) => readonly string[];
-  readonly plan: (key: string, context: PlanContext) => Plan | NeedMore;
+  readonly plan: (key: string, context: ReconcileContext) => ReconcileResult | NeedMore;
   /** How workloads stand to the policies, by state, for a metric. Empty where this replica does not know. */
   readonly figures?: (view: View) => Readonly<Record<string, number>>;
 }

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { isObject, type Json, type JsonObject } from "../json.ts";
 import type { Path } from "../path.ts";
-import { caution, type Problem, problem } from "./problem.ts";
+import { type Problem, problem, warningProblem } from "./problem.ts";
 import { didYouMean } from "./suggest.ts";
 
 /** What a schema finds wrong with a spec, in sentences; paths begin at the object's top. */
@@ -72,7 +72,7 @@ function isPlain(message: string): boolean {
 }
 
 export function unknownField(path: Path, key: string, known: readonly string[]): Problem {
-  return caution(path, "is not a field here and has no effect", didYouMean(key, known));
+  return warningProblem(path, "is not a field here and has no effect", didYouMean(key, known));
 }
 
 function wrongValue(path: Path, values: readonly string[], found: Json | undefined): Problem {

@@ -5,7 +5,7 @@ import type { Installation } from "../module/installation.ts";
 import type { View } from "../view/view.ts";
 import { schemaProblems, shown, unknownField } from "./check-schema.ts";
 import type { Kind, KindVersion } from "./kind.ts";
-import { caution, type Problem, problem } from "./problem.ts";
+import { type Problem, problem, warningProblem } from "./problem.ts";
 
 /** The version of a kind that an object is written in. */
 export function versionOf(kind: Kind, object: JsonObject): KindVersion | undefined {
@@ -46,7 +46,7 @@ function checkOutside(kind: Kind, object: JsonObject): Problem[] {
   const problems = checkName(kind, object);
   if (kind.scope === "Cluster" && (stringAt(object, "metadata", "namespace") ?? "") !== "") {
     const message = `has no effect: a ${kind.kind} belongs to no namespace`;
-    problems.push(caution(["metadata", "namespace"], message));
+    problems.push(warningProblem(["metadata", "namespace"], message));
   }
   for (const key of Object.keys(object)) {
     if (!TOP_LEVEL.includes(key)) problems.push(unknownField([key], key, TOP_LEVEL));

@@ -7,13 +7,13 @@ import { outside } from "../../../test/builders/outside.ts";
 import { requestFor } from "../../../test/builders/request.ts";
 import { evaluate } from "../evaluate/evaluate.ts";
 import type { AdmissionRequest } from "../evaluate/request.ts";
-import { answerOf } from "../evaluate/response.ts";
+import { responseOf } from "../evaluate/response.ts";
 import type { Json, JsonObject } from "../json.ts";
 import { at } from "../json.ts";
 import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import type { Kind } from "./kind.ts";
 import { policyCheck } from "./policy-check.ts";
-import { caution, problem } from "./problem.ts";
+import { problem, warningProblem } from "./problem.ts";
 
 const KIND = kindOf("test.example", "Rule", {
   versions: [
@@ -45,7 +45,7 @@ const rule = (spec: Json | undefined, change: JsonObject = {}): JsonObject => ({
 
 function judge(request: AdmissionRequest) {
   const call = callOf(assemblyOf([module]), request, { phase: "validate" });
-  return answerOf(atOnce(evaluate(call, outside())));
+  return responseOf(atOnce(evaluate(call, outside())));
 }
 
 test("the hook asks for what the modules declare as resources, and lets pass when usher is away", () => {
@@ -122,12 +122,14 @@ describe("allowed", () => {
   test("a module sees into which installation it is written", () => {
     const placed: Kind = {
       ...KIND,
-      check: (_object, _view, installation) => [caution(["metadata"], `in ${installation?.namespace}`)],
+      check: (_object, _view, installation) => [
+        warningProblem(["metadata"], `in ${installation?.namespace}`),
+      ],
     };
     const checking = policyCheck([{ ...moduleThat("declared", {}), kinds: [placed] }]);
     const assembly = assemblyOf([checking], [], { ...DEFAULT_INSTALLATION, namespace: "ours" });
     const call = callOf(assembly, requestFor(rule({})), { phase: "validate" });
-    const { allowed, warnings } = answerOf(atOnce(evaluate(call, outside())));
+    const { allowed, warnings } = responseOf(atOnce(evaluate(call, outside())));
     expect({ allowed, warnings }).toEqual({ allowed: true, warnings: [expect.stringMatching(/in ours/)] });
   });
 

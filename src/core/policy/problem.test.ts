@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { caution, describeProblem, type Problem, problem } from "./problem.ts";
+import { describeProblem, type Problem, problem, warningProblem } from "./problem.ts";
 
 test.each<[Problem, string]>([
   [
@@ -7,14 +7,14 @@ test.each<[Problem, string]>([
     'spec.tolerations[0].operator: "Exist" is not an operator; did you mean "Exists"?',
   ],
   [problem([], "must be an object"), "must be an object"],
-  [caution(["spec", "a/b"], "has no effect"), "spec[a/b]: has no effect"],
+  [warningProblem(["spec", "a/b"], "has no effect"), "spec[a/b]: has no effect"],
 ])("%j", (found, text) => {
   expect(describeProblem(found)).toBe(text);
 });
 
-test("an error and a caution differ in weight only, and an absent hint is absent", () => {
+test("an error and a warningProblem differ in weight only, and an absent hint is absent", () => {
   expect(problem(["a"], "m")).toEqual({ path: ["a"], message: "m", severity: "error" });
-  expect(caution(["a"], "m")).toEqual({ path: ["a"], message: "m", severity: "warning" });
+  expect(warningProblem(["a"], "m")).toEqual({ path: ["a"], message: "m", severity: "warning" });
   expect("hint" in problem(["a"], "m")).toBe(false);
-  expect(caution(["a"], "m", "h").hint).toBe("h");
+  expect(warningProblem(["a"], "m", "h").hint).toBe("h");
 });

@@ -14,7 +14,7 @@ export function problem(path: Path, message: string, hint?: string): Problem {
   return { path, message, severity: "error", ...(hint === undefined ? {} : { hint }) };
 }
 
-export function caution(path: Path, message: string, hint?: string): Problem {
+export function warningProblem(path: Path, message: string, hint?: string): Problem {
   return { path, message, severity: "warning", ...(hint === undefined ? {} : { hint }) };
 }
 

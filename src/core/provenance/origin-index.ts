@@ -47,7 +47,7 @@ interface Entry {
 }
 
 /** The origins of one object, as they come together: what is kept, what is confirmed, what is new. */
-export class OriginBook {
+export class OriginIndex {
   readonly #origins = new Map<string, Entry>();
   /** Whose each place is that was set: of several who set one, the last, whose value is there. */
   readonly #setters = new Map<string, Set<string>>();

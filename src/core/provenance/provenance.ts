@@ -5,7 +5,7 @@ import { at, canonical, equal, isObject, type JsonObject, stringAt } from "../js
 import { controllerOf, isBeingDeleted } from "../kubernetes/object.ts";
 import { type Path, pointer } from "../path.ts";
 import { bareNote, noteFrom, type Origin, PROVENANCE, provenanceOf } from "./origin.ts";
-import { Kept, OriginBook } from "./origin-index.ts";
+import { Kept, OriginIndex } from "./origin-index.ts";
 
 /**
  * An object whose annotations exceed 262,144 bytes together is refused by the API server, even where our hook is open
@@ -33,7 +33,7 @@ export function writeProvenance(
     // Nobody reads the note of what is going, and its finalizers must come off undisturbed.
     if (isBeingDeleted(draft.object)) return true;
   }
-  const book = new OriginBook();
+  const book = new OriginIndex();
   if (stored.length > 0 || claimed.length > 0) {
     const kept = new Kept(draft.object, old);
     const { disowned } = draft;

@@ -2,7 +2,12 @@ import { parentPort } from "node:worker_threads";
 import { reasonOf, Unreadable } from "./bytes.ts";
 import type { ReadDocument } from "./read-documents.ts";
 import { locateInFile, readFile } from "./reader.ts";
-import { type Answer, DOCUMENTS_A_MESSAGE, NUMBERS_A_MESSAGE, type Question } from "./worker-protocol.ts";
+import {
+  DOCUMENTS_A_MESSAGE,
+  NUMBERS_A_MESSAGE,
+  type WorkerRequest,
+  type WorkerResponse,
+} from "./worker-protocol.ts";
 
 /**
  * The thread that reads large sources. A YAML tree is many times as large as its text; here it is garbage of a heap that goes
@@ -11,14 +16,14 @@ import { type Answer, DOCUMENTS_A_MESSAGE, NUMBERS_A_MESSAGE, type Question } fr
 const port = parentPort;
 if (port === null) throw new Error("reader-worker is started by the reader, not on its own");
 
-const send = (answer: Answer): void => port.postMessage(answer);
+const send = (answer: WorkerResponse): void => port.postMessage(answer);
 
 let queue = Promise.resolve();
-port.on("message", (question: Question) => {
+port.on("message", (question: WorkerRequest) => {
   queue = queue.then(() => answer(question));
 });
 
-async function answer(question: Question): Promise<void> {
+async function answer(question: WorkerRequest): Promise<void> {
   const { id, path } = question;
   try {
     if ("wanted" in question) send({ id, located: await locateInFile(path, question.wanted) });

@@ -2,7 +2,7 @@ import { Worker } from "node:worker_threads";
 import { Unreadable } from "./bytes.ts";
 import type { Located, ReadDocument } from "./read-documents.ts";
 import type { Reader, ReadFile } from "./reader.ts";
-import type { Answer, Question } from "./worker-protocol.ts";
+import type { WorkerRequest, WorkerResponse } from "./worker-protocol.ts";
 import { workerUrl } from "./worker-url.ts";
 
 /** Enough for the tree of the largest document that there can be; a worker that wants more ends, and usher does not. */
@@ -12,7 +12,7 @@ const WORKER_HEAP_MB = 1024;
 const WORKER_YOUNG_MB = 8;
 
 interface Waiting {
-  readonly take: (answer: Answer) => void;
+  readonly take: (answer: WorkerResponse) => void;
   readonly fail: (error: Error) => void;
 }
 
@@ -32,13 +32,16 @@ export function workerReader(): Reader {
     const started = new Worker(workerUrl(), {
       resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB, maxYoungGenerationSizeMb: WORKER_YOUNG_MB },
     });
-    started.on("message", (answer: Answer) => waiting.get(answer.id)?.take(answer));
+    started.on("message", (answer: WorkerResponse) => waiting.get(answer.id)?.take(answer));
     started.on("error", (error) => failAll(`can't be read: the reader broke off (${error.message})`));
     started.on("exit", () => failAll("can't be read: the reader ended"));
     return started;
   };
 
-  const ask = <T>(question: (id: number) => Question, take: (answer: Answer) => T | undefined): Promise<T> =>
+  const ask = <T>(
+    question: (id: number) => WorkerRequest,
+    take: (answer: WorkerResponse) => T | undefined,
+  ): Promise<T> =>
     new Promise((resolve, reject) => {
       const id = count++;
       waiting.set(id, {

@@ -1,6 +1,6 @@
 import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
 import type { Path } from "../../core/path.ts";
-import { caution, type Problem, problem } from "../../core/policy/problem.ts";
+import { type Problem, problem, warningProblem } from "../../core/policy/problem.ts";
 import { namespaceIn, type Resource, type Resources } from "./resources.ts";
 
 /** One object in one place of one file. */
@@ -62,7 +62,7 @@ export function entryOf(
   const kind = stringAt(value, "kind") ?? "";
   const resource = resources.of(stringAt(value, "apiVersion") ?? "", kind);
   if (resource.scope === "Cluster" && typeof namespace === "string") {
-    problems.push(caution(["metadata", "namespace"], `has no effect: a ${kind} is in no namespace`));
+    problems.push(warningProblem(["metadata", "namespace"], `has no effect: a ${kind} is in no namespace`));
   }
   const filed = { namespace: namespaceIn(resource, value), name: stringAt(value, "metadata", "name") ?? "" };
   const object = asFiled(value, resource, filed);

@@ -5,9 +5,9 @@ import { workerReader } from "../reader/worker-reader.ts";
 import type { Catalog } from "./catalog.ts";
 import { judge } from "./check-candidate.ts";
 import { contestedProblems } from "./duplicate-objects.ts";
-import { type Attempt, decide, type FileState, farewell, fileProblem, type Step } from "./file-state.ts";
+import { type Attempt, decide, type FileState, fileProblem, fileRemoved, type Step } from "./file-state.ts";
 import { Pause } from "./pause.ts";
-import { giveMemoryBack } from "./release-memory.ts";
+import { releaseMemory } from "./release-memory.ts";
 import { describeFileProblem, type FileProblem, type FileReport, problemReport } from "./report.ts";
 import type { Resources } from "./resources.ts";
 import { type Directory, isFresh, lookAt, type Sighting, sameLook, type Tree } from "./tree.ts";
@@ -75,7 +75,7 @@ export class FileSet {
       );
     }
     await this.#take(tree, tree.files, true);
-    if (bytesOf(tree.files) > INLINE_BYTES) giveMemoryBack();
+    if (bytesOf(tree.files) > INLINE_BYTES) releaseMemory();
   }
 
   /** `quiet` leaves files alone that changed a moment ago, as whoever writes them may not be done. */
@@ -130,7 +130,7 @@ export class FileSet {
         steps.push(await decide(attempt, reader, this.#shown(attempt.sighting), opening));
         if (pause.due) await pause.take();
       }
-      for (const state of gone) steps.push(farewell(state));
+      for (const state of gone) steps.push(fileRemoved(state));
       await this.#enforce(steps, opening, pause);
       for (const { reports } of steps.sort((a, b) => (a.name < b.name ? -1 : 1))) {
         for (const report of reports) this.#options.report(report);

@@ -80,7 +80,7 @@ export async function decide(
 }
 
 /** A file that is gone takes its objects along. */
-export function farewell({ name, version }: FileState): Step {
+export function fileRemoved({ name, version }: FileState): Step {
   const { removed } = difference(version, undefined);
   const report = changeReport(name, removed, []);
   return { name, state: undefined, removed, added: [], reports: report === undefined ? [] : [report] };

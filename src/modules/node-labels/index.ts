@@ -1,12 +1,12 @@
 import { defineModule } from "../../core/module/module.ts";
 import { CODES } from "./codes.ts";
-import { atBirth } from "./desired/mutate-node.ts";
+import { mutateNode } from "./desired/mutate-node.ts";
 import { labels, ownedLabels } from "./kinds.ts";
 import { PREDECESSORS } from "./predecessor.ts";
-import { startupLeaving } from "./reconcile/cleanup.ts";
+import { startupCleanup } from "./reconcile/cleanup.ts";
 import { previewNodes } from "./reconcile/preview.ts";
-import { nodeLabelsPlanner } from "./reconcile/reconciler.ts";
-import { keepBook, type Policy, RuleBook } from "./rules/rule-index.ts";
+import { nodeLabelsReconciler } from "./reconcile/reconciler.ts";
+import { attachIndex, type Policy, RuleIndex } from "./rules/rule-index.ts";
 import { MODULE, settingsOf, settingsSchema } from "./settings.ts";
 
 /** Labels, annotations and taints of nodes, by their names, from the moment that they exist. */
@@ -75,10 +75,10 @@ export const nodeLabels = defineModule<Policy>({
         ]
       : [],
   assemble: (policies, installation) => {
-    const book = new RuleBook(policies, settingsOf(installation));
-    return keepBook(
+    const book = new RuleIndex(policies, settingsOf(installation));
+    return attachIndex(
       {
-        mutate: (context) => atBirth(context, book),
+        mutate: (context) => mutateNode(context, book),
         update: (removed, added) => {
           for (const policy of removed) book.remove(policy);
           for (const policy of added) book.add(policy);
@@ -87,7 +87,7 @@ export const nodeLabels = defineModule<Policy>({
       book,
     );
   },
-  planner: nodeLabelsPlanner,
+  reconciler: nodeLabelsReconciler,
   preview: previewNodes,
   access: () => [
     { group: "", resource: "nodes", verbs: ["get", "patch"] },
@@ -98,7 +98,7 @@ export const nodeLabels = defineModule<Policy>({
   tolerations: (installation) => [
     { key: settingsOf(installation).startupTaint, operator: "Exists", effect: "NoSchedule" },
   ],
-  leavings: (installation) => [startupLeaving(installation)],
+  cleanup: (installation) => [startupCleanup(installation)],
   predecessors: PREDECESSORS,
   codes: CODES,
 });

@@ -10,7 +10,7 @@ import { prepareOwnership } from "./rules/ownership.ts";
 import { PATTERN_LENGTH } from "./rules/pattern.ts";
 import { prepareRule } from "./rules/rule.ts";
 import type { Policy } from "./rules/rule-index.ts";
-import { doubtsOf, inertHere } from "./rules/rule-warnings.ts";
+import { inertHere, ruleWarnings } from "./rules/rule-warnings.ts";
 
 /** Group, kinds and fields are node-label-operator's own, so that its manifests apply unchanged. */
 const GROUP = "node-labels.openshift.io";
@@ -127,7 +127,7 @@ export const labels: Kind<Policy> = {
   ],
   check: (object, _view, installation) => [
     ...prepareRule(object, NOBODY).problems,
-    ...doubtsOf(specOf(object)),
+    ...ruleWarnings(specOf(object)),
     ...inertHere(object, installation),
   ],
   prepare: prepareRule,

@@ -11,7 +11,7 @@ import { requestFor } from "../../../test/builders/request.ts";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
 import { evaluate } from "../../core/evaluate/evaluate.ts";
 import { policyKey } from "../../core/evaluate/finding.ts";
-import { answerOf, reviewOf } from "../../core/evaluate/response.ts";
+import { responseOf, reviewOf } from "../../core/evaluate/response.ts";
 import { at, type Json, type JsonObject } from "../../core/json.ts";
 import { matchesPodPlacement } from "../../core/kubernetes/selectors/node-selector.ts";
 import { placement } from "./index.ts";
@@ -107,7 +107,7 @@ const here = labelMap.map((labels) => namespace("shop", labels));
 /** All that leaves for one request, as text. */
 const leaves = (assembly: Assembly, object: JsonObject): string => {
   const evaluation = atOnce(evaluate(callOf(assembly, requestFor(again(object))), outside()));
-  return JSON.stringify([reviewOf(answerOf(evaluation)), evaluation.draft.object, evaluation.findings]);
+  return JSON.stringify([reviewOf(responseOf(evaluation)), evaluation.draft.object, evaluation.findings]);
 };
 
 describe("for any policies and any object", () => {
@@ -165,7 +165,7 @@ describe("for any policies and any object", () => {
         const quiet = await decide(false);
         const told = await decide(true);
         expect(told.findings).toEqual(quiet.findings);
-        expect(answerOf(told)).toEqual(answerOf(quiet));
+        expect(responseOf(told)).toEqual(responseOf(quiet));
         expect(quiet.trace).toEqual([]);
         expect(told.trace).toHaveLength(list.length);
         const applies = told.trace.filter((entry) => entry.applies === "applies");

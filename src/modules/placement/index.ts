@@ -3,12 +3,12 @@ import { SelectorIndex } from "../../core/policy/selector-index.ts";
 import { CODES } from "./codes.ts";
 import { NAMED_ACCESS } from "./criteria/existence.ts";
 import { settings } from "./drift/drift-repair.ts";
-import { survey, surveyAccess } from "./drift/drift-scan.ts";
+import { driftAccess, driftScan } from "./drift/drift-scan.ts";
 import { validate } from "./enforce/enforcement.ts";
 import { allHooks } from "./hooks/all-hooks.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "./kinds.ts";
 import type { PlacementPolicy } from "./policy/policy.ts";
-import { placementPlanner } from "./status/reconciler.ts";
+import { placementReconciler } from "./status/reconciler.ts";
 import { place } from "./update/place.ts";
 
 /** Scheduling criteria, written into pods and pod templates by policy. */
@@ -26,9 +26,9 @@ export const placement: Module = defineModule<PlacementPolicy>({
       keep: [["metadata", "labels"]],
     },
   ],
-  access: (installation) => [...NAMED_ACCESS, ...surveyAccess(installation)],
+  access: (installation) => [...NAMED_ACCESS, ...driftAccess(installation)],
   settings,
-  survey,
+  driftScan,
   hooks: allHooks,
   assemble: (policies) => {
     const all = new SelectorIndex(policies);
@@ -50,7 +50,7 @@ export const placement: Module = defineModule<PlacementPolicy>({
         "kupid is still at work here: it and usher both write scheduling criteria into the same pods, kupid by its own order of policies. Stop it once usher is ready: scale its Deployment to 0 and delete its webhook configurations",
     },
   ],
-  planner: placementPlanner(() => placement),
+  reconciler: placementReconciler(() => placement),
   codes: CODES,
 });
 

@@ -9,7 +9,7 @@ import { BAD_SPECS, GOOD_SPECS } from "../../../test/builders/policy-table.ts";
 import { requestFor } from "../../../test/builders/request.ts";
 import { evaluate } from "../../core/evaluate/evaluate.ts";
 import type { AdmissionRequest } from "../../core/evaluate/request.ts";
-import { answerOf } from "../../core/evaluate/response.ts";
+import { responseOf } from "../../core/evaluate/response.ts";
 import { type Json, type JsonObject, stringAt } from "../../core/json.ts";
 import { policyCheck } from "../../core/policy/policy-check.ts";
 import { placement } from "./index.ts";
@@ -19,7 +19,7 @@ const checker = assemblyOf([policyCheck([placement])]);
 /** What the API server would be told when this policy is written. */
 function written(object: JsonObject, change: Partial<AdmissionRequest> = {}) {
   const call = callOf(checker, requestFor(object, change), { phase: "validate" });
-  return answerOf(atOnce(evaluate(call, outside())));
+  return responseOf(atOnce(evaluate(call, outside())));
 }
 
 const samples = join(import.meta.dirname, "..", "..", "..", "test", "fixtures", "kupid");

@@ -2,9 +2,9 @@ import type { z } from "zod";
 import type { PolicyRef } from "../../core/evaluate/finding.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import type { CelRule, Kind, KindVersion } from "../../core/policy/kind.ts";
-import { caution, type Problem } from "../../core/policy/problem.ts";
+import { type Problem, warningProblem } from "../../core/policy/problem.ts";
 import { type PlacementPolicy, preparePolicy } from "./policy/policy.ts";
-import { doubtsAbout } from "./policy/policy-warnings.ts";
+import { policyWarnings } from "./policy/policy-warnings.ts";
 import { CEL_RULES, clusterWide, labelKeys, namespaced } from "./policy/spec-schema.ts";
 import { policyStatus } from "./status/status.ts";
 
@@ -72,7 +72,7 @@ function check(scope: "Cluster" | "Namespaced"): (object: JsonObject) => Problem
     for (const selector of SELECTORS[scope]) {
       if (spec[selector] === undefined || spec[selector] === null) {
         problems.push(
-          caution(
+          warningProblem(
             ["spec", selector],
             "is missing, so this policy selects nothing and has no effect",
             `write ${selector}: {} to select all`,
@@ -81,7 +81,7 @@ function check(scope: "Cluster" | "Namespaced"): (object: JsonObject) => Problem
       }
     }
     if (policy !== undefined && !problems.some(({ severity }) => severity === "error"))
-      problems.push(...doubtsAbout(policy));
+      problems.push(...policyWarnings(policy));
     return problems;
   };
 }

@@ -10,7 +10,7 @@ import type { Module } from "../../core/module/module.ts";
 import { customResourceDefinition } from "../../core/registration/index.ts";
 import { OWN_LABELS } from "../../core/registration/names.ts";
 import type { Trust } from "../certificates/certificate-plan.ts";
-import { Keeper, type KeeperOptions } from "./installation-controller.ts";
+import { InstallationController, type InstallationControllerOptions } from "./installation-controller.ts";
 
 const HOOKS = "/apis/admissionregistration.k8s.io/v1";
 const MUTATING = `${HOOKS}/mutatingwebhookconfigurations/usher`;
@@ -46,7 +46,7 @@ const FOLLOWING: Module = {
 
 interface Kept {
   readonly server: TestApiServer;
-  readonly keeper: Keeper;
+  readonly keeper: InstallationController;
   readonly assembly: Assembly;
   readonly trusts: Trust[];
   readonly said: { readonly message: string; readonly facts: object }[];
@@ -80,7 +80,7 @@ function discovering(server: TestApiServer): void {
   };
 }
 
-function keeping(more: Partial<KeeperOptions> = {}): Kept {
+function keeping(more: Partial<InstallationControllerOptions> = {}): Kept {
   const server = new TestApiServer();
   discovering(server);
   server.put(SLICE, { endpoints: [{ conditions: { ready: true } }] });
@@ -96,7 +96,7 @@ function keeping(more: Partial<KeeperOptions> = {}): Kept {
     keep: async (trust: Trust) => void trusts.push(trust),
     look: async () => undefined,
   };
-  const keeper = new Keeper({
+  const keeper = new InstallationController({
     client: server.client,
     assembly,
     certificates,

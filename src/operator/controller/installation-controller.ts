@@ -8,15 +8,15 @@ import { registeredKinds } from "../../core/registration/index.ts";
 import type { Certificates } from "../certificates/certificates.ts";
 import { describeObject, Objects } from "../install/apply.ts";
 import { predecessorsOf } from "../install/install-plan.ts";
-import { describeForeignCrd, foreignCrd, isOurs } from "../install/ownership-conflict.ts";
+import { conflictingCrd, describeConflictingCrd, isOurs } from "../install/ownership-conflict.ts";
 import { brokenPolicies, resourceKinds } from "../install/stored-policies.ts";
 import { isNewer } from "../install/version.ts";
 import { crdDeviations } from "../webhooks/deviation.ts";
-import { WebhookKeeper } from "../webhooks/webhook-controller.ts";
+import { WebhookController } from "../webhooks/webhook-controller.ts";
 import { Repairs } from "./repairs.ts";
-import { Tellings } from "./repeated-log.ts";
+import { RepeatedLog } from "./repeated-log.ts";
 
-export interface KeeperOptions {
+export interface InstallationControllerOptions {
   readonly client: Client;
   readonly assembly: Assembly;
   readonly certificates: Pick<Certificates, "bundle" | "ownAuthority" | "nextAuthority" | "keep" | "look">;
@@ -46,12 +46,12 @@ const CRDS_EVERY = 10;
  * What the leader keeps right while it leads: the certificate, both webhook configurations as the policies of the moment ask for
  * them, and the CRDs. Not its roles, its Deployment or its Service: those are the administrator's, and usher may not touch them.
  */
-export class Keeper {
-  readonly #options: KeeperOptions;
+export class InstallationController {
+  readonly #options: InstallationControllerOptions;
   readonly #objects: Objects;
-  readonly #tellings: Tellings;
+  readonly #tellings: RepeatedLog;
   readonly #repairs: Repairs;
-  readonly #webhooks: WebhookKeeper;
+  readonly #webhooks: WebhookController;
   /** Made when they are first needed, which in most replicas is never. */
   #crds: readonly JsonObject[] | undefined;
   #stop: AbortController | undefined;
@@ -59,13 +59,13 @@ export class Keeper {
   #wake: () => void = () => undefined;
   #again = false;
 
-  constructor(options: KeeperOptions) {
+  constructor(options: InstallationControllerOptions) {
     this.#options = options;
     this.#objects = new Objects(options.client);
     const clock = options.clock ?? (() => performance.now());
-    this.#tellings = new Tellings(options.log, clock);
+    this.#tellings = new RepeatedLog(options.log, clock);
     this.#repairs = new Repairs(this.#objects, this.#tellings);
-    this.#webhooks = new WebhookKeeper({
+    this.#webhooks = new WebhookController({
       ...options,
       clock,
       objects: this.#objects,
@@ -147,7 +147,7 @@ export class Keeper {
     for (const wanted of this.#crds) {
       const live = await this.#objects.read(wanted);
       if (live !== undefined && !isOurs(live)) {
-        this.#tellings.left("a CRD", describeForeignCrd(foreignCrd(wanted, live)));
+        this.#tellings.left("a CRD", describeConflictingCrd(conflictingCrd(wanted, live)));
         continue;
       }
       // While versions change over, an older leader must not take the fields of a newer CRD away.

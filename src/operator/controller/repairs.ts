@@ -1,16 +1,16 @@
 import { equal, type JsonObject } from "../../core/json.ts";
 import { describeObject, type Objects, RefusedError } from "../install/apply.ts";
 import { sameEssence } from "../webhooks/deviation.ts";
-import type { Tellings } from "./repeated-log.ts";
+import type { RepeatedLog } from "./repeated-log.ts";
 
 /** Sets objects right, and knows where that is of no use: what an API server drops, it drops again. */
 export class Repairs {
   readonly #objects: Objects;
-  readonly #tellings: Tellings;
+  readonly #tellings: RepeatedLog;
   /** What was written last, and what came of it. */
   readonly #written = new Map<string, { readonly wanted: JsonObject; readonly result: JsonObject }>();
 
-  constructor(objects: Objects, tellings: Tellings) {
+  constructor(objects: Objects, tellings: RepeatedLog) {
     this.#objects = objects;
     this.#tellings = tellings;
   }

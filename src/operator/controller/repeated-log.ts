@@ -4,7 +4,7 @@ import type { Log } from "../../core/log.ts";
 const AGAIN_MS = 3_600_000;
 
 /** What was said already, so that who looks every few seconds does not fill the log. */
-export class Tellings {
+export class RepeatedLog {
   readonly #log: Log;
   readonly #clock: () => number;
   readonly #told = new Set<string>();

@@ -1,22 +1,22 @@
 import type { Client } from "../../cluster/client/client.ts";
 import { createKindPaths } from "../../cluster/client/kind-paths.ts";
-import { Holding } from "../../cluster/controller/controller.ts";
+import { Controller } from "../../cluster/controller/controller.ts";
 import { createWrites } from "../../cluster/controller/planned-writes.ts";
-import { Events } from "../../cluster/events/event-recorder.ts";
-import { Lease } from "../../cluster/leader-election/leader-election.ts";
+import { EventRecorder } from "../../cluster/events/event-recorder.ts";
+import { LeaderElection } from "../../cluster/leader-election/leader-election.ts";
 import type { ClusterSource } from "../../cluster/source/cluster-source.ts";
 import { createNeeds } from "../../cluster/source/fetch-needs.ts";
-import { TallyBook } from "../../cluster/tallies/tallies.ts";
+import { Tallies } from "../../cluster/tallies/tallies.ts";
 import { TallyCollector } from "../../cluster/tallies/tally-collector.ts";
 import { TallyPublisher } from "../../cluster/tallies/tally-publisher.ts";
 import type { Effects } from "../../core/evaluate/effects.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
-import type { PlanFigures } from "../../core/module/reconciler.ts";
+import type { ControllerFigures } from "../../core/module/reconciler.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { Change } from "../../core/view/view.ts";
 import type { Certificates } from "../certificates/certificates.ts";
-import { Keeper } from "./installation-controller.ts";
+import { InstallationController } from "./installation-controller.ts";
 
 export interface ReplicaOptions {
   readonly client: Client;
@@ -37,13 +37,13 @@ export interface ReplicaOptions {
  */
 export class Replica {
   readonly #options: ReplicaOptions;
-  readonly #book = new TallyBook();
-  readonly #events: Events;
+  readonly #book = new Tallies();
+  readonly #events: EventRecorder;
   readonly #publisher: TallyPublisher;
   readonly #collector: TallyCollector;
-  readonly #lease: Lease;
-  readonly #holding: Holding;
-  readonly #keeper: Keeper | undefined;
+  readonly #lease: LeaderElection;
+  readonly #holding: Controller;
+  readonly #keeper: InstallationController | undefined;
 
   constructor(options: ReplicaOptions) {
     this.#options = options;
@@ -58,14 +58,18 @@ export class Replica {
         ]),
       ),
     );
-    this.#events = new Events({ client, instance: identity, apiVersionOf: (kind) => apiVersions.get(kind) });
+    this.#events = new EventRecorder({
+      client,
+      instance: identity,
+      apiVersionOf: (kind) => apiVersions.get(kind),
+    });
     const counting = { client, namespace, replica: identity, book: this.#book, log };
     this.#publisher = new TallyPublisher({ ...counting, ...(owner === undefined ? {} : { owner }) });
     this.#collector = new TallyCollector({
       ...counting,
       counted: (policies) => this.#holding.counted(policies),
     });
-    this.#lease = new Lease({
+    this.#lease = new LeaderElection({
       client,
       namespace,
       name: OWN_NAMES.lease,
@@ -74,7 +78,7 @@ export class Replica {
       lost: () => this.#follow(),
       trouble: (why) => log.warn({ error: why }, "the lease could not be looked at or renewed"),
     });
-    this.#holding = new Holding({
+    this.#holding = new Controller({
       modules: assembly.modules,
       view: () => assembly.view,
       fetch: createNeeds(client, resources),
@@ -88,7 +92,7 @@ export class Replica {
     this.#keeper =
       certificates === undefined
         ? undefined
-        : new Keeper({
+        : new InstallationController({
             client,
             assembly,
             certificates,
@@ -111,7 +115,7 @@ export class Replica {
     this.#keeper?.changed();
   };
 
-  readonly plans = (): PlanFigures => this.#holding.figures;
+  readonly plans = (): ControllerFigures => this.#holding.figures;
 
   start(): void {
     this.#publisher.start();

@@ -1,5 +1,5 @@
 import { refusalOf, saysAbsent } from "../../cluster/client/api-error.ts";
-import type { Answer, Client } from "../../cluster/client/client.ts";
+import type { ApiResponse, Client } from "../../cluster/client/client.ts";
 import { createKindPaths, type PathOfObject } from "../../cluster/client/kind-paths.ts";
 import { FIELD_MANAGER } from "../../cluster/controller/planned-writes.ts";
 import type { PatchOperation } from "../../core/evaluate/patch.ts";
@@ -10,7 +10,7 @@ import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 export class RefusedError extends Error {
   readonly status: number;
 
-  constructor(what: string, answer: Answer) {
+  constructor(what: string, answer: ApiResponse) {
     super(refusalOf(what, answer));
     this.status = answer.status;
   }
@@ -104,7 +104,7 @@ export class Objects {
   }
 }
 
-function bodyOf(what: string, answer: Answer): JsonObject {
+function bodyOf(what: string, answer: ApiResponse): JsonObject {
   if (answer.status >= 300 || !isObject(answer.body)) throw new RefusedError(what, answer);
   return answer.body;
 }

@@ -3,11 +3,11 @@ import { namespaceOf } from "../../core/kubernetes/object.ts";
 import type { Module } from "../../core/module/module.ts";
 import { Store } from "../../core/view/store.ts";
 import { describeObject, type Objects, sameObject } from "./apply.ts";
-import { whereabouts } from "./installed-namespaces.ts";
+import { installedNamespaces } from "./installed-namespaces.ts";
 import {
-  describeForeignCrd,
-  describeForeignWebhooks,
-  foreignCrd,
+  conflictingCrd,
+  describeConflictingCrd,
+  describeConflictingWebhooks,
   isOurs,
   ownerOf,
 } from "./ownership-conflict.ts";
@@ -72,11 +72,11 @@ export async function planInstall(
       !isOurs(one.live) &&
       stringAt(object, "kind") === "CustomResourceDefinition"
     )
-      findings.push(describeForeignCrd(foreignCrd(object, one.live)).join("\n  "));
+      findings.push(describeConflictingCrd(conflictingCrd(object, one.live)).join("\n  "));
   }
   for (const { object, live, byUsher } of planned)
     if (byUsher && live !== undefined && !isOurs(live))
-      findings.push(describeForeignWebhooks(object, live).join("\n  "));
+      findings.push(describeConflictingWebhooks(object, live).join("\n  "));
   findings.push(...(await predecessorsOf(objects, modules)));
   findings.push(...(await brokenOnes(objects, modules)));
   const foreign = planned.filter(({ change }) => change === "foreign");
@@ -90,7 +90,7 @@ export async function planInstall(
 /** Names are fixed, so a second installation would take the first one's rights and leave it without. */
 async function installedElsewhere(objects: Objects, wanted: readonly JsonObject[]): Promise<string[]> {
   const own = wanted.map((object) => namespaceOf(object)).find((name) => name !== "");
-  const others = (await whereabouts(objects)).filter(({ namespace }) => namespace !== own);
+  const others = (await installedNamespaces(objects)).filter(({ namespace }) => namespace !== own);
   return others.map(
     ({ namespace, by }) =>
       `usher is in namespace ${namespace} already, as ${by} says, and a cluster has room for one\n  usher install -n ${namespace} brings that one to this version; usher uninstall -n ${namespace} takes it out, and then it can be installed elsewhere`,

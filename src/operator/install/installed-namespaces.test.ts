@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { installedObjects, TestInstallation } from "../../../test/support/operator/installation.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { whereabouts } from "./installed-namespaces.ts";
+import { installedNamespaces } from "./installed-namespaces.ts";
 
 const INSTALLED = installedObjects();
 const HALL = installedObjects("hall");
@@ -12,7 +12,7 @@ function witnesses(objects: readonly JsonObject[]): JsonObject[] {
 }
 
 test("a cluster without usher has none anywhere", async () => {
-  expect(await whereabouts(new TestInstallation().objects)).toEqual([]);
+  expect(await installedNamespaces(new TestInstallation().objects)).toEqual([]);
 });
 
 test.each(witnesses(HALL).map((object) => [`${object["kind"]}`, object] as const))(
@@ -20,7 +20,7 @@ test.each(witnesses(HALL).map((object) => [`${object["kind"]}`, object] as const
   async (_, object) => {
     const cluster = new TestInstallation();
     cluster.have(object);
-    const [found, second] = await whereabouts(cluster.objects);
+    const [found, second] = await installedNamespaces(cluster.objects);
     expect(found?.namespace).toBe("hall");
     expect(found?.by).toContain(String(object["kind"]));
     expect(second).toBeUndefined();
@@ -30,7 +30,7 @@ test.each(witnesses(HALL).map((object) => [`${object["kind"]}`, object] as const
 test("each namespace is named once", async () => {
   const cluster = new TestInstallation();
   for (const object of [...INSTALLED, ...HALL]) cluster.have(object);
-  const found = await whereabouts(cluster.objects);
+  const found = await installedNamespaces(cluster.objects);
   expect(found.map(({ namespace }) => namespace).sort()).toEqual(["hall", "usher-system"]);
 });
 
@@ -40,7 +40,7 @@ test("what only has usher's name and is someone else's says nothing", async () =
     const { name, namespace } = object["metadata"] as JsonObject;
     cluster.have({ ...object, metadata: { name, ...(namespace === undefined ? {} : { namespace }) } });
   }
-  expect(await whereabouts(cluster.objects)).toEqual([]);
+  expect(await installedNamespaces(cluster.objects)).toEqual([]);
 });
 
 test("an entry or a subject of someone else's in an object of usher's says nothing", async () => {
@@ -52,12 +52,12 @@ test("an entry or a subject of someone else's in an object of usher's says nothi
     if (object["subjects"] !== undefined)
       cluster.have({ ...object, subjects: [{ kind: "ServiceAccount", ...service }] });
   }
-  expect(await whereabouts(cluster.objects)).toEqual([]);
+  expect(await installedNamespaces(cluster.objects)).toEqual([]);
 });
 
 test("whoever may not list Deployments everywhere is told what the rest says", async () => {
   const cluster = new TestInstallation();
   for (const object of HALL) cluster.have(object);
   cluster.refusing = (_, path) => path === "/apis/apps/v1/deployments";
-  expect((await whereabouts(cluster.objects)).map(({ namespace }) => namespace)).toEqual(["hall"]);
+  expect((await installedNamespaces(cluster.objects)).map(({ namespace }) => namespace)).toEqual(["hall"]);
 });

@@ -6,7 +6,7 @@ import { describeObject, type Objects, RefusedError } from "./apply.ts";
 import { isOurs } from "./ownership-conflict.ts";
 
 /** A namespace in which usher is installed, and the object that says so. */
-export interface Whereabouts {
+export interface InstalledNamespace {
   readonly namespace: string;
   readonly by: string;
 }
@@ -22,7 +22,7 @@ const WITNESSES: readonly JsonObject[] = [
  * Where usher is installed, by what the whole cluster has of it: its rights and its webhooks have fixed names, so there can be only one
  * that works. More than one namespace means that a second installation took something from the first.
  */
-export async function whereabouts(objects: Objects): Promise<Whereabouts[]> {
+export async function installedNamespaces(objects: Objects): Promise<InstalledNamespace[]> {
   const found = new Map<string, string>();
   const add = (namespace: string, object: JsonObject) => {
     if (!found.has(namespace)) found.set(namespace, describeObject(object));

@@ -3,7 +3,7 @@ import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
 import { type InstalledWorkload, installedWorkload } from "../../core/registration/installed-workload.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { Objects } from "./apply.ts";
-import { whereabouts } from "./installed-namespaces.ts";
+import { installedNamespaces } from "./installed-namespaces.ts";
 import { isOurs } from "./ownership-conflict.ts";
 
 /** An usher that is there. */
@@ -20,7 +20,7 @@ export async function readInstalled(
   next: string,
   named: string | undefined,
 ): Promise<Installed> {
-  const [found] = named === undefined ? await whereabouts(objects) : [];
+  const [found] = named === undefined ? await installedNamespaces(objects) : [];
   const namespace = named ?? found?.namespace ?? DEFAULT_INSTALLATION.namespace;
   const read = async (apiVersion: string, kind: string, name: string): Promise<JsonObject | undefined> => {
     const live = await objects.read({ apiVersion, kind, metadata: { name, namespace } });

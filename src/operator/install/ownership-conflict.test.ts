@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../core/json.ts";
-import { describeForeignCrd, foreignCrd, isOurs, ownerOf } from "./ownership-conflict.ts";
+import { conflictingCrd, describeConflictingCrd, isOurs, ownerOf } from "./ownership-conflict.ts";
 
 function schema(spec: JsonObject, more: JsonObject = {}): JsonObject {
   return { openAPIV3Schema: { type: "object", properties: { ...more, spec } } };
@@ -44,7 +44,7 @@ test("an older CRD: what it drops, and that it has no status", () => {
       }),
     },
   ]);
-  const found = foreignCrd(OURS, older);
+  const found = conflictingCrd(OURS, older);
   expect(found).toEqual({
     name: "seatings.example.com",
     owner: "someone unknown",
@@ -53,7 +53,7 @@ test("an older CRD: what it drops, and that it has no status", () => {
     noStatus: true,
     otherScope: false,
   });
-  const text = describeForeignCrd(found).join("\n");
+  const text = describeConflictingCrd(found).join("\n");
   expect(text).toMatch(/spec\.priority, spec\.seats\[\]\.column: the API server drops these/);
   expect(text).toMatch(/no status subresource/);
 });
@@ -67,8 +67,8 @@ test("a schema that keeps what it does not know drops nothing", () => {
       schema: schema({ type: "object", "x-kubernetes-preserve-unknown-fields": true }),
     },
   ]);
-  expect(foreignCrd(OURS, loose)).toMatchObject({ pruned: [], noStatus: false });
-  expect(describeForeignCrd(foreignCrd(OURS, loose))).toHaveLength(2);
+  expect(conflictingCrd(OURS, loose)).toMatchObject({ pruned: [], noStatus: false });
+  expect(describeConflictingCrd(conflictingCrd(OURS, loose))).toHaveLength(2);
 });
 
 test("a version that is not served is missing, and another scope is said", () => {
@@ -79,12 +79,12 @@ test("a version that is not served is missing, and another scope is said", () =>
     ],
     "Namespaced",
   );
-  expect(foreignCrd(OURS, other)).toMatchObject({ versions: ["v1"], pruned: [], otherScope: true });
-  expect(describeForeignCrd(foreignCrd(OURS, other)).join()).toMatch(/does not serve v1/);
+  expect(conflictingCrd(OURS, other)).toMatchObject({ versions: ["v1"], pruned: [], otherScope: true });
+  expect(describeConflictingCrd(conflictingCrd(OURS, other)).join()).toMatch(/does not serve v1/);
 });
 
 test("the same CRD can hold everything", () => {
-  expect(foreignCrd(OURS, OURS)).toMatchObject({
+  expect(conflictingCrd(OURS, OURS)).toMatchObject({
     pruned: [],
     versions: [],
     noStatus: false,

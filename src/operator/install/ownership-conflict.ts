@@ -31,7 +31,7 @@ export function ownerOf(live: JsonObject): string {
 }
 
 /** What of ours a CRD of someone else's can't hold. */
-export interface ForeignCrd {
+export interface ConflictingCrd {
   readonly name: string;
   readonly owner: string;
   /** `spec.priority`: the API server drops it from every object without a word. */
@@ -42,7 +42,7 @@ export interface ForeignCrd {
   readonly otherScope: boolean;
 }
 
-export function foreignCrd(wanted: JsonObject, live: JsonObject): ForeignCrd {
+export function conflictingCrd(wanted: JsonObject, live: JsonObject): ConflictingCrd {
   const served = listAt(live, "spec", "versions").filter((version) => at(version, "served") === true);
   const found = new Map(served.map((version) => [stringAt(version, "name"), version]));
   const pruned = new Set<string>();
@@ -93,7 +93,7 @@ function prunedFields(ours: Json | undefined, theirs: Json | undefined, path: st
 }
 
 /** Sentences: what it is, what that means. */
-export function describeForeignWebhooks(wanted: JsonObject, live: JsonObject): string[] {
+export function describeConflictingWebhooks(wanted: JsonObject, live: JsonObject): string[] {
   const kind = stringAt(wanted, "kind") ?? "";
   const lost = kind.startsWith("Mutating") ? "changes no objects" : "checks no objects";
   return [
@@ -103,7 +103,7 @@ export function describeForeignWebhooks(wanted: JsonObject, live: JsonObject): s
 }
 
 /** Sentences: what it is, what that means. What to do is for whoever shows them to say. */
-export function describeForeignCrd(crd: ForeignCrd): string[] {
+export function describeConflictingCrd(crd: ConflictingCrd): string[] {
   const lines = [`CustomResourceDefinition ${crd.name} belongs to ${crd.owner}`];
   if (crd.otherScope)
     lines.push("its scope is another than usher's, so usher can't read these objects at all");

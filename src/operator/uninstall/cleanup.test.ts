@@ -6,7 +6,7 @@ import { installedObjects, pathOf, TestInstallation } from "../../../test/suppor
 import { at, type Json, type JsonObject, stringAt } from "../../core/json.ts";
 import { DEFAULT_INSTALLATION, type Installation } from "../../core/module/installation.ts";
 import { nodeLabels } from "../../modules/node-labels/index.ts";
-import { leavingsOf, lookForMarked, takeOff } from "./cleanup.ts";
+import { cleanUp, cleanupsOf, lookForMarked } from "./cleanup.ts";
 
 const STARTING = { key: "usher.dev/starting", effect: "NoSchedule" };
 const THEIRS = { key: "theirs", value: "x", effect: "NoExecute" };
@@ -43,8 +43,8 @@ beforeEach(() => {
   };
 });
 
-function leavings(installation: Installation = DEFAULT_INSTALLATION) {
-  return leavingsOf(cluster.objects, installedObjects(), [nodeLabels], installation);
+function cleanups(installation: Installation = DEFAULT_INSTALLATION) {
+  return cleanupsOf(cluster.objects, installedObjects(), [nodeLabels], installation);
 }
 
 test("the startup taint goes from every node that has it, and nothing else of any node", async () => {
@@ -52,10 +52,10 @@ test("the startup taint goes from every node that has it, and nothing else of an
   cluster.have(tainted("only", STARTING));
   cluster.have(tainted("none", THEIRS));
   cluster.have(node("bare"));
-  const { marked, unseen } = await lookForMarked(cluster.objects, await leavings());
+  const { marked, unseen } = await lookForMarked(cluster.objects, await cleanups());
   expect(marked.map(({ live }) => stringAt(live, "metadata", "name"))).toEqual(["both", "only"]);
   expect(unseen).toEqual([]);
-  expect(await takeOff(cluster.objects, await leavings())).toEqual([]);
+  expect(await cleanUp(cluster.objects, await cleanups())).toEqual([]);
   expect(taintsOf("both")).toEqual([THEIRS]);
   expect(cluster.server.objects.get(pathOfNode("only"))).toMatchObject({
     metadata: { labels: { a: "1" } },
@@ -74,7 +74,7 @@ test("its key is the one that the replicas were told, whoever uninstalls", async
   const [configMap] = installedObjects().filter((object) => object["kind"] === "ConfigMap");
   cluster.have({ ...configMap, data: { "configuration.yaml": JSON.stringify(configuration) } });
   cluster.have(tainted("n", STARTING, { ...STARTING, key: OTHER_KEY }));
-  expect(await takeOff(cluster.objects, await leavings())).toEqual([]);
+  expect(await cleanUp(cluster.objects, await cleanups())).toEqual([]);
   expect(taintsOf("n")).toEqual([STARTING]);
 });
 
@@ -87,7 +87,7 @@ test.each<[string, JsonObject | undefined]>([
   if (data !== undefined) cluster.have({ ...configMap, data });
   cluster.have(tainted("n", { ...STARTING, key: OTHER_KEY }));
   const settings = { "node-labels": { startupTaint: OTHER_KEY } };
-  expect(await takeOff(cluster.objects, await leavings({ ...DEFAULT_INSTALLATION, settings }))).toEqual([]);
+  expect(await cleanUp(cluster.objects, await cleanups({ ...DEFAULT_INSTALLATION, settings }))).toEqual([]);
   expect(taintsOf("n")).toBeUndefined();
 });
 
@@ -98,7 +98,7 @@ test("who writes a node in between loses nothing", async () => {
     times += 1;
     if (times === 1) cluster.have(tainted("n", STARTING, THEIRS));
   };
-  expect(await takeOff(cluster.objects, await leavings())).toEqual([]);
+  expect(await cleanUp(cluster.objects, await cleanups())).toEqual([]);
   expect(taintsOf("n")).toEqual([THEIRS]);
   expect(cluster.server.count("PATCH 409")).toBe(1);
 });
@@ -110,7 +110,7 @@ test("a node that goes meanwhile, and one that somebody else has freed, are done
     if (name === "going") cluster.server.objects.delete(pathOfNode(name));
     else cluster.have(tainted(name, THEIRS));
   };
-  expect(await takeOff(cluster.objects, await leavings())).toEqual([]);
+  expect(await cleanUp(cluster.objects, await cleanups())).toEqual([]);
   expect(taintsOf("freed")).toEqual([THEIRS]);
 });
 
@@ -120,9 +120,9 @@ test("one that can't be written holds up no other, and it is said how to free it
   before = (name) => {
     if (name === "c") cluster.have(tainted("c", STARTING));
   };
-  const still = await takeOff(cluster.objects, await leavings());
+  const still = await cleanUp(cluster.objects, await cleanups());
   expect(
-    still.map(({ live, leaving, why }) => [leaving.byHand(stringAt(live, "metadata", "name") ?? ""), why]),
+    still.map(({ live, cleanup, why }) => [cleanup.byHand(stringAt(live, "metadata", "name") ?? ""), why]),
   ).toEqual([
     ["kubectl taint nodes b usher.dev/starting-", expect.stringContaining("Forbidden")],
     ["kubectl taint nodes c usher.dev/starting-", "others write it all the time"],
@@ -133,13 +133,13 @@ test("one that can't be written holds up no other, and it is said how to free it
 test("who may not look at nodes can uninstall all the same, and is told", async () => {
   cluster.have(tainted("n", STARTING));
   cluster.refusing = (_, path) => path === "/api/v1/nodes";
-  const { marked, unseen } = await lookForMarked(cluster.objects, await leavings());
+  const { marked, unseen } = await lookForMarked(cluster.objects, await cleanups());
   expect(marked).toEqual([]);
   expect(unseen).toMatchObject([{ live: undefined, why: expect.stringContaining("listing nodes") }]);
 });
 
 test("more nodes than a page holds are all looked at", async () => {
   for (let i = 0; i < 501; i++) cluster.have(i === 500 ? tainted("last", STARTING) : node(`n-${i}`));
-  const { marked } = await lookForMarked(cluster.objects, await leavings());
+  const { marked } = await lookForMarked(cluster.objects, await cleanups());
   expect(marked).toHaveLength(1);
 });

@@ -2,20 +2,20 @@ import { collectionPath } from "../../cluster/client/discovery.ts";
 import { at, isObject, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import type { Installation } from "../../core/module/installation.ts";
-import type { Leaving, Module } from "../../core/module/module.ts";
+import type { Cleanup, Module } from "../../core/module/module.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import { type Objects, RefusedError } from "../install/apply.ts";
 
 /** An object that has something of usher's on it. */
 interface Marked {
   readonly live: JsonObject;
-  readonly leaving: Leaving;
+  readonly cleanup: Cleanup;
 }
 
 /** What may still be marked: one object, or any of the resource where nobody could look. */
 interface StillMarked {
   readonly live: JsonObject | undefined;
-  readonly leaving: Leaving;
+  readonly cleanup: Cleanup;
   readonly why: string;
 }
 
@@ -33,19 +33,19 @@ const PAGE = 500;
  * What usher may have left on objects that are not its own. Modules are asked as the replicas were told to work, because whoever
  * uninstalls may not have the configuration at hand; to be called before it goes.
  */
-export async function leavingsOf(
+export async function cleanupsOf(
   objects: Objects,
   installed: readonly JsonObject[],
   modules: readonly Module[],
   installation: Installation,
-): Promise<Leaving[]> {
+): Promise<Cleanup[]> {
   const configMap = installed.find(
     (object) => object["kind"] === "ConfigMap" && nameOf(object) === OWN_NAMES.configuration,
   );
   const live = configMap === undefined ? undefined : await objects.read(configMap);
   const settings = settingsIn(live) ?? installation.settings;
   const running = settings === undefined ? installation : { ...installation, settings };
-  return modules.flatMap(({ leavings }) => leavings?.(running) ?? []);
+  return modules.flatMap(({ cleanup }) => cleanup?.(running) ?? []);
 }
 
 /** What an installed configuration tells modules; `undefined` where there is none, or a person wrote it in another form. */
@@ -66,27 +66,27 @@ function settingsIn(configMap: JsonObject | undefined): Record<string, JsonObjec
 }
 
 /** Every object that has something of it. Whoever may not look can uninstall all the same, and is told. */
-export async function lookForMarked(objects: Objects, leavings: readonly Leaving[]): Promise<Look> {
+export async function lookForMarked(objects: Objects, cleanups: readonly Cleanup[]): Promise<Look> {
   const marked: Marked[] = [];
   const unseen: StillMarked[] = [];
-  for (const leaving of leavings) {
+  for (const cleanup of cleanups) {
     try {
-      for await (const live of listed(objects, leaving))
-        if (leaving.patch(live).length > 0) marked.push({ live, leaving });
+      for await (const live of listed(objects, cleanup))
+        if (cleanup.patch(live).length > 0) marked.push({ live, cleanup });
     } catch (error) {
       if (!(error instanceof RefusedError)) throw error;
-      unseen.push({ live: undefined, leaving, why: error.message });
+      unseen.push({ live: undefined, cleanup, why: error.message });
     }
   }
   return { marked, unseen };
 }
 
 /** Takes it off all of them, one after another. One that can't be written holds up no other. */
-export async function takeOff(
+export async function cleanUp(
   objects: Objects,
-  leavings: readonly Leaving[],
+  cleanups: readonly Cleanup[],
 ): Promise<readonly StillMarked[]> {
-  const { marked, unseen } = await lookForMarked(objects, leavings);
+  const { marked, unseen } = await lookForMarked(objects, cleanups);
   const still = [...unseen];
   for (const one of marked) {
     const why = await freed(objects, one).catch((error: unknown) =>
@@ -97,18 +97,18 @@ export async function takeOff(
   return still;
 }
 
-async function freed(objects: Objects, { live, leaving }: Marked): Promise<string | undefined> {
+async function freed(objects: Objects, { live, cleanup }: Marked): Promise<string | undefined> {
   let seen: JsonObject | undefined = live;
   for (let tries = 0; tries < TRIES; tries++) {
-    const patch: ReturnType<Leaving["patch"]> = seen === undefined ? [] : leaving.patch(seen);
+    const patch: ReturnType<Cleanup["patch"]> = seen === undefined ? [] : cleanup.patch(seen);
     if (seen === undefined || patch.length === 0 || (await objects.patch(seen, patch))) return undefined;
     seen = await objects.read(live);
   }
   return "others write it all the time";
 }
 
-async function* listed(objects: Objects, leaving: Leaving): AsyncIterable<JsonObject> {
-  const { group, version, resource, kind } = leaving;
+async function* listed(objects: Objects, cleanup: Cleanup): AsyncIterable<JsonObject> {
+  const { group, version, resource, kind } = cleanup;
   const path = collectionPath({ group, version, resource, namespaced: false });
   const apiVersion = group === "" ? version : `${group}/${version}`;
   for (let next = ""; ; ) {

@@ -5,13 +5,13 @@ import { type Objects, RefusedError } from "../install/apply.ts";
 import { listAll } from "./listing.ts";
 
 /** What usher made while it ran, and what of it nobody could look for. */
-export interface Made {
+export interface RuntimeObjects {
   readonly found: readonly JsonObject[];
   readonly unseen: readonly { readonly object: JsonObject; readonly why: string }[];
 }
 
 /** By exact names, and tallies by their label: a name that only sounds like usher's is someone else's. */
-export async function madeWhileRunning(objects: Objects, namespace: string): Promise<Made> {
+export async function runtimeObjects(objects: Objects, namespace: string): Promise<RuntimeObjects> {
   const named = (apiVersion: string, kind: string, name: string): JsonObject => ({
     apiVersion,
     kind,

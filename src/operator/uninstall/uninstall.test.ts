@@ -9,7 +9,7 @@ import {
 import { at, isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { describeObject } from "../install/apply.ts";
 import { NotReadyError } from "../install/install.ts";
-import { whereabouts } from "../install/installed-namespaces.ts";
+import { installedNamespaces } from "../install/installed-namespaces.ts";
 import { carryOutRemovals, planUninstall } from "./uninstall.ts";
 
 const INSTALLED = installedObjects();
@@ -34,7 +34,9 @@ function installed(): TestInstallation {
 }
 
 async function plan(cluster: TestInstallation, customResources = false) {
-  const elsewhere = (await whereabouts(cluster.objects)).filter(({ namespace }) => namespace !== NAMESPACE);
+  const elsewhere = (await installedNamespaces(cluster.objects)).filter(
+    ({ namespace }) => namespace !== NAMESPACE,
+  );
   const removals = await planUninstall(cluster.objects, INSTALLED, [SEATING], { customResources, elsewhere });
   return {
     removals,

@@ -4,12 +4,12 @@ import type { Module } from "../../core/module/module.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import { type Objects, RefusedError } from "../install/apply.ts";
 import { FLOW_CONTROL, isWebhookConfiguration } from "../install/install-plan.ts";
-import { namespacesNamed, type Whereabouts } from "../install/installed-namespaces.ts";
+import { type InstalledNamespace, namespacesNamed } from "../install/installed-namespaces.ts";
 import { isOurs, ownerOf } from "../install/ownership-conflict.ts";
 import { resourceKinds, storedObjects } from "../install/stored-policies.ts";
 import { podsGone } from "./pods-gone.ts";
-import { madeWhileRunning } from "./runtime-objects.ts";
-import { strangersIn } from "./unmanaged-objects.ts";
+import { runtimeObjects } from "./runtime-objects.ts";
+import { unmanagedObjectsIn } from "./unmanaged-objects.ts";
 
 export interface Removal {
   readonly live: JsonObject;
@@ -21,7 +21,7 @@ export interface UninstallOptions {
   /** Also the CRDs, and with them every policy. */
   readonly customResources: boolean;
   /** Other namespaces in which usher is: what they need stays. @default none */
-  readonly elsewhere?: readonly Whereabouts[];
+  readonly elsewhere?: readonly InstalledNamespace[];
 }
 
 /**
@@ -64,7 +64,7 @@ export async function planUninstall(
     } else removals.push({ live, change: "delete" });
   }
   if (namespace !== undefined) {
-    const made = await madeWhileRunning(objects, namespace);
+    const made = await runtimeObjects(objects, namespace);
     removals.push(...made.found.map((live): Removal => ({ live, change: "delete" })));
     removals.push(...made.unseen.map(({ object, why }) => unseen(object, why)));
   }
@@ -97,7 +97,7 @@ async function refusedOr<T>(work: () => Promise<T>): Promise<T | string> {
 function neededElsewhere(
   live: JsonObject,
   namespace: string | undefined,
-  elsewhere: readonly Whereabouts[],
+  elsewhere: readonly InstalledNamespace[],
 ): boolean {
   if (elsewhere.length === 0 || stringAt(live, "metadata", "namespace") !== undefined) return false;
   const named = namespacesNamed(live);
@@ -114,7 +114,7 @@ async function planNamespace(
   const going = removals.filter(({ change }) => change === "delete").map((one) => one.live);
   const crds = going.filter((one) => stringAt(one, "kind") === "CustomResourceDefinition").map(nameOf);
   const strangers = await refusedOr(() =>
-    strangersIn(objects.client, nameOf(live), { objects: going, resources: new Set(crds) }),
+    unmanagedObjectsIn(objects.client, nameOf(live), { objects: going, resources: new Set(crds) }),
   );
   if (typeof strangers === "string")
     return { live, change: "stays", note: `what is in it could not be looked at: ${strangers}` };

@@ -30,7 +30,11 @@ interface Item {
  * What else lives in a namespace, and would be lost with it, each as `CronJob backup`. Everything that the API server can list is looked
  * at, and nothing is taken for usher's because of how it sounds. Rejects where something can't be looked at: then nobody knows.
  */
-export async function strangersIn(client: Client, namespace: string, expected: Expected): Promise<string[]> {
+export async function unmanagedObjectsIn(
+  client: Client,
+  namespace: string,
+  expected: Expected,
+): Promise<string[]> {
   const resources = await listable(client);
   const lists = await Promise.all(
     resources

@@ -10,12 +10,12 @@ import type { Trust } from "../certificates/certificate-plan.ts";
 import { trusts } from "../certificates/certificate-record.ts";
 import type { Certificates } from "../certificates/certificates.ts";
 import type { Repairs } from "../controller/repairs.ts";
-import type { Tellings } from "../controller/repeated-log.ts";
+import type { RepeatedLog } from "../controller/repeated-log.ts";
 import { describeObject, type Objects } from "../install/apply.ts";
-import { describeForeignWebhooks, isOurs } from "../install/ownership-conflict.ts";
+import { describeConflictingWebhooks, isOurs } from "../install/ownership-conflict.ts";
 import { webhookDeviations, withCloudExpressions, withPublishedBundle } from "./deviation.ts";
 
-export interface WebhookKeeperOptions {
+export interface WebhookControllerOptions {
   readonly client: Client;
   readonly assembly: Assembly;
   readonly certificates: Pick<Certificates, "bundle" | "ownAuthority" | "nextAuthority">;
@@ -26,20 +26,20 @@ export interface WebhookKeeperOptions {
   readonly clock: () => number;
   readonly objects: Objects;
   readonly repairs: Repairs;
-  readonly tellings: Tellings;
+  readonly tellings: RepeatedLog;
 }
 
 /** Since when API servers trust the authority of the next pair, by our clock. */
 type TrustSeen = Exclude<Trust, object> | { readonly since: number };
 
 /** Keeps both webhook configurations as the policies of the moment ask for them, trusting what is served with. */
-export class WebhookKeeper {
-  readonly #options: WebhookKeeperOptions;
+export class WebhookController {
+  readonly #options: WebhookControllerOptions;
   #trust: TrustSeen = "not yet";
   /** What was asked for when the webhooks were last found or set right. */
   #kept: readonly JsonObject[] | undefined;
 
-  constructor(options: WebhookKeeperOptions) {
+  constructor(options: WebhookControllerOptions) {
     this.#options = options;
   }
 
@@ -94,7 +94,7 @@ export class WebhookKeeper {
       try {
         const live = await this.#options.objects.read(plain);
         if (live !== undefined && !isOurs(live)) {
-          this.#options.tellings.left("a webhook configuration", describeForeignWebhooks(plain, live));
+          this.#options.tellings.left("a webhook configuration", describeConflictingWebhooks(plain, live));
           continue;
         }
         stored.push(live);

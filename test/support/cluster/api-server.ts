@@ -1,6 +1,6 @@
 import { setTimeout as later } from "node:timers/promises";
 import {
-  type Answer,
+  type ApiResponse,
   type Client,
   ConnectionError,
   type RequestOptions,
@@ -16,7 +16,7 @@ export type Fault = (
   method: string,
   path: string,
   options: RequestOptions,
-) => Answer | Error | undefined | Promise<Answer | Error | undefined>;
+) => ApiResponse | Error | undefined | Promise<ApiResponse | Error | undefined>;
 
 export class TestApiServer {
   readonly objects = new Map<string, JsonObject>();
@@ -59,7 +59,7 @@ export class TestApiServer {
     return this.answered.filter((one) => one === entry).length;
   }
 
-  async #request(method: string, path: string, options: RequestOptions): Promise<Answer> {
+  async #request(method: string, path: string, options: RequestOptions): Promise<ApiResponse> {
     this.asked.push(`${method} ${path}`);
     if (options.body !== undefined) this.bodies.push(options.body);
     const given = this.fault(method, path, options);
@@ -71,7 +71,7 @@ export class TestApiServer {
     return answer;
   }
 
-  #serve(method: string, url: string, body: Json | undefined): Answer {
+  #serve(method: string, url: string, body: Json | undefined): ApiResponse {
     const { pathname: path, searchParams } = new URL(url, this.client.server);
     const stored = this.objects.get(path);
     const version = stringAt(body, "metadata", "resourceVersion");
@@ -97,7 +97,7 @@ export class TestApiServer {
     return answerOf(200, this.put(path, method === "PUT" ? object : { ...stored, ...object }));
   }
 
-  #list(path: string, query: URLSearchParams): Answer {
+  #list(path: string, query: URLSearchParams): ApiResponse {
     const all = [...this.objects].filter(([key]) => key.startsWith(`${path}/`)).map(([, object]) => object);
     const from = Number(query.get("continue") ?? 0);
     const to = from + Number(query.get("limit") ?? all.length);
@@ -106,18 +106,18 @@ export class TestApiServer {
   }
 }
 
-export function answerOf(status: number, body: Json, headers: Record<string, string> = {}): Answer {
+export function answerOf(status: number, body: Json, headers: Record<string, string> = {}): ApiResponse {
   return { status, headers, body, text: JSON.stringify(body) };
 }
 
-export function refuse(status: number, reason: string, name?: string, headers = {}): Answer {
+export function refuse(status: number, reason: string, name?: string, headers = {}): ApiResponse {
   const details = name === undefined ? {} : { details: { name } };
   const body = { kind: "Status", status: "Failure", reason, message: `refused: ${reason}`, ...details };
   return answerOf(status, body, headers);
 }
 
 /** As the API server answers for a path that it does not know at all. */
-export const NO_SUCH_API: Answer = {
+export const NO_SUCH_API: ApiResponse = {
   status: 404,
   headers: {},
   body: undefined,

@@ -1,11 +1,11 @@
-// For tests: what is kept right by a planner of the test's own, and what was written and said on the way.
+// For tests: what is kept right by a reconciler of the test's own, and what was written and said on the way.
 import { setImmediate as step } from "node:timers/promises";
-import { Holding, type HoldingOptions } from "../../../src/cluster/controller/controller.ts";
+import { Controller, type ControllerOptions } from "../../../src/cluster/controller/controller.ts";
 import type { WriteResult } from "../../../src/cluster/controller/planned-writes.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
 import { SILENT } from "../../../src/core/log.ts";
 import { defineModule, type Module } from "../../../src/core/module/module.ts";
-import type { PlannedWrite, Planner } from "../../../src/core/module/reconciler.ts";
+import type { PlannedWrite, Reconciler } from "../../../src/core/module/reconciler.ts";
 import { Store } from "../../../src/core/view/store.ts";
 
 export function applying(name: string): PlannedWrite {
@@ -13,7 +13,7 @@ export function applying(name: string): PlannedWrite {
   return { apply, resourceVersion: undefined };
 }
 
-function moduleWith(planner: Planner): Module {
+function moduleWith(reconciler: Reconciler): Module {
   return defineModule({
     name: "seating",
     summary: "for tests",
@@ -33,7 +33,7 @@ function moduleWith(planner: Planner): Module {
     reads: [{ resource: "nodes", group: "", version: "v1", kind: "Node", scope: "Cluster", keep: [] }],
     hooks: () => [],
     assemble: () => ({}),
-    planner,
+    reconciler,
   });
 }
 
@@ -41,17 +41,17 @@ export function named(name: string): JsonObject {
   return { metadata: { name } };
 }
 
-export function holdingWith(planner: Partial<Planner>, options: Partial<HoldingOptions> = {}) {
+export function holdingWith(reconciler: Partial<Reconciler>, options: Partial<ControllerOptions> = {}) {
   const view = new Store(new Map());
   const written: PlannedWrite[] = [];
   const said: string[] = [];
   const write = options.write ?? (async (): Promise<WriteResult> => "done");
-  const holding = new Holding({
+  const holding = new Controller({
     modules: [
       moduleWith({
         keys: ({ name }) => [name],
         plan: (key) => ({ writes: [applying(key)] }),
-        ...planner,
+        ...reconciler,
       }),
     ],
     view: () => view,

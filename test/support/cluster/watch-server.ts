@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import {
-  type Answer,
+  type ApiResponse,
   type Client,
   ConnectionError,
   type RequestOptions,
@@ -53,7 +53,7 @@ export class TestWatchServer implements Client {
     }
   }
 
-  request = async (_method: string, path: string, _options?: RequestOptions): Promise<Answer> => {
+  request = async (_method: string, path: string, _options?: RequestOptions): Promise<ApiResponse> => {
     const { pathname, searchParams } = this.#ask(path);
     const resource = pathname.split("/")[4];
     if (resource === undefined) {
@@ -124,7 +124,7 @@ export function event(type: string, object: JsonObject): string {
   return JSON.stringify({ type, object: whole });
 }
 
-function answer(status: number, body: Json | undefined): Answer {
+function answer(status: number, body: Json | undefined): ApiResponse {
   return { status, headers: {}, body, text: JSON.stringify(body) ?? "404 page not found" };
 }
 

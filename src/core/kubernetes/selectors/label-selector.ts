@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject, own } from "../../json.ts";
 import type { Path } from "../../path.ts";
-import { type Problem, quoted, typeName } from "../field-error.ts";
+import { type FieldError, quoted, typeName } from "../field-error.ts";
 import { checkLabelKey, checkLabelValue } from "../names.ts";
 import {
   checkExpressionFields,
@@ -31,7 +31,7 @@ export type CompiledSelector =
   | { readonly kind: "everything" }
   | { readonly kind: "requirements"; readonly requirements: readonly Requirement[] };
 
-export type SelectorProblem = Problem;
+export type SelectorProblem = FieldError;
 
 const NOTHING: CompiledSelector = { kind: "nothing" };
 const EVERYTHING: CompiledSelector = { kind: "everything" };
@@ -49,7 +49,7 @@ export function compileSelector(
     const message = `a label selector must be an object, this is ${typeName(selector)}`;
     return { selector: NOTHING, problems: [{ path, message }] };
   }
-  const problems: Problem[] = [];
+  const problems: FieldError[] = [];
   for (const field of Object.keys(selector)) {
     if (field === "matchLabels" || field === "matchExpressions" || selector[field] === undefined) continue;
     const message = `a label selector has no field ${quoted(field)}: it has matchLabels and matchExpressions`;
@@ -66,7 +66,7 @@ export function compileSelector(
   };
 }
 
-function compileLabels(labels: Json | undefined, path: Path, problems: Problem[]): Requirement[] {
+function compileLabels(labels: Json | undefined, path: Path, problems: FieldError[]): Requirement[] {
   if (labels === undefined || labels === null) return [];
   if (!isObject(labels)) {
     problems.push({ path, message: `matchLabels must be an object, this is ${typeName(labels)}` });
@@ -89,7 +89,7 @@ function compileLabels(labels: Json | undefined, path: Path, problems: Problem[]
   return requirements;
 }
 
-function compileExpressions(list: Json | undefined, path: Path, problems: Problem[]): Requirement[] {
+function compileExpressions(list: Json | undefined, path: Path, problems: FieldError[]): Requirement[] {
   if (list === undefined || list === null) return [];
   if (!Array.isArray(list)) {
     problems.push({ path, message: `matchExpressions must be a list, this is ${typeName(list)}` });

@@ -1,6 +1,6 @@
 import { at, isObject, type Json, type JsonObject, own } from "../../json.ts";
 import type { Path } from "../../path.ts";
-import { type Problem, quoted, typeName } from "../field-error.ts";
+import { type FieldError, quoted, typeName } from "../field-error.ts";
 import { checkSubdomain } from "../names.ts";
 import { parseInt64 } from "./integer.ts";
 import { labelValue, meets, type Requirement } from "./label-selector.ts";
@@ -54,7 +54,7 @@ const NODE_NAME = "metadata.name";
 export function compileNodeSelector(
   value: Json | undefined,
   path: Path,
-): { terms: readonly NodeTerm[]; problems: Problem[] } {
+): { terms: readonly NodeTerm[]; problems: FieldError[] } {
   if (value === undefined || value === null) return { terms: [], problems: [] };
   if (!isObject(value)) {
     return {
@@ -62,7 +62,7 @@ export function compileNodeSelector(
       problems: [{ path, message: `a node selector must be an object, this is ${typeName(value)}` }],
     };
   }
-  const problems: Problem[] = [];
+  const problems: FieldError[] = [];
   for (const field of Object.keys(value)) {
     if (field === "nodeSelectorTerms" || value[field] === undefined) continue;
     const message = `a node selector has no field ${quoted(field)}: it has nodeSelectorTerms`;
@@ -83,7 +83,7 @@ export function compileNodeSelector(
 }
 
 /** One term alone, such as that of a preference. */
-export function compileTerm(term: Json | undefined, path: Path, problems: Problem[]): NodeTerm {
+export function compileTerm(term: Json | undefined, path: Path, problems: FieldError[]): NodeTerm {
   // A null in the list is to Go a term with nothing in it.
   if (term === null || term === undefined) return { kind: "empty" };
   if (!isObject(term)) {
@@ -106,8 +106,8 @@ function compileList<T>(
   term: JsonObject,
   field: string,
   path: Path,
-  problems: Problem[],
-  compile: (expression: Expression, path: Path, problems: Problem[]) => T | undefined,
+  problems: FieldError[],
+  compile: (expression: Expression, path: Path, problems: FieldError[]) => T | undefined,
 ): T[] | undefined {
   const list = own(term, field) ?? [];
   if (!Array.isArray(list)) {
@@ -115,7 +115,7 @@ function compileList<T>(
     return undefined;
   }
   const compiled: T[] = [];
-  const wrong: Problem[] = [];
+  const wrong: FieldError[] = [];
   for (const [i, item] of list.entries()) {
     const here = [...path, field, i];
     checkExpressionFields(item, here, problems);
@@ -130,7 +130,7 @@ function compileList<T>(
 function compileLabel(
   expression: Expression,
   path: Path,
-  problems: Problem[],
+  problems: FieldError[],
 ): Requirement | NumericRequirement | undefined {
   checkLabelSyntax(expression, path, problems);
   checkSetValues(expression, path, problems);
@@ -162,7 +162,7 @@ function compileLabel(
 function compileField(
   { key, operator, values }: Expression,
   path: Path,
-  problems: Problem[],
+  problems: FieldError[],
 ): NodeNameRequirement | undefined {
   const problem = (message: string, ...steps: Path) => problems.push({ path: [...path, ...steps], message });
   if (key !== NODE_NAME)

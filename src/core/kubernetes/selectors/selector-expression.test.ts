@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Json } from "../../json.ts";
-import type { Problem } from "../field-error.ts";
+import type { FieldError } from "../field-error.ts";
 import {
   checkExpressionFields,
   checkLabelSyntax,
@@ -9,10 +9,10 @@ import {
   readExpression,
 } from "./selector-expression.ts";
 
-const places = (problems: readonly Problem[]) => problems.map(({ path }) => path.join("."));
+const places = (problems: readonly FieldError[]) => problems.map(({ path }) => path.join("."));
 
 test("an expression is read with absent parts as empty ones", () => {
-  const problems: Problem[] = [];
+  const problems: FieldError[] = [];
   expect(readExpression({ key: "a", operator: "Exists", values: null }, [], problems)).toEqual({
     key: "a",
     operator: "Exists",
@@ -23,7 +23,7 @@ test("an expression is read with absent parts as empty ones", () => {
 });
 
 test("what is of the wrong type is no expression, and each place is named", () => {
-  const problems: Problem[] = [];
+  const problems: FieldError[] = [];
   expect(readExpression({ key: 1, operator: [], values: ["a", 2, null] }, ["e"], problems)).toBeUndefined();
   expect(readExpression({ key: "a", operator: "In", values: ["a", 1] }, ["g"], problems)).toBeUndefined();
   expect(readExpression("a in (b)", ["f"], problems)).toBeUndefined();
@@ -31,7 +31,7 @@ test("what is of the wrong type is no expression, and each place is named", () =
 });
 
 test("a field too many is named but does no harm", () => {
-  const problems: Problem[] = [];
+  const problems: FieldError[] = [];
   const written: Json = { key: "a", operator: "Exists", weight: 1 };
   checkExpressionFields(written, ["e"], problems);
   expect(places(problems)).toEqual(["e.weight"]);
@@ -40,7 +40,7 @@ test("a field too many is named but does no harm", () => {
 });
 
 test("labels have their syntax", () => {
-  const problems: Problem[] = [];
+  const problems: FieldError[] = [];
   checkLabelSyntax({ key: "a b", operator: "In", values: ["ok", "not ok"] }, ["e"], problems);
   expect(places(problems)).toEqual(["e.key", "e.values.1"]);
 });
@@ -56,7 +56,7 @@ test.each([
   ["DoesNotExist", 1, 1],
   ["Gt", 5, 0],
 ])("%s with %i values has %i problems", (operator, count, expected) => {
-  const problems: Problem[] = [];
+  const problems: FieldError[] = [];
   checkSetValues({ key: "a", operator, values: Array.from({ length: count }, () => "x") }, [], problems);
   expect(problems).toHaveLength(expected);
 });
@@ -64,7 +64,7 @@ test.each([
 test("any JSON is read or named", () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
-      const problems: Problem[] = [];
+      const problems: FieldError[] = [];
       expect(readExpression(value as Json, [], problems) === undefined).toBe(problems.length > 0);
     }),
   );

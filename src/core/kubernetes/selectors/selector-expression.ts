@@ -1,6 +1,6 @@
 import { isObject, type Json, own } from "../../json.ts";
 import type { Path } from "../../path.ts";
-import { type Problem, quoted, typeName } from "../field-error.ts";
+import { type FieldError, quoted, typeName } from "../field-error.ts";
 import { checkLabelKey, checkLabelValue } from "../names.ts";
 
 /** One `{key, operator, values}`, the form that label selectors and node selectors share. */
@@ -16,7 +16,7 @@ const FIELDS: ReadonlySet<string> = new Set(["key", "operator", "values"]);
 export function readExpression(
   value: Json | undefined,
   path: Path,
-  problems: Problem[],
+  problems: FieldError[],
 ): Expression | undefined {
   if (!isObject(value)) {
     problems.push({ path, message: `a requirement must be an object, this is ${typeName(value)}` });
@@ -30,7 +30,7 @@ export function readExpression(
 }
 
 /** Fields that a requirement does not have. To Kubernetes these are dropped, so they do not make it unreadable. */
-export function checkExpressionFields(value: Json | undefined, path: Path, problems: Problem[]): void {
+export function checkExpressionFields(value: Json | undefined, path: Path, problems: FieldError[]): void {
   if (!isObject(value)) return;
   for (const field of Object.keys(value)) {
     if (FIELDS.has(field) || value[field] === undefined) continue;
@@ -40,14 +40,18 @@ export function checkExpressionFields(value: Json | undefined, path: Path, probl
 }
 
 /** Absent is empty here, as it is to Go; the checks that follow say that empty is not enough. */
-function readText(value: Json, field: string, path: Path, problems: Problem[]): string | undefined {
+function readText(value: Json, field: string, path: Path, problems: FieldError[]): string | undefined {
   const text = own(value, field) ?? "";
   if (typeof text === "string") return text;
   problems.push({ path: [...path, field], message: `${field} must be a text, this is ${typeName(text)}` });
   return undefined;
 }
 
-function readTexts(values: Json | undefined, path: Path, problems: Problem[]): readonly string[] | undefined {
+function readTexts(
+  values: Json | undefined,
+  path: Path,
+  problems: FieldError[],
+): readonly string[] | undefined {
   if (values === undefined || values === null) return [];
   if (!Array.isArray(values)) {
     problems.push({ path, message: `values must be a list, this is ${typeName(values)}` });
@@ -62,7 +66,7 @@ function readTexts(values: Json | undefined, path: Path, problems: Problem[]): r
 }
 
 /** The syntax that key and values of an expression on labels must have, whatever the operator. */
-export function checkLabelSyntax(expression: Expression, path: Path, problems: Problem[]): void {
+export function checkLabelSyntax(expression: Expression, path: Path, problems: FieldError[]): void {
   const wrongKey = checkLabelKey(expression.key);
   if (wrongKey !== undefined) problems.push({ path: [...path, "key"], message: wrongKey });
   for (const [i, value] of expression.values.entries()) {
@@ -72,7 +76,7 @@ export function checkLabelSyntax(expression: Expression, path: Path, problems: P
 }
 
 /** In and NotIn need something to compare with, Exists and DoesNotExist have nothing to compare with. */
-export function checkSetValues(expression: Expression, path: Path, problems: Problem[]): void {
+export function checkSetValues(expression: Expression, path: Path, problems: FieldError[]): void {
   const { operator, values } = expression;
   if ((operator === "In" || operator === "NotIn") && values.length === 0) {
     const message = `the operator ${operator} needs at least one value`;

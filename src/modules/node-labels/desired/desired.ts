@@ -5,7 +5,7 @@ import { RECORD, RECORD_BYTES } from "../ledger/record.ts";
 import { isProtected } from "../rules/label-keys.ts";
 import { graceLeft, type Ownership, owns } from "../rules/ownership.ts";
 import type { Doubtful, NodeRule, RuledTaint } from "../rules/rule.ts";
-import type { RuleBook } from "../rules/rule-index.ts";
+import type { RuleIndex } from "../rules/rule-index.ts";
 
 /**
  * What labels of rules may take on one node. Kubernetes has no limit of its own short of etcd's 1.5 MiB for the whole object, above
@@ -47,7 +47,7 @@ export interface Desired {
  * The state of a node by all rules, whatever the order in which they came. Without a time nothing has to wait: for whoever asks what would
  * be done, and not when.
  */
-export function desiredOf(node: JsonObject, book: RuleBook, now?: number): Desired {
+export function desiredOf(node: JsonObject, book: RuleIndex, now?: number): Desired {
   const current = labelsOf(node);
   const rules = book.settings.enabled ? book.meaning(nameOf(node), current) : [];
   const labels = gather(rules, (rule) => rule.labels, { bytes: LABELS_BYTES });
@@ -121,7 +121,7 @@ function gather<V>(
 
 function unwantedOf(
   labels: JsonObject | undefined,
-  book: RuleBook,
+  book: RuleIndex,
   rules: readonly NodeRule[],
   wanted: ReadonlyMap<string, unknown>,
   now: number | undefined,
@@ -143,7 +143,7 @@ function isCovered(key: string, rules: Iterable<NodeRule>): boolean {
 }
 
 /** Of several that own a label, the one that waits least. */
-function firstOwner(key: string, book: RuleBook, now: number | undefined): Unwanted | undefined {
+function firstOwner(key: string, book: RuleIndex, now: number | undefined): Unwanted | undefined {
   let first: Unwanted | undefined;
   for (const ownership of book.ownerships) {
     if (!owns(ownership, key)) continue;

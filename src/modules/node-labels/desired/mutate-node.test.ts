@@ -15,7 +15,7 @@ import {
 import { outside } from "../../../../test/builders/outside.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
 import { evaluate } from "../../../core/evaluate/evaluate.ts";
-import { answerOf } from "../../../core/evaluate/response.ts";
+import { responseOf } from "../../../core/evaluate/response.ts";
 import { at, isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { checkAnnotationKey, checkLabelKey, checkLabelValue } from "../../../core/kubernetes/names.ts";
 import { RECORD, recordOf } from "../ledger/record.ts";
@@ -45,7 +45,7 @@ function born(
     asKubelet ? { userInfo: kubelet(stringAt(one, "metadata", "name") ?? "") } : {},
   );
   const evaluation = atOnce(evaluate(callOf(assembly, request), outside()));
-  const answer = answerOf(evaluation);
+  const answer = responseOf(evaluation);
   const patched = again(one);
   for (const error of applyPatch(
     patched,

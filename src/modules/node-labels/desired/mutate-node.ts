@@ -7,9 +7,9 @@ import { whyNot } from "../../../core/kubernetes/selectors/label-selector.ts";
 import type { Context, TraceEntry } from "../../../core/module/module.ts";
 import type { Path } from "../../../core/path.ts";
 import { type NodeRecord, noted, RECORD, recordText } from "../ledger/record.ts";
-import { admittedAtBirth } from "../rules/label-keys.ts";
+import { admittedAtRegistration } from "../rules/label-keys.ts";
 import { meansName, type NodeRule } from "../rules/rule.ts";
-import type { RuleBook } from "../rules/rule-index.ts";
+import type { RuleIndex } from "../rules/rule-index.ts";
 import { isOpenshift } from "../settings.ts";
 import { type Desired, desiredOf } from "./desired.ts";
 import { keyAndEffect, taintId, taintsOn, writtenTaint } from "./difference.ts";
@@ -19,7 +19,7 @@ import { keyAndEffect, taintId, taintsOn, writtenTaint } from "./difference.ts";
  * the API server would refuse it for: what NodeRestriction would not take from a node that registers itself is left to the controller,
  * and the startup taint holds work back until then.
  */
-export function atBirth(context: Context, book: RuleBook): Decision {
+export function mutateNode(context: Context, book: RuleIndex): Decision {
   const { request, object: draft, view, trace } = context;
   const name = nameOf(draft.object);
   if (request.object === undefined || name === "" || !book.settings.enabled) return allow();
@@ -32,7 +32,7 @@ export function atBirth(context: Context, book: RuleBook): Decision {
   const labels = new Map<string, string>();
   for (const [key, { value, rule }] of desired.labels) {
     const path = ["metadata", "labels", key];
-    if (itself && !admittedAtBirth(key, openshift)) {
+    if (itself && !admittedAtRegistration(key, openshift)) {
       deferred.add(key);
       findings.push(deferral(key, value, rule));
     } else if (draft.get(...path) === value) findings.push(finding(rule, "label", "same", `${key}=${value}`));
@@ -84,7 +84,7 @@ const STARTUP_EFFECT = "NoSchedule";
 
 function addStartup(
   { object: draft }: Context,
-  { settings }: RuleBook,
+  { settings }: RuleIndex,
   { startup }: Desired,
   findings: Finding[],
 ): void {
@@ -133,7 +133,7 @@ function deferral(key: string, value: string, rule: NodeRule): Finding {
 }
 
 /** Every rule, and why it means this node or does not. */
-function* explained(book: RuleBook, node: Parameters<typeof nameOf>[0]): Iterable<TraceEntry> {
+function* explained(book: RuleIndex, node: Parameters<typeof nameOf>[0]): Iterable<TraceEntry> {
   const name = nameOf(node);
   const labels = labelsOf(node);
   for (const rule of book.rules) {

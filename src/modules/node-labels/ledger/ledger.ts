@@ -1,10 +1,10 @@
 import { type NeedMore, need } from "../../../core/evaluate/decision.ts";
 import type { Need } from "../../../core/evaluate/need.ts";
 import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
-import type { Plan, PlanContext, PlannedWrite } from "../../../core/module/reconciler.ts";
+import type { PlannedWrite, ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
 import { OWN_LABELS } from "../../../core/registration/names.ts";
 import type { Vouching } from "../desired/difference.ts";
-import type { RuleBook } from "../rules/rule-index.ts";
+import type { RuleIndex } from "../rules/rule-index.ts";
 import { LedgerLines, linesOf } from "./ledger-lines.ts";
 import type { LedgerMemory } from "./ledger-memory.ts";
 
@@ -25,14 +25,14 @@ export function ledgerNeed(namespace: string): Need {
 
 /** What a plan needs to speak of the ledger. */
 export interface Bookkeeping {
-  readonly book: RuleBook;
+  readonly book: RuleIndex;
   readonly memory: LedgerMemory;
   /** Usher's own. */
   readonly namespace: string;
 }
 
 /** What was read of the ledger; `undefined` where it was not, or could not be. */
-function readIn(context: PlanContext, { memory, namespace }: Bookkeeping): LedgerLines | undefined {
+function readIn(context: ReconcileContext, { memory, namespace }: Bookkeeping): LedgerLines | undefined {
   const fact = context.facts.of(ledgerNeed(namespace));
   if (fact === undefined || "failed" in fact) return undefined;
   const text = "found" in fact && isObject(fact.found) ? stringAt(fact.found, "data", DATA) : undefined;
@@ -42,7 +42,7 @@ function readIn(context: PlanContext, { memory, namespace }: Bookkeeping): Ledge
 }
 
 /** The ledger with what is still to be written into it; `undefined` where it could not be read. */
-export function ledgerIn(context: PlanContext, keeping: Bookkeeping): Vouching | undefined {
+export function ledgerIn(context: ReconcileContext, keeping: Bookkeeping): Vouching | undefined {
   const known = readIn(context, keeping);
   if (known === undefined || keeping.memory.owed.size === 0) return known;
   const owed = new LedgerLines(keeping.memory.owed);
@@ -50,7 +50,7 @@ export function ledgerIn(context: PlanContext, keeping: Bookkeeping): Vouching |
 }
 
 /** Writes down the taints of all rules before they are forgotten. */
-export function planLedger(keeping: Bookkeeping, context: PlanContext): Plan | NeedMore {
+export function reconcileLedger(keeping: Bookkeeping, context: ReconcileContext): ReconcileResult | NeedMore {
   if (wantedIn(keeping).size === 0) return { writes: [] };
   const asked = ledgerNeed(keeping.namespace);
   if (context.facts.of(asked) === undefined) return need(asked);
@@ -62,7 +62,7 @@ export function planLedger(keeping: Bookkeeping, context: PlanContext): Plan | N
 /** What makes the ledger hold all that it should; `undefined` where it could not be read. */
 export function ledgerWrites(
   keeping: Bookkeeping,
-  context: PlanContext,
+  context: ReconcileContext,
 ): readonly PlannedWrite[] | undefined {
   const { namespace } = keeping;
   const known = readIn(context, keeping);

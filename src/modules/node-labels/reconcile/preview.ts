@@ -3,7 +3,7 @@ import { isBeingDeleted, nameOf } from "../../../core/kubernetes/object.ts";
 import type { PreviewedChange } from "../../../core/module/preview.ts";
 import { desiredOf } from "../desired/desired.ts";
 import { differenceOf, keyAndEffect, type NodeChange, type Vouching } from "../desired/difference.ts";
-import { bookOf } from "../rules/rule-index.ts";
+import { ruleIndexOf } from "../rules/rule-index.ts";
 import { MODULE } from "../settings.ts";
 
 /** Whoever asks what would be done is shown all that may be: nothing waits, and what usher noted counts as usher's. */
@@ -11,7 +11,7 @@ const EVERYTHING: Vouching = { vouches: () => true };
 
 /** What would be added, changed and removed on which node, in the order of their names. */
 export function* previewNodes(assembly: Assembly): Iterable<PreviewedChange> {
-  const book = bookOf(assembly.evaluator(MODULE));
+  const book = ruleIndexOf(assembly.evaluator(MODULE));
   if (book === undefined) return;
   const nodes = [...assembly.view.list("nodes")].filter((node) => !isBeingDeleted(node));
   nodes.sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));

@@ -2,7 +2,7 @@ import { type NeedMore, need } from "../../../core/evaluate/decision.ts";
 import type { Need } from "../../../core/evaluate/need.ts";
 import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import { isBeingDeleted, nameOf } from "../../../core/kubernetes/object.ts";
-import type { Plan, PlanContext, PlannedWrite } from "../../../core/module/reconciler.ts";
+import type { PlannedWrite, ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
 import { desiredOf } from "../desired/desired.ts";
 import { type Difference, differenceOf, keyAndEffect } from "../desired/difference.ts";
 import { nodePatch } from "../desired/node-patch.ts";
@@ -11,7 +11,7 @@ import type { LedgerMemory } from "../ledger/ledger-memory.ts";
 import { recordOf } from "../ledger/record.ts";
 import { needsWork } from "./touched.ts";
 
-const NOTHING: Plan = { writes: [] };
+const NOTHING: ReconcileResult = { writes: [] };
 
 /** How long to wait where the ledger could not be read. */
 const LEDGER_AGAIN = 30;
@@ -20,7 +20,11 @@ const LEDGER_AGAIN = 30;
  * The node as the view has it says whether there is anything to do; what is then done rests on the stored one, because the view keeps no
  * version: that changes with every heartbeat.
  */
-export function planNode(name: string, keeping: Bookkeeping, context: PlanContext): Plan | NeedMore {
+export function reconcileNode(
+  name: string,
+  keeping: Bookkeeping,
+  context: ReconcileContext,
+): ReconcileResult | NeedMore {
   const { book, memory, namespace } = keeping;
   const known = context.view.get("nodes", "", name);
   if (known === undefined || !needsWork(known, book)) return NOTHING;

@@ -12,7 +12,7 @@ import {
   stored,
 } from "../../../../test/builders/node-plan.ts";
 import { at, type JsonObject } from "../../../core/json.ts";
-import { nodeLabelsPlanner as planner } from "./reconciler.ts";
+import { nodeLabelsReconciler as reconciler } from "./reconciler.ts";
 
 describe("the plan of a policy", () => {
   const rules = [set("a", ["w-.*"], { [KEY]: "1" }), set("b", ["w-0"], { [KEY]: "2" })];
@@ -95,7 +95,7 @@ describe("the plan of a policy", () => {
     const plan = planOf(assembly, `policy ${RULES} default/a`, [stored(rules[0] as JsonObject)], { failure });
     expect(at(plan.writes as never, 0, "status")).toMatchObject({ lastError: "patch nodes w-1 was refused" });
     expect(JSON.stringify(plan.writes)).toContain('"type":"Applied","status":"False","reason":"WriteFailed"');
-    expect(planner.settled?.("node w-1", assembly.view, assembly)).toEqual([`policy ${RULES} default/a`]);
+    expect(reconciler.settled?.("node w-1", assembly.view, assembly)).toEqual([`policy ${RULES} default/a`]);
   });
 
   it("takes upstream's finalizer off, and no other", () => {

@@ -4,29 +4,32 @@ import type { EventToWrite } from "../../../core/evaluate/effects.ts";
 import type { Need } from "../../../core/evaluate/need.ts";
 import { equal, isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { isBeingDeleted, nameOf } from "../../../core/kubernetes/object.ts";
-import type { Plan, PlanContext } from "../../../core/module/reconciler.ts";
+import type { ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
 import { checkObject } from "../../../core/policy/check.ts";
 import type { Kind } from "../../../core/policy/kind.ts";
 import { FINALIZER, livePredecessor } from "../predecessor.ts";
 import { conflictsOf, nodesOf } from "../rules/conflicts.ts";
 import type { NodeRule } from "../rules/rule.ts";
-import type { Policy, RuleBook } from "../rules/rule-index.ts";
+import type { Policy, RuleIndex } from "../rules/rule-index.ts";
 import { inertBecause } from "../settings.ts";
 import { type Conflict, listed, type RuleState, statusOfOwnership, statusOfRule } from "./status.ts";
 
-const NOTHING: Plan = { writes: [] };
+const NOTHING: ReconcileResult = { writes: [] };
 
 interface Target {
   readonly kind: Kind<Policy>;
   readonly of: { readonly resource: string; readonly namespace: string; readonly name: string };
-  readonly book: RuleBook;
+  readonly book: RuleIndex;
 }
 
 /** A rule is counted so often at most while it stays as it is: a thousand nodes that join must not mean a thousand writes of its status. */
 const COUNT_EVERY_MS = 5_000;
 
 /** Keeps the status of a policy, and takes another system's finalizer off it. */
-export function planPolicy({ kind, of, book }: Target, context: PlanContext): Plan | NeedMore {
+export function reconcilePolicy(
+  { kind, of, book }: Target,
+  context: ReconcileContext,
+): ReconcileResult | NeedMore {
   const key = `policy ${of.resource} ${of.namespace}/${of.name}`;
   // What could not be written was not counted.
   const failed = context.failure?.(key) !== undefined;
@@ -74,8 +77,8 @@ function waitOf(counted: number | undefined, now: number): number {
 
 function standing(
   rule: NodeRule,
-  book: RuleBook,
-  { view, failure }: PlanContext,
+  book: RuleIndex,
+  { view, failure }: ReconcileContext,
 ): Pick<RuleState, "matchedNodes" | "conflicts" | "failing" | "predecessor"> {
   const nodes = book.settings.enabled && book.counts(rule) ? nodesOf(rule, book, view) : [];
   const failures = nodes.flatMap((node) => failure?.(`node ${nameOf(node)}`) ?? []);

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { arrived, left, node, nodeLabelsWith, owned } from "../../../../test/builders/node.ts";
 import { KEY, keysOf, NOW, planOf, right, set, stored } from "../../../../test/builders/node-plan.ts";
 import { at, type JsonObject } from "../../../core/json.ts";
-import { nodeLabelsPlanner as planner } from "./reconciler.ts";
+import { nodeLabelsReconciler as reconciler } from "./reconciler.ts";
 
 describe("the plan of a node", () => {
   const rules = [set("r", ["w-.*"], { [KEY]: "1" })];
@@ -181,7 +181,7 @@ describe("switched off", () => {
 
   it("whoever begins to lead looks at just the nodes with the startup taint, and takes off just that", () => {
     const assembly = off();
-    const keys = [...(planner.all?.(assembly.view, assembly) ?? [])];
+    const keys = [...(reconciler.all?.(assembly.view, assembly) ?? [])];
     expect(keys.filter((key) => key.startsWith("node "))).toEqual(["node held"]);
     const held = node("held", { "old.example.com/x": "1" }, { spec: { taints: [theirs, starting] } });
     expect(planOf(assembly, "node held", [stored(held)]).writes).toEqual([

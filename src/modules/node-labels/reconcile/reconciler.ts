@@ -1,22 +1,22 @@
 import type { Assembly } from "../../../core/evaluate/assembly.ts";
 import { equal, type JsonObject } from "../../../core/json.ts";
 import { labelsOf, nameOf, namespaceOf } from "../../../core/kubernetes/object.ts";
-import type { Plan, Planner } from "../../../core/module/reconciler.ts";
+import type { ReconcileResult, Reconciler } from "../../../core/module/reconciler.ts";
 import { kindResource } from "../../../core/policy/kind.ts";
 import type { Change, View } from "../../../core/view/view.ts";
 import { labels, ownedLabels } from "../kinds.ts";
-import { planLedger } from "../ledger/ledger.ts";
+import { reconcileLedger } from "../ledger/ledger.ts";
 import { memoryOf } from "../ledger/ledger-memory.ts";
 import { livePredecessor, WEBHOOKS } from "../predecessor.ts";
 import type { NodeRule } from "../rules/rule.ts";
-import { bookOf, type Policy, type RuleBook } from "../rules/rule-index.ts";
+import { type Policy, type RuleIndex, ruleIndexOf } from "../rules/rule-index.ts";
 import { MODULE } from "../settings.ts";
-import { planNode } from "./reconcile-node.ts";
-import { planPolicy } from "./reconcile-policy.ts";
+import { reconcileNode } from "./reconcile-node.ts";
+import { reconcilePolicy } from "./reconcile-policy.ts";
 import { type Seen, sweepOf } from "./sweep.ts";
 import { needsWork, saysTheSame } from "./touched.ts";
 
-const NOTHING: Plan = { writes: [] };
+const NOTHING: ReconcileResult = { writes: [] };
 const LEDGER = "ledger";
 const SWEEP = "sweep";
 const LABELS = kindResource(labels);
@@ -26,11 +26,11 @@ const OWNED = kindResource(ownedLabels);
  * Keeps nodes as all rules together say: one item a node, so that one which can't be written holds up no other, and one a policy for its
  * status.
  */
-export const nodeLabelsPlanner: Planner = {
+export const nodeLabelsReconciler: Reconciler = {
   // Only its status says how often it was applied; no node is to be looked at for that.
   counted: ({ resource, namespace, name }) => [policyKey(resource, namespace, name)],
   keys: (change, view, assembly) => {
-    const book = bookOf(assembly?.evaluator(MODULE));
+    const book = ruleIndexOf(assembly?.evaluator(MODULE));
     if (book === undefined || assembly === undefined) return [];
     if (change.resource === "nodes") return nodeKeys(change, book);
     if (change.resource === LABELS || change.resource === OWNED)
@@ -38,29 +38,29 @@ export const nodeLabelsPlanner: Planner = {
     return change.resource === WEBHOOKS ? webhookKeys(change, view) : [];
   },
   all: function* (view, assembly) {
-    const book = bookOf(assembly?.evaluator(MODULE));
+    const book = ruleIndexOf(assembly?.evaluator(MODULE));
     if (book === undefined || assembly === undefined) return;
     yield LEDGER;
     yield* keysOfSeen(sweepOf(assembly).begin(view, book));
     yield* allPolicies(view);
   },
   settled: (key, view, assembly) => {
-    const book = bookOf(assembly?.evaluator(MODULE));
+    const book = ruleIndexOf(assembly?.evaluator(MODULE));
     const node = key.startsWith("node ") ? view.get("nodes", "", key.slice(5)) : undefined;
     return book === undefined || node === undefined ? [] : ruleKeys(book, node);
   },
   plan: (key, context) => {
-    const book = bookOf(context.assembly?.evaluator(MODULE));
+    const book = ruleIndexOf(context.assembly?.evaluator(MODULE));
     if (book === undefined || context.assembly === undefined) return NOTHING;
     const { namespace } = context.assembly.installation;
     const keeping = { book, memory: memoryOf(context.assembly), namespace };
-    if (key === LEDGER) return planLedger(keeping, context);
-    if (key.startsWith("node ")) return planNode(key.slice(5), keeping, context);
+    if (key === LEDGER) return reconcileLedger(keeping, context);
+    if (key.startsWith("node ")) return reconcileNode(key.slice(5), keeping, context);
     if (key === SWEEP)
       return { writes: [], also: keysOfSeen(sweepOf(context.assembly).goOn(context.view, book)) };
     const [, resource = "", inside = "", name = ""] = /^policy (\S+) (.*)\/(.*)$/.exec(key) ?? [];
     const kind = resource === LABELS ? labels : ownedLabels;
-    return planPolicy({ kind, of: { resource, namespace: inside, name }, book }, context);
+    return reconcilePolicy({ kind, of: { resource, namespace: inside, name }, book }, context);
   },
 };
 
@@ -77,7 +77,7 @@ function keyOfRule({ ref }: NodeRule): string {
 }
 
 /** The rules that mean a node. */
-function ruleKeys(book: RuleBook, node: JsonObject): string[] {
+function ruleKeys(book: RuleIndex, node: JsonObject): string[] {
   return book.meaning(nameOf(node), labelsOf(node)).map(keyOfRule);
 }
 
@@ -87,7 +87,7 @@ function* allPolicies(view: View): Iterable<string> {
 }
 
 /** The node itself where something is to be done, and the rules that count it: where it came or went, or one begins or ceases to mean it. */
-function nodeKeys({ object, before }: Change, book: RuleBook): string[] {
+function nodeKeys({ object, before }: Change, book: RuleIndex): string[] {
   const keys = object !== undefined && needsWork(object, book) ? [nodeKey(nameOf(object))] : [];
   if (object === undefined || before === undefined) {
     const node = object ?? before;
@@ -101,7 +101,7 @@ function nodeKeys({ object, before }: Change, book: RuleBook): string[] {
 }
 
 /** The policy itself, the nodes that are no longer right by it, and the rules that it quarrels, or no longer quarrels, with. */
-function policyKeys(change: Change, view: View, book: RuleBook, assembly: Assembly): string[] {
+function policyKeys(change: Change, view: View, book: RuleIndex, assembly: Assembly): string[] {
   const { resource, namespace, name, object } = change;
   const own = object === undefined ? [] : [policyKey(resource, namespace, name)];
   if (saysTheSame(change)) return own;
@@ -118,7 +118,7 @@ function keysOfSeen({ nodes, rules, more }: Seen): string[] {
 }
 
 /** What an object says, unless its namespace is one whose rules do not count. */
-function statedBy(resource: string, object: JsonObject | undefined, book: RuleBook): Policy | undefined {
+function statedBy(resource: string, object: JsonObject | undefined, book: RuleIndex): Policy | undefined {
   if (object === undefined) return undefined;
   const kind = resource === LABELS ? labels : ownedLabels;
   const ref = { kind: kind.kind, namespace: namespaceOf(object), name: nameOf(object) };

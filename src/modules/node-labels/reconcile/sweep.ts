@@ -4,7 +4,7 @@ import { labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
 import type { View } from "../../../core/view/view.ts";
 import { sayings } from "../rules/conflicts.ts";
 import type { NodeRule } from "../rules/rule.ts";
-import type { Policy, RuleBook } from "../rules/rule-index.ts";
+import type { Policy, RuleIndex } from "../rules/rule-index.ts";
 import { needsWork, type Reach, reachOf } from "./touched.ts";
 
 /**
@@ -44,7 +44,7 @@ export class Sweep {
   readonly #waiting = new Set<Policy>();
 
   /** Looks at the first nodes that changed policies can concern. */
-  look(view: View, book: RuleBook, states: readonly (Policy | undefined)[]): Seen {
+  look(view: View, book: RuleIndex, states: readonly (Policy | undefined)[]): Seen {
     const changed = states.filter((state) => state !== undefined);
     if (changed.length === 0) return { nodes: [], rules: new Set(), more: false };
     const round = roundOf(reachOf(book, changed), view);
@@ -57,7 +57,7 @@ export class Sweep {
   }
 
   /** Looks at the next ones. */
-  goOn(view: View, book: RuleBook): Seen {
+  goOn(view: View, book: RuleIndex): Seen {
     if (this.#round === undefined) return { nodes: [], rules: new Set(), more: false };
     const seen = step(this.#round, view, book);
     if (seen.more) return seen;
@@ -68,7 +68,7 @@ export class Sweep {
   }
 
   /** Whoever begins to lead looks at every node, and so at all that anybody was looking for. */
-  begin(view: View, book: RuleBook): Seen {
+  begin(view: View, book: RuleIndex): Seen {
     this.#waiting.clear();
     this.#round = { ...roundOf(reachOf(book, []), view), everyNode: true, names: namesIn(view) };
     return this.goOn(view, book);
@@ -92,7 +92,7 @@ function namesIn(view: View): string[] {
   return [...view.list("nodes")].map(nameOf);
 }
 
-function step(round: Round, view: View, book: RuleBook): Seen {
+function step(round: Round, view: View, book: RuleIndex): Seen {
   const { reach, names } = round;
   const nodes: string[] = [];
   const rules = new Set<NodeRule>();
@@ -108,7 +108,7 @@ function step(round: Round, view: View, book: RuleBook): Seen {
 }
 
 /** Names the rules that say something else on a node than those that have changed. Says how many rules it looked at. */
-function quarrels({ reach, told }: Round, book: RuleBook, node: JsonObject, found: Set<NodeRule>): number {
+function quarrels({ reach, told }: Round, book: RuleIndex, node: JsonObject, found: Set<NodeRule>): number {
   const name = nameOf(node);
   const changed = reach.rules.named(name);
   if (changed.size === 0) return 0;

@@ -4,8 +4,8 @@ import { KEY, keysOf, OWNED, planOf, RULES, right, set } from "../../../../test/
 import type { Assembly } from "../../../core/evaluate/assembly.ts";
 import { at } from "../../../core/json.ts";
 import type { Change } from "../../../core/view/view.ts";
-import { RuleBook } from "../rules/rule-index.ts";
-import { nodeLabelsPlanner as planner } from "./reconciler.ts";
+import { RuleIndex } from "../rules/rule-index.ts";
+import { nodeLabelsReconciler as reconciler } from "./reconciler.ts";
 
 /** All keys that come of these, and how many each step of a sweep brought. */
 function followed(assembly: Assembly, first: readonly string[]): { keys: string[]; steps: number[] } {
@@ -57,7 +57,7 @@ describe("a change of a rule names just the nodes that it touches", () => {
   it("that it was applied more often touches its status alone, also while nodes are not right yet", () => {
     const change = arrived(set("r", ["w-.*"], { [KEY]: "2" }));
     const key = `policy ${change.resource} ${change.namespace}/${change.name}`;
-    expect(planner.counted?.(change)).toEqual([key]);
+    expect(reconciler.counted?.(change)).toEqual([key]);
   });
 
   it("of very many nodes some at a time, and in the end the same", () => {
@@ -186,15 +186,15 @@ describe("a change of a node", () => {
     const rules = Array.from({ length: 500 }, (_, i) => set(`r${i}`, [`.*[xy]${i}.*`], { "a/b": `${i}` }));
     const nodes = Array.from({ length: 400 }, (_, i) => node(`w-x${i}`));
     const assembly = nodeLabelsWith([...rules, ...nodes]);
-    const meaning = vi.spyOn(RuleBook.prototype, "meaning");
-    const first = [...(planner.all?.(assembly.view, assembly) ?? [])].filter(
+    const meaning = vi.spyOn(RuleIndex.prototype, "meaning");
+    const first = [...(reconciler.all?.(assembly.view, assembly) ?? [])].filter(
       (key) => !key.startsWith("policy"),
     );
     expect(meaning.mock.calls.length).toBeLessThan(100);
     meaning.mockRestore();
     // Another that begins to lead elsewhere is nothing to this one.
     const other = nodeLabelsWith([]);
-    expect([...(planner.all?.(other.view, other) ?? [])]).toEqual(["ledger"]);
+    expect([...(reconciler.all?.(other.view, other) ?? [])]).toEqual(["ledger"]);
     const { keys } = followed(assembly, first);
     expect(keys.filter((key) => key.startsWith("node "))).toHaveLength(400);
   });
@@ -206,7 +206,7 @@ describe("a change of a node", () => {
       right("w-0"),
       node("w-1"),
     ]);
-    expect([...(planner.all?.(assembly.view, assembly) ?? [])]).toEqual([
+    expect([...(reconciler.all?.(assembly.view, assembly) ?? [])]).toEqual([
       "ledger",
       "node w-1",
       `policy ${RULES} default/r`,

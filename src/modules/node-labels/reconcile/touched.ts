@@ -7,7 +7,7 @@ import { nodePatch } from "../desired/node-patch.ts";
 import { ACKNOWLEDGE } from "../rules/acknowledged.ts";
 import { type Ownership, owns } from "../rules/ownership.ts";
 import type { NodeRule } from "../rules/rule.ts";
-import { type Policy, RuleBook } from "../rules/rule-index.ts";
+import { type Policy, RuleIndex } from "../rules/rule-index.ts";
 
 /** Whether a policy says the same as before: a status, a label or a finalizer of it concerns no node. */
 export function saysTheSame({ before, object }: Change): boolean {
@@ -26,11 +26,11 @@ export interface Reach {
   /** Rules that look at labels which the policies set or own, or did. */
   readonly dependents: ReadonlySet<NodeRule>;
   /** The rules among them and those that look at their labels, indexed. */
-  readonly rules: RuleBook;
+  readonly rules: RuleIndex;
   readonly concerns: (node: JsonObject) => boolean;
 }
 
-export function reachOf(book: RuleBook, states: readonly Policy[]): Reach {
+export function reachOf(book: RuleIndex, states: readonly Policy[]): Reach {
   const rules = states.filter((state) => state.kind === "rule");
   const ownerships = states.filter((state) => state.kind === "ownership");
   const seen = dependents(book, rules, ownerships);
@@ -40,7 +40,7 @@ export function reachOf(book: RuleBook, states: readonly Policy[]): Reach {
     seen.size === 0 &&
     rules.every((rule) => rule.patterns.length > 0 && !rule.coversEveryNode) &&
     patterns.every(({ prefix, source }) => prefix === source);
-  const indexed = new RuleBook([...rules, ...seen], book.settings);
+  const indexed = new RuleIndex([...rules, ...seen], book.settings);
   const unclear = rules.some((rule) => rule.coversEveryNode);
   return {
     names: whole ? [...new Set(patterns.map(({ source }) => source))] : undefined,
@@ -55,7 +55,7 @@ export function reachOf(book: RuleBook, states: readonly Policy[]): Reach {
 
 /** Rules that look at a label which one of these sets or owns, or did until now: they may see it now, or no longer. */
 function dependents(
-  book: RuleBook,
+  book: RuleIndex,
   rules: readonly NodeRule[],
   ownerships: readonly Ownership[],
 ): Set<NodeRule> {
@@ -75,7 +75,7 @@ function ownsAny(ownership: Ownership, node: JsonObject): boolean {
 }
 
 /** Whether there is anything to do to a node, now or later. */
-export function needsWork(node: JsonObject, book: RuleBook): boolean {
+export function needsWork(node: JsonObject, book: RuleIndex): boolean {
   if (isBeingDeleted(node)) return false;
   const difference = differenceOf(node, desiredOf(node, book), book.settings, undefined);
   return difference.asksLedger || nodePatch(node, difference).length > 0;

@@ -3,10 +3,10 @@ import { labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
 import type { View } from "../../../core/view/view.ts";
 import type { Conflict } from "../reconcile/status.ts";
 import { compareRules, type NodeRule } from "./rule.ts";
-import type { RuleBook } from "./rule-index.ts";
+import type { RuleIndex } from "./rule-index.ts";
 
 /** The nodes that a rule means. */
-export function nodesOf(rule: NodeRule, book: RuleBook, view: View): JsonObject[] {
+export function nodesOf(rule: NodeRule, book: RuleIndex, view: View): JsonObject[] {
   const nodes: JsonObject[] = [];
   for (const node of view.list("nodes")) if (book.means(rule, nameOf(node), labelsOf(node))) nodes.push(node);
   return nodes;
@@ -22,7 +22,7 @@ interface Quarrel {
  * What other rules say otherwise on nodes that this one means too. Looked for node by node: ten thousand rules may set one key, each for
  * nodes of its own, and quarrel about nothing.
  */
-export function quarrelsOf(rule: NodeRule, book: RuleBook, nodes: readonly JsonObject[]): Quarrel[] {
+export function conflictingRules(rule: NodeRule, book: RuleIndex, nodes: readonly JsonObject[]): Quarrel[] {
   const quarrels = new Map<string, Quarrel>();
   const differences = new Map<NodeRule, readonly string[]>();
   for (const node of nodes) {
@@ -42,8 +42,8 @@ export function quarrelsOf(rule: NodeRule, book: RuleBook, nodes: readonly JsonO
 }
 
 /** The same for a status, the most nodes first. */
-export function conflictsOf(rule: NodeRule, book: RuleBook, nodes: readonly JsonObject[]): Conflict[] {
-  return quarrelsOf(rule, book, nodes)
+export function conflictsOf(rule: NodeRule, book: RuleIndex, nodes: readonly JsonObject[]): Conflict[] {
+  return conflictingRules(rule, book, nodes)
     .map(({ key, other, nodes: count }) => ({
       key,
       with: other.id,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { admittedAtBirth, isProtected } from "./label-keys.ts";
+import { admittedAtRegistration, isProtected } from "./label-keys.ts";
 
 describe("what NodeRestriction takes from a node that registers itself", () => {
   it.each([
@@ -22,7 +22,7 @@ describe("what NodeRestriction takes from a node that registers itself", () => {
     ["node-restriction.kubernetes.io/x", false],
     ["a.node-restriction.kubernetes.io/x", false],
   ])("%s: %s", (key, admitted) => {
-    expect(admittedAtBirth(key, false)).toBe(admitted);
+    expect(admittedAtRegistration(key, false)).toBe(admitted);
   });
 
   it.each([
@@ -33,7 +33,7 @@ describe("what NodeRestriction takes from a node that registers itself", () => {
     ["node-role.kubernetes.io/edge", false],
     ["node-restriction.kubernetes.io/worker", false],
   ])("in OpenShift %s: %s", (key, admitted) => {
-    expect(admittedAtBirth(key, true)).toBe(admitted);
+    expect(admittedAtRegistration(key, true)).toBe(admitted);
   });
 });
 

@@ -48,7 +48,7 @@ export function isRole(key: string): boolean {
  * Whether the admission plugin NodeRestriction lets a node register with this label. It runs after webhooks and takes what
  * they wrote for the kubelet's own: one label that it refuses keeps the node out of the cluster.
  */
-export function admittedAtBirth(key: string, openshift: boolean): boolean {
+export function admittedAtRegistration(key: string, openshift: boolean): boolean {
   const { domain, name } = partsOf(key);
   if (domain === undefined) return true;
   if (isWithin(domain, "node-restriction.kubernetes.io")) return false;

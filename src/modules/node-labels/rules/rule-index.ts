@@ -11,7 +11,7 @@ export type Policy = NodeRule | Ownership;
  * All rules and ownerships, indexed. A rule is filed under what the names that it means begin with, so that a node is tried against
  * the few rules that may mean it, and not against ten thousand.
  */
-export class RuleBook {
+export class RuleIndex {
   readonly settings: Settings;
   readonly rules = new Set<NodeRule>();
   readonly ownerships = new Set<Ownership>();
@@ -146,14 +146,14 @@ function drop(sets: Map<string, Set<NodeRule>>, value: string, rule: NodeRule): 
   if (set?.delete(rule) && set.size === 0) sets.delete(value);
 }
 
-const books = new WeakMap<Evaluator, RuleBook>();
+const books = new WeakMap<Evaluator, RuleIndex>();
 
 /** Whoever has the evaluator has the book that it answers from: what is indexed for admissions serves plans as well. */
-export function keepBook<E extends Evaluator<Policy>>(evaluator: E, book: RuleBook): E {
+export function attachIndex<E extends Evaluator<Policy>>(evaluator: E, book: RuleIndex): E {
   books.set(evaluator as Evaluator, book);
   return evaluator;
 }
 
-export function bookOf(evaluator: Evaluator | undefined): RuleBook | undefined {
+export function ruleIndexOf(evaluator: Evaluator | undefined): RuleIndex | undefined {
   return evaluator === undefined ? undefined : books.get(evaluator);
 }

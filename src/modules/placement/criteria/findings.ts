@@ -3,7 +3,7 @@ import { policyName } from "../../../core/evaluate/finding.ts";
 import type { Json } from "../../../core/json.ts";
 import type { Path } from "../../../core/path.ts";
 import type { Field } from "./criteria.ts";
-import type { Target, Wish } from "./merge.ts";
+import type { PlacementRequest, Target } from "./merge.ts";
 
 /** One place that a wish is about. */
 export interface Place {
@@ -17,7 +17,7 @@ const WARN_SKIPPED = 60;
 const WARN_FAILED = 80;
 
 /** The finding of an edit. `text` says what is there now: `nodeSelector zone=a`. */
-export function applied(wish: Wish, { rule, path }: Place, text: string, was: boolean): Finding {
+export function applied(wish: PlacementRequest, { rule, path }: Place, text: string, was: boolean): Finding {
   const policy = wish.ref;
   // What was taken out to be put in again is no change.
   if (was) return { policy, rule, path, outcome: "same", message: `${text} is there already` };
@@ -29,7 +29,7 @@ export function applied(wish: Wish, { rule, path }: Place, text: string, was: bo
 
 /** That the object says so already. Of what is only restored nobody needs to hear that. */
 export function same(
-  wish: Wish,
+  wish: PlacementRequest,
   { rule, path }: Place,
   text: string,
   findings: Finding[],
@@ -46,7 +46,7 @@ export function same(
  * choice. What the user sets himself is not put back, without a word.
  */
 export function conflict(
-  wish: Wish,
+  wish: PlacementRequest,
   { rule, path }: Place,
   code: string,
   said: string,
@@ -73,7 +73,7 @@ export function conflict(
 
 /** That a part was left out though nobody says otherwise. */
 export function leftOut(
-  wish: Wish,
+  wish: PlacementRequest,
   { rule, path }: Place,
   code: string,
   message: string,
@@ -94,7 +94,7 @@ export function leftOut(
 
 /** That a part could not be done. Where the policy fails closed this refuses; but what was let in once is never refused for it. */
 export function failed(
-  wish: Wish,
+  wish: PlacementRequest,
   { rule, path }: Place,
   code: string | undefined,
   message: string,
@@ -106,24 +106,35 @@ export function failed(
 }
 
 /** That nothing of a policy was merged, since those before it took all the work that is done for one object. */
-export function tellNoRoom({ spec }: Target, wish: Wish, findings: Finding[]): void {
+export function reportBudgetExceeded({ spec }: Target, wish: PlacementRequest, findings: Finding[]): void {
   const message = `policy ${policyName(wish.ref)} is left out: those before it are more work than usher does for one object; use fewer policies here, with fewer terms and elements`;
   failed(wish, { rule: "criteria", path: spec }, "USHER-P12", message, findings);
 }
 
 /** The same where it came upon that in one field. */
-export function tooMuchWork(wish: Wish, place: Place, what: string, findings: Finding[]): void {
+export function reportTooMuchWork(
+  wish: PlacementRequest,
+  place: Place,
+  what: string,
+  findings: Finding[],
+): void {
   const message = `${what} of policy ${policyName(wish.ref)} is left out: with the policies before it this is more work than usher does for one object; use fewer policies here, with fewer terms and elements`;
   failed(wish, place, "USHER-P12", message, findings);
 }
 
 /** That the object is of another shape than any that an API server sends. Nobody is refused for that, whatever the policy says. */
-export function unwritable(wish: Wish, place: Place, message: string, findings: Finding[]): void {
+export function unwritable(wish: PlacementRequest, place: Place, message: string, findings: Finding[]): void {
   failed({ ...wish, failure: "Ignore" }, place, undefined, message, findings);
 }
 
 /** Whether the API server takes this field here no more; said, where it is so. What the stored object has it takes. */
-export function closed(target: Target, wish: Wish, field: Field, place: Place, findings: Finding[]): boolean {
+export function closed(
+  target: Target,
+  wish: PlacementRequest,
+  field: Field,
+  place: Place,
+  findings: Finding[],
+): boolean {
   const why = wish.restoring ? undefined : target.limits[field];
   if (why === undefined) return false;
   const message = `${place.rule} of policy ${policyName(wish.ref)} is left out: ${why}`;

@@ -1,7 +1,7 @@
 import { canonical, isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import { shallow } from "../../../core/provenance/origin.ts";
 import type { ListPlace } from "./places.ts";
-import type { Effort } from "./work-budget.ts";
+import type { WorkBudget } from "./work-budget.ts";
 
 /** The lists of one object, each read once for all policies that add to it. */
 export class KnownLists {
@@ -33,7 +33,7 @@ export class KnownLists {
   }
 
   /** `elements` as they are now: what was read for an earlier policy counts only as long as nobody else has changed them. */
-  of(list: ListPlace, elements: readonly Json[], effort: Effort): KnownList {
+  of(list: ListPlace, elements: readonly Json[], effort: WorkBudget): KnownList {
     const known = this.#lists.get(list);
     if (known?.isOf(elements)) return known;
     effort.spend(2 * elements.length);

@@ -6,10 +6,10 @@ import type { JsonObject } from "../../../core/json.ts";
 import { compileTerm } from "../../../core/kubernetes/selectors/node-selector.ts";
 import { satisfiable } from "../policy/satisfiable.ts";
 import { combination, could, has, KnownTerms, together } from "./known-term.ts";
-import { Effort } from "./work-budget.ts";
+import { WorkBudget } from "./work-budget.ts";
 
-const known = (one: JsonObject) => new KnownTerms().own(one, new Effort());
-const free = () => new Effort(Number.POSITIVE_INFINITY);
+const known = (one: JsonObject) => new KnownTerms().own(one, new WorkBudget());
+const free = () => new WorkBudget(Number.POSITIVE_INFINITY);
 /** An empty term matches no node, and is never put together with another. */
 const anyUsable = anyTerm.filter((one) => Object.keys(one).length > 0);
 const anySelector = anyCriteria.map(({ nodeSelector }) => nodeSelector);
@@ -40,15 +40,15 @@ test("two terms go together where a node could meet what they come to", () => {
 
 test("a term of a policy costs the same each time, one of the object is read once", () => {
   const one = term("zone=a|b", "disk=ssd");
-  const left = (read: (terms: KnownTerms, effort: Effort) => unknown) => {
-    const [terms, effort] = [new KnownTerms(), new Effort(12)];
+  const left = (read: (terms: KnownTerms, effort: WorkBudget) => unknown) => {
+    const [terms, effort] = [new KnownTerms(), new WorkBudget(12)];
     read(terms, effort);
     read(terms, effort);
     return !effort.over;
   };
   expect(left((terms, effort) => terms.own(one, effort))).toBe(true);
   expect(left((terms, effort) => terms.wanted(one, effort))).toBe(true);
-  const [terms, effort] = [new KnownTerms(), new Effort(11)];
+  const [terms, effort] = [new KnownTerms(), new WorkBudget(11)];
   terms.wanted(one, effort);
   expect(effort.over).toBe(false);
   terms.wanted(one, effort);

@@ -8,7 +8,7 @@ import {
 } from "../../../core/kubernetes/selectors/node-selector.ts";
 import { namesAgree, possible } from "../policy/satisfiable.ts";
 import { LISTS, sayTooMuch, spelled, weightOf } from "./node-terms.ts";
-import type { Effort } from "./work-budget.ts";
+import type { WorkBudget } from "./work-budget.ts";
 
 type LabelRequirement = Requirement | NumericRequirement;
 
@@ -70,7 +70,7 @@ export class KnownTerms {
   }
 
   /** A term of the object. Nobody else changes it while policies are merged. */
-  own(term: Json, effort: Effort): KnownTerm {
+  own(term: Json, effort: WorkBudget): KnownTerm {
     const found = this.#own.get(term);
     if (found !== undefined) return found;
     const made = read(term);
@@ -95,7 +95,7 @@ export class KnownTerms {
   }
 
   /** A term of a policy. Counted each time, or the first who is asked about it would get less than the second. */
-  wanted(term: JsonObject, effort: Effort): KnownTerm {
+  wanted(term: JsonObject, effort: WorkBudget): KnownTerm {
     let found = known.get(term);
     if (found === undefined) {
       found = read(term);
@@ -194,7 +194,7 @@ function without(said: OfLabel, texts: ReadonlySet<string>): OfLabel {
 }
 
 /** Whether a term has all requirements of another. */
-export function has(term: KnownTerm, other: KnownTerm, effort: Effort): boolean {
+export function has(term: KnownTerm, other: KnownTerm, effort: WorkBudget): boolean {
   let looks = 1;
   let all = true;
   for (const one of other.requirements) {
@@ -207,7 +207,7 @@ export function has(term: KnownTerm, other: KnownTerm, effort: Effort): boolean 
 }
 
 /** Whether any node whatever could meet a term beside the nodeSelector. */
-export function could({ meaning }: KnownTerm, selector: Selector, effort: Effort): boolean {
+export function could({ meaning }: KnownTerm, selector: Selector, effort: WorkBudget): boolean {
   if (meaning === undefined || selector === undefined) return false;
   effort.spend(Math.min(meaning.labels.size, selector.size));
   const few = meaning.labels.size < selector.size ? meaning.labels : selector;
@@ -222,7 +222,7 @@ export function could({ meaning }: KnownTerm, selector: Selector, effort: Effort
 }
 
 /** Whether a term could be met with a further pair in the nodeSelector, as far as that is about this pair. */
-export function allows({ meaning }: KnownTerm, key: string, value: string, effort: Effort): boolean {
+export function allows({ meaning }: KnownTerm, key: string, value: string, effort: WorkBudget): boolean {
   const said = meaning?.labels.get(key);
   effort.spend(4 + (said?.requirements.length ?? 0));
   return (
@@ -231,7 +231,7 @@ export function allows({ meaning }: KnownTerm, key: string, value: string, effor
 }
 
 /** Whether any node could meet both of two that could be met beside the nodeSelector each: only labels that both speak of are looked at. */
-export function together(a: KnownTerm, b: KnownTerm, effort: Effort): boolean {
+export function together(a: KnownTerm, b: KnownTerm, effort: WorkBudget): boolean {
   if (a.meaning === undefined || b.meaning === undefined) return false;
   const [few, many] =
     a.meaning.labels.size < b.meaning.labels.size

@@ -4,7 +4,7 @@ import { policyName } from "../../../core/evaluate/finding.ts";
 import { at, canonical, type Json, type JsonObject, listAt } from "../../../core/json.ts";
 import type { Path } from "../../../core/path.ts";
 import { shallow } from "../../../core/provenance/origin.ts";
-import { storedOrder, takenFrom } from "../update/stored-value.ts";
+import { storedOrder, storedValue } from "../update/stored-value.ts";
 import {
   applied,
   closed,
@@ -13,12 +13,12 @@ import {
   holderOf,
   leftOut,
   type Place,
+  reportTooMuchWork,
   same,
-  tooMuchWork,
   unwritable,
 } from "./findings.ts";
 import type { KnownList } from "./known-list.ts";
-import type { Target, Wish } from "./merge.ts";
+import type { PlacementRequest, Target } from "./merge.ts";
 import type { ListPlace } from "./places.ts";
 import { STEPS_TO_TELL, valuesIn } from "./work-budget.ts";
 
@@ -36,7 +36,7 @@ const MOST_LOOKED_AT = 1_024;
  */
 export function mergeList(
   target: Target,
-  wish: Wish,
+  wish: PlacementRequest,
   list: ListPlace,
   wanted: readonly JsonObject[],
   findings: Finding[],
@@ -55,10 +55,10 @@ export function mergeList(
   }
   const known = target.lists.of(list, before, target.effort);
   const order = target.lists.ranks(list, () => storedRanks(draft, path));
-  const taken = target.lists.taken(list, () => takenFrom(draft, path));
+  const taken = target.lists.taken(list, () => storedValue(draft, path));
   for (const element of wanted) {
     if (!target.effort.spend(STEPS_TO_TELL + 3 * heavinessOf(element))) {
-      tooMuchWork(wish, place, list.what, findings);
+      reportTooMuchWork(wish, place, list.what, findings);
       return;
     }
     const text = `${list.what} ${list.describe(element)}`;
@@ -115,7 +115,7 @@ function heavinessOf(element: JsonObject): number {
   return known;
 }
 
-function tellTooLong(wish: Wish, place: Place, what: string, findings: Finding[]): void {
+function tellTooLong(wish: PlacementRequest, place: Place, what: string, findings: Finding[]): void {
   const message = `${what} of policy ${policyName(wish.ref)} is left out: the list would come to more than ${MOST_ELEMENTS} elements; ask for less in it`;
   failed(wish, place, "USHER-P12", message, findings);
 }

@@ -9,9 +9,9 @@ import { deployment, pod } from "../../../../test/builders/pod.ts";
 import { clusterPolicy, namespacedPolicy } from "../../../../test/builders/policy.ts";
 import type { Json } from "../../../core/json.ts";
 import { matchesPodPlacement } from "../../../core/kubernetes/selectors/node-selector.ts";
-import type { Wish } from "./merge.ts";
+import type { PlacementRequest } from "./merge.ts";
 
-const wishes: fc.Arbitrary<Wish[]> = fc
+const wishes: fc.Arbitrary<PlacementRequest[]> = fc
   .array(anyCriteria, { minLength: 1, maxLength: 4 })
   .map((list) => list.map((criteria, i) => wish(criteria, { name: `p${i}` })));
 

@@ -2,7 +2,7 @@ import type { Draft } from "../../../core/evaluate/draft.ts";
 import type { Finding, PolicyRef } from "../../../core/evaluate/finding.ts";
 import type { Path } from "../../../core/path.ts";
 import type { Criteria, FieldLimits } from "./criteria.ts";
-import { tellNoRoom } from "./findings.ts";
+import { reportBudgetExceeded } from "./findings.ts";
 import type { KnownLists } from "./known-list.ts";
 import type { KnownTerms } from "./known-term.ts";
 import { mergeList } from "./lists.ts";
@@ -10,10 +10,10 @@ import { mergeName } from "./names.ts";
 import { mergeNodeSelector } from "./node-selector.ts";
 import { LISTS, NAMES } from "./places.ts";
 import { mergeRequiredNodeAffinity } from "./required-node-affinity.ts";
-import { type Effort, STEPS_TO_TELL } from "./work-budget.ts";
+import { STEPS_TO_TELL, type WorkBudget } from "./work-budget.ts";
 
 /** What one policy wants of one object, and what follows where it can't have it. */
-export interface Wish {
+export interface PlacementRequest {
   readonly ref: PolicyRef;
   readonly criteria: Criteria;
   readonly onConflict: "Skip" | "Refuse";
@@ -40,7 +40,7 @@ export interface Target {
   /** What is known of its required terms. */
   readonly terms: KnownTerms;
   /** What may still be done for it. */
-  readonly effort: Effort;
+  readonly effort: WorkBudget;
 }
 
 /**
@@ -48,10 +48,10 @@ export interface Target {
  * `violated` one refuses, and then nothing of that field is written. Where those before it took all the work that is done for one object,
  * nothing is merged.
  */
-export function merge(target: Target, wish: Wish, findings: Finding[]): void {
+export function merge(target: Target, wish: PlacementRequest, findings: Finding[]): void {
   const { criteria } = wish;
   if (!target.effort.spend(STEPS_TO_TELL)) {
-    tellNoRoom(target, wish, findings);
+    reportBudgetExceeded(target, wish, findings);
     return;
   }
   let start = startOf(target, findings);

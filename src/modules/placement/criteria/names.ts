@@ -2,15 +2,15 @@ import type { Finding } from "../../../core/evaluate/finding.ts";
 import { policyName } from "../../../core/evaluate/finding.ts";
 import { at, type Json, listAt } from "../../../core/json.ts";
 import { DEFAULT_SCHEDULER, meansDefaultScheduler } from "../update/scheduler-intent.ts";
-import { takenFrom } from "../update/stored-value.ts";
+import { storedValue } from "../update/stored-value.ts";
 import type { NameField } from "./criteria.ts";
 import { applied, closed, conflict, holderOf, leftOut, type Place, same, unwritable } from "./findings.ts";
-import type { Target, Wish } from "./merge.ts";
+import type { PlacementRequest, Target } from "./merge.ts";
 
 /** Fields that hold one name: set where the pod's is empty; else what was said first stays. */
 export function mergeName(
   target: Target,
-  wish: Wish,
+  wish: PlacementRequest,
   field: NameField,
   value: string,
   findings: Finding[],
@@ -43,7 +43,7 @@ export function mergeName(
     );
     return;
   }
-  const finding = applied(wish, place, text, takenFrom(draft, path) === value);
+  const finding = applied(wish, place, text, storedValue(draft, path) === value);
   if (!draft.set(path, value, finding)) {
     unwritable(wish, place, `${field} can't be written here`, findings);
     return;

@@ -1,7 +1,7 @@
 import type { Finding } from "../../../core/evaluate/finding.ts";
 import { policyName } from "../../../core/evaluate/finding.ts";
 import { listAt } from "../../../core/json.ts";
-import { takenFrom } from "../update/stored-value.ts";
+import { storedValue } from "../update/stored-value.ts";
 import {
   applied,
   closed,
@@ -9,12 +9,12 @@ import {
   holderOf,
   leftOut,
   type Place,
+  reportTooMuchWork,
   same,
-  tooMuchWork,
   unwritable,
 } from "./findings.ts";
 import { allows, could, selectorOf } from "./known-term.ts";
-import type { Target, Wish } from "./merge.ts";
+import type { PlacementRequest, Target } from "./merge.ts";
 import { REQUIRED_NODE_TERMS } from "./places.ts";
 import { STEPS_TO_TELL } from "./work-budget.ts";
 
@@ -24,14 +24,14 @@ import { STEPS_TO_TELL } from "./work-budget.ts";
  *
  * A key with which no term of the required node affinity could match any node is a contradiction too, though no key says otherwise.
  */
-export function mergeNodeSelector(target: Target, wish: Wish, findings: Finding[]): void {
+export function mergeNodeSelector(target: Target, wish: PlacementRequest, findings: Finding[]): void {
   const { draft, spec, holders } = target;
   for (const [key, value] of wish.criteria.nodeSelector) {
     const path = [...spec, "nodeSelector", key];
     const place: Place = { rule: "nodeSelector", path };
     const present = draft.get(...path);
     if (!target.effort.spend(STEPS_TO_TELL)) {
-      tooMuchWork(wish, place, `nodeSelector ${key}=${value}`, findings);
+      reportTooMuchWork(wish, place, `nodeSelector ${key}=${value}`, findings);
       return;
     }
     if (present === value) {
@@ -44,7 +44,7 @@ export function mergeNodeSelector(target: Target, wish: Wish, findings: Finding[
     } else if (contradicts(target, key, value)) {
       tellContradiction(target, wish, place, `${key}=${value}`, findings);
     } else {
-      const was = takenFrom(draft, path) === value;
+      const was = storedValue(draft, path) === value;
       if (draft.set(path, value, applied(wish, place, `nodeSelector ${key}=${value}`, was)))
         holders.set(`nodeSelector/${key}`, wish.ref);
       else unwritable(wish, place, "nodeSelector is no object here", findings);
@@ -79,7 +79,7 @@ function contradicts({ draft, spec, terms: known, effort }: Target, key: string,
 
 function tellContradiction(
   target: Target,
-  wish: Wish,
+  wish: PlacementRequest,
   place: Place,
   pair: string,
   findings: Finding[],

@@ -5,7 +5,7 @@ import { at, equal, isObject, type Json, type JsonObject, listAt } from "../../.
 import { pointer } from "../../../core/path.ts";
 import { shallow } from "../../../core/provenance/origin.ts";
 import { meansStored } from "../update/stored-terms.ts";
-import { storedOrder, storedOrigins, takenFrom } from "../update/stored-value.ts";
+import { storedOrder, storedOrigins, storedValue } from "../update/stored-value.ts";
 import {
   applied,
   closed,
@@ -14,15 +14,15 @@ import {
   holderOf,
   leftOut,
   type Place,
-  tooMuchWork,
+  reportTooMuchWork,
   unwritable,
 } from "./findings.ts";
 import { type Selector, selectorOf } from "./known-term.ts";
-import type { Target, Wish } from "./merge.ts";
+import type { PlacementRequest, Target } from "./merge.ts";
 import { cameFrom, describeTerms, MAX_REQUIREMENTS, MAX_TERMS, weightOf } from "./node-terms.ts";
 import { REQUIRED_NODE_AFFINITY, REQUIRED_NODE_TERMS } from "./places.ts";
 import { alone, type Product, productOf } from "./term-product.ts";
-import { Effort } from "./work-budget.ts";
+import { WorkBudget } from "./work-budget.ts";
 
 const RULE = "affinity.nodeAffinity.required";
 const HOLDER = "requiredNodeAffinity";
@@ -35,7 +35,7 @@ const HOLDER = "requiredNodeAffinity";
  * A combination that no node whatever could match, nodeSelector included, is left out while another remains. If none does, or a pod
  * at a gate would have to gain or lose a term, the policy's terms are skipped together.
  */
-export function mergeRequiredNodeAffinity(target: Target, wish: Wish, findings: Finding[]): void {
+export function mergeRequiredNodeAffinity(target: Target, wish: PlacementRequest, findings: Finding[]): void {
   const wanted = wish.criteria.requiredNodeTerms;
   if (wanted.length === 0) return;
   const { draft, spec } = target;
@@ -69,7 +69,7 @@ export function mergeRequiredNodeAffinity(target: Target, wish: Wish, findings: 
 
 function write(
   { draft, holders, terms: known, effort }: Target,
-  wish: Wish,
+  wish: PlacementRequest,
   place: Place,
   product: Extract<Product, { kind: "terms" }>,
   selector: Selector,
@@ -83,7 +83,7 @@ function write(
   // Other terms of the same meaning would be another template, and roll out.
   const again = termsAt(stored) && meansStored(stored, product.terms, [], { known, selector, effort });
   const terms = again ? stored : product.terms;
-  const taken = takenFrom(draft, place.path);
+  const taken = storedValue(draft, place.path);
   if (termsAt(taken)) for (const term of [...taken, ...product.added]) effort.spend(4 * weightOf(term));
   const was = termsAt(taken) && cameFrom(taken, product.added);
   const finding = applied(wish, place, `required node affinity ${describeTerms(product.added)}`, was);
@@ -101,7 +101,7 @@ const differing = new WeakMap<Draft, number>();
 /** Puts the stored terms back if they are those of the pod with all that was added; then that is all for every policy. */
 function restored(
   { draft, terms: known }: Target,
-  wish: Wish,
+  wish: PlacementRequest,
   place: Place,
   own: readonly Json[] | undefined,
   selector: Selector,
@@ -113,7 +113,7 @@ function restored(
   // What is added to the pod's terms is what the product has anyway: where it is another, it is so for every policy.
   if (differing.get(draft) === draft.disowned.length) return false;
   // Asked once for each object, and not at the cost of what is then to be put back.
-  const effort = new Effort();
+  const effort = new WorkBudget();
   if (!meansStored(stored, own, addedTo(draft.old, place), { known, selector, effort })) {
     differing.set(draft, draft.disowned.length);
     return false;
@@ -125,12 +125,12 @@ function restored(
 /** Where a part was taken back that turns out to be wanted, the terms as they are stored mean the same and change nothing. */
 function reinstate(
   { draft, terms: known, effort }: Target,
-  wish: Wish,
+  wish: PlacementRequest,
   place: Place,
   now: readonly Json[],
   selector: Selector,
 ): void {
-  if (draft.old === undefined || takenFrom(draft, place.path) === undefined) return;
+  if (draft.old === undefined || storedValue(draft, place.path) === undefined) return;
   const stored = storedOrder(draft, place.path, at(draft.old, ...place.path));
   if (!termsAt(stored) || equal(stored, now) || !meansStored(stored, now, [], { known, selector, effort }))
     return;
@@ -154,7 +154,7 @@ function termsAt(value: Json | undefined): value is readonly Json[] {
 }
 
 function tellSame(
-  wish: Wish,
+  wish: PlacementRequest,
   { rule, path }: Place,
   wanted: readonly JsonObject[],
   findings: Finding[],
@@ -166,7 +166,7 @@ function tellSame(
 
 function tellSkipped(
   target: Target,
-  wish: Wish,
+  wish: PlacementRequest,
   place: Place,
   why: Exclude<Product["kind"], "same" | "terms">,
   findings: Finding[],
@@ -177,7 +177,7 @@ function tellSkipped(
     const message = `${subject} is left out: with what ${holder} requires it would come to more than ${MAX_TERMS} terms or ${MAX_REQUIREMENTS} requirements; ask for less in one of them`;
     failed(wish, place, "USHER-P12", message, findings);
   } else if (why === "too much work") {
-    tooMuchWork(wish, place, "required node affinity", findings);
+    reportTooMuchWork(wish, place, "required node affinity", findings);
   } else if (why === "append-only") {
     const message = `${subject} is left out: a pod at a scheduling gate takes further requirements, but neither more nor fewer terms`;
     leftOut(wish, place, "USHER-P13", message, findings);

@@ -9,7 +9,7 @@ import {
   together,
 } from "./known-term.ts";
 import { MAX_REQUIREMENTS, MAX_TERMS, MOST_SAID, sizeOf, without } from "./node-terms.ts";
-import type { Effort } from "./work-budget.ts";
+import type { WorkBudget } from "./work-budget.ts";
 
 /** For a product what a pod may say, and as much again for each of 8 alternatives that lead nowhere. */
 const MOST_TRIED = 8 * MOST_SAID;
@@ -31,7 +31,7 @@ export type Product =
 export interface Making {
   readonly known: KnownTerms;
   readonly selector: Selector;
-  readonly effort: Effort;
+  readonly effort: WorkBudget;
 }
 
 /** The policy's terms for a pod that has none. */
@@ -122,7 +122,7 @@ export function productOf(
 }
 
 /** What each of the pod's terms says: that the policy says it as well adds nothing, and taking the policy out must leave it. */
-function common(said: readonly KnownTerm[], effort: Effort): ReadonlySet<string> {
+function common(said: readonly KnownTerm[], effort: WorkBudget): ReadonlySet<string> {
   const [first, ...rest] = said;
   effort.spend((first?.size ?? 0) * said.length);
   return new Set(
@@ -133,9 +133,9 @@ function common(said: readonly KnownTerm[], effort: Effort): ReadonlySet<string>
 /** The terms of a product so far, asked whether they have one of the same requirements. */
 class Seen {
   readonly #bySize = new Map<number, KnownTerm[]>();
-  readonly #effort: Effort;
+  readonly #effort: WorkBudget;
 
-  constructor(effort: Effort) {
+  constructor(effort: WorkBudget) {
     this.#effort = effort;
   }
 

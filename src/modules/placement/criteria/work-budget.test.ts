@@ -7,7 +7,7 @@ import { deployment, pod } from "../../../../test/builders/pod.ts";
 import { clusterPolicy, namespacedPolicy } from "../../../../test/builders/policy.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
 import { at, type JsonObject } from "../../../core/json.ts";
-import { Effort, Efforts, MOST_STEPS, stepsDone, valuesIn } from "./work-budget.ts";
+import { MOST_STEPS, stepsDone, valuesIn, WorkBudget, WorkBudgets } from "./work-budget.ts";
 
 const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
 const many = <Item>(count: number, make: (i: number) => Item): Item[] =>
@@ -51,7 +51,7 @@ function counted<Result>(call: () => Result): { readonly steps: number; readonly
 
 describe("what is done", () => {
   test("what is over stays over, and nothing is counted that is not done", () => {
-    const effort = new Effort(10);
+    const effort = new WorkBudget(10);
     const { steps } = counted(() => {
       expect(effort.spend(10)).toBe(true);
       expect(effort.over).toBe(false);
@@ -63,7 +63,7 @@ describe("what is done", () => {
   });
 
   test("policies of the cluster and of namespaces have a share each", () => {
-    const efforts = new Efforts(5);
+    const efforts = new WorkBudgets(5);
     efforts.of({ namespace: "shop" }).spend(6);
     expect(efforts.of({ namespace: "shop" }).over).toBe(true);
     expect(efforts.of({}).over).toBe(false);
@@ -229,9 +229,9 @@ describe("policies of ordinary size", () => {
         fc.integer({ min: 0, max: 1_500 }),
         (spec, criteria, steps) => {
           const wishes = criteria.map((one, i) => wish(one, { name: `p${i}` }));
-          const effort = new Effort(steps);
+          const effort = new WorkBudget(steps);
           const limited = merged(pod({ spec }), wishes, { effort });
-          const free = merged(pod({ spec }), wishes, { effort: new Effort(Number.POSITIVE_INFINITY) });
+          const free = merged(pod({ spec }), wishes, { effort: new WorkBudget(Number.POSITIVE_INFINITY) });
           if (effort.over) {
             over++;
             return;

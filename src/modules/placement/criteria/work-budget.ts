@@ -29,7 +29,7 @@ export function valuesIn(value: Json | undefined): number {
  * The work on one object, counted in steps and not by a clock: so the answer is the same every time. What is over stays over: what comes
  * first in the order of policies is done, and nothing behind the first that has no room.
  */
-export class Effort {
+export class WorkBudget {
   #left: number;
 
   constructor(steps: number = MOST_STEPS) {
@@ -53,21 +53,21 @@ export class Effort {
  * Policies of the cluster and those of namespaces have a share each: who may write policies in his namespace can't use up what those of
  * the cluster need, whatever priority he gives his own.
  */
-export class Efforts {
+export class WorkBudgets {
   readonly #steps: number | undefined;
-  #cluster: Effort | undefined;
-  #namespaces: Effort | undefined;
+  #cluster: WorkBudget | undefined;
+  #namespaces: WorkBudget | undefined;
 
   constructor(steps?: number) {
     this.#steps = steps;
   }
 
-  of({ namespace }: { readonly namespace?: string }): Effort {
+  of({ namespace }: { readonly namespace?: string }): WorkBudget {
     if (namespace === undefined) {
-      this.#cluster ??= new Effort(this.#steps);
+      this.#cluster ??= new WorkBudget(this.#steps);
       return this.#cluster;
     }
-    this.#namespaces ??= new Effort(this.#steps);
+    this.#namespaces ??= new WorkBudget(this.#steps);
     return this.#namespaces;
   }
 }

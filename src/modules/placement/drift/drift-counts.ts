@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Carried, STANDINGS, type Standing } from "../../../core/drift/injections.ts";
+import { DRIFT_STATES, type DriftState, type Injection } from "../../../core/drift/injections.ts";
 import type { EventToWrite } from "../../../core/evaluate/effects.ts";
 import type { PolicyRef } from "../../../core/evaluate/finding.ts";
 import type { JsonObject } from "../../../core/json.ts";
@@ -30,17 +30,17 @@ export const workloadsStatus = z.strictObject({
 });
 
 interface Totals {
-  readonly counts: Record<Standing, number>;
+  readonly counts: Record<DriftState, number>;
   readonly examples: string[];
 }
 
 /** How workloads stand to each policy, gathered over one walk through the cluster. */
-export class SurveyBook {
+export class DriftCounts {
   readonly #policies = new Map<string, Totals>();
   readonly #unread: string[] = [];
 
   /** `name` as in `Deployment shop/web`. */
-  note(name: string, carried: readonly Carried[]): void {
+  note(name: string, carried: readonly Injection[]): void {
     for (const { policy, state } of carried) {
       const totals = this.#policies.get(policy) ?? { counts: none(), examples: [] };
       totals.counts[state]++;
@@ -67,15 +67,15 @@ export class SurveyBook {
   }
 
   /** Over all policies, those that are gone as well. */
-  sums(): Record<Standing, number> {
+  sums(): Record<DriftState, number> {
     const sums = none();
     for (const { counts } of this.#policies.values())
-      for (const state of STANDINGS) sums[state] += counts[state];
+      for (const state of DRIFT_STATES) sums[state] += counts[state];
     return sums;
   }
 
   /** What to tell of a policy, where it is not what was told before. */
-  event(policy: string, ref: PolicyRef, before: SurveyBook | undefined): EventToWrite | undefined {
+  event(policy: string, ref: PolicyRef, before: DriftCounts | undefined): EventToWrite | undefined {
     const was = before?.behind(policy) ?? 0;
     const is = this.behind(policy);
     if (was === is) return undefined;
@@ -86,7 +86,7 @@ export class SurveyBook {
       return { type: "Normal", reason: "WorkloadsCurrent", regarding, policy: ref, message };
     }
     const { counts, examples } = this.#policies.get(policy) ?? { counts: none(), examples: [] };
-    const parts = STANDINGS.filter((state) => state !== "current" && counts[state] > 0);
+    const parts = DRIFT_STATES.filter((state) => state !== "current" && counts[state] > 0);
     const message = `workloads do not carry what the policy wants: ${parts.map((state) => `${counts[state]} ${state}`).join(", ")}, such as ${examples[0] ?? ""}; usher placement status shows them, usher placement reapply renews them (USHER-P40)`;
     return { type: "Warning", reason: "WorkloadsBehind", regarding, policy: ref, message };
   }
@@ -98,6 +98,6 @@ export class SurveyBook {
   }
 }
 
-function none(): Record<Standing, number> {
+function none(): Record<DriftState, number> {
   return { current: 0, stale: 0, orphaned: 0, missing: 0 };
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { askAgain, type Surveyed, surveyOne } from "../../../core/drift/drift-scan.ts";
+import { type ObjectDrift, requestReapply, scanObject } from "../../../core/drift/drift-scan.ts";
 import { need } from "../../../core/evaluate/decision.ts";
 import type { Need } from "../../../core/evaluate/need.ts";
 import { resourceName } from "../../../core/evaluate/request.ts";
@@ -8,7 +8,7 @@ import { nameOf, namespaceOf } from "../../../core/kubernetes/object.ts";
 import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import type { Installation } from "../../../core/module/installation.ts";
 import type { Module } from "../../../core/module/module.ts";
-import type { Plan, PlanContext, PlannedWrite } from "../../../core/module/reconciler.ts";
+import type { PlannedWrite, ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
 import type { Met } from "./drift-walk.ts";
 
 /** Each may roll out a workload. Two every ten seconds is what somebody can watch, and stop. */
@@ -29,7 +29,7 @@ export const settings = z.strictObject({
 });
 
 /** Whether usher may write into workloads by itself. */
-export function mends({ settings: told }: Installation): boolean {
+export function repairsDrift({ settings: told }: Installation): boolean {
   return told?.["placement"]?.["mend"] === true;
 }
 
@@ -39,7 +39,7 @@ interface Waiting {
 }
 
 /** Workloads that lack what a policy wants, to be written anew, a few at a time; where the installation says that usher may. */
-export class Mending {
+export class DriftRepair {
   readonly #waiting = new Map<string, Waiting>();
 
   /** Takes those in that need it; true where any waits now. */
@@ -53,7 +53,10 @@ export class Mending {
   }
 
   /** Those that wait longest. They are looked at once more, since somebody may have mended them meanwhile. */
-  plan(module: Module, { assembly, facts, now }: PlanContext): Plan | ReturnType<typeof need> {
+  plan(
+    module: Module,
+    { assembly, facts, now }: ReconcileContext,
+  ): ReconcileResult | ReturnType<typeof need> {
     if (assembly === undefined || this.#waiting.size === 0) return { writes: [] };
     const chosen = [...this.#waiting].slice(0, AT_ONCE);
     const gets = chosen.map(([, { of }]): Need => ({ get: of, live: true }));
@@ -66,11 +69,15 @@ export class Mending {
       const fact = get === undefined ? undefined : facts.of(get);
       if (fact === undefined || !("found" in fact) || !isObject(fact.found)) continue;
       const object: JsonObject = fact.found;
-      const surveyed = surveyOne(module, object, workload, assembly, { facts, now });
+      const surveyed = scanObject(module, object, workload, assembly, { facts, now });
       if ("needs" in surveyed) needs.push(...surveyed.needs);
-      else if (lacks(surveyed) && module.survey !== undefined) {
+      else if (lacks(surveyed) && module.driftScan !== undefined) {
         const resourceVersion = stringAt(object, "metadata", "resourceVersion") ?? "";
-        writes.push({ patch: askAgain(object, module.survey.annotation, "usher"), of, resourceVersion });
+        writes.push({
+          patch: requestReapply(object, module.driftScan.annotation, "usher"),
+          of,
+          resourceVersion,
+        });
       }
     }
     if (needs.length > 0) return need(...needs);
@@ -81,7 +88,7 @@ export class Mending {
 }
 
 /** Orphans stay: taking away is asked for by people. */
-function lacks({ carried, rolls, refused }: Surveyed): boolean {
+function lacks({ carried, rolls, refused }: ObjectDrift): boolean {
   return (
     rolls && refused === undefined && carried.some(({ state }) => state === "missing" || state === "stale")
   );

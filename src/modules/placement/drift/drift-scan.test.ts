@@ -5,7 +5,7 @@ import { outside } from "../../../../test/builders/outside.ts";
 import { controlledBy, deployment, pod, workload } from "../../../../test/builders/pod.ts";
 import { came, clusterPolicy, namespace } from "../../../../test/builders/policy.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
-import { type Surveyed, surveyOne } from "../../../core/drift/drift-scan.ts";
+import { type ObjectDrift, scanObject } from "../../../core/drift/drift-scan.ts";
 import { evaluate } from "../../../core/evaluate/evaluate.ts";
 import { Facts } from "../../../core/evaluate/need.ts";
 import { at, isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
@@ -14,7 +14,7 @@ import { workloadTable } from "../../../core/kubernetes/workloads.ts";
 import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
 import { placement } from "../index.ts";
 import { REAPPLY } from "../update/reapply.ts";
-import { survey, surveyAccess } from "./drift-scan.ts";
+import { driftAccess, driftScan } from "./drift-scan.ts";
 
 const TABLE = workloadTable();
 const SHOP = namespace("shop");
@@ -61,7 +61,7 @@ describe("what is looked at", () => {
       undefined,
     ],
   ])("%s", (_, object, apart) => {
-    const why = survey.leftAlone(object, kindOf(object), TABLE);
+    const why = driftScan.leftAlone(object, kindOf(object), TABLE);
     if (apart === undefined) expect(why).toBeUndefined();
     else expect(why).toMatch(apart);
   });
@@ -95,14 +95,14 @@ describe("what is looked at", () => {
 
   test("of pods only those without a node are read", () => {
     expect(
-      TABLE.all.filter((kind) => survey.fieldSelector?.(kind) !== undefined).map(({ kind }) => kind),
+      TABLE.all.filter((kind) => driftScan.fieldSelector?.(kind) !== undefined).map(({ kind }) => kind),
     ).toEqual(["Pod"]);
   });
 
   test("every kind may be listed; patched only where usher may mend", () => {
     for (const mend of [false, undefined, true]) {
       const settings = mend === undefined ? {} : { placement: { mend } };
-      const access = surveyAccess({ ...DEFAULT_INSTALLATION, settings });
+      const access = driftAccess({ ...DEFAULT_INSTALLATION, settings });
       expect(access).toHaveLength(TABLE.all.length);
       for (const { verbs } of access)
         expect(verbs).toEqual(mend === true ? ["get", "list", "patch"] : ["list"]);
@@ -159,9 +159,9 @@ function storedAfter(known: readonly JsonObject[], object: JsonObject, old?: Jso
   return atOnce(evaluate(call, outside())).draft.object;
 }
 
-function surveyUnder(known: readonly JsonObject[], object: JsonObject): Surveyed {
+function surveyUnder(known: readonly JsonObject[], object: JsonObject): ObjectDrift {
   const assembly = assemblyOf([placement], [SHOP, ...known].map(came));
-  const found = surveyOne(placement, object, kindOf(object), assembly, { facts: new Facts(), now: 0 });
+  const found = scanObject(placement, object, kindOf(object), assembly, { facts: new Facts(), now: 0 });
   if ("needs" in found) throw new Error("nothing should be needed");
   return found;
 }
@@ -205,7 +205,7 @@ describe("whatever policies were and are", () => {
     );
   });
 
-  test("a survey says that an object would change just where a reapply changes it, and after it all is current", () => {
+  test("a driftScan says that an object would change just where a reapply changes it, and after it all is current", () => {
     let rolled = 0;
     fc.assert(
       fc.property(policies, policies, podSpec, (before, now, spec) => {

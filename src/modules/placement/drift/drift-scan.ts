@@ -1,4 +1,4 @@
-import type { Surveyor } from "../../../core/drift/drift-scan.ts";
+import type { DriftScan } from "../../../core/drift/drift-scan.ts";
 import { isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { controllerOf, groupVersionOf } from "../../../core/kubernetes/object.ts";
 import type { WorkloadKind, WorkloadTable } from "../../../core/kubernetes/workloads.ts";
@@ -8,10 +8,10 @@ import { provenanceOf } from "../../../core/provenance/origin.ts";
 import { isPod, leftAlone } from "../select/target.ts";
 import { opennessOf } from "../update/mutability.ts";
 import { REAPPLY } from "../update/reapply.ts";
-import { mends } from "./drift-repair.ts";
+import { repairsDrift } from "./drift-repair.ts";
 
 /** What of the stored workloads is looked at, and how they are asked to be placed anew. */
-export const survey: Surveyor = {
+export const driftScan: DriftScan = {
   annotation: REAPPLY,
   // A pod on its node can't be changed any more, and most are.
   fieldSelector: (workload) => (isPod(workload) ? "spec.nodeName=" : undefined),
@@ -53,8 +53,8 @@ function withoutNode(pod: JsonObject): JsonObject {
   return { ...pod, spec };
 }
 
-/** Reading is for the survey; writing only where usher may mend. */
-export function surveyAccess(installation: Installation): readonly Access[] {
-  const verbs = mends(installation) ? (["get", "list", "patch"] as const) : (["list"] as const);
+/** Reading is for the driftScan; writing only where usher may mend. */
+export function driftAccess(installation: Installation): readonly Access[] {
+  const verbs = repairsDrift(installation) ? (["get", "list", "patch"] as const) : (["list"] as const);
   return installation.workloads.all.map(({ group, resource }) => ({ group, resource, verbs }));
 }

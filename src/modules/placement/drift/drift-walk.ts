@@ -1,4 +1,4 @@
-import { type Surveyed, surveyOne, surveyPage } from "../../../core/drift/drift-scan.ts";
+import { type ObjectDrift, scanObject, scanPage } from "../../../core/drift/drift-scan.ts";
 import type { Assembly } from "../../../core/evaluate/assembly.ts";
 import { type Fact, type Facts, type Need, needKey } from "../../../core/evaluate/need.ts";
 import { isObject, type JsonObject } from "../../../core/json.ts";
@@ -6,7 +6,7 @@ import { nameOf, namespaceOf } from "../../../core/kubernetes/object.ts";
 import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import type { Module } from "../../../core/module/module.ts";
 import { stepsDone } from "../criteria/work-budget.ts";
-import { SurveyBook } from "./drift-counts.ts";
+import { DriftCounts } from "./drift-counts.ts";
 
 /** Reading 50 objects holds up the loop for some 7 ms, and judging them for as long again; admissions wait no longer than that. */
 const PAGE = 50;
@@ -24,12 +24,12 @@ const ATTEMPTS = 3;
 export interface Met {
   readonly workload: WorkloadKind;
   readonly object: JsonObject;
-  readonly surveyed: Surveyed;
+  readonly surveyed: ObjectDrift;
 }
 
 /** One walk through all workloads of a cluster, a page at a time, so that nothing has to be held in memory or read at once. */
-export class SurveyWalk {
-  readonly book = new SurveyBook();
+export class DriftWalk {
+  readonly book = new DriftCounts();
   readonly #module: Module;
   readonly #assembly: Assembly;
   readonly #kinds: readonly WorkloadKind[];
@@ -51,7 +51,7 @@ export class SurveyWalk {
     const workload = this.#kinds[this.#kind];
     if (workload === undefined) return undefined;
     const from = this.#token === undefined ? {} : { continue: this.#token };
-    return surveyPage(this.#module, workload, PAGE, from);
+    return scanPage(this.#module, workload, PAGE, from);
   }
 
   /** True while there are objects of the last page that were not judged yet. */
@@ -82,7 +82,7 @@ export class SurveyWalk {
     const needs = new Map<string, Need>();
     let judged = 0;
     for (const object of this.#waiting) {
-      const surveyed = surveyOne(this.#module, object, workload, this.#assembly, { facts, now });
+      const surveyed = scanObject(this.#module, object, workload, this.#assembly, { facts, now });
       judged++;
       if ("needs" in surveyed) for (const need of surveyed.needs) needs.set(needKey(need), need);
       else if (surveyed.carried.length > 0) met.push({ workload, object, surveyed });

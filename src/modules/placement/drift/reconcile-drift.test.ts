@@ -9,11 +9,11 @@ import { type Json, type JsonObject, stringAt } from "../../../core/json.ts";
 import { Gates } from "../../../core/module/gates.ts";
 import { DEFAULT_INSTALLATION, type Installation } from "../../../core/module/installation.ts";
 import type { Module } from "../../../core/module/module.ts";
-import type { Plan, PlanContext } from "../../../core/module/reconciler.ts";
+import type { ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
 import { PROVENANCE } from "../../../core/provenance/origin.ts";
-import { Effort, MOST_STEPS } from "../criteria/work-budget.ts";
+import { MOST_STEPS, WorkBudget } from "../criteria/work-budget.ts";
 import { clusterPodSchedulingPolicy } from "../kinds.ts";
-import { type SurveyPlanner, surveyPlanner } from "./reconcile-drift.ts";
+import { type DriftReconciler, driftReconciler } from "./reconcile-drift.ts";
 
 const REF = { kind: "ClusterPodSchedulingPolicy", name: "etcd" };
 const KEY = "ClusterPodSchedulingPolicy/etcd";
@@ -29,7 +29,7 @@ let work = 0;
 const module: Module = {
   ...moduleThat("placement", {
     mutate: ({ object }) => {
-      new Effort().spend(work);
+      new WorkBudget().spend(work);
       if (!object.remove(["metadata", "annotations", ANNOTATION], undefined)) return allow();
       const finding = { policy: REF, rule: "nodeSelector", outcome: "applied", message: "" } as const;
       object.set(POOL, "nvme", finding);
@@ -37,7 +37,7 @@ const module: Module = {
     },
   }),
   kinds: [clusterPodSchedulingPolicy],
-  survey: {
+  driftScan: {
     annotation: ANNOTATION,
     leftAlone: () => undefined,
     fieldSelector: ({ kind }) => (kind === "Pod" ? "spec.nodeName=" : undefined),
@@ -60,9 +60,9 @@ function stored(name: string, pool?: string): JsonObject {
   });
 }
 
-/** A cluster with these Deployments, of which two stand on a page, and a planner that looks at it as time passes. */
+/** A cluster with these Deployments, of which two stand on a page, and a reconciler that looks at it as time passes. */
 class Stage {
-  readonly planner: SurveyPlanner = surveyPlanner(() => module);
+  readonly reconciler: DriftReconciler = driftReconciler(() => module);
   readonly assembly: Assembly;
   deployments: JsonObject[];
   now = 1_000_000;
@@ -75,7 +75,7 @@ class Stage {
   }
 
   change(...changes: Parameters<Assembly["apply"]>[0]): readonly string[] {
-    return this.assembly.apply(changes).flatMap((change) => this.planner.keys(change, this.assembly.view));
+    return this.assembly.apply(changes).flatMap((change) => this.reconciler.keys(change, this.assembly.view));
   }
 
   answer(need: Need): Fact {
@@ -93,23 +93,23 @@ class Stage {
     return { found, complete: !more, ...(more ? { next: String(from + 2) } : {}) };
   }
 
-  plan(key: string): Plan {
+  plan(key: string): ReconcileResult {
     const facts = new Facts();
     for (;;) {
-      const context: PlanContext = {
+      const context: ReconcileContext = {
         view: this.assembly.view,
         facts,
         now: this.now,
         assembly: this.assembly,
       };
-      const result = this.planner.plan(key, context);
+      const result = this.reconciler.plan(key, context);
       if (!("need" in result)) return result;
       for (const need of result.need) facts.set(need, this.answer(need));
     }
   }
 
-  /** Looks as often as the planner asks for it, until a walk is over. */
-  walk(): Plan {
+  /** Looks as often as the reconciler asks for it, until a walk is over. */
+  walk(): ReconcileResult {
     for (let looks = 0; looks < 100; looks++) {
       const plan = this.plan("survey");
       if (plan.also?.includes("mend")) continue;
@@ -129,9 +129,9 @@ beforeEach(() => {
 
 describe("a walk", () => {
   test("counts how workloads stand to a policy, over pages, with examples of those behind", () => {
-    expect(stage.planner.workloads(stage.assembly.view, KEY)).toBeUndefined();
+    expect(stage.reconciler.workloads(stage.assembly.view, KEY)).toBeUndefined();
     const { also, events } = stage.walk();
-    expect(stage.planner.workloads(stage.assembly.view, KEY)).toEqual({
+    expect(stage.reconciler.workloads(stage.assembly.view, KEY)).toEqual({
       current: 1,
       stale: 1,
       orphaned: 0,
@@ -139,7 +139,7 @@ describe("a walk", () => {
       examples: ["stale Deployment shop/stale", "missing Deployment shop/missing"],
       unread: ["jobs: forbidden"],
     });
-    expect(stage.planner.figures(stage.assembly.view)).toEqual({
+    expect(stage.reconciler.figures(stage.assembly.view)).toEqual({
       current: 1,
       stale: 1,
       orphaned: 0,
@@ -182,13 +182,13 @@ describe("a walk", () => {
       return looks;
     };
     const quick = turns();
-    const found = stage.planner.workloads(stage.assembly.view, KEY);
+    const found = stage.reconciler.workloads(stage.assembly.view, KEY);
     const pages = stage.asked.length;
     stage = new Stage(stage.deployments);
     work = 2 * MOST_STEPS;
     // Of three objects two stand on one page, and the second of them waits for the next turn.
     expect(turns()).toBe(quick + 1);
-    expect(stage.planner.workloads(stage.assembly.view, KEY)).toEqual(found);
+    expect(stage.reconciler.workloads(stage.assembly.view, KEY)).toEqual(found);
     expect(stage.asked).toHaveLength(pages);
   });
 
@@ -208,7 +208,7 @@ describe("a walk", () => {
       deployment({ annotations: { [PROVENANCE]: text }, spec: { nodeSelector: { pool: "etcd" } } }),
     ];
     stage.walk();
-    expect(stage.planner.figures(stage.assembly.view)).toMatchObject({ orphaned: 1 });
+    expect(stage.reconciler.figures(stage.assembly.view)).toMatchObject({ orphaned: 1 });
   });
 });
 
@@ -248,14 +248,14 @@ describe("when", () => {
     stage.walk();
     const { view } = stage.assembly;
     for (const object of view.list("clusterpodschedulingpolicies.kupid.gardener.cloud"))
-      stage.planner.keys({ ...came(POLICY), object }, view);
-    stage.planner.keys({ resource: "namespaces", namespace: "", name: "x", object: undefined }, view);
+      stage.reconciler.keys({ ...came(POLICY), object }, view);
+    stage.reconciler.keys({ resource: "namespaces", namespace: "", name: "x", object: undefined }, view);
     expect(stage.plan("survey").again).toBeGreaterThan(500);
   });
 
   test("nowhere where nobody decides", () => {
     const context = { view: stage.assembly.view, facts: new Facts(), now: 0 };
-    expect(stage.planner.plan("survey", context)).toEqual({ writes: [] });
+    expect(stage.reconciler.plan("survey", context)).toEqual({ writes: [] });
   });
 });
 

@@ -4,12 +4,12 @@ import type { EventToWrite } from "../../../core/evaluate/effects.ts";
 import { policyKey } from "../../../core/evaluate/finding.ts";
 import { equal, type JsonObject, stringAt } from "../../../core/json.ts";
 import type { Module } from "../../../core/module/module.ts";
-import type { Plan, PlanContext, Planner } from "../../../core/module/reconciler.ts";
+import type { ReconcileContext, ReconcileResult, Reconciler } from "../../../core/module/reconciler.ts";
 import { kindResource } from "../../../core/policy/kind.ts";
 import type { Change, View } from "../../../core/view/view.ts";
-import type { SurveyBook } from "./drift-counts.ts";
-import { Mending, mends } from "./drift-repair.ts";
-import { SurveyWalk } from "./drift-walk.ts";
+import type { DriftCounts } from "./drift-counts.ts";
+import { DriftRepair, repairsDrift } from "./drift-repair.ts";
+import { DriftWalk } from "./drift-walk.ts";
 
 /** Whoever changes one policy often changes another with it. */
 const QUIET_MS = 5_000;
@@ -29,13 +29,13 @@ const AFTER_FAILURE_S = 5;
 const SURVEY = "survey";
 const MEND = "mend";
 
-export function isSurveyKey(key: string): boolean {
+export function isDriftKey(key: string): boolean {
   return key === SURVEY || key === MEND;
 }
 
 /** What is known of one cluster. */
 interface State {
-  readonly mending: Mending;
+  readonly mending: DriftRepair;
   /** Policies as they have been seen; what is told again without having changed is no change. */
   readonly seen: WeakSet<JsonObject>;
   changes: number;
@@ -45,19 +45,19 @@ interface State {
   quietUntil: number;
   began: number;
   ended: number;
-  walk: SurveyWalk | undefined;
-  book: SurveyBook | undefined;
+  walk: DriftWalk | undefined;
+  book: DriftCounts | undefined;
 }
 
 /** The leader's walk through the workloads: how they stand to the policies, for their status, for events and for a metric. */
-export interface SurveyPlanner extends Planner {
-  readonly figures: NonNullable<Planner["figures"]>;
+export interface DriftReconciler extends Reconciler {
+  readonly figures: NonNullable<Reconciler["figures"]>;
   /** What the last walk found of a policy; absent before the first. */
   readonly workloads: (view: View, policy: string) => JsonObject | undefined;
 }
 
-/** `module` is asked when it is needed: a module has its planner before it is whole. */
-export function surveyPlanner(module: () => Module): SurveyPlanner {
+/** `module` is asked when it is needed: a module has its reconciler before it is whole. */
+export function driftReconciler(module: () => Module): DriftReconciler {
   const states = new WeakMap<View, State>();
   const stateOf = (view: View): State => {
     const known = states.get(view) ?? newState();
@@ -84,7 +84,7 @@ export function surveyPlanner(module: () => Module): SurveyPlanner {
 function newState(): State {
   const never = Number.NEGATIVE_INFINITY;
   return {
-    mending: new Mending(),
+    mending: new DriftRepair(),
     seen: new WeakSet(),
     changes: 0,
     noticed: 0,
@@ -107,13 +107,17 @@ function notice({ resource, object }: Change, { kinds }: Module, state: State): 
   state.changes++;
 }
 
-function survey(module: Module, state: State, context: PlanContext): Plan | ReturnType<typeof need> {
+function survey(
+  module: Module,
+  state: State,
+  context: ReconcileContext,
+): ReconcileResult | ReturnType<typeof need> {
   const { assembly, now, facts } = context;
   if (assembly === undefined) return { writes: [] };
   if (state.walk === undefined) {
     const wait = untilNext(state, now);
     if (wait > 0) return { writes: [], again: wait / 1_000 };
-    state.walk = new SurveyWalk(module, assembly);
+    state.walk = new DriftWalk(module, assembly);
     state.walked = state.changes;
     state.began = now;
   }
@@ -129,7 +133,7 @@ function survey(module: Module, state: State, context: PlanContext): Plan | Retu
   }
   const met = walk.judge(facts, now);
   if ("needs" in met) return need(...met.needs);
-  const waiting = mends(assembly.installation) && state.mending.take(met);
+  const waiting = repairsDrift(assembly.installation) && state.mending.take(met);
   return { writes: [], again, ...(waiting ? { also: [MEND] } : {}) };
 }
 
@@ -146,7 +150,12 @@ function untilNext(state: State, now: number): number {
   return due - now;
 }
 
-function finish(module: Module, state: State, walk: SurveyWalk, { view, now }: PlanContext): Plan {
+function finish(
+  module: Module,
+  state: State,
+  walk: DriftWalk,
+  { view, now }: ReconcileContext,
+): ReconcileResult {
   const before = state.book;
   state.book = walk.book;
   state.walk = undefined;

@@ -8,7 +8,7 @@ import { came, clusterPolicy, namespace, namespacedPolicy } from "../../../../te
 import { requestFor } from "../../../../test/builders/request.ts";
 import { evaluate } from "../../../core/evaluate/evaluate.ts";
 import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
-import { answerOf } from "../../../core/evaluate/response.ts";
+import { responseOf } from "../../../core/evaluate/response.ts";
 import { draftOf } from "../../../core/evaluate/round.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { placement } from "../index.ts";
@@ -28,7 +28,7 @@ function bothPhases(policies: readonly JsonObject[], object: JsonObject) {
   const request = requestFor(again(object));
   const draft = draftOf(request);
   const phase = (one: "mutate" | "validate") =>
-    answerOf(atOnce(evaluate(callOf(assembly, request, { phase: one, draft }), outside())));
+    responseOf(atOnce(evaluate(callOf(assembly, request, { phase: one, draft }), outside())));
   return { mutated: phase("mutate"), validated: phase("validate") };
 }
 

@@ -8,11 +8,11 @@ import { podTemplateOf, specPath, type WorkloadKind } from "../../../core/kubern
 import type { Context } from "../../../core/module/module.ts";
 import { fieldPath, type Path } from "../../../core/path.ts";
 import type { SelectorIndex } from "../../../core/policy/selector-index.ts";
-import { Efforts, MOST_STEPS } from "../criteria/work-budget.ts";
+import { MOST_STEPS, WorkBudgets } from "../criteria/work-budget.ts";
 import type { PlacementPolicy } from "../policy/policy.ts";
 import { select } from "../select/select.ts";
 import { isPod, leftAlone, notTargeted } from "../select/target.ts";
-import { type Lack, lacks } from "./unmet-requirements.ts";
+import { type UnmetRequirement, unmetRequirements } from "./unmet-requirements.ts";
 
 /** Comparing is quicker than writing. */
 const STEPS = 4 * MOST_STEPS;
@@ -47,12 +47,14 @@ export function validate(context: Context, index: SelectorIndex<PlacementPolicy>
   );
   if ("need" in selection) return selection;
   const findings: Finding[] = [];
-  const [efforts, looking] = [new Efforts(STEPS), new Efforts(STEPS)];
+  const [efforts, looking] = [new WorkBudgets(STEPS), new WorkBudgets(STEPS)];
   for (const policy of selection.wanting) {
     const [effort, effortBefore] = [efforts.of(policy.ref), looking.of(policy.ref)];
     const before =
-      old === undefined || effortBefore.over ? [] : lacks(policy.criteria, old.spec, effortBefore);
-    const lacking = effort.over ? [] : lacks(policy.criteria, template.spec, effort);
+      old === undefined || effortBefore.over
+        ? []
+        : unmetRequirements(policy.criteria, old.spec, effortBefore);
+    const lacking = effort.over ? [] : unmetRequirements(policy.criteria, template.spec, effort);
     // What was as large before is not stopped for it now.
     if (effort.over && (old === undefined || !effortBefore.over))
       findings.push(unjudged(policy, specPath(workload)));
@@ -78,7 +80,7 @@ function judged({ userInfo }: AdmissionRequest, object: JsonObject, workload: Wo
   return { ...object, metadata, spec };
 }
 
-function findingOf(policy: PlacementPolicy, { path, wants }: Lack, spec: Path): Finding {
+function findingOf(policy: PlacementPolicy, { path, wants }: UnmetRequirement, spec: Path): Finding {
   const place = [...spec, ...path];
   return told(
     policy,

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Json, JsonObject } from "../../../core/json.ts";
 import { matchesPodPlacement } from "../../../core/kubernetes/selectors/node-selector.ts";
-import { Effort } from "../criteria/work-budget.ts";
+import { WorkBudget } from "../criteria/work-budget.ts";
 import { hasAllOf, impliesTerms, pinsLabel } from "./implies.ts";
 
 const on = (...matchExpressions: Json[]): JsonObject => ({ matchExpressions });
@@ -61,7 +61,7 @@ describe("whether a pod's terms are as strict as a policy's", () => {
     ["another node", {}, [named("In", "n2")], [named("In", "n1")], false],
     ["not another node", {}, [named("In", "n2")], [named("NotIn", "n1")], true],
   ])("%s: %#", (_what, nodeSelector, terms, wanted, expected) => {
-    expect(impliesTerms(nodeSelector, terms, wanted, new Effort())).toBe(expected);
+    expect(impliesTerms(nodeSelector, terms, wanted, new WorkBudget())).toBe(expected);
   });
 
   const VALUES = ["1", "2", "3"];
@@ -99,7 +99,7 @@ describe("whether a pod's terms are as strict as a policy's", () => {
         fc.dictionary(fc.constantFrom("x", "y"), fc.constantFrom(...VALUES), { maxKeys: 1 }),
         terms,
         (own, nodeSelector, wanted) => {
-          if (!impliesTerms(nodeSelector, own, wanted, new Effort())) return;
+          if (!impliesTerms(nodeSelector, own, wanted, new WorkBudget())) return;
           // Empty terms of a policy are left out; with nothing left there is no demand.
           const demands = wanted.filter(({ matchExpressions }) => (matchExpressions as Json[]).length > 0);
           if (demands.length === 0) return;
@@ -124,7 +124,7 @@ test.each<[readonly Json[] | undefined, boolean]>([
   [[on(zone("In", "a")), on(zone("In", "a"), { key: "x", operator: "Exists" })], true],
   [[on(zone("In", "a")), on(zone("In", "b"))], false],
 ])("a label that every term pins: %j", (terms, expected) => {
-  expect(pinsLabel(terms, "zone", "a", new Effort())).toBe(expected);
+  expect(pinsLabel(terms, "zone", "a", new WorkBudget())).toBe(expected);
 });
 
 test.each<[string, Json, Json, boolean]>([

@@ -1,6 +1,6 @@
 import { equal, isObject, type Json, type JsonObject, listAt, own, stringAt } from "../../../core/json.ts";
 import { parseInt64 } from "../../../core/kubernetes/selectors/integer.ts";
-import type { Effort } from "../criteria/work-budget.ts";
+import type { WorkBudget } from "../criteria/work-budget.ts";
 
 const NODE_NAME = "metadata.name";
 
@@ -20,7 +20,7 @@ export function impliesTerms(
   nodeSelector: JsonObject,
   terms: readonly Json[] | undefined,
   wanted: readonly JsonObject[],
-  effort: Effort,
+  effort: WorkBudget,
 ): boolean {
   const given = Object.entries(nodeSelector).map(
     ([key, value]): Written => ({ key, operator: "In", values: [value ?? null] }),
@@ -46,7 +46,7 @@ export function pinsLabel(
   terms: readonly Json[] | undefined,
   key: string,
   value: string,
-  effort: Effort,
+  effort: WorkBudget,
 ): boolean {
   if (terms === undefined || terms.length === 0) return false;
   const pinned: Written = { key, operator: "In", values: [value] };
@@ -57,7 +57,7 @@ export function pinsLabel(
 }
 
 /** Whether one of these says it; no where that is not known. */
-function impliedBy(known: readonly Written[], wanted: Written, effort: Effort): boolean {
+function impliedBy(known: readonly Written[], wanted: Written, effort: WorkBudget): boolean {
   return known.some((other) => {
     const steps = other.key === wanted.key ? 2 + other.values.length + wanted.values.length : 1;
     return effort.spend(steps) && implies(other, wanted);

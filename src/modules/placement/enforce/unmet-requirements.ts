@@ -3,11 +3,11 @@ import { covers } from "../../../core/kubernetes/tolerations.ts";
 import type { Path } from "../../../core/path.ts";
 import { shallow } from "../../../core/provenance/origin.ts";
 import type { Criteria } from "../criteria/criteria.ts";
-import { Effort, STEPS_TO_TELL, valuesIn } from "../criteria/work-budget.ts";
+import { STEPS_TO_TELL, valuesIn, WorkBudget } from "../criteria/work-budget.ts";
 import { hasAllOf, impliesTerms, pinsLabel } from "./implies.ts";
 
 /** Something that a policy demands and a pod's spec has not. */
-export interface Lack {
+export interface UnmetRequirement {
   /** From the pod's spec. */
   readonly path: Path;
   /** What is wanted there, in a few words. */
@@ -28,8 +28,12 @@ const STEPS_OF_LOOK = 8;
  * wider toleration a narrower one. Preferences are no demands. Where that is more work than is done for one object, what was not looked at
  * is lacking.
  */
-export function lacks(criteria: Criteria, spec: JsonObject | undefined, effort = new Effort()): Lack[] {
-  const found: Lack[] = [];
+export function unmetRequirements(
+  criteria: Criteria,
+  spec: JsonObject | undefined,
+  effort = new WorkBudget(),
+): UnmetRequirement[] {
+  const found: UnmetRequirement[] = [];
   const selector = own(spec, "nodeSelector");
   const nodeSelector = isObject(selector) ? selector : {};
   const affinity = own(spec, "affinity");
@@ -101,18 +105,18 @@ function isStrict(constraint: JsonObject): boolean {
 }
 
 /** True of a policy whose criteria are preferences, if anything. */
-export function demandsNothing(criteria: Criteria): boolean {
-  return lacks(criteria, undefined).length === 0;
+export function requiresNothing(criteria: Criteria): boolean {
+  return unmetRequirements(criteria, undefined).length === 0;
 }
 
 function addMissing(
-  found: Lack[],
+  found: UnmetRequirement[],
   path: Path,
   given: readonly Json[],
   wanted: readonly JsonObject[],
   meets: (given: Json, wanted: Json) => boolean,
   name: string,
-  effort: Effort,
+  effort: WorkBudget,
 ): void {
   if (wanted.length === 0) return;
   // Nearly always what is wanted is there just as the policy wrote it, for usher has put it there.

@@ -1,5 +1,5 @@
 import type { Hook, Rule } from "../../../core/module/hook.ts";
-import { type Installation, quietNamespaces } from "../../../core/module/installation.ts";
+import { exemptNamespaces, type Installation } from "../../../core/module/installation.ts";
 import { protectedNamespaces } from "../../../core/registration/protected.ts";
 import type { View } from "../../../core/view/view.ts";
 import { policiesIn, reachOf, type WrittenPolicy } from "./reach.ts";
@@ -10,10 +10,10 @@ const COMMON = { module: "placement", phase: "validate", sideEffects: "NoneOnDry
  * The validating twin is asked only where a policy enforces; without one its hook has no rules and is not registered. A policy of
  * one namespace is asked about in that one, a policy of the cluster everywhere, since namespaces may come to be selected.
  */
-export function demandHooks(view: View, installation: Installation, rules: readonly Rule[]): Hook[] {
+export function enforcementHooks(view: View, installation: Installation, rules: readonly Rule[]): Hook[] {
   const enforcing = policiesIn(view, ({ enforcement }) => enforcement === "Warn" || enforcement === "Refuse");
   const wide = enforcing.some(({ namespace }) => namespace === undefined);
-  const quiet = quietNamespaces(installation);
+  const quiet = exemptNamespaces(installation);
   const named = enforcing.flatMap(({ namespace }) => namespace ?? []);
   const names = [...new Set(named)].filter((name) => !quiet.includes(name)).sort();
   const closed = reachOf(enforcing.filter(isClosed), view, installation);

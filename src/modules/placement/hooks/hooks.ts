@@ -1,7 +1,7 @@
 import { stringAt } from "../../../core/json.ts";
 import type { WorkloadTable } from "../../../core/kubernetes/workloads.ts";
 import type { Hook, Rule } from "../../../core/module/hook.ts";
-import { type Installation, quietNamespaces } from "../../../core/module/installation.ts";
+import { exemptNamespaces, type Installation } from "../../../core/module/installation.ts";
 import { kindResource } from "../../../core/policy/kind.ts";
 import { PROVENANCE } from "../../../core/provenance/origin.ts";
 import type { View } from "../../../core/view/view.ts";
@@ -22,7 +22,7 @@ const PODS = { groups: [""], versions: ["v1"], resources: ["pods"], scope: "Name
 
 /** Pods when they are made, templates also when they change; pods that change only where that can mean something. */
 export function placementHooks(view: View, installation: Installation): Hook[] {
-  const namespaces = { except: quietNamespaces(installation) };
+  const namespaces = { except: exemptNamespaces(installation) };
   const rules: Rule[] = [{ ...PODS, operations: ["CREATE"] }, ...templateRules(installation.workloads)];
   return [
     { ...COMMON, name: "placement", namespaces, rules },

@@ -1,8 +1,8 @@
 import { equal, type Json, type JsonObject } from "../../../core/json.ts";
 import { sameToleration } from "../../../core/kubernetes/tolerations.ts";
-import { caution, type Problem } from "../../../core/policy/problem.ts";
+import { type Problem, warningProblem } from "../../../core/policy/problem.ts";
 import type { Criteria } from "../criteria/criteria.ts";
-import { demandsNothing } from "../enforce/unmet-requirements.ts";
+import { requiresNothing } from "../enforce/unmet-requirements.ts";
 import { possibleTerms } from "./contradictions.ts";
 import type { PlacementPolicy } from "./policy.ts";
 
@@ -10,16 +10,16 @@ const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution";
 
 /** What is allowed and hardly meant: told when the policy is written, and in its status. */
-export function doubtsAbout({
+export function policyWarnings({
   criteria,
   enforcement,
 }: Pick<PlacementPolicy, "criteria" | "enforcement">): Problem[] {
   const problems = [...bypassed(criteria), ...idleTerms(criteria), ...duplicates(criteria)];
   if (hasNoCriteria(criteria))
-    problems.push(caution(["spec"], "names no scheduling criteria, so this policy changes nothing"));
-  else if (enforcement !== "None" && demandsNothing(criteria))
+    problems.push(warningProblem(["spec"], "names no scheduling criteria, so this policy changes nothing"));
+  else if (enforcement !== "None" && requiresNothing(criteria))
     problems.push(
-      caution(
+      warningProblem(
         ["spec", "enforcement"],
         "has no effect: preferences are no demands, and there is nothing else here",
       ),
@@ -50,11 +50,16 @@ function bypassed(criteria: Criteria): Problem[] {
   return [
     ...(idle.length === 0
       ? []
-      : [caution(["spec", "nodeName"], `goes past the scheduler, so that ${idle.join(", ")} has no effect`)]),
+      : [
+          warningProblem(
+            ["spec", "nodeName"],
+            `goes past the scheduler, so that ${idle.join(", ")} has no effect`,
+          ),
+        ]),
     ...(checked.length === 0
       ? []
       : [
-          caution(
+          warningProblem(
             ["spec", "nodeName"],
             `goes past the scheduler, and a node that ${checked.join(" or ")} does not allow refuses the pod`,
           ),
@@ -71,7 +76,7 @@ function idleTerms(criteria: Criteria): Problem[] {
       possible === undefined
         ? "is empty and so matches no node"
         : "contradicts itself and so matches no node";
-    return [caution([...path, i], `${why}; it is left out`)];
+    return [warningProblem([...path, i], `${why}; it is left out`)];
   });
 }
 
@@ -89,7 +94,9 @@ function duplicates(criteria: Criteria): Problem[] {
   return lists.flatMap(([list, path, same]) =>
     list.flatMap((item: Json, i) => {
       const first = list.findIndex((other) => same(other, item));
-      return first === i ? [] : [caution([...path, i], `says the same as [${first}], and is applied once`)];
+      return first === i
+        ? []
+        : [warningProblem([...path, i], `says the same as [${first}], and is applied once`)];
     }),
   );
 }

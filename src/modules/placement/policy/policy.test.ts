@@ -4,7 +4,7 @@ import { clusterPolicy } from "../../../../test/builders/policy.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
 import type { Problem } from "../../../core/policy/problem.ts";
 import { criteriaOf } from "../criteria/parse.ts";
-import { lacks } from "../enforce/unmet-requirements.ts";
+import { unmetRequirements } from "../enforce/unmet-requirements.ts";
 import { comparePolicies, type PlacementPolicy, preparePolicy } from "./policy.ts";
 
 const REF = { kind: "ClusterPodSchedulingPolicy", name: "p" };
@@ -183,7 +183,7 @@ describe("whatever is written in a spec", () => {
     fc.assert(
       fc.property(spec, spec, (written, pod) => {
         const criteria = criteriaOf(written, []);
-        expect(() => lacks(criteria, pod)).not.toThrow();
+        expect(() => unmetRequirements(criteria, pod)).not.toThrow();
       }),
       { numRuns: 1_000 },
     );

@@ -6,7 +6,7 @@ import { controlledBy, deployment, pod, workload } from "../../../../test/builde
 import { came, clusterPolicy, namespace } from "../../../../test/builders/policy.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
 import { evaluate } from "../../../core/evaluate/evaluate.ts";
-import { answerOf } from "../../../core/evaluate/response.ts";
+import { responseOf } from "../../../core/evaluate/response.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { workloadTable } from "../../../core/kubernetes/workloads.ts";
 import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
@@ -142,7 +142,7 @@ test("further kinds by configuration, where their template is", () => {
     spec,
   });
   const patchOf = (object: JsonObject) =>
-    answerOf(atOnce(evaluate(callOf(assembly, requestFor(object)), outside()))).patch;
+    responseOf(atOnce(evaluate(callOf(assembly, requestFor(object)), outside()))).patch;
   expect(patchOf(rollout({ deep: { template: { spec: { containers: [] } } } }))[0]?.path).toBe(
     "/spec/deep/template/spec/nodeSelector",
   );

@@ -3,15 +3,15 @@ import { came, clusterPolicy, namespace } from "../../../../test/builders/policy
 import type { CountedTally } from "../../../core/evaluate/effects.ts";
 import { Facts, type Need } from "../../../core/evaluate/need.ts";
 import type { JsonObject } from "../../../core/json.ts";
-import type { Plan } from "../../../core/module/reconciler.ts";
+import type { ReconcileResult } from "../../../core/module/reconciler.ts";
 import { Store } from "../../../core/view/store.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "../kinds.ts";
-import { statusPlanner } from "./reconcile-status.ts";
+import { statusReconciler } from "./reconcile-status.ts";
 
 const RESOURCE = "clusterpodschedulingpolicies.kupid.gardener.cloud";
 const NOW = Date.UTC(2026, 10, 15, 12);
 const LATER = NOW + 60_000;
-const planner = statusPlanner("placement", [clusterPodSchedulingPolicy, podSchedulingPolicy]);
+const reconciler = statusReconciler("placement", [clusterPodSchedulingPolicy, podSchedulingPolicy]);
 const live: Need = { get: { resource: RESOURCE, name: "etcd" }, live: true };
 
 function stored(spec: JsonObject, status?: JsonObject): JsonObject {
@@ -30,11 +30,11 @@ function planFor(
   tally?: Partial<CountedTally>,
   now = NOW,
   view = new Store(),
-): Plan {
+): ReconcileResult {
   const facts = new Facts();
   facts.set(live, object === undefined ? { absent: true } : { found: object, complete: true });
   const counted = tally === undefined ? undefined : ({ outcomes: {}, ...tally } as CountedTally);
-  const result = planner.plan(`${RESOURCE} /etcd`, {
+  const result = reconciler.plan(`${RESOURCE} /etcd`, {
     view,
     facts,
     now,
@@ -44,7 +44,7 @@ function planFor(
   return result;
 }
 
-function statusIn({ writes }: Plan): JsonObject {
+function statusIn({ writes }: ReconcileResult): JsonObject {
   const [write] = writes;
   if (write === undefined || !("status" in write)) throw new Error("no status was planned");
   return write.status;
@@ -53,21 +53,21 @@ function statusIn({ writes }: Plan): JsonObject {
 describe("keys", () => {
   test("one for each policy that is there, none for what is gone or not ours", () => {
     const change = { resource: RESOURCE, namespace: "", name: "etcd", object: stored(GOOD) };
-    expect(planner.keys(change, new Store())).toEqual([`${RESOURCE} /etcd`]);
-    expect(planner.keys({ ...change, object: undefined }, new Store())).toEqual([]);
-    expect(planner.keys({ ...change, resource: "namespaces" }, new Store())).toEqual([]);
+    expect(reconciler.keys(change, new Store())).toEqual([`${RESOURCE} /etcd`]);
+    expect(reconciler.keys({ ...change, object: undefined }, new Store())).toEqual([]);
+    expect(reconciler.keys({ ...change, resource: "namespaces" }, new Store())).toEqual([]);
   });
 });
 
 describe("plan", () => {
   test("asks for the stored policy, past every cache", () => {
     const context = { view: new Store(), facts: new Facts(), now: NOW };
-    expect(planner.plan(`${RESOURCE} /etcd`, context)).toEqual({ need: [live] });
+    expect(reconciler.plan(`${RESOURCE} /etcd`, context)).toEqual({ need: [live] });
   });
 
   test("a policy that is gone, and a key of nobody, need nothing", () => {
     expect(planFor(undefined).writes).toEqual([]);
-    expect(planner.plan("pods shop/x", { view: new Store(), facts: new Facts(), now: NOW })).toEqual({
+    expect(reconciler.plan("pods shop/x", { view: new Store(), facts: new Facts(), now: NOW })).toEqual({
       writes: [],
     });
   });
@@ -75,7 +75,7 @@ describe("plan", () => {
   test("a policy that can't be read is looked at again, not forgotten", () => {
     const facts = new Facts();
     facts.set(live, { failed: "the API server answered 503" });
-    expect(() => planner.plan(`${RESOURCE} /etcd`, { view: new Store(), facts, now: NOW })).toThrow("503");
+    expect(() => reconciler.plan(`${RESOURCE} /etcd`, { view: new Store(), facts, now: NOW })).toThrow("503");
   });
 
   test("writes what the policy came to, bound to the version that was read", () => {

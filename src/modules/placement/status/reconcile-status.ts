@@ -3,21 +3,21 @@ import { need } from "../../../core/evaluate/decision.ts";
 import { policyKey } from "../../../core/evaluate/finding.ts";
 import type { Need } from "../../../core/evaluate/need.ts";
 import { at, equal, isObject, type JsonObject, stringAt } from "../../../core/json.ts";
-import type { Plan, PlanContext, Planner } from "../../../core/module/reconciler.ts";
+import type { ReconcileContext, ReconcileResult, Reconciler } from "../../../core/module/reconciler.ts";
 import { checkObject } from "../../../core/policy/check.ts";
 import { type Kind, kindResource } from "../../../core/policy/kind.ts";
 import type { View } from "../../../core/view/view.ts";
 import { effectOf } from "./effect.ts";
 import { statusOf } from "./status.ts";
 
-const NOTHING: Plan = { writes: [] };
+const NOTHING: ReconcileResult = { writes: [] };
 
 /** Keeps the status of policies: what they came to, and what is wrong with them. */
-export function statusPlanner(
+export function statusReconciler(
   name: string,
   kinds: readonly Kind[],
   workloads: (view: View, policy: string) => JsonObject | undefined = () => undefined,
-): Planner {
+): Reconciler {
   const byResource = new Map(kinds.map((kind) => [kindResource(kind), kind]));
   return {
     keys: ({ resource, namespace, name: policy, object }) =>
@@ -44,9 +44,9 @@ function planStatus(
   kind: Kind,
   object: JsonObject,
   of: { readonly resource: string; readonly namespace?: string; readonly name: string },
-  { view, now, tallies }: PlanContext,
+  { view, now, tallies }: ReconcileContext,
   workloads: JsonObject | undefined,
-): Plan {
+): ReconcileResult {
   const ref = refOf(kind, object);
   const generation = at(object, "metadata", "generation");
   const before = isObject(object["status"]) ? object["status"] : {};

@@ -13,7 +13,7 @@ import { existing, nodeSelectorToBe } from "../criteria/existence.ts";
 import { KnownLists } from "../criteria/known-list.ts";
 import { KnownTerms } from "../criteria/known-term.ts";
 import { merge } from "../criteria/merge.ts";
-import { Efforts } from "../criteria/work-budget.ts";
+import { WorkBudgets } from "../criteria/work-budget.ts";
 import type { PlacementPolicy } from "../policy/policy.ts";
 import type { Selection } from "../select/select.ts";
 import { isPod } from "../select/target.ts";
@@ -40,7 +40,7 @@ export function mergeAll(
   limits: FieldLimits,
   policies: readonly PlacementPolicy[],
   findings: Finding[],
-  efforts: Efforts = new Efforts(),
+  efforts: WorkBudgets = new WorkBudgets(),
 ): NeedMore | undefined {
   // Most objects are wanted by none.
   if (policies.length === 0) return undefined;

@@ -14,8 +14,8 @@ import { conclude, mergeAll, type Policies, refuses, type Site, sayOfAll, unclea
 import { opennessOf } from "./mutability.ts";
 import { outdated, requiredTerms, takeable } from "./outdated.ts";
 import { consumeReapply } from "./reapply.ts";
-import { wishesFrom } from "./rebuild.ts";
-import { takeBack } from "./remove-injection.ts";
+import { placementRequestsFrom } from "./rebuild.ts";
+import { removeInjection } from "./remove-injection.ts";
 import { restore, restoreWhole, rollbackFinding } from "./restore.ts";
 
 /** One UPDATE of an object that may be changed. */
@@ -135,7 +135,7 @@ function originsOf(object: JsonObject): Origin[] {
 function takeOut({ site: { draft, spec }, limits }: Update, origins: readonly Origin[]): void {
   const start = draft.mark();
   const parts = origins.map((origin) => stillThere(draft, takeable(origin, limits, spec)));
-  takeBack(draft, parts, spec);
+  removeInjection(draft, parts, spec);
   if (draft.mark() > start) draft.disown(parts);
 }
 
@@ -164,7 +164,7 @@ function withoutGates(policies: readonly PlacementPolicy[], { workload }: Site):
 function sayOfGone({ trace }: Context, { spec }: Site, { all }: Policies, old: JsonObject): void {
   if (trace === undefined) return;
   const there = new Set([...all.items].map(({ ref }) => policyKey(ref)));
-  for (const { ref } of wishesFrom(old, spec)) {
+  for (const { ref } of placementRequestsFrom(old, spec)) {
     if (there.has(policyKey(ref))) continue;
     trace({
       policy: ref,

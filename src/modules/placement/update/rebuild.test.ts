@@ -6,7 +6,7 @@ import { deployment, pod } from "../../../../test/builders/pod.ts";
 import { canonical, type Json, type JsonObject } from "../../../core/json.ts";
 import { PROVENANCE, provenanceOf } from "../../../core/provenance/origin.ts";
 import { NO_CRITERIA } from "../criteria/criteria.ts";
-import { wishesFrom } from "./rebuild.ts";
+import { placementRequestsFrom } from "./rebuild.ts";
 
 const SPEC = ["spec"];
 const TERMS = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
@@ -28,7 +28,7 @@ describe("what the stored object says", () => {
     const { nodeSelector, ...rest } = criteria;
     const common = { ref, onConflict: "Skip", failure: "Ignore", restoring: true };
     // Labels first: terms are judged by them.
-    expect(wishesFrom(object, SPEC)).toEqual([
+    expect(placementRequestsFrom(object, SPEC)).toEqual([
       { ...common, criteria: { ...NO_CRITERIA, nodeSelector } },
       { ...common, criteria: { ...NO_CRITERIA, ...rest } },
     ]);
@@ -52,7 +52,7 @@ describe("what the stored object says", () => {
       containers: [{ name: "c" }],
       ...requiring(term("own", "cpu")),
     };
-    expect(wishesFrom(noted(spec, entry), SPEC).map(({ criteria }) => criteria)).toEqual([
+    expect(placementRequestsFrom(noted(spec, entry), SPEC).map(({ criteria }) => criteria)).toEqual([
       { ...NO_CRITERIA, nodeSelector: [["zone", "a"]] },
       { ...NO_CRITERIA, tolerations: [{ key: "a" }], requiredNodeTerms: [term("cpu")] },
     ]);
@@ -65,7 +65,7 @@ describe("what the stored object says", () => {
     ["__proto__", { policy: "K/p", set: ["/spec/nodeSelector/__proto__"] }],
     ["nothing", { policy: "K/p" }],
   ])("not of %s", (_what, entry) => {
-    expect(wishesFrom(noted({ nodeSelector: { zone: "a" } }, entry), SPEC)).toEqual([]);
+    expect(placementRequestsFrom(noted({ nodeSelector: { zone: "a" } }, entry), SPEC)).toEqual([]);
   });
 
   test("not of another module, and not without a note", () => {
@@ -75,15 +75,15 @@ describe("what the stored object says", () => {
         [PROVENANCE]: JSON.stringify({ other: [{ policy: "K/p", set: ["/spec/nodeSelector/zone"] }] }),
       },
     });
-    expect(wishesFrom(other, SPEC)).toEqual([]);
-    expect(wishesFrom(pod(), SPEC)).toEqual([]);
+    expect(placementRequestsFrom(other, SPEC)).toEqual([]);
+    expect(placementRequestsFrom(pod(), SPEC)).toEqual([]);
   });
 
   test("policies come in the order in which they came, not in that of their names", () => {
     const first = wish({ requiredNodeTerms: [term("x")] }, { name: "z" });
     const second = wish({ requiredNodeTerms: [term("y")] }, { name: "a" });
     const { object } = merged(pod({ spec: requiring(term("own")) }), [first, second]);
-    expect(wishesFrom(object, SPEC).map(({ ref }) => ref.name)).toEqual(["z", "a"]);
+    expect(placementRequestsFrom(object, SPEC).map(({ ref }) => ref.name)).toEqual(["z", "a"]);
   });
 });
 
@@ -101,7 +101,10 @@ describe("put back, the object is as it was stored", () => {
       fc.property(anySpec, policies, (own, list) => {
         const manifest = make({ spec: own });
         const stored = merged(manifest, list, { spec });
-        const back = merged(manifest, wishesFrom(stored.object, spec), { old: stored.object, spec });
+        const back = merged(manifest, placementRequestsFrom(stored.object, spec), {
+          old: stored.object,
+          spec,
+        });
         const numbers = { priority: undefined, preemptionPolicy: undefined };
         expect(canonical({ ...back.spec, ...numbers })).toBe(canonical({ ...stored.spec, ...numbers }));
         expect(provenanceOf(back.object)).toEqual(provenanceOf(stored.object));
@@ -114,7 +117,7 @@ describe("put back, the object is as it was stored", () => {
     fc.assert(
       fc.property(anySpec, policies, (own, list) => {
         const stored = merged(pod({ spec: own }), list).object;
-        expect(merged(stored, wishesFrom(stored, SPEC), { old: stored }).patch).toEqual([]);
+        expect(merged(stored, placementRequestsFrom(stored, SPEC), { old: stored }).patch).toEqual([]);
       }),
       { numRuns: 100 },
     );
@@ -127,7 +130,7 @@ describe("put back, the object is as it was stored", () => {
     ];
     const stored = merged(pod({ spec: { tolerations: [{ key: "0" }] } }), list);
     const now = pod({ spec: { tolerations: [{ key: "0" }, { key: "3" }], ...requiring(term("x")) } });
-    const back = merged(now, wishesFrom(stored.object, SPEC), { old: stored.object });
+    const back = merged(now, placementRequestsFrom(stored.object, SPEC), { old: stored.object });
     expect(JSON.stringify(back.spec)).toBe(JSON.stringify(stored.spec));
   });
 });
@@ -146,7 +149,9 @@ test("what the user sets himself is not touched, and a contradiction is told", (
     tolerations: [{ key: "k", effect: "NoExecute", tolerationSeconds: 3 }],
     ...requiring(term("disk=hdd")),
   };
-  const { spec, findings } = merged(pod({ spec: mine }), wishesFrom(stored, SPEC), { old: stored });
+  const { spec, findings } = merged(pod({ spec: mine }), placementRequestsFrom(stored, SPEC), {
+    old: stored,
+  });
   expect(spec).toEqual(mine);
   expect(findings).toMatchObject([{ outcome: "skipped", code: "USHER-P11" }]);
   expect(findings[0]?.message).toContain("it is not put back");

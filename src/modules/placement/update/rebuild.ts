@@ -4,7 +4,7 @@ import { type Path, pointer, steps } from "../../../core/path.ts";
 import { type Origin, provenanceOf, shallow } from "../../../core/provenance/origin.ts";
 import { Kept } from "../../../core/provenance/origin-index.ts";
 import { type Criteria, NO_CRITERIA } from "../criteria/criteria.ts";
-import type { Wish } from "../criteria/merge.ts";
+import type { PlacementRequest } from "../criteria/merge.ts";
 import { requirementsOf } from "../criteria/node-terms.ts";
 import { LISTS, NAMES, REQUIRED_NODE_TERMS } from "../criteria/places.ts";
 
@@ -13,14 +13,14 @@ import { LISTS, NAMES, REQUIRED_NODE_TERMS } from "../criteria/places.ts";
  * it, and merging these wishes brings it back. The labels of nodeSelectors come first, for terms are judged by them; then the
  * policies as they came when the object was made, as far as that shows.
  */
-export function wishesFrom(old: JsonObject, spec: Path): Wish[] {
+export function placementRequestsFrom(old: JsonObject, spec: Path): PlacementRequest[] {
   const stored = new Kept(old, old);
   const podSpec = at(old, ...spec);
-  const first: Wish[] = [];
+  const first: PlacementRequest[] = [];
   const terms = listAt(podSpec, ...REQUIRED_NODE_TERMS)
     .filter(shallow)
     .map((term) => [...requirementsOf(term)]);
-  const then: { readonly wish: Wish; readonly place: number }[] = [];
+  const then: { readonly wish: PlacementRequest; readonly place: number }[] = [];
   for (const origin of provenanceOf(old)) {
     if (origin.module !== "placement") continue;
     const nodeSelector = pairsOf(origin, old, spec);
@@ -33,7 +33,7 @@ export function wishesFrom(old: JsonObject, spec: Path): Wish[] {
   return [...first, ...then.map(({ wish }) => wish)];
 }
 
-function wishOf(ref: PolicyRef, criteria: Criteria): Wish {
+function wishOf(ref: PolicyRef, criteria: Criteria): PlacementRequest {
   return { ref, criteria, onConflict: "Skip", failure: "Ignore", restoring: true };
 }
 

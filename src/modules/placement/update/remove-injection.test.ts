@@ -9,8 +9,8 @@ import { patchOf } from "../../../core/evaluate/patch.ts";
 import { canonical, type JsonObject } from "../../../core/json.ts";
 import { type Origin, provenanceOf } from "../../../core/provenance/origin.ts";
 import type { Criteria } from "../criteria/criteria.ts";
-import type { Wish } from "../criteria/merge.ts";
-import { takeBack } from "./remove-injection.ts";
+import type { PlacementRequest } from "../criteria/merge.ts";
+import { removeInjection } from "./remove-injection.ts";
 
 const SPEC = ["spec"];
 
@@ -21,7 +21,7 @@ function without(
   now = object,
 ): JsonObject {
   const draft = new Draft(again(now), again(object));
-  takeBack(draft, provenanceOf(object).filter(which), SPEC);
+  removeInjection(draft, provenanceOf(object).filter(which), SPEC);
   return again(draft.object)["spec"] as JsonObject;
 }
 
@@ -75,7 +75,7 @@ describe("all that a policy put there goes, and nothing else", () => {
     const sent = deployment({ spec: { containers: [] } });
     const stored = merged(sent, [wish(EVERYTHING)], { spec: path }).object;
     const draft = new Draft(again(stored), stored);
-    takeBack(draft, provenanceOf(stored), path);
+    removeInjection(draft, provenanceOf(stored), path);
     expect(draft.get("spec")).toEqual(sent["spec"]);
   });
 
@@ -125,12 +125,12 @@ describe("of several policies", () => {
       wish({ tolerations: keys.map((key) => ({ key })) }, { name });
     const list = [lists("a", "1", "2"), lists("b", "3")];
     const stored = merged(pod({ spec: { tolerations: [{ key: "0" }] } }), list).object;
-    const taken = (change: (origin: Origin) => boolean, asked: readonly Wish[]) =>
+    const taken = (change: (origin: Origin) => boolean, asked: readonly PlacementRequest[]) =>
       merged(stored, asked, {
         old: stored,
         first: (draft) => {
           const origins = provenanceOf(stored).filter(change);
-          takeBack(draft, origins, SPEC);
+          removeInjection(draft, origins, SPEC);
           draft.disown(origins);
         },
       });
@@ -171,7 +171,7 @@ describe("what does not go", () => {
   ])("what is noted of %s", (_what, note) => {
     const object = pod({ spec: { nodeSelector: { zone: "a" }, containers: [{ name: "c" }] } });
     const draft = new Draft(again(object), again(object));
-    takeBack(draft, { module: "placement", policy: "K/p", set: [], added: {}, ...note }, SPEC);
+    removeInjection(draft, { module: "placement", policy: "K/p", set: [], added: {}, ...note }, SPEC);
     expect(draft.edits).toEqual([]);
   });
 });
@@ -190,7 +190,7 @@ const ownSpec: fc.Arbitrary<JsonObject> = fc
     ...(tolerated ? { tolerations: [{ key: "own", operator: "Exists" }] } : {}),
   }));
 
-const wishes: fc.Arbitrary<Wish[]> = fc
+const wishes: fc.Arbitrary<PlacementRequest[]> = fc
   .array(anyCriteria, { minLength: 1, maxLength: 3 })
   .map((list) => list.map((criteria, i) => wish(criteria, { name: `p${i}` })));
 
@@ -211,7 +211,10 @@ describe("for any wishes", () => {
         const stored = merged(pod({ spec }), list).object;
         const all = provenanceOf(stored);
         const one = all[pick % Math.max(1, all.length)];
-        const again1 = merged(stored, list, { old: stored, first: (draft) => takeBack(draft, all, SPEC) });
+        const again1 = merged(stored, list, {
+          old: stored,
+          first: (draft) => removeInjection(draft, all, SPEC),
+        });
         expect(again1.patch).toEqual([]);
         // Terms that several policies come to together may be told of as applied, one policy after the other.
         const applied = again1.findings.filter(({ outcome }) => outcome === "applied");
@@ -219,7 +222,10 @@ describe("for any wishes", () => {
         if (list.length === 1) expect(applied).toEqual([]);
         if (one === undefined) return;
         // Of one policy among those that stay where they are, too.
-        const again2 = merged(stored, list, { old: stored, first: (draft) => takeBack(draft, one, SPEC) });
+        const again2 = merged(stored, list, {
+          old: stored,
+          first: (draft) => removeInjection(draft, one, SPEC),
+        });
         // Where policies share requirements, which of them has added what may be told otherwise then.
         expect(again2.patch.filter(({ path }) => !path.startsWith("/metadata"))).toEqual([]);
       }),
@@ -237,7 +243,7 @@ test("only what differs in the end is patched", () => {
   });
   const { patch, spec } = merged(stored, [changed], {
     old: stored,
-    first: (draft) => takeBack(draft, provenanceOf(stored), SPEC),
+    first: (draft) => removeInjection(draft, provenanceOf(stored), SPEC),
   });
   expect(spec["tolerations"]).toEqual([{ key: "b" }, { key: "c" }]);
   expect(patch.map(({ op, path }) => [op, path]).filter(([, path]) => path?.startsWith("/spec"))).toEqual([
@@ -248,7 +254,7 @@ test("only what differs in the end is patched", () => {
 
 test("nothing named, nothing done", () => {
   const draft = new Draft(pod(), pod());
-  takeBack(draft, [], SPEC);
+  removeInjection(draft, [], SPEC);
   expect(patchOf(draft)).toEqual([]);
   expect(draft.edits).toEqual([]);
 });

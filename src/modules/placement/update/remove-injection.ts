@@ -14,7 +14,7 @@ import { stayingIn } from "./stored-value.ts";
  * What pod and policy both say can't always be told apart: a requirement that the pod has in some of its terms only, and the policy
  * in all, goes from all that were combined with the policy's.
  */
-export function takeBack(draft: Draft, origin: Origin | readonly Origin[], spec: Path): void {
+export function removeInjection(draft: Draft, origin: Origin | readonly Origin[], spec: Path): void {
   const origins = "policy" in origin ? [origin] : origin;
   for (const { set } of origins) takeNodeSelector(draft, set, spec);
   for (const field of NAMES) {

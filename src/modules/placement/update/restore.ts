@@ -9,11 +9,11 @@ import type { View } from "../../../core/view/view.ts";
 import { KnownLists } from "../criteria/known-list.ts";
 import { KnownTerms } from "../criteria/known-term.ts";
 import { merge } from "../criteria/merge.ts";
-import { Effort, MOST_STEPS } from "../criteria/work-budget.ts";
+import { MOST_STEPS, WorkBudget } from "../criteria/work-budget.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "../kinds.ts";
 import { isPod } from "../select/target.ts";
 import type { Site } from "./apply.ts";
-import { wishesFrom } from "./rebuild.ts";
+import { placementRequestsFrom } from "./rebuild.ts";
 
 /**
  * A re-apply of an unchanged manifest strips what was injected before. It comes back: what the stored object's provenance names and
@@ -32,9 +32,9 @@ export function restore(
   const lists = new KnownLists();
   const terms = new KnownTerms();
   // As much as policies of the cluster and of the namespace had together when they put it there.
-  const effort = new Effort(2 * MOST_STEPS);
+  const effort = new WorkBudget(2 * MOST_STEPS);
   const pod = isPod(workload);
-  for (const wish of wishesFrom(old, spec)) {
+  for (const wish of placementRequestsFrom(old, spec)) {
     if (!only(policyKey(wish.ref))) continue;
     const ref: PolicyRef = isThere(wish.ref, view, namespaceOf(draft.object))
       ? wish.ref

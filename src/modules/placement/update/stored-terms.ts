@@ -2,7 +2,7 @@ import { isObject, type Json } from "../../../core/json.ts";
 import { combination, could, has, type KnownTerm, together } from "../criteria/known-term.ts";
 import { sayTooMuch } from "../criteria/node-terms.ts";
 import type { Making } from "../criteria/term-product.ts";
-import type { Effort } from "../criteria/work-budget.ts";
+import type { WorkBudget } from "../criteria/work-budget.ts";
 
 /** Policies keep to 64 terms, but on the way there what does not come to anything may be more. Beyond this it is not worth knowing. */
 const MOST = 1024;
@@ -38,7 +38,7 @@ export function meansStored(
   return within(terms, before, effort) && within(before, terms, effort) && !effort.over;
 }
 
-function productOf(own: readonly KnownTerm[], theirs: readonly KnownTerm[], effort: Effort): KnownTerm[] {
+function productOf(own: readonly KnownTerm[], theirs: readonly KnownTerm[], effort: WorkBudget): KnownTerm[] {
   const terms: KnownTerm[] = [];
   for (const term of own) {
     for (const one of theirs) {
@@ -51,6 +51,6 @@ function productOf(own: readonly KnownTerm[], theirs: readonly KnownTerm[], effo
 }
 
 /** Whether each of some terms has all that one of the others has. */
-function within(some: readonly KnownTerm[], others: readonly KnownTerm[], effort: Effort): boolean {
+function within(some: readonly KnownTerm[], others: readonly KnownTerm[], effort: WorkBudget): boolean {
   return some.every((one) => others.some((other) => !effort.over && has(one, other, effort)));
 }

@@ -7,7 +7,7 @@ import { type Origin, provenanceOf } from "../../../core/provenance/origin.ts";
  * What was at a place before it was taken back in this evaluation, in order to be written anew; `undefined` where nothing was. Only what is
  * taken back is edited without a finding.
  */
-export function takenFrom(draft: Draft, path: Path): Json | undefined {
+export function storedValue(draft: Draft, path: Path): Json | undefined {
   // Of what is being made nothing was ever there.
   if (draft.old === undefined) return undefined;
   for (const edit of draft.edits) {
