@@ -15,7 +15,6 @@ import type { Effects } from "../../core/evaluate/effects.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { type Log, SILENT } from "../../core/log.ts";
 import { type AdmissionServer, startAdmission } from "./admission-server.ts";
-import { LEFT } from "./plain-connections.ts";
 
 const said: { level: string; facts: object; message: string }[] = [];
 const log: Log = {
@@ -25,8 +24,6 @@ const log: Log = {
   error: (facts, message) => said.push({ level: "error", facts, message }),
   isLevelEnabled: () => true,
 };
-/** Without what is said of every connection of a client that is no API server. */
-const told = () => said.filter(({ message }) => message !== LEFT);
 const effects: Effects[] = [];
 let server: AdmissionServer;
 
@@ -79,7 +76,7 @@ test("refused: code, reason, message and causes, and a line at info", async () =
     },
   });
   await expect
-    .poll(told)
+    .poll(() => said)
     .toMatchObject([{ level: "info", message: "refused", facts: { object: "Pod shop/web", user: "ann" } }]);
 });
 
@@ -92,7 +89,7 @@ test("changed: a patch that applies to what was sent, and its effects afterwards
   expect(applyPatch(object, patch)).toEqual(patch.map(() => null));
   expect(object).toMatchObject({ metadata: { name: "web", labels: { seen: "yes" } } });
   await expect.poll(() => effects).toMatchObject([{ tallies: [{ policy: { name: "seen" } }] }]);
-  expect(told()).toMatchObject([{ level: "debug", message: "decided" }]);
+  expect(said).toMatchObject([{ level: "debug", message: "decided" }]);
 });
 
 test("text beyond ASCII arrives whole", async () => {

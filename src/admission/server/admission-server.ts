@@ -50,8 +50,6 @@ export interface AdmissionOptions {
   readonly plans?: (() => ControllerFigures) | undefined;
   readonly version?: string | undefined;
   readonly limits?: Partial<Limits> | undefined;
-  /** Whether requests of the form that API servers use are read the short way. @default true */
-  readonly plain?: boolean | undefined;
   /** After how long a silence of the main thread `/livez` fails. */
   readonly silenceMs?: number | undefined;
   /** The wall clock that modules are told. */
@@ -111,10 +109,9 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
       clients: options.clients,
       limits,
       handle: createHandle({ source, log, now: options.now }),
-      settle: afterResponse({ log, count: metrics.count, effects: options.effects }),
+      afterResponse: afterResponse({ log, count: metrics.count, effects: options.effects }),
       observe: metrics.observe,
       log,
-      plain: options.plain,
     });
     if (options.certificate !== undefined) {
       const use = (next: KeyPair) => {

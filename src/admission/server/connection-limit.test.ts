@@ -2,64 +2,64 @@ import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { connect, type TLSSocket } from "node:tls";
 import { expect, test } from "vitest";
-import { converse, LIMITS, request, serve, uids } from "../../../test/support/admission/plain-connections.ts";
+import { exchange, LIMITS, request, serve, uids } from "../../../test/support/admission/raw-connections.ts";
 import type { AdmissionServer } from "./admission-server.ts";
 
-async function caller({ webhookAddress: { host, port }, ca }: AdmissionServer): Promise<TLSSocket> {
+async function client({ webhookAddress: { host, port }, ca }: AdmissionServer): Promise<TLSSocket> {
   const socket = connect({ host, port, ca });
   socket.on("error", () => undefined);
   await once(socket, "secureConnect");
   return socket;
 }
 
-/** Until the other end has ended it; false where it has not within a while. */
-async function ends(socket: TLSSocket): Promise<boolean> {
+/** Whether the server closes the connection within a while. */
+async function closes(socket: TLSSocket): Promise<boolean> {
   const closed = new Promise<boolean>((resolve) => socket.once("close", () => resolve(true)));
   return socket.closed || Promise.race([closed, pause(300).then(() => false)]);
 }
 
-const ROOMY = { ...LIMITS, headersMs: 20_000, requestMs: 20_000 };
+const ROOMY = { ...LIMITS, headersMs: 20_000, requestMs: 20_000, keepAliveMs: 20_000 };
+const CLOSE = ["Connection: close"];
 
-test.each([true, false])(
-  "of requests that are not whole the oldest is ended where all are too much, and others are answered (short way: %s)",
-  async (plain) => {
-    const limits = { ...ROOMY, unfinishedBytes: 150_000 };
-    const server = await serve({ plain, limits });
-    const callers: TLSSocket[] = [];
-    for (const bytes of [40_000, 60_000, 45_000]) {
-      const socket = await caller(server);
-      socket.write(request("part", { pad: 100_000 }).slice(0, bytes));
-      callers.push(socket);
-    }
-    expect(await Promise.all(callers.map(ends))).toEqual([false, false, false]);
-    callers[2]?.write(" ".repeat(20_000));
-    expect(await Promise.all(callers.map(ends))).toEqual([true, false, false]);
-    const got = await converse(server, (socket) => socket.write(request("whole", { pad: 80_000 })));
-    expect(uids(got)).toEqual(["whole"]);
-    for (const socket of callers) socket.destroy();
-    await server.close();
-  },
-);
+test("unfinished bodies above the limit end the oldest connection, and others are answered", async () => {
+  const limits = { ...ROOMY, unfinishedBytes: 150_000 };
+  const server = await serve({ limits });
+  const clients: TLSSocket[] = [];
+  for (const bytes of [40_000, 60_000, 45_000]) {
+    const socket = await client(server);
+    socket.write(request("part", { pad: 100_000 }).slice(0, bytes));
+    clients.push(socket);
+  }
+  expect(await Promise.all(clients.map(closes))).toEqual([false, false, false]);
+  clients[2]?.write(" ".repeat(20_000));
+  expect(await Promise.all(clients.map(closes))).toEqual([true, false, false]);
+  const got = await exchange(server, (socket) =>
+    socket.write(request("whole", { pad: 80_000, lines: CLOSE })),
+  );
+  expect(uids(got)).toEqual(["whole"]);
+  for (const socket of clients) socket.destroy();
+  await server.close();
+});
 
-test("a connection that nobody uses gives way where there are too many", async () => {
+test("above the limit an unused connection is closed", async () => {
   const server = await serve({ limits: { ...ROOMY, connections: 3 } });
-  const spare = [await caller(server), await caller(server), await caller(server)];
-  const got = await converse(server, (socket) => socket.write(request("fourth")));
+  const spare = [await client(server), await client(server), await client(server)];
+  const got = await exchange(server, (socket) => socket.write(request("fourth", { lines: CLOSE })));
   expect(uids(got)).toEqual(["fourth"]);
-  expect(await Promise.all(spare.map(ends))).toEqual([true, false, false]);
+  expect(await Promise.all(spare.map(closes))).toEqual([true, false, false]);
   for (const socket of spare) socket.destroy();
   await server.close();
 });
 
-test("where all are in use the newest is turned away, and those go on", async () => {
-  const server = await serve({ limits: { ...ROOMY, connections: 1, keepAliveMs: 20_000 } });
-  const used = await caller(server);
+test("above the limit the newest connection is refused where all are in use", async () => {
+  const server = await serve({ limits: { ...ROOMY, connections: 1 } });
+  const used = await client(server);
   used.write(request("one"));
   await once(used, "data");
   const { host, port } = server.webhookAddress;
   const late = connect({ host, port, ca: server.ca });
   late.on("error", () => undefined);
-  expect(await ends(late)).toBe(true);
+  expect(await closes(late)).toBe(true);
   used.write(request("two"));
   const [answer] = await once(used, "data");
   expect(uids(String(answer))).toEqual(["two"]);

@@ -40,12 +40,7 @@ export class Connections {
       this.#unused.add(socket);
       socket.once("close", () => this.#unused.delete(socket));
     });
-    server.on("request", ({ socket }: IncomingMessage) => this.used(socket));
-  }
-
-  /** It has had a request. */
-  used(socket: Socket): void {
-    this.#unused.delete(socket);
+    server.on("request", ({ socket }: IncomingMessage) => this.#unused.delete(socket));
   }
 
   /** Takes no new ones, ends those that nobody uses and lets the others finish, for so long. */

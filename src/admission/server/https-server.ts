@@ -11,8 +11,8 @@ import { type ClientCheck, Clients } from "../tls/client-certificate.ts";
 import { type Address, addressOf, listenError } from "./address.ts";
 import { readBody, TOO_LARGE } from "./body.ts";
 import { Connections } from "./connections.ts";
+import { InFlight } from "./in-flight.ts";
 import type { Limits } from "./limits.ts";
-import { PlainConnections } from "./plain-connections.ts";
 import { UnfinishedBodies } from "./unfinished-bodies.ts";
 
 export interface HttpsServerOptions {
@@ -22,42 +22,41 @@ export interface HttpsServerOptions {
   readonly clients: ClientCheck | undefined;
   readonly limits: Limits;
   readonly handle: Handle;
-  /** What follows an answer, once it is on its way. */
-  readonly settle: (evaluation: Evaluation) => void;
-  /** Told of every answer, after it was given to the socket. */
+  /** Runs once the response was handed to the socket. */
+  readonly afterResponse: (evaluation: Evaluation) => void;
+  /** Observes every response after it was handed to the socket. */
   readonly observe: (phase: Phase | undefined, status: number, seconds: number) => void;
   readonly log: Log;
-  /** Whether requests of the form that API servers use are read the short way. @default true */
-  readonly plain?: boolean | undefined;
 }
 
 export interface HttpsServer {
   readonly address: Address;
   readonly usePair: (pair: KeyPair) => void;
-  /** From now on every answer closes its connection, so that the API server finds another instance. */
-  readonly sayGoodbye: () => void;
-  /** Takes no new connections, ends the idle ones and lets the others finish, for so long. */
+  /** From now on every response closes its connection, so that the API server connects to another instance. */
+  readonly startDraining: () => void;
+  /** Stops listening, ends idle connections and waits for requests in flight, at most so long. */
   readonly finish: (withinMs: number) => Promise<void>;
 }
 
 const NOT_JSON = textResponse(415, "the content type must be application/json");
-const ENCODED = textResponse(415, "a content encoding is not understood here: send the JSON as it is");
-const NOT_POST = textResponse(405, "only POST is answered here");
+const ENCODED = textResponse(415, "content encodings are not supported: send the JSON as it is");
+const NOT_POST = textResponse(405, "method not allowed: use POST");
 
-const NO_ROOM = "too many requests are not whole yet: the oldest of them was ended";
+const NO_ROOM = "too many bytes of unfinished requests: closed the oldest of their connections";
 
-/** Nobody got the answer. Not a code of HTTP, but the one that proxies have long used for this. */
-const CALLER_GONE = 499;
+/** The client closed the connection before the response. Not a code of HTTP, but the one that proxies have long used for this. */
+const CLIENT_CLOSED_REQUEST = 499;
 
-/** Time to read an answer of one line, across any network that a webhook call survives. */
+/** Time to read a response of one line, across any network that a webhook call survives. */
 const LINGER_MS = 1_000;
 
-/** The HTTPS side of the webhook. Resolves once it listens. */
+/** The HTTPS server of the webhooks. Node reads every request and writes every response. Resolves once it listens. */
 export async function openHttpsServer(options: HttpsServerOptions): Promise<HttpsServer> {
-  const { limits, handle, settle, observe, log } = options;
+  const { limits, handle, afterResponse, observe, log } = options;
   const clients = options.clients === undefined ? undefined : new Clients(options.clients);
   const unfinished = new UnfinishedBodies(limits.unfinishedBytes, (bytes) => log.warn({ bytes }, NO_ROOM));
-  let goodbye = false;
+  const inFlight = new InFlight(limits.pipelined);
+  let draining = false;
 
   const secure = (pair: KeyPair) => ({
     cert: pair.cert,
@@ -66,59 +65,67 @@ export async function openHttpsServer(options: HttpsServerOptions): Promise<Http
     ...(options.clients === undefined ? {} : { ca: options.clients.ca }),
   });
 
-  const answered = (reply: HttpResponse, gone: boolean, started: number) => {
-    observe(reply.phase, gone ? CALLER_GONE : reply.status, (performance.now() - started) / 1_000);
-    if (!gone && reply.evaluation !== undefined) settle(reply.evaluation);
-  };
-
-  const send = (response: ServerResponse, reply: HttpResponse, started: number) => {
-    if (response.destroyed) {
-      answered(reply, true, started);
-      return;
-    }
-    if (goodbye) response.shouldKeepAlive = false;
-    const { status, type, body } = reply;
-    const length = Buffer.byteLength(body);
-    response.writeHead(status, { "Content-Type": type, "Content-Length": length });
-    // A string, not a buffer: Node then writes head and body as one TLS record. One byte a character means ASCII, which
-    // Latin-1 writes alike but faster.
-    response.end(body, length === body.length ? "latin1" : "utf8");
-    answered(reply, false, started);
-  };
-
-  const broke = (response: ServerResponse) => (error: unknown) => {
-    log.error(factsOf(error), "a connection broke usher");
-    response.destroy();
-  };
-
-  const answer = (request: IncomingMessage, response: ServerResponse) => {
+  const serve = (request: IncomingMessage, response: ServerResponse) => {
     const started = performance.now();
-    const dismissed = (reply: HttpResponse) => {
-      dismiss(request, response, reply);
-      observe(undefined, reply.status, (performance.now() - started) / 1_000);
-    };
-    const refused = unfit(request) ?? clients?.refuse(request.socket);
+    const refused = refusedByHead(request) ?? clients?.refuse(request.socket);
     if (refused !== undefined) {
-      dismissed(refused);
+      refuse(request, response, refused, started);
       return;
     }
     readBody(request, limits.bodyBytes, unfinished, (body) => {
       if (body === TOO_LARGE) {
-        dismissed(textResponse(413, `the body is larger than ${limits.bodyBytes} bytes`));
+        const tooLarge = textResponse(413, `the body is larger than ${limits.bodyBytes} bytes`);
+        refuse(request, response, tooLarge, started);
         return;
       }
-      const reply = handle(body, request.url ?? "/", response, started);
-      if (reply instanceof Promise)
-        void reply.then((late) => send(response, late, started)).catch(broke(response));
-      else send(response, reply, started);
+      const result = handle(body, request.url ?? "/", response, started);
+      if (!(result instanceof Promise)) {
+        send(response, result, started);
+        return;
+      }
+      inFlight.add(request.socket);
+      void result
+        .then((late) => send(response, late, started))
+        .catch((error: unknown) => abort(response, error))
+        .finally(() => inFlight.remove(request.socket));
     });
+  };
+
+  const send = (response: ServerResponse, result: HttpResponse, started: number) => {
+    const { status, type, body, phase, evaluation } = result;
+    const closed = response.destroyed;
+    if (!closed) {
+      if (draining) response.shouldKeepAlive = false;
+      const length = Buffer.byteLength(body);
+      response.writeHead(status, { "Content-Type": type, "Content-Length": length });
+      // A string, not a buffer: Node then writes head and body as one TLS record. One byte a character means ASCII, which
+      // Latin-1 writes alike but faster.
+      response.end(body, length === body.length ? "latin1" : "utf8");
+    }
+    observe(phase, closed ? CLIENT_CLOSED_REQUEST : status, (performance.now() - started) / 1_000);
+    if (!closed && evaluation !== undefined) afterResponse(evaluation);
+  };
+
+  const refuse = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    refusal: HttpResponse,
+    started: number,
+  ) => {
+    sendAndClose(request, response, refusal);
+    observe(undefined, refusal.status, (performance.now() - started) / 1_000);
+  };
+
+  const abort = (response: ServerResponse, error: unknown) => {
+    log.error(factsOf(error), "internal error serving a connection");
+    response.destroy();
   };
 
   const server = createServer(
     {
       ...secure(options.pair),
       requestCert: clients !== undefined,
-      // Judged with a sentence, not with a broken handshake that nobody can read.
+      // Refused with a message: a failed handshake does not say why.
       rejectUnauthorized: false,
       handshakeTimeout: limits.handshakeMs,
       keepAliveTimeout: limits.keepAliveMs,
@@ -129,45 +136,32 @@ export async function openHttpsServer(options: HttpsServerOptions): Promise<Http
     },
     (request, response) => {
       try {
-        answer(request, response);
+        serve(request, response);
       } catch (error) {
-        broke(response)(error);
+        abort(response, error);
       }
     },
   );
-  const plain =
-    options.plain === false
-      ? undefined
-      : new PlainConnections(server, {
-          limits,
-          handle,
-          log,
-          unfinished,
-          goodbye: () => goodbye,
-          welcome: (socket) => clients?.refuse(socket) === undefined,
-          used: (socket) => connections.used(socket),
-          answered,
-        });
+  // Ends a connection whose client stopped reading: no bytes in either direction for as long as an idle connection may last.
+  server.timeout = limits.keepAliveMs;
   const connections = new Connections(server, limits.connections);
   const port = await listen(server, options.bind, options.port);
-  server.on("error", (error) => log.error(factsOf(error), "the webhook server has a fault"));
+  server.on("error", (error) => log.error(factsOf(error), "HTTPS server error"));
   return {
     address: addressOf("https", options.bind, port),
     usePair: (pair) => server.setSecureContext(secure(pair)),
-    sayGoodbye: () => {
-      goodbye = true;
+    startDraining: () => {
+      draining = true;
     },
     finish: (withinMs) => {
-      goodbye = true;
-      const finished = connections.finish(withinMs);
-      plain?.endIdle();
-      return finished;
+      draining = true;
+      return connections.finish(withinMs);
     },
   };
 }
 
-/** What can be told from the head of a request. */
-function unfit({ method, headers }: IncomingMessage): HttpResponse | undefined {
+/** Why a request is refused by its method and headers alone. */
+function refusedByHead({ method, headers }: IncomingMessage): HttpResponse | undefined {
   if (method !== "POST") return NOT_POST;
   const type = headers["content-type"];
   if (type !== "application/json" && !/^application\/json\s*(;|$)/i.test(type ?? "")) return NOT_JSON;
@@ -176,10 +170,10 @@ function unfit({ method, headers }: IncomingMessage): HttpResponse | undefined {
 }
 
 /**
- * Answers a request whose body is not wanted, and hangs up. Not at once: whoever is still sending when a connection is closed sees
- * it break, and may never read the answer. So what still comes is thrown away, for a while.
+ * Responds to a request whose body is not wanted, and closes the connection. Not at once: a client that is still sending when the
+ * connection closes sees a reset, and may never read the response. Until then the rest of the body is discarded.
  */
-function dismiss(
+function sendAndClose(
   request: IncomingMessage,
   response: ServerResponse,
   { status, type, body }: HttpResponse,

@@ -4,6 +4,8 @@ export interface Limits {
   /** Of all requests together that are not whole yet. */
   readonly unfinishedBytes: number;
   readonly connections: number;
+  /** Requests of one connection that wait for facts at the same time. */
+  readonly pipelined: number;
   readonly headerBytes: number;
   readonly handshakeMs: number;
   readonly headersMs: number;
@@ -21,6 +23,9 @@ const UNFINISHED_BYTES = 64 * 1024 * 1024;
 
 /** Each costs some 90 KB. An API server keeps 25 and makes more only while it has more calls under way. */
 const CONNECTIONS = 2_000;
+
+/** Go's client sends a request only after the response to the one before. Some proxies send a few at once. */
+const PIPELINED = 16;
 
 /** Node's own default. The API server sends some 300 bytes of headers. */
 const HEADER_BYTES = 16 * 1024;
@@ -53,6 +58,7 @@ export const LIMITS: Limits = {
   bodyBytes: BODY_BYTES,
   unfinishedBytes: UNFINISHED_BYTES,
   connections: CONNECTIONS,
+  pipelined: PIPELINED,
   headerBytes: HEADER_BYTES,
   handshakeMs: HANDSHAKE_MS,
   headersMs: HEADERS_MS,

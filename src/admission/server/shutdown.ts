@@ -50,7 +50,7 @@ export class Shutdown {
   async #drain(serveOnMs: number): Promise<void> {
     const { webhook, pulse, finishMs } = this.#options;
     pulse.set("not-draining", false);
-    webhook.sayGoodbye();
+    webhook.startDraining();
     await pause(serveOnMs, undefined, { signal: this.#hurry.signal }).catch(() => undefined);
     await this.#end(finishMs);
   }

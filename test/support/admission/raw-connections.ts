@@ -1,4 +1,4 @@
-// For tests: an admission server whose connections end by themselves, and callers that write to it byte by byte.
+// For tests: an admission server whose connections end by themselves, and clients that write to it byte by byte.
 import { setTimeout as pause } from "node:timers/promises";
 import { connect, type TLSSocket } from "node:tls";
 import type { AdmissionOptions, AdmissionServer } from "../../../src/admission/server/admission-server.ts";
@@ -10,7 +10,7 @@ export const LIMITS = {
   bodyBytes: 200_000,
   headersMs: 400,
   requestMs: 600,
-  keepAliveMs: 500,
+  keepAliveMs: 1_000,
   checkEveryMs: 50,
 };
 
@@ -38,11 +38,11 @@ export function request(
 }
 
 /** All that comes back until the connection ends, which it does by itself. */
-export function converse(server: AdmissionServer, play: (socket: TLSSocket) => unknown): Promise<string> {
+export function exchange(server: AdmissionServer, send: (socket: TLSSocket) => unknown): Promise<string> {
   const { host, port } = server.webhookAddress;
   return new Promise((resolve) => {
     let got = "";
-    const socket = connect({ host, port, ca: server.ca }, () => void play(socket));
+    const socket = connect({ host, port, ca: server.ca }, () => void send(socket));
     socket.setEncoding("latin1");
     socket.on("data", (text) => {
       got += text;
@@ -63,6 +63,3 @@ export async function inPieces(socket: TLSSocket, pieces: readonly (string | Buf
 }
 
 export const uids = (got: string) => [...got.matchAll(/"uid":"([\w-]+)"/g)].map((match) => match[1]);
-
-/** Only Node tells how long it keeps a connection. */
-export const readByNode = (got: string) => /\r\nKeep-Alive: /.test(got);

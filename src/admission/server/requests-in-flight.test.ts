@@ -1,14 +1,13 @@
-// What happens to connections while their requests are being answered. One test at a time: these have a second for what they wait for,
-// and servers that start at once would take it from each other.
+// Connections whose requests wait for facts. Run one at a time: each has a second for what it waits for.
 import { setTimeout as pause } from "node:timers/promises";
 import { connect } from "node:tls";
 import { expect, test } from "vitest";
 import { testSource } from "../../../test/support/admission/example-cluster.ts";
-import { converse, LIMITS, request, serve, uids } from "../../../test/support/admission/plain-connections.ts";
+import { exchange, LIMITS, request, serve, uids } from "../../../test/support/admission/raw-connections.ts";
 import type { Deadline } from "../../core/view/source.ts";
 import type { AdmissionOptions } from "./admission-server.ts";
 
-/** A server whose needs are never met, until they are. */
+/** A server whose facts arrive when `meet` is called. */
 async function waiting(options: Partial<AdmissionOptions> = {}) {
   const asked: Deadline[] = [];
   const { promise: met, resolve: meet } = Promise.withResolvers<void>();
@@ -27,9 +26,9 @@ async function waiting(options: Partial<AdmissionOptions> = {}) {
 
 const slow = (uid: string) => request(uid, { path: "/validate/pool" });
 
-test("a caller that is gone is not worked for any more", async () => {
+test("evaluation stops when the client disconnects", async () => {
   const { server, asked } = await waiting();
-  await converse(server, async (socket) => {
+  await exchange(server, async (socket) => {
     socket.write(slow("gone"));
     await expect.poll(() => asked.length).toBe(1);
     expect(asked[0]?.signal.aborted).toBe(false);
@@ -39,9 +38,9 @@ test("a caller that is gone is not worked for any more", async () => {
   await server.close();
 });
 
-test("a request that comes while another is being answered waits for its turn", async () => {
+test("responses to pipelined requests keep their order", async () => {
   const { server, asked, meet } = await waiting();
-  const got = await converse(server, async (socket) => {
+  const got = await exchange(server, async (socket) => {
     socket.write(slow("first"));
     await expect.poll(() => asked.length).toBe(1);
     socket.write(request("second"));
@@ -52,23 +51,37 @@ test("a request that comes while another is being answered waits for its turn", 
   await server.close();
 });
 
-test("whoever floods while being answered is cut off", async () => {
+test("a client that sends garbage behind a request in flight is disconnected", async () => {
   const { server, asked, meet } = await waiting();
-  const got = await converse(server, async (socket) => {
+  const got = await exchange(server, async (socket) => {
     socket.write(slow("first"));
     await expect.poll(() => asked.length).toBe(1);
     socket.write(" ".repeat(100_000));
   });
-  expect(got).toBe("");
+  expect(got).toMatch(/^(HTTP\/1\.1 400 Bad Request\r\nConnection: close\r\n\r\n)?$/);
+  await expect.poll(() => asked[0]?.signal.aborted).toBe(true);
   meet();
   await server.close();
 });
 
-test("a drain closes idle connections, answers what is under way and says goodbye with it", async () => {
+test("a client with too many requests in flight is disconnected", async () => {
+  const { server, asked, meet } = await waiting({ limits: { ...LIMITS, pipelined: 3 } });
+  const requests = (n: number) => Array.from({ length: n }, (_, i) => slow(`r${i}`)).join("");
+  const flood = await exchange(server, (socket) => socket.write(requests(4)));
+  expect(flood).toBe("");
+  await expect.poll(() => asked.every(({ signal }) => signal.aborted)).toBe(true);
+  const few = exchange(server, (socket) => socket.write(requests(3)));
+  await pause(100);
+  meet();
+  expect(uids(await few)).toEqual(["r0", "r1", "r2"]);
+  await server.close();
+});
+
+test("draining closes idle connections and answers requests in flight with Connection: close", async () => {
   const { server, asked, meet } = await waiting({ limits: { ...LIMITS, keepAliveMs: 60_000 } });
   let drained: Promise<void> | undefined;
-  const idle = converse(server, (socket) => socket.write(request("idle")));
-  const busy = converse(server, async (socket) => {
+  const idle = exchange(server, (socket) => socket.write(request("idle")));
+  const busy = exchange(server, async (socket) => {
     socket.write(slow("busy"));
     await expect.poll(() => asked.length).toBe(1);
     drained = server.drain({ serveOnMs: 0 });
@@ -81,16 +94,16 @@ test("a drain closes idle connections, answers what is under way and says goodby
   await drained;
 });
 
-test("a drain does not wait for those who do not hang up", async () => {
+test("draining does not wait for clients that keep their side open", async () => {
   const { server, asked, meet } = await waiting({
     limits: { ...LIMITS, keepAliveMs: 60_000, finishMs: 60_000 },
   });
   const { host, port } = server.webhookAddress;
-  const stubborn = { host, port, ca: server.ca, allowHalfOpen: true };
-  const socket = connect(stubborn, () => socket.write(slow("busy")));
+  const halfOpen = { host, port, ca: server.ca, allowHalfOpen: true };
+  const socket = connect(halfOpen, () => socket.write(slow("busy")));
   await expect.poll(() => asked.length).toBe(1);
   const drained = server.drain({ serveOnMs: 0 });
-  // The door is closed by then, and what was idle has been ended.
+  // By then the server has stopped listening and closed idle connections.
   await pause(200);
   meet();
   let got = "";
