@@ -37,7 +37,7 @@ test("--trace says why and why not, for controllers by their template", async ()
     "    + nodeSelector topology.kubernetes.io/zone=a",
     "  shop/fast-disks  not      podSelector: needs disk in (fast, fastest), there is no label disk",
   ]);
-  expect(out).toContain("zone-a           skipped part  ");
+  expect(out).toContain("zone-a           partly  ");
   expect(out).toContain("    ! nodeSelector topology.kubernetes.io/zone: the pod says b");
   expect(out).toContain(
     "zone-a           not  namespaceSelector: needs environment=prod, environment is test",

@@ -100,12 +100,16 @@ describeOwnCluster("a closed policy", {}, (cluster) => {
   test("the validating twin refuses what lacks the demand, and only where a policy enforces", async () => {
     const entries = async () =>
       listAt(await cluster().call("GET", VALIDATING), "webhooks").map((one) => stringAt(one, "name"));
-    expect((await entries()).join()).not.toContain("demand");
+    expect((await entries()).join()).not.toContain("enforcement");
     await policy("strict", {
       enforcement: "Refuse",
       namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": open } },
     });
-    await eventually("the twin", async () => (await entries()).join().includes("placement-demand"), 20_000);
+    await eventually(
+      "the twin",
+      async () => (await entries()).join().includes("placement-enforcement"),
+      20_000,
+    );
     const refused = await eventually("a refusal", async () => {
       const reply = await createPod(open, { nodeSelector: { pool: "b" } });
       return reply.status === 403 ? reply : undefined;
@@ -117,7 +121,7 @@ describeOwnCluster("a closed policy", {}, (cluster) => {
       return (await Promise.all(Array.from({ length: 6 }, () => placed(open)))).every(Boolean);
     });
     await cluster().call("DELETE", `${POLICIES}/strict`);
-    await eventually("the twin gone", async () => !(await entries()).join().includes("demand"), 20_000);
+    await eventually("the twin gone", async () => !(await entries()).join().includes("enforcement"), 20_000);
     expect((await createPod(open, { nodeSelector: { pool: "b" } })).status).toBe(201);
   });
 

@@ -22,7 +22,7 @@ export function traceOf(phases: readonly Evaluation[], findings: readonly Module
       return {
         module,
         policy: policyName(policy),
-        applies: skipped ? "skipped part" : applies,
+        applies: skipped ? "partly" : applies,
         why,
         parts: mine.filter(({ rule }) => rule !== "selection").map(partOf),
       };

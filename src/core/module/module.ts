@@ -37,7 +37,7 @@ export interface Read {
 /** Why a policy did, or did not, apply. */
 export interface TraceEntry {
   readonly policy: PolicyRef;
-  readonly applies: "applies" | "not" | "skipped part" | "failed";
+  readonly applies: "applies" | "not" | "partly" | "failed";
   readonly why: string;
 }
 

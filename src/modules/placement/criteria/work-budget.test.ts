@@ -196,7 +196,7 @@ describe("three hundred policies that are much work each", () => {
       );
       expect(result.answer.allowed).toBe(allowed);
       expect(result.evaluation.findings).toHaveLength(30);
-      expect(result.evaluation.findings.at(-1)).toMatchObject({ code: "USHER-P12", rule: "demand" });
+      expect(result.evaluation.findings.at(-1)).toMatchObject({ code: "USHER-P12", rule: "enforcement" });
       expect(steps).toBeLessThan(5 * MOST_STEPS);
     }
   });

@@ -100,16 +100,16 @@ function told(policy: PlacementPolicy, code: string, path: Path, message: string
   const refuses = policy.enforcement === "Refuse";
   return {
     policy: policy.ref,
-    rule: "demand",
+    rule: "enforcement",
     outcome: refuses ? "violated" : "would-violate",
     code,
     path,
     message,
     ...(refuses ? {} : { warn: 65 }),
-    audit: { key: refuses ? "refused" : "lacking", value: policyName(policy.ref) },
+    audit: { key: refuses ? "refused" : "unmet", value: policyName(policy.ref) },
     event: {
       type: "Warning",
-      reason: refuses ? "PlacementRefused" : "PlacementLacking",
+      reason: refuses ? "PlacementRefused" : "PlacementUnmet",
       regarding: {
         kind: policy.ref.kind,
         ...(policy.ref.namespace === undefined ? {} : { namespace: policy.ref.namespace }),

@@ -127,7 +127,7 @@ describe("where policies enforce", () => {
 
   test("nowhere: the hook is there to be answered, and is not registered", () => {
     expect(demand([RED, ofRed])).toEqual([
-      { name: "placement-demand", failure: "open", namespaces: { only: [] }, asks: false },
+      { name: "placement-enforcement", failure: "open", namespaces: { only: [] }, asks: false },
     ]);
     const { validating, notes } = webhookConfigurations(hooksOf([RED]), DEFAULT_INSTALLATION, {
       endpoint: { url: "https://usher" },
@@ -144,14 +144,16 @@ describe("where policies enforce", () => {
       { except: quiet },
     ],
   ])("%s", (_what, policy, namespaces) => {
-    expect(demand([policy])).toEqual([{ name: "placement-demand", failure: "open", namespaces, asks: true }]);
+    expect(demand([policy])).toEqual([
+      { name: "placement-enforcement", failure: "open", namespaces, asks: true },
+    ]);
   });
 
   test("closed, where the policy that refuses is", () => {
     const policy = namespacedPolicy("blue", "p", enforcing("Refuse", "Fail"));
     expect(demand([policy])).toMatchObject([
-      { name: "placement-demand-closed", failure: "closed", namespaces: { only: ["blue"] } },
-      { name: "placement-demand", failure: "open" },
+      { name: "placement-enforcement-closed", failure: "closed", namespaces: { only: ["blue"] } },
+      { name: "placement-enforcement", failure: "open" },
     ]);
     expect(demand([namespacedPolicy("blue", "p", enforcing("Warn", "Fail"))])).toHaveLength(1);
   });

@@ -19,7 +19,7 @@ export function enforcementHooks(view: View, installation: Installation, rules: 
   const closed = reachOf(enforcing.filter(isClosed), view, installation);
   const open: Hook = {
     ...COMMON,
-    name: "placement-demand",
+    name: "placement-enforcement",
     failure: "open",
     timeoutSeconds: 2,
     namespaces: wide ? { except: quiet } : { only: names },
@@ -29,7 +29,7 @@ export function enforcementHooks(view: View, installation: Installation, rules: 
   return [
     {
       ...open,
-      name: "placement-demand-closed",
+      name: "placement-enforcement-closed",
       askedAs: open.name,
       failure: "closed",
       timeoutSeconds: 5,
