@@ -5,19 +5,19 @@ import { CONNECTION } from "./credentials.ts";
 import type { KubeconfigEntry } from "./kubeconfig-file.ts";
 import type { Tls } from "./plain-user.ts";
 import { shownAddress } from "./shown-address.ts";
-import { SocksAgent } from "./socks.ts";
 
 /** What kubectl takes; in `socks5h` it is written out that the proxy resolves names. */
 const PROXIES = /^(https?|socks5h?):\/\//;
 
 /** Connections to the cluster of a kubeconfig, through the proxy that it names, else as kubectl by HTTPS_PROXY and NO_PROXY. */
-export function agentFor({ server, cluster }: KubeconfigEntry, tls: Tls): HttpAgent {
+export async function agentFor({ server, cluster }: KubeconfigEntry, tls: Tls): Promise<HttpAgent> {
   const proxy = stringAt(cluster, "proxy-url") || undefined;
   if (proxy !== undefined) check(proxy);
   const plain = server.startsWith("http:");
   if (proxy?.startsWith("socks")) {
     if (plain)
       throw new Error(`the kubeconfig's proxy-url ${shownAddress(proxy)} is only for a server with https`);
+    const { SocksAgent } = await import("./socks-agent.ts");
     return new SocksAgent(proxy, { ...CONNECTION, ...tls });
   }
   const proxyEnv = proxy === undefined ? environmentFor(server) : { HTTPS_PROXY: proxy, HTTP_PROXY: proxy };

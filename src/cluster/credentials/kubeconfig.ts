@@ -43,7 +43,7 @@ export async function kubeconfigCredentials(options: KubeconfigOptions = {}): Pr
     const found = await from.material();
     const changed = !isDeepStrictEqual(found.tls, tls);
     const before = current?.access;
-    const agent = before === undefined || changed ? agentFor(from.entry, found.tls) : before.agent;
+    const agent = before === undefined || changed ? await agentFor(from.entry, found.tls) : before.agent;
     if (before !== undefined && agent !== before.agent) retire(before.agent);
     opened = from;
     tls = found.tls;
@@ -56,7 +56,7 @@ export async function kubeconfigCredentials(options: KubeconfigOptions = {}): Pr
     namespace,
     renew: async () => {
       // From the file again: it may have been written anew, and a plugin's cached credential is the one that was refused.
-      opened.idToken?.token.refused();
+      opened.idToken?.token.invalidate();
       return look(await open(options, opened.idToken));
     },
     access: async () => {

@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { TestProvider, tokenUntil } from "../../../test/support/cluster/oidc-provider.ts";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { idTokenUntil, TestProvider } from "../../../test/support/cluster/oidc-provider.ts";
 import { makeCertificate } from "../../admission/tls/certificate.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { kubeconfigCredentials } from "./kubeconfig.ts";
@@ -13,8 +13,9 @@ const START = Date.parse("2026-01-01T00:00:00Z");
 
 let provider: TestProvider;
 let ca: string;
-let clock = START;
-const now = () => clock;
+/** The library that validates ID tokens reads the clock itself. */
+const setClock = (now: number) => vi.setSystemTime(now);
+const now = () => Date.now();
 
 beforeAll(async () => {
   const certificate = await makeCertificate(["127.0.0.1", "localhost"]);
@@ -24,10 +25,13 @@ beforeAll(async () => {
 });
 afterAll(() => provider.close());
 beforeEach(() => {
-  clock = START;
-  provider.asked.length = 0;
+  vi.useFakeTimers({ toFake: ["Date"], now: START });
+  provider.forms.length = 0;
   provider.discovery = undefined;
-  provider.answer = () => [500, "not asked for in this test"];
+  provider.respond = () => [500, "unexpected in this test"];
+});
+afterEach(() => {
+  vi.useRealTimers();
 });
 
 function settings(more: JsonObject = {}): JsonObject {
@@ -36,27 +40,27 @@ function settings(more: JsonObject = {}): JsonObject {
     "idp-certificate-authority-data": ca,
     "client-id": "usher",
     "client-secret": "secret",
-    "id-token": tokenUntil(START + HOUR, "first"),
+    "id-token": idTokenUntil(START + HOUR, "first"),
     "refresh-token": "refresh 1",
     ...more,
   };
 }
 
 describe("an ID token", () => {
-  test("is used as it is while it is good", async () => {
+  test("is used unchanged until it expires", async () => {
     const token = idTokenOf(settings(), now);
-    expect(await token.get()).toBe(tokenUntil(START + HOUR, "first"));
-    expect(provider.asked).toEqual([]);
+    expect(await token.get()).toBe(idTokenUntil(START + HOUR, "first"));
+    expect(provider.forms).toEqual([]);
   });
 
-  test("is renewed shortly before it ends, once for all who ask, and then kept", async () => {
-    provider.answer = () => [200, { id_token: tokenUntil(START + 2 * HOUR, "second") }];
+  test("is renewed shortly before it expires, once for concurrent callers, and then kept", async () => {
+    provider.respond = () => [200, { id_token: idTokenUntil(START + 2 * HOUR, "second") }];
     const token = idTokenOf(settings(), now);
-    clock = START + HOUR - 5_000;
-    const second = tokenUntil(START + 2 * HOUR, "second");
+    setClock(START + HOUR - 5_000);
+    const second = idTokenUntil(START + 2 * HOUR, "second");
     expect(await Promise.all([token.get(), token.get()])).toEqual([second, second]);
     expect(await token.get()).toBe(second);
-    expect(provider.asked).toEqual([
+    expect(provider.forms).toEqual([
       {
         grant_type: "refresh_token",
         refresh_token: "refresh 1",
@@ -66,20 +70,20 @@ describe("an ID token", () => {
     ]);
   });
 
-  test("is renewed by the refresh token that came last", async () => {
+  test("is renewed by the latest refresh token", async () => {
     let given = 1;
-    provider.answer = () => {
+    provider.respond = () => {
       given += 1;
-      // Every second time without a new one: then the last counts on.
+      // Rotates the refresh token every second time only.
       const rotated = given % 2 === 0 ? { refresh_token: `refresh ${given}` } : {};
-      return [200, { id_token: tokenUntil(START + given * HOUR, `${given}`), ...rotated }];
+      return [200, { id_token: idTokenUntil(START + given * HOUR, `${given}`), ...rotated }];
     };
     const token = idTokenOf(settings({ "id-token": "" }), now);
     for (let hour = 0; hour < 4; hour++) {
-      clock = START + (hour + 1.5) * HOUR;
+      setClock(START + (hour + 1.5) * HOUR);
       await token.get();
     }
-    expect(provider.asked.map((form) => form["refresh_token"])).toEqual([
+    expect(provider.forms.map((form) => form["refresh_token"])).toEqual([
       "refresh 1",
       "refresh 2",
       "refresh 2",
@@ -87,65 +91,80 @@ describe("an ID token", () => {
     ]);
   });
 
-  test("that was refused is another the next time, where another can be had", async () => {
-    provider.answer = () => [200, { id_token: tokenUntil(START + HOUR, "second") }];
+  test("that the API server refused is renewed, where there is a refresh token", async () => {
+    provider.respond = () => [200, { id_token: idTokenUntil(START + HOUR, "second") }];
     const token = idTokenOf(settings(), now);
-    token.refused();
-    expect(await token.get()).toBe(tokenUntil(START + HOUR, "second"));
+    token.invalidate();
+    expect(await token.get()).toBe(idTokenUntil(START + HOUR, "second"));
     const last = idTokenOf(settings({ "refresh-token": "" }), now);
-    last.refused();
-    expect(await last.get()).toBe(tokenUntil(START + HOUR, "first"));
+    last.invalidate();
+    expect(await last.get()).toBe(idTokenUntil(START + HOUR, "first"));
   });
 
   test.each(["", "no token", "a.b.c", `a.${Buffer.from("{}").toString("base64url")}.c`])(
-    "that can't be read (%j) is renewed",
+    "that can't be decoded (%j) is renewed",
     async (unreadable) => {
-      const good = tokenUntil(START + HOUR, "good");
-      provider.answer = () => [200, { id_token: good }];
+      const good = idTokenUntil(START + HOUR, "good");
+      provider.respond = () => [200, { id_token: good }];
       expect(await idTokenOf(settings({ "id-token": unreadable }), now).get()).toBe(good);
     },
   );
 
   const refusals: readonly [string, JsonObject, RegExp][] = [
-    ["no refresh token", { "refresh-token": "" }, /its id-token has ended.*refresh-token; log in again/],
+    ["no refresh token", { "refresh-token": "" }, /its id-token has expired.*refresh-token; log in again/],
     ["nothing", { "id-token": "", "refresh-token": "" }, /there is no id-token.*log in again/],
     ["no client", { "client-id": 1 }, /client-id/],
-    ["an issuer without TLS", { "idp-issuer-url": "http://127.0.0.1:1" }, /must be https/],
-    ["an authority that does not know it", { "idp-certificate-authority-data": "" }, /certificate/],
+    ["an issuer without TLS", { "idp-issuer-url": "http://127.0.0.1:1" }, /must start with https/],
+    ["a CA that did not sign its certificate", { "idp-certificate-authority-data": "" }, /certificate/],
   ];
-  test.each(refusals)("can't be renewed with %s, and it is said why", async (_, more, message) => {
-    clock = START + 2 * HOUR;
+  test.each(refusals)("can't be renewed with %s: the error says why", async (_, more, message) => {
+    setClock(START + 2 * HOUR);
     await expect(idTokenOf(settings(more), now).get()).rejects.toThrow(message);
   });
 
-  const answers: readonly [string, readonly [number, unknown], RegExp][] = [
-    ["a refusal", [400, { error: "invalid_grant" }], /answered 400: .*invalid_grant/],
-    ["no token", [200, { access_token: "x" }], /gave no id_token; log in again/],
-    ["no JSON", [200, "<html>"], /no JSON/],
-    ["too much", [200, "x".repeat(2 * 1024 * 1024)], /too long/],
+  const responses: readonly [string, readonly [number, unknown], RegExp][] = [
+    ["a refusal", [400, { error: "invalid_grant" }], /token: status 400: .*invalid_grant/],
+    ["no token", [200, { access_token: "x" }], /returned no id_token; log in again/],
+    ["no JSON", [200, "<html>"], /not valid JSON|failed to parse/],
+    ["too much", [200, "x".repeat(2 * 1024 * 1024)], /longer than 1048576 bytes/],
   ];
-  test.each(answers)(
-    "from a provider that answers with %s is an error, and not forever",
-    async (_, answer, message) => {
-      clock = START + 2 * HOUR;
+  test.each(responses)(
+    "is an error after %s from the provider, and is renewed at the next call",
+    async (_, response, message) => {
+      setClock(START + 2 * HOUR);
       const token = idTokenOf(settings(), now);
-      provider.answer = () => answer;
+      provider.respond = () => response;
       await expect(token.get()).rejects.toThrow(message);
-      const good = tokenUntil(START + 3 * HOUR, "good");
-      provider.answer = () => [200, { id_token: good }];
+      const good = idTokenUntil(START + 3 * HOUR, "good");
+      provider.respond = () => [200, { id_token: good }];
       expect(await token.get()).toBe(good);
     },
   );
 
-  test("and why it can't be had says no password that stands in an address", async () => {
-    clock = START + 2 * HOUR;
-    const word = "me:s3cret@";
-    const issuer = `${provider.url.replace("//", `//${word}`)}/realm`;
+  const claims: readonly [string, object, RegExp][] = [
+    ["another audience", { aud: "other" }, /aud/],
+    ["another issuer", { iss: "https://other.example" }, /iss/],
+    ["an expiry in the past", { exp: START / 1_000 }, /exp/],
+  ];
+  test.each(claims)("with %s is not used", async (_, more, message) => {
+    setClock(START + 2 * HOUR);
+    provider.respond = () => [200, { id_token: idTokenUntil(START + 3 * HOUR, "second", more) }];
+    await expect(idTokenOf(settings(), now).get()).rejects.toThrow(message);
+  });
+
+  test("leaves passwords in addresses out of its errors", async () => {
+    setClock(START + 2 * HOUR);
+    const credentials = "me:s3cret@";
+    const issuer = `${provider.url.replace("//", `//${credentials}`)}/realm`;
     const failures: (readonly [string, object | undefined, RegExp])[] = [
-      [issuer.replace("https", "http"), undefined, /must be https, and is http:/],
-      [issuer, {}, /realm names no token endpoint/],
-      [issuer, { token_endpoint: `https://${word}127.0.0.1:1/token` }, /^https:\/\/127.0.0.1:1\/token: /],
-      [issuer, { token_endpoint: `${issuer}/token` }, /realm\/token answered 500/],
+      [issuer.replace("https", "http"), undefined, /must start with https:\/\/, got http:/],
+      [issuer, {}, /realm publishes no token_endpoint/],
+      [
+        issuer,
+        { token_endpoint: `https://${credentials}127.0.0.1:1/token` },
+        / https:\/\/127.0.0.1:1\/token: /,
+      ],
+      [issuer, { token_endpoint: `${issuer}/token` }, /realm\/token: status 500/],
     ];
     for (const [url, discovery, message] of failures) {
       provider.discovery = discovery;
@@ -157,14 +176,14 @@ describe("an ID token", () => {
     }
   });
 
-  test("is never asked for without TLS, whatever the provider says", async () => {
-    clock = START + 2 * HOUR;
+  test("is never requested without TLS, whatever the discovery document says", async () => {
+    setClock(START + 2 * HOUR);
     provider.discovery = { token_endpoint: "http://127.0.0.1:1/token" };
-    await expect(idTokenOf(settings(), now).get()).rejects.toThrow("names no token endpoint");
+    await expect(idTokenOf(settings(), now).get()).rejects.toThrow("publishes no token_endpoint with https");
   });
 });
 
-test("a kubeconfig with auth-provider oidc: what was renewed outlives a look at the file", async () => {
+test("a kubeconfig with auth-provider oidc: renewed tokens survive a reload of the file", async () => {
   const folder = await mkdtemp(join(tmpdir(), "usher-oidc-"));
   const file = join(folder, "config");
   const config = {
@@ -175,16 +194,16 @@ test("a kubeconfig with auth-provider oidc: what was renewed outlives a look at 
   };
   await writeFile(file, JSON.stringify(config));
   const credentials = await kubeconfigCredentials({ file, now });
-  const said = async () => (await credentials.access()).headers["authorization"];
-  expect(await said()).toBe(`Bearer ${tokenUntil(START + HOUR, "first")}`);
-  provider.answer = () => [200, { id_token: tokenUntil(START + 3 * HOUR, "second"), refresh_token: "2" }];
-  clock = START + 2 * HOUR;
-  expect(await said()).toBe(`Bearer ${tokenUntil(START + 3 * HOUR, "second")}`);
-  // Refused, though by its own words it is good: renewed by the refresh token that is in no file.
-  provider.answer = () => [200, { id_token: tokenUntil(START + 4 * HOUR, "third") }];
+  const authorization = async () => (await credentials.access()).headers["authorization"];
+  expect(await authorization()).toBe(`Bearer ${idTokenUntil(START + HOUR, "first")}`);
+  provider.respond = () => [200, { id_token: idTokenUntil(START + 3 * HOUR, "second"), refresh_token: "2" }];
+  setClock(START + 2 * HOUR);
+  expect(await authorization()).toBe(`Bearer ${idTokenUntil(START + 3 * HOUR, "second")}`);
+  // Refused before its expiry: renewed by the rotated refresh token, which is in no file.
+  provider.respond = () => [200, { id_token: idTokenUntil(START + 4 * HOUR, "third") }];
   expect(await credentials.renew()).toBe(true);
-  expect(await said()).toBe(`Bearer ${tokenUntil(START + 4 * HOUR, "third")}`);
-  expect(provider.asked.map((form) => form["refresh_token"])).toEqual(["refresh 1", "2"]);
+  expect(await authorization()).toBe(`Bearer ${idTokenUntil(START + 4 * HOUR, "third")}`);
+  expect(provider.forms.map((form) => form["refresh_token"])).toEqual(["refresh 1", "2"]);
   credentials.close();
   await rm(folder, { recursive: true });
 });

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer as createHttpServer, type IncomingMessage } from "node:http";
-import { createServer as createHttpsServer } from "node:https";
+import { createServer as createHttpsServer, request } from "node:https";
 import {
   type AddressInfo,
   connect,
@@ -12,15 +12,18 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
+import type { TLSSocket } from "node:tls";
 import { inspect } from "node:util";
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { makeCertificate } from "../../admission/tls/certificate.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { createClient } from "../client/https-client.ts";
 import { agentFor } from "./agent.ts";
+import { CONNECTION } from "./credentials.ts";
 import { kubeconfigCredentials } from "./kubeconfig.ts";
+import { SocksAgent } from "./socks-agent.ts";
 
-// A name that no resolver knows: only who goes through the proxy arrives.
+// A name that no resolver knows: only connections through the proxy arrive.
 const NAME = "api.cluster.invalid";
 
 let folder: string;
@@ -28,12 +31,13 @@ let ca: string;
 let api: Server;
 let http: Server;
 let socks: Server;
-const asked: string[] = [];
+const targets: string[] = [];
 const headers: IncomingMessage["headers"][] = [];
+const clientNames: (string | undefined)[] = [];
 
 const portOf = (server: Server): number => (server.address() as AddressInfo).port;
 
-/** Whatever it is asked for, the API server of the test is what it connects to. */
+/** Connects to the test's API server, whatever the target. */
 function splice(client: Duplex, begin: (there: Socket) => void): void {
   const there = connect(portOf(api), "127.0.0.1", () => {
     begin(there);
@@ -43,15 +47,15 @@ function splice(client: Duplex, begin: (there: Socket) => void): void {
   client.on("error", () => there.destroy());
 }
 
-/** What the SOCKS proxy answers to the request: 0 is success. */
-let verdict = 0;
+/** The reply code of the SOCKS proxy: 0 is success. */
+let reply = 0;
 
-/** SOCKS 5: a greeting, a request with a name, an answer, and then it is a pipe (RFC 1928). */
+/** SOCKS 5 (RFC 1928): a greeting, a request by name, a reply, then a pipe. */
 async function serveSocks(client: Socket): Promise<void> {
   client.on("error", () => undefined);
   const [greeting] = (await once(client, "data")) as [Buffer];
   let who = "";
-  // Where a password is offered it is wanted.
+  // Requires a password where the client offers one.
   if (greeting.includes(2, 2)) {
     client.write(Buffer.from([5, 2]));
     const [pair] = (await once(client, "data")) as [Buffer];
@@ -62,9 +66,9 @@ async function serveSocks(client: Socket): Promise<void> {
   } else client.write(Buffer.from([5, 0]));
   const [request] = (await once(client, "data")) as [Buffer];
   const host = request[3] === 3 ? request.subarray(5, 5 + (request[4] ?? 0)).toString() : "an address";
-  asked.push(`${host}:${request.readUInt16BE(request.length - 2)}${who}`);
-  if (verdict !== 0) return void client.end(Buffer.from([5, verdict, 0, 1, 0, 0, 0, 0, 0, 0]));
-  // In two pieces, and by a name: neither is usual, both are allowed.
+  targets.push(`${host}:${request.readUInt16BE(request.length - 2)}${who}`);
+  if (reply !== 0) return void client.end(Buffer.from([5, reply, 0, 1, 0, 0, 0, 0, 0, 0]));
+  // In two pieces, and with a name as the bound address: both are unusual and allowed.
   splice(client, () => {
     client.write(Buffer.from([5, 0, 0]));
     setImmediate(() => client.write(Buffer.from([3, 2, 97, 98, 0, 0])));
@@ -74,13 +78,18 @@ async function serveSocks(client: Socket): Promise<void> {
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "usher-proxies-"));
   const certificate = await makeCertificate([NAME]);
-  ca = Buffer.from(certificate.ca).toString("base64");
-  api = createHttpsServer({ cert: certificate.cert, key: certificate.key }, (request, response) => {
+  ca = certificate.ca;
+  const { cert, key } = certificate;
+  const options = { cert, key, requestCert: true, rejectUnauthorized: false };
+  api = createHttpsServer(options, (request, response) => {
     headers.push(request.headers);
-    response.setHeader("content-type", "application/json").end(JSON.stringify({ path: request.url }));
+    clientNames.push((request.socket as TLSSocket).getPeerCertificate().subjectaltname);
+    const respond = () =>
+      response.setHeader("content-type", "application/json").end(JSON.stringify({ path: request.url }));
+    setTimeout(respond, request.url === "/slow" ? 200 : 0);
   });
   http = createHttpServer().on("connect", (request: IncomingMessage, client: Duplex, head: Buffer) => {
-    asked.push(`${request.url} ${request.headers["proxy-authorization"] ?? ""}`.trim());
+    targets.push(`${request.url} ${request.headers["proxy-authorization"] ?? ""}`.trim());
     splice(client, (there) => {
       client.write("HTTP/1.1 200 OK\r\n\r\n");
       there.write(head);
@@ -97,14 +106,19 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 beforeEach(() => {
-  asked.length = 0;
+  targets.length = 0;
   headers.length = 0;
-  verdict = 0;
+  clientNames.length = 0;
+  reply = 0;
 });
 
-async function clientThrough(proxy: string, user: JsonObject = { token: "t" }) {
+async function clientThrough(proxy: string, user: JsonObject = { token: "t" }, trusted = ca) {
   const file = join(folder, "config");
-  const cluster = { server: `https://${NAME}:6443`, "certificate-authority-data": ca, "proxy-url": proxy };
+  const cluster = {
+    server: `https://${NAME}:6443`,
+    "certificate-authority-data": Buffer.from(trusted).toString("base64"),
+    "proxy-url": proxy,
+  };
   const config = {
     "current-context": "a",
     clusters: [{ name: "a", cluster }],
@@ -138,40 +152,43 @@ test.each(proxies)("the API server is reached through a proxy: %s", async (_, pr
   const client = await clientThrough(proxy());
   expect((await client.request("GET", "/version")).body).toEqual({ path: "/version" });
   expect((await client.request("GET", "/livez")).body).toEqual({ path: "/livez" });
-  // One connection for both, and the server sees who we are.
-  expect(asked).toEqual([expected]);
+  // One connection for both, with the credentials.
+  expect(targets).toEqual([expected]);
   expect(headers[0]).toMatchObject({ authorization: "Bearer t" });
-  // What is meant for the proxy stays there.
+  // Credentials of the proxy stay there.
   expect(headers[0]).not.toHaveProperty("proxy-authorization");
   client.close();
 });
 
-test.each(["http", "socks5"])("a %s proxy that is not there is an error with its address", async (scheme) => {
+test.each(["http", "socks5"])("a %s proxy that is down is an error with its address", async (scheme) => {
   const client = await clientThrough(`${scheme}://127.0.0.1:1`);
   await expect(client.request("GET", "/version")).rejects.toThrow(/127\.0\.0\.1:1/);
   client.close();
 });
 
 const refusals: readonly [string, number, string, RegExp][] = [
-  ["its rules", 2, "", /its rules do not allow it/],
-  ["nobody behind it", 5, "", /the connection was refused/],
-  ["an unknown code", 99, "", /refused with 99/],
-  ["another password", 0, "me:other@", /did not take the password/],
+  ["by its rules", 2, "", /NotAllowed/],
+  ["the server is down", 5, "", /ConnectionRefused/],
+  ["unknown reply code", 99, "", /rejected connection/],
+  ["wrong password", 0, "me:other@", /Authentication failed/],
 ];
-test.each(refusals)("a SOCKS proxy that refuses is told of: %s", async (_, code, password, message) => {
-  verdict = code;
-  const client = await clientThrough(`socks5://${password}127.0.0.1:${portOf(socks)}`);
-  await expect(client.request("GET", "/version")).rejects.toThrow(message);
-  client.close();
-});
+test.each(refusals)(
+  "a SOCKS proxy that refuses is an error with its reply: %s",
+  async (_, code, password, message) => {
+    reply = code;
+    const client = await clientThrough(`socks5://${password}127.0.0.1:${portOf(socks)}`);
+    await expect(client.request("GET", "/version")).rejects.toThrow(message);
+    client.close();
+  },
+);
 
-test("a server that speaks something else is no SOCKS proxy", async () => {
+test("a server of another protocol is reported as no SOCKS proxy", async () => {
   const client = await clientThrough(`socks5://127.0.0.1:${portOf(http)}`);
-  await expect(client.request("GET", "/version")).rejects.toThrow(/SOCKS 5|ended the connection/);
+  await expect(client.request("GET", "/version")).rejects.toThrow(/invalid socks version|Socket closed/);
   client.close();
 });
 
-test("a client certificate that is none is an error, and the connection to the SOCKS proxy ends", async () => {
+test("an invalid client certificate is an error, and closes the connection to the SOCKS proxy", async () => {
   const closed = new Promise((resolve) =>
     socks.once("connection", (socket) => socket.once("close", resolve)),
   );
@@ -183,13 +200,49 @@ test("a client certificate that is none is an error, and the connection to the S
   client.close();
 });
 
+test("a SOCKS proxy may have an IPv6 address", async () => {
+  const client = await clientThrough("socks5://[::1]:1");
+  await expect(client.request("GET", "/version")).rejects.toThrow("ECONNREFUSED ::1:1");
+  client.close();
+});
+
+test("a server with an untrusted certificate behind a SOCKS proxy is reported as such", async () => {
+  const other = await makeCertificate([NAME]);
+  const client = await clientThrough(`socks5://127.0.0.1:${portOf(socks)}`, { token: "t" }, other.ca);
+  await expect(client.request("GET", "/version")).rejects.toMatchObject({
+    cause: { code: expect.stringMatching(/CERT|SIGNATURE/) },
+  });
+  client.close();
+});
+
+test("a client certificate reaches the server behind a SOCKS proxy", async () => {
+  const me = await makeCertificate(["me"]);
+  const user = {
+    "client-certificate-data": Buffer.from(me.cert).toString("base64"),
+    "client-key-data": Buffer.from(me.key).toString("base64"),
+  };
+  const client = await clientThrough(`socks5://127.0.0.1:${portOf(socks)}`, user);
+  await client.request("GET", "/version");
+  expect(clientNames).toEqual(["DNS:me"]);
+  client.close();
+});
+
+test("a response may take longer than the idle timeout of the SOCKS agent", async () => {
+  const agent = new SocksAgent(`socks5://127.0.0.1:${portOf(socks)}`, { ...CONNECTION, timeout: 50, ca });
+  const sent = request({ hostname: NAME, port: 6443, path: "/slow", agent }).end();
+  const [response] = (await once(sent, "response")) as [IncomingMessage];
+  expect(response.statusCode).toBe(200);
+  response.resume();
+  agent.destroy();
+});
+
 const secrets: readonly [string, string, RegExp][] = [
   ["an unknown kind", "socks4://me:s3cret@proxy:1080", /and is socks4:\/\/proxy:1080$/],
   ["no kind", "me:s3cret@proxy:1080", /and is proxy:1080$/],
   ["no address", "http://me:s3cret@:x:1", /is no address: http:\/\/:x:1$/],
   ["no address of SOCKS", "socks5://me:s3cret@:x:1", /is no address: socks5:\/\/:x:1$/],
 ];
-test.each(secrets)("a proxy's password is in no message: %s", async (_, proxy, message) => {
+test.each(secrets)("a proxy's password is in no error: %s", async (_, proxy, message) => {
   const client = await clientThrough(proxy);
   const error = await client.request("GET", "/version").catch((caught: unknown) => caught);
   expect(String(error)).toMatch(message);
@@ -197,19 +250,21 @@ test.each(secrets)("a proxy's password is in no message: %s", async (_, proxy, m
   client.close();
 });
 
-test("a proxy's password is in no message: SOCKS for a server without TLS", async () => {
+test("a proxy's password is in no error: SOCKS for a server without TLS", async () => {
   const entry = { server: "http://api", namespace: undefined, user: {} };
   const open = () => agentFor({ ...entry, cluster: { "proxy-url": "socks5://me:s3cret@proxy" } }, {});
-  expect(open).toThrow("the kubeconfig's proxy-url socks5://proxy is only for a server with https");
+  await expect(open()).rejects.toThrow(
+    "the kubeconfig's proxy-url socks5://proxy is only for a server with https",
+  );
 });
 
-test("a proxy's password is in no message: a variable that has no address", () => {
+test("a proxy's password is in no error: a variable that has no address", async () => {
   vi.stubEnv("HTTPS_PROXY", "http://me:s3cret@:x:1");
   try {
     const entry = { server: "https://api", namespace: undefined, cluster: {}, user: {} };
     const open = () => agentFor(entry, {});
-    expect(open).toThrow(/HTTPS_PROXY/);
-    expect(open).not.toThrow(/s3cret/);
+    await expect(open()).rejects.toThrow(/HTTPS_PROXY/);
+    await expect(open()).rejects.not.toThrow(/s3cret/);
   } finally {
     vi.unstubAllEnvs();
   }

@@ -1,26 +1,32 @@
-// An OpenID Connect provider that gives ID tokens for refresh tokens, for tests.
+// An OpenID Connect provider that exchanges refresh tokens for ID tokens.
 import { once } from "node:events";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
+import { isObject } from "../../../src/core/json.ts";
 
 export interface Certified {
   readonly cert: string;
   readonly key: string;
 }
 
-/** As a JWT says when it ends; nobody here looks at the signature. */
-export function tokenUntil(milliseconds: number, word: string): string {
+/** The issuer in its tokens and its discovery document, whatever address it listens on. */
+const ISSUER = "https://issuer.example/realm";
+
+/** An ID token for the client `usher` that expires then. Its signature is not valid: clients do not check it over TLS. */
+export function idTokenUntil(milliseconds: number, subject: string, more: object = {}): string {
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
-  return [part({ alg: "none" }), part({ exp: milliseconds / 1_000, word }), "signature"].join(".");
+  const exp = milliseconds / 1_000;
+  const claims = { iss: ISSUER, aud: "usher", sub: subject, iat: exp - 3_600, exp, ...more };
+  return [part({ alg: "RS256" }), part(claims), part({ signature: "none" })].join(".");
 }
 
 export class TestProvider {
   readonly #server: Server;
-  /** What it was asked for, as forms. */
-  readonly asked: Record<string, string>[] = [];
-  /** What it answers next: a status and a body. */
-  answer: () => readonly [number, unknown] = () => [200, {}];
-  /** What its discovery document says instead. */
+  /** The forms that the token endpoint received. */
+  readonly forms: Record<string, string>[] = [];
+  /** Status and body of the token endpoint's next response. */
+  respond: () => readonly [number, unknown] = () => [200, {}];
+  /** Replaces the discovery document, but for its issuer. */
   discovery: object | undefined;
 
   constructor(certificate: Certified) {
@@ -28,13 +34,19 @@ export class TestProvider {
       let body = "";
       for await (const chunk of request.setEncoding("utf8")) body += String(chunk);
       if (request.url === "/realm/.well-known/openid-configuration") {
-        response.end(JSON.stringify(this.discovery ?? { token_endpoint: `${this.url}/token` }));
+        const document = this.discovery ?? { token_endpoint: `${this.url}/token` };
+        response.end(JSON.stringify({ issuer: ISSUER, ...document }));
         return;
       }
-      this.asked.push(Object.fromEntries(new URLSearchParams(body)));
-      const [status, value] = this.answer();
+      this.forms.push(Object.fromEntries(new URLSearchParams(body)));
+      const [status, value] = this.respond();
       response.statusCode = status;
-      response.end(typeof value === "string" ? value : JSON.stringify(value));
+      const required = { access_token: "access", token_type: "Bearer" };
+      response.end(
+        typeof value === "string"
+          ? value
+          : JSON.stringify(status === 200 && isObject(value) ? { ...required, ...value } : value),
+      );
     });
   }
 
