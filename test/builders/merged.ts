@@ -9,10 +9,10 @@ import {
   type FieldLimits,
   NO_CRITERIA,
 } from "../../src/modules/placement/criteria/criteria.ts";
-import { KnownLists } from "../../src/modules/placement/criteria/known-list.ts";
-import { KnownTerms } from "../../src/modules/placement/criteria/known-term.ts";
-import { merge, type PlacementRequest } from "../../src/modules/placement/criteria/merge.ts";
-import { WorkBudget } from "../../src/modules/placement/criteria/work-budget.ts";
+import { KnownTerms } from "../../src/modules/placement/criteria/node-terms/known-term.ts";
+import { KnownLists } from "../../src/modules/placement/criteria/shape/known-list.ts";
+import { merge, type PlacementRequest } from "../../src/modules/placement/merge/merge.ts";
+import { WorkBudget } from "../../src/modules/placement/merge/work-budget.ts";
 import { again } from "./json.ts";
 import { pod } from "./pod.ts";
 

@@ -1,15 +1,15 @@
 import { defineModule, type Module } from "../../core/module/module.ts";
 import { SelectorIndex } from "../../core/policy/selector-index.ts";
 import { CODES } from "./codes.ts";
-import { NAMED_ACCESS } from "./criteria/existence.ts";
 import { settings } from "./drift/drift-repair.ts";
 import { driftAccess, driftScan } from "./drift/drift-scan.ts";
 import { validate } from "./enforce/enforcement.ts";
 import { allHooks } from "./hooks/all-hooks.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "./kinds.ts";
+import { NAMED_ACCESS } from "./merge/references.ts";
+import { place } from "./place/place.ts";
 import type { PlacementPolicy } from "./policy/policy.ts";
 import { placementReconciler } from "./status/reconciler.ts";
-import { place } from "./update/place.ts";
 
 /** Scheduling criteria, written into pods and pod templates by policy. */
 export const placement: Module = defineModule<PlacementPolicy>({

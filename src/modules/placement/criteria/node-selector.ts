@@ -1,7 +1,7 @@
 import type { Finding } from "../../../core/evaluate/finding.ts";
 import { policyName } from "../../../core/evaluate/finding.ts";
 import { listAt } from "../../../core/json.ts";
-import { storedValue } from "../update/stored-value.ts";
+import type { PlacementRequest, Target } from "../merge/merge.ts";
 import {
   applied,
   closed,
@@ -12,11 +12,11 @@ import {
   reportTooMuchWork,
   same,
   unwritable,
-} from "./findings.ts";
-import { allows, could, selectorOf } from "./known-term.ts";
-import type { PlacementRequest, Target } from "./merge.ts";
+} from "../merge/report.ts";
+import { storedValue } from "../merge/stored-value.ts";
+import { STEPS_TO_TELL } from "../merge/work-budget.ts";
+import { allows, could, selectorOf } from "./node-terms/known-term.ts";
 import { REQUIRED_NODE_TERMS } from "./places.ts";
-import { STEPS_TO_TELL } from "./work-budget.ts";
 
 /**
  * nodeSelector: a key that the pod has not is added; one that it has stays as it is, whoever set it. All keys of a nodeSelector

@@ -11,9 +11,9 @@ import { checkToleration } from "../../../core/kubernetes/tolerations.ts";
 import type { Path } from "../../../core/path.ts";
 import { type Problem, problem } from "../../../core/policy/problem.ts";
 import { contradictionsIn } from "../policy/contradictions.ts";
-import { checkPodTerm, checkPreferredNodeTerm, checkPreferredPodTerm } from "./check-affinity.ts";
-import { checkSpread } from "./check-spread.ts";
 import type { Criteria } from "./criteria.ts";
+import { checkPodTerm, checkPreferredNodeTerm, checkPreferredPodTerm } from "./shape/check-affinity.ts";
+import { checkSpread } from "./shape/check-spread.ts";
 
 /** One for all: a policy names a few criteria, and an empty list for each of the others would be most of its size. */
 const NONE: readonly JsonObject[] = [];

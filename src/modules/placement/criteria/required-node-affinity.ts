@@ -4,8 +4,7 @@ import { policyName } from "../../../core/evaluate/finding.ts";
 import { at, equal, isObject, type Json, type JsonObject, listAt } from "../../../core/json.ts";
 import { pointer } from "../../../core/path.ts";
 import { shallow } from "../../../core/provenance/origin.ts";
-import { meansStored } from "../update/stored-terms.ts";
-import { storedOrder, storedOrigins, storedValue } from "../update/stored-value.ts";
+import type { PlacementRequest, Target } from "../merge/merge.ts";
 import {
   applied,
   closed,
@@ -16,13 +15,14 @@ import {
   type Place,
   reportTooMuchWork,
   unwritable,
-} from "./findings.ts";
-import { type Selector, selectorOf } from "./known-term.ts";
-import type { PlacementRequest, Target } from "./merge.ts";
-import { cameFrom, describeTerms, MAX_REQUIREMENTS, MAX_TERMS, weightOf } from "./node-terms.ts";
+} from "../merge/report.ts";
+import { storedOrder, storedOrigins, storedValue } from "../merge/stored-value.ts";
+import { WorkBudget } from "../merge/work-budget.ts";
+import { type Selector, selectorOf } from "./node-terms/known-term.ts";
+import { cameFrom, describeTerms, MAX_REQUIREMENTS, MAX_TERMS, weightOf } from "./node-terms/node-terms.ts";
+import { meansStored } from "./node-terms/stored-terms.ts";
+import { alone, type Product, productOf } from "./node-terms/term-product.ts";
 import { REQUIRED_NODE_AFFINITY, REQUIRED_NODE_TERMS } from "./places.ts";
-import { alone, type Product, productOf } from "./term-product.ts";
-import { WorkBudget } from "./work-budget.ts";
 
 const RULE = "affinity.nodeAffinity.required";
 const HOLDER = "requiredNodeAffinity";

@@ -5,7 +5,7 @@ import { isObject, type JsonObject } from "../../../core/json.ts";
 import { nameOf, namespaceOf } from "../../../core/kubernetes/object.ts";
 import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import type { Module } from "../../../core/module/module.ts";
-import { stepsDone } from "../criteria/work-budget.ts";
+import { stepsDone } from "../merge/work-budget.ts";
 import { DriftCounts } from "./drift-counts.ts";
 
 /** Reading 50 objects holds up the loop for some 7 ms, and judging them for as long again; admissions wait no longer than that. */

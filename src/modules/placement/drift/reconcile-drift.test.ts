@@ -11,8 +11,8 @@ import { DEFAULT_INSTALLATION, type Installation } from "../../../core/module/in
 import type { Module } from "../../../core/module/module.ts";
 import type { ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
 import { PROVENANCE } from "../../../core/provenance/origin.ts";
-import { MOST_STEPS, WorkBudget } from "../criteria/work-budget.ts";
 import { clusterPodSchedulingPolicy } from "../kinds.ts";
+import { MOST_STEPS, WorkBudget } from "../merge/work-budget.ts";
 import { type DriftReconciler, driftReconciler } from "./reconcile-drift.ts";
 
 const REF = { kind: "ClusterPodSchedulingPolicy", name: "etcd" };

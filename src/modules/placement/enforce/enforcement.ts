@@ -8,7 +8,7 @@ import { podTemplateOf, specPath, type WorkloadKind } from "../../../core/kubern
 import type { Context } from "../../../core/module/module.ts";
 import { fieldPath, type Path } from "../../../core/path.ts";
 import type { SelectorIndex } from "../../../core/policy/selector-index.ts";
-import { MOST_STEPS, WorkBudgets } from "../criteria/work-budget.ts";
+import { MOST_STEPS, WorkBudgets } from "../merge/work-budget.ts";
 import type { PlacementPolicy } from "../policy/policy.ts";
 import { select } from "../select/select.ts";
 import { isPod, leftAlone, notTargeted } from "../select/target.ts";

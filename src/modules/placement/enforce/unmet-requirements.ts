@@ -3,8 +3,8 @@ import { covers } from "../../../core/kubernetes/tolerations.ts";
 import type { Path } from "../../../core/path.ts";
 import { shallow } from "../../../core/provenance/origin.ts";
 import type { Criteria } from "../criteria/criteria.ts";
-import { STEPS_TO_TELL, valuesIn, WorkBudget } from "../criteria/work-budget.ts";
-import { hasAllOf, impliesTerms, pinsLabel } from "./implies.ts";
+import { hasAllOf, impliesTerms, pinsLabel } from "../criteria/node-terms/implies.ts";
+import { STEPS_TO_TELL, valuesIn, WorkBudget } from "../merge/work-budget.ts";
 
 /** Something that a policy demands and a pod's spec has not. */
 export interface UnmetRequirement {

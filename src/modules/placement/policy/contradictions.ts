@@ -2,7 +2,7 @@ import { type JsonObject, own } from "../../../core/json.ts";
 import { compileNodeSelector } from "../../../core/kubernetes/selectors/node-selector.ts";
 import { type Problem, problem } from "../../../core/policy/problem.ts";
 import type { Criteria } from "../criteria/criteria.ts";
-import { satisfiable } from "./satisfiable.ts";
+import { satisfiable } from "../criteria/node-terms/satisfiable.ts";
 
 const REQUIRED = [
   "affinity",

@@ -9,7 +9,7 @@ import { patchOf } from "../../../core/evaluate/patch.ts";
 import { canonical, type JsonObject } from "../../../core/json.ts";
 import { type Origin, provenanceOf } from "../../../core/provenance/origin.ts";
 import type { Criteria } from "../criteria/criteria.ts";
-import type { PlacementRequest } from "../criteria/merge.ts";
+import type { PlacementRequest } from "../merge/merge.ts";
 import { removeInjection } from "./remove-injection.ts";
 
 const SPEC = ["spec"];

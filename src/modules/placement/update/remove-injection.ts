@@ -2,9 +2,9 @@ import type { Draft } from "../../../core/evaluate/draft.ts";
 import { at, canonical, equal, isObject, type Json } from "../../../core/json.ts";
 import { type Path, pointer, steps } from "../../../core/path.ts";
 import { type Origin, shallow } from "../../../core/provenance/origin.ts";
-import { withoutAdded } from "../criteria/node-terms.ts";
+import { withoutAdded } from "../criteria/node-terms/node-terms.ts";
 import { LISTS, NAMES, REQUIRED_NODE_AFFINITY, REQUIRED_NODE_TERMS } from "../criteria/places.ts";
-import { stayingIn } from "./stored-value.ts";
+import { stayingIn } from "../merge/stored-value.ts";
 
 /**
  * Takes out of the object what origins name, where it is still there as the policy wrote it; parents that are empty then go as well, as

@@ -6,14 +6,14 @@ import { namespaceOf } from "../../../core/kubernetes/object.ts";
 import { kindResource } from "../../../core/policy/kind.ts";
 import { PROVENANCE } from "../../../core/provenance/origin.ts";
 import type { View } from "../../../core/view/view.ts";
-import { KnownLists } from "../criteria/known-list.ts";
-import { KnownTerms } from "../criteria/known-term.ts";
-import { merge } from "../criteria/merge.ts";
-import { MOST_STEPS, WorkBudget } from "../criteria/work-budget.ts";
+import { KnownTerms } from "../criteria/node-terms/known-term.ts";
+import { KnownLists } from "../criteria/shape/known-list.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "../kinds.ts";
+import { merge } from "../merge/merge.ts";
+import type { Site } from "../merge/merge-policies.ts";
+import { MOST_STEPS, WorkBudget } from "../merge/work-budget.ts";
 import { isPod } from "../select/target.ts";
-import type { Site } from "./apply.ts";
-import { placementRequestsFrom } from "./rebuild.ts";
+import { placementRequestsFrom } from "./injections.ts";
 
 /**
  * A re-apply of an unchanged manifest strips what was injected before. It comes back: what the stored object's provenance names and

@@ -1,4 +1,4 @@
-import { canonical, isObject, type Json, type JsonObject, listAt, own } from "../../../core/json.ts";
+import { canonical, isObject, type Json, type JsonObject, listAt, own } from "../../../../core/json.ts";
 
 /** The two lists of a node selector term. */
 export const LISTS = ["matchExpressions", "matchFields"] as const;

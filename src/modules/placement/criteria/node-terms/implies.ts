@@ -1,6 +1,6 @@
-import { equal, isObject, type Json, type JsonObject, listAt, own, stringAt } from "../../../core/json.ts";
-import { parseInt64 } from "../../../core/kubernetes/selectors/integer.ts";
-import type { WorkBudget } from "../criteria/work-budget.ts";
+import { equal, isObject, type Json, type JsonObject, listAt, own, stringAt } from "../../../../core/json.ts";
+import { parseInt64 } from "../../../../core/kubernetes/selectors/integer.ts";
+import type { WorkBudget } from "../../merge/work-budget.ts";
 
 const NODE_NAME = "metadata.name";
 

@@ -1,7 +1,7 @@
-import { canonical, isObject, type Json, type JsonObject } from "../../../core/json.ts";
-import { shallow } from "../../../core/provenance/origin.ts";
-import type { ListPlace } from "./places.ts";
-import type { WorkBudget } from "./work-budget.ts";
+import { canonical, isObject, type Json, type JsonObject } from "../../../../core/json.ts";
+import { shallow } from "../../../../core/provenance/origin.ts";
+import type { WorkBudget } from "../../merge/work-budget.ts";
+import type { ListPlace } from "../places.ts";
 
 /** The lists of one object, each read once for all policies that add to it. */
 export class KnownLists {

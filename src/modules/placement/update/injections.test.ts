@@ -6,7 +6,7 @@ import { deployment, pod } from "../../../../test/builders/pod.ts";
 import { canonical, type Json, type JsonObject } from "../../../core/json.ts";
 import { PROVENANCE, provenanceOf } from "../../../core/provenance/origin.ts";
 import { NO_CRITERIA } from "../criteria/criteria.ts";
-import { placementRequestsFrom } from "./rebuild.ts";
+import { placementRequestsFrom } from "./injections.ts";
 
 const SPEC = ["spec"];
 const TERMS = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";

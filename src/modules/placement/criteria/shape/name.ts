@@ -1,11 +1,20 @@
-import type { Finding } from "../../../core/evaluate/finding.ts";
-import { policyName } from "../../../core/evaluate/finding.ts";
-import { at, type Json, listAt } from "../../../core/json.ts";
-import { DEFAULT_SCHEDULER, meansDefaultScheduler } from "../update/scheduler-intent.ts";
-import { storedValue } from "../update/stored-value.ts";
-import type { NameField } from "./criteria.ts";
-import { applied, closed, conflict, holderOf, leftOut, type Place, same, unwritable } from "./findings.ts";
-import type { PlacementRequest, Target } from "./merge.ts";
+import type { Finding } from "../../../../core/evaluate/finding.ts";
+import { policyName } from "../../../../core/evaluate/finding.ts";
+import { at, type Json, listAt } from "../../../../core/json.ts";
+import type { PlacementRequest, Target } from "../../merge/merge.ts";
+import {
+  applied,
+  closed,
+  conflict,
+  holderOf,
+  leftOut,
+  type Place,
+  same,
+  unwritable,
+} from "../../merge/report.ts";
+import { storedValue } from "../../merge/stored-value.ts";
+import type { NameField } from "../criteria.ts";
+import { DEFAULT_SCHEDULER, meansDefaultScheduler } from "../scheduler-name.ts";
 
 /** Fields that hold one name: set where the pod's is empty; else what was said first stays. */
 export function mergeName(

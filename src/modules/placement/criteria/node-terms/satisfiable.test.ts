@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { term } from "../../../../test/builders/merged.ts";
-import type { Json, JsonObject } from "../../../core/json.ts";
+import { term } from "../../../../../test/builders/merged.ts";
+import type { Json, JsonObject } from "../../../../core/json.ts";
 import {
   compileNodeSelector,
   matchesNode,
   type NodeTerm,
-} from "../../../core/kubernetes/selectors/node-selector.ts";
+} from "../../../../core/kubernetes/selectors/node-selector.ts";
 import { satisfiable } from "./satisfiable.ts";
 
 function compiled(one: Json): NodeTerm {

@@ -1,7 +1,7 @@
-import { isObject, type Json, own } from "../../../core/json.ts";
-import { typeName } from "../../../core/kubernetes/field-error.ts";
-import { compileSelector } from "../../../core/kubernetes/selectors/label-selector.ts";
-import type { Path } from "../../../core/path.ts";
+import { isObject, type Json, own } from "../../../../core/json.ts";
+import { typeName } from "../../../../core/kubernetes/field-error.ts";
+import { compileSelector } from "../../../../core/kubernetes/selectors/label-selector.ts";
+import type { Path } from "../../../../core/path.ts";
 import { checkLabelKeys, checkTopologyKey, unknownFields } from "./check-affinity.ts";
 
 interface Found {

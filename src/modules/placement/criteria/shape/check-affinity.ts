@@ -1,9 +1,9 @@
-import { isObject, type Json, type JsonObject, own } from "../../../core/json.ts";
-import { quoted, typeName } from "../../../core/kubernetes/field-error.ts";
-import { checkDnsLabel, checkLabelKey } from "../../../core/kubernetes/names.ts";
-import { compileSelector } from "../../../core/kubernetes/selectors/label-selector.ts";
-import { compileTerm } from "../../../core/kubernetes/selectors/node-selector.ts";
-import type { Path } from "../../../core/path.ts";
+import { isObject, type Json, type JsonObject, own } from "../../../../core/json.ts";
+import { quoted, typeName } from "../../../../core/kubernetes/field-error.ts";
+import { checkDnsLabel, checkLabelKey } from "../../../../core/kubernetes/names.ts";
+import { compileSelector } from "../../../../core/kubernetes/selectors/label-selector.ts";
+import { compileTerm } from "../../../../core/kubernetes/selectors/node-selector.ts";
+import type { Path } from "../../../../core/path.ts";
 
 interface Found {
   readonly path: Path;

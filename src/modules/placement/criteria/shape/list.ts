@@ -1,10 +1,10 @@
-import type { Draft } from "../../../core/evaluate/draft.ts";
-import type { Finding } from "../../../core/evaluate/finding.ts";
-import { policyName } from "../../../core/evaluate/finding.ts";
-import { at, canonical, type Json, type JsonObject, listAt } from "../../../core/json.ts";
-import type { Path } from "../../../core/path.ts";
-import { shallow } from "../../../core/provenance/origin.ts";
-import { storedOrder, storedValue } from "../update/stored-value.ts";
+import type { Draft } from "../../../../core/evaluate/draft.ts";
+import type { Finding } from "../../../../core/evaluate/finding.ts";
+import { policyName } from "../../../../core/evaluate/finding.ts";
+import { at, canonical, type Json, type JsonObject, listAt } from "../../../../core/json.ts";
+import type { Path } from "../../../../core/path.ts";
+import { shallow } from "../../../../core/provenance/origin.ts";
+import type { PlacementRequest, Target } from "../../merge/merge.ts";
 import {
   applied,
   closed,
@@ -16,11 +16,11 @@ import {
   reportTooMuchWork,
   same,
   unwritable,
-} from "./findings.ts";
+} from "../../merge/report.ts";
+import { storedOrder, storedValue } from "../../merge/stored-value.ts";
+import { STEPS_TO_TELL, valuesIn } from "../../merge/work-budget.ts";
+import type { ListPlace } from "../places.ts";
 import type { KnownList } from "./known-list.ts";
-import type { PlacementRequest, Target } from "./merge.ts";
-import type { ListPlace } from "./places.ts";
-import { STEPS_TO_TELL, valuesIn } from "./work-budget.ts";
 
 /**
  * So many elements a list may come to, and in so many usher looks for what a policy wants: between the two an object that just came to

@@ -3,7 +3,7 @@ import { again } from "../../../../test/builders/json.ts";
 import { merged, mergedSpec, requiring, term, wish } from "../../../../test/builders/merged.ts";
 import { deployment, pod } from "../../../../test/builders/pod.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
-import type { Criteria } from "./criteria.ts";
+import type { Criteria } from "../criteria/criteria.ts";
 
 const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution";

@@ -7,14 +7,22 @@ import type { Context } from "../../../core/module/module.ts";
 import { atPointer } from "../../../core/path.ts";
 import { type Origin, provenanceOf, renewedFrom } from "../../../core/provenance/origin.ts";
 import type { FieldLimits } from "../criteria/criteria.ts";
+import {
+  conclude,
+  mergeAll,
+  type Policies,
+  refuses,
+  type Site,
+  sayOfAll,
+  unclearFindings,
+} from "../merge/merge-policies.ts";
 import type { PlacementPolicy } from "../policy/policy.ts";
 import { type Selection, select } from "../select/select.ts";
 import { isPod, notTargeted } from "../select/target.ts";
-import { conclude, mergeAll, type Policies, refuses, type Site, sayOfAll, unclearFindings } from "./apply.ts";
+import { placementRequestsFrom } from "./injections.ts";
 import { opennessOf } from "./mutability.ts";
 import { outdated, requiredTerms, takeable } from "./outdated.ts";
 import { consumeReapply } from "./reapply.ts";
-import { placementRequestsFrom } from "./rebuild.ts";
 import { removeInjection } from "./remove-injection.ts";
 import { restore, restoreWhole, rollbackFinding } from "./restore.ts";
 

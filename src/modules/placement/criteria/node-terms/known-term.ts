@@ -1,14 +1,14 @@
-import { isObject, type Json, type JsonObject, listAt, own } from "../../../core/json.ts";
-import type { Requirement } from "../../../core/kubernetes/selectors/label-selector.ts";
+import { isObject, type Json, type JsonObject, listAt, own } from "../../../../core/json.ts";
+import type { Requirement } from "../../../../core/kubernetes/selectors/label-selector.ts";
 import {
   compilePodPlacement,
   compileTerm,
   type NodeNameRequirement,
   type NumericRequirement,
-} from "../../../core/kubernetes/selectors/node-selector.ts";
-import { namesAgree, possible } from "../policy/satisfiable.ts";
+} from "../../../../core/kubernetes/selectors/node-selector.ts";
+import type { WorkBudget } from "../../merge/work-budget.ts";
 import { LISTS, sayTooMuch, spelled, weightOf } from "./node-terms.ts";
-import type { WorkBudget } from "./work-budget.ts";
+import { namesAgree, possible } from "./satisfiable.ts";
 
 type LabelRequirement = Requirement | NumericRequirement;
 

@@ -1,8 +1,8 @@
-import { isObject, type Json } from "../../../core/json.ts";
-import { combination, could, has, type KnownTerm, together } from "../criteria/known-term.ts";
-import { sayTooMuch } from "../criteria/node-terms.ts";
-import type { Making } from "../criteria/term-product.ts";
-import type { WorkBudget } from "../criteria/work-budget.ts";
+import { isObject, type Json } from "../../../../core/json.ts";
+import type { WorkBudget } from "../../merge/work-budget.ts";
+import { combination, could, has, type KnownTerm, together } from "./known-term.ts";
+import { sayTooMuch } from "./node-terms.ts";
+import type { Making } from "./term-product.ts";
 
 /** Policies keep to 64 terms, but on the way there what does not come to anything may be more. Beyond this it is not worth knowing. */
 const MOST = 1024;

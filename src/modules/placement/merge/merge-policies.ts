@@ -9,15 +9,15 @@ import type { Context } from "../../../core/module/module.ts";
 import type { Path } from "../../../core/path.ts";
 import type { SelectorIndex } from "../../../core/policy/selector-index.ts";
 import type { FieldLimits } from "../criteria/criteria.ts";
-import { existing, nodeSelectorToBe } from "../criteria/existence.ts";
-import { KnownLists } from "../criteria/known-list.ts";
-import { KnownTerms } from "../criteria/known-term.ts";
-import { merge } from "../criteria/merge.ts";
-import { WorkBudgets } from "../criteria/work-budget.ts";
+import { KnownTerms } from "../criteria/node-terms/known-term.ts";
+import { KnownLists } from "../criteria/shape/known-list.ts";
 import type { PlacementPolicy } from "../policy/policy.ts";
 import type { Selection } from "../select/select.ts";
 import { isPod } from "../select/target.ts";
-import { limitsNow } from "./mutability.ts";
+import { limitsNow } from "../update/mutability.ts";
+import { merge } from "./merge.ts";
+import { existing, nodeSelectorToBe } from "./references.ts";
+import { WorkBudgets } from "./work-budget.ts";
 
 /** Policies by whom they select: all of them, and those that also give updated objects something new. */
 export interface Policies {

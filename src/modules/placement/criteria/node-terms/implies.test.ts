@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Json, JsonObject } from "../../../core/json.ts";
-import { matchesPodPlacement } from "../../../core/kubernetes/selectors/node-selector.ts";
-import { WorkBudget } from "../criteria/work-budget.ts";
+import type { Json, JsonObject } from "../../../../core/json.ts";
+import { matchesPodPlacement } from "../../../../core/kubernetes/selectors/node-selector.ts";
+import { WorkBudget } from "../../merge/work-budget.ts";
 import { hasAllOf, impliesTerms, pinsLabel } from "./implies.ts";
 
 const on = (...matchExpressions: Json[]): JsonObject => ({ matchExpressions });

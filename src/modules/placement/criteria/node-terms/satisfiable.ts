@@ -1,11 +1,11 @@
-import { parseInt64 } from "../../../core/kubernetes/selectors/integer.ts";
-import { meets, type Requirement } from "../../../core/kubernetes/selectors/label-selector.ts";
+import { parseInt64 } from "../../../../core/kubernetes/selectors/integer.ts";
+import { meets, type Requirement } from "../../../../core/kubernetes/selectors/label-selector.ts";
 import type {
   NodeNameRequirement,
   NodeTerm,
   NumericRequirement,
-} from "../../../core/kubernetes/selectors/node-selector.ts";
-import { valuesOf } from "../../../core/kubernetes/selectors/values.ts";
+} from "../../../../core/kubernetes/selectors/node-selector.ts";
+import { valuesOf } from "../../../../core/kubernetes/selectors/values.ts";
 
 type LabelRequirement = Requirement | NumericRequirement;
 

@@ -2,12 +2,20 @@ import { allow, type Result } from "../../../core/evaluate/decision.ts";
 import { labelsOf } from "../../../core/kubernetes/object.ts";
 import { podTemplateOf, specPath } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";
+import {
+  conclude,
+  mergeAll,
+  type Policies,
+  refuses,
+  type Site,
+  sayOfAll,
+  unclearFindings,
+} from "../merge/merge-policies.ts";
 import { select } from "../select/select.ts";
 import { leftAlone, notTargeted } from "../select/target.ts";
-import { conclude, mergeAll, type Policies, refuses, type Site, sayOfAll, unclearFindings } from "./apply.ts";
-import { opennessOf } from "./mutability.ts";
-import { updated } from "./place-update.ts";
-import { consumeReapply } from "./reapply.ts";
+import { opennessOf } from "../update/mutability.ts";
+import { consumeReapply } from "../update/reapply.ts";
+import { updated } from "../update/update.ts";
 
 /** Places one object: when it is made by all policies that want it, when it changes by what it had and by those that say so. */
 export function place(context: Context, policies: Policies): Result {

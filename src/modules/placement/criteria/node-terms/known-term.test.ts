@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { anyCriteria, anyTerm } from "../../../../test/builders/criteria.ts";
-import { term } from "../../../../test/builders/merged.ts";
-import type { JsonObject } from "../../../core/json.ts";
-import { compileTerm } from "../../../core/kubernetes/selectors/node-selector.ts";
-import { satisfiable } from "../policy/satisfiable.ts";
+import { anyCriteria, anyTerm } from "../../../../../test/builders/criteria.ts";
+import { term } from "../../../../../test/builders/merged.ts";
+import type { JsonObject } from "../../../../core/json.ts";
+import { compileTerm } from "../../../../core/kubernetes/selectors/node-selector.ts";
+import { WorkBudget } from "../../merge/work-budget.ts";
 import { combination, could, has, KnownTerms, together } from "./known-term.ts";
-import { WorkBudget } from "./work-budget.ts";
+import { satisfiable } from "./satisfiable.ts";
 
 const known = (one: JsonObject) => new KnownTerms().own(one, new WorkBudget());
 const free = () => new WorkBudget(Number.POSITIVE_INFINITY);

@@ -4,9 +4,9 @@ import { type Path, pointer, steps } from "../../../core/path.ts";
 import { type Origin, provenanceOf, shallow } from "../../../core/provenance/origin.ts";
 import { Kept } from "../../../core/provenance/origin-index.ts";
 import { type Criteria, NO_CRITERIA } from "../criteria/criteria.ts";
-import type { PlacementRequest } from "../criteria/merge.ts";
-import { requirementsOf } from "../criteria/node-terms.ts";
+import { requirementsOf } from "../criteria/node-terms/node-terms.ts";
 import { LISTS, NAMES, REQUIRED_NODE_TERMS } from "../criteria/places.ts";
+import type { PlacementRequest } from "../merge/merge.ts";
 
 /**
  * What the stored object's provenance says that policies put there, as far as its spec still carries it: a re-apply of a manifest strips

@@ -1,15 +1,15 @@
 import type { Draft } from "../../../core/evaluate/draft.ts";
 import type { Finding, PolicyRef } from "../../../core/evaluate/finding.ts";
 import type { Path } from "../../../core/path.ts";
-import type { Criteria, FieldLimits } from "./criteria.ts";
-import { reportBudgetExceeded } from "./findings.ts";
-import type { KnownLists } from "./known-list.ts";
-import type { KnownTerms } from "./known-term.ts";
-import { mergeList } from "./lists.ts";
-import { mergeName } from "./names.ts";
-import { mergeNodeSelector } from "./node-selector.ts";
-import { LISTS, NAMES } from "./places.ts";
-import { mergeRequiredNodeAffinity } from "./required-node-affinity.ts";
+import type { Criteria, FieldLimits } from "../criteria/criteria.ts";
+import { mergeNodeSelector } from "../criteria/node-selector.ts";
+import type { KnownTerms } from "../criteria/node-terms/known-term.ts";
+import { LISTS, NAMES } from "../criteria/places.ts";
+import { mergeRequiredNodeAffinity } from "../criteria/required-node-affinity.ts";
+import type { KnownLists } from "../criteria/shape/known-list.ts";
+import { mergeList } from "../criteria/shape/list.ts";
+import { mergeName } from "../criteria/shape/name.ts";
+import { reportBudgetExceeded } from "./report.ts";
 import { STEPS_TO_TELL, type WorkBudget } from "./work-budget.ts";
 
 /** What one policy wants of one object, and what follows where it can't have it. */

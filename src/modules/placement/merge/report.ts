@@ -2,7 +2,7 @@ import type { Finding, FindingEvent, PolicyRef } from "../../../core/evaluate/fi
 import { policyName } from "../../../core/evaluate/finding.ts";
 import type { Json } from "../../../core/json.ts";
 import type { Path } from "../../../core/path.ts";
-import type { Field } from "./criteria.ts";
+import type { Field } from "../criteria/criteria.ts";
 import type { PlacementRequest, Target } from "./merge.ts";
 
 /** One place that a wish is about. */

@@ -1,4 +1,5 @@
-import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { isObject, type Json, type JsonObject } from "../../../../core/json.ts";
+import type { WorkBudget } from "../../merge/work-budget.ts";
 import {
   combination,
   could,
@@ -9,7 +10,6 @@ import {
   together,
 } from "./known-term.ts";
 import { MAX_REQUIREMENTS, MAX_TERMS, MOST_SAID, sizeOf, without } from "./node-terms.ts";
-import type { WorkBudget } from "./work-budget.ts";
 
 /** For a product what a pod may say, and as much again for each of 8 alternatives that lead nowhere. */
 const MOST_TRIED = 8 * MOST_SAID;

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import type { Json } from "../../../core/json.ts";
+import type { Json } from "../../../../core/json.ts";
+import { WorkBudget } from "../../merge/work-budget.ts";
+import { LISTS } from "../places.ts";
 import { KnownLists } from "./known-list.ts";
-import { LISTS } from "./places.ts";
-import { WorkBudget } from "./work-budget.ts";
 
 const tolerations = LISTS.find(({ field }) => field === "tolerations");
 if (tolerations === undefined) throw new Error("there are no tolerations");

@@ -4,7 +4,7 @@ import type { Fact, Need } from "../../../core/evaluate/need.ts";
 import { at, isObject, type Json } from "../../../core/json.ts";
 import type { Access, Context } from "../../../core/module/module.ts";
 import type { Path } from "../../../core/path.ts";
-import type { Criteria, FieldLimits } from "./criteria.ts";
+import type { Criteria, FieldLimits } from "../criteria/criteria.ts";
 
 /** Fields that name another object. Where that is missing the API server refuses the pod, or the pod is deleted and made again for ever. */
 const NAMING = {
