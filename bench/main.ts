@@ -1,34 +1,34 @@
 // `npm run bench`: side-by-side measurements on plain Node.
 import { writeFileSync } from "node:fs";
 import { availableParallelism, cpus, loadavg } from "node:os";
-import { change } from "./change.ts";
-import { pods } from "./cluster-pods.ts";
-import { rollout } from "./cluster-rollout.ts";
-import { ClusterStage } from "./cluster-stage.ts";
-import { start } from "./cluster-start.ts";
-import { writes } from "./cluster-writes.ts";
-import { load } from "./load.ts";
-import { memory } from "./memory.ts";
-import { nodes } from "./node-labels.ts";
-import { relabel } from "./node-labels-relabel.ts";
+import { ClusterServers } from "./cluster/cluster-servers.ts";
+import { writes } from "./cluster/node-status-writes.ts";
+import { pods } from "./cluster/pods.ts";
+import { relabel } from "./cluster/relabel.ts";
+import { rollout } from "./cluster/rollout.ts";
+import { start } from "./cluster/start.ts";
 import { optionsOf } from "./options.ts";
-import { pieces } from "./pieces.ts";
-import { ready } from "./ready.ts";
-import { type Result, tableOf, targetsThat } from "./result.ts";
-import type { Stage } from "./stage.ts";
+import { evaluation } from "./parts/evaluation.ts";
+import { load } from "./parts/load.ts";
+import { memory } from "./parts/memory.ts";
+import { nodes } from "./parts/node-labels.ts";
+import { change } from "./parts/policy-change.ts";
+import { ready } from "./parts/ready.ts";
+import { type Result, tableOf, targetsThat } from "./report/result.ts";
+import type { Servers } from "./servers/servers.ts";
 
 /** In this order: what must find usher fresh comes before what leaves it warm. */
-const PARTS: Readonly<Record<string, (stage: Stage) => Promise<Result>>> = {
+const PARTS: Readonly<Record<string, (servers: Servers) => Promise<Result>>> = {
   ready,
   memory,
   change,
   load,
-  pieces,
+  evaluation,
   nodes,
 };
 
 /** `--cluster`: what only a real control plane can show. */
-const CLUSTER_PARTS: Readonly<Record<string, (stage: ClusterStage) => Promise<Result>>> = {
+const CLUSTER_PARTS: Readonly<Record<string, (servers: ClusterServers) => Promise<Result>>> = {
   pods,
   rollout,
   start,
@@ -36,7 +36,7 @@ const CLUSTER_PARTS: Readonly<Record<string, (stage: ClusterStage) => Promise<Re
   relabel,
 };
 
-/** Above this share of the cores somebody else is working here. */
+/** Above this share of the cores other work runs here. */
 const BUSY = 0.3;
 
 const options = optionsOf(process.argv.slice(2), {
@@ -51,18 +51,18 @@ if ("text" in options) {
 const cores = availableParallelism();
 const [busy = 0] = loadavg();
 const machine = { node: process.version, processor: cpus()[0]?.model ?? "unknown", cores, loadBefore: busy };
-const stage = new ClusterStage(options.quick);
+const servers = new ClusterServers(options.quick);
 const results: Result[] = [];
 const figures: Record<string, unknown> = { machine, quick: options.quick, cluster: options.cluster };
 try {
   for (const [name, measure] of Object.entries(options.cluster ? CLUSTER_PARTS : PARTS)) {
     if (options.only.length > 0 && !options.only.includes(name)) continue;
-    const result = await measure(stage);
+    const result = await measure(servers);
     results.push(result);
     figures[name] = result.figures;
   }
 } finally {
-  await stage.close();
+  await servers.close();
 }
 
 process.stdout.write(`\n${machine.processor}, ${cores} cores, Node ${process.version}\n`);

@@ -1,9 +1,9 @@
-// One attack with autocannon, in a process of its own. Its histogram has whole milliseconds only, but it tells of each answer with
+// One attack with autocannon, in a process of its own. Its histogram has whole milliseconds only, but it reports each answer with
 // the exact time, and from those the percentiles are taken.
 import type { EventEmitter } from "node:events";
 import { readFileSync } from "node:fs";
-import type { Attack, Figures } from "../generator.ts";
-import { quantile } from "../statistics.ts";
+import { quantile } from "../report/statistics.ts";
+import type { Attack, Figures } from "./generator.ts";
 
 type Autocannon = (options: object, done: (error: Error | null) => void) => EventEmitter;
 

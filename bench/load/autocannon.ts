@@ -1,14 +1,14 @@
 // autocannon: for machines without Go. Installed once as package-lock.json in `npm` pins it, into the cache outside the repository,
-// so that nobody who only develops usher pays for it.
+// so that developing usher does not need it.
 import { createHash } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { cacheFolder } from "../../test/cluster/binaries/places.ts";
 import { showProgress } from "../../test/cluster/binaries/progress.ts";
-import { output } from "../child.ts";
-import { onLoadCore } from "../cores.ts";
-import type { Attack, Figures, Generator } from "../generator.ts";
+import { output } from "../servers/child-process.ts";
+import { onLoadCore } from "../servers/cores.ts";
+import type { Attack, Figures, Generator } from "./generator.ts";
 
 const PINNED = join(import.meta.dirname, "npm");
 const FILES = ["package.json", "package-lock.json"] as const;

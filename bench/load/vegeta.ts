@@ -5,9 +5,9 @@ import { dirname, join } from "node:path";
 import { withLock } from "../../test/cluster/binaries/lock.ts";
 import { cacheFolder, isExecutable } from "../../test/cluster/binaries/places.ts";
 import { showProgress } from "../../test/cluster/binaries/progress.ts";
-import { output } from "../child.ts";
-import { onLoadCore } from "../cores.ts";
-import type { Attack, Figures, Generator } from "../generator.ts";
+import { output } from "../servers/child-process.ts";
+import { onLoadCore } from "../servers/cores.ts";
+import type { Attack, Figures, Generator } from "./generator.ts";
 
 const PACKAGE = "github.com/tsenart/vegeta/v12";
 /** A build from nothing took one to two minutes on two cores; this is for a slow network. */
