@@ -74,7 +74,7 @@ export async function program(args: readonly string[], stdin = ""): Promise<Ran>
 export function start(
   command: string,
   args: readonly string[],
-  options: { cwd?: string; detached?: boolean } = {},
+  options: { cwd?: string; detached?: boolean; env?: NodeJS.ProcessEnv } = {},
 ) {
   const child = spawn(command, args, { cwd: ROOT, ...options, stdio: ["pipe", "pipe", "pipe"] });
   onTestFinished(() => {

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { openCluster } from "../../src/cluster/source/cluster-source.ts";
 import { composeSources, type Owns, shareOf } from "../../src/cluster/source/composite-source.ts";
 import { Assembly } from "../../src/core/evaluate/assembly.ts";
@@ -16,6 +16,7 @@ import { ROOT } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeCluster, testNamespace } from "../cluster/describe.ts";
 import { GREETINGS, GROUP, greeter } from "../conformance/modules.ts";
+import { servingWith } from "../support/modules/program.ts";
 import { clientOf } from "./live-source.ts";
 
 describeCluster("policies from files, objects from a cluster", (cluster) => {
@@ -134,6 +135,52 @@ describeCluster("policies from files, objects from a cluster", (cluster) => {
     await eventually("the changed file", async () => (await pool()) === "second");
     await cluster().call("PATCH", live, { metadata: { labels: { composed: null } } });
     await eventually("the changed namespace", async () => (await pool()) === undefined);
+    usher.child.kill("SIGTERM");
+    expect((await usher.end).code).toBe(0);
+    await rm(directory, { recursive: true });
+  });
+
+  test("a module has its configuration from a file and its policies and nodes from the cluster", async () => {
+    const group = "gatehouse.usher.dev";
+    const crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    const open = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
+    await cluster().call("POST", crds, {
+      metadata: { name: `gatehouses.${group}` },
+      spec: {
+        group,
+        scope: "Cluster",
+        names: { plural: "gatehouses", singular: "gatehouse", kind: "Gatehouse", listKind: "GatehouseList" },
+        versions: [{ name: "v1alpha1", served: true, storage: true, schema: { openAPIV3Schema: open } }],
+      },
+    });
+    onTestFinished(async () => void (await cluster().call("DELETE", `${crds}/gatehouses.${group}`)));
+    const gatehouse = { apiVersion: `${group}/v1alpha1`, kind: "Gatehouse", metadata: { name: "live" } };
+    await eventually("the custom resource", async () => {
+      const spec = { closed: ["cp-0"] };
+      await cluster().call("POST", `/apis/${group}/v1alpha1/gatehouses`, { ...gatehouse, spec });
+      return true;
+    });
+    const directory = await mkdtemp(join(tmpdir(), "usher-composed-"));
+    const configuration = { apiVersion: "v1", kind: "GatehouseConfig", closed: ["cp-0"] };
+    await writeFile(join(directory, "gatehouse.json"), JSON.stringify(configuration));
+    const kubeconfig = ["--kubeconfig", await cluster().kubeconfig()];
+    const usher = await servingWith("gatehouse.ts", [
+      "--source",
+      directory,
+      "--cluster",
+      ...kubeconfig,
+      "--drain-seconds",
+      "0",
+      "-o",
+      "json",
+    ]);
+    expect(await usher.said(/ from .* and https:/)).toMatch(/ 1 policy, .*1 gatehouseconfig/);
+    const { webhook, ca = "" } = readyOf(usher);
+    const spec = { nodeName: "cp-0", containers: [{ name: "c", image: "any" }] };
+    const request = requestFor({ apiVersion: "v1", kind: "Pod", metadata: { name: "p" }, spec });
+    const review = { apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request };
+    const { body } = await post(`${webhook}/validate`, ca, review);
+    expect(body).toContain("node cp-0 is closed by Gatehouse live and GatehouseConfig configuration");
     usher.child.kill("SIGTERM");
     expect((await usher.end).code).toBe(0);
     await rm(directory, { recursive: true });

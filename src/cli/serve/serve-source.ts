@@ -103,7 +103,8 @@ function countsOf({ modules, view }: Assembly): Map<string, number> {
 
 /** Policies together, the rest by resource. */
 function inventoryOf({ modules }: Assembly, counts: ReadonlyMap<string, number>): string {
-  const policies = new Set(modules.flatMap(({ kinds }) => kinds.map(kindResource)));
+  const kinds = modules.flatMap((module) => module.kinds).filter(({ standing }) => standing === "resource");
+  const policies = new Set(kinds.map(kindResource));
   const total = [...policies].reduce((sum, resource) => sum + (counts.get(resource) ?? 0), 0);
   const others = [...counts].filter(([resource]) => !policies.has(resource));
   return [countOf(total, ""), ...others.map(([resource, n]) => countOf(n, resource))].join(", ");

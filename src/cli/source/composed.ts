@@ -1,6 +1,6 @@
 import { composeSources, type Owns, shareOf } from "../../cluster/source/composite-source.ts";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
-import { kindResource } from "../../core/policy/kind.ts";
+import { type Kind, kindResource } from "../../core/policy/kind.ts";
 import type { Source } from "../../core/view/source.ts";
 import { countOf } from "../../files/source/report.ts";
 import { readConfiguration } from "../configuration/configuration.ts";
@@ -18,7 +18,10 @@ export interface Composed {
   readonly stop: () => Promise<void>;
 }
 
-/** Policies from files, all else from a live cluster, which need not know usher's kinds. In the cluster nothing is changed. */
+/**
+ * Policies and configuration from files, all else from a live cluster, which need not know usher's kinds. A module that is
+ * configured by a file and has no policies of a kind there has those of the cluster. In the cluster nothing is changed.
+ */
 export async function openComposed(
   options: Omit<SourceOptions, "watch"> & ApiServerOptions,
   screen: Terminal,
@@ -29,6 +32,7 @@ export async function openComposed(
   const policies: Owns = (resource) => kinds.has(resource);
   const others: Owns = (resource) => !policies(resource);
   const files = await openSource({ ...options, watch: true }, screen, shareOf(assembly, policies));
+  for (const kind of liveKinds(assembly, files.summary.objects)) kinds.delete(kind);
   try {
     const { kubeconfig, context } = options;
     const live = await openLiveSource(
@@ -64,4 +68,13 @@ export async function openComposed(
     await files.stop();
     throw error;
   }
+}
+
+/** The policies of the cluster that stand beside configuration from files. */
+function liveKinds({ modules }: Assembly, objects: Readonly<Record<string, number>>): string[] {
+  const count = (kind: Kind): number => objects[kindResource(kind)] ?? 0;
+  return modules
+    .filter(({ kinds }) => kinds.some((kind) => kind.configuration !== undefined && count(kind) > 0))
+    .flatMap(({ kinds }) => kinds.filter((kind) => kind.standing === "resource" && count(kind) === 0))
+    .map(kindResource);
 }

@@ -3,6 +3,7 @@ import type { PolicyRef } from "../evaluate/finding.ts";
 import type { JsonObject } from "../json.ts";
 import type { Installation } from "../module/installation.ts";
 import type { View } from "../view/view.ts";
+import type { ConfigurationFormat } from "./configuration.ts";
 import type { Problem } from "./problem.ts";
 
 /** A column of `kubectl get`. */
@@ -51,6 +52,8 @@ export interface Kind<Policy = unknown> {
   readonly reach?: "Cluster";
   /** `file`: read at start, never served by an API server. */
   readonly standing: "resource" | "file";
+  /** For kinds of standing `file` that are not written as objects with metadata and spec. */
+  readonly configuration?: ConfigurationFormat;
   readonly summary: string;
   readonly versions: readonly KindVersion[];
   /**

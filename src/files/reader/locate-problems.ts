@@ -1,5 +1,5 @@
 import { fieldPath } from "../../core/path.ts";
-import { describeObject } from "../source/entry.ts";
+import { describeObject, writtenPath } from "../source/entry.ts";
 import type { Candidate } from "../source/file-version.ts";
 import type { FileProblem } from "../source/report.ts";
 import { Unreadable } from "./bytes.ts";
@@ -17,14 +17,14 @@ export async function locateAll(
   if (candidate.pending.length > 0) {
     const wanted = candidate.pending.map(({ document, entry, problem }) => ({
       document,
-      path: [...entry.path, ...problem.path],
+      path: [...entry.path, ...writtenPath(entry, problem.path)],
       message: problem.message,
       ...(problem.hint === undefined ? {} : { hint: problem.hint }),
     }));
     const places = await placesOf(reader, path, wanted);
     for (const [i, { entry, problem }] of candidate.pending.entries()) {
       const place = places[i];
-      const field = fieldPath(problem.path);
+      const field = fieldPath(writtenPath(entry, problem.path));
       problems.push({
         file: shown,
         line: place?.line ?? 0,

@@ -52,10 +52,11 @@ async function placeOf(
   fileOf: (name: string) => FileNames,
 ): Promise<Located | undefined> {
   const { path } = fileOf(entry.file);
+  const named = entry.resource.policy?.configuration === undefined;
   const wanted = {
     document: entry.document,
-    path: [...entry.path, "metadata", "name"],
-    message: entry.name,
+    path: [...entry.path, ...(named ? ["metadata", "name"] : ["kind"])],
+    message: named ? entry.name : (entry.resource.policy?.kind ?? ""),
     hint,
   };
   const [place] = await placesOf(reader, path, [wanted]);

@@ -1,5 +1,7 @@
 import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
 import type { Path } from "../../core/path.ts";
+import { CONFIGURATION_NAME, configurationPath, configurationsIn } from "../../core/policy/configuration.ts";
+import { kindResource } from "../../core/policy/kind.ts";
 import { type Problem, problem, warningProblem } from "../../core/policy/problem.ts";
 import { namespaceIn, type Resource, type Resources } from "./resources.ts";
 
@@ -26,6 +28,11 @@ export function describeObject(object: JsonObject): string {
   return `${stringAt(object, "kind") ?? "object"} ${namespace === undefined ? "" : `${namespace}/`}${name}`;
 }
 
+/** Whether an entry is a policy, which reports count apart from other objects. */
+export function isPolicy({ resource }: Entry): boolean {
+  return resource.policy?.standing === "resource";
+}
+
 /** The same object everywhere has the same key. */
 export function entryKey(entry: Pick<Entry, "resource" | "namespace" | "name">): string {
   return `${entry.resource.name} ${entry.namespace}/${entry.name}`;
@@ -38,7 +45,51 @@ export interface EntryPlace {
   readonly hash: string;
 }
 
-/** A value as an object of the cluster, filed as the API server would file it; without an entry where it can't be one. */
+/** A problem of a value and the place it is counted from: an object, or the document where there is none. */
+export interface EntryProblem {
+  readonly entry: Pick<Entry, "path"> & Partial<Entry>;
+  readonly problem: Problem;
+}
+
+/** The objects that a value describes: itself, or the configurations in it. */
+export function entriesOf(
+  value: Json,
+  place: EntryPlace,
+  resources: Resources,
+): { readonly entries: readonly Entry[]; readonly problems: readonly EntryProblem[] } {
+  const configurations = isObject(value) ? configurationsIn(value, resources.configurations) : undefined;
+  if (configurations === undefined) {
+    const { entry, problems } = entryOf(value, place, resources);
+    return {
+      entries: entry === undefined ? [] : [entry],
+      problems: problems.map((one) => ({ entry: entry ?? { path: place.path }, problem: one })),
+    };
+  }
+  const entries = configurations.found.map(
+    ({ kind, path, object }, i): Entry => ({
+      ...place,
+      path: [...place.path, ...path],
+      // One text may hold several configurations; each needs a hash of its own.
+      hash: `${place.hash}.${i}`,
+      ordinal: 0,
+      resource: { name: kindResource(kind), scope: "Cluster", policy: kind },
+      namespace: "",
+      name: CONFIGURATION_NAME,
+      object,
+    }),
+  );
+  return {
+    entries,
+    problems: configurations.problems.map((one) => ({ entry: { path: place.path }, problem: one })),
+  };
+}
+
+/** A field of an entry's object as it is written in its file, counted from the entry. */
+export function writtenPath(entry: Partial<Entry>, path: Path): Path {
+  return entry.resource?.policy?.configuration === undefined ? path : configurationPath(path);
+}
+
+/** A value as an object of the cluster, stored as the API server would store it; without an entry where it can't be one. */
 export function entryOf(
   value: Json,
   place: EntryPlace,

@@ -79,7 +79,8 @@ export async function openFiles(options: FileSourceOptions): Promise<FileSource>
       const objects = catalog.counts();
       let policies = 0;
       for (const { kinds } of assembly.modules) {
-        for (const kind of kinds) policies += objects[kindResource(kind)] ?? 0;
+        for (const kind of kinds)
+          if (kind.standing === "resource") policies += objects[kindResource(kind)] ?? 0;
       }
       return { policies, objects, files: files.count };
     },

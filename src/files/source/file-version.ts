@@ -1,17 +1,13 @@
 import type { Json } from "../../core/json.ts";
-import type { Problem } from "../../core/policy/problem.ts";
 import type { Located, ReadDocument } from "../reader/read-documents.ts";
 import type { ReadFile } from "../reader/reader.ts";
-import { type Entry, entryKey, entryOf } from "./entry.ts";
+import { type Entry, type EntryProblem, entriesOf, entryKey } from "./entry.ts";
 import type { Pause } from "./pause.ts";
 import type { Resources } from "./resources.ts";
 
 /** A problem inside an object whose place in the file has yet to be found. */
-export interface Pending {
+export interface Pending extends EntryProblem {
   readonly document: string;
-  /** The object's place in its document; the problem's path goes on from there. */
-  readonly entry: Pick<Entry, "path"> & Partial<Entry>;
-  readonly problem: Problem;
 }
 
 export interface DocumentVersion {
@@ -89,14 +85,13 @@ function versionOf(
       if (known !== undefined) entries.push({ ...known, document: hash, path });
       continue;
     }
-    const made = entryOf(JSON.parse(json) as Json, { file, document: hash, path, hash: name }, resources);
-    for (const problem of made.problems) {
+    const made = entriesOf(JSON.parse(json) as Json, { file, document: hash, path, hash: name }, resources);
+    for (const found of made.problems) {
       clean = false;
-      candidate.pending.push({ document: hash, entry: made.entry ?? { path }, problem });
+      candidate.pending.push({ document: hash, ...found });
     }
-    if (made.entry === undefined) continue;
-    entries.push(made.entry);
-    candidate.fresh.push(made.entry);
+    entries.push(...made.entries);
+    candidate.fresh.push(...made.entries);
   }
   return { hash, entries, clean };
 }

@@ -1,5 +1,5 @@
 import { equal } from "../../core/json.ts";
-import { type Entry, entryKey } from "./entry.ts";
+import { type Entry, entryKey, isPolicy } from "./entry.ts";
 import type { FileVersion } from "./file-version.ts";
 
 /** Something wrong in a file of the source. */
@@ -50,7 +50,7 @@ export function changeReport(
   const gone = new Map(removed.map((entry) => [entryKey(entry), entry]));
   const groups = new Map<string, Entry[]>();
   const note = (verb: string, entry: Entry): void => {
-    const group = `${entry.resource.policy === undefined ? entry.resource.name : ""} ${verb}`;
+    const group = `${isPolicy(entry) ? "" : entry.resource.name} ${verb}`;
     const list = groups.get(group);
     if (list === undefined) groups.set(group, [entry]);
     else list.push(entry);
@@ -94,7 +94,7 @@ export function countOf(n: number, resource: string): string {
 /** `4 policies`, or `6 objects` where there is no policy in the file. */
 export function contentOf(version: FileVersion | undefined): string {
   const entries = version?.documents.flatMap((document) => document.entries) ?? [];
-  const policies = entries.filter(({ resource }) => resource.policy !== undefined).length;
+  const policies = entries.filter(isPolicy).length;
   if (policies > 0) return countOf(policies, "");
   return entries.length === 1 ? "1 object" : `${entries.length} objects`;
 }

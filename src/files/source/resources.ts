@@ -56,10 +56,15 @@ const IRREGULAR: Readonly<Record<string, string>> = { Endpoints: "endpoints" };
 
 /** Which resource an object belongs to. */
 export class Resources {
+  /** Kinds that are written as configuration, without metadata and spec. */
+  readonly configurations: readonly Kind[];
   readonly #known = new Map<string, Resource>();
 
   /** `workloads` may name kinds of which nobody else says the plural: those of a configuration. */
   constructor(modules: readonly Module[], workloads: readonly WorkloadKind[] = []) {
+    this.configurations = modules
+      .flatMap(({ kinds }) => kinds)
+      .filter(({ configuration }) => configuration !== undefined);
     for (const workload of workloads) {
       const name = resourceName(workload);
       this.#set(workload.group, workload.kind, { name, scope: "Namespaced", policy: undefined });
