@@ -33,6 +33,7 @@ export {
   type Tally,
 } from "./core/evaluate/effects.ts";
 export { type CommitResult, evaluate, type Outside } from "./core/evaluate/evaluate.ts";
+export type { Evaluation, EvaluationRequest, ModuleTrace } from "./core/evaluate/evaluate-hooks.ts";
 export {
   type Finding,
   type FindingOutcome,
@@ -45,7 +46,6 @@ export { type Fact, Facts, type Need } from "./core/evaluate/need.ts";
 export { type PatchOperation, patchOf } from "./core/evaluate/patch.ts";
 export type { AdmissionRequest, Operation, UserInfo } from "./core/evaluate/request.ts";
 export { type AdmissionResponse, responseOf, reviewOf, type StatusCause } from "./core/evaluate/response.ts";
-export type { Call, Evaluation, ModuleTrace } from "./core/evaluate/round.ts";
 export type { Json, JsonObject } from "./core/json.ts";
 export { defaulted } from "./core/kubernetes/defaults/defaults.ts";
 export {

@@ -54,7 +54,7 @@ describe.each(modules)("module $name", (module) => {
   });
 
   it("has an evaluator for the phase of each of its hooks", () => {
-    const hooks = module.hooks(assembly.view, assembly.installation);
+    const hooks = module.hooks(assembly.view, assembly.installation, assembly.gates);
     expect(hooks.length).toBeGreaterThan(0);
     for (const hook of hooks) {
       expect(hook.module).toBe(module.name);

@@ -1,7 +1,7 @@
 import { Assembly } from "../../src/core/evaluate/assembly.ts";
 import { evaluate, type Outside } from "../../src/core/evaluate/evaluate.ts";
+import type { Evaluation, EvaluationRequest } from "../../src/core/evaluate/evaluate-hooks.ts";
 import type { AdmissionRequest } from "../../src/core/evaluate/request.ts";
-import type { Call, Evaluation } from "../../src/core/evaluate/round.ts";
 import { Gates } from "../../src/core/module/gates.ts";
 import { DEFAULT_INSTALLATION, type Installation } from "../../src/core/module/installation.ts";
 import type { Module } from "../../src/core/module/module.ts";
@@ -24,7 +24,11 @@ export function assemblyOf(
 }
 
 /** A call of all hooks of an assembly; `change` says what is different. */
-export function callOf(assembly: Assembly, request: AdmissionRequest, change: Partial<Call> = {}): Call {
+export function callOf(
+  assembly: Assembly,
+  request: AdmissionRequest,
+  change: Partial<EvaluationRequest> = {},
+): EvaluationRequest {
   return { assembly, phase: "mutate", hooks: assembly.hooks, request, now: 1_700_000_000_000, ...change };
 }
 
@@ -33,7 +37,7 @@ export function ask(
   modules: readonly Module[],
   request: AdmissionRequest,
   world: Outside = outside(),
-  change: Partial<Call> = {},
+  change: Partial<EvaluationRequest> = {},
 ): Evaluation | Promise<Evaluation> {
   return evaluate(callOf(assemblyOf(modules), request, change), world);
 }

@@ -45,7 +45,7 @@ export function planOf(
         at(one, "metadata", "name") === name &&
         (stringAt(one, "metadata", "namespace") ?? "") === (namespace ?? ""),
     );
-    return object === undefined ? { absent: true } : { found: object, complete: true };
+    return object === undefined ? { absent: "NotFound" } : { found: object, complete: true };
   };
   for (let asked = 0; ; ) {
     const result = reconciler.plan(key, { view: assembly.view, facts, now: NOW, assembly, ...more });

@@ -10,7 +10,7 @@ export interface RecordedOutside extends Outside {
 
 /** An outside that answers from functions and remembers what it was asked. */
 export function outside({
-  fact = () => ({ absent: true }),
+  fact = () => ({ absent: "NotFound" }),
   commit = () => "done",
   expired = () => false,
 }: {
@@ -38,5 +38,5 @@ export function outside({
 /** An outside with just these objects, by resource and name. */
 export function outsideWith(facts: readonly (readonly [Need, Fact])[]): RecordedOutside {
   const known = new Map(facts.map(([need, fact]) => [needKey(need), fact]));
-  return outside({ fact: (need) => known.get(needKey(need)) ?? { absent: true } });
+  return outside({ fact: (need) => known.get(needKey(need)) ?? { absent: "NotFound" } });
 }

@@ -1,7 +1,7 @@
 import { evaluate } from "../../src/core/evaluate/evaluate.ts";
+import type { Evaluation, EvaluationRequest } from "../../src/core/evaluate/evaluate-hooks.ts";
 import type { AdmissionRequest } from "../../src/core/evaluate/request.ts";
 import { type AdmissionResponse, responseOf } from "../../src/core/evaluate/response.ts";
-import type { Call, Evaluation } from "../../src/core/evaluate/round.ts";
 import type { Json, JsonObject } from "../../src/core/json.ts";
 import { at } from "../../src/core/json.ts";
 import { placement } from "../../src/modules/placement/index.ts";
@@ -37,7 +37,7 @@ export const SHOP = namespace("shop", { team: "red" });
 export function placed(
   known: readonly JsonObject[],
   asked: JsonObject | AdmissionRequest,
-  change: Partial<Call> = {},
+  change: Partial<EvaluationRequest> = {},
 ): Placed {
   const call = callOf(assemblyOf([placement], known.map(came)), requestOf(asked), change);
   return placedFrom(atOnce(evaluate(call, outside())));

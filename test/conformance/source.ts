@@ -3,9 +3,9 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Assembly } from "../../src/core/evaluate/assembly.ts";
 import type { Commit } from "../../src/core/evaluate/decision.ts";
 import { evaluate } from "../../src/core/evaluate/evaluate.ts";
+import type { Evaluation } from "../../src/core/evaluate/evaluate-hooks.ts";
 import type { Fact, Need } from "../../src/core/evaluate/need.ts";
 import type { AdmissionRequest } from "../../src/core/evaluate/request.ts";
-import type { Evaluation } from "../../src/core/evaluate/round.ts";
 import { type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { labelsOf, nameOf } from "../../src/core/kubernetes/object.ts";
 import type { Module } from "../../src/core/module/module.ts";
@@ -148,7 +148,7 @@ export function sourceConformance(
       // Not one less than before: others may be at work in a real cluster.
       expect(view.count("configmaps")).toBe([...view.list("configmaps")].length);
       expect([...view.list("configmaps")].map(nameOf)).not.toContain(`${mark}-a`);
-      expect(await one(getNeed("a"))).toEqual({ absent: true });
+      expect(await one(getNeed("a"))).toEqual({ absent: "NotFound" });
     });
 
     test("prepares policies as they come, change and go", async () => {
@@ -172,7 +172,7 @@ export function sourceConformance(
       const needs = [getNeed("none"), getNeed("a"), listNeed(`mark=${mark}`, 10)];
       const facts = await harness.source.fetch(needs, unhurried());
       expect(facts).toHaveLength(3);
-      expect(facts[0]).toEqual({ absent: true });
+      expect(facts[0]).toEqual({ absent: "NotFound" });
       expect(facts[1]).toMatchObject({ complete: true, found: { metadata: { name: `${mark}-a` } } });
       expect(namesIn(facts[2])).toEqual([`${mark}-a`]);
     });
@@ -217,7 +217,7 @@ export function sourceConformance(
 
     test("fails a list whose selector is wrong, and goes on", async () => {
       expect(await one(listNeed("app in (", 1))).toHaveProperty("failed");
-      expect(await one(getNeed("none"))).toEqual({ absent: true });
+      expect(await one(getNeed("none"))).toEqual({ absent: "NotFound" });
     });
 
     test("commits what rests on an absence once, and then sees it", async () => {

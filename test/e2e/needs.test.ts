@@ -51,8 +51,8 @@ describeCluster("needs", (cluster) => {
     ]);
     expect(found).toMatchObject({ found: { kind: "Namespace", metadata: { name: namespace() } } });
     expect(JSON.stringify(found)).not.toContain("managedFields");
-    expect(absent).toEqual({ absent: true });
-    expect(nowhere).toEqual({ absent: true });
+    expect(absent).toEqual({ absent: "NotFound" });
+    expect(nowhere).toEqual({ absent: "NotFound" });
     expect(noApi).toMatchObject({ failed: expect.stringContaining("does not serve ghosts.usher.dev") });
     expect(noDiscovery).toMatchObject({ failed: expect.stringContaining("is not served") });
     const [refused] = await factsOf(cluster(), [get("configmaps", "nobody", namespace())], "nobody");

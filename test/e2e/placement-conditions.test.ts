@@ -2,6 +2,7 @@
 // about is refused for it.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { JsonObject } from "../../src/core/json.ts";
+import { Gates } from "../../src/core/module/gates.ts";
 import { DEFAULT_INSTALLATION } from "../../src/core/module/installation.ts";
 import { PROVENANCE } from "../../src/core/provenance/origin.ts";
 import { webhookConfigurations } from "../../src/core/registration/webhooks.ts";
@@ -27,7 +28,7 @@ describeCluster("updates of pods that usher is asked about", (cluster) => {
   const register = async (policies: readonly JsonObject[]): Promise<void> => {
     const { view } = assemblyOf([placement], policies.map(came));
     const hooks = placement
-      .hooks(view, DEFAULT_INSTALLATION)
+      .hooks(view, DEFAULT_INSTALLATION, new Gates([]))
       .filter(({ name }) => name === "placement-pod-updates")
       .map((hook) => ({ ...hook, failure: "closed" as const, namespaces: { only: [namespace()] } }));
     expect(hooks).toHaveLength(1);

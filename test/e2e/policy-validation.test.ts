@@ -105,7 +105,7 @@ describeOwnCluster(
           source: {
             assembly,
             ready: true,
-            fetch: async (needs) => needs.map(() => ({ absent: true as const })),
+            fetch: async (needs) => needs.map(() => ({ absent: "NotFound" as const })),
             commit: async () => ({ failed: "nothing is written here" }),
             stop: async () => undefined,
           },

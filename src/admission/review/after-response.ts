@@ -1,6 +1,6 @@
 import { type Count, countsAfter, type Effects, effectsOf } from "../../core/evaluate/effects.ts";
+import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
 import { describeRequest } from "../../core/evaluate/request.ts";
-import type { Evaluation } from "../../core/evaluate/round.ts";
 import { factsOf, type Log } from "../../core/log.ts";
 
 export interface AfterResponseOptions {

@@ -1,6 +1,6 @@
 import type { Commit } from "../../core/evaluate/decision.ts";
 import type { CommitResult, Outside } from "../../core/evaluate/evaluate.ts";
-import type { Fact, Need } from "../../core/evaluate/need.ts";
+import { DEADLINE_EXCEEDED, type Fact, type Need } from "../../core/evaluate/need.ts";
 import { factsOf, type Log } from "../../core/log.ts";
 import type { Deadline, Source } from "../../core/view/source.ts";
 
@@ -20,8 +20,6 @@ export function marginOf(waitsMs: number): number {
 export interface Caller {
   readonly once: (event: "close", listener: () => void) => unknown;
 }
-
-const TIME_IS_UP = { failed: "the time for this request ran out" } as const;
 
 /**
  * The outside of one request: the source, until the time is up or the caller is gone. A request that needs nothing, and
@@ -49,7 +47,7 @@ export class RequestDeadline implements Outside {
   /** The source promises facts in time and never to reject; a request does not depend on it keeping its word. */
   fetch(needs: readonly Need[]): Promise<readonly Fact[]> {
     const { deadline, over } = this.#begin();
-    const nothing = (): readonly Fact[] => needs.map(() => TIME_IS_UP);
+    const nothing = (): readonly Fact[] => needs.map(() => DEADLINE_EXCEEDED);
     const asked = async () => this.#source.fetch(needs, deadline);
     const found = asked().catch((error: unknown) => {
       this.#log.error(factsOf(error), "the source broke while it fetched facts");
@@ -66,7 +64,7 @@ export class RequestDeadline implements Outside {
       this.#log.error(factsOf(error), "the source broke while it wrote a record");
       return { failed: "the source could not write" };
     });
-    return Promise.race([result, over.then((): CommitResult => TIME_IS_UP)]);
+    return Promise.race([result, over.then((): CommitResult => DEADLINE_EXCEEDED)]);
   }
 
   /** To be called once the answer is made: what the source holds for this request is let go. */

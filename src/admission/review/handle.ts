@@ -1,7 +1,7 @@
 import { evaluate } from "../../core/evaluate/evaluate.ts";
+import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
 import type { AdmissionRequest } from "../../core/evaluate/request.ts";
 import { responseOf } from "../../core/evaluate/response.ts";
-import type { Evaluation } from "../../core/evaluate/round.ts";
 import { factsOf, type Log } from "../../core/log.ts";
 import { hookWants } from "../../core/module/hook.ts";
 import type { Source } from "../../core/view/source.ts";
@@ -16,7 +16,7 @@ import {
 } from "./http-response.ts";
 import { type Route, Routes } from "./routes.ts";
 
-const FAULT = "usher could not judge this request because of a fault of its own (USHER-E01)";
+const FAULT = "internal error handling admission request (USHER-E01)";
 
 export interface HandleOptions {
   readonly source: Source;

@@ -1,5 +1,5 @@
+import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
 import { type AdmissionResponse, reviewText } from "../../core/evaluate/response.ts";
-import type { Evaluation } from "../../core/evaluate/round.ts";
 import type { Phase } from "../../core/module/hook.ts";
 
 /** What goes back to the caller, before it is HTTP. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
-import type { Evaluation } from "../../core/evaluate/round.ts";
+import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
 import { factsOf, type Log } from "../../core/log.ts";
 import type { Phase } from "../../core/module/hook.ts";
 import type { Handle } from "../review/handle.ts";

@@ -7,6 +7,7 @@ import {
 } from "../../core/drift/drift-scan.ts";
 import type { Injection } from "../../core/drift/injections.ts";
 import { evaluate } from "../../core/evaluate/evaluate.ts";
+import { failureOf } from "../../core/evaluate/need.ts";
 import { resourceName } from "../../core/evaluate/request.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
@@ -79,7 +80,9 @@ async function* pagesOf(
     const page = scanPage(module, workload, PAGE, { ...where, ...next, all: true });
     const [fact] = await source.fetch([page], reviewDeadline());
     if (fact === undefined || !("found" in fact)) {
-      if (fact !== undefined && "failed" in fact) yield fact.failed;
+      const failure = fact === undefined ? undefined : failureOf(fact);
+      if (fact !== undefined && failure !== undefined)
+        yield "failed" in fact ? failure : `${resourceName(workload)}: ${failure}`;
       return;
     }
     yield Array.isArray(fact.found) ? fact.found.filter(isObject) : [];

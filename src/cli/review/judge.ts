@@ -1,7 +1,7 @@
 import { evaluate, type Outside } from "../../core/evaluate/evaluate.ts";
+import { draftOf, type Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
 import { patchOf } from "../../core/evaluate/patch.ts";
 import type { AdmissionRequest } from "../../core/evaluate/request.ts";
-import { draftOf, type Evaluation } from "../../core/evaluate/round.ts";
 import type { Source } from "../../core/view/source.ts";
 import { reviewDeadline } from "./deadline.ts";
 import { resultOf } from "./outcome.ts";

@@ -1,8 +1,8 @@
+import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
 import { type ModuleFinding, policyName } from "../../core/evaluate/finding.ts";
 import { describeNeed, type Need } from "../../core/evaluate/need.ts";
 import type { AdmissionRequest } from "../../core/evaluate/request.ts";
 import { responseOf } from "../../core/evaluate/response.ts";
-import type { Evaluation } from "../../core/evaluate/round.ts";
 import { stringAt } from "../../core/json.ts";
 import type { Hook } from "../../core/module/hook.ts";
 import { fieldPath } from "../../core/path.ts";

@@ -1,5 +1,5 @@
+import type { ModuleTrace } from "../../core/evaluate/evaluate-hooks.ts";
 import type { PatchOperation } from "../../core/evaluate/patch.ts";
-import type { ModuleTrace } from "../../core/evaluate/round.ts";
 
 /** What `usher review` says of one object; the JSON output is exactly this. */
 export interface ReviewResult {

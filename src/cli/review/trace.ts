@@ -1,6 +1,6 @@
+import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
 import { type ModuleFinding, policyKey, policyName } from "../../core/evaluate/finding.ts";
 import type { AdmissionRequest } from "../../core/evaluate/request.ts";
-import type { Evaluation } from "../../core/evaluate/round.ts";
 import { type Hook, hookWants } from "../../core/module/hook.ts";
 import type { Traced } from "./result.ts";
 

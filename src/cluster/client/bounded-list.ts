@@ -1,9 +1,11 @@
 import { describeNeed, type Fact, type Need } from "../../core/evaluate/need.ts";
-import { isObject, type Json, listAt, stringAt } from "../../core/json.ts";
+import { at, isObject, type Json, listAt, stringAt } from "../../core/json.ts";
 import type { Deadline } from "../../core/view/source.ts";
-import { errorOf, refusalOf, withoutManagers } from "./api-error.ts";
+import { withoutManagers } from "./api-error.ts";
+import { errorFact, failedFact, unservedFact } from "./api-fact.ts";
 import type { Client } from "./client.ts";
 import type { ResourceResolver } from "./discovery.ts";
+import { hasList } from "./has-list.ts";
 import { requestWithRetry } from "./retry.ts";
 
 /** Parsing 100 pods holds up the loop for 14 ms, 5,000 at once for half a second. */
@@ -12,8 +14,8 @@ const PAGE = 100;
 type ListNeed = Extract<Need, { readonly list: unknown }>;
 
 /**
- * As much of a list as its limit and its share of the time allow. What was read before either ran out is given as incomplete; only
- * where nothing was read at all is it a failure.
+ * As much of a list as its limit and its time allow. What was read before either ran out is incomplete; only where nothing was read
+ * at all is it a failure.
  */
 export async function boundedList(
   client: Client,
@@ -22,37 +24,57 @@ export async function boundedList(
   deadline: Deadline,
 ): Promise<Fact> {
   const what = describeNeed(need);
-  const own = shareOf(deadline, need.share);
+  const own = partOf(deadline, need);
   const found: Json[] = [];
   let token = need.list.continue;
-  const cut = (why: string): Fact =>
-    found.length > 0 ? { found, complete: false, ...nextOf(token) } : { failed: why };
+  let remaining: number | undefined;
+  const partial = (): Fact => ({
+    found: found.slice(0, need.limit),
+    complete: false,
+    ...(token === undefined ? {} : { next: token }),
+    ...(remaining === undefined ? {} : { total: found.length + remaining }),
+  });
+  const cut = (failure: Fact): Fact => (found.length > 0 ? partial() : failure);
   try {
-    const path = await resources.pathOf(need.list.resource, need.list.namespace);
+    const { resource, namespace, labelSelector, fieldSelector, managers } = need.list;
+    const path = await resources.pathOf(resource, namespace);
     for (;;) {
-      if (own.remaining() <= 0) return cut(`${what}: its share of the time ran out`);
+      if (own.remaining() <= 0) return cut({ failed: `${what}: its share of the time ran out` });
       const page = Math.max(1, Math.min(PAGE, need.limit - found.length));
-      const { labelSelector, fieldSelector, managers } = need.list;
       const query = queryOf({ labelSelector, fieldSelector, limit: String(page), continue: token });
       const answer = await requestWithRetry(client, "GET", `${path}?${query}`, {}, own);
-      // Also where the token is too old: what began as one state of the list can't be read to its end.
-      if (answer.status !== 200) return cut(refusalOf(what, answer));
+      if (answer.status !== 200) {
+        // Also where the token expired: the rest of that state of the list is gone.
+        return cut(await unservedFact(what, resources, resource, answer, own.signal));
+      }
+      if (!hasList(answer.body, "items")) return cut(failedFact(`${what}: not a list`, answer));
       for (const item of itemsOf(answer.body)) found.push(managers === true ? item : withoutManagers(item));
       token = stringAt(answer.body, "metadata", "continue") || undefined;
-      if (token === undefined && found.length <= need.limit) return { found, complete: true };
-      if (found.length >= need.limit)
-        return { found: found.slice(0, need.limit), complete: false, ...nextOf(token) };
+      remaining = remainingOf(answer.body, token, found.length - need.limit);
+      if (token === undefined && found.length <= need.limit)
+        return { found, complete: true, total: found.length };
+      if (found.length >= need.limit) return partial();
     }
   } catch (error) {
-    return cut(errorOf(what, error));
+    return cut(errorFact(what, error));
   } finally {
     own.release();
   }
 }
 
-/** A deadline within another one. */
-function shareOf(deadline: Deadline, share: number): Deadline & { readonly release: () => void } {
-  const ms = Math.max(0, deadline.remaining() * Math.min(1, Math.max(0, share)));
+/** How many items follow a page. The API server says so only of lists without selectors, and even then it is an estimate. */
+function remainingOf(list: Json | undefined, token: string | undefined, excess: number): number | undefined {
+  if (token === undefined) return excess > 0 ? 0 : undefined;
+  const count = at(list, "metadata", "remainingItemCount");
+  return typeof count === "number" && Number.isSafeInteger(count) && count >= 0 ? count : undefined;
+}
+
+/** A deadline within another one: the list's share of it, and at most its timeout. */
+function partOf(
+  deadline: Deadline,
+  { share, timeoutMs = Number.POSITIVE_INFINITY }: ListNeed,
+): Deadline & { readonly release: () => void } {
+  const ms = Math.max(0, Math.min(timeoutMs, deadline.remaining() * Math.min(1, Math.max(0, share))));
   const until = performance.now() + ms;
   const over = new AbortController();
   const timer = setTimeout(() => over.abort(), ms);
@@ -76,8 +98,4 @@ function itemsOf(list: Json | undefined): Json[] {
   const kind = stringAt(list, "kind")?.replace(/List$/, "");
   const type = apiVersion === undefined || kind === undefined ? {} : { apiVersion, kind };
   return listAt(list, "items").map((item) => (isObject(item) ? { ...type, ...item } : item));
-}
-
-function nextOf(token: string | undefined): { readonly next?: string } {
-  return token === undefined ? {} : { next: token };
 }

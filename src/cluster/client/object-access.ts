@@ -2,6 +2,7 @@ import type { Fact } from "../../core/evaluate/need.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import type { Deadline } from "../../core/view/source.ts";
 import { errorOf, refusalOf, saysAbsent, withoutManagers } from "./api-error.ts";
+import { errorFact, unservedFact } from "./api-fact.ts";
 import type { Client } from "./client.ts";
 import type { ResourceResolver } from "./discovery.ts";
 import { busyMs, requestWithRetry } from "./retry.ts";
@@ -28,13 +29,12 @@ export async function readObject(
   try {
     const path = await resources.pathOf(target.resource, target.namespace, target.name);
     const answer = await requestWithRetry(client, "GET", path, {}, deadline);
-    if (saysAbsent(answer, target.name)) return { absent: true };
-    if (answer.status === 404 && answer.body === undefined)
-      return { failed: `${what}: the API server does not serve ${target.resource}` };
-    if (answer.status !== 200 || !isObject(answer.body)) return { failed: refusalOf(what, answer) };
+    if (saysAbsent(answer, target.name)) return { absent: "NotFound" };
+    if (answer.status !== 200 || !isObject(answer.body))
+      return await unservedFact(what, resources, target.resource, answer, deadline.signal);
     return { found: withoutManagers(answer.body), complete: true };
   } catch (error) {
-    return { failed: errorOf(what, error) };
+    return errorFact(what, error);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { CommitResult } from "../../core/evaluate/evaluate.ts";
-import type { Fact } from "../../core/evaluate/need.ts";
+import { DEADLINE_EXCEEDED, type Fact, failureOf } from "../../core/evaluate/need.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import type { Deadline } from "../../core/view/source.ts";
 import type { Swapped } from "../client/object-access.ts";
@@ -31,8 +31,6 @@ const LONGEST_GAP_MS = 50;
 
 /** How long one read of the object may take on behalf of all who wait for it. Each of them has a deadline of its own as well. */
 const READ_MS = 10_000;
-
-const LEFT = { failed: "the time for this request ran out" } as const;
 
 /** Marks the versions of objects that are not written yet, so that they are never taken for one of the API server's. */
 const VIRTUAL = "usher-unwritten-";
@@ -104,11 +102,11 @@ export class CommitBatcher {
 
   /** The newest state of the object, in the order of asking. The turn ends with a commit, `leave`, or the signal. */
   fetch({ signal }: Deadline): Promise<Fact> {
-    if (signal.aborted) return Promise.resolve(LEFT);
+    if (signal.aborted) return Promise.resolve(DEADLINE_EXCEEDED);
     const { promise, resolve } = Promise.withResolvers<Fact>();
     const waiter: Waiter = { signal, arrived: ++this.#tick, settle: resolve };
     const off = onAbort(signal, () => {
-      resolve(LEFT);
+      resolve(DEADLINE_EXCEEDED);
       this.#waiters = this.#waiters.filter((one) => one !== waiter);
       if (this.#waiters.length === 0) this.#reading?.abort();
       this.#rest();
@@ -120,7 +118,7 @@ export class CommitBatcher {
 
   commit(object: JsonObject, version: string | undefined, { signal }: Deadline): Promise<CommitResult> {
     let result: Promise<CommitResult>;
-    if (signal.aborted) result = Promise.resolve(LEFT);
+    if (signal.aborted) result = Promise.resolve(DEADLINE_EXCEEDED);
     else if (!this.#isHead(version)) result = Promise.resolve("conflict");
     else result = this.#join(object, signal);
     // Only now: the next one in turn must see what has just been added.
@@ -153,7 +151,7 @@ export class CommitBatcher {
     const version = `${VIRTUAL}${++lastVirtual}`;
     this.#batch.push({ object, version, signal, settle: resolve });
     const off = onAbort(signal, () => {
-      resolve(LEFT);
+      resolve(DEADLINE_EXCEEDED);
       // Nobody waits for this write any more: it must not keep the others.
       if (this.#flight.length > 0 && this.#flight.every((member) => member.signal.aborted))
         this.#writing?.abort();
@@ -198,7 +196,7 @@ export class CommitBatcher {
     const remaining = () => (reading.signal.aborted ? 0 : until - this.#access.clock());
     const fact = await this.#access.read({ signal: reading.signal, remaining });
     this.#reading = undefined;
-    if ("failed" in fact) {
+    if (failureOf(fact) !== undefined) {
       const asked = this.#waiters.filter(({ arrived }) => arrived < asOf);
       this.#waiters = this.#waiters.filter(({ arrived }) => arrived > asOf);
       for (const { settle } of asked) settle(fact);

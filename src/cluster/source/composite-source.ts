@@ -77,7 +77,7 @@ export function composeSources(assembly: Assembly, parts: readonly [Part, ...Par
       return sources.every(({ ready }) => ready);
     },
     fetch: async (needs, deadline) => {
-      const facts: Fact[] = needs.map(() => ({ failed: "the source gave no answer" }));
+      const facts: Fact[] = needs.map(() => ({ failed: "the source returned no fact" }));
       const places = Map.groupBy(needs.keys(), (place) => ownerOfNeed(needs[place], ownerOf, last));
       const asked = [...places].map(async ([owner, theirs]) => {
         const answers = await owner.fetch(

@@ -8,25 +8,16 @@ import {
 } from "../../../test/support/cluster/api-server.ts";
 import type { Need } from "../../core/evaluate/need.ts";
 import { type ApiResponse, ConnectionError } from "../client/client.ts";
+import { DiscoveryError, NotServedError } from "../client/discovery.ts";
 import { createNeeds } from "./fetch-needs.ts";
 
 const NODE: Need = { get: { resource: "nodes", name: "n1" }, live: true };
-
-function listOf(limit: number, share = 1): Need {
-  return { list: { resource: "pods", namespace: "shop", labelSelector: "app=web" }, limit, share };
-}
-
-function serverWithPods(count: number): TestApiServer {
-  const server = new TestApiServer();
-  for (let i = 0; i < count; i++) server.put(`/api/v1/namespaces/shop/pods/p${i}`, {});
-  return server;
-}
 
 function asking(server: TestApiServer) {
   return createNeeds(server.client, server.resources);
 }
 
-test("an object is found, without the record of who manages its fields", async () => {
+test("an object is found, without managedFields", async () => {
   const server = new TestApiServer();
   server.put("/api/v1/nodes/n1", { metadata: { managedFields: [{ manager: "kubelet" }], uid: "u" } });
   expect(await asking(server)([NODE], testDeadline())).toEqual([
@@ -35,24 +26,41 @@ test("an object is found, without the record of who manages its fields", async (
 });
 
 test.each<[string, ApiResponse | Error | undefined, object]>([
-  ["an object that is not there is absent", undefined, { absent: true }],
+  ["an object that is not there is absent", undefined, { absent: "NotFound" }],
   [
-    "an API that is not there is a failure, not an absence",
+    "a 404 as text of a kind that discovery lists is a failure",
     NO_SUCH_API,
-    { failed: "nodes n1: the API server does not serve nodes" },
+    { failed: "nodes n1: the API server answered 404: 404 page not found", status: 404 },
   ],
   [
-    "nor is a 404 about something else",
+    "so is a 404 about another object",
     refuse(404, "NotFound"),
-    { failed: "nodes n1: the API server answered 404: refused: NotFound" },
+    {
+      failed: "nodes n1: the API server answered 404: refused: NotFound",
+      status: 404,
+      reason: "NotFound",
+    },
   ],
   [
-    "a refusal is told in the API server's words",
+    "forbidden",
     refuse(403, "Forbidden", "n1"),
-    { failed: "nodes n1: the API server answered 403: refused: Forbidden" },
+    {
+      failed: "nodes n1: the API server answered 403: refused: Forbidden",
+      status: 403,
+      reason: "Forbidden",
+    },
   ],
   [
-    "a broken connection is a failure",
+    "another status code",
+    refuse(500, "InternalError"),
+    {
+      failed: "nodes n1: the API server answered 500: refused: InternalError",
+      status: 500,
+      reason: "InternalError",
+    },
+  ],
+  [
+    "a broken connection has no status",
     new ConnectionError("socket hang up"),
     { failed: "nodes n1: no answer: socket hang up" },
   ],
@@ -62,18 +70,45 @@ test.each<[string, ApiResponse | Error | undefined, object]>([
   expect(await asking(server)([NODE], testDeadline())).toEqual([fact]);
 });
 
+test("a kind that discovery does not list is not served, for objects and for lists", async () => {
+  const server = new TestApiServer();
+  server.fault = () => NO_SUCH_API;
+  server.unserved.add("nodes");
+  const list: Need = { list: { resource: "nodes" }, limit: 3, share: 1 };
+  const notServed = { absent: "NotServed" };
+  expect(await asking(server)([NODE, list], testDeadline())).toEqual([notServed, notServed]);
+  const pathOf = () => Promise.reject(new NotServedError("nodes", "https://test.invalid"));
+  const unknown = createNeeds(server.client, { ...server.resources, pathOf });
+  expect(await unknown([NODE, list], testDeadline())).toEqual([notServed, notServed]);
+});
+
+test("where discovery is refused, its status code is the fact's", async () => {
+  const server = new TestApiServer();
+  const pathOf = () => Promise.reject(new DiscoveryError("/apis/x.io", refuse(403, "Forbidden")));
+  const fetch = createNeeds(server.client, { ...server.resources, pathOf });
+  expect(await fetch([NODE], testDeadline())).toEqual([
+    {
+      failed: "nodes n1: GET /apis/x.io was answered with 403: refused: Forbidden",
+      status: 403,
+      reason: "Forbidden",
+    },
+  ]);
+});
+
 test("a resource that can't be named fails and does not reject", async () => {
   const server = new TestApiServer();
   const resources = { ...server.resources, pathOf: () => Promise.reject(new Error("things are not served")) };
   const fetch = createNeeds(server.client, resources);
-  expect(await fetch([NODE, listOf(3)], testDeadline())).toEqual([
+  const list: Need = { list: { resource: "pods", namespace: "shop" }, limit: 3, share: 1 };
+  expect(await fetch([NODE, list], testDeadline())).toEqual([
     { failed: "nodes n1: things are not served" },
     { failed: "list of pods in shop: things are not served" },
   ]);
 });
 
 test("facts come in the order of the needs, and are fetched side by side", async () => {
-  const server = serverWithPods(1);
+  const server = new TestApiServer();
+  server.put("/api/v1/namespaces/shop/pods/p0", {});
   const both = Promise.withResolvers<undefined>();
   let waiting = 0;
   server.fault = () => {
@@ -83,49 +118,7 @@ test("facts come in the order of the needs, and are fetched side by side", async
   };
   const pod: Need = { get: { resource: "pods", namespace: "shop", name: "p0" }, live: true };
   const facts = await asking(server)([NODE, pod], testDeadline());
-  expect(facts).toMatchObject([{ absent: true }, { found: { metadata: { name: "p0" } } }]);
-});
-
-test("a list is read in pages up to its limit, and says whether it is whole", async () => {
-  const server = serverWithPods(250);
-  const [whole, cut, exact] = await asking(server)([listOf(1_000), listOf(120), listOf(250)], testDeadline());
-  expect(whole).toMatchObject({ complete: true, found: { length: 250 } });
-  expect(cut).toMatchObject({ complete: false, found: { length: 120 } });
-  expect(exact).toMatchObject({ complete: true, found: { length: 250 } });
-  expect(whole).toMatchObject({ found: { 0: { apiVersion: "v1", kind: "Thing" } } });
-  expect(server.asked[0]).toBe("GET /api/v1/namespaces/shop/pods?labelSelector=app%3Dweb&limit=100");
-});
-
-test("a list goes on where an earlier one stopped, by fields as well, and whole where it is asked for", async () => {
-  const server = serverWithPods(150);
-  server.put("/api/v1/namespaces/shop/pods/p0", { metadata: { managedFields: [{ manager: "kubelet" }] } });
-  const list = { resource: "pods", namespace: "shop", fieldSelector: "spec.nodeName=", managers: true };
-  const ask = asking(server);
-  const [first] = await ask([{ list, limit: 100, share: 1 }], testDeadline());
-  expect(first).toMatchObject({ complete: false, next: expect.any(String), found: { length: 100 } });
-  expect(JSON.stringify(first)).toContain("kubelet");
-  const next = first !== undefined && "found" in first ? (first.next ?? "") : "";
-  const [second] = await ask([{ list: { ...list, continue: next }, limit: 100, share: 1 }], testDeadline());
-  expect(second).toMatchObject({ complete: true, found: { length: 50 } });
-  expect(server.asked).toEqual([
-    "GET /api/v1/namespaces/shop/pods?fieldSelector=spec.nodeName%3D&limit=100",
-    `GET /api/v1/namespaces/shop/pods?fieldSelector=spec.nodeName%3D&limit=100&continue=${next}`,
-  ]);
-});
-
-test("a list whose share of the time runs out gives what it has, as incomplete", async () => {
-  const server = serverWithPods(250);
-  let pages = 0;
-  server.fault = () => (pages++ === 1 ? new Promise(() => undefined) : undefined);
-  const [fact] = await asking(server)([listOf(1_000, 0.1)], testDeadline(2_000));
-  expect(fact).toMatchObject({ complete: false, found: { length: 100 } });
-});
-
-test("a list of which nothing was read in time has failed", async () => {
-  const server = serverWithPods(5);
-  server.fault = () => new Promise(() => undefined);
-  const [fact] = await asking(server)([listOf(10, 0.05)], testDeadline(2_000));
-  expect(fact).toMatchObject({ failed: expect.stringContaining("list of pods in shop") });
+  expect(facts).toMatchObject([{ absent: "NotFound" }, { found: { metadata: { name: "p0" } } }]);
 });
 
 test("an access review answers with its status", async () => {
@@ -145,14 +138,18 @@ test("a busy API server is asked again within the deadline", async () => {
   let asked = 0;
   server.fault = () =>
     asked++ === 0 ? refuse(429, "TooManyRequests", undefined, { "retry-after": "1" }) : undefined;
-  expect(await asking(server)([NODE], testDeadline())).toEqual([{ absent: true }]);
+  expect(await asking(server)([NODE], testDeadline())).toEqual([{ absent: "NotFound" }]);
   asked = 0;
   expect(await asking(server)([NODE], testDeadline(500))).toEqual([
-    { failed: "nodes n1: the API server answered 429: refused: TooManyRequests" },
+    {
+      failed: "nodes n1: the API server answered 429: refused: TooManyRequests",
+      status: 429,
+      reason: "TooManyRequests",
+    },
   ]);
 });
 
-test("whoever leaves is answered at once, and the read that nobody wants is given up", async () => {
+test("a caller that leaves is answered at once, and a read without callers is aborted", async () => {
   const server = new TestApiServer();
   let given: AbortSignal | undefined;
   server.fault = (_, __, { signal }) => {
@@ -162,12 +159,12 @@ test("whoever leaves is answered at once, and the read that nobody wants is give
   const deadline = testDeadline();
   const facts = asking(server)([NODE], deadline);
   deadline.end();
-  expect(await facts).toEqual([{ failed: "the time for this request ran out" }]);
+  expect(await facts).toEqual([{ failed: "request deadline exceeded" }]);
   expect(given?.aborted).toBe(true);
-  expect(await asking(server)([NODE], deadline)).toEqual([{ failed: "the time for this request ran out" }]);
+  expect(await asking(server)([NODE], deadline)).toEqual([{ failed: "request deadline exceeded" }]);
 });
 
-test("equal needs of many requests share a read, but never one that was sent before they asked", async () => {
+test("equal needs of many requests share a read, but never one that was sent before", async () => {
   const server = new TestApiServer();
   server.put("/api/v1/nodes/n1", { spec: { unschedulable: false } });
   const fetch = asking(server);
@@ -189,7 +186,7 @@ test("equal needs of many requests share a read, but never one that was sent bef
   expect(reads).toBe(2);
 });
 
-test("who waited for the next read and left takes nobody with him", async () => {
+test("a caller that leaves while waiting for the next read does not end it for others", async () => {
   const server = new TestApiServer();
   server.put("/api/v1/nodes/n1", {});
   const fetch = asking(server);
@@ -206,7 +203,7 @@ test("who waited for the next read and left takes nobody with him", async () => 
   expect(await late).toMatchObject([{ complete: true }]);
 });
 
-test("one of several who share a read may leave; the others get their answer", async () => {
+test("a caller that leaves a shared read does not end it for others", async () => {
   const server = new TestApiServer();
   server.put("/api/v1/nodes/n1", {});
   const fetch = asking(server);

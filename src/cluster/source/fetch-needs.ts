@@ -1,7 +1,7 @@
 import { type Fact, type Need, needKey } from "../../core/evaluate/need.ts";
 import { isObject } from "../../core/json.ts";
 import type { Deadline } from "../../core/view/source.ts";
-import { errorOf, refusalOf } from "../client/api-error.ts";
+import { errorFact, failedFact } from "../client/api-fact.ts";
 import { boundedList } from "../client/bounded-list.ts";
 import type { Client } from "../client/client.ts";
 import type { ResourceResolver } from "../client/discovery.ts";
@@ -37,7 +37,7 @@ export function createNeeds(client: Client, resources: ResourceResolver, lanes?:
     for (const { need, target } of inTurn) {
       facts.set(need, await (lanes?.fetch(target, deadline) ?? ask(need, deadline)));
     }
-    return needs.map((need) => facts.get(need) ?? { failed: "was not asked for" });
+    return needs.map((need) => facts.get(need) ?? { failed: "not fetched" });
   };
 }
 
@@ -69,9 +69,9 @@ async function accessReview(
   try {
     const reply = await requestWithRetry(client, "POST", REVIEWS, { body }, deadline);
     const status = isObject(reply.body) ? reply.body["status"] : undefined;
-    if (reply.status >= 300 || !isObject(status)) return { failed: refusalOf(what, reply) };
+    if (reply.status >= 300 || !isObject(status)) return failedFact(what, reply);
     return { found: status, complete: true };
   } catch (error) {
-    return { failed: errorOf(what, error) };
+    return errorFact(what, error);
   }
 }

@@ -1,4 +1,4 @@
-import type { Fact } from "../../core/evaluate/need.ts";
+import { DEADLINE_EXCEEDED, type Fact } from "../../core/evaluate/need.ts";
 import type { Deadline } from "../../core/view/source.ts";
 import { onAbort } from "../client/retry.ts";
 
@@ -10,8 +10,6 @@ interface Group {
   readonly send: () => void;
 }
 
-const LEFT = { failed: "the time for this request ran out" } as const;
-
 /**
  * Equal questions of the same moment become one. Nobody joins a read that is already on its way: it may have been answered from a
  * time before the question, and "live" means after. Whoever comes meanwhile shares the next one, so there are never more than two.
@@ -21,12 +19,12 @@ export class SharedReads {
   readonly #next = new Map<string, Group>();
 
   async ask(key: string, deadline: Deadline, read: (deadline: Deadline) => Promise<Fact>): Promise<Fact> {
-    if (deadline.signal.aborted) return LEFT;
+    if (deadline.signal.aborted) return DEADLINE_EXCEEDED;
     const group = this.#next.get(key) ?? this.#group(key, read);
     group.askers.add(deadline);
     const { promise: over, resolve } = Promise.withResolvers<Fact>();
     const off = onAbort(deadline.signal, () => {
-      resolve(LEFT);
+      resolve(DEADLINE_EXCEEDED);
       group.askers.delete(deadline);
       if (group.askers.size > 0) return;
       group.left.abort();
@@ -46,7 +44,9 @@ export class SharedReads {
     const send = () => {
       this.#next.delete(key);
       this.#onTheWay.add(key);
-      const answer = left.signal.aborted ? Promise.resolve(LEFT) : read({ remaining, signal: left.signal });
+      const answer = left.signal.aborted
+        ? Promise.resolve(DEADLINE_EXCEEDED)
+        : read({ remaining, signal: left.signal });
       void answer.then((found) => {
         this.#onTheWay.delete(key);
         resolve(found);

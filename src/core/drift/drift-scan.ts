@@ -1,7 +1,7 @@
 import type { Assembly } from "../evaluate/assembly.ts";
+import { type Evaluation, type EvaluationRequest, evaluateHooks } from "../evaluate/evaluate-hooks.ts";
 import type { Facts, Need } from "../evaluate/need.ts";
 import { resourceName } from "../evaluate/request.ts";
-import { type Call, type Evaluation, evaluateRound } from "../evaluate/round.ts";
 import { at, copyOf, equal, isObject, type Json, type JsonObject, stringAt } from "../json.ts";
 import { nameOf, namespaceOf } from "../kubernetes/object.ts";
 import { specPath, type WorkloadKind, type WorkloadTable } from "../kubernetes/workloads.ts";
@@ -56,7 +56,7 @@ export function driftScanCall(
   workload: WorkloadKind,
   assembly: Assembly,
   now: number,
-): Call | undefined {
+): EvaluationRequest | undefined {
   const { installation, hooks } = assembly;
   if (driftScan === undefined) return undefined;
   const { workloads } = installation;
@@ -97,7 +97,7 @@ export function scanObject(
 ): ObjectDrift | { readonly needs: readonly Need[] } {
   const call = driftScanCall(module, object, workload, assembly, known.now);
   if (call === undefined) return NOTHING;
-  const result = evaluateRound(call, known.facts);
+  const result = evaluateHooks(call, known.facts);
   return "needs" in result ? result : driftOf(module, object, workload, result);
 }
 

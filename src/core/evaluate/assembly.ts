@@ -75,7 +75,7 @@ export class Assembly {
 
   /** What the modules ask for, in their order. */
   get declaredHooks(): readonly Hook[] {
-    return this.modules.flatMap((module) => module.hooks(this.#store, this.installation));
+    return this.modules.flatMap((module) => module.hooks(this.#store, this.installation, this.gates));
   }
 
   /** The hooks to register and to run: as declared, except that none can lock the cluster. */
@@ -160,7 +160,7 @@ export class Assembly {
     for (const { policy } of this.#policies.get(module.name)?.values() ?? []) {
       if (policy !== undefined) usable.push(policy);
     }
-    this.#evaluators.set(module.name, module.assemble(usable, this.installation));
+    this.#evaluators.set(module.name, module.assemble(usable, this.installation, this.gates));
     this.#unshared.add(module.name);
   }
 

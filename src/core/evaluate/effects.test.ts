@@ -4,6 +4,7 @@ import { finding, moduleThat } from "../../../test/builders/module.ts";
 import { outside } from "../../../test/builders/outside.ts";
 import { pod } from "../../../test/builders/pod.ts";
 import { requestFor } from "../../../test/builders/request.ts";
+import { Gates } from "../module/gates.ts";
 import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import type { Module } from "../module/module.ts";
 import { Store } from "../view/store.ts";
@@ -77,7 +78,7 @@ describe("counts", () => {
   });
 
   test("of two hooks of one module only the one that changed something counts as a patch", () => {
-    const [first] = patcher.hooks(new Store(), DEFAULT_INSTALLATION);
+    const [first] = patcher.hooks(new Store(), DEFAULT_INSTALLATION, new Gates([]));
     const twice: Module = {
       ...patcher,
       hooks: () => (first === undefined ? [] : [first, { ...first, name: "idle-mutate" }]),

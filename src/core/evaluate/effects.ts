@@ -1,4 +1,5 @@
 import { fieldPath } from "../path.ts";
+import type { Evaluation } from "./evaluate-hooks.ts";
 import {
   type FindingEvent,
   type FindingOutcome,
@@ -7,7 +8,6 @@ import {
   policyKey,
 } from "./finding.ts";
 import { describeRequest } from "./request.ts";
-import type { Evaluation } from "./round.ts";
 
 /** An event to be written about an object, after the answer. */
 export interface EventToWrite extends FindingEvent {

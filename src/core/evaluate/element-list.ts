@@ -33,7 +33,7 @@ export class ElementList {
 }
 
 /** Whether an element has all that another has, by the same measure. */
-export function hasAllOf(element: Json, part: Json): boolean {
+export function containsElement(element: Json, part: Json): boolean {
   return isObject(element) && isObject(part)
     ? new Members(element).include(part)
     : canonical(element) === canonical(part);

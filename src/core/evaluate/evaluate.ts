@@ -1,129 +1,127 @@
 import type { Commit } from "./decision.ts";
 import type { Draft } from "./draft.ts";
-import { type Fact, Facts, type Need } from "./need.ts";
-import { type Call, draftOf, type Evaluation, evaluateRound } from "./round.ts";
+import { draftOf, type Evaluation, type EvaluationRequest, evaluateHooks } from "./evaluate-hooks.ts";
+import { DEADLINE_EXCEEDED, type Fact, Facts, type Need } from "./need.ts";
 
-/** After this many rounds what is still missing counts as failed: a module that asks for ever would never answer. */
+/** After this many rounds what is still missing counts as failed: a module that always needs more would never decide. */
 export const MAX_ROUNDS = 3;
 
-/** Attempts at one commit. Every conflict means that somebody else got on, so few suffice; the deadline is the real limit. */
+/** Attempts at one commit. Each conflict means that another writer succeeded, so few suffice; the deadline is the real limit. */
 export const MAX_COMMITS = 10;
 
 export type CommitResult = "done" | "conflict" | { readonly failed: string };
 
-/** What the heart asks of a shell: everything that waits. */
+/** What core asks of a shell: everything that waits. */
 export interface Outside {
-  /** One fact for each need, in order. Never rejects: what can't be had is a failed fact. */
+  /** One fact for each need, in order. Never rejects: what can't be fetched is a failed fact. */
   readonly fetch: (needs: readonly Need[]) => Promise<readonly Fact[]>;
   readonly commit: (commit: Commit) => Promise<CommitResult>;
   /** True when the caller is gone or the deadline too near to do more. */
   readonly expired: () => boolean;
 }
 
-/** One evaluation under way. */
-interface Session {
-  readonly call: Call;
+/** One evaluation in progress. */
+interface Progress {
+  readonly request: EvaluationRequest;
   readonly draft: Draft;
-  /** Where the draft stood before any edit of this call. */
+  /** The draft's mark before any edit of this evaluation. */
   readonly start: number;
   readonly facts: Facts;
   readonly outside: Outside;
 }
 
 /**
- * Evaluates a call to its end. Synchronous as long as nothing is needed from outside, which is nearly always; a promise only
- * where something must be fetched or committed.
+ * Evaluates a request until it is decided: runs the hooks, fetches what they need and runs them again, then commits. Synchronous
+ * as long as nothing is needed from outside, which is nearly always.
  */
-export function evaluate(call: Call, outside: Outside): Evaluation | Promise<Evaluation> {
-  const draft = call.draft ?? draftOf(call.request);
-  const session: Session = {
-    call: { ...call, draft },
+export function evaluate(request: EvaluationRequest, outside: Outside): Evaluation | Promise<Evaluation> {
+  const draft = request.draft ?? draftOf(request.request);
+  const progress: Progress = {
+    request: { ...request, draft },
     draft,
     start: draft.mark(),
     facts: new Facts(),
     outside,
   };
-  const first = evaluateRound(session.call, session.facts);
-  if ("needs" in first) return settle(session, first.needs);
-  return commitsOf(first).length > 0 ? commitAll(session, first) : first;
+  const first = evaluateHooks(progress.request, progress.facts);
+  if ("needs" in first) return evaluateWithNeeds(progress, first.needs);
+  return commitsOf(first).length > 0 ? commitAll(progress, first) : first;
 }
 
-async function settle(session: Session, firstNeeds: readonly Need[]): Promise<Evaluation> {
-  const evaluation = await gather(session, firstNeeds);
-  return commitsOf(evaluation).length > 0 ? commitAll(session, evaluation) : evaluation;
+async function evaluateWithNeeds(progress: Progress, firstNeeds: readonly Need[]): Promise<Evaluation> {
+  const evaluation = await fetchAndEvaluate(progress, firstNeeds);
+  return commitsOf(evaluation).length > 0 ? commitAll(progress, evaluation) : evaluation;
 }
 
-/** Fetches and evaluates again until nothing is needed. The first evaluateRound has run when this begins. */
-async function gather(session: Session, firstNeeds: readonly Need[]): Promise<Evaluation> {
-  const { call, facts, outside } = session;
+/** Fetches and runs the hooks again until nothing is needed. The first round has run when this begins. */
+async function fetchAndEvaluate(progress: Progress, firstNeeds: readonly Need[]): Promise<Evaluation> {
+  const { request, facts, outside } = progress;
   let needs = firstNeeds;
   for (let rounds = 1; rounds < MAX_ROUNDS && !outside.expired(); rounds++) {
     const found = await outside.fetch(needs);
     for (const [i, one] of needs.entries())
-      facts.set(one, found[i] ?? { failed: "the source gave no answer" });
-    const next = evaluateRound(call, facts);
+      facts.set(one, found[i] ?? { failed: "the source returned no fact" });
+    const next = evaluateHooks(request, facts);
     if (!("needs" in next)) return next;
     needs = next.needs;
   }
-  const reason = outside.expired() ? "the time for this request ran out" : "too many rounds of questions";
+  const reason = outside.expired() ? DEADLINE_EXCEEDED.failed : `still undecided after ${MAX_ROUNDS} rounds`;
   for (const one of needs) facts.set(one, { failed: reason });
-  return last(session, reason);
+  return evaluateLast(progress, reason);
 }
 
-/** The evaluateRound in which nothing more can be asked. */
-function last(session: Session, reason: string): Evaluation {
-  session.draft.undo(session.start);
-  session.facts.close(reason);
-  const final = evaluateRound(session.call, session.facts);
-  // With closed facts a module that still asks has been turned into a failure, so there are no needs.
-  if ("needs" in final) throw new Error("a closed evaluateRound asked for more");
+/** The round in which nothing more can be fetched. */
+function evaluateLast({ request, draft, start, facts }: Progress, reason: string): Evaluation {
+  draft.undo(start);
+  facts.close(reason);
+  const final = evaluateHooks(request, facts);
+  // With closed facts a module that still needs more counts as broken, so there are no needs.
+  if ("needs" in final) throw new Error("needs remain after the facts were closed");
   return final;
 }
 
-/** Never on a dry run, and only once every module of the call has allowed. */
+/** Never on a dry run, and only once every module of the request has allowed it. */
 function commitsOf(evaluation: Evaluation): readonly Commit[] {
   return evaluation.denials.length > 0 || evaluation.request.dryRun ? [] : evaluation.commits;
 }
 
-async function commitAll(session: Session, evaluation: Evaluation): Promise<Evaluation> {
-  const { call, draft, facts, outside } = session;
+async function commitAll(progress: Progress, evaluation: Evaluation): Promise<Evaluation> {
+  const { request, draft, start, facts, outside } = progress;
   let current = evaluation;
   for (let attempt = 1; ; attempt++) {
     const stopped = await firstThatFails(commitsOf(current), outside);
     if (stopped === undefined) return current;
     const failed = failureOf(stopped.result, attempt);
     if (failed !== undefined) {
-      // What the write rests on counts as failed now, so that its module says what that means.
+      // The fact that the write rests on counts as failed now, so the module decides what that means.
       facts.set(stopped.commit.rests, failed);
-      return withoutCommits(last(session, failed.failed));
+      return withoutCommits(evaluateLast(progress, failed.failed));
     }
-    draft.undo(session.start);
-    // Those before it were written, so their facts have moved on as well, by our own hand.
+    draft.undo(start);
+    // Commits before the failed one were written: their facts are outdated too.
     for (const { rests } of [...stopped.done, stopped.commit]) facts.forget(rests);
-    const again = evaluateRound(call, facts);
-    current = "needs" in again ? await gather(session, again.needs) : again;
+    const again = evaluateHooks(request, facts);
+    current = "needs" in again ? await fetchAndEvaluate(progress, again.needs) : again;
   }
 }
 
 /** A conflict is worth another attempt, until there were too many of them. */
 function failureOf(result: Exclude<CommitResult, "done">, attempt: number) {
   if (result !== "conflict") return result;
-  return attempt < MAX_COMMITS ? undefined : { failed: "too many others wrote at the same time" };
+  return attempt < MAX_COMMITS ? undefined : { failed: "too many concurrent writes" };
 }
 
 async function firstThatFails(commits: readonly Commit[], outside: Outside) {
   for (const [i, commit] of commits.entries()) {
     const done = commits.slice(0, i);
-    if (outside.expired()) {
-      return { done, commit, result: { failed: "the time for this request ran out" } } as const;
-    }
+    if (outside.expired()) return { done, commit, result: DEADLINE_EXCEEDED };
     const result = await outside.commit(commit);
     if (result !== "done") return { done, commit, result };
   }
   return undefined;
 }
 
-/** A module that was told that its write failed and still wants to write has not understood: that is a refusal. */
+/** A module that still commits although its commit failed has not handled the failure: the request is denied. */
 function withoutCommits(evaluation: Evaluation): Evaluation {
   if (commitsOf(evaluation).length === 0) return evaluation;
   const hook = evaluation.asked[0];
@@ -135,7 +133,7 @@ function withoutCommits(evaluation: Evaluation): Evaluation {
         code: 429,
         reason: "TooManyRequests",
         retryAfterSeconds: 1,
-        message: "what this request rests on could not be written in time; try again (USHER-E03)",
+        message: "a record that this request depends on could not be written in time; try again (USHER-E03)",
         module: hook?.module ?? "usher",
         hook: hook?.name ?? "usher",
       },

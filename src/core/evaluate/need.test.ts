@@ -33,7 +33,7 @@ test("facts are found by what was asked, and what is not there yet is not a fail
 test("once closed, what is missing has failed, and is among the missing", () => {
   const facts = new Facts();
   facts.set(NODE, { found: 1, complete: true });
-  facts.set(POD, { absent: true });
+  facts.set(POD, { absent: "NotFound" });
   expect(facts.closed).toBe(false);
   facts.close("too late");
   expect(facts.closed).toBe(true);

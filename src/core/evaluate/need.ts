@@ -1,7 +1,7 @@
 import { canonical, type Json, type JsonObject } from "../json.ts";
 
 /**
- * What a decision needs from outside that a view can't hold. A module asks for it as a value; the shell fetches it and the
+ * What a decision needs from outside that a view can't hold. A module returns it as a value; the shell fetches it and the
  * request is evaluated again.
  */
 export type Need =
@@ -18,30 +18,64 @@ export type Need =
         readonly fieldSelector?: string;
         /** Where an earlier list stopped: its `next`. */
         readonly continue?: string;
-        /** With the record of who wrote which field, which is half of the bytes. @default without */
+        /** With `metadata.managedFields`, which are half of the bytes. @default without */
         readonly managers?: boolean;
       };
       readonly limit: number;
       /** Part of the remaining time that the list may take, 0 to 1. */
       readonly share: number;
+      /** At most this long, whatever the share comes to. @default the share alone */
+      readonly timeoutMs?: number;
     }
   | {
       /** The spec of a SubjectAccessReview. */
       readonly access: JsonObject;
     };
 
-/** What the shell found. `complete` is false where a list was cut by its limit or its time; `next` is where it would go on. */
+/** What the shell found for a need. */
 export type Fact =
-  | { readonly found: Json; readonly complete: boolean; readonly next?: string }
-  | { readonly absent: true }
-  | { readonly failed: string };
+  | {
+      readonly found: Json;
+      /** False where a list was cut by its limit or its time. */
+      readonly complete: boolean;
+      /** Where a list that was cut goes on. */
+      readonly next?: string;
+      /** Items of a list, those that were cut included: exact where complete, else the API server's estimate, which it gives only without selectors. */
+      readonly total?: number;
+    }
+  | {
+      /** The API server answered that there is no such object, or that it does not serve such a kind at all. */
+      readonly absent: "NotFound" | "NotServed";
+    }
+  | {
+      /** Why, as a sentence. */
+      readonly failed: string;
+      /** The HTTP code of the API server's answer; absent where there was none. */
+      readonly status?: number;
+      /** The StatusReason of that answer: `Forbidden`, `TooManyRequests`. */
+      readonly reason?: string;
+    };
 
-/** One spelling for one need, so that two modules that need the same share one fetch. */
+/** The fact of whatever could not be fetched or written before the deadline. */
+export const DEADLINE_EXCEEDED = { failed: "request deadline exceeded" } as const;
+
+/**
+ * Why nothing is known of an object: `undefined` where it was found, or surely does not exist. For a kind that may not be served,
+ * look at `absent` instead.
+ */
+export function failureOf(fact: Fact): string | undefined {
+  if ("failed" in fact) return fact.failed;
+  return "absent" in fact && fact.absent === "NotServed"
+    ? "the API server does not serve this kind"
+    : undefined;
+}
+
+/** One spelling for one need, so that two modules with the same need share one fetch. */
 export function needKey(need: Need): string {
   return canonical(need as unknown as Json);
 }
 
-/** For people: `Namespace shop` would need the kind; resources are what the need knows. */
+/** `nodes worker-1`, `list of pods in shop`, for messages. */
 export function describeNeed(need: Need): string {
   if ("get" in need) {
     const { resource, namespace, name } = need.get;
@@ -58,12 +92,12 @@ export class Facts {
   readonly #facts = new Map<string, { readonly need: Need; readonly fact: Fact }>();
   #final: string | undefined;
 
-  /** `undefined` says "not fetched yet": return the need. In the last round it is a failure instead. */
+  /** `undefined`: not fetched yet, return the need. In the last round a failed fact instead. */
   of(need: Need): Fact | undefined {
     const known = this.#facts.get(needKey(need))?.fact;
     if (known !== undefined || this.#final === undefined) return known;
     const failed = { failed: this.#final };
-    // Kept, so that it is among what the answer could not rest on.
+    // Kept, so that it is among the missing.
     this.set(need, failed);
     return failed;
   }
@@ -85,7 +119,7 @@ export class Facts {
     return this.#final !== undefined;
   }
 
-  /** What was asked for and could not be had: what the answer can't rest on. */
+  /** What was needed and not found. */
   missing(): Need[] {
     const missing: Need[] = [];
     for (const { need, fact } of this.#facts.values()) if (!("found" in fact)) missing.push(need);

@@ -4,9 +4,9 @@ import { pod } from "../../../test/builders/pod.ts";
 import { requestFor } from "../../../test/builders/request.ts";
 import { type Json, stringAt } from "../json.ts";
 import { Draft } from "./draft.ts";
+import type { Evaluation } from "./evaluate-hooks.ts";
 import type { ModuleFinding } from "./finding.ts";
 import { type AdmissionResponse, CAUSES_LIMIT, responseOf, reviewOf, reviewText } from "./response.ts";
-import type { Evaluation } from "./round.ts";
 
 function evaluation(change: Partial<Evaluation> = {}): Evaluation {
   const request = requestFor(pod());

@@ -1,9 +1,9 @@
 import type { Json } from "../json.ts";
 import { fieldPath } from "../path.ts";
 import { auditOf } from "./audit.ts";
+import type { Evaluation } from "./evaluate-hooks.ts";
 import { type ModuleFinding, policyKey } from "./finding.ts";
 import { type PatchOperation, patchOf } from "./patch.ts";
-import type { Evaluation } from "./round.ts";
 import { warningsOf } from "./warnings.ts";
 
 /** Causes are for machines; a Status with hundreds of them helps nobody and weighs on the audit log. */

@@ -111,9 +111,13 @@ export interface Module<Policy = unknown> {
   readonly summary: string;
   readonly kinds: readonly Kind<Policy>[];
   readonly reads: readonly Read[];
-  readonly hooks: (view: View, installation: Installation) => readonly Hook[];
+  readonly hooks: (view: View, installation: Installation, gates: Gates) => readonly Hook[];
   /** Only indexes. Where the evaluator has no `update`, it runs again whenever a policy has changed. */
-  readonly assemble: (policies: readonly Policy[], installation: Installation) => Evaluator<Policy>;
+  readonly assemble: (
+    policies: readonly Policy[],
+    installation: Installation,
+    gates: Gates,
+  ) => Evaluator<Policy>;
   readonly reconciler?: Reconciler;
   /** Where what it writes into workloads can be looked at and renewed: `usher MODULE status` and `usher MODULE reapply`. */
   readonly driftScan?: DriftScan;

@@ -1,4 +1,4 @@
-import { ElementList, hasAllOf } from "../evaluate/element-list.ts";
+import { containsElement, ElementList } from "../evaluate/element-list.ts";
 import { type ModuleFinding, type PolicyRef, policyKey } from "../evaluate/finding.ts";
 import { canonical, equal, type Json, type JsonObject, setOwn } from "../json.ts";
 import { atPointer, type Path, pointer } from "../path.ts";
@@ -103,7 +103,7 @@ export class OriginIndex {
       const claim = claims.find((one) => one.module === finding.module && one.policy === policy);
       if (claim?.set.includes(where)) this.set(finding, finding.path);
       for (const claimed of claim?.added[where] ?? []) {
-        if (finding.elements?.some((element) => hasAllOf(element, claimed)))
+        if (finding.elements?.some((element) => containsElement(element, claimed)))
           this.add(finding, finding.path, claimed);
       }
     }

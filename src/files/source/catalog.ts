@@ -78,7 +78,7 @@ export class Catalog {
       const { resource, namespace = "", name } = need.get;
       const slot = this.#tables.get(resource)?.get(objectKey(namespace, name));
       const found = slot === undefined ? undefined : withVersion(slot);
-      return found === undefined ? { absent: true } : { found, complete: true };
+      return found === undefined ? { absent: "NotFound" } : { found, complete: true };
     }
     if ("list" in need) return this.#list(need.list, need.limit);
     return {

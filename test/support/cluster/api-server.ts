@@ -26,6 +26,8 @@ export class TestApiServer {
   readonly answered: string[] = [];
   readonly bodies: Json[] = [];
   fault: Fault = () => undefined;
+  /** What discovery does not list. */
+  readonly unserved = new Set<string>();
   #version = 100;
 
   readonly client: Client = {
@@ -43,7 +45,10 @@ export class TestApiServer {
         .filter((part) => part !== undefined)
         .join("");
     },
-    discover: () => Promise.reject(new Error("not asked in tests")),
+    discover: async (resource) =>
+      this.unserved.has(resource)
+        ? undefined
+        : { group: "", version: "v1", resource, namespaced: resource !== "nodes" },
   };
 
   put(path: string, object: JsonObject): JsonObject {
@@ -101,7 +106,10 @@ export class TestApiServer {
     const all = [...this.objects].filter(([key]) => key.startsWith(`${path}/`)).map(([, object]) => object);
     const from = Number(query.get("continue") ?? 0);
     const to = from + Number(query.get("limit") ?? all.length);
-    const metadata = to < all.length ? { continue: String(to) } : {};
+    // As the API server: an estimate only where nothing is selected.
+    const selects = query.has("labelSelector") || query.has("fieldSelector");
+    const estimate = selects ? {} : { remainingItemCount: all.length - to };
+    const metadata = to < all.length ? { continue: String(to), ...estimate } : {};
     return answerOf(200, { apiVersion: "v1", kind: "ThingList", metadata, items: all.slice(from, to) });
   }
 }

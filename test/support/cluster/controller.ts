@@ -55,7 +55,7 @@ export function holdingWith(reconciler: Partial<Reconciler>, options: Partial<Co
       }),
     ],
     view: () => view,
-    fetch: async (needs) => needs.map(() => ({ absent: true })),
+    fetch: async (needs) => needs.map(() => ({ absent: "NotFound" })),
     leading: () => true,
     log: { ...SILENT, warn: (facts, message) => void said.push(`${message} ${JSON.stringify(facts)}`) },
     queue: { backoff: { firstMs: 1, longestMs: 2, forgetMs: Number.POSITIVE_INFINITY } },

@@ -1,5 +1,5 @@
 import { type NeedMore, need } from "../../../core/evaluate/decision.ts";
-import type { Need } from "../../../core/evaluate/need.ts";
+import { failureOf, type Need } from "../../../core/evaluate/need.ts";
 import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import type { PlannedWrite, ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
 import { OWN_LABELS } from "../../../core/registration/names.ts";
@@ -34,7 +34,7 @@ export interface Bookkeeping {
 /** What was read of the ledger; `undefined` where it was not, or could not be. */
 function readIn(context: ReconcileContext, { memory, namespace }: Bookkeeping): LedgerLines | undefined {
   const fact = context.facts.of(ledgerNeed(namespace));
-  if (fact === undefined || "failed" in fact) return undefined;
+  if (fact === undefined || failureOf(fact) !== undefined) return undefined;
   const text = "found" in fact && isObject(fact.found) ? stringAt(fact.found, "data", DATA) : undefined;
   const lines = new LedgerLines((text ?? "").split("\n"));
   memory.read(lines);

@@ -1,5 +1,5 @@
 import { type NeedMore, need } from "../../../core/evaluate/decision.ts";
-import type { Need } from "../../../core/evaluate/need.ts";
+import { failureOf, type Need } from "../../../core/evaluate/need.ts";
 import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import { isBeingDeleted, nameOf } from "../../../core/kubernetes/object.ts";
 import type { PlannedWrite, ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
@@ -35,7 +35,8 @@ export function reconcileNode(
     const difference = differenceOf(known, desiredOf(known, book), book.settings, undefined);
     return asksLedger(known, difference, memory) ? need(live, ledger) : need(live);
   }
-  if ("failed" in fact) throw new Error(fact.failed);
+  const failure = failureOf(fact);
+  if (failure !== undefined) throw new Error(failure);
   if (!("found" in fact) || !isObject(fact.found) || isBeingDeleted(fact.found)) return NOTHING;
   const node = fact.found;
   const desired = desiredOf(node, book, context.now);

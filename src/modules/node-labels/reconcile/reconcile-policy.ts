@@ -1,7 +1,7 @@
 import { refOf } from "../../../core/evaluate/assembly.ts";
 import { type NeedMore, need } from "../../../core/evaluate/decision.ts";
 import type { EventToWrite } from "../../../core/evaluate/effects.ts";
-import type { Need } from "../../../core/evaluate/need.ts";
+import { failureOf, type Need } from "../../../core/evaluate/need.ts";
 import { equal, isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { isBeingDeleted, nameOf } from "../../../core/kubernetes/object.ts";
 import type { ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
@@ -39,7 +39,8 @@ export function reconcilePolicy(
   const live: Need = { get: of, live: true };
   const fact = context.facts.of(live);
   if (fact === undefined) return need(live);
-  if ("failed" in fact) throw new Error(fact.failed);
+  const failure = failureOf(fact);
+  if (failure !== undefined) throw new Error(failure);
   if (!("found" in fact) || !isObject(fact.found)) return NOTHING;
   const object = fact.found;
   const resourceVersion = stringAt(object, "metadata", "resourceVersion") ?? "";

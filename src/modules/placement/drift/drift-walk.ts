@@ -1,6 +1,6 @@
 import { type ObjectDrift, scanObject, scanPage } from "../../../core/drift/drift-scan.ts";
 import type { Assembly } from "../../../core/evaluate/assembly.ts";
-import { type Fact, type Facts, type Need, needKey } from "../../../core/evaluate/need.ts";
+import { type Fact, type Facts, failureOf, type Need, needKey } from "../../../core/evaluate/need.ts";
 import { isObject, type JsonObject } from "../../../core/json.ts";
 import { nameOf, namespaceOf } from "../../../core/kubernetes/object.ts";
 import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
@@ -62,7 +62,7 @@ export class DriftWalk {
   /** Takes a page in, and goes on to the next once its objects are judged. */
   take(fact: Fact): void {
     if (!("found" in fact)) {
-      const why = "failed" in fact ? fact.failed : "is not there";
+      const why = failureOf(fact) ?? "not found";
       if (++this.#failures < ATTEMPTS) return;
       this.book.noteUnread(why);
       this.#advance(undefined);

@@ -82,7 +82,7 @@ class Stage {
     this.asked.push(need);
     if ("get" in need) {
       const found = this.deployments.find((one) => stringAt(one, "metadata", "name") === need.get.name);
-      return found === undefined ? { absent: true } : { found, complete: true };
+      return found === undefined ? { absent: "NotFound" } : { found, complete: true };
     }
     if (!("list" in need)) return { failed: "not expected" };
     if (need.list.resource === "jobs.batch") return { failed: "jobs: forbidden" };

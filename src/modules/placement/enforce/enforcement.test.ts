@@ -7,9 +7,9 @@ import { controlledBy, deployment, pod, workload } from "../../../../test/builde
 import { came, clusterPolicy, namespace, namespacedPolicy } from "../../../../test/builders/policy.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
 import { evaluate } from "../../../core/evaluate/evaluate.ts";
+import { draftOf } from "../../../core/evaluate/evaluate-hooks.ts";
 import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
 import { responseOf } from "../../../core/evaluate/response.ts";
-import { draftOf } from "../../../core/evaluate/round.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { placement } from "../index.ts";
 

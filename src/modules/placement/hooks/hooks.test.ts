@@ -6,13 +6,14 @@ import { requestFor } from "../../../../test/builders/request.ts";
 import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { workloadTable } from "../../../core/kubernetes/workloads.ts";
+import { Gates } from "../../../core/module/gates.ts";
 import { hookWants } from "../../../core/module/hook.ts";
 import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
 import { placement } from "../index.ts";
 
 const hooksOf = (known: readonly JsonObject[] = [], installation = DEFAULT_INSTALLATION) =>
   placement
-    .hooks(assemblyOf([placement], known.map(came), installation).view, installation)
+    .hooks(assemblyOf([placement], known.map(came), installation).view, installation, new Gates([]))
     .filter(({ phase, failure }) => phase === "mutate" && failure === "open");
 
 /** The hooks that ask about a request. */

@@ -37,7 +37,7 @@ describe.each(ROWS)("%s", (field, value, need, shown) => {
   });
 
   test.each<[string, Fact]>([
-    ["is missing", { absent: true }],
+    ["is missing", { absent: "NotFound" }],
     ["can't be asked for", { failed: "the API server is away" }],
   ])("what %s is left out, and the rest applied", async (_what, fact) => {
     const known = [SHOP, policy({ [field]: value, nodeSelector: { zone: "a" } })];

@@ -1,6 +1,6 @@
 import type { Finding, PolicyRef } from "../../../core/evaluate/finding.ts";
 import { policyName } from "../../../core/evaluate/finding.ts";
-import type { Fact, Need } from "../../../core/evaluate/need.ts";
+import { type Fact, failureOf, type Need } from "../../../core/evaluate/need.ts";
 import { at, isObject, type Json } from "../../../core/json.ts";
 import type { Access, Context } from "../../../core/module/module.ts";
 import type { Path } from "../../../core/path.ts";
@@ -76,11 +76,12 @@ function wrongWith(
   nodeSelector: () => ReadonlyMap<string, string>,
 ): Wrong | undefined {
   const { what } = NAMING[field];
-  if ("failed" in fact) {
+  const failure = failureOf(fact);
+  if (failure !== undefined) {
     return {
       outcome: "failed",
       code: "USHER-P20",
-      why: `it can't be known whether there is a ${what} ${name}: ${fact.failed}`,
+      why: `it can't be known whether there is a ${what} ${name}: ${failure}`,
     };
   }
   if (!("found" in fact)) {

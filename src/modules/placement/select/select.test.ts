@@ -122,7 +122,7 @@ describe("a namespace that is not known", () => {
     ["Fail", { allowed: false, status: { code: 403, reason: "Forbidden" } }],
   ])("is not to be had: %s", async (failurePolicy, expected) => {
     for (const fact of [
-      { absent: true },
+      { absent: "NotFound" },
       { failed: "no answer" },
       { found: "nonsense", complete: true },
     ] as const) {
@@ -334,7 +334,7 @@ test("trace says of every policy why, also of those that select nothing", () => 
     applies: expect.stringMatching(/^applies: /),
     "other-pods": expect.stringMatching(/^not: podSelector: needs app=etcd/),
     "other-namespaces": expect.stringMatching(/^not: namespaceSelector: needs team=blue, team is red/),
-    inert: "not: it selects nothing",
+    inert: "not: the policy selects nothing",
     broken: expect.stringMatching(/^failed: the policy is not valid: /),
     unreadable: expect.stringMatching(/^failed: the policy is not valid: spec\.podSelector/),
   });

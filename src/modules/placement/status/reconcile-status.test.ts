@@ -32,7 +32,7 @@ function planFor(
   view = new Store(),
 ): ReconcileResult {
   const facts = new Facts();
-  facts.set(live, object === undefined ? { absent: true } : { found: object, complete: true });
+  facts.set(live, object === undefined ? { absent: "NotFound" } : { found: object, complete: true });
   const counted = tally === undefined ? undefined : ({ outcomes: {}, ...tally } as CountedTally);
   const result = reconciler.plan(`${RESOURCE} /etcd`, {
     view,

@@ -1,7 +1,7 @@
 import { refOf } from "../../../core/evaluate/assembly.ts";
 import { need } from "../../../core/evaluate/decision.ts";
 import { policyKey } from "../../../core/evaluate/finding.ts";
-import type { Need } from "../../../core/evaluate/need.ts";
+import { failureOf, type Need } from "../../../core/evaluate/need.ts";
 import { at, equal, isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import type { ReconcileContext, ReconcileResult, Reconciler } from "../../../core/module/reconciler.ts";
 import { checkObject } from "../../../core/policy/check.ts";
@@ -31,7 +31,8 @@ export function statusReconciler(
       const live: Need = { get: of, live: true };
       const fact = context.facts.of(live);
       if (fact === undefined) return need(live);
-      if ("failed" in fact) throw new Error(fact.failed);
+      const failure = failureOf(fact);
+      if (failure !== undefined) throw new Error(failure);
       if (!("found" in fact) || !isObject(fact.found)) return NOTHING;
       const found = workloads(context.view, policyKey(refOf(kind, fact.found)));
       return planStatus(name, kind, fact.found, of, context, found);

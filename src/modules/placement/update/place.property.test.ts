@@ -209,7 +209,7 @@ const world = (what: string) =>
   outside({
     fact: () =>
       what === "absent"
-        ? { absent: true }
+        ? { absent: "NotFound" }
         : what === "failed"
           ? { failed: "away" }
           : { found: {}, complete: true },

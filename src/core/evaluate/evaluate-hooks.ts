@@ -10,14 +10,14 @@ import type { Finding, ModuleFinding } from "./finding.ts";
 import { type Facts, type Need, needKey } from "./need.ts";
 import type { AdmissionRequest } from "./request.ts";
 
-/** One question to the heart. */
-export interface Call {
+/** What to evaluate: an admission request, with the hooks and the assembly to evaluate it by. */
+export interface EvaluationRequest {
   readonly assembly: Assembly;
   readonly phase: Phase;
-  /** The hooks to run, in order; each is asked only if the request is one that it wants. */
+  /** In order; each runs only where its rules match the request. */
   readonly hooks: readonly Hook[];
   readonly request: AdmissionRequest;
-  /** Where the validating phase goes on with what the mutating one left. @default made from the request */
+  /** The draft that the mutating phase left, for the validating one. @default made from the request */
   readonly draft?: Draft;
   readonly now: number;
   readonly trace?: boolean;
@@ -27,7 +27,7 @@ export interface ModuleTrace extends TraceEntry {
   readonly module: string;
 }
 
-/** What came of a call: plain data, but for the draft, from which everything that leaves us is derived. */
+/** The result of an evaluation: plain data, and the draft. Response and effects are derived from it. */
 export interface Evaluation {
   readonly request: AdmissionRequest;
   readonly phase: Phase;
@@ -35,33 +35,36 @@ export interface Evaluation {
   readonly denials: readonly (Denial & { readonly module: string; readonly hook: string })[];
   readonly findings: readonly ModuleFinding[];
   readonly commits: readonly Commit[];
-  /** What was needed and could not be had. */
+  /** What was needed and not found. */
   readonly unknown: readonly Need[];
   readonly trace: readonly ModuleTrace[];
-  /** Which hooks were asked. */
+  /** The hooks that ran. */
   readonly asked: readonly Hook[];
   /** The names of those that changed the object. */
   readonly patched: ReadonlySet<string>;
 }
 
-/** A request that carries no object (DELETE) is judged by the stored one; one with neither gets an empty one of its own. */
+/** A request without an object (DELETE) is judged by the stored one; one with neither by an empty one. */
 export function draftOf(request: AdmissionRequest): Draft {
   return new Draft(request.object ?? request.oldObject ?? {}, request.oldObject);
 }
 
 /**
- * One evaluateRound: every hook in order on one draft. Where something is needed, the edits are undone and the needs are given, all of
- * them together, so that they are fetched at once; later hooks are asked all the same, for their needs.
+ * One round: every hook in order on one draft. Where something is needed, the edits are undone and all needs are returned together,
+ * to be fetched at once; later hooks run all the same, for their needs.
  */
-export function evaluateRound(call: Call, facts: Facts): { readonly needs: readonly Need[] } | Evaluation {
-  const { assembly, phase, request } = call;
-  const draft = call.draft ?? draftOf(request);
+export function evaluateHooks(
+  evaluation: EvaluationRequest,
+  facts: Facts,
+): { readonly needs: readonly Need[] } | Evaluation {
+  const { assembly, phase, request, hooks, now } = evaluation;
+  const draft = evaluation.draft ?? draftOf(request);
   const start = draft.mark();
   const needs = new Map<string, Need>();
-  const decided: { hook: Hook; decision: Decision; edits: [number, number] }[] = [];
+  const decided: HookDecision[] = [];
   const trace: ModuleTrace[] = [];
   const asked: Hook[] = [];
-  for (const hook of call.hooks) {
+  for (const hook of hooks) {
     if (hook.phase !== phase || !hookWants(hook, request) || isAnswered(hook, asked)) continue;
     const evaluate = assembly.evaluator(hook.module)?.[phase];
     if (evaluate === undefined) continue;
@@ -74,20 +77,19 @@ export function evaluateRound(call: Call, facts: Facts): { readonly needs: reado
         object: draft,
         view: assembly.view,
         facts,
-        now: call.now,
+        now,
         installation: assembly.installation,
         gates: assembly.gates,
         hook: hook.name,
       };
-      const result = evaluate(call.trace ? { ...context, trace: tracer(hook.module, trace) } : context);
+      const result = evaluate(evaluation.trace ? { ...context, trace: tracer(hook.module, trace) } : context);
       if ("need" in result) {
         draft.undo(mark);
-        if (facts.closed)
-          throw new Error(`needs ${result.need.length} more facts after the last evaluateRound`);
+        if (facts.closed) throw new Error(`needs ${result.need.length} more facts after the last round`);
         for (const one of result.need) needs.set(needKey(one), one);
       } else decided.push({ hook, decision: result, edits: [mark, draft.mark()] });
     } catch (error) {
-      // What a module did before it broke can't be trusted.
+      // Edits of a module that threw can't be trusted.
       draft.undo(mark);
       decided.push({ hook, decision: broken(hook, error), edits: [mark, mark] });
     }
@@ -96,11 +98,11 @@ export function evaluateRound(call: Call, facts: Facts): { readonly needs: reado
     draft.undo(start);
     return { needs: [...needs.values()] };
   }
-  if (call.trace) trace.push(...inertPolicies(assembly, asked));
-  return conclude(call, draft, decided, facts, trace, asked);
+  if (evaluation.trace) trace.push(...inertPolicies(assembly, asked));
+  return evaluationOf(evaluation, draft, decided, facts, trace, asked);
 }
 
-/** Whether the same question was asked already, under another name. */
+/** Whether a hook that is served under the same name ran already. */
 function isAnswered(hook: Hook, asked: readonly Hook[]): boolean {
   for (const other of asked) if (askedName(other) === askedName(hook)) return true;
   return false;
@@ -110,7 +112,7 @@ function tracer(module: string, trace: ModuleTrace[]): (entry: TraceEntry) => vo
   return (entry) => trace.push({ module, ...entry });
 }
 
-/** Policies of which nothing can be used never reach their module, so it can't say why they did not apply. */
+/** Policies without a usable part never reach their module, so it can't trace why they did not apply. */
 function inertPolicies(assembly: Assembly, asked: readonly Hook[]): ModuleTrace[] {
   const entries: ModuleTrace[] = [];
   for (const module of new Set(asked.map((hook) => hook.module))) {
@@ -119,7 +121,7 @@ function inertPolicies(assembly: Assembly, asked: readonly Hook[]): ModuleTrace[
       const wrong = problems.find(({ severity }) => severity === "error");
       entries.push(
         wrong === undefined
-          ? { module, policy: ref, applies: "not", why: "it selects nothing" }
+          ? { module, policy: ref, applies: "not", why: "the policy selects nothing" }
           : {
               module,
               policy: ref,
@@ -132,15 +134,21 @@ function inertPolicies(assembly: Assembly, asked: readonly Hook[]): ModuleTrace[
   return entries;
 }
 
-function conclude(
-  call: Call,
+/** What one hook decided, and between which marks of the draft its edits are. */
+interface HookDecision {
+  readonly hook: Hook;
+  readonly decision: Decision;
+  readonly edits: readonly [number, number];
+}
+
+function evaluationOf(
+  { request, phase }: EvaluationRequest,
   draft: Draft,
-  decided: readonly { hook: Hook; decision: Decision; edits: [number, number] }[],
+  decided: readonly HookDecision[],
   facts: Facts,
   trace: readonly ModuleTrace[],
   asked: readonly Hook[],
 ): Evaluation {
-  const { request, phase } = call;
   const findings: ModuleFinding[] = [];
   const denials: (Denial & { module: string; hook: string })[] = [];
   const commits: Commit[] = [];
@@ -179,18 +187,18 @@ const PROVENANCE_LEFT_OUT: ModuleFinding = {
   rule: "provenance",
   outcome: "skipped",
   code: "USHER-E02",
-  message: "the annotations of this object are too large for a note on which policy changed what",
+  message: "the object's annotations leave no room to record which policy changed what",
   warn: 10,
 };
 
-/** A module that throws has failed; whether the request passes is what its hook says of failures. */
+/** A module that throws has failed; its hook's failure mode decides. */
 function broken(hook: Hook, error: unknown): Decision {
   const finding: Finding = {
     rule: "evaluation",
     outcome: "failed",
     code: "USHER-E01",
-    // The text of the error is for the log; a client gets no inner workings.
-    message: `${hook.module} could not judge this request because of a fault of its own`,
+    // The error itself is for the log: clients see no internals.
+    message: `internal error in module ${hook.module}`,
     audit: { key: "fault", value: error instanceof Error ? error.message : String(error) },
     ...(hook.failure === "open" ? { warn: 90 } : {}),
   };

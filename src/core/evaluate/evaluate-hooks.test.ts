@@ -8,14 +8,15 @@ import { outside } from "../../../test/builders/outside.ts";
 import { pod } from "../../../test/builders/pod.ts";
 import { requestFor } from "../../../test/builders/request.ts";
 import type { Json } from "../json.ts";
+import { Gates } from "../module/gates.ts";
 import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import type { Context, Module } from "../module/module.ts";
 import { PROVENANCE, provenanceOf } from "../provenance/origin.ts";
 import { allow, deny, need } from "./decision.ts";
 import { evaluate } from "./evaluate.ts";
+import { draftOf } from "./evaluate-hooks.ts";
 import type { PolicyRef } from "./finding.ts";
 import { responseOf, reviewOf } from "./response.ts";
-import { draftOf } from "./round.ts";
 
 const LEFT: PolicyRef = { kind: "LeftPolicy", name: "l" };
 const RIGHT: PolicyRef = { kind: "RightPolicy", namespace: "shop", name: "r" };
@@ -219,9 +220,7 @@ describe("a module that breaks", () => {
     const answer = responseOf(evaluation);
     expect(answer.allowed).toBe(true);
     expect(evaluation.draft.get("spec", "nodeSelector")).toEqual({ left: "1", right: "1" });
-    expect(answer.warnings).toEqual([
-      "fragile could not judge this request because of a fault of its own (USHER-E01)",
-    ]);
+    expect(answer.warnings).toEqual(["internal error in module fragile (USHER-E01)"]);
     expect(answer.audit).toEqual({ "fragile.fault": SECRET });
     expect(evaluation.findings.filter(({ module }) => module === "fragile")).toHaveLength(1);
     expect(provenanceOf(evaluation.draft.object).map(({ module }) => module)).toEqual(["left", "right"]);
@@ -346,7 +345,7 @@ describe("trace", () => {
     expect(trace.map(({ policy, applies, why }) => [policy.name, applies, why])).toEqual([
       ["l", "applies", "it does"],
       ["bad", "failed", "the policy is not valid: spec: is wrong"],
-      ["inert", "not", "it selects nothing"],
+      ["inert", "not", "the policy selects nothing"],
     ]);
   });
 });
@@ -354,7 +353,7 @@ describe("trace", () => {
 describe("hooks that are one question", () => {
   /** The module with a closed hook for one namespace before its own, which is the same question. */
   const withShut = (one: Module): Module => {
-    const [open] = one.hooks(assemblyOf([]).view, DEFAULT_INSTALLATION);
+    const [open] = one.hooks(assemblyOf([]).view, DEFAULT_INSTALLATION, new Gates([]));
     if (open === undefined) throw new Error("no hook");
     const rules = [{ groups: [""], versions: ["v1"], resources: ["pods"], operations: ["CREATE"] as const }];
     const shut = {

@@ -1,0 +1,39 @@
+import type { Fact } from "../../core/evaluate/need.ts";
+import { stringAt } from "../../core/json.ts";
+import { errorOf, refusalOf } from "./api-error.ts";
+import type { ApiResponse } from "./client.ts";
+import { DiscoveryError, NotServedError, type ResourceResolver } from "./discovery.ts";
+
+/** The fact of an answer that is not what was asked for, with its status code and reason. */
+export function failedFact(what: string, answer: ApiResponse): Fact {
+  const reason = stringAt(answer.body, "reason");
+  return {
+    failed: refusalOf(what, answer),
+    status: answer.status,
+    ...(reason === undefined || reason === "" ? {} : { reason }),
+  };
+}
+
+/** The fact of a request that got no answer. */
+export function errorFact(what: string, error: unknown): Fact {
+  if (error instanceof NotServedError) return { absent: "NotServed" };
+  if (error instanceof DiscoveryError)
+    return { ...failedFact(what, error.answer), failed: errorOf(what, error) };
+  return { failed: errorOf(what, error) };
+}
+
+/**
+ * The fact of a 404 that names no object. The API server sends it, as text, for a resource that it does not serve; but so may a proxy
+ * on the way. Only discovery can say which: what it lists was not absent.
+ */
+export async function unservedFact(
+  what: string,
+  resources: ResourceResolver,
+  resource: string,
+  answer: ApiResponse,
+  signal: AbortSignal,
+): Promise<Fact> {
+  if (answer.status !== 404 || answer.body !== undefined) return failedFact(what, answer);
+  const served = await resources.discover(resource, signal);
+  return served === undefined ? { absent: "NotServed" } : failedFact(what, answer);
+}

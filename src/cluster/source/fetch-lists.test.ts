@@ -1,0 +1,116 @@
+import { expect, test } from "vitest";
+import { answerOf, refuse, TestApiServer, testDeadline } from "../../../test/support/cluster/api-server.ts";
+import type { Need } from "../../core/evaluate/need.ts";
+import { createNeeds } from "./fetch-needs.ts";
+
+function listOf(limit: number, share = 1): Need {
+  return { list: { resource: "pods", namespace: "shop", labelSelector: "app=web" }, limit, share };
+}
+
+function serverWithPods(count: number): TestApiServer {
+  const server = new TestApiServer();
+  for (let i = 0; i < count; i++) server.put(`/api/v1/namespaces/shop/pods/p${i}`, {});
+  return server;
+}
+
+function asking(server: TestApiServer) {
+  return createNeeds(server.client, server.resources);
+}
+
+test("a list is read in pages up to its limit, and says whether it is whole", async () => {
+  const server = serverWithPods(250);
+  const [whole, cut, exact] = await asking(server)([listOf(1_000), listOf(120), listOf(250)], testDeadline());
+  expect(whole).toMatchObject({ complete: true, found: { length: 250 } });
+  expect(cut).toMatchObject({ complete: false, found: { length: 120 } });
+  expect(exact).toMatchObject({ complete: true, found: { length: 250 } });
+  expect(whole).toMatchObject({ found: { 0: { apiVersion: "v1", kind: "Thing" } } });
+  expect(server.asked[0]).toBe("GET /api/v1/namespaces/shop/pods?labelSelector=app%3Dweb&limit=100");
+});
+
+test("a list goes on where an earlier one stopped, by fields as well, and whole where it is asked for", async () => {
+  const server = serverWithPods(150);
+  server.put("/api/v1/namespaces/shop/pods/p0", { metadata: { managedFields: [{ manager: "kubelet" }] } });
+  const list = { resource: "pods", namespace: "shop", fieldSelector: "spec.nodeName=", managers: true };
+  const ask = asking(server);
+  const [first] = await ask([{ list, limit: 100, share: 1 }], testDeadline());
+  expect(first).toMatchObject({ complete: false, next: expect.any(String), found: { length: 100 } });
+  expect(JSON.stringify(first)).toContain("kubelet");
+  const next = first !== undefined && "found" in first ? (first.next ?? "") : "";
+  const [second] = await ask([{ list: { ...list, continue: next }, limit: 100, share: 1 }], testDeadline());
+  expect(second).toMatchObject({ complete: true, found: { length: 50 } });
+  expect(server.asked).toEqual([
+    "GET /api/v1/namespaces/shop/pods?fieldSelector=spec.nodeName%3D&limit=100",
+    `GET /api/v1/namespaces/shop/pods?fieldSelector=spec.nodeName%3D&limit=100&continue=${next}`,
+  ]);
+});
+
+test("a list whose share of the time runs out gives what it has, as incomplete", async () => {
+  const server = serverWithPods(250);
+  let pages = 0;
+  server.fault = () => (pages++ === 1 ? new Promise(() => undefined) : undefined);
+  const [fact] = await asking(server)([listOf(1_000, 0.1)], testDeadline(2_000));
+  expect(fact).toMatchObject({ complete: false, found: { length: 100 } });
+});
+
+test("a list of which nothing was read in time has failed", async () => {
+  const server = serverWithPods(5);
+  server.fault = () => new Promise(() => undefined);
+  const [fact] = await asking(server)([listOf(10, 0.05)], testDeadline(2_000));
+  expect(fact).toMatchObject({ failed: expect.stringContaining("list of pods in shop") });
+});
+
+test.each<[string, number, object, object]>([
+  [
+    "complete: exact, whatever is selected",
+    250,
+    { labelSelector: "app=web" },
+    { complete: true, total: 150 },
+  ],
+  ["cut without selectors: with the API server's estimate", 120, {}, { complete: false, total: 150 }],
+  ["cut within a page", 1, {}, { complete: false, total: 150 }],
+  ["cut with a selector: unknown", 120, { labelSelector: "app=web" }, { complete: false }],
+])("the total of a list: %s", async (_, limit, selectors, expected) => {
+  const list = { resource: "pods", namespace: "shop", ...selectors };
+  const [fact] = await asking(serverWithPods(150))([{ list, limit, share: 1 }], testDeadline());
+  const { found: _found, next: _next, ...rest } = fact as Record<string, unknown>;
+  expect(rest).toEqual(expected);
+});
+
+test("the total of a list that a later page failed for is that of the page before", async () => {
+  const server = serverWithPods(250);
+  let pages = 0;
+  server.fault = () => (pages++ === 1 ? refuse(410, "Expired") : undefined);
+  const list = { resource: "pods", namespace: "shop" };
+  const [fact] = await asking(server)([{ list, limit: 1_000, share: 1 }], testDeadline());
+  expect(fact).toMatchObject({ complete: false, found: { length: 100 }, total: 250 });
+});
+
+test.each<[string, unknown]>([
+  ["negative", -1],
+  ["a text", "12"],
+  ["a fraction", 0.5],
+])("an estimate that is %s is none", async (_, remainingItemCount) => {
+  const server = new TestApiServer();
+  const metadata = { continue: "x", remainingItemCount: remainingItemCount as number };
+  server.fault = () => answerOf(200, { kind: "PodList", metadata, items: [{}] });
+  const list = { resource: "pods" };
+  const [fact] = await asking(server)([{ list, limit: 1, share: 1 }], testDeadline());
+  expect(fact).toEqual({ found: [{ kind: "Pod" }].map(() => expect.anything()), complete: false, next: "x" });
+});
+
+test("an answer without items is a failure, never an empty list", async () => {
+  const server = new TestApiServer();
+  server.fault = () => answerOf(200, { kind: "Status" });
+  const [fact] = await asking(server)([listOf(10)], testDeadline());
+  expect(fact).toMatchObject({ failed: expect.stringContaining("not a list"), status: 200 });
+});
+
+test("a timeout in milliseconds ends a list before its share does", async () => {
+  const server = serverWithPods(250);
+  let pages = 0;
+  server.fault = () => (pages++ === 1 ? new Promise(() => undefined) : undefined);
+  const started = performance.now();
+  const [fact] = await asking(server)([{ ...listOf(1_000), timeoutMs: 100 } as Need], testDeadline(60_000));
+  expect(fact).toMatchObject({ complete: false, found: { length: 100 } });
+  expect(performance.now() - started).toBeLessThan(10_000);
+});
