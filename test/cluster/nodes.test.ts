@@ -55,13 +55,20 @@ describeCluster("a shared cluster", (cluster) => {
     const run = (...args: readonly string[]) => cluster().kubectl(["-n", namespace(), ...args]);
     expect((await run("create", "deployment", "site", "--image=site", "--replicas=2")).code).toBe(0);
     expect((await run("rollout", "status", "deployment/site", "--timeout=60s")).code).toBe(0);
-    const names = (await run("get", "pods", "-l", "app=site", "-o", "name")).stdout.trim().split("\n");
+    const podNames = async () => {
+      const { code, stdout } = await run("get", "pods", "-l", "app=site", "-o", "name");
+      expect(code).toBe(0);
+      return stdout.split("\n").filter((name) => name !== "");
+    };
+    const names = await podNames();
     expect(names).toHaveLength(2);
-    const [first = ""] = names;
+    const [first = "", second = ""] = names;
     expect((await run("delete", first)).code).toBe(0);
-    expect((await run("rollout", "status", "deployment/site", "--timeout=60s")).code).toBe(0);
-    const after = (await run("get", "pods", "-l", "app=site", "-o", "name")).stdout.trim().split("\n");
-    expect(after).not.toContain(first);
-    expect(after).toHaveLength(2);
+    // The rollout counts as complete until the controller has seen the deletion, so the pods themselves are awaited.
+    const after = await eventually("a replacement for the deleted pod", async () => {
+      const now = await podNames();
+      return now.length === 2 && !now.includes(first) && now;
+    });
+    expect(after).toContain(second);
   });
 });
