@@ -55,8 +55,8 @@ async function measured(servers: ClusterServers, cluster: Cluster, total: number
     changed: (changes) => holding?.changed(changes),
   });
   try {
-    await source.live.synced();
-    await source.live.lead();
+    await source.cache.waitForSync();
+    await source.cache.startLeading();
     holding = new Controller({
       modules: [nodeLabels],
       view: () => assembly.view,

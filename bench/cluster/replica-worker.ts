@@ -37,7 +37,7 @@ serveWorker(async (cluster, asked: Following): Promise<Followed> => {
 
 async function serve(cluster: ClusterAccess, watchNodes: boolean): Promise<Ready> {
   live = await openLive(cluster, modulesThat(watchNodes));
-  await live.source.live.synced();
+  await live.source.cache.waitForSync();
   // As usher does before it serves.
   releaseMemory();
   // From here on they are counted.

@@ -66,7 +66,7 @@ describeOwnCluster("a certificate that grows old", { without: ["kube-scheduler",
   async function leading() {
     const moved = { later: 0 };
     const live = await openLive(cluster(), allModules);
-    await live.source.live.synced();
+    await live.source.cache.waitForSync();
     const keeping = { client: live.client, log: SILENT, lookEveryMs: LOOK_EVERY_MS };
     const certificates = await openCertificates({ ...keeping, namespace: NAMESPACE });
     const server = await startAdmission({

@@ -58,7 +58,7 @@ describeCluster("policies from files, objects from a cluster", (cluster) => {
       { source: files, owns: policies },
       { source: live, owns: others },
     ]);
-    await live.live.synced();
+    await live.cache.waitForSync();
     expect(source.ready).toBe(true);
     const { view } = source.assembly;
     expect([...view.list(GREETINGS)]).toMatchObject([{ metadata: { name } }]);

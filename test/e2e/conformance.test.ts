@@ -59,7 +59,7 @@ describeCluster("conformance", (cluster) => {
         return word === String(count) && label === String(count);
       });
     };
-    await source.live.synced();
+    await source.cache.waitForSync();
     await settle();
     return {
       source,

@@ -10,7 +10,7 @@ import { installKinds, openLive, viewEqualsList } from "./live-source.ts";
 import { Witness } from "./witness.ts";
 
 /** Where a silence comes several times; once it is met with the limits that everybody has. */
-const LIMITS: Partial<ReflectorLimits> = { silenceMs: 3_000 };
+const LIMITS: Partial<ReflectorLimits> = { idleTimeoutMs: 3_000 };
 
 /** Longer than a TLS record, so that a cut inside of it leaves half a line and not just half a record. */
 const LONG = "ä€😀".repeat(20_000);
@@ -44,7 +44,7 @@ describeCluster("a live view through a network that breaks", (cluster) => {
   const open = (limits: Partial<ReflectorLimits> = {}) =>
     openLive(cluster(), [greeter], { address: proxy.address, limits });
   const relists = (source: Awaited<ReturnType<typeof open>>["source"]): number =>
-    source.live.status().reduce((sum, status) => sum + status.relists, 0);
+    source.cache.status().reduce((sum, status) => sum + status.relists, 0);
 
   const faults: readonly [string, () => void | Promise<void>][] = [
     ["a cut", () => proxy.cut()],
@@ -72,7 +72,7 @@ describeCluster("a live view through a network that breaks", (cluster) => {
 
   test.each(faults)("after %s it is right again, without a new list", async (_, fault) => {
     await using live = await open();
-    await live.source.live.synced();
+    await live.source.cache.waitForSync();
     const [kept, changed, gone] = [await create("kept"), await create("before"), await create("gone")];
     await viewEqualsList(cluster(), live.source);
 
@@ -101,7 +101,7 @@ describeCluster("a live view through a network that breaks", (cluster) => {
   test.each(faults)("through %s every decision is by what was or what is", async (_, fault) => {
     const [kept, changed, gone] = [await greet("hello"), await greet("before"), await greet("bye")];
     await using live = await open(LIMITS);
-    await live.source.live.synced();
+    await live.source.cache.waitForSync();
     const later = `t-${randomUUID().slice(0, 8)}`;
     using witness = new Witness(live.source, {
       [kept]: ["hello"],
@@ -127,7 +127,7 @@ describeCluster("a live view through a network that breaks", (cluster) => {
       await using live = await open();
       await eventually("a connection", () => proxy.size > 0);
       proxy.truncateAfter(bytes);
-      await live.source.live.synced();
+      await live.source.cache.waitForSync();
       await viewEqualsList(cluster(), live.source);
       for (const name of names) await remove(name);
     },

@@ -45,7 +45,7 @@ describeOwnCluster(
         address: proxy.address,
         limits: { pageLimit: 2 },
       });
-      const status = () => live.source.live.status().find(({ resource }) => resource === "configmaps");
+      const status = () => live.source.cache.status().find(({ resource }) => resource === "configmaps");
       let expired = false;
       const writing = keepWriting(() => expired);
       await eventually("the token to expire", () => status()?.lastError?.includes("list: 410"));
@@ -53,16 +53,16 @@ describeOwnCluster(
       await writing;
       await cluster().call("DELETE", `${configMaps}/c-00`);
       proxy.delay(0);
-      await live.source.live.synced();
+      await live.source.cache.waitForSync();
       await viewEqualsList(cluster(), live.source);
       expect(live.source.assembly.view.get("configmaps", "default", "c-00")).toBeUndefined();
     });
 
     test("a watch from a version that is forgotten is a new list, with what was deleted gone", async () => {
       await using live = await openLive(cluster(), [greeter], { address: proxy.address });
-      await live.source.live.synced();
+      await live.source.cache.waitForSync();
       await viewEqualsList(cluster(), live.source);
-      const status = () => live.source.live.status().find(({ resource }) => resource === "configmaps");
+      const status = () => live.source.cache.status().find(({ resource }) => resource === "configmaps");
       proxy.refuse(true);
       proxy.reset();
       await cluster().call("DELETE", `${configMaps}/c-01`);

@@ -150,9 +150,9 @@ describeCluster("holding", (cluster) => {
           namespace: namespace(),
           name: "usher",
           identity,
-          gained: () => void told.push(`${identity} leads`),
-          lost: () => void told.push(`${identity} ends`),
-          trouble: (why) => void told.push(why),
+          onStartedLeading: () => void told.push(`${identity} leads`),
+          onStoppedLeading: () => void told.push(`${identity} ends`),
+          onError: (why) => void told.push(why),
         });
       const [a, b] = [candidate("a"), candidate("b")];
       a.start();

@@ -1,5 +1,5 @@
 import { createResources } from "../../cluster/client/discovery.ts";
-import { wantedOf } from "../../cluster/informers/watched-resources.ts";
+import { watchedResources } from "../../cluster/informers/watched-resources.ts";
 import { checkDnsLabel } from "../../core/kubernetes/names.ts";
 import type { Module } from "../../core/module/module.ts";
 import type { Source } from "../../core/view/source.ts";
@@ -59,7 +59,7 @@ async function mayRead(options: SurveyingOptions, modules: readonly Module[]): P
   const client = await apiServer(options);
   try {
     const resources = createResources(client, modules);
-    for (const { resource, required, leaderOnly } of wantedOf(modules)) {
+    for (const { resource, required, leaderOnly } of watchedResources(modules)) {
       if (!required || leaderOnly) continue;
       const answer = await client.request("GET", `${await resources.pathOf(resource)}?limit=1`);
       if (answer.status === 403)

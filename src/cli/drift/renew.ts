@@ -1,4 +1,4 @@
-import { errorOf, refusalOf, saysAbsent } from "../../cluster/client/api-error.ts";
+import { errorMessage, isNotFound, responseMessage } from "../../cluster/client/api-error.ts";
 import { type ApiResponse, type Client, ConnectionError } from "../../cluster/client/client.ts";
 import type { ResourceResolver } from "../../cluster/client/discovery.ts";
 import { reapplyRequested, requestReapply } from "../../core/drift/drift-scan.ts";
@@ -40,14 +40,14 @@ export class Renewer {
     return this.#ask(chosen, true).catch((error: unknown) => {
       // Nothing has been done yet, so an API server that does not answer ends it all.
       if (error instanceof ConnectionError) throw error;
-      return { failed: errorOf(describe(chosen), error) };
+      return { failed: errorMessage(describe(chosen), error) };
     });
   }
 
   /** Renews it, where it is still as it was when it was tried out or has changed in something else. */
   async renew(chosen: Chosen): Promise<Renewal> {
     return this.#ask(chosen, false).catch((error: unknown) => ({
-      failed: errorOf(describe(chosen), error),
+      failed: errorMessage(describe(chosen), error),
     }));
   }
 
@@ -56,7 +56,7 @@ export class Renewer {
     const what = describe(chosen);
     for (let attempt = 1; ; attempt++) {
       const read = await this.#client.request("GET", path);
-      if (saysAbsent(read, chosen.name)) return { failed: "there is no such workload" };
+      if (isNotFound(read, chosen.name)) return { failed: "there is no such workload" };
       if (read.status !== 200 || !isObject(read.body)) return { failed: denied("read", what, read) };
       const answer = await this.#patch(
         path,
@@ -119,7 +119,7 @@ function warningsOf({ headers }: ApiResponse): string[] {
 }
 
 function denied(verb: string, what: string, answer: ApiResponse): string {
-  if (answer.status !== 403) return refusalOf(`${verb} ${what}`, answer);
+  if (answer.status !== 403) return responseMessage(`${verb} ${what}`, answer);
   const said = stringAt(answer.body, "message") ?? "forbidden";
   // A webhook's refusal is no matter of rights.
   return said.startsWith("admission webhook") ? said : `you may not ${verb} it: ${said}`;

@@ -64,7 +64,7 @@ export async function openLiveSource(
       operate && ownCertificate
         ? openCertificates({ client, namespace, log, signal: ended.signal })
         : undefined,
-      source.live.synced(),
+      source.cache.waitForSync(),
     ]);
     if (operate)
       replica = new Replica({ client, source, certificates, log, version: version(), ...identity() });

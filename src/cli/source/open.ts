@@ -55,7 +55,7 @@ export async function openLive(options: OpenOptions, look: LiveLook = {}): Promi
     false,
   );
   try {
-    if (look.asLeader === true) await source.live.lead();
+    if (look.asLeader === true) await source.cache.startLeading();
   } catch (error) {
     await stop();
     throw error;

@@ -1,6 +1,6 @@
 import type { Fact } from "../../core/evaluate/need.ts";
 import { stringAt } from "../../core/json.ts";
-import { errorOf, refusalOf } from "./api-error.ts";
+import { errorMessage, responseMessage } from "./api-error.ts";
 import type { ApiResponse } from "./client.ts";
 import { DiscoveryError, NotServedError, type ResourceResolver } from "./discovery.ts";
 
@@ -8,7 +8,7 @@ import { DiscoveryError, NotServedError, type ResourceResolver } from "./discove
 export function failedFact(what: string, answer: ApiResponse): Fact {
   const reason = stringAt(answer.body, "reason");
   return {
-    failed: refusalOf(what, answer),
+    failed: responseMessage(what, answer),
     status: answer.status,
     ...(reason === undefined || reason === "" ? {} : { reason }),
   };
@@ -18,8 +18,8 @@ export function failedFact(what: string, answer: ApiResponse): Fact {
 export function errorFact(what: string, error: unknown): Fact {
   if (error instanceof NotServedError) return { absent: "NotServed" };
   if (error instanceof DiscoveryError)
-    return { ...failedFact(what, error.answer), failed: errorOf(what, error) };
-  return { failed: errorOf(what, error) };
+    return { ...failedFact(what, error.answer), failed: errorMessage(what, error) };
+  return { failed: errorMessage(what, error) };
 }
 
 /**

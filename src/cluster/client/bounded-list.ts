@@ -1,7 +1,7 @@
 import { describeNeed, type Fact, type Need } from "../../core/evaluate/need.ts";
 import { at, isObject, type Json, listAt, stringAt } from "../../core/json.ts";
 import type { Deadline } from "../../core/view/source.ts";
-import { withoutManagers } from "./api-error.ts";
+import { withoutManagedFields } from "./api-error.ts";
 import { errorFact, failedFact, unservedFact } from "./api-fact.ts";
 import type { Client } from "./client.ts";
 import type { ResourceResolver } from "./discovery.ts";
@@ -48,7 +48,8 @@ export async function boundedList(
         return cut(await unservedFact(what, resources, resource, answer, own.signal));
       }
       if (!hasList(answer.body, "items")) return cut(failedFact(`${what}: not a list`, answer));
-      for (const item of itemsOf(answer.body)) found.push(managers === true ? item : withoutManagers(item));
+      for (const item of itemsOf(answer.body))
+        found.push(managers === true ? item : withoutManagedFields(item));
       token = stringAt(answer.body, "metadata", "continue") || undefined;
       remaining = remainingOf(answer.body, token, found.length - need.limit);
       if (token === undefined && found.length <= need.limit)

@@ -40,7 +40,7 @@ export interface Client {
   /** A status of 400 or more is given with its body as the only line. */
   readonly stream: (path: string, options?: { readonly signal?: AbortSignal }) => Promise<Stream>;
   /** Lets go of connections that nobody uses just now: another one was found dead, and these may be as well. */
-  readonly letGo?: () => void;
+  readonly closeIdleConnections?: () => void;
   readonly close: () => void;
 }
 

@@ -396,7 +396,7 @@ test("what nobody uses is let go, and what is in use goes on", async () => {
   await client.request("GET", "/a");
   await client.request("GET", "/b");
   expect(connections.size).toBe(2);
-  client.letGo?.();
+  client.closeIdleConnections?.();
   await client.request("GET", "/c");
   expect(connections.size).toBe(3);
   for await (const line of watch.lines) {

@@ -7,7 +7,7 @@ import {
 import { request as httpsRequest } from "node:https";
 import { isDeepStrictEqual } from "node:util";
 import type { Json } from "../../core/json.ts";
-import { type Access, type Credentials, retire } from "../credentials/credentials.ts";
+import { type Access, type Credentials, closeIdleSockets } from "../credentials/credentials.ts";
 import { shownAddress } from "../credentials/shown-address.ts";
 import {
   type ApiResponse,
@@ -17,7 +17,7 @@ import {
   type Stream,
 } from "./client.ts";
 import { linesOf } from "./lines.ts";
-import { Sending, type Timed, tooLate } from "./send.ts";
+import { PendingRequest, type TimedOptions, timeoutError } from "./send.ts";
 
 /** How long an answer may take where the caller does not say. The API server itself gives up after 60 s. */
 const TIMEOUT_MS = 30_000;
@@ -115,8 +115,8 @@ class HttpsClient implements Client {
     return { status, headers, lines: linesUntil(() => closed, response, path), close };
   };
 
-  letGo = (): void => {
-    if (this.#agent !== undefined) retire(this.#agent);
+  closeIdleConnections = (): void => {
+    if (this.#agent !== undefined) closeIdleSockets(this.#agent);
   };
 
   close = (): void => this.#credentials.close();
@@ -149,10 +149,10 @@ class HttpsClient implements Client {
     }
   }
 
-  #sending(method: string, path: string, options: Timed, access: Access): Sending {
+  #sending(method: string, path: string, options: TimedOptions, access: Access): PendingRequest {
     try {
-      if (performance.now() >= options.until) throw tooLate(options);
-      return new Sending(this.#send, this.#options(method, path, options, access), options);
+      if (performance.now() >= options.until) throw timeoutError(options);
+      return new PendingRequest(this.#send, this.#options(method, path, options, access), options);
     } catch (error) {
       // Also where Node refuses to begin, as with a client certificate that is none.
       throw asConnectionError(error, `${method} ${path}`);
@@ -213,7 +213,7 @@ class HttpsClient implements Client {
 }
 
 /** What nobody reads must still come to its end, or be ended by its time limit: until then it holds a connection. */
-function leave(response: IncomingMessage, { done }: Sending): void {
+function leave(response: IncomingMessage, { done }: PendingRequest): void {
   if (response.closed) done();
   else response.once("close", done).resume();
 }

@@ -1,11 +1,11 @@
 import type { Fact } from "../../core/evaluate/need.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import type { Deadline } from "../../core/view/source.ts";
-import { errorOf, refusalOf, saysAbsent, withoutManagers } from "./api-error.ts";
+import { errorMessage, isNotFound, responseMessage, withoutManagedFields } from "./api-error.ts";
 import { errorFact, unservedFact } from "./api-fact.ts";
 import type { Client } from "./client.ts";
 import type { ResourceResolver } from "./discovery.ts";
-import { busyMs, requestWithRetry } from "./retry.ts";
+import { requestWithRetry, retryDelayMs } from "./retry.ts";
 
 /** One object by name. */
 export interface Target {
@@ -29,10 +29,10 @@ export async function readObject(
   try {
     const path = await resources.pathOf(target.resource, target.namespace, target.name);
     const answer = await requestWithRetry(client, "GET", path, {}, deadline);
-    if (saysAbsent(answer, target.name)) return { absent: "NotFound" };
+    if (isNotFound(answer, target.name)) return { absent: "NotFound" };
     if (answer.status !== 200 || !isObject(answer.body))
       return await unservedFact(what, resources, target.resource, answer, deadline.signal);
-    return { found: withoutManagers(answer.body), complete: true };
+    return { found: withoutManagedFields(answer.body), complete: true };
   } catch (error) {
     return errorFact(what, error);
   }
@@ -45,7 +45,7 @@ export type Swapped =
   | { readonly written: JsonObject; readonly version: string }
   | "conflict"
   | "unknown"
-  | { readonly busyMs: number }
+  | { readonly retryDelayMs: number }
   | { readonly failed: string };
 
 /** Writes a whole object where its stored version is still `version`; `undefined`: where it does not exist. */
@@ -63,21 +63,21 @@ export async function swapObject(
   try {
     path = await resources.pathOf(resource, namespace, version === undefined ? undefined : name);
   } catch (error) {
-    return { failed: errorOf(what, error) };
+    return { failed: errorMessage(what, error) };
   }
   try {
     const answer = await client.request(version === undefined ? "POST" : "PUT", path, {
       body: addressed(object, target, version),
       signal,
     });
-    const wait = busyMs(answer);
-    if (wait !== undefined) return { busyMs: wait };
+    const wait = retryDelayMs(answer);
+    if (wait !== undefined) return { retryDelayMs: wait };
     // A POST meets it as "already exists", a PUT as another version, or as one that was deleted meanwhile.
-    if (answer.status === 409 || saysAbsent(answer, name)) return "conflict";
+    if (answer.status === 409 || isNotFound(answer, name)) return "conflict";
     const stored = stringAt(answer.body, "metadata", "resourceVersion");
     if (answer.status >= 300 || !isObject(answer.body) || stored === undefined)
-      return { failed: refusalOf(`writing ${what}`, answer) };
-    return { written: withoutManagers(answer.body) as JsonObject, version: stored };
+      return { failed: responseMessage(`writing ${what}`, answer) };
+    return { written: withoutManagedFields(answer.body) as JsonObject, version: stored };
   } catch {
     return "unknown";
   }

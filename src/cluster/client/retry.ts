@@ -6,7 +6,7 @@ import { retryAfterMs } from "./retry-after.ts";
 export const DEFAULT_RETRY_MS = 1_000;
 
 /** "Too many requests": nothing was done, so even a write may be sent again. */
-export function busyMs(answer: ApiResponse): number | undefined {
+export function retryDelayMs(answer: ApiResponse): number | undefined {
   return answer.status === 429 ? (retryAfterMs(answer) ?? DEFAULT_RETRY_MS) : undefined;
 }
 
@@ -24,7 +24,7 @@ export async function requestWithRetry(
       signal: deadline.signal,
       timeoutMs: Math.max(1, deadline.remaining()),
     });
-    const wait = busyMs(answer);
+    const wait = retryDelayMs(answer);
     if (wait === undefined || wait >= deadline.remaining()) return answer;
     await pause(wait, deadline.signal);
     if (deadline.signal.aborted) return answer;

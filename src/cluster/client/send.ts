@@ -3,23 +3,23 @@ import type { request } from "node:https";
 import { ConnectionError, type RequestOptions } from "./client.ts";
 
 /** What a request is sent with. */
-export interface Timed extends RequestOptions {
+export interface TimedOptions extends RequestOptions {
   readonly timeoutMs: number;
   /** When that is over, by `performance.now()`: the same for all the times that it is sent. */
   readonly until: number;
 }
 
-export function tooLate({ timeoutMs }: Timed): ConnectionError {
+export function timeoutError({ timeoutMs }: TimedOptions): ConnectionError {
   return new ConnectionError(`no whole answer within ${timeoutMs} ms`);
 }
 
 /** One request under way, with its time limit and its caller's signal. */
-export class Sending {
+export class PendingRequest {
   readonly response: Promise<IncomingMessage>;
   readonly done: () => void;
   readonly #isStale: () => boolean;
 
-  constructor(send: typeof request, base: NodeOptions, options: Timed) {
+  constructor(send: typeof request, base: NodeOptions, options: TimedOptions) {
     const { body, signal, until } = options;
     const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
     const length = payload === undefined ? {} : { "content-length": String(payload.length) };
@@ -30,7 +30,7 @@ export class Sending {
       sent.destroy(why);
     };
     const gone = (): void => end(new ConnectionError("the caller gave up"));
-    const timer = setTimeout(() => end(tooLate(options)), until - performance.now());
+    const timer = setTimeout(() => end(timeoutError(options)), until - performance.now());
     this.done = () => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", gone);

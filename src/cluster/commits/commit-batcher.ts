@@ -20,7 +20,7 @@ export interface BatcherAccess {
  * Between a fact and its commit there is only evaluation, which does not wait. Whoever takes longer is fetching or writing
  * something else first: the next one goes on, and the late commit is told apart by its version.
  */
-export const TURN_MS = 250;
+export const TURN_LIMIT_MS = 250;
 
 /**
  * Two writes of one process in a row are kept apart by up to twice what the last one took, so that another process, which must read
@@ -176,7 +176,7 @@ export class CommitBatcher {
     this.#waiters.shift();
     const { signal } = waiter;
     const end = () => this.leave(signal);
-    const timer = setTimeout(end, TURN_MS);
+    const timer = setTimeout(end, TURN_LIMIT_MS);
     const off = onAbort(signal, end);
     const release = () => {
       clearTimeout(timer);
@@ -238,10 +238,10 @@ export class CommitBatcher {
     const flown = this.#flight;
     this.#flight = [];
     this.#writing = undefined;
-    if (typeof swapped === "object" && "busyMs" in swapped) {
+    if (typeof swapped === "object" && "retryDelayMs" in swapped) {
       // Nothing was done. What has joined meanwhile goes along when the time has come.
       this.#batch = [...flown, ...this.#batch];
-      this.#schedule(swapped.busyMs);
+      this.#schedule(swapped.retryDelayMs);
     } else if (typeof swapped === "object" && "written" in swapped) {
       const { written, version } = swapped;
       this.#base = { version, alias: last.version, fact: { found: written, complete: true }, asOf };

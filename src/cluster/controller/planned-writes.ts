@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
 import type { PlannedWrite } from "../../core/module/reconciler.ts";
-import { errorOf, refusalOf, saysAbsent } from "../client/api-error.ts";
+import { errorMessage, isNotFound, responseMessage } from "../client/api-error.ts";
 import type { ApiResponse, Client } from "../client/client.ts";
 import type { ResourceResolver } from "../client/discovery.ts";
 import type { PathOfObject } from "../client/kind-paths.ts";
@@ -32,7 +32,7 @@ export function createWrites(
       if ("patch" in write) return await patch(client, path, target, write.patch, write.resourceVersion);
       return await status(client, path, target, write.status, write.resourceVersion);
     } catch (error) {
-      return { failed: errorOf(describeWrite(write), error) };
+      return { failed: errorMessage(describeWrite(write), error) };
     }
   };
 }
@@ -72,7 +72,7 @@ async function apply(
   if (resourceVersion === undefined) {
     const before = await client.request("GET", path);
     if (before.status === 200) return "conflict";
-    if (!saysAbsent(before, name)) return { failed: refusalOf(what, before) };
+    if (!isNotFound(before, name)) return { failed: responseMessage(what, before) };
   }
   const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
   const body =
@@ -135,12 +135,12 @@ async function remove(
   const body = { apiVersion: "v1", kind: "DeleteOptions", preconditions: { resourceVersion } };
   const answer = await client.request("DELETE", path, { body });
   // Somebody did it before us.
-  if (saysAbsent(answer, target.name)) return "done";
+  if (isNotFound(answer, target.name)) return "done";
   return resultOf(`delete ${describeTarget(target)}`, answer, target.name);
 }
 
 function resultOf(what: string, answer: ApiResponse, name: string): WriteResult {
   if (answer.status < 300) return "done";
-  if (answer.status === 409 || saysAbsent(answer, name)) return "conflict";
-  return { failed: refusalOf(what, answer) };
+  if (answer.status === 409 || isNotFound(answer, name)) return "conflict";
+  return { failed: responseMessage(what, answer) };
 }

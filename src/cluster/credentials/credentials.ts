@@ -39,7 +39,7 @@ export const CONNECTION = {
 } as const;
 
 /** Lets go of connections that nobody uses. Those in use are left: a watch of an hour needs no new certificate. */
-export function retire(agent: Agent): void {
+export function closeIdleSockets(agent: Agent): void {
   for (const sockets of Object.values(agent.freeSockets)) {
     for (const socket of sockets ?? []) socket.destroy();
   }

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { Agent } from "node:https";
 import { isIPv6 } from "node:net";
 import { join } from "node:path";
-import { type Access, CONNECTION, type Credentials, retire } from "./credentials.ts";
+import { type Access, CONNECTION, type Credentials, closeIdleSockets } from "./credentials.ts";
 import { readToken } from "./token-file.ts";
 
 /** Where a kubelet mounts a pod's own. */
@@ -47,7 +47,7 @@ export async function inClusterCredentials(options: InClusterOptions = {}): Prom
     files = await read(folder);
     readAt = now();
     if (files.ca !== before.ca) {
-      retire(agent);
+      closeIdleSockets(agent);
       agent = agentFor(files.ca);
     }
     return files.ca !== before.ca || files.token !== before.token;

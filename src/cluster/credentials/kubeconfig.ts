@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { type JsonObject, stringAt } from "../../core/json.ts";
 import { agentFor } from "./agent.ts";
-import { type Access, type Credentials, retire } from "./credentials.ts";
+import { type Access, type Credentials, closeIdleSockets } from "./credentials.ts";
 import { type KubeconfigEntry, readKubeconfig } from "./kubeconfig-file.ts";
 import { openLibrary } from "./library.ts";
 import { type IdToken, idTokenOf, oidcSettings } from "./oidc.ts";
@@ -44,7 +44,7 @@ export async function kubeconfigCredentials(options: KubeconfigOptions = {}): Pr
     const changed = !isDeepStrictEqual(found.tls, tls);
     const before = current?.access;
     const agent = before === undefined || changed ? await agentFor(from.entry, found.tls) : before.agent;
-    if (before !== undefined && agent !== before.agent) retire(before.agent);
+    if (before !== undefined && agent !== before.agent) closeIdleSockets(before.agent);
     opened = from;
     tls = found.tls;
     current = { access: { agent, headers: found.headers }, at: now() };

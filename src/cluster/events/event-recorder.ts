@@ -1,6 +1,6 @@
 import type { EventToWrite } from "../../core/evaluate/effects.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { saysAbsent } from "../client/api-error.ts";
+import { isNotFound } from "../client/api-error.ts";
 import { type ApiResponse, type Client, ConnectionError } from "../client/client.ts";
 import { microTime } from "../client/micro-time.ts";
 import { pathSegment } from "../client/path-segment.ts";
@@ -107,7 +107,7 @@ export class EventRecorder {
     const now = this.#clock();
     if (answer.status < 300) this.#book.told(series, answer.name, now);
     // An Event lives for an hour; one that came again after that begins anew.
-    else if (series.name !== undefined && saysAbsent(answer, series.name))
+    else if (series.name !== undefined && isNotFound(answer, series.name))
       this.#book.told(series, undefined, now);
     // 429 and 5xx pass; anything else will be answered the same way the next time.
     else if (answer.status < 500 && answer.status !== 429) this.#book.drop(series);

@@ -17,7 +17,7 @@ const LIMITS: ReflectorLimits = {
   ...REFLECTOR_LIMITS,
   backoff: { firstMs: 2, longestMs: 10, forgetMs: 1_000 },
   notServedMs: 5,
-  silenceMs: 5_000,
+  idleTimeoutMs: 5_000,
   pageLimit: 2,
 };
 
@@ -81,7 +81,7 @@ describe.each(["streams", "pages"])("a view that is filled by %s", (how) => {
   test("is ready when all is read, and follows what changes", async () => {
     open([read("things")]);
     expect(live.ready).toBe(false);
-    await live.synced();
+    await live.waitForSync();
     expect(live.ready).toBe(true);
     expect(values()).toEqual({ a: "1", b: "1", c: "1", d: "1", e: "1" });
     server.history("things").put("a", "2");
@@ -91,7 +91,7 @@ describe.each(["streams", "pages"])("a view that is filled by %s", (how) => {
 
   test("looks the same however an object came", async () => {
     open([read("things")]);
-    await live.synced();
+    await live.waitForSync();
     const before = assembly.view.get(THINGS, "", "a");
     expect(before).toEqual({
       apiVersion: "things.test/v1",
@@ -115,7 +115,7 @@ describe.each(["streams", "pages"])("a view that is filled by %s", (how) => {
     ["without an object", '{"type":"ADDED"}'],
   ])("is right again after a watch that was %s", async (_, line) => {
     open([read("things")]);
-    await live.synced();
+    await live.waitForSync();
     await until(() => server.streams === 1);
     server.break(line);
     server.history("things").remove("a");
@@ -126,7 +126,7 @@ describe.each(["streams", "pages"])("a view that is filled by %s", (how) => {
 
   test("is right again after a break so long that the server has forgotten", async () => {
     open([read("things")]);
-    await live.synced();
+    await live.waitForSync();
     await until(() => server.streams === 1);
     server.break();
     const things = server.history("things");
@@ -141,16 +141,16 @@ describe.each(["streams", "pages"])("a view that is filled by %s", (how) => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     try {
       open([read("things")]);
-      await live.synced();
+      await live.waitForSync();
       await until(() => server.streams === 1);
       const before = live.status()[0]?.errors ?? 0;
       for (const value of ["2", "3", "4"]) {
-        vi.advanceTimersByTime(LIMITS.silenceMs - 1);
+        vi.advanceTimersByTime(LIMITS.idleTimeoutMs - 1);
         server.history("things").put("a", value);
         await seen({ a: value, b: "1", c: "1", d: "1", e: "1" });
       }
       expect(live.status()[0]?.errors).toBe(before);
-      vi.advanceTimersByTime(LIMITS.silenceMs);
+      vi.advanceTimersByTime(LIMITS.idleTimeoutMs);
       await until(() => live.status()[0]?.errors === before + 1);
       expect(live.status()[0]?.lastError).toContain("silent");
     } finally {
@@ -159,8 +159,8 @@ describe.each(["streams", "pages"])("a view that is filled by %s", (how) => {
   });
 
   test("renews a watch that has gone silent", async () => {
-    open([read("things")], { silenceMs: 40 });
-    await live.synced();
+    open([read("things")], { idleTimeoutMs: 40 });
+    await live.waitForSync();
     server.silent = true;
     server.history("things").put("a", "2");
     await until(() => live.status()[0]?.lastError?.includes("silent") === true);
@@ -174,7 +174,7 @@ describe("what is not served", () => {
   test("does not keep from being ready where it is optional, and comes whole when it comes", async () => {
     server.history("things").put("a", "1");
     open([read("things"), read("others", { optional: true })]);
-    await live.synced();
+    await live.waitForSync();
     expect(assembly.view.served("others.things.test")).toBe(false);
     batches.length = 0;
     const others = server.history("others");
@@ -192,7 +192,7 @@ describe("what is not served", () => {
     expect(live.ready).toBe(false);
     expect(live.status().find(({ served }) => served === false)?.resource).toBe("others.things.test");
     server.history("others");
-    await live.synced();
+    await live.waitForSync();
     expect(assembly.view.served("others.things.test")).toBe(true);
     expect(assembly.view.count("others.things.test")).toBe(0);
   });
@@ -200,7 +200,7 @@ describe("what is not served", () => {
   test("is forgotten with its objects where it goes", async () => {
     server.history("things").put("a", "1");
     open([read("things")]);
-    await live.synced();
+    await live.waitForSync();
     server.uninstall("things");
     server.break();
     await seen({});
@@ -216,7 +216,7 @@ test("only the paths that someone keeps are kept, and a selector of all is a sel
     read("others", { labelSelector: "x=y" }),
     read("others", { keep: [["metadata", "resourceVersion"]] }),
   ]);
-  await live.synced();
+  await live.waitForSync();
   expect(assembly.view.get(THINGS, "", "a")).not.toHaveProperty("value");
   expect(assembly.view.get("others.things.test", "", "b")).toMatchObject({
     value: "1",
@@ -232,9 +232,9 @@ test("what only a leader reads is read on demand", async () => {
   open([read("things", { leaderOnly: true })]);
   expect(live.ready).toBe(true);
   expect(live.status()).toEqual([]);
-  await live.lead();
+  await live.startLeading();
   expect(values()).toEqual({ a: "1" });
-  await live.follow();
+  await live.stopLeading();
   expect(values()).toEqual({});
   expect(server.streams).toBe(0);
 });
@@ -253,7 +253,7 @@ test("what belongs to another source is left to it", async () => {
     log: SILENT,
     owns: (resource) => resource === THINGS,
   });
-  await live.synced();
+  await live.waitForSync();
   expect(values()).toEqual({ a: "1" });
   expect(assembly.view.served("others.things.test")).toBe(false);
 });
@@ -262,7 +262,7 @@ test("stopping ends everything, also what waits for it", async () => {
   server.history("things").put("a", "1");
   open([read("things"), read("missing")]);
   await until(() => server.streams === 1);
-  const waiting = expect(live.synced()).rejects.toThrow("stopped");
+  const waiting = expect(live.waitForSync()).rejects.toThrow("stopped");
   await live.stop();
   await waiting;
   expect(server.streams).toBe(0);

@@ -5,9 +5,9 @@ import type { Client } from "../client/client.ts";
 import { createResources, type ResourceResolver } from "../client/discovery.ts";
 import { Reflector, type ReflectorStatus } from "./reflector.ts";
 import type { ReflectorLimits } from "./reflector-limits.ts";
-import { Turns } from "./time-slices.ts";
+import { TimeSliceQueue } from "./time-slices.ts";
 import { ViewUpdater } from "./view-updater.ts";
-import { type Wanted, wantedOf } from "./watched-resources.ts";
+import { type WatchedResource, watchedResources } from "./watched-resources.ts";
 
 /** What may be missing is not waited for longer than this many failures: some 5 s of them. */
 const OPTIONAL_ATTEMPTS = 3;
@@ -41,12 +41,12 @@ export interface InformerCache {
   /** True once everything that modules can't do without has been read. It stays so: what is known stays known through an outage. */
   readonly ready: boolean;
   /** Is fulfilled when it is ready; rejected when it is stopped before. */
-  readonly synced: () => Promise<void>;
+  readonly waitForSync: () => Promise<void>;
   readonly status: () => readonly ResourceStatus[];
   /** Begins to read what only a leader needs, and is done when that is read. */
-  readonly lead: () => Promise<void>;
+  readonly startLeading: () => Promise<void>;
   /** Ends reading it, and forgets it. */
-  readonly follow: () => Promise<void>;
+  readonly stopLeading: () => Promise<void>;
   /** Is done when everything that has arrived is in the view. */
   readonly idle: () => Promise<void>;
   readonly stop: () => Promise<void>;
@@ -59,8 +59,8 @@ export function openInformerCache(options: InformerCacheOptions): InformerCache 
 class Live implements InformerCache {
   readonly #options: InformerCacheOptions;
   readonly #resources: ResourceResolver;
-  readonly #wanted: readonly Wanted[];
-  readonly #turns = new Turns();
+  readonly #wanted: readonly WatchedResource[];
+  readonly #turns = new TimeSliceQueue();
   readonly #intake: ViewUpdater;
   readonly #reflectors = new Map<string, Reflector>();
   readonly #synced = new Set<string>();
@@ -72,7 +72,7 @@ class Live implements InformerCache {
     const { assembly, client, owns = () => true } = options;
     this.#options = options;
     this.#resources = options.resources ?? createResources(client, assembly.modules);
-    this.#wanted = wantedOf(assembly.modules).filter(({ resource }) => owns(resource));
+    this.#wanted = watchedResources(assembly.modules).filter(({ resource }) => owns(resource));
     this.#intake = new ViewUpdater({
       assembly,
       turns: this.#turns,
@@ -91,7 +91,7 @@ class Live implements InformerCache {
     return this.#ready;
   }
 
-  synced = (): Promise<void> => this.#until(() => this.#ready);
+  waitForSync = (): Promise<void> => this.#until(() => this.#ready);
 
   status = (): readonly ResourceStatus[] =>
     this.#wanted.flatMap(({ resource, required, leaderOnly }) => {
@@ -100,13 +100,13 @@ class Live implements InformerCache {
       return [{ resource, required, leaderOnly, synced: this.#synced.has(resource), ...reflector.status }];
     });
 
-  lead = (): Promise<void> => {
+  startLeading = (): Promise<void> => {
     const only = this.#wanted.filter(({ leaderOnly }) => leaderOnly);
     for (const wanted of only) if (!this.#reflectors.has(wanted.resource)) this.#start(wanted);
     return this.#until(() => only.every((wanted) => this.#settled(wanted)));
   };
 
-  follow = async (): Promise<void> => {
+  stopLeading = async (): Promise<void> => {
     const { assembly } = this.#options;
     for (const { resource, leaderOnly } of this.#wanted) {
       const reflector = leaderOnly ? this.#reflectors.get(resource) : undefined;
@@ -129,7 +129,7 @@ class Live implements InformerCache {
     await Promise.all([...this.#reflectors.values()].map((reflector) => reflector.stop()));
   };
 
-  #start({ resource, labelSelector, prune }: Wanted): void {
+  #start({ resource, labelSelector, prune }: WatchedResource): void {
     const { client, log, limits, random, now } = this.#options;
     const reflector = new Reflector({
       client,
@@ -150,7 +150,7 @@ class Live implements InformerCache {
   }
 
   /** Whether nothing more is to be waited for. */
-  #settled({ resource, required }: Wanted): boolean {
+  #settled({ resource, required }: WatchedResource): boolean {
     if (this.#synced.has(resource)) return true;
     const status = this.#reflectors.get(resource)?.status;
     return (

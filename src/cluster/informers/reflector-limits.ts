@@ -6,7 +6,7 @@ export interface ReflectorLimits {
   readonly pageLimit: number;
   readonly smallPageLimit: number;
   readonly watchSeconds: readonly [number, number];
-  readonly silenceMs: number;
+  readonly idleTimeoutMs: number;
   readonly shortWatchMs: number;
   readonly notServedMs: number;
   readonly absences: number;
@@ -26,7 +26,7 @@ export const REFLECTOR_LIMITS: ReflectorLimits = {
   // takes longer is made in pages instead.
   watchSeconds: [17, 21],
   // Longer than any watch, with some seconds of delay; and the view is right again within half a minute.
-  silenceMs: 25_000,
+  idleTimeoutMs: 25_000,
   // Kubernetes' own clients too take a watch that ended within a second for a failed one.
   shortWatchMs: 1_000,
   // Someone who installs a CRD should not wait for us for long, and a small question every ten seconds costs nothing.

@@ -85,7 +85,7 @@ class Rig {
 test("no watch that is well is ever taken for silent", () => {
   const [shortest, longest] = REFLECTOR_LIMITS.watchSeconds;
   expect(shortest * 1_000).toBeGreaterThan(REFLECTOR_LIMITS.shortWatchMs);
-  expect(REFLECTOR_LIMITS.silenceMs).toBeGreaterThan(longest * 1_000 + 2_000);
+  expect(REFLECTOR_LIMITS.idleTimeoutMs).toBeGreaterThan(longest * 1_000 + 2_000);
 });
 
 describe("the first list", () => {

@@ -8,7 +8,7 @@ import { type Client, ConnectionError } from "../client/client.ts";
 import { createResources } from "../client/discovery.ts";
 import { Reflector } from "./reflector.ts";
 import { REFLECTOR_LIMITS, type ReflectorLimits } from "./reflector-limits.ts";
-import { Turns } from "./time-slices.ts";
+import { TimeSliceQueue } from "./time-slices.ts";
 
 /** Fast, so that a test of waiting does not wait. */
 const LIMITS: ReflectorLimits = {
@@ -27,7 +27,7 @@ function open(client: Client, told: string[] = []): Reflector {
     resources: createResources(client, []),
     resource: THINGS,
     prune: (object) => object,
-    turns: new Turns(),
+    turns: new TimeSliceQueue(),
     log: SILENT,
     limits: LIMITS,
     tell: (changes, synced) => {

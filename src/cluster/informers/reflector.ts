@@ -10,8 +10,8 @@ import { LineTooLongError } from "../client/lines.ts";
 import { REFLECTOR_LIMITS, type ReflectorLimits } from "./reflector-limits.ts";
 import { ReflectorState } from "./reflector-state.ts";
 import type { Action, Input } from "./reflector-steps.ts";
-import { Slices, type Turns } from "./time-slices.ts";
-import { inputOf, type Prune, pageOf, refusalOf } from "./watch-event.ts";
+import { type TimeSliceQueue, TimeSlices } from "./time-slices.ts";
+import { inputOf, type Prune, pageOf, rejectionOf } from "./watch-event.ts";
 
 export interface ReflectorOptions {
   readonly client: Client;
@@ -19,7 +19,7 @@ export interface ReflectorOptions {
   readonly resource: string;
   readonly labelSelector?: string;
   readonly prune: Prune;
-  readonly turns: Turns;
+  readonly turns: TimeSliceQueue;
   readonly log: Log;
   /** Told of each step that changes something. */
   readonly tell: (changes: readonly Change[], synced: boolean) => void;
@@ -47,7 +47,7 @@ export class Reflector {
   readonly #options: ReflectorOptions;
   readonly #state: ReflectorState;
   readonly #limits: ReflectorLimits;
-  readonly #slices: Slices;
+  readonly #slices: TimeSlices;
   readonly #stop = new AbortController();
   readonly #now: () => number;
   #running: Promise<void> | undefined;
@@ -62,7 +62,7 @@ export class Reflector {
     this.#limits = options.limits ?? REFLECTOR_LIMITS;
     this.#now = options.now ?? Date.now;
     this.#state = new ReflectorState(options.resource, options.random ?? Math.random, this.#limits);
-    this.#slices = new Slices(options.turns);
+    this.#slices = new TimeSlices(options.turns);
   }
 
   get status(): ReflectorStatus {
@@ -120,7 +120,7 @@ export class Reflector {
     } catch (error) {
       if (!(error instanceof DiscoveryError)) throw error;
       this.#note(error.message);
-      return refusalOf(error.answer);
+      return rejectionOf(error.answer);
     }
   }
 
@@ -130,7 +130,7 @@ export class Reflector {
     const answer = await client.request("GET", query, { signal: this.#stop.signal });
     if (answer.status !== 200 || answer.body === undefined) {
       this.#note(`list: ${answer.status} ${stringAt(answer.body, "message") ?? answer.text.slice(0, 200)}`);
-      return refusalOf(answer);
+      return rejectionOf(answer);
     }
     this.#heardAt = this.#now();
     await this.#slices.next();
@@ -148,12 +148,12 @@ export class Reflector {
       silence = setTimeout(() => {
         silent = true;
         close();
-      }, this.#limits.silenceMs);
+      }, this.#limits.idleTimeoutMs);
       for await (const line of lines) {
         silence.refresh();
         this.#heardAt = this.#now();
         await this.#slices.next();
-        const input = status === 200 ? inputOf(line, prune) : refusalOf(answerOf(status, headers, line));
+        const input = status === 200 ? inputOf(line, prune) : rejectionOf(answerOf(status, headers, line));
         if (input.saw === "refusal") this.#note(`watch: ${input.status} ${messageOf(line)}`);
         const next = this.#step(input);
         if (next !== undefined) return next;
@@ -165,8 +165,8 @@ export class Reflector {
       stream?.close();
     }
     if (silent) {
-      this.#note(`watch: silent for ${this.#limits.silenceMs} ms`);
-      client.letGo?.();
+      this.#note(`watch: silent for ${this.#limits.idleTimeoutMs} ms`);
+      client.closeIdleConnections?.();
     }
     return this.#step({ saw: silent ? "silence" : "end" }) ?? action;
   }

@@ -1,9 +1,9 @@
 import { setImmediate as round } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { Slices, TURN_MS, Turns } from "./time-slices.ts";
+import { TIME_SLICE_MS, TimeSliceQueue, TimeSlices } from "./time-slices.ts";
 
 test("one gets its turn in each round of the loop, in the order in which they asked", async () => {
-  const turns = new Turns();
+  const turns = new TimeSliceQueue();
   const taken: string[] = [];
   const perRound: number[] = [];
   const work = ["a", "b", "c"].map((name) => turns.take().then(() => taken.push(name)));
@@ -18,12 +18,12 @@ test("one gets its turn in each round of the loop, in the order in which they as
 });
 
 test("a slice lasts until its time is over", async () => {
-  const slices = new Slices(new Turns());
+  const slices = new TimeSlices(new TimeSliceQueue());
   const first = slices.next();
   expect(first).toBeInstanceOf(Promise);
   await first;
   expect(slices.next()).toBeUndefined();
-  const end = performance.now() + TURN_MS;
+  const end = performance.now() + TIME_SLICE_MS;
   while (performance.now() <= end);
   expect(slices.next()).toBeInstanceOf(Promise);
 });

@@ -6,7 +6,7 @@ import { Gates } from "../../core/module/gates.ts";
 import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
 import { defineModule } from "../../core/module/module.ts";
 import type { Change } from "../../core/view/view.ts";
-import { Turns } from "./time-slices.ts";
+import { TimeSliceQueue } from "./time-slices.ts";
 import { ViewUpdater } from "./view-updater.ts";
 
 const reader = defineModule<never>({
@@ -48,7 +48,7 @@ async function opened(inForce = true) {
     at(object, "metadata", "labels", "zone") as string | undefined;
   const intake = new ViewUpdater({
     assembly,
-    turns: new Turns(),
+    turns: new TimeSliceQueue(),
     inForce: () => inForce,
     changed: (changes) => told.push(...changes.map(({ object }) => zoneOf(object))),
     synced: (resource) => synced.push(resource),

@@ -2,7 +2,7 @@ import type { Assembly } from "../../core/evaluate/assembly.ts";
 import { equal } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import { type Change, objectKey, type View } from "../../core/view/view.ts";
-import { Slices, type Turns } from "./time-slices.ts";
+import { type TimeSliceQueue, TimeSlices } from "./time-slices.ts";
 
 /** Small enough that one step of it is far below a turn, large enough that what an apply costs once is spread. */
 const STEP = 50;
@@ -14,7 +14,7 @@ type Entry =
 
 export interface ViewUpdaterOptions {
   readonly assembly: Assembly;
-  readonly turns: Turns;
+  readonly turns: TimeSliceQueue;
   /** Whether someone may be deciding by the view already. */
   readonly inForce: () => boolean;
   /** Told of what really changed. */
@@ -26,7 +26,7 @@ export interface ViewUpdaterOptions {
 /** Brings changes into an assembly, in order and in small steps, so that what comes meanwhile is answered meanwhile. */
 export class ViewUpdater {
   readonly #options: ViewUpdaterOptions;
-  readonly #slices: Slices;
+  readonly #slices: TimeSlices;
   /** A resource is served in the view from its first object on, so until it is whole its objects wait here. */
   readonly #held = new Map<string, Map<string, Change>>();
   readonly #whole = new Set<string>();
@@ -37,7 +37,7 @@ export class ViewUpdater {
 
   constructor(options: ViewUpdaterOptions) {
     this.#options = options;
-    this.#slices = new Slices(options.turns);
+    this.#slices = new TimeSlices(options.turns);
   }
 
   add(resource: string, changes: readonly Change[], synced: boolean): void {

@@ -54,7 +54,7 @@ export function pageOf(body: Json, prune: Prune): Input {
   };
 }
 
-export function refusalOf(answer: ApiResponse): Input {
+export function rejectionOf(answer: ApiResponse): Input {
   return refusal(answer.status, retryAfterMs(answer));
 }
 

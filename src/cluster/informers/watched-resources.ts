@@ -6,7 +6,7 @@ import { project } from "../../core/view/projection.ts";
 import type { Prune } from "./watch-event.ts";
 
 /** A resource that modules together want to see. */
-export interface Wanted {
+export interface WatchedResource {
   readonly resource: string;
   /** Nobody can do without. */
   readonly required: boolean;
@@ -16,8 +16,8 @@ export interface Wanted {
 }
 
 /** What all modules want of the API server, each resource once. */
-export function wantedOf(modules: readonly Module[]): Wanted[] {
-  const wanted = new Map<string, Wanted>();
+export function watchedResources(modules: readonly Module[]): WatchedResource[] {
+  const wanted = new Map<string, WatchedResource>();
   const reads = Map.groupBy(
     modules.flatMap((module) => module.reads),
     resourceName,
@@ -32,7 +32,7 @@ export function wantedOf(modules: readonly Module[]): Wanted[] {
   return [...wanted.values()];
 }
 
-function united(resource: string, reads: readonly Read[]): Wanted {
+function united(resource: string, reads: readonly Read[]): WatchedResource {
   const paths = reads.flatMap(({ keep }) => keep);
   const selectors = new Set(reads.map(({ labelSelector }) => labelSelector ?? ""));
   const [selector = ""] = selectors;

@@ -24,12 +24,12 @@ function candidate(
     name: "usher",
     identity,
     times,
-    gained: () => void events.push(`${identity} leads`),
-    lost: async () => {
+    onStartedLeading: () => void events.push(`${identity} leads`),
+    onStoppedLeading: async () => {
       await step();
       events.push(`${identity} ends`);
     },
-    trouble: (why) => void events.push(why),
+    onError: (why) => void events.push(why),
   });
   lease.start();
   return lease;
@@ -121,7 +121,7 @@ test("a lease that another one took is not renewed", async () => {
   expect(holderIn(server)).toBe("thief");
 });
 
-test("trouble is told, and passes", async () => {
+test("errors are reported, and retried", async () => {
   const server = new TestApiServer();
   const events: string[] = [];
   const faults = [
@@ -188,7 +188,7 @@ test.each([
 test("after a renewal without an answer the next try is not made on a connection that may be as dead", async () => {
   const server = new TestApiServer();
   const asked: string[] = [];
-  const client = { ...server.client, letGo: () => void asked.push("let go") };
+  const client = { ...server.client, closeIdleConnections: () => void asked.push("let go") };
   server.fault = (method) => {
     asked.push(method);
     return method === "PUT" && !asked.includes("let go") ? new ConnectionError("too late") : undefined;

@@ -1,5 +1,5 @@
 import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
-import { errorOf, refusalOf, saysAbsent } from "../client/api-error.ts";
+import { errorMessage, isNotFound, responseMessage } from "../client/api-error.ts";
 import type { ApiResponse, Client } from "../client/client.ts";
 import { microTime } from "../client/micro-time.ts";
 import { pathSegment } from "../client/path-segment.ts";
@@ -26,11 +26,11 @@ export interface LeaderElectionOptions {
   /** Unique among all candidates: a pod's name. */
   readonly identity: string;
   /** Called when leading begins. */
-  readonly gained: () => void;
+  readonly onStartedLeading: () => void;
   /** Called when it ends; what is awaited here comes before the lease is released. */
-  readonly lost: () => Promise<void> | void;
+  readonly onStoppedLeading: () => Promise<void> | void;
   /** Why a look or a renewal failed, for the log. */
-  readonly trouble?: (why: string) => void;
+  readonly onError?: (why: string) => void;
   readonly times?: LeaseTimes;
   /** Milliseconds, any origin. */
   readonly clock?: () => number;
@@ -111,7 +111,7 @@ export class LeaderElection {
     try {
       if (next.step === "read") {
         const record = await this.#read();
-        if (typeof record === "string") return this.#trouble(record);
+        if (typeof record === "string") return this.#onError(record);
         this.#state = leaseRead(this.#state, record, this.#clock());
         const then = leaseStep(this.#state, this.#clock());
         // What a look shows to be free is taken without a pause.
@@ -120,15 +120,15 @@ export class LeaderElection {
       return await this.#write(next);
     } catch (error) {
       // Kept connections die together, and there is no time to find each of them dead.
-      this.#options.client.letGo?.();
-      return this.#trouble(errorOf(`lease ${this.#options.name}`, error));
+      this.#options.client.closeIdleConnections?.();
+      return this.#onError(errorMessage(`lease ${this.#options.name}`, error));
     }
   }
 
   async #read(): Promise<LeaseRecord | undefined | string> {
     const answer = await this.#ask("GET", this.#path);
-    if (saysAbsent(answer, this.#options.name)) return undefined;
-    return recordOf(answer.body) ?? refusalOf(`lease ${this.#options.name}`, answer);
+    if (isNotFound(answer, this.#options.name)) return undefined;
+    return recordOf(answer.body) ?? responseMessage(`lease ${this.#options.name}`, answer);
   }
 
   async #write(step: Extract<ReturnType<typeof leaseStep>, { step: "write" }>): Promise<boolean> {
@@ -161,8 +161,8 @@ export class LeaderElection {
     }
     // Another one was faster, or it was deleted: look who leads.
     this.#state = leaseUncertain(this.#state);
-    const raced = answer.status === 409 || saysAbsent(answer, this.#options.name);
-    return raced ? false : this.#trouble(refusalOf(`lease ${this.#options.name}`, answer));
+    const raced = answer.status === 409 || isNotFound(answer, this.#options.name);
+    return raced ? false : this.#onError(responseMessage(`lease ${this.#options.name}`, answer));
   }
 
   /** Brings what others were told in line with what is the case. */
@@ -172,7 +172,7 @@ export class LeaderElection {
     const leading = leads(this.#state, now) && !this.#stop.signal.aborted;
     if (leading && !this.#acting) {
       this.#acting = true;
-      this.#tell(() => (this.#acting ? this.#options.gained() : undefined));
+      this.#tell(() => (this.#acting ? this.#options.onStartedLeading() : undefined));
     } else if (!leading) this.#end();
     const { heldSince, times } = this.#state;
     // A renewal that hangs must not keep us acting: the end comes by itself.
@@ -184,13 +184,13 @@ export class LeaderElection {
     clearTimeout(this.#expiry);
     if (!this.#acting) return;
     this.#acting = false;
-    this.#tell(this.#options.lost);
+    this.#tell(this.#options.onStoppedLeading);
   }
 
   /** One after the other: who begins anew must find the end of the last time over. */
   #tell(call: () => Promise<void> | void): void {
     this.#told = this.#told.then(call).catch((error: unknown) => {
-      this.#trouble(errorOf("beginning or ending to lead", error));
+      this.#onError(errorMessage("beginning or ending to lead", error));
     });
   }
 
@@ -203,7 +203,7 @@ export class LeaderElection {
       const spec = { holderIdentity: "", leaseDurationSeconds: 1, leaseTransitions: record.transitions };
       await this.#ask("PUT", this.#path, this.#body(spec, record.resourceVersion));
     } catch (error) {
-      this.#trouble(errorOf("releasing the lease", error));
+      this.#onError(errorMessage("releasing the lease", error));
     }
   }
 
@@ -227,8 +227,8 @@ export class LeaderElection {
     };
   }
 
-  #trouble(why: string): false {
-    this.#options.trouble?.(why);
+  #onError(why: string): false {
+    this.#options.onError?.(why);
     return false;
   }
 }

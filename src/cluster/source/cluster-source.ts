@@ -11,25 +11,25 @@ import { createNeeds } from "./fetch-needs.ts";
 
 /** A live cluster. */
 export interface ClusterSource extends Source {
-  readonly live: InformerCache;
+  readonly cache: InformerCache;
   readonly resources: ResourceResolver;
 }
 
-/** Opens a cluster. It is ready when `live.synced()` is fulfilled; until then it answers needs, and its view is not whole. */
+/** Opens a cluster. It is ready when `cache.waitForSync()` is fulfilled; until then it answers needs, and its view is not whole. */
 export function openCluster(options: InformerCacheOptions): ClusterSource {
   const { client, assembly } = options;
   const resources = options.resources ?? createResources(client, assembly.modules);
-  const live = openInformerCache({ ...options, resources });
+  const cache = openInformerCache({ ...options, resources });
   const lanes = new CommitBatchers(client, resources);
   return {
     assembly,
-    live,
+    cache,
     resources,
     get ready() {
-      return live.ready;
+      return cache.ready;
     },
     fetch: createNeeds(client, resources, lanes),
     commit: createCommits(lanes),
-    stop: () => live.stop(),
+    stop: () => cache.stop(),
   };
 }

@@ -2,7 +2,7 @@ import type { CountedTally } from "../../core/evaluate/effects.ts";
 import type { PolicyRef } from "../../core/evaluate/finding.ts";
 import { equal, type Json, listAt, stringAt } from "../../core/json.ts";
 import type { ReconcileContext } from "../../core/module/reconciler.ts";
-import { errorOf, refusalOf } from "../client/api-error.ts";
+import { errorMessage, responseMessage } from "../client/api-error.ts";
 import { pathSegment } from "../client/path-segment.ts";
 import { decodeTallies, mergeTallies, tallyKey } from "./tallies.ts";
 import {
@@ -61,7 +61,7 @@ export class TallyCollector implements TallySource {
     const turn = this.#begun;
     try {
       const answer = await client.request("GET", `${collectionOf(namespace)}?labelSelector=${LABEL}%3Dtrue`);
-      if (answer.status !== 200) throw new Error(refusalOf("tallies", answer));
+      if (answer.status !== 200) throw new Error(responseMessage("tallies", answer));
       // One that was asked for later has been answered earlier: it knows better.
       if (turn < this.#taken) return;
       this.#taken = turn;
@@ -76,7 +76,7 @@ export class TallyCollector implements TallySource {
       if (changed.length > 0) counted(changed);
       for (const item of published) if (nameOf(item) !== own && this.#orphaned(item)) await this.#bury(item);
     } catch (error) {
-      log.warn({ error: errorOf("tallies", error) }, "the tallies of the replicas could not be read");
+      log.warn({ error: errorMessage("tallies", error) }, "the tallies of the replicas could not be read");
     }
   }
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../core/json.ts";
-import { errorOf, refusalOf } from "../client/api-error.ts";
+import { errorMessage, responseMessage } from "../client/api-error.ts";
 import { pathSegment } from "../client/path-segment.ts";
 import { FIELD_MANAGER } from "../controller/planned-writes.ts";
 import { encodeTallies } from "./tallies.ts";
@@ -65,7 +65,7 @@ export class TallyPublisher {
       await this.#ask("PATCH", `${this.#path}?fieldManager=${FIELD_MANAGER}&force=true`, this.#body());
       this.#published = { changes, at: this.#clock() };
     } catch (error) {
-      this.#options.log.warn({ error: errorOf("tallies", error) }, "the tallies could not be published");
+      this.#options.log.warn({ error: errorMessage("tallies", error) }, "the tallies could not be published");
     }
   }
 
@@ -102,6 +102,6 @@ export class TallyPublisher {
       path,
       body === undefined ? {} : { body, contentType },
     );
-    if (answer.status >= 300) throw new Error(refusalOf(`${method} ${this.#name}`, answer));
+    if (answer.status >= 300) throw new Error(responseMessage(`${method} ${this.#name}`, answer));
   }
 }

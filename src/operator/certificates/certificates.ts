@@ -5,7 +5,7 @@ import {
   makeCertificate,
   type OwnCertificate,
 } from "../../admission/tls/certificate.ts";
-import { errorOf, refusalOf, saysAbsent } from "../../cluster/client/api-error.ts";
+import { errorMessage, isNotFound, responseMessage } from "../../cluster/client/api-error.ts";
 import { BACKOFF, Backoff, type BackoffLimits } from "../../cluster/client/backoff.ts";
 import type { Client } from "../../cluster/client/client.ts";
 import { pathSegment } from "../../cluster/client/path-segment.ts";
@@ -71,7 +71,7 @@ export async function openCertificates(options: CertificatesOptions): Promise<Ce
     } catch (error) {
       if (signal?.aborted === true) throw error;
       log.warn(
-        { secret: `${namespace}/${OWN_NAMES.certificates}`, error: errorOf("certificate", error) },
+        { secret: `${namespace}/${OWN_NAMES.certificates}`, error: errorMessage("certificate", error) },
         "the certificate can't be read or made yet; trying again",
       );
       await pause(backoff.next(performance.now()), signal);
@@ -155,7 +155,7 @@ export class Certificates implements LivePair {
       this.#use();
     } catch (error) {
       this.#options.log.warn(
-        { error: errorOf("certificate", error) },
+        { error: errorMessage("certificate", error) },
         "can't look for a new certificate, or can't use it",
       );
     }
@@ -218,8 +218,8 @@ export class Certificates implements LivePair {
     const turn = this.#begun;
     const answer = await this.#options.client.request("GET", this.#path);
     this.#clock.hear(answer.headers);
-    const absent = saysAbsent(answer, OWN_NAMES.certificates);
-    if (!absent && answer.status !== 200) throw new Error(refusalOf("reading the certificate", answer));
+    const absent = isNotFound(answer, OWN_NAMES.certificates);
+    if (!absent && answer.status !== 200) throw new Error(responseMessage("reading the certificate", answer));
     this.#take(absent ? undefined : answer.body, turn);
   }
 
@@ -250,8 +250,8 @@ export class Certificates implements LivePair {
         : await client.request("PUT", `${this.#path}?fieldManager=${FIELD_MANAGER}`, {
             body: { ...secret, data },
           });
-    if (answer.status === 409 || saysAbsent(answer, OWN_NAMES.certificates)) return false;
-    if (answer.status >= 300) throw new Error(refusalOf("writing the certificate", answer));
+    if (answer.status === 409 || isNotFound(answer, OWN_NAMES.certificates)) return false;
+    if (answer.status >= 300) throw new Error(responseMessage("writing the certificate", answer));
     // Any read that is still under way may have been answered before this.
     this.#begun += 1;
     this.#take(answer.body, this.#begun);

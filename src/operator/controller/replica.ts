@@ -74,9 +74,9 @@ export class Replica {
       namespace,
       name: OWN_NAMES.lease,
       identity,
-      gained: () => this.#lead(),
-      lost: () => this.#follow(),
-      trouble: (why) => log.warn({ error: why }, "the lease could not be looked at or renewed"),
+      onStartedLeading: () => this.#onStartedLeading(),
+      onStoppedLeading: () => this.#onStoppedLeading(),
+      onError: (why) => log.warn({ error: why }, "failed to acquire or renew the lease"),
     });
     this.#holding = new Controller({
       modules: assembly.modules,
@@ -127,21 +127,21 @@ export class Replica {
     await Promise.all([this.#events.stop(), this.#publisher.stop()]);
   }
 
-  #lead(): void {
+  #onStartedLeading(): void {
     const { log, source } = this.#options;
-    log.info({}, "leading");
+    log.info({}, "started leading");
     this.#keeper?.start();
     this.#collector.start();
     // What only a leader needs must be there before anything is planned on it.
-    source.live.lead().then(
+    source.cache.startLeading().then(
       () => this.#lease.leading && this.#holding.start(),
-      (error: unknown) => log.warn({ error: String(error) }, "what a leader needs could not be read"),
+      (error: unknown) => log.warn({ error: String(error) }, "failed to sync leader-only resources"),
     );
   }
 
-  async #follow(): Promise<void> {
-    this.#options.log.info({}, "leading no longer");
+  async #onStoppedLeading(): Promise<void> {
+    this.#options.log.info({}, "stopped leading");
     this.#collector.stop();
-    await Promise.all([this.#holding.stop(), this.#keeper?.stop(), this.#options.source.live.follow()]);
+    await Promise.all([this.#holding.stop(), this.#keeper?.stop(), this.#options.source.cache.stopLeading()]);
   }
 }

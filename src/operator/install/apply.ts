@@ -1,4 +1,4 @@
-import { refusalOf, saysAbsent } from "../../cluster/client/api-error.ts";
+import { isNotFound, responseMessage } from "../../cluster/client/api-error.ts";
 import type { ApiResponse, Client } from "../../cluster/client/client.ts";
 import { createKindPaths, type PathOfObject } from "../../cluster/client/kind-paths.ts";
 import { FIELD_MANAGER } from "../../cluster/controller/planned-writes.ts";
@@ -11,7 +11,7 @@ export class RefusedError extends Error {
   readonly status: number;
 
   constructor(what: string, answer: ApiResponse) {
-    super(refusalOf(what, answer));
+    super(responseMessage(what, answer));
     this.status = answer.status;
   }
 }
@@ -37,7 +37,7 @@ export class Objects {
   async read(object: JsonObject): Promise<JsonObject | undefined> {
     const answer = await this.client.request("GET", await this.#pathOf(object));
     // An object in a namespace that does not exist does not exist either, and is answered just so.
-    if (saysAbsent(answer, nameOf(object))) return undefined;
+    if (isNotFound(answer, nameOf(object))) return undefined;
     return bodyOf(`reading ${describeObject(object)}`, answer);
   }
 
@@ -83,7 +83,7 @@ export class Objects {
       contentType: "application/json-patch+json",
       body: [...operations, { op: "add", path: "/metadata/resourceVersion", value }],
     });
-    if (answer.status === 409 || saysAbsent(answer, nameOf(seen))) return false;
+    if (answer.status === 409 || isNotFound(answer, nameOf(seen))) return false;
     bodyOf(`patching ${describeObject(seen)}`, answer);
     return true;
   }
@@ -99,7 +99,7 @@ export class Objects {
         ...(uid === undefined ? {} : { preconditions: { uid } }),
       },
     });
-    if (answer.status === 409 || saysAbsent(answer, nameOf(seen))) return;
+    if (answer.status === 409 || isNotFound(answer, nameOf(seen))) return;
     bodyOf(`deleting ${describeObject(seen)}`, answer);
   }
 }

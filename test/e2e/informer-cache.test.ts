@@ -28,9 +28,9 @@ describeCluster("a live view", (cluster) => {
     const name = `node-${randomUUID().slice(0, 8)}`;
     await cluster().createNode(name);
     await using live = await openLive(cluster(), [reader(NODES)]);
-    await live.source.live.synced();
+    await live.source.cache.waitForSync();
     // Nothing was refused: this API server has streaming lists.
-    expect(live.source.live.status()).toMatchObject([
+    expect(live.source.cache.status()).toMatchObject([
       { resource: "nodes", errors: 0, relists: 0, served: true },
     ]);
     const before = live.source.assembly.view.get("nodes", "", name);
@@ -66,10 +66,10 @@ describeCluster("a live view", (cluster) => {
     } as const;
     const limits = { notServedMs: 300 };
     await using live = await openLive(cluster(), [reader(read)], { limits });
-    await live.source.live.synced();
+    await live.source.cache.waitForSync();
     const { view } = live.source.assembly;
     expect(view.served(resource)).toBe(false);
-    expect(live.source.live.status()).toMatchObject([{ resource, served: false, synced: false }]);
+    expect(live.source.cache.status()).toMatchObject([{ resource, served: false, synced: false }]);
 
     const definition = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions`;
     await cluster().call("POST", definition, latecomers(group));
@@ -86,21 +86,21 @@ describeCluster("a live view", (cluster) => {
 
     await cluster().call("DELETE", `${definition}/${resource}`);
     await eventually("the object to go", () => view.count(resource) === 0);
-    await eventually("it to be missed", () => live.source.live.status()[0]?.served === false);
+    await eventually("it to be missed", () => live.source.cache.status()[0]?.served === false);
   });
 
   test("what only a leader reads is read on demand, and forgotten again", async () => {
     const name = `node-${randomUUID().slice(0, 8)}`;
     await cluster().createNode(name);
     await using live = await openLive(cluster(), [reader({ ...NODES, leaderOnly: true })]);
-    const { live: view } = live.source;
+    const { cache: view } = live.source;
     expect(live.source.ready).toBe(true);
     expect(live.source.assembly.view.count("nodes")).toBe(0);
-    await view.lead();
+    await view.startLeading();
     expect(live.source.assembly.view.get("nodes", "", name)).toBeDefined();
-    await view.follow();
+    await view.stopLeading();
     expect(live.source.assembly.view.count("nodes")).toBe(0);
-    await view.lead();
+    await view.startLeading();
     expect(live.source.assembly.view.get("nodes", "", name)).toBeDefined();
     await cluster().call("DELETE", `/api/v1/nodes/${name}`);
   });
@@ -109,7 +109,7 @@ describeCluster("a live view", (cluster) => {
     const missing = { ...NODES, resource: "latecomers", group: "never.usher.dev", kind: "Latecomer" };
     await using live = await openLive(cluster(), [reader(NODES, missing)], { limits: { notServedMs: 300 } });
     await eventually("both to be known", () => {
-      const [nodes, other] = live.source.live.status();
+      const [nodes, other] = live.source.cache.status();
       return nodes?.synced === true && other?.served === false;
     });
     expect(live.source.ready).toBe(false);
@@ -139,7 +139,7 @@ describeOwnCluster(
 
     test("it is listed in pages", async () => {
       await using live = await openLive(cluster(), [greeter], { limits: { pageLimit: 4 } });
-      await live.source.live.synced();
+      await live.source.cache.waitForSync();
       await viewEqualsList(cluster(), live.source);
       expect([...live.source.assembly.view.lookup("configmaps", "app", "many")]).toHaveLength(25);
     });
@@ -156,7 +156,7 @@ describeOwnCluster(
         await new Promise((resolve) => setTimeout(resolve, 150));
       }
       proxy.delay(0);
-      await live.source.live.synced();
+      await live.source.cache.waitForSync();
       await viewEqualsList(cluster(), live.source);
     });
 
@@ -172,7 +172,7 @@ describeOwnCluster(
       await greet("kept", "hello");
       await greet("gone", "bye");
       await using live = await openLive(cluster(), [greeter]);
-      await live.source.live.synced();
+      await live.source.cache.waitForSync();
       using witness = new Witness(live.source, {
         kept: ["hello"],
         gone: ["bye", undefined],
