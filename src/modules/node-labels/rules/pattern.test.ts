@@ -138,6 +138,11 @@ const piece = fc.constantFrom(
   "^",
   "$",
   "(?i)",
+  "(?i)?",
+  "(?s){0}",
+  "\\Q\\E",
+  "\\Q\\E?",
+  "\\Q\\E*",
   "|",
   "\\d",
   "\\Qz\\E",
@@ -152,6 +157,17 @@ const source = fc.array(piece, { maxLength: 6 }).map((parts) => parts.join(""));
 const text = fc
   .array(fc.constantFrom("a", "b", "c", "d", "-", ".", "x", "0", "z"), { maxLength: 6 })
   .map((parts) => parts.join(""));
+
+test.each([
+  ["a(?i)?", ""],
+  ["ab(?i)*", "a"],
+  ["ab\\Q\\E?c", "ac"],
+  ["node-1(?s){0}", "node-"],
+  ["a+(?i)?", ""],
+])("%s matches %j: what stands for nothing passes its repetition on", (pattern, name) => {
+  const read = readPattern(pattern);
+  expect("matches" in read && read.matches(name)).toBe(true);
+});
 
 test("what a pattern is known to begin and end with never hides a match", () => {
   fc.assert(

@@ -132,9 +132,15 @@ function isPlain(source: string): boolean {
   return !SPECIAL.test(source);
 }
 
-/** What each match begins with, as far as plain characters say so. With a choice anywhere in it nothing is said. */
+/**
+ * What makes plain characters beside it uncertain: a choice, and a flag group or quote, which may stand for nothing, so that a
+ * repetition behind it repeats the character before it: `ab(?i)?`, `ab\Q\E*`.
+ */
+const UNCERTAIN = /\||\(\?|\\Q/;
+
+/** What each match begins with, as far as plain characters say so. */
 export function literalPrefix(source: string): string {
-  if (source.includes("|")) return "";
+  if (UNCERTAIN.test(source)) return "";
   let prefix = "";
   let at = source.startsWith("^") ? 1 : 0;
   while (at < source.length) {
@@ -156,9 +162,9 @@ export function literalPrefix(source: string): string {
 /** Letters, digits, dashes and escaped dots at the very end. */
 const TAIL = /(?:[A-Za-z0-9-]|\\[.-])+(?=\$?$)/;
 
-/** What each match ends with, as far as plain characters say so: nothing with a choice, with flags, or where an escape reaches into it. */
+/** What each match ends with, as far as plain characters say so: nothing where an escape reaches into it. */
 function literalSuffix(source: string): string {
-  if (source.includes("|") || source.includes("(?") || source.includes("\\Q")) return "";
+  if (UNCERTAIN.test(source)) return "";
   const tail = TAIL.exec(source);
   if (tail === null || source[tail.index - 1] === "\\") return "";
   return tail[0].replaceAll("\\", "");
