@@ -43,6 +43,11 @@ test.each<[Json, Taint, boolean]>([
   [{ key: "sla", operator: "Gt", value: "1" }, { key: "sla", effect: "NoExecute" }, false],
   [{ key: "sla", operator: "Gt", value: "9007199254740992" }, number("9007199254740993"), true],
   [{ key: "sla", operator: "Gt", value: "1" }, number("9223372036854775808"), false],
+  // Kubernetes 1.37 reads canonical decimals only, on either side.
+  [{ key: "sla", operator: "Gt", value: "6" }, number("007"), false],
+  [{ key: "sla", operator: "Gt", value: "006" }, number("7"), false],
+  [{ key: "sla", operator: "Lt", value: "8" }, number("+7"), false],
+  [{ key: "sla", operator: "Lt", value: "1" }, number("-0"), false],
   [{ key: 1, operator: "Exists" }, taint, false],
   [{ operator: "Exists", effect: 1 }, taint, false],
   [null, taint, false],
@@ -98,7 +103,7 @@ test.each<[Json, Json, boolean]>([
     { key: "a", effect: "NoExecute", tolerationSeconds: 0 },
     true,
   ],
-  [{ key: "a", operator: "Gt", value: "5" }, { key: "a", operator: "Gt", value: "+05" }, true],
+  [{ key: "a", operator: "Gt", value: "5" }, { key: "a", operator: "Gt", value: "+05" }, false],
   [{ key: "a", operator: "Gt", value: "5" }, { key: "a", operator: "Gt", value: "6" }, false],
   [{ key: "a", operator: "Gt", value: "x" }, { key: "a", operator: "Gt", value: "y" }, false],
   [{ key: "a", value: "5" }, { key: "a", value: "05" }, false],
@@ -160,10 +165,10 @@ interface Written {
   readonly tolerationSeconds?: number;
 }
 
-/** By the words of the documentation; BigInt reads the numbers above, after a plus is taken off. */
+/** By the words of the documentation; BigInt reads the numbers above, in canonical form only. */
 function bruteForce(written: Written, on: Taint): boolean {
   const { key = "", operator = "", value = "", effect = "" } = written;
-  const integer = (text: string) => (/^[+-]?\d+$/.test(text) ? BigInt(text.replace("+", "")) : undefined);
+  const integer = (text: string) => (/^(0|-?[1-9]\d*)$/.test(text) ? BigInt(text) : undefined);
   if (![on.key, ""].includes(key) || ![on.effect, ""].includes(effect)) return false;
   const [mine, theirs] = [integer(value), integer(on.value ?? "")];
   const both = mine !== undefined && theirs !== undefined;

@@ -2,7 +2,7 @@ import { canonical, equal, isObject, type Json, own } from "../json.ts";
 import type { Path } from "../path.ts";
 import { type FieldError, quoted, typeName } from "./field-error.ts";
 import { checkLabelKey, checkLabelValue } from "./names.ts";
-import { isLargestInt64, isSmallestInt64, parseInt64 } from "./selectors/integer.ts";
+import { isLargestInt64, isSmallestInt64, parseCanonicalInt64 } from "./selectors/integer.ts";
 import { HARD_EFFECTS, TAINT_EFFECTS, type Taint } from "./taints.ts";
 
 /** A toleration with every default in its place, so that two of one meaning look alike. */
@@ -42,7 +42,7 @@ function plain(toleration: Json | undefined): PlainToleration | undefined {
 
 /**
  * An empty key stands for every key, an empty effect for every effect. Gt and Lt ask whether the taint's value is
- * greater or less than the toleration's, both as 64-bit integers; where either is no integer, the taint is not
+ * greater or less than the toleration's, both as 64-bit integers in canonical form; where either is none, the taint is not
  * tolerated. What can't be read, or has an operator that does not exist, tolerates nothing. An empty key with another
  * operator than Exists, which the API server refuses, is compared like any other: so the scheduler would.
  */
@@ -58,8 +58,8 @@ function plainTolerates(rule: PlainToleration, taint: Taint): boolean {
   if (rule.operator === "Exists") return true;
   if (rule.operator === "Equal") return rule.value === value;
   if (rule.operator !== "Gt" && rule.operator !== "Lt") return false;
-  const bound = parseInt64(rule.value);
-  const number = parseInt64(value);
+  const bound = parseCanonicalInt64(rule.value);
+  const number = parseCanonicalInt64(value);
   if (bound === undefined || number === undefined) return false;
   return rule.operator === "Gt" ? number > bound : number < bound;
 }
@@ -86,15 +86,14 @@ export function untolerated(
 }
 
 /**
- * Whether two tolerations mean the same: absent and empty are alike, an absent operator is Equal, numbers for Gt
- * and Lt count by their value. A field that we do not know must be equal, as we can't say what it means.
+ * Whether two tolerations mean the same: absent and empty are alike, an absent operator is Equal. A field that we do not know must be equal, as we can't say what it means.
  */
 export function sameToleration(a: Json | undefined, b: Json | undefined): boolean {
   const [left, right] = [plain(a), plain(b)];
   if (left === undefined || right === undefined) return equal(a, b);
   if (left.key !== right.key || left.operator !== right.operator || left.effect !== right.effect)
     return false;
-  return left.seconds === right.seconds && sameValue(left, right) && sameUnknownFields(a, b);
+  return left.seconds === right.seconds && left.value === right.value && sameUnknownFields(a, b);
 }
 
 /** One text for one meaning: two tolerations have the same where `sameToleration` says so. */
@@ -102,25 +101,10 @@ export function tolerationMeaning(toleration: Json): string {
   const rule = plain(toleration);
   if (rule === undefined || !isObject(toleration)) return `unreadable ${canonical(toleration)}`;
   const { key, operator, effect, seconds = null } = rule;
-  const number = operator === "Gt" || operator === "Lt" ? parseInt64(rule.value) : undefined;
   const unknown = unknownFields(toleration).filter((field) => (toleration[field] ?? null) !== null);
   const rest = unknown.sort().map((field) => `${field} ${canonical(toleration[field])}`);
   // Every pod pays for it, so it is one call for all parts.
-  return JSON.stringify([
-    key,
-    operator,
-    number === undefined ? rule.value : ` ${number}`,
-    effect,
-    seconds,
-    rest,
-  ]);
-}
-
-function sameValue(left: PlainToleration, right: PlainToleration): boolean {
-  if (left.value === right.value) return true;
-  if (left.operator !== "Gt" && left.operator !== "Lt") return false;
-  const bound = parseInt64(left.value);
-  return bound !== undefined && bound === parseInt64(right.value);
+  return JSON.stringify([key, operator, rule.value, effect, seconds, rest]);
 }
 
 function sameUnknownFields(a: Json | undefined, b: Json | undefined): boolean {
@@ -149,7 +133,7 @@ export function covers(a: Json | undefined, b: Json | undefined): boolean {
 function bearsNothing({ operator, value }: PlainToleration): boolean {
   if (operator === "Equal" || operator === "Exists") return false;
   if (operator !== "Gt" && operator !== "Lt") return true;
-  const bound = parseInt64(value);
+  const bound = parseCanonicalInt64(value);
   return bound === undefined || (operator === "Gt" ? isLargestInt64(bound) : isSmallestInt64(bound));
 }
 
@@ -162,17 +146,14 @@ function coversTime(wide: PlainToleration, narrow: PlainToleration): boolean {
 
 function coversValues(wide: PlainToleration, narrow: PlainToleration): boolean {
   if (wide.operator === "Exists") return true;
-  // Numbers have many spellings and Equal bears one, so it covers no comparison.
+  // A comparison tolerates more than one value, except next to the ends of the range, where this errs on the safe side.
   if (wide.operator === "Equal") return narrow.operator === "Equal" && narrow.value === wide.value;
   if (narrow.operator !== wide.operator && narrow.operator !== "Equal") return false;
-  const [outer, inner] = [parseInt64(wide.value), parseInt64(narrow.value)];
+  const [outer, inner] = [parseCanonicalInt64(wide.value), parseCanonicalInt64(narrow.value)];
   if (outer === undefined || inner === undefined) return false;
   if (narrow.operator === "Equal") return wide.operator === "Gt" ? inner > outer : inner < outer;
   return wide.operator === "Gt" ? inner >= outer : inner <= outer;
 }
-
-/** A number as people write it: Kubernetes refuses leading zeros, a plus and a minus zero in a toleration. */
-const CANONICAL_INTEGER = /^(?:0|-?[1-9][0-9]*)$/;
 
 /** What the API server would refuse in a toleration, and fields that it would drop. */
 export function checkToleration(value: Json | undefined, path: Path): FieldError[] {
@@ -219,7 +200,7 @@ function checkOperator(
   } else if (operator === "Exists") {
     if (written !== "") problem("value", "the operator Exists takes no value");
   } else if (operator === "Gt" || operator === "Lt") {
-    if (CANONICAL_INTEGER.test(value) && parseInt64(value) !== undefined) return;
+    if (parseCanonicalInt64(value) !== undefined) return;
     const form = "an integer of at most 64 bits without leading zeros or a plus";
     problem("value", `the operator ${operator} needs ${form}, this is ${quoted(value)}`);
   } else {

@@ -35,6 +35,8 @@ test("inside a container", () => {
     env: [
       { name: "A", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
       { name: "B", value: "b" },
+      { name: "C", valueFrom: { fileKeyRef: { volumeName: "v", path: "p", key: "k" } } },
+      { name: "D", valueFrom: { fileKeyRef: { volumeName: "v", path: "p", key: "k", optional: true } } },
     ],
     livenessProbe: { httpGet: { port: 80 }, periodSeconds: 5 },
     readinessProbe: { grpc: { port: 9 }, failureThreshold: 0 },
@@ -49,6 +51,8 @@ test("inside a container", () => {
   expect(filled["env"]).toEqual([
     { name: "A", valueFrom: { fieldRef: { fieldPath: "metadata.name", apiVersion: "v1" } } },
     { name: "B", value: "b" },
+    { name: "C", valueFrom: { fileKeyRef: { volumeName: "v", path: "p", key: "k", optional: false } } },
+    { name: "D", valueFrom: { fileKeyRef: { volumeName: "v", path: "p", key: "k", optional: true } } },
   ]);
   const times = { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3 };
   expect(filled["livenessProbe"]).toEqual({

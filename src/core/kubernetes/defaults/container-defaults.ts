@@ -21,7 +21,11 @@ export function defaultedContainer(container: JsonObject): JsonObject {
 }
 
 function defaultedVariable(variable: JsonObject): JsonObject {
-  return changeMember(variable, "valueFrom", defaultedFieldRef);
+  return changeMember(variable, "valueFrom", (source) =>
+    changeMember(defaultedFieldRef(source), "fileKeyRef", (reference) =>
+      fillAbsent(reference, { optional: false }),
+    ),
+  );
 }
 
 /** A reference to a field of the pod names the version that the field is of. */

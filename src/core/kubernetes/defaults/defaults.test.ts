@@ -64,6 +64,14 @@ test("what is said stays, empty and null count as unsaid", () => {
   expect(specOf(defaulted(around(DEPLOYMENT, unsaid), DEPLOYMENT), DEPLOYMENT)).toEqual(TEMPLATE_DEFAULTS);
 });
 
+test("a negative grace period becomes a second in a pod and stays in a template", () => {
+  const spec = { terminationGracePeriodSeconds: -5 };
+  const grace = (workload: WorkloadKind) =>
+    specOf(defaulted(around(workload, spec), workload), workload)?.["terminationGracePeriodSeconds"];
+  expect(grace(POD)).toBe(1);
+  expect(grace(DEPLOYMENT)).toBe(-5);
+});
+
 test("every list of containers and the volumes are filled", () => {
   const spec = {
     containers: [{ image: "a" }],

@@ -64,6 +64,8 @@ function withOneServiceAccount(spec: JsonObject): JsonObject {
 /** In pods only: templates do not get these until a pod is made of them. */
 function defaultedOfPodOnly(spec: JsonObject): JsonObject {
   let filled = fillAbsent(spec, { enableServiceLinks: true });
+  const grace = own(filled, "terminationGracePeriodSeconds");
+  if (typeof grace === "number" && grace < 0) filled = { ...filled, terminationGracePeriodSeconds: 1 };
   const onHost = own(spec, "hostNetwork") === true;
   for (const list of ["containers", "initContainers"]) {
     filled = changeItems(filled, list, requestingItsLimits);

@@ -5,7 +5,7 @@ const LARGEST = 2n ** 63n - 1n;
 const LONGEST = 19;
 
 /**
- * A 64-bit integer as the API server and the scheduler read one from a label, a taint or a toleration: decimal
+ * A 64-bit integer as the API server and the scheduler read one from a label: decimal
  * digits with an optional sign, leading zeros allowed, no spaces, no underscores, no other base. Anything else, and
  * anything out of range, is no integer.
  */
@@ -18,6 +18,16 @@ export function parseInt64(text: string): bigint | undefined {
   const size = BigInt(digits === "" ? "0" : digits);
   const value = negative ? -size : size;
   return value < SMALLEST || value > LARGEST ? undefined : value;
+}
+
+const CANONICAL = /^(?:0|-?[1-9][0-9]*)$/;
+
+/**
+ * A 64-bit integer in canonical form, as Kubernetes reads the values of taints and tolerations since 1.37: no plus, no leading zeros,
+ * no minus zero. So two values are the same number only if they are the same text.
+ */
+export function parseCanonicalInt64(text: string): bigint | undefined {
+  return CANONICAL.test(text) ? parseInt64(text) : undefined;
 }
 
 /** True where no 64-bit integer is greater than the bound. */
