@@ -3,7 +3,8 @@ import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
 import { describeObject, Objects } from "../../operator/install/apply.ts";
 import { type InstalledNamespace, installedNamespaces } from "../../operator/install/installed-namespaces.ts";
 import { cleanUp, cleanupsOf, lookForMarked } from "../../operator/uninstall/cleanup.ts";
-import { carryOutRemovals, planUninstall } from "../../operator/uninstall/uninstall.ts";
+import { carryOutRemovals } from "../../operator/uninstall/uninstall.ts";
+import { planUninstall } from "../../operator/uninstall/uninstall-plan.ts";
 import {
   type InstallationOptions,
   installationObjects,

@@ -1,9 +1,9 @@
+import { StatusError } from "../../cluster/client/api-error.ts";
 import { type Client, ConnectionError } from "../../cluster/client/client.ts";
 import { DiscoveryError } from "../../cluster/client/discovery.ts";
 import { createClient } from "../../cluster/client/https-client.ts";
 import { inClusterCredentials, isInCluster } from "../../cluster/credentials/in-cluster.ts";
 import { kubeconfigCredentials } from "../../cluster/credentials/kubeconfig.ts";
-import { RefusedError } from "../../operator/install/apply.ts";
 import { NotReadyError } from "../../operator/install/install.ts";
 import { CallError, EXIT } from "../exit.ts";
 
@@ -36,7 +36,7 @@ export async function apiServer(options: ApiServerOptions): Promise<Client> {
   }
 }
 
-const NO_FAULTS = [RefusedError, NotReadyError, ConnectionError, DiscoveryError];
+const NO_FAULTS = [StatusError, NotReadyError, ConnectionError, DiscoveryError];
 
 /** Works with an API server. What it refuses, or that it can't be reached, is no fault of usher's, and told as a sentence. */
 export async function withApiServer<T>(

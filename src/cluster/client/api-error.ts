@@ -16,6 +16,20 @@ export function errorMessage(what: string, error: unknown): string {
   return error instanceof ConnectionError ? `${what}: no answer: ${why}` : `${what}: ${why}`;
 }
 
+/** The API server refused a request, or answered with something else than was asked for. The message says what and why. */
+export class StatusError extends Error {
+  readonly answer: ApiResponse;
+
+  constructor(what: string, answer: ApiResponse) {
+    super(responseMessage(what, answer));
+    this.answer = answer;
+  }
+
+  get status(): number {
+    return this.answer.status;
+  }
+}
+
 /**
  * Whether an answer says that just this object does not exist. A missing API, a missing subresource or a proxy on the way answer
  * with 404 too, as text or without a name: nothing is known of the object then, and taking that for its absence would be a lie.

@@ -1,11 +1,11 @@
 import { describeNeed, type Fact, type Need } from "../../core/evaluate/need.ts";
-import { at, isObject, type Json, listAt, stringAt } from "../../core/json.ts";
+import type { Json } from "../../core/json.ts";
 import type { Deadline } from "../../core/view/source.ts";
 import { withoutManagedFields } from "./api-error.ts";
 import { errorFact, failedFact, unservedFact } from "./api-fact.ts";
 import type { Client } from "./client.ts";
 import type { ResourceResolver } from "./discovery.ts";
-import { hasList } from "./has-list.ts";
+import { ListError, listPages } from "./list-pages.ts";
 import { requestWithRetry } from "./retry.ts";
 
 /** Parsing 100 pods holds up the loop for 14 ms, 5,000 at once for half a second. */
@@ -35,39 +35,33 @@ export async function boundedList(
     ...(remaining === undefined ? {} : { total: found.length + remaining }),
   });
   const cut = (failure: Fact): Fact => (found.length > 0 ? partial() : failure);
+  const { resource, namespace, managers, ...selection } = need.list;
   try {
-    const { resource, namespace, labelSelector, fieldSelector, managers } = need.list;
     const path = await resources.pathOf(resource, namespace);
-    for (;;) {
-      if (own.remaining() <= 0) return cut({ failed: `${what}: its share of the time ran out` });
-      const page = Math.max(1, Math.min(PAGE, need.limit - found.length));
-      const query = queryOf({ labelSelector, fieldSelector, limit: String(page), continue: token });
-      const answer = await requestWithRetry(client, "GET", `${path}?${query}`, {}, own);
-      if (answer.status !== 200) {
-        // Also where the token expired: the rest of that state of the list is gone.
-        return cut(await unservedFact(what, resources, resource, answer, own.signal));
-      }
-      if (!hasList(answer.body, "items")) return cut(failedFact(`${what}: not a list`, answer));
-      for (const item of itemsOf(answer.body))
-        found.push(managers === true ? item : withoutManagedFields(item));
-      token = stringAt(answer.body, "metadata", "continue") || undefined;
-      remaining = remainingOf(answer.body, token, found.length - need.limit);
-      if (token === undefined && found.length <= need.limit)
-        return { found, complete: true, total: found.length };
-      if (found.length >= need.limit) return partial();
+    if (own.remaining() <= 0) return cut({ failed: `${what}: its share of the time ran out` });
+    const pages = listPages(client, path, {
+      ...selection,
+      limit: () => Math.max(1, Math.min(PAGE, need.limit - found.length)),
+      get: (page) => requestWithRetry(client, "GET", page, {}, own),
+    });
+    for await (const page of pages) {
+      for (const item of page.items) found.push(managers === true ? item : withoutManagedFields(item));
+      token = page.next;
+      // The API server says how many follow only of lists without selectors, and even then it is an estimate.
+      remaining = token === undefined && found.length > need.limit ? 0 : page.remaining;
+      if (found.length > need.limit || (token !== undefined && found.length === need.limit)) return partial();
+      if (token !== undefined && own.remaining() <= 0) return partial();
     }
+    return { found, complete: true, total: found.length };
   } catch (error) {
-    return cut(errorFact(what, error));
+    if (!(error instanceof ListError)) return cut(errorFact(what, error));
+    const { answer } = error;
+    if (answer.status === 200) return cut(failedFact(`${what}: not a list`, answer));
+    // Also where the token expired: the rest of that state of the list is gone.
+    return cut(await unservedFact(what, resources, resource, answer, own.signal));
   } finally {
     own.release();
   }
-}
-
-/** How many items follow a page. The API server says so only of lists without selectors, and even then it is an estimate. */
-function remainingOf(list: Json | undefined, token: string | undefined, excess: number): number | undefined {
-  if (token === undefined) return excess > 0 ? 0 : undefined;
-  const count = at(list, "metadata", "remainingItemCount");
-  return typeof count === "number" && Number.isSafeInteger(count) && count >= 0 ? count : undefined;
 }
 
 /** A deadline within another one: the list's share of it, and at most its timeout. */
@@ -85,18 +79,4 @@ function partOf(
     signal,
     release: () => clearTimeout(timer),
   };
-}
-
-function queryOf(parts: Readonly<Record<string, string | undefined>>): string {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(parts)) if (value !== undefined) query.set(name, value);
-  return query.toString();
-}
-
-/** In a list the items do not say what they are, only the list does. */
-function itemsOf(list: Json | undefined): Json[] {
-  const apiVersion = stringAt(list, "apiVersion");
-  const kind = stringAt(list, "kind")?.replace(/List$/, "");
-  const type = apiVersion === undefined || kind === undefined ? {} : { apiVersion, kind };
-  return listAt(list, "items").map((item) => (isObject(item) ? { ...type, ...item } : item));
 }

@@ -1,6 +1,7 @@
 import { at, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import type { Client } from "./client.ts";
 import { DiscoveryError } from "./discovery.ts";
+import { hasList } from "./has-list.ts";
 import { pathSegment } from "./path-segment.ts";
 
 /** Where an object lives that says of itself only apiVersion, kind and name, as those that are applied do. */
@@ -38,7 +39,7 @@ function rootOf(apiVersion: string): string {
 
 async function discover(client: Client, root: string, kind: string): Promise<Served> {
   const answer = await client.request("GET", root);
-  if (answer.status !== 200) throw new DiscoveryError(root, answer);
+  if (answer.status !== 200 || !hasList(answer.body, "resources")) throw new DiscoveryError(root, answer);
   for (const entry of listAt(answer.body, "resources")) {
     const resource = stringAt(entry, "name") ?? "";
     // `deployments/scale` is a subresource, and its kind may be that of a resource.

@@ -1,7 +1,7 @@
-import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import type { ApiResponse } from "../client/client.ts";
-import { hasList } from "../client/has-list.ts";
+import { pageIn } from "../client/list-pages.ts";
 import { retryAfterMs } from "../client/retry-after.ts";
 import type { Arrival, Input } from "./reflector-steps.ts";
 
@@ -37,21 +37,12 @@ export function inputOf(line: string, prune: Prune): Input {
 
 /** A page of a list. Throws where it is none: what a list does not have is gone, so nothing else may pass for an empty one. */
 export function pageOf(body: Json, prune: Prune): Input {
-  const next = stringAt(body, "metadata", "continue");
-  const version = stringAt(body, "metadata", "resourceVersion") ?? "";
+  const page = pageIn(body);
+  if (page === undefined) throw new Error("a list was answered with something that has no items");
+  const { items, resourceVersion: version, next } = page;
   if (version === "")
     throw new Error("a list was answered with something that has no metadata.resourceVersion");
-  if (!hasList(body, "items")) throw new Error("a list was answered with something that has no items");
-  const items = listAt(body, "items").filter(isObject);
-  // The items of a built-in kind do not say what they are: the list does. Events do, and the two must not look different.
-  const apiVersion = stringAt(body, "apiVersion") ?? "";
-  const kind = (stringAt(body, "kind") ?? "").replace(/List$/, "");
-  return {
-    saw: "page",
-    items: items.map((item) => arrivalOf({ apiVersion, kind, ...item }, prune)),
-    version,
-    next: next === "" ? undefined : next,
-  };
+  return { saw: "page", items: items.map((item) => arrivalOf(item, prune)), version, next };
 }
 
 export function rejectionOf(answer: ApiResponse): Input {

@@ -1,8 +1,9 @@
 import type { CountedTally } from "../../core/evaluate/effects.ts";
 import type { PolicyRef } from "../../core/evaluate/finding.ts";
-import { equal, type Json, listAt, stringAt } from "../../core/json.ts";
+import { equal, type Json, stringAt } from "../../core/json.ts";
 import type { ReconcileContext } from "../../core/module/reconciler.ts";
-import { errorMessage, responseMessage } from "../client/api-error.ts";
+import { errorMessage } from "../client/api-error.ts";
+import { listAll } from "../client/list-pages.ts";
 import { pathSegment } from "../client/path-segment.ts";
 import { decodeTallies, mergeTallies, tallyKey } from "./tallies.ts";
 import {
@@ -60,12 +61,10 @@ export class TallyCollector implements TallySource {
     this.#begun += 1;
     const turn = this.#begun;
     try {
-      const answer = await client.request("GET", `${collectionOf(namespace)}?labelSelector=${LABEL}%3Dtrue`);
-      if (answer.status !== 200) throw new Error(responseMessage("tallies", answer));
+      const published = await listAll(client, collectionOf(namespace), { labelSelector: `${LABEL}=true` });
       // One that was asked for later has been answered earlier: it knows better.
       if (turn < this.#taken) return;
       this.#taken = turn;
-      const published = listAt(answer.body, "items");
       this.#forgetAllBut(new Set(published.map(nameOf)));
       const own = tallyName(replica);
       const others = published.filter((item) => nameOf(item) !== own && !this.#orphaned(item));

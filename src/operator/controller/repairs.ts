@@ -1,5 +1,6 @@
+import { StatusError } from "../../cluster/client/api-error.ts";
 import { equal, type JsonObject } from "../../core/json.ts";
-import { describeObject, type Objects, RefusedError } from "../install/apply.ts";
+import { describeObject, type Objects } from "../install/apply.ts";
 import { sameEssence } from "../webhooks/deviation.ts";
 import type { RepeatedLog } from "./repeated-log.ts";
 
@@ -51,7 +52,7 @@ export class Repairs {
     try {
       return await this.#objects.apply(wanted, live);
     } catch (error) {
-      const invalid = error instanceof RefusedError && error.status === 422;
+      const invalid = error instanceof StatusError && error.status === 422;
       if (!invalid || live === undefined || wanted["webhooks"] === undefined) throw error;
       return this.#objects.replace(wanted, "webhooks", live);
     }

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { answerOf, NO_SUCH_API, refuse, TestApiServer } from "../../../test/support/cluster/api-server.ts";
-import { Objects, RefusedError } from "./apply.ts";
+import { StatusError } from "../../cluster/client/api-error.ts";
+import { Objects } from "./apply.ts";
 
 test.each([
   ["200", answerOf(200, { resources: [] }), true],
@@ -14,5 +15,5 @@ test.each([
 test.each([403, 500, 503])("that nobody could say (%i) is not that it is not served", async (status) => {
   const server = new TestApiServer();
   server.fault = () => refuse(status, "Trouble");
-  await expect(new Objects(server.client).serves("g.example/v1")).rejects.toBeInstanceOf(RefusedError);
+  await expect(new Objects(server.client).serves("g.example/v1")).rejects.toBeInstanceOf(StatusError);
 });

@@ -1,20 +1,10 @@
-import { isNotFound, responseMessage } from "../../cluster/client/api-error.ts";
+import { isNotFound, StatusError } from "../../cluster/client/api-error.ts";
 import type { ApiResponse, Client } from "../../cluster/client/client.ts";
 import { createKindPaths, type PathOfObject } from "../../cluster/client/kind-paths.ts";
 import { FIELD_MANAGER } from "../../cluster/controller/planned-writes.ts";
 import type { PatchOperation } from "../../core/evaluate/patch.ts";
 import { equal, isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
-
-/** The API server did not do as it was asked; the message says what and why. */
-export class RefusedError extends Error {
-  readonly status: number;
-
-  constructor(what: string, answer: ApiResponse) {
-    super(responseMessage(what, answer));
-    this.status = answer.status;
-  }
-}
 
 /** Objects of an installation at one API server: each by what it says of itself. */
 export class Objects {
@@ -30,7 +20,7 @@ export class Objects {
   async serves(groupVersion: string): Promise<boolean> {
     const answer = await this.client.request("GET", `/apis/${groupVersion}`);
     if (answer.status !== 200 && answer.status !== 404)
-      throw new RefusedError(`asking whether ${groupVersion} is served`, answer);
+      throw new StatusError(`asking whether ${groupVersion} is served`, answer);
     return answer.status === 200;
   }
 
@@ -105,8 +95,15 @@ export class Objects {
 }
 
 function bodyOf(what: string, answer: ApiResponse): JsonObject {
-  if (answer.status >= 300 || !isObject(answer.body)) throw new RefusedError(what, answer);
+  if (answer.status >= 300 || !isObject(answer.body)) throw new StatusError(what, answer);
   return answer.body;
+}
+
+/** Labels as a selector: `a=1,b=2`. */
+export function selectorText(labels: Readonly<Record<string, string>>): string {
+  return Object.entries(labels)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(",");
 }
 
 /** `Deployment usher-system/usher` */

@@ -1,8 +1,12 @@
+import { StatusError } from "../../cluster/client/api-error.ts";
+import { collectionPath } from "../../cluster/client/discovery.ts";
+import { listAll } from "../../cluster/client/list-pages.ts";
 import { pause } from "../../cluster/client/retry.ts";
-import { at, isObject, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import { at, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import { OWN_LABELS } from "../../core/registration/names.ts";
-import { describeObject, type Objects, RefusedError } from "./apply.ts";
+import { POD_LABELS } from "../../core/registration/workload.ts";
+import { describeObject, type Objects, selectorText } from "./apply.ts";
 import type { InstallPlan, PlannedObject } from "./install-plan.ts";
 
 /** How often to look whether something has come about: fast enough not to be waited for. */
@@ -111,13 +115,15 @@ function count(deployment: JsonObject | undefined, field: string): number {
 
 /** Why replicas do not become ready, in the words of the kubelet or the scheduler. */
 async function troubleOf(objects: Objects, deployment: JsonObject): Promise<string[]> {
-  const labels = at(deployment, "spec", "selector", "matchLabels");
-  const selector = Object.entries(isObject(labels) ? labels : {}).map(([key, value]) => `${key}=${value}`);
   const namespace = stringAt(deployment, "metadata", "namespace") ?? "";
-  const path = `/api/v1/namespaces/${namespace}/pods?labelSelector=${encodeURIComponent(selector.join(","))}`;
-  const answer = await objects.client.request("GET", path);
-  if (answer.status !== 200) return [new RefusedError("reading its pods", answer).message];
-  const pods = listAt(answer.body, "items").filter(isObject);
+  const path = collectionPath({ group: "", version: "v1", resource: "pods", namespaced: true }, namespace);
+  let pods: JsonObject[];
+  try {
+    pods = await listAll(objects.client, path, { labelSelector: selectorText(POD_LABELS) });
+  } catch (error) {
+    if (error instanceof StatusError) return [error.message];
+    throw error;
+  }
   if (pods.length === 0) return ["there are no pods yet: kubectl describe its ReplicaSet says why"];
   return pods.map((pod) => `pod ${nameOf(pod)}: ${podTrouble(pod)}`);
 }

@@ -1,8 +1,9 @@
+import { StatusError } from "../../cluster/client/api-error.ts";
+import { listAll } from "../../cluster/client/list-pages.ts";
 import { at, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import { OWN_LABELS, OWN_NAMES } from "../../core/registration/names.ts";
-import { listAll, selectorText } from "../uninstall/listing.ts";
-import { describeObject, type Objects, RefusedError } from "./apply.ts";
+import { describeObject, type Objects, selectorText } from "./apply.ts";
 import { isOurs } from "./ownership-conflict.ts";
 
 /** A namespace in which usher is installed, and the object that says so. */
@@ -48,12 +49,14 @@ export function namespacesNamed(live: JsonObject): string[] {
 /** By their labels, wherever they are. A further witness only: whoever may not look everywhere goes on without it. */
 async function deployments(objects: Objects): Promise<JsonObject[]> {
   try {
-    const items = await listAll(objects.client, "/apis/apps/v1/deployments", selectorText(OWN_LABELS));
+    const items = await listAll(objects.client, "/apis/apps/v1/deployments", {
+      labelSelector: selectorText(OWN_LABELS),
+    });
     return items
       .filter((item) => nameOf(item) === OWN_NAMES.deployment)
       .map((item) => ({ apiVersion: "apps/v1", kind: "Deployment", ...item }));
   } catch (error) {
-    if (error instanceof RefusedError) return [];
+    if (error instanceof StatusError) return [];
     throw error;
   }
 }

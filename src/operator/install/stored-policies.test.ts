@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { kindOf } from "../../../test/builders/kind.ts";
-import { refuse, TestApiServer } from "../../../test/support/cluster/api-server.ts";
+import { answerOf, NO_SUCH_API, refuse, TestApiServer } from "../../../test/support/cluster/api-server.ts";
 import { Store } from "../../core/view/store.ts";
 import { brokenPolicies, storedObjects } from "./stored-policies.ts";
 
@@ -34,9 +34,9 @@ test("lists all pages, and each object says what it is", async () => {
   expect(server.count("GET 200")).toBe(3);
 });
 
-test("a kind that is not served has no objects; one that may not be listed is told", async () => {
+test("a kind that is not served has no objects; one that can't be listed is an error", async () => {
   const server = new TestApiServer();
-  server.fault = () => refuse(404, "NotFound");
+  server.fault = (_, path) => (path === "/apis" ? answerOf(200, { groups: [] }) : NO_SUCH_API);
   expect(await storedObjects(server.client, KIND)).toEqual([]);
   server.fault = () => refuse(403, "Forbidden");
   await expect(storedObjects(server.client, KIND)).rejects.toThrow(/seatings.*403/);

@@ -1,5 +1,5 @@
 import type { Client } from "../../cluster/client/client.ts";
-import { collectionPath } from "../../cluster/client/discovery.ts";
+import { listIfServed } from "../../cluster/client/list-pages.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import type { Module } from "../../core/module/module.ts";
@@ -7,7 +7,6 @@ import { checkObject } from "../../core/policy/check.ts";
 import type { Kind } from "../../core/policy/kind.ts";
 import { describeProblem } from "../../core/policy/problem.ts";
 import type { View } from "../../core/view/view.ts";
-import { listAll } from "../uninstall/listing.ts";
 
 /** A policy that was stored before anybody checked it, or by someone with other rules. */
 export interface BrokenPolicy {
@@ -41,8 +40,7 @@ export function resourceKinds(modules: readonly Module[]): Kind[] {
 export async function storedObjects(client: Client, kind: Kind): Promise<JsonObject[]> {
   const version = kind.versions.find(({ storage }) => storage)?.name ?? "";
   const { group, plural, scope } = kind;
-  const path = collectionPath({ group, version, resource: plural, namespaced: scope === "Namespaced" });
-  const items = await listAll(client, path);
-  // The items of a list do not say what they are.
-  return items.map((item) => ({ apiVersion: `${group}/${version}`, kind: kind.kind, ...item }));
+  const namespaced = scope === "Namespaced";
+  const items = await listIfServed(client, { group, version, resource: plural, namespaced });
+  return items.map((item) => ({ ...item, apiVersion: `${group}/${version}`, kind: kind.kind }));
 }

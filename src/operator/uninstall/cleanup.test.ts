@@ -135,7 +135,9 @@ test("who may not look at nodes can uninstall all the same, and is told", async 
   cluster.refusing = (_, path) => path === "/api/v1/nodes";
   const { marked, unseen } = await lookForMarked(cluster.objects, await cleanups());
   expect(marked).toEqual([]);
-  expect(unseen).toMatchObject([{ live: undefined, why: expect.stringContaining("listing nodes") }]);
+  expect(unseen).toMatchObject([
+    { live: undefined, why: expect.stringContaining("listing /api/v1/nodes: ") },
+  ]);
 });
 
 test("more nodes than a page holds are all looked at", async () => {

@@ -1,10 +1,12 @@
+import { StatusError } from "../../cluster/client/api-error.ts";
 import { collectionPath } from "../../cluster/client/discovery.ts";
-import { at, isObject, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import { listAll } from "../../cluster/client/list-pages.ts";
+import { at, isObject, type JsonObject } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import type { Installation } from "../../core/module/installation.ts";
 import type { Cleanup, Module } from "../../core/module/module.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
-import { type Objects, RefusedError } from "../install/apply.ts";
+import type { Objects } from "../install/apply.ts";
 
 /** An object that has something of usher's on it. */
 interface Marked {
@@ -26,8 +28,6 @@ interface Look {
 
 /** A node's heartbeat may come in between, more than once. */
 const TRIES = 5;
-/** The API server's own default for kubectl. */
-const PAGE = 500;
 
 /**
  * What usher may have left on objects that are not its own. Modules are asked as the replicas were told to work, because whoever
@@ -71,10 +71,10 @@ export async function lookForMarked(objects: Objects, cleanups: readonly Cleanup
   const unseen: StillMarked[] = [];
   for (const cleanup of cleanups) {
     try {
-      for await (const live of listed(objects, cleanup))
+      for (const live of await listed(objects, cleanup))
         if (cleanup.patch(live).length > 0) marked.push({ live, cleanup });
     } catch (error) {
-      if (!(error instanceof RefusedError)) throw error;
+      if (!(error instanceof StatusError)) throw error;
       unseen.push({ live: undefined, cleanup, why: error.message });
     }
   }
@@ -107,17 +107,12 @@ async function freed(objects: Objects, { live, cleanup }: Marked): Promise<strin
   return "others write it all the time";
 }
 
-async function* listed(objects: Objects, cleanup: Cleanup): AsyncIterable<JsonObject> {
+async function listed(objects: Objects, cleanup: Cleanup): Promise<JsonObject[]> {
   const { group, version, resource, kind } = cleanup;
-  const path = collectionPath({ group, version, resource, namespaced: false });
+  const items = await listAll(
+    objects.client,
+    collectionPath({ group, version, resource, namespaced: false }),
+  );
   const apiVersion = group === "" ? version : `${group}/${version}`;
-  for (let next = ""; ; ) {
-    const query = `limit=${PAGE}${next === "" ? "" : `&continue=${encodeURIComponent(next)}`}`;
-    const answer = await objects.client.request("GET", `${path}?${query}`);
-    if (answer.status !== 200) throw new RefusedError(`listing ${resource}`, answer);
-    // The items of a list do not say what they are.
-    for (const item of listAt(answer.body, "items")) if (isObject(item)) yield { apiVersion, kind, ...item };
-    next = stringAt(answer.body, "metadata", "continue") ?? "";
-    if (next === "") return;
-  }
+  return items.map((item) => ({ ...item, apiVersion, kind }));
 }

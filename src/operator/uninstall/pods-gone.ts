@@ -1,11 +1,11 @@
 import { collectionPath } from "../../cluster/client/discovery.ts";
+import { listAll } from "../../cluster/client/list-pages.ts";
 import { pause } from "../../cluster/client/retry.ts";
 import { type JsonObject, stringAt } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import { POD_LABELS } from "../../core/registration/workload.ts";
-import { describeObject, type Objects } from "../install/apply.ts";
+import { describeObject, type Objects, selectorText } from "../install/apply.ts";
 import { NotReadyError } from "../install/install.ts";
-import { listAll, selectorText } from "./listing.ts";
 
 /** How long the replicas may take to end: their grace, and something for the one who counts them. */
 const END_MS = 60_000;
@@ -17,7 +17,7 @@ export async function podsGone(objects: Objects, deployment: JsonObject): Promis
   const path = collectionPath({ group: "", version: "v1", resource: "pods", namespaced: true }, namespace);
   const until = performance.now() + END_MS;
   for (;;) {
-    const pods = await listAll(objects.client, path, selectorText(POD_LABELS));
+    const pods = await listAll(objects.client, path, { labelSelector: selectorText(POD_LABELS) });
     if (pods.length === 0) return;
     if (performance.now() > until) throw new NotReadyError(stuckPods(deployment, pods));
     await pause(LOOK_EVERY_MS);

@@ -1,8 +1,9 @@
+import { StatusError } from "../../cluster/client/api-error.ts";
+import { listAll } from "../../cluster/client/list-pages.ts";
 import { collectionOf, LABEL, tallyName } from "../../cluster/tallies/tally-objects.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
-import { type Objects, RefusedError } from "../install/apply.ts";
-import { listAll } from "./listing.ts";
+import type { Objects } from "../install/apply.ts";
 
 /** What usher made while it ran, and what of it nobody could look for. */
 export interface RuntimeObjects {
@@ -25,8 +26,7 @@ export async function runtimeObjects(objects: Objects, namespace: string): Promi
     [
       named("v1", "ConfigMap", tallyName("*")),
       async () => {
-        const items = await listAll(objects.client, collectionOf(namespace), LABEL);
-        // The items of a list do not say what they are.
+        const items = await listAll(objects.client, collectionOf(namespace), { labelSelector: LABEL });
         return items.map((item) => ({ apiVersion: "v1", kind: "ConfigMap", ...item }));
       },
     ],
@@ -37,7 +37,7 @@ export async function runtimeObjects(objects: Objects, namespace: string): Promi
     try {
       found.push(...(await look()).filter((one) => one !== undefined));
     } catch (error) {
-      if (!(error instanceof RefusedError)) throw error;
+      if (!(error instanceof StatusError)) throw error;
       unseen.push({ object, why: error.message });
     }
   }

@@ -1,10 +1,12 @@
 import type { Client } from "../../cluster/client/client.ts";
-import { collectionPath } from "../../cluster/client/discovery.ts";
+import {
+  discoveredGroupVersions,
+  discoveredResources,
+  listIfServed,
+} from "../../cluster/client/list-pages.ts";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
-import { RefusedError } from "../install/apply.ts";
-import { listAll } from "./listing.ts";
 
 /** What is usher's in a namespace, or goes before the namespace does. */
 export interface Expected {
@@ -40,7 +42,7 @@ export async function unmanagedObjectsIn(
     resources
       .filter(({ group, resource }) => !expected.resources.has(`${resource}.${group}`))
       .map(async (one) => {
-        const items = await listAll(client, collectionPath({ ...one, namespaced: true }, namespace));
+        const items = await listIfServed(client, { ...one, namespaced: true }, namespace);
         return items.map((live): Item => ({ kind: one.kind, live }));
       }),
   );
@@ -94,26 +96,19 @@ function comesAlong(kind: string, live: JsonObject): boolean {
 
 /** In any version that is served: a resource may be in one that is not its group's first. */
 async function listable(client: Client): Promise<Listable[]> {
-  const groups = listAt(await discovered(client, "/apis"), "groups");
-  const versions = groups.flatMap((group) =>
-    listAt(group, "versions").map((version) => stringAt(version, "groupVersion") ?? ""),
-  );
-  const answers = await Promise.all(
-    ["v1", ...versions].map(async (groupVersion) => {
-      const [group = "", version = ""] = groupVersion.includes("/")
-        ? groupVersion.split("/")
-        : ["", groupVersion];
-      const path = group === "" ? `/api/${version}` : `/apis/${groupVersion}`;
-      return listAt(await discovered(client, path), "resources").flatMap((entry): Listable[] => {
+  const versions = ["v1", ...(await discoveredGroupVersions(client))];
+  const resources = await Promise.all(
+    versions.map(async (groupVersion) => {
+      const [version = "", group = ""] = groupVersion.split("/").reverse();
+      const entries = (await discoveredResources(client, groupVersion)).filter(canBeLost);
+      return entries.map((entry): Listable => {
         const resource = stringAt(entry, "name") ?? "";
-        return canBeLost(entry)
-          ? [{ group, version, resource, kind: stringAt(entry, "kind") ?? resource }]
-          : [];
+        return { group, version, resource, kind: stringAt(entry, "kind") ?? resource };
       });
     }),
   );
   const found = new Map<string, Listable>();
-  for (const one of answers.flat()) {
+  for (const one of resources.flat()) {
     const key = `${one.resource}.${one.group}`;
     if (!found.has(key)) found.set(key, one);
   }
@@ -130,12 +125,4 @@ function canBeLost(entry: Json): boolean {
     verbs.includes("delete") &&
     name !== "events"
   );
-}
-
-async function discovered(client: Client, path: string): Promise<Json | undefined> {
-  const answer = await client.request("GET", path);
-  // A CRD that has just gone takes its version with it.
-  if (answer.status === 404 && path !== "/apis") return undefined;
-  if (answer.status !== 200) throw new RefusedError(`asking what ${path} serves`, answer);
-  return answer.body;
 }

@@ -1,4 +1,5 @@
 import type { Client } from "../../cluster/client/client.ts";
+import { listAll } from "../../cluster/client/list-pages.ts";
 import { pathSegment } from "../../cluster/client/path-segment.ts";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
 import { at, equal, isObject, type JsonObject, listAt, stringAt } from "../../core/json.ts";
@@ -156,11 +157,8 @@ export class WebhookController {
     const { assembly, client, service = OWN_NAMES.service } = this.#options;
     const namespace = pathSegment("namespace", assembly.installation.namespace);
     const path = `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`;
-    const selector = encodeURIComponent(`kubernetes.io/service-name=${service}`);
-    const answer = await client.request("GET", `${path}?labelSelector=${selector}`);
-    if (answer.status !== 200)
-      throw new Error(`whether ${service} answers: ${answer.status} ${answer.text.slice(0, 200)}`);
-    return listAt(answer.body, "items").some((slice) =>
+    const slices = await listAll(client, path, { labelSelector: `kubernetes.io/service-name=${service}` });
+    return slices.some((slice) =>
       listAt(slice, "endpoints").some((endpoint) => at(endpoint, "conditions", "ready") === true),
     );
   }

@@ -1,5 +1,6 @@
 // For tests: the objects of an installation, and an API server that has them or does not.
 import { z } from "zod";
+import type { ApiResponse } from "../../../src/cluster/client/client.ts";
 import { Assembly } from "../../../src/core/evaluate/assembly.ts";
 import { isObject, type JsonObject, stringAt } from "../../../src/core/json.ts";
 import { nameOf, namespaceOf } from "../../../src/core/kubernetes/object.ts";
@@ -65,8 +66,11 @@ export class TestInstallation {
   readonly objects: Objects;
   /** What was written, in order: `apply Deployment usher-system/usher`, `delete …`. */
   readonly written: string[] = [];
-  /** An answer in place of the usual one. */
+  /** Whether to answer with 403. */
   refusing: (method: string, path: string) => boolean = () => false;
+  /** Another answer than the usual one. */
+  answering: (method: string, path: string, query: URLSearchParams) => ApiResponse | undefined = () =>
+    undefined;
   queues = true;
   establishes = true;
 
@@ -75,6 +79,8 @@ export class TestInstallation {
     this.server.fault = (method, url, { body }) => {
       const { pathname: path, searchParams } = new URL(url, "https://test.invalid");
       if (this.refusing(method, path)) return refuse(403, "Forbidden");
+      const given = this.answering(method, path, searchParams);
+      if (given !== undefined) return given;
       if (method === "GET" && path === "/apis") return answerOf(200, { groups: GROUPS });
       if (method === "GET" && /^\/(api\/v1|apis\/[^/]+\/[^/]+)$/.test(path)) return this.#discovery(path);
       const selector = searchParams.get("labelSelector");

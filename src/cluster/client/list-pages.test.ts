@@ -1,0 +1,114 @@
+import { expect, test } from "vitest";
+import { answerOf, NO_SUCH_API, refuse, TestApiServer } from "../../../test/support/cluster/api-server.ts";
+import type { ApiResponse } from "./client.ts";
+import { ListError, listAll, listIfServed, listPages, pageIn } from "./list-pages.ts";
+
+const PATH = "/apis/batch/v1/cronjobs";
+const CRON_JOBS = { group: "batch", version: "v1", resource: "cronjobs", namespaced: true };
+
+function page(names: readonly string[], next = ""): ApiResponse {
+  return answerOf(200, {
+    apiVersion: "batch/v1",
+    kind: "CronJobList",
+    metadata: { resourceVersion: "7", continue: next },
+    items: names.map((name) => ({ metadata: { name } })),
+  });
+}
+
+/** Answers by the URL's path and query; what is not listed is a 404 as text. */
+function serverWith(answers: Readonly<Record<string, ApiResponse>>): TestApiServer {
+  const server = new TestApiServer();
+  server.fault = (_, path) => answers[path] ?? NO_SUCH_API;
+  return server;
+}
+
+test("items have the apiVersion and kind of their list, unless they say it themselves", () => {
+  const found = pageIn({ apiVersion: "v1", kind: "PodList", items: [{}, { kind: "Own" }] });
+  expect(found?.items).toEqual([
+    { apiVersion: "v1", kind: "Pod" },
+    { apiVersion: "v1", kind: "Own" },
+  ]);
+});
+
+test("null items are an empty list", () => {
+  expect(pageIn({ items: null })).toMatchObject({ items: [], next: undefined, remaining: undefined });
+});
+
+test("a page knows how many are left where the API server says so", () => {
+  const metadata = { continue: "t", remainingItemCount: 12 };
+  expect(pageIn({ metadata, items: [] })).toMatchObject({ next: "t", remaining: 12 });
+});
+
+test.each([[undefined], [null], ["items"], [[]], [{}], [{ items: {} }], [{ items: [1] }], [{ items: "" }]])(
+  "%j is not a list",
+  (body) => {
+    expect(pageIn(body)).toBeUndefined();
+  },
+);
+
+test("pages are followed by their continue tokens, with the selectors on each", async () => {
+  const server = serverWith({
+    [`${PATH}?labelSelector=a%3Db&limit=2`]: page(["a", "b"], "t 1"),
+    [`${PATH}?labelSelector=a%3Db&limit=2&continue=t+1`]: page(["c"]),
+  });
+  const names: unknown[] = [];
+  for await (const { items } of listPages(server.client, PATH, { labelSelector: "a=b", limit: () => 2 }))
+    names.push(items.length);
+  expect(names).toEqual([2, 1]);
+});
+
+test.each<[string, ApiResponse, RegExp]>([
+  ["a refusal", refuse(403, "Forbidden"), /listing \/apis.*403/],
+  ["no list", answerOf(200, { kind: "Status" }), /listing \/apis.*: not a list/],
+  ["the same token again", page([], "t1"), /listing \/apis/],
+  ["404", NO_SUCH_API, /listing \/apis.*404/],
+])("a later page that is %s fails the whole list", async (_, answer, message) => {
+  const server = serverWith({
+    [`${PATH}?limit=500`]: page(["a"], "t1"),
+    [`${PATH}?limit=500&continue=t1`]: answer,
+  });
+  const error = await listAll(server.client, PATH).catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(ListError);
+  expect(error).toMatchObject({ firstPage: false, message: expect.stringMatching(message) });
+});
+
+test("an expired continue token is followed by one list of everything", async () => {
+  const server = serverWith({
+    [`${PATH}?limit=500`]: page(["a"], "t1"),
+    [`${PATH}?limit=500&continue=t1`]: refuse(410, "Expired"),
+    [PATH]: page(["b", "c"]),
+  });
+  const found = await listAll(server.client, PATH);
+  expect(found.map(({ metadata }) => metadata)).toEqual([{ name: "b" }, { name: "c" }]);
+});
+
+test("410 on the first page is an error: there is nothing older to fall back from", async () => {
+  const server = serverWith({ [`${PATH}?limit=500`]: refuse(410, "Expired") });
+  await expect(listAll(server.client, PATH)).rejects.toThrow(/410/);
+});
+
+const GROUPS = (groupVersion: string) => answerOf(200, { groups: [{ versions: [{ groupVersion }] }] });
+
+test.each<[string, Readonly<Record<string, ApiResponse>>, boolean]>([
+  ["the version no longer lists it", { "/apis/batch/v1": answerOf(200, { resources: [] }) }, true],
+  ["the groups no longer list its version", { "/apis": GROUPS("batch/v2") }, true],
+  [
+    "the version still lists it",
+    { "/apis/batch/v1": answerOf(200, { resources: [{ name: "cronjobs" }] }) },
+    false,
+  ],
+  ["the groups still list its version", { "/apis": GROUPS("batch/v1") }, false],
+  ["the version is answered with something else", { "/apis/batch/v1": answerOf(200, {}) }, false],
+  ["the groups are answered with something else", { "/apis": answerOf(200, {}) }, false],
+  ["discovery is refused", { "/apis/batch/v1": refuse(403, "Forbidden") }, false],
+  ["nothing is served at all", {}, false],
+])("404 where %s", async (_, answers, empty) => {
+  const list = listIfServed(serverWith(answers).client, CRON_JOBS, "shop");
+  if (empty) expect(await list).toEqual([]);
+  else await expect(list).rejects.toThrow();
+});
+
+test("404 for a core resource is never an empty list", async () => {
+  const pods = { group: "", version: "v1", resource: "pods", namespaced: true };
+  await expect(listIfServed(serverWith({ "/apis": GROUPS("a/v1") }).client, pods)).rejects.toThrow(/404/);
+});

@@ -1,0 +1,181 @@
+import { expect, test } from "vitest";
+import {
+  installedObjects,
+  POLICIES,
+  SEATING,
+  TestInstallation,
+} from "../../../test/support/operator/installation.ts";
+import {
+  CRD,
+  INSTALLED,
+  installed,
+  NAMESPACE,
+  named,
+  plan,
+} from "../../../test/support/operator/uninstall.ts";
+import { isObject, type JsonObject } from "../../core/json.ts";
+import { describeObject } from "../install/apply.ts";
+import { carryOutRemovals } from "./uninstall.ts";
+import { planUninstall } from "./uninstall-plan.ts";
+
+test("first goes the right to register webhooks, then the webhooks, then what runs; the namespace last", async () => {
+  const { going } = await plan(installed());
+  expect(going.slice(0, 4)).toEqual([
+    "ClusterRoleBinding usher-registration",
+    "MutatingWebhookConfiguration usher",
+    "ValidatingWebhookConfiguration usher",
+    `Deployment ${NAMESPACE}/usher`,
+  ]);
+  expect(going.at(-1)).toBe(`Namespace ${NAMESPACE}`);
+  const order = (what: string) => going.findIndex((one) => one.startsWith(`${what} `));
+  expect(order("Service")).toBeLessThan(order("ClusterRole"));
+  expect(order("RoleBinding")).toBeLessThan(order("ServiceAccount"));
+  expect(new Set(going).size).toBe(going.length);
+  expect(going).toHaveLength(INSTALLED.length - 1);
+});
+
+test.each([
+  [0, "0 policies"],
+  [1, "1 policy"],
+  [3, "3 policies"],
+])("CRDs with %i policies stay unless asked, and it is said how many there are", async (count, held) => {
+  const cluster = installed();
+  for (let i = 0; i < count; i++) cluster.server.put(`${POLICIES}/p-${i}`, { spec: { row: "a" } });
+  expect((await plan(cluster)).of(CRD)).toMatchObject({
+    change: "stays",
+    note: `holds ${held}; --custom-resources deletes both`,
+  });
+  expect((await plan(cluster, true)).of(CRD)).toMatchObject({ change: "delete", note: `with ${held}` });
+});
+
+test.each([
+  CRD,
+  "MutatingWebhookConfiguration usher",
+  `Deployment ${NAMESPACE}/usher`,
+  `Namespace ${NAMESPACE}`,
+])("%s of someone else's stays, whatever is asked", async (what) => {
+  const cluster = installed();
+  const object = INSTALLED.find((one) => describeObject(one) === what) ?? {};
+  const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
+  const managedFields = [{ manager: "kubectl", operation: "Apply" }];
+  cluster.have({ ...object, metadata: { ...metadata, labels: {}, managedFields } });
+  const { of, removals } = await plan(cluster, true);
+  expect(of(what)).toMatchObject({ change: "stays", note: "belongs to someone with kubectl" });
+  await carryOutRemovals(cluster.objects, removals, () => undefined);
+  expect(cluster.has(object)).toBe(true);
+});
+
+test("policies in the namespace keep it, unless they go with their CRD", async () => {
+  const cluster = installed();
+  const crd = INSTALLED.find((object) => describeObject(object) === CRD) ?? {};
+  const chairs = { ...crd, metadata: { ...(crd["metadata"] as JsonObject), name: "chairs.test.usher.dev" } };
+  const chair = named("test.usher.dev/v1alpha1", "Chair", "red");
+  for (const object of [chairs, chair]) cluster.have(object);
+  const planned = async (customResources: boolean) => {
+    const all = await planUninstall(cluster.objects, [...INSTALLED, chairs], [SEATING], { customResources });
+    return all.find(({ live }) => live["kind"] === "Namespace")?.change;
+  };
+  expect(await planned(false)).toBe("stays");
+  expect(await planned(true)).toBe("delete");
+});
+
+test("what only informs holds nothing up: policies that may not be counted are an unknown number", async () => {
+  const cluster = installed();
+  cluster.refusing = (method, path) => method === "GET" && path === POLICIES;
+  const { of, going } = await plan(cluster);
+  expect(of(CRD)).toMatchObject({
+    change: "stays",
+    note: "holds an unknown number of policies; --custom-resources deletes both",
+  });
+  expect((await plan(cluster, true)).of(CRD)).toMatchObject({ note: "with an unknown number of policies" });
+  expect(going).toContain("ValidatingWebhookConfiguration usher");
+});
+
+test.each([
+  ["secrets/usher-certificates", `Secret ${NAMESPACE}/usher-certificates`],
+  ["leases/usher", `Lease ${NAMESPACE}/usher`],
+  ["configmaps", `ConfigMap ${NAMESPACE}/usher-tallies-*`],
+])(
+  "what usher made and nobody may look at (%s) is told to stay, and holds nothing up",
+  async (path, what) => {
+    const cluster = installed();
+    cluster.refusing = (method, asked) => method === "GET" && asked.endsWith(`/${NAMESPACE}/${path}`);
+    const { of, going } = await plan(cluster);
+    expect(of(what)).toMatchObject({ change: "stays", note: expect.stringMatching(/may be there: .* 403/) });
+    expect(going.slice(0, 3).join()).toMatch(/registration.*Mutating.*Validating/);
+  },
+);
+
+test("an API server that can't say whether it has priority levels leaves them, told, and the webhooks go", async () => {
+  const cluster = installed();
+  cluster.refusing = (_, path) => path === "/apis/flowcontrol.apiserver.k8s.io/v1";
+  const { of, going } = await plan(cluster);
+  expect(of("FlowSchema usher")).toMatchObject({
+    change: "stays",
+    note: expect.stringMatching(/may be there: .* 403/),
+  });
+  expect(going).toContain("MutatingWebhookConfiguration usher");
+});
+
+test("what another usher needs stays; what is this one's alone goes", async () => {
+  const cluster = installed();
+  // The rights were moved to a second one, the webhooks still name the first.
+  for (const object of installedObjects("hall"))
+    if (!String(object["kind"]).endsWith("WebhookConfiguration")) cluster.have(object);
+  const { of, going } = await plan(cluster, true);
+  for (const what of [
+    "ClusterRoleBinding usher",
+    "ClusterRole usher",
+    "ClusterRoleBinding usher-registration",
+    CRD,
+  ])
+    expect(of(what), what).toMatchObject({
+      change: "stays",
+      note: expect.stringMatching(/usher in namespace hall/),
+    });
+  expect(going).toContain("MutatingWebhookConfiguration usher");
+  expect(going).toContain(`Deployment ${NAMESPACE}/usher`);
+  expect(going.join()).not.toMatch(/hall/);
+});
+
+test("what usher made while it ran goes before the namespace, and nothing that only sounds like it", async () => {
+  const cluster = installed();
+  const lease = "coordination.k8s.io/v1";
+  for (const object of [
+    named("v1", "Secret", "usher-certificates"),
+    {
+      ...named("v1", "ConfigMap", "usher-tallies-usher-1"),
+      metadata: {
+        name: "usher-tallies-usher-1",
+        namespace: NAMESPACE,
+        labels: { "usher.dev/tallies": "true" },
+      },
+    },
+    named(lease, "Lease", "usher"),
+    named(lease, "Lease", "usherette"),
+    named("v1", "Secret", "usher-certificates-backup"),
+  ])
+    cluster.have(object);
+  const { going, removals } = await plan(cluster);
+  expect(going.slice(-3)).toEqual([
+    `Secret ${NAMESPACE}/usher-certificates`,
+    `Lease ${NAMESPACE}/usher`,
+    `ConfigMap ${NAMESPACE}/usher-tallies-usher-1`,
+  ]);
+  expect(removals.at(-1)).toMatchObject({ change: "stays", live: { kind: "Namespace" } });
+  expect(going.join()).not.toMatch(/usherette|backup/);
+});
+
+test("where nothing of usher is, nothing goes; where half is, that half", async () => {
+  expect((await plan(new TestInstallation())).removals).toEqual([]);
+  const cluster = new TestInstallation();
+  const service = INSTALLED.find((object) => object["kind"] === "Service") ?? {};
+  cluster.have(service);
+  expect((await plan(cluster)).going).toEqual([`Service ${NAMESPACE}/usher`]);
+});
+
+test("an API server without priority levels is not asked for them", async () => {
+  const cluster = installed();
+  cluster.queues = false;
+  expect((await plan(cluster)).going.join()).not.toMatch(/FlowSchema|PriorityLevel/);
+});
