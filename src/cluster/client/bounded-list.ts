@@ -58,7 +58,11 @@ export async function boundedList(
     const { answer } = error;
     if (answer.status === 200) return cut(failedFact(`${what}: not a list`, answer));
     // Also where the token expired: the rest of that state of the list is gone.
-    return cut(await unservedFact(what, resources, resource, answer, own.signal));
+    return cut(
+      await unservedFact(what, resources, resource, answer, own.signal).catch((thrown: unknown) =>
+        errorFact(what, thrown),
+      ),
+    );
   } finally {
     own.release();
   }
