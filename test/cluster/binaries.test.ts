@@ -68,12 +68,12 @@ describe("where binaries lie", () => {
     expect(places[0]).toContain("etcd-v3.7.3-");
   });
 
-  test("each go.mod pins the version of its binaries, and Kubernetes is told its own", () => {
+  test("each go.mod pins the version of its binaries, and the Kubernetes build gets its own", () => {
     for (const recipe of RECIPES) {
       const version = requiredVersion(readModule(recipe.module).goMod, recipe.versionOf);
       expect(version).toMatch(/^v\d+\.\d+\.\d+$/);
-      const told = buildArguments(recipe, version).join(" ").includes(`version.gitVersion=${version}`);
-      expect(told).toBe(recipe.module === "kubernetes");
+      const stamped = buildArguments(recipe, version).join(" ").includes(`version.gitVersion=${version}`);
+      expect(stamped).toBe(recipe.module === "kubernetes");
     }
     expect(() => requiredVersion("module x\n", "go.etcd.io/etcd/server/v3")).toThrow("does not require");
   });

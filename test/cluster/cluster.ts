@@ -172,8 +172,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     try {
       return await attempt(binaries, options);
     } catch (error) {
-      const taken = error instanceof Error && error.message.includes("address already in use");
-      if (!taken || tried === ATTEMPTS) throw error;
+      const used = error instanceof Error && error.message.includes("address already in use");
+      if (!used || tried === ATTEMPTS) throw error;
     }
   }
 }

@@ -30,10 +30,10 @@ test("only folders of owners that are gone are swept, and nothing else", () => {
   const unmarked = join(parent, "usher-cluster-old-unmarked");
   mkdirSync(unmarked);
   utimesSync(unmarked, 0, 0);
-  const foreign = join(parent, "something-else");
-  mkdirSync(foreign);
+  const unmanaged = join(parent, "something-else");
+  mkdirSync(unmanaged);
 
   expect([...sweepAbandoned(parent)].sort()).toEqual([abandoned, unmarked].sort());
-  expect([mine, justMade, foreign].map((folder) => existsSync(folder))).toEqual([true, true, true]);
+  expect([mine, justMade, unmanaged].map((folder) => existsSync(folder))).toEqual([true, true, true]);
   expect(existsSync(abandoned)).toBe(false);
 });

@@ -39,7 +39,7 @@ describeCluster("identities", (cluster) => {
     });
   });
 
-  test("RBAC lets a group do what it is bound to, and no more", async () => {
+  test("RBAC lets a group do what it is bound to and nothing else", async () => {
     const bind = ["create", "rolebinding", "edit", "--clusterrole=edit", "--group=developers"];
     expect((await cluster().kubectl(["-n", namespace(), ...bind])).code).toBe(0);
     const path = `/api/v1/namespaces/${namespace()}/configmaps`;

@@ -50,7 +50,7 @@ describeCluster("a webhook by Service reference", (cluster) => {
     };
   });
 
-  test("its pods are Running and Ready, each with an address of its own, told by their node", async () => {
+  test("its pods are Running and Ready, each with an address of its own, reported by their node", async () => {
     const pods = listAt(
       await cluster().call("GET", `/api/v1/namespaces/${namespace()}/pods?labelSelector=app%3Dgate`),
       "items",

@@ -26,7 +26,7 @@ export interface Harness {
   readonly put: (objects: readonly JsonObject[]) => Promise<void>;
   readonly remove: (refs: readonly ObjectRef[]) => Promise<void>;
   /** Is done when the source has taken in everything that was put, removed and committed before. */
-  readonly settle: () => Promise<void>;
+  readonly caughtUp: () => Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
@@ -57,12 +57,12 @@ export function sourceConformance(
     const put = async (...objects: readonly JsonObject[]): Promise<void> => {
       for (const object of objects) made.push(refOf(object));
       await harness.put(objects);
-      await harness.settle();
+      await harness.caughtUp();
     };
     const remove = async (object: JsonObject): Promise<void> => {
       made = made.filter((ref) => ref.name !== nameOf(object));
       await harness.remove([refOf(object)]);
-      await harness.settle();
+      await harness.caughtUp();
     };
     const configMap = (suffix: string, app: string, data = "1"): JsonObject => ({
       apiVersion: "v1",
@@ -130,7 +130,7 @@ export function sourceConformance(
       expect(appNames("db")).toEqual([`${mark}-a`]);
     });
 
-    test("takes a change in a field that nobody keeps for no change", async () => {
+    test("ignores a change in a field that no module keeps", async () => {
       await put(configMap("a", "web", "1"));
       const before = harness.source.assembly.view.get("configmaps", "default", `${mark}-a`);
       await put(configMap("a", "web", "2"));
@@ -253,7 +253,7 @@ export function sourceConformance(
       const version = await versionOf("ledger");
       const written = commitOf("ledger", "2", version, "db");
       expect(await harness.source.commit(written, unhurried())).toBe("done");
-      await harness.settle();
+      await harness.caughtUp();
       expect(appNames("db")).toEqual([`${mark}-ledger`]);
     });
 

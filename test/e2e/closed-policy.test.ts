@@ -97,7 +97,7 @@ describeOwnCluster("a closed policy", {}, (cluster) => {
     await eventually("pods in it placed", () => placed(later));
   });
 
-  test("the validating twin refuses what lacks the demand, and only where a policy enforces", async () => {
+  test("the validating hook refuses unmet requirements, and only where a policy enforces them", async () => {
     const entries = async () =>
       listAt(await cluster().call("GET", VALIDATING), "webhooks").map((one) => stringAt(one, "name"));
     expect((await entries()).join()).not.toContain("enforcement");

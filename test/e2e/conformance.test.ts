@@ -34,7 +34,7 @@ describeCluster("conformance", (cluster) => {
   sourceConformance("a live cluster", async (modules) => {
     const { source, [Symbol.asyncDispose]: close } = await openLive(cluster(), modules);
     // Changes of one resource arrive in their order: when the mark of a moment is seen, so is all before it.
-    const mark = `settled-${randomUUID().slice(0, 8)}`;
+    const mark = `caught-up-${randomUUID().slice(0, 8)}`;
     const marks = (count: number): JsonObject[] => [
       {
         apiVersion: "v1",
@@ -49,7 +49,7 @@ describeCluster("conformance", (cluster) => {
       },
     ];
     let count = 0;
-    const settle = async (): Promise<void> => {
+    const caughtUp = async (): Promise<void> => {
       count += 1;
       for (const object of marks(count)) await put(cluster(), object);
       const { view } = source.assembly;
@@ -60,10 +60,10 @@ describeCluster("conformance", (cluster) => {
       });
     };
     await source.cache.waitForSync();
-    await settle();
+    await caughtUp();
     return {
       source,
-      settle,
+      caughtUp,
       put: async (objects) => {
         for (const object of objects) await put(cluster(), object);
       },

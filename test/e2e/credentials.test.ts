@@ -98,10 +98,10 @@ describeCluster("who we are to the API server", (cluster) => {
     await expect(whoAmI(wrong)).rejects.toThrow(/altnames|certificate/i);
     const right = await clientBy(await kubeconfig({ token }, { "tls-server-name": "localhost" }));
     expect(await whoAmI(right)).toBe(userOf("fourth"));
-    const stranger = { "certificate-authority-data": undefined };
-    const unknown = await clientBy(await kubeconfig({ token }, stranger));
+    const otherCa = { "certificate-authority-data": undefined };
+    const unknown = await clientBy(await kubeconfig({ token }, otherCa));
     await expect(whoAmI(unknown)).rejects.toThrow(/certificate/i);
-    const careless = { ...stranger, "insecure-skip-tls-verify": true };
+    const careless = { ...otherCa, "insecure-skip-tls-verify": true };
     const trusting = await clientBy(await kubeconfig({ token }, careless));
     expect(await whoAmI(trusting)).toBe(userOf("fourth"));
     for (const client of [wrong, right, unknown, trusting]) client.close();

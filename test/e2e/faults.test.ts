@@ -5,9 +5,9 @@ import type { ReflectorLimits } from "../../src/cluster/informers/reflector-limi
 import { eventually } from "../cluster/access/wait.ts";
 import { describeCluster, testNamespace } from "../cluster/describe.ts";
 import { GROUP, greeter } from "../conformance/modules.ts";
+import { ConsistencyCheck } from "./consistency-check.ts";
 import { FaultProxy } from "./fault-proxy.ts";
 import { installKinds, openLive, viewEqualsList } from "./live-source.ts";
-import { Witness } from "./witness.ts";
 
 /** Where a silence comes several times; once it is met with the limits that everybody has. */
 const LIMITS: Partial<ReflectorLimits> = { idleTimeoutMs: 3_000 };
@@ -103,7 +103,7 @@ describeCluster("a live view through a network that breaks", (cluster) => {
     await using live = await open(LIMITS);
     await live.source.cache.waitForSync();
     const later = `t-${randomUUID().slice(0, 8)}`;
-    using witness = new Witness(live.source, {
+    using consistency = new ConsistencyCheck(live.source, {
       [kept]: ["hello"],
       [changed]: ["before", "after"],
       [gone]: ["bye", undefined],
@@ -114,9 +114,9 @@ describeCluster("a live view through a network that breaks", (cluster) => {
     await cluster().call("DELETE", `${greetings}/${gone}`);
     await greet("late", later);
     await broken;
-    await eventually("what is, decided by", () => witness.done);
-    expect(witness.wrong).toEqual([]);
-    expect(witness.decisions).toBeGreaterThan(0);
+    await eventually("what is, decided by", () => consistency.done);
+    expect(consistency.wrong).toEqual([]);
+    expect(consistency.decisions).toBeGreaterThan(0);
     for (const name of [kept, changed, later]) await cluster().call("DELETE", `${greetings}/${name}`);
   });
 

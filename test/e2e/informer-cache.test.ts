@@ -6,9 +6,9 @@ import { moduleThat } from "../builders/module.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeCluster, describeOwnCluster } from "../cluster/describe.ts";
 import { GROUP, greeter } from "../conformance/modules.ts";
+import { ConsistencyCheck } from "./consistency-check.ts";
 import { FaultProxy } from "./fault-proxy.ts";
 import { installKinds, openLive, viewEqualsList } from "./live-source.ts";
-import { Witness } from "./witness.ts";
 
 function reader(...reads: readonly Read[]): Module {
   return { ...moduleThat("reader", {}), reads };
@@ -89,7 +89,7 @@ describeCluster("a live view", (cluster) => {
     await eventually("it to be missed", () => live.source.cache.status()[0]?.served === false);
   });
 
-  test("what only a leader reads is read on demand, and forgotten again", async () => {
+  test("what only a leader reads is read when it leads, and dropped afterwards", async () => {
     const name = `node-${randomUUID().slice(0, 8)}`;
     await cluster().createNode(name);
     await using live = await openLive(cluster(), [reader({ ...NODES, leaderOnly: true })]);
@@ -173,7 +173,7 @@ describeOwnCluster(
       await greet("gone", "bye");
       await using live = await openLive(cluster(), [greeter]);
       await live.source.cache.waitForSync();
-      using witness = new Witness(live.source, {
+      using consistency = new ConsistencyCheck(live.source, {
         kept: ["hello"],
         gone: ["bye", undefined],
         later: [undefined, "late"],
@@ -192,8 +192,8 @@ describeOwnCluster(
       await greet("later", "late");
       await viewEqualsList(cluster(), live.source);
       expect([...view.lookup("configmaps", "app", "after")]).toHaveLength(1);
-      await eventually("what is, decided by", () => witness.done);
-      expect(witness.wrong).toEqual([]);
+      await eventually("what is, decided by", () => consistency.done);
+      expect(consistency.wrong).toEqual([]);
     });
   },
 );

@@ -104,7 +104,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
     expect(await versions(cluster())).toEqual(before);
   });
 
-  test("another install keeps what its flags do not say, until it is told to go back to what is usual", async () => {
+  test("another install keeps what its flags do not say, until --defaults resets it", async () => {
     const uses = async () => {
       const deployment = await cluster().call("GET", DEPLOYMENT);
       const map = await cluster().call("GET", `${NAMESPACE}/configmaps/usher-configuration`);
@@ -120,8 +120,8 @@ describeOwnCluster("an installation", {}, (cluster) => {
     expect((await install("--replicas", "1", ...configured({ openNamespaces: ["kube-public"] }))).code).toBe(
       0,
     );
-    const told = { replicas: 1, open: ["kube-public"] };
-    expect(await uses()).toEqual(told);
+    const output = { replicas: 1, open: ["kube-public"] };
+    expect(await uses()).toEqual(output);
     const generation = at(await cluster().call("GET", DEPLOYMENT), "metadata", "generation");
 
     const plain = await words();
@@ -130,7 +130,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
     expect(plain.out).toContain(
       `kept as installed: the configuration, 1 replica, pod label ${label}; --defaults`,
     );
-    expect(await uses()).toEqual(told);
+    expect(await uses()).toEqual(output);
     expect(at(await cluster().call("GET", DEPLOYMENT), "metadata", "generation")).toBe(generation);
 
     const back = await words("--defaults", "--pod-label", label);
@@ -187,7 +187,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
     expect(stringAt(stored, "metadata", "labels", "cloud.example/team")).toBe("kept");
   });
 
-  test("another address in place of the Service is taken back, and does not keep the other configuration wrong", async () => {
+  test("another address in place of the Service is reverted, and does not keep the other configuration wrong", async () => {
     const wanted = await hook();
     await cluster().call("PATCH", MUTATING, [
       { op: "replace", path: "/webhooks/0/clientConfig", value: { url: "https://example.com/x" } },
@@ -294,7 +294,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
     });
   });
 
-  test("usher was allowed all that it asked for, and asked for no more secrets than its own", () => {
+  test("usher was allowed all that it asked for, and asked for no secrets but its own", () => {
     const mine = cluster()
       .auditLog()
       .filter(({ user }) => user.username === "system:serviceaccount:usher-system:usher");
@@ -307,10 +307,10 @@ describeOwnCluster("an installation", {}, (cluster) => {
     expect(new Set(secrets.map(({ objectRef }) => objectRef?.name))).toEqual(new Set(["usher-certificates"]));
   });
 
-  test("a namespace with anything of others in it would stay, be it named like usher's, and the plan says what", async () => {
+  test("a namespace with anything of others in it would stay, even one named like usher's, and the plan says what", async () => {
     const meta = (name: string) => ({ metadata: { name } });
     const job = { template: { spec: { restartPolicy: "Never", containers: [{ name: "c", image: "any" }] } } };
-    const strangers: readonly (readonly [string, JsonObject, string])[] = [
+    const unmanaged: readonly (readonly [string, JsonObject, string])[] = [
       [
         "/apis/batch/v1/namespaces/usher-system/cronjobs",
         { ...meta("backup"), spec: { schedule: "0 0 1 1 *", jobTemplate: { spec: job } } },
@@ -328,7 +328,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
         "PodSchedulingPolicy own",
       ],
     ];
-    for (const [path, object, what] of strangers) {
+    for (const [path, object, what] of unmanaged) {
       await cluster().call("POST", path, object);
       const { code, out } = await uninstall("--dry-run");
       expect(code).toBe(0);
@@ -409,10 +409,10 @@ describeOwnCluster("an installation", {}, (cluster) => {
   test("install --take-over makes the CRD usher's; the broken policy stays, is reported, and harms nothing", async () => {
     const { code, out, err } = await install("--take-over");
     expect(`${code} ${err}`).toMatch(/^0 /);
-    expect(out).toMatch(/clusterpodschedulingpolicies.kupid.gardener.cloud +update +taken over from kupid/);
-    const taken = await cluster().call("GET", CRD);
+    expect(out).toMatch(/clusterpodschedulingpolicies.kupid.gardener.cloud +update +adopted over from kupid/);
+    const adopted = await cluster().call("GET", CRD);
     const fields = at(
-      taken,
+      adopted,
       "spec",
       "versions",
       0,

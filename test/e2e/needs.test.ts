@@ -41,11 +41,11 @@ describeCluster("needs", (cluster) => {
     live: true,
   });
 
-  test("tells an object that is not there from an API that is not there, and from one that is refused", async () => {
+  test("distinguishes a missing object, an API that is not served, and a forbidden one", async () => {
     const [found, absent, nowhere, noApi, noDiscovery] = await factsOf(cluster(), [
       get("namespaces", namespace()),
-      get("configmaps", "nobody", namespace()),
-      get("configmaps", "nobody", "no-such-namespace"),
+      get("configmaps", "anyone", namespace()),
+      get("configmaps", "anyone", "no-such-namespace"),
       get("ghosts.usher.dev", "casper"),
       get("phantoms.usher.dev", "casper"),
     ]);
@@ -55,8 +55,8 @@ describeCluster("needs", (cluster) => {
     expect(nowhere).toEqual({ absent: "NotFound" });
     expect(noApi).toMatchObject({ failed: expect.stringContaining("does not serve ghosts.usher.dev") });
     expect(noDiscovery).toMatchObject({ failed: expect.stringContaining("is not served") });
-    const [refused] = await factsOf(cluster(), [get("configmaps", "nobody", namespace())], "nobody");
-    expect(refused).toMatchObject({ failed: expect.stringContaining('User "nobody" cannot get') });
+    const [refused] = await factsOf(cluster(), [get("configmaps", "anyone", namespace())], "anyone");
+    expect(refused).toMatchObject({ failed: expect.stringContaining('User "anyone" cannot get') });
   });
 
   test("lists in pages, whole or cut by the limit", async () => {
@@ -80,7 +80,7 @@ describeCluster("needs", (cluster) => {
     const resourceAttributes = { verb: "delete", resource: "nodes" };
     const facts = await factsOf(cluster(), [
       { access: { user: "root", groups: ["system:masters"], resourceAttributes } },
-      { access: { user: "nobody", resourceAttributes } },
+      { access: { user: "anyone", resourceAttributes } },
     ]);
     expect(facts).toMatchObject([{ found: { allowed: true } }, { found: { allowed: false } }]);
   });

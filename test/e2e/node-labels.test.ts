@@ -56,7 +56,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
     !listAt(one, "spec", "taints").some((taint) => stringAt(taint, "key") === "usher.dev/starting");
   let marks = 0;
   /** Is done when usher has done to this node all that it had to do before. */
-  const settled = async (name: string): Promise<void> => {
+  const stable = async (name: string): Promise<void> => {
     const key = `marks.example.com/m${marks++}`;
     await rule("marker", [name], { [key]: "1" });
     await becomes(name, key, "1");
@@ -77,9 +77,9 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
 
   test("an administrator installs usher", () => install({ gracePeriodSeconds: 1 }));
 
-  describe("at birth", () => {
+  describe("at creation", () => {
     beforeAll(async () => {
-      await rule("birth", ["du.*one", "n\\d+"], { [FOO1]: "bar1" });
+      await rule("creation", ["du.*one", "n\\d+"], { [FOO1]: "bar1" });
       // Each replica learns of it by itself, and either may be asked.
       await eventually("the rule in both replicas", async () => {
         const tries = Array.from({ length: 6 }, () =>
@@ -120,7 +120,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
       ["node-role.kubernetes.io/edge", false],
       ["foo.k8s.io/x", false],
       ["node-restriction.kubernetes.io/x", false],
-    ])("a node that registers itself, with a rule for %s", async (key, atBirth) => {
+    ])("a node that registers itself, with a rule for %s", async (key, atCreation) => {
       const name = `self-${key.replace(/[^a-z0-9]/g, "-")}`;
       const labels = { [key]: "1", "self.example.com/known": name };
       const acknowledged = { annotations: { "usher.dev/acknowledge": key } };
@@ -134,16 +134,16 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
       });
       const { status, body } = await createNode(name, {}, nodeIdentity(name));
       expect(`${status} ${stringAt(body, "message") ?? ""}`).toMatch(/^201/);
-      expect(stringAt(body, "metadata", "labels", key)).toBe(atBirth ? "1" : undefined);
+      expect(stringAt(body, "metadata", "labels", key)).toBe(atCreation ? "1" : undefined);
       // What could not come along is held back by the taint, and follows with its removal in one write.
-      expect(started(body)).toBe(atBirth);
+      expect(started(body)).toBe(atCreation);
       await becomes(name, key, "1");
       expect(started(await node(name))).toBe(true);
     });
 
-    test("the taint is accepted beside admitted labels, and taken off once the node is right", async () => {
+    test("the taint is accepted beside admitted labels, and removed once the node has its labels", async () => {
       await rule("taint", ["n7"], { "example.com/pool": "edge" }, { startupTaint: true });
-      await eventually("a tainted birth", async () => {
+      await eventually("a tainted creation", async () => {
         const one = await cluster().call("POST", `${NODES}?dryRun=All`, {
           kind: "Node",
           metadata: { name: "n7" },
@@ -239,7 +239,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
       await becomes("first-node", FOO2, "bar1");
       expect(await label("first-node", FOO1)).toBe("bar2");
       await remove(`${RULES}/ctl`);
-      await settled("first-node");
+      await stable("first-node");
       expect(await label("first-node", FOO2)).toBe("bar1");
     });
 
@@ -267,13 +267,13 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
       await remove(`${RULES}/ctl`);
     });
 
-    test("two rules quarrel, both say so, and the winner's end brings the other's value", async () => {
-      await rule("quarrel-a", ["second-.*"], { "q.example.com/k": "a" });
-      await rule("quarrel-b", [".*-node"], { "q.example.com/k": "b" });
+    test("two rules conflict, both report it, and removing the winner applies the other's value", async () => {
+      await rule("conflict-a", ["second-.*"], { "q.example.com/k": "a" });
+      await rule("conflict-b", [".*-node"], { "q.example.com/k": "b" });
       await becomes("second-node", "q.example.com/k", "a");
       for (const [name, wins] of [
-        ["quarrel-a", true],
-        ["quarrel-b", false],
+        ["conflict-a", true],
+        ["conflict-b", false],
       ] as const) {
         const conflict = await eventually(`the conflict of ${name}`, async () =>
           at(await cluster().call("GET", `${RULES}/${name}`), "status", "conflicts", 0),
@@ -287,18 +287,18 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
         );
         return events.some((event) => at(event, "reason") === "LabelConflict");
       });
-      await remove(`${RULES}/quarrel-a`);
+      await remove(`${RULES}/conflict-a`);
       await becomes("second-node", "q.example.com/k", "b");
     });
 
-    test("manual changes of ruled labels are repaired, foreign ones in an owned domain removed, others kept", async () => {
+    test("manual changes of ruled labels are repaired, unmanaged ones in an owned domain removed, others kept", async () => {
       await rule("ctl", ["first-node"], { [FOO1]: "1" });
       await becomes("first-node", FOO1, "1");
       const patch = (labels: JsonObject) =>
         cluster().call("PATCH", `${NODES}/first-node`, { metadata: { labels } });
-      await patch({ [FOO1]: null, "test.openshift.io/foreign": "x", "other.example.com/mine": "y" });
+      await patch({ [FOO1]: null, "test.openshift.io/unmanaged": "x", "other.example.com/mine": "y" });
       await becomes("first-node", FOO1, "1");
-      await becomes("first-node", "test.openshift.io/foreign", undefined);
+      await becomes("first-node", "test.openshift.io/unmanaged", undefined);
       await patch({ [FOO1]: "manual" });
       await becomes("first-node", FOO1, "1");
       expect(await label("first-node", "other.example.com/mine")).toBe("y");
@@ -442,7 +442,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
       );
     });
     await Promise.all(names.map((name) => createNode(name)));
-    await settled("fleet-0");
+    await stable("fleet-0");
     const calls = () =>
       cluster()
         .auditLog()
@@ -454,7 +454,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
           return [{ name, own, call: `${verb} ${responseStatus?.code}` }];
         });
     // The control plane writes new nodes, too: what is counted begins when that is over.
-    const before = await eventually("quiet nodes", async () => {
+    const before = await eventually("idle nodes", async () => {
       const so = calls().length;
       await pause(2_000);
       return calls().length === so ? so : undefined;
@@ -478,8 +478,8 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
   });
 
   test("a preview says what would be done", async () => {
-    await createNode("plan-0", { "test.openshift.io/foreign": "1" });
-    await becomes("plan-0", "test.openshift.io/foreign", undefined);
+    await createNode("plan-0", { "test.openshift.io/unmanaged": "1" });
+    await becomes("plan-0", "test.openshift.io/unmanaged", undefined);
     const kubeconfig = await cluster().kubeconfig();
     const clean = await program(["node-labels", "plan", "--cluster", "--kubeconfig", kubeconfig]);
     expect(clean.out).toMatch(/nothing to change/);
@@ -503,7 +503,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
       expect((await cluster().request("POST", `${RULES}?dryRun=All`, body, who)).status).toBe(403);
     });
 
-    test("whoever was given the role for it, and not the one for other policies", async () => {
+    test("only subjects with the role for it, not the one for other policies", async () => {
       for (const [role, status] of [
         ["usher-policies-edit", 403],
         ["usher-cluster-policies-edit", 201],
@@ -524,7 +524,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
     });
   });
 
-  test("moving over: upstream's finalizer is taken off, and its live webhook reported", async () => {
+  test("moving over: upstream's finalizer is removed, and its live webhook reported", async () => {
     const finalizer = "node-label-operator.openshift.io/finalizer";
     await put(
       RULES,
@@ -556,7 +556,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
           timeoutSeconds: 1,
           rules: [
             {
-              apiGroups: ["nobody.example.com"],
+              apiGroups: ["other.example.com"],
               apiVersions: ["v1"],
               operations: ["CREATE"],
               resources: ["nodes"],

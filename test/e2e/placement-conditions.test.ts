@@ -89,7 +89,7 @@ describeCluster("updates of pods that usher is asked about", (cluster) => {
   test("never about pods being deleted, nor about a status", async () => {
     expect(await asked("going", NEW_IMAGE)).toBe(false);
     expect(await asked("going", { metadata: { finalizers: null } })).toBe(false);
-    const status = { status: { message: "told" } };
+    const status = { status: { message: "reported" } };
     const { status: code } = await cluster().request("PATCH", `${pods()}/noted/status?dryRun=All`, status);
     expect(code).toBe(200);
   });

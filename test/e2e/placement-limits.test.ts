@@ -60,15 +60,15 @@ describeCluster("what an existing object takes", (cluster) => {
   /** Which fields the API server takes now. */
   const accepted = async (path: string, at: Path): Promise<Field[]> => {
     const stored = (await cluster().call("GET", path)) as JsonObject;
-    const taken: Field[] = [];
+    const accepted: Field[] = [];
     for (const field of FIELDS) {
       const spec = at.reduce<Json | undefined>((here, key) => (here as JsonObject)[String(key)], stored);
       const patch = at.reduceRight<JsonObject>((inner, key) => ({ [key]: inner }), WRITES[field](spec));
       const { status } = await cluster().request("PATCH", `${path}?dryRun=All`, patch);
       expect([200, 403, 422]).toContain(status);
-      if (status === 200) taken.push(field);
+      if (status === 200) accepted.push(field);
     }
-    return taken;
+    return accepted;
   };
 
   const believed = async (path: string, kind: string): Promise<Field[] | "none"> => {

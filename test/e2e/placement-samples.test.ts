@@ -90,12 +90,12 @@ describeOwnCluster("kupid's samples", {}, (cluster) => {
     const leftover = name.startsWith("kubebuilder-");
     const applied = await stage.kubectl(["apply", ...(leftover ? ["--validate=warn"] : []), "-f", file]);
     if (leftover) expect(applied.stderr).toMatch(/Warning: .*unknown field "spec.foo"/);
-    await stage.settled();
+    await stage.stable();
 
     onTestFinished(async () => {
       await stage.kubectl(["delete", "-f", file, "--wait=false"]);
       await cleared(stage);
-      await stage.settled();
+      await stage.stable();
     });
     const workloads = workloadsFor(sample);
     const offline = await reviewed([

@@ -21,7 +21,7 @@ describeOwnCluster("updates of placed workloads", {}, (cluster) => {
 
   /** A Deployment once its controller has dealt with all that was asked of it. */
   const stateOf = (name: string): Promise<State> =>
-    eventually(`${name} settled`, async () => {
+    eventually(`${name} stable`, async () => {
       const found = await stage.get(`deployments/${name}`);
       const generation = Number(at(found, "metadata", "generation"));
       if (at(found, "status", "observedGeneration") !== generation) return undefined;
@@ -128,7 +128,7 @@ describeOwnCluster("updates of placed workloads", {}, (cluster) => {
     }
   });
 
-  test("server-side apply of a second manager: its own value stays, and is the policy's no more", async () => {
+  test("server-side apply of a second manager: its own value stays and is no longer the policy's", async () => {
     const { nodeSelector } = HOME;
     await stage.policies({ shared: { podSelector: { matchLabels: { app: "shared" } }, nodeSelector } });
     await stage.kubectl(SERVER_SIDE, deployment("shared", "shared"));
@@ -230,7 +230,7 @@ describeOwnCluster("updates of placed workloads", {}, (cluster) => {
     expect(undone.after.sets).toContain(first);
   });
 
-  test("reapply takes in what policies say now, takes out what they say no more, and is asked only once", async () => {
+  test("reapply applies current policies, removes what is no longer in them, and is requested only once", async () => {
     await stage.policies({
       inject: {
         podSelector: { matchLabels: { app: "undo" } },
@@ -253,22 +253,22 @@ describeOwnCluster("updates of placed workloads", {}, (cluster) => {
     expect(originsOf(await stage.get("deployments/undo"))).toEqual([]);
   });
 
-  test("the annotation is on the ReplicaSets as well, and nobody fights about it", async () => {
+  test("the annotation is on the ReplicaSets as well, and no controller reverts it", async () => {
     const [set] = await stage.items("replicasets?labelSelector=workload%3Doutspoken");
     expect(originsOf(set ?? null)).not.toEqual([]);
     const versions = async () =>
       [...(await stage.items("replicasets")), ...(await stage.items("deployments"))]
         .map((one) => `${nameIn(one)} ${stringAt(one, "metadata", "resourceVersion")}`)
-        .filter((one) => !one.startsWith("quiet"));
+        .filter((one) => !one.startsWith("unchanged"));
     const before = await eventually("all rolled out", async () => {
       const all = await stage.items("deployments");
       const done = all.filter((one) => at(one, "status", "updatedReplicas") === at(one, "spec", "replicas"));
       const whole = all.filter((one) => at(one, "status", "replicas") === at(one, "spec", "replicas"));
       return done.length === all.length && whole.length === all.length && versions();
     });
-    await stage.kubectl(APPLY, deployment("quiet", "none"));
+    await stage.kubectl(APPLY, deployment("unchanged", "none"));
     await eventually("the controller's turn", async () => {
-      return at(await stage.get("deployments/quiet"), "status", "availableReplicas") === 1;
+      return at(await stage.get("deployments/unchanged"), "status", "availableReplicas") === 1;
     });
     expect(await versions()).toEqual(before);
     // Each was made by its controller, and for a reason that a test above gave.

@@ -28,7 +28,7 @@ sourceConformance("a directory of files", async (modules) => {
     remove: async (refs) => {
       for (const ref of refs) await rm(fileOf(directory, ref), { force: true });
     },
-    settle: () => source.refresh(),
+    caughtUp: () => source.refresh(),
     stop: async () => {
       await source.stop();
       await rm(directory, { recursive: true });

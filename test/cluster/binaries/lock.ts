@@ -40,7 +40,7 @@ export async function withLock<T>(
 ): Promise<T> {
   mkdirSync(dirname(path), { recursive: true });
   const mark = ownerMark();
-  let told = false;
+  let reported = false;
   while (!take(path, mark)) {
     const held = read(path);
     if (held === undefined) continue;
@@ -49,8 +49,8 @@ export async function withLock<T>(
       rmSync(path, { force: true });
       continue;
     }
-    if (!told) onWait(pid);
-    told = true;
+    if (!reported) onWait(pid);
+    reported = true;
     await sleep(LOOK_AGAIN_MS);
   }
   try {

@@ -6,7 +6,7 @@ import { logTail } from "../processes/process.ts";
 
 const LOOK_AGAIN_MS = 50;
 /** Far more than it takes, for machines that are busy with other things. */
-const PATIENCE_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 
 function answers(url: string, ca: string): Promise<boolean> {
   return new Promise((resolve) => {
@@ -23,13 +23,13 @@ function answers(url: string, ca: string): Promise<boolean> {
 
 /** Waits until a component says that it is well; if it ends before, or takes too long, the error holds the end of its log. */
 export async function waitHealthy(running: Running, url: string, ca: string): Promise<void> {
-  const until = Date.now() + PATIENCE_MS;
+  const until = Date.now() + TIMEOUT_MS;
   while (!(await answers(url, ca))) {
     if (running.ending !== undefined) throw new Error(running.obituary());
     if (Date.now() > until) {
       const { name, log } = running.program;
       throw new Error(
-        `${name} was not ready within ${PATIENCE_MS / 1000} s; its log (${log}) ends with:\n${logTail(log)}`,
+        `${name} was not ready within ${TIMEOUT_MS / 1000} s; its log (${log}) ends with:\n${logTail(log)}`,
       );
     }
     await sleep(LOOK_AGAIN_MS);

@@ -80,8 +80,8 @@ export class Running {
     if (graceMs > 0) {
       this.signal("SIGTERM");
       const waiting = new AbortController();
-      const patience = sleep(graceMs, "late", { signal: waiting.signal, ref: false }).catch(() => "late");
-      const first = await Promise.race([this.ended, patience]);
+      const late = sleep(graceMs, "late", { signal: waiting.signal, ref: false }).catch(() => "late");
+      const first = await Promise.race([this.ended, late]);
       waiting.abort();
       if (first !== "late") return this.ended;
     }

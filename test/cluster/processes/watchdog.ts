@@ -36,12 +36,12 @@ export class Watchdog {
 
   /** A process group to kill should we die. */
   add(group: number): void {
-    this.#tell(`add ${group}`);
+    this.#send(`add ${group}`);
   }
 
   /** The group has ended: its id may soon be someone else's. */
   drop(group: number): void {
-    this.#tell(`drop ${group}`);
+    this.#send(`drop ${group}`);
   }
 
   /** All is tidied up; resolves when the shell is gone. */
@@ -49,12 +49,12 @@ export class Watchdog {
     const gone = new Promise((resolve) => this.#shell.once("exit", resolve));
     if (this.#shell.exitCode !== null) return;
     this.#shell.ref();
-    this.#tell("leave");
+    this.#send("leave");
     this.#shell.stdin?.end();
     await gone;
   }
 
-  #tell(line: string): void {
+  #send(line: string): void {
     this.#shell.stdin?.write(`${line}\n`);
   }
 }

@@ -18,7 +18,7 @@ import {
 } from "./objects.ts";
 
 /** Changes of the spec of a pod with one nodeSelector key and one term, and whether the API server takes them. */
-const CHANGES: readonly (readonly [what: string, spec: JsonObject, taken: boolean])[] = [
+const CHANGES: readonly (readonly [what: string, spec: JsonObject, accepted: boolean])[] = [
   ["a further nodeSelector key", { nodeSelector: { disk: "ssd", pool: "etcd" } }, true],
   ["another value of a key", { nodeSelector: { disk: "hdd" } }, false],
   ["a key less", { nodeSelector: { disk: null } }, false],
@@ -43,18 +43,19 @@ export function gatedPods(stage: PlacementStage): void {
   describe("a pod that waits at a gate", () => {
     test("is made", async () => {
       const own = { schedulingGates: GATES, nodeSelector: { disk: "ssd" }, affinity: requiring([DISK]) };
-      for (const app of ["nobody", "before"]) await stage.call("POST", "pods", pod(`gated-${app}`, app, own));
+      for (const app of ["ungated", "before"])
+        await stage.call("POST", "pods", pod(`gated-${app}`, app, own));
       await stage.call("POST", "pods", pod("gated-bare", "before", { schedulingGates: GATES }));
     });
 
-    test.for(CHANGES)("the API server on %s", async ([, spec, taken]) => {
-      const { status, body } = await stage.request("PATCH", "pods/gated-nobody?dryRun=All", { spec });
-      expect(status, JSON.stringify(body)).toBe(taken ? 200 : 422);
+    test.for(CHANGES)("the API server on %s", async ([, spec, accepted]) => {
+      const { status, body } = await stage.request("PATCH", "pods/gated-ungated?dryRun=All", { spec });
+      expect(status, JSON.stringify(body)).toBe(accepted ? 200 : 422);
     });
 
     test("gets nothing new by a policy that only restores", async () => {
       const label = { metadata: { labels: { app: "everything" } } };
-      const { status, body } = await stage.request("PATCH", "pods/gated-nobody?dryRun=All", label);
+      const { status, body } = await stage.request("PATCH", "pods/gated-ungated?dryRun=All", label);
       expect(status).toBe(200);
       expect(at(body, "spec", "nodeSelector")).toEqual({ disk: "ssd" });
     });

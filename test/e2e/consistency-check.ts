@@ -11,7 +11,7 @@ const EVERY_MS = 5;
 /** How a policy may come to be seen in the course of time, in this order and never back; `undefined` is: not at all. */
 export type Courses = Readonly<Record<string, readonly (string | undefined)[]>>;
 
-export class Witness implements Disposable {
+export class ConsistencyCheck implements Disposable {
   readonly #source: Source;
   readonly #courses: Courses;
   readonly #reached = new Map<string, number>();

@@ -11,7 +11,7 @@ import { installKinds, openLive, viewEqualsList } from "./live-source.ts";
 const FORGETFUL = ["--feature-gates=WatchList=false", "--etcd-compaction-interval=1s", "--watch-cache=false"];
 
 describeOwnCluster(
-  "a live view of an API server that forgets old versions",
+  "an informer cache of an API server that compacts old versions",
   {
     without: ["kube-controller-manager", "kube-scheduler", "kwok"],
     flags: { "kube-apiserver": FORGETFUL },

@@ -14,7 +14,7 @@ import { eventually } from "../cluster/access/wait.ts";
 import { describeCluster, testNamespace } from "../cluster/describe.ts";
 import { clientOf } from "./fixtures/client.ts";
 
-const GROUP = "holding.usher.dev";
+const GROUP = "controller.usher.dev";
 
 function crd(plural: string, kind: string, subresources: JsonObject): JsonObject {
   const open = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
@@ -39,7 +39,7 @@ function crd(plural: string, kind: string, subresources: JsonObject): JsonObject
   };
 }
 
-describeCluster("holding", (cluster) => {
+describeCluster("controller", (cluster) => {
   const namespace = testNamespace(cluster);
   const configMaps = () => `/api/v1/namespaces/${namespace()}/configmaps`;
   const versionOf = (object: Json): string => stringAt(object, "metadata", "resourceVersion") ?? "";
@@ -65,10 +65,10 @@ describeCluster("holding", (cluster) => {
     };
     await withWrites(async (write) => {
       expect(await write({ apply, resourceVersion: undefined })).toBe("done");
-      const taken = await cluster().call("PATCH", `${configMaps()}/ours`, {
-        data: { mine: "taken", theirs: "2" },
+      const accepted = await cluster().call("PATCH", `${configMaps()}/ours`, {
+        data: { mine: "accepted", theirs: "2" },
       });
-      expect(await write({ apply, resourceVersion: versionOf(taken) })).toBe("done");
+      expect(await write({ apply, resourceVersion: versionOf(accepted) })).toBe("done");
       const after = await cluster().call("GET", `${configMaps()}/ours`);
       expect(at(after, "data")).toEqual({ mine: "1", theirs: "2" });
       expect(listAt(after, "metadata", "managedFields").map((one) => stringAt(one, "manager"))).toContain(
@@ -76,7 +76,7 @@ describeCluster("holding", (cluster) => {
       );
       // As from a leader that read long ago and wakes up now.
       const late = { ...apply, data: { mine: "late" } };
-      expect(await write({ apply: late, resourceVersion: versionOf(taken) })).toBe("conflict");
+      expect(await write({ apply: late, resourceVersion: versionOf(accepted) })).toBe("conflict");
       expect(await write({ apply: late, resourceVersion: undefined })).toBe("conflict");
       expect(at(await cluster().call("GET", `${configMaps()}/ours`), "data", "mine")).toBe("1");
       const unknown = { ...apply, kind: "Nonsense" };
@@ -143,16 +143,16 @@ describeCluster("holding", (cluster) => {
 
   test("one leads; when it lets go the next one does, and a late renewal changes nothing", async () => {
     await withClient(async (client) => {
-      const told: string[] = [];
+      const reported: string[] = [];
       const candidate = (identity: string) =>
         new LeaderElection({
           client,
           namespace: namespace(),
           name: "usher",
           identity,
-          onStartedLeading: () => void told.push(`${identity} leads`),
-          onStoppedLeading: () => void told.push(`${identity} ends`),
-          onError: (why) => void told.push(why),
+          onStartedLeading: () => void reported.push(`${identity} leads`),
+          onStoppedLeading: () => void reported.push(`${identity} ends`),
+          onError: (why) => void reported.push(why),
         });
       const [a, b] = [candidate("a"), candidate("b")];
       a.start();
@@ -167,17 +167,17 @@ describeCluster("holding", (cluster) => {
       await eventually("the second to lead", () => b.leading, 10_000);
       expect((await cluster().request("PUT", path, held)).status).toBe(409);
       await b.stop();
-      expect(told).toEqual(["a leads", "a ends", "b leads", "b ends"]);
+      expect(reported).toEqual(["a leads", "a ends", "b leads", "b ends"]);
       expect(at(await cluster().call("GET", path), "spec")).toMatchObject({ leaseTransitions: 1 });
     });
   });
 
   test("events are written once and counted up, and kubectl shows them with their object", async () => {
-    const made = await cluster().call("POST", configMaps(), { metadata: { name: "told" } });
+    const made = await cluster().call("POST", configMaps(), { metadata: { name: "reported" } });
     const policy = {
       kind: "ConfigMap",
       namespace: namespace(),
-      name: "told",
+      name: "reported",
       uid: stringAt(made, "metadata", "uid") ?? "",
     };
     await withClient(async (client) => {
@@ -211,12 +211,14 @@ describeCluster("holding", (cluster) => {
       items: Json[];
     };
     const ours = items.filter((item) => stringAt(item, "reason") === "Skipped");
-    expect(ours).toMatchObject([{ note: "was left out", series: { count: 3 }, regarding: { name: "told" } }]);
-    const described = await cluster().kubectl(["-n", namespace(), "describe", "configmap", "told"]);
+    expect(ours).toMatchObject([
+      { note: "was left out", series: { count: 3 }, regarding: { name: "reported" } },
+    ]);
+    const described = await cluster().kubectl(["-n", namespace(), "describe", "configmap", "reported"]);
     expect(described.stdout).toMatch(/Warning\s+Skipped\s.*was left out/);
   });
 
-  test("an event as long as usher writes it is taken, and one byte more is not", async () => {
+  test("an event as long as usher writes it is accepted, and one byte more is not", async () => {
     // Cut at 200 it would end with a dot.
     const regarding = { kind: "ConfigMap", namespace: namespace(), name: `${"long".repeat(50).slice(1)}.b` };
     const path = `/apis/events.k8s.io/v1/namespaces/${namespace()}/events`;
@@ -245,10 +247,10 @@ describeCluster("holding", (cluster) => {
   test("tallies of replicas are added up by the leader, and go with their owner", async () => {
     await withClient(async (client) => {
       const replica = (name: string) => {
-        const book = new Tallies();
-        const options = { client, namespace: namespace(), replica: name, book, log: SILENT };
+        const tallies = new Tallies();
+        const options = { client, namespace: namespace(), replica: name, book: tallies, log: SILENT };
         const policy = { kind: "Policy", name: "a", uid: "u" };
-        book.add([{ module: "tiny", policy, outcomes: { applied: 2, same: 1 } }], 1_000);
+        tallies.add([{ module: "tiny", policy, outcomes: { applied: 2, same: 1 } }], 1_000);
         return {
           publisher: new TallyPublisher(options),
           collector: new TallyCollector({ ...options, counted: () => undefined }),

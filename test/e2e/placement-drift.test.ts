@@ -146,7 +146,7 @@ describeOwnCluster("changed policies and missed workloads", {}, (cluster) => {
     });
   });
 
-  test("who may not change a workload is told so; who may needs no right to see policies", async () => {
+  test("a user without update rights gets an error; one with them needs no right to read policies", async () => {
     for (const [user, role] of [
       ["reader", "view"],
       ["writer", "edit"],
@@ -156,9 +156,9 @@ describeOwnCluster("changed policies and missed workloads", {}, (cluster) => {
     const reader = await usher("reader", "reapply", "deployment/web", "-n", NAMESPACE);
     expect(reader.code).toBe(1);
     expect(reader.err).toMatch(/Deployment shop\/web: you may not change it: .*User "reader" cannot patch/);
-    const survey = await usher("writer", "reapply", "--all", "-n", NAMESPACE);
-    expect(survey.code).toBe(3);
-    expect(survey.err).toMatch(/you may not list namespaces.*reapply KIND\/NAME/);
+    const all = await usher("writer", "reapply", "--all", "-n", NAMESPACE);
+    expect(all.code).toBe(3);
+    expect(all.err).toMatch(/you may not list namespaces.*reapply KIND\/NAME/);
     const writer = await usher("writer", "reapply", "deployment/web", "-n", NAMESPACE);
     expect(writer.out, writer.err).toContain("1 workload: 1 renewed");
     expect(await poolOf("web")).toBe("etcd");
@@ -199,10 +199,10 @@ describeOwnCluster("changed policies and missed workloads", {}, (cluster) => {
     expect(ran.err).toContain("usher did not answer");
     expect(at(await stage.get("deployments/late"), "metadata", "annotations", REAPPLY)).toBeUndefined();
     await scaleUsher(1);
-    await stage.settled();
+    await stage.stable();
   });
 
-  test("what came in meanwhile is missing, and reapply gives it what it lacks", async () => {
+  test("what was created meanwhile is missing, and reapply adds it", async () => {
     const { json, code } = await status("pool");
     expect(states(json)).toBe("lone missing, db missing, kept missing, late missing, web missing");
     expect(code).toBe(1);
@@ -232,9 +232,9 @@ describeOwnCluster("changed policies and missed workloads", {}, (cluster) => {
     );
   });
 
-  test("where it is switched on, usher mends by itself what is missing", async () => {
+  test("with drift repair on, usher itself adds what is missing", async () => {
     await install(cluster(), "--replicas", "1", ...configured({ modules: { placement: { mend: true } } }));
-    await eventually("late mended", async () => (await poolOf("late")) === "etcd", 120_000);
+    await eventually("late repaired", async () => (await poolOf("late")) === "etcd", 120_000);
     await eventually("one more ReplicaSet", async () => (await replicaSets("late")) === 2);
     expect(states((await status()).json)).toBe(
       "lone missing, db current, kept current, late current, web current",
