@@ -45,7 +45,8 @@ export {
 export { type Fact, Facts, type Need } from "./core/evaluate/need.ts";
 export { type PatchOperation, patchOf } from "./core/evaluate/patch.ts";
 export type { AdmissionRequest, Operation, UserInfo } from "./core/evaluate/request.ts";
-export { type AdmissionResponse, responseOf, reviewOf, type StatusCause } from "./core/evaluate/response.ts";
+export { type AdmissionResponse, responseOf, reviewOf } from "./core/evaluate/response.ts";
+export type { DenialStatus, StatusCause, StatusDetails } from "./core/evaluate/status.ts";
 export type { Json, JsonObject } from "./core/json.ts";
 export { defaulted } from "./core/kubernetes/defaults/defaults.ts";
 export {

@@ -6,7 +6,8 @@ import {
   type Operation,
   type UserInfo,
 } from "../../core/evaluate/request.ts";
-import { isObject, type JsonObject } from "../../core/json.ts";
+import { nameIn, type StatusDetails } from "../../core/evaluate/status.ts";
+import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { NESTING_LIMIT, tooDeep } from "./nesting.ts";
 
 const REVIEW_VERSION = "admission.k8s.io/v1";
@@ -20,9 +21,13 @@ export class Undecodable {
   /** One line for whoever called. */
   readonly message: string;
 
-  constructor(message: string, uid?: string) {
+  /** Which object it is about, as far as that could be read. */
+  readonly details: StatusDetails | undefined;
+
+  constructor(message: string, uid?: string, details?: StatusDetails) {
     this.message = message;
     this.uid = uid;
+    this.details = details;
   }
 }
 
@@ -58,7 +63,7 @@ export function decodeReview(bytes: Buffer): AdmissionRequest | Undecodable {
     return readRequest(request, uid);
   } catch (error) {
     if (!(error instanceof WrongField)) throw error;
-    return new Undecodable(error.message, uid);
+    return new Undecodable(error.message, uid, detailsIn(request));
   }
 }
 
@@ -93,6 +98,17 @@ function readRequest(request: JsonObject, uid: string): AdmissionRequest {
     oldObject: objectOf(request, "oldObject"),
     dryRun: dryRunOf(request["dryRun"]),
     options: objectOf(request, "options"),
+  };
+}
+
+/** What a denial of an undecodable request is about; `undefined` where not even the resource can be read. */
+function detailsIn({ resource, name, object }: JsonObject): StatusDetails | undefined {
+  const kind = stringAt(resource, "resource");
+  if (kind === undefined || kind === "") return undefined;
+  return {
+    name: nameIn(typeof name === "string" ? name : "", isObject(object) ? object : undefined),
+    group: stringAt(resource, "group") ?? "",
+    kind,
   };
 }
 

@@ -2,6 +2,7 @@ import { evaluate } from "../../core/evaluate/evaluate.ts";
 import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
 import type { AdmissionRequest } from "../../core/evaluate/request.ts";
 import { responseOf } from "../../core/evaluate/response.ts";
+import { detailsOf } from "../../core/evaluate/status.ts";
 import { factsOf, type Log } from "../../core/log.ts";
 import { hookWants } from "../../core/module/hook.ts";
 import type { Source } from "../../core/view/source.ts";
@@ -83,16 +84,23 @@ function replyTo(evaluation: Evaluation, { phase }: Route): HttpResponse {
   return reviewResponse(responseOf(evaluation), phase, evaluation);
 }
 
-function undecodableReply({ uid, message }: Undecodable, { phase }: Route): HttpResponse {
+function undecodableReply({ uid, message, details }: Undecodable, { phase }: Route): HttpResponse {
   if (uid === undefined) return textResponse(400, message, phase);
-  return reviewResponse(denied(uid, 400, "BadRequest", message), phase);
+  return reviewResponse(
+    denied(uid, { code: 400, reason: "BadRequest", message, ...(details && { details }) }),
+    phase,
+  );
 }
 
 /** A fault outside every module. What the hooks say of failures counts: one closed hook that wanted the request refuses it. */
 function faultReply({ hooks, phase }: Route, request: AdmissionRequest): HttpResponse {
   const wanted = hooks.filter((hook) => hookWants(hook, request));
   if (wanted.some((hook) => hook.failure === "closed")) {
-    return reviewResponse(denied(request.uid, 500, "InternalError", FAULT), phase);
+    const reason = "InternalError";
+    return reviewResponse(
+      denied(request.uid, { code: 500, reason, message: FAULT, details: detailsOf(request, reason) }),
+      phase,
+    );
   }
   return reviewResponse(allowedWithWarning(request.uid, FAULT), phase);
 }

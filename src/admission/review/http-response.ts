@@ -1,5 +1,6 @@
 import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
 import { type AdmissionResponse, reviewText } from "../../core/evaluate/response.ts";
+import type { DenialStatus } from "../../core/evaluate/status.ts";
 import type { Phase } from "../../core/module/hook.ts";
 
 /** What goes back to the caller, before it is HTTP. */
@@ -30,15 +31,16 @@ export function reviewResponse(
   return { status: 200, type: JSON_TYPE, body: reviewText(answer), phase, evaluation };
 }
 
-/** A denied that came of no evaluation. */
-export function denied(uid: string, code: number, reason: string, message: string): AdmissionResponse {
+/** A denial without an evaluation. */
+export function denied(uid: string, denial: Omit<DenialStatus, "causes">): AdmissionResponse {
+  const { reason, message } = denial;
   return {
     uid,
     allowed: false,
     patch: [],
     warnings: [],
     audit: {},
-    status: { code, reason, message, causes: [] },
+    status: { ...denial, causes: [{ reason, message }] },
   };
 }
 

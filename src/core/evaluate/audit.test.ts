@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { AUDIT_VALUE_LENGTH, auditOf } from "./audit.ts";
+import { AUDIT_VALUE_LENGTH, AUDIT_VERBATIM_LENGTH, auditOf } from "./audit.ts";
 import type { ModuleFinding } from "./finding.ts";
 
 const audited = (module: string, key: string, value: string): ModuleFinding => ({
@@ -37,4 +37,19 @@ test("a value is cut at its limit, and never in the middle of a character", () =
 test("thousands of policies for one key", () => {
   const many = Array.from({ length: 20_000 }, (_, i) => audited("a", "k", `policy-${i}`));
   expect(Object.values(auditOf(many))[0]).toHaveLength(AUDIT_VALUE_LENGTH);
+});
+
+test("an upstream key has no prefix", () => {
+  const enforce = { key: "enforce-policy", value: "restricted:latest", unprefixed: true } as const;
+  expect(auditOf([{ ...audited("a", "", ""), audit: enforce }, audited("a", "k", "v")])).toEqual({
+    "enforce-policy": "restricted:latest",
+    "a.k": "v",
+  });
+});
+
+test("a verbatim value stays whole, up to what an audit event can hold", () => {
+  const whole = "v".repeat(20_000);
+  expect(auditOf([{ ...audited("a", "k", whole), verbatim: true }])).toEqual({ "a.k": whole });
+  const huge = audited("a", "k", "v".repeat(100_000));
+  expect(auditOf([{ ...huge, verbatim: true }])["a.k"]).toHaveLength(AUDIT_VERBATIM_LENGTH);
 });

@@ -1,8 +1,9 @@
 import type { JsonObject } from "../json.ts";
-import type { Finding } from "./finding.ts";
+import { type Finding, messageWithCode } from "./finding.ts";
 import type { Need } from "./need.ts";
+import type { StatusDetails } from "./status.ts";
 
-/** A refusal: what the client gets as a Status. */
+/** Why a request is denied: what the client gets as a Status. */
 export interface Denial {
   /** HTTP code; one below 400 would reach the client as 400. */
   readonly code: number;
@@ -11,11 +12,13 @@ export interface Denial {
   readonly message: string;
   /** With 429: how long the client should wait. */
   readonly retryAfterSeconds?: number;
+  /** @default the object of the request */
+  readonly details?: Partial<StatusDetails>;
 }
 
 /**
- * One write that must succeed before "allow" is sent. It carries the version of the fact that it rests on; where that has
- * moved on, the fact is read and all is evaluated again.
+ * One write that must succeed before "allow" is sent. It carries the resourceVersion of the fact that it rests on; on a conflict
+ * the fact is read and all is evaluated again.
  */
 export interface Commit {
   readonly resource: string;
@@ -28,7 +31,7 @@ export interface Commit {
   readonly rests: Need;
 }
 
-// A decision can only be made by the functions below, so a module can't forget what belongs to one.
+// A decision can only be made by the functions below, so that each is complete.
 const decided: unique symbol = Symbol("decided");
 
 export interface Decision {
@@ -48,7 +51,7 @@ export function allow(findings: readonly Finding[] = [], commit?: Commit): Decis
   return { [decided]: true, denial: undefined, findings, commit };
 }
 
-/** A refusal. Without a message, the violations' own sentences are the message, a line each. */
+/** Without a message, those of the violations are the message, a line each. */
 export function deny(
   denial: Omit<Denial, "message"> & { readonly message?: string },
   findings: readonly Finding[],
@@ -57,9 +60,7 @@ export function deny(
     denial.message ??
     findings
       .filter((finding) => finding.outcome === "violated" || finding.outcome === "failed")
-      .map((finding) =>
-        finding.code === undefined ? finding.message : `${finding.message} (${finding.code})`,
-      )
+      .map(messageWithCode)
       .join("\n");
   return { [decided]: true, denial: { ...denial, message }, findings, commit: undefined };
 }

@@ -135,14 +135,19 @@ describe("commits", () => {
     expect(evaluation.unknown).toEqual([LEDGER]);
   });
 
-  test("one that fails, of a module that will not hear: refused, for what had to be written was not", async () => {
+  test("one that fails, of a module that commits all the same: denied", async () => {
     const deaf = moduleThat("deaf", { validate: () => allow([], write("7")) });
     for (const result of [{ failed: "x" }, "conflict"] satisfies CommitResult[]) {
       const here = outside({ commit: () => result });
       const evaluation = await ask([deaf], requestFor(pod()), here, validate);
       expect(responseOf(evaluation)).toMatchObject({
         allowed: false,
-        status: { code: 429, reason: "TooManyRequests", retryAfterSeconds: 1 },
+        status: {
+          code: 429,
+          reason: "TooManyRequests",
+          retryAfterSeconds: 1,
+          causes: [{ reason: "USHER-E03", message: expect.stringContaining("try again") }],
+        },
       });
       expect(evaluation.commits).toEqual([]);
       expect(here.commits).toHaveLength(result === "conflict" ? MAX_COMMITS : 1);

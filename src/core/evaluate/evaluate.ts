@@ -1,6 +1,7 @@
-import type { Commit } from "./decision.ts";
+import { type Commit, deny } from "./decision.ts";
 import type { Draft } from "./draft.ts";
 import { draftOf, type Evaluation, type EvaluationRequest, evaluateHooks } from "./evaluate-hooks.ts";
+import type { Finding } from "./finding.ts";
 import { DEADLINE_EXCEEDED, type Fact, Facts, type Need } from "./need.ts";
 
 /** After this many rounds what is still missing counts as failed: a module that always needs more would never decide. */
@@ -121,22 +122,24 @@ async function firstThatFails(commits: readonly Commit[], outside: Outside) {
   return undefined;
 }
 
+const UNWRITTEN: Finding = {
+  rule: "commit",
+  outcome: "failed",
+  code: "USHER-E03",
+  message: "a record that this request depends on could not be written in time; try again",
+};
+
 /** A module that still commits although its commit failed has not handled the failure: the request is denied. */
 function withoutCommits(evaluation: Evaluation): Evaluation {
   if (commitsOf(evaluation).length === 0) return evaluation;
-  const hook = evaluation.asked[0];
+  const { module = "usher", name: hook = "usher" } = evaluation.asked[0] ?? {};
+  const { denial, findings } = deny({ code: 429, reason: "TooManyRequests", retryAfterSeconds: 1 }, [
+    UNWRITTEN,
+  ]);
   return {
     ...evaluation,
     commits: [],
-    denials: [
-      {
-        code: 429,
-        reason: "TooManyRequests",
-        retryAfterSeconds: 1,
-        message: "a record that this request depends on could not be written in time; try again (USHER-E03)",
-        module: hook?.module ?? "usher",
-        hook: hook?.name ?? "usher",
-      },
-    ],
+    findings: [...evaluation.findings, ...findings.map((finding) => ({ ...finding, module }))],
+    denials: denial === undefined ? [] : [{ ...denial, module, hook }],
   };
 }

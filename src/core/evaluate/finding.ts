@@ -1,7 +1,7 @@
 import type { Json } from "../json.ts";
 import type { Path } from "../path.ts";
 
-/** Which policy, in which state of it. Offline there may be neither uid nor generation. */
+/** A policy, at one generation. Offline there may be neither uid nor generation. */
 export interface PolicyRef {
   readonly kind: string;
   /** Absent for cluster-scoped policies. */
@@ -9,20 +9,20 @@ export interface PolicyRef {
   readonly name: string;
   readonly uid?: string;
   readonly generation?: number;
-  /** Known from an object's note alone: nobody counts what came of it, for anyone can write a note. */
+  /** Known from an object's provenance alone, which any writer of the object can forge: its outcomes are not counted. */
   readonly gone?: true;
 }
 
 /**
- * What came of one rule of one policy for one request.
+ * What one rule of one policy came to for one request.
  *
  * - `applied`: an edit was made;
- * - `same`: the object said so already;
+ * - `same`: the object had the value already;
  * - `skipped`: a part was left out, the message says why;
- * - `violated`: a reason to refuse;
+ * - `violated`: a reason to deny;
  * - `would-violate`: the same, where the policy only informs;
- * - `authorized`: let in by a named entry;
- * - `failed`: could not be judged; what followed is the policy's failure mode.
+ * - `authorized`: admitted by a named entry;
+ * - `failed`: could not be judged; the policy's failure mode decided.
  */
 export type FindingOutcome =
   | "applied"
@@ -33,15 +33,24 @@ export type FindingOutcome =
   | "authorized"
   | "failed";
 
+/** What an event is about. `kubectl describe` finds an event only by the uid of the object that it describes. */
+export interface ObjectReference {
+  readonly apiVersion?: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly name: string;
+  readonly uid?: string;
+}
+
 /** An event about the object of the request, or about `regarding` where that object will not exist. */
 export interface FindingEvent {
   readonly type: "Normal" | "Warning";
   /** A CamelCase word that can be searched. */
   readonly reason: string;
-  readonly regarding?: { readonly kind: string; readonly namespace?: string; readonly name: string };
+  readonly regarding?: ObjectReference;
 }
 
-/** The atom of every explanation: warnings, causes, audit values, events, metrics and tallies all follow from it. */
+/** The unit of every explanation: warnings, causes, audit values, events, metrics and tallies all follow from it. */
 export interface Finding {
   readonly policy?: PolicyRef;
   readonly rule: string;
@@ -51,18 +60,25 @@ export interface Finding {
   readonly path?: Path;
   /** With `same`, where the path is a list: the elements that it has already, as the policy has them. */
   readonly elements?: readonly Json[];
-  /** One sentence for a person: what, where, and what to do next. */
+  /** One sentence: what is wrong, where, and what to do next. */
   readonly message: string;
+  /** Message and audit value repeat another component's words: they stay whole, and no code follows the message. */
+  readonly verbatim?: true;
   /** Shown to the client as a warning; the higher rank comes first. */
   readonly warn?: number;
-  /** An audit annotation; the key is prefixed with the module's name. */
-  readonly audit?: { readonly key: string; readonly value: string };
+  /** An audit annotation. The key is prefixed with the module's name, unless it is `unprefixed` because it is upstream's. */
+  readonly audit?: { readonly key: string; readonly value: string; readonly unprefixed?: true };
   readonly event?: FindingEvent;
 }
 
 /** A finding with the name of the module that made it. */
 export interface ModuleFinding extends Finding {
   readonly module: string;
+}
+
+/** `maxSkew is too small (USHER-P12)` */
+export function messageWithCode({ message, code, verbatim }: Finding): string {
+  return code === undefined || verbatim ? message : `${message} (${code})`;
 }
 
 /** `etcd-pool`, or `shop/etcd-pool` for a namespaced policy. */

@@ -1,12 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { pod } from "../../../test/builders/pod.ts";
+import { deployment, pod } from "../../../test/builders/pod.ts";
 import { requestFor } from "../../../test/builders/request.ts";
 import { type Json, stringAt } from "../json.ts";
 import { Draft } from "./draft.ts";
 import type { Evaluation } from "./evaluate-hooks.ts";
 import type { ModuleFinding } from "./finding.ts";
-import { type AdmissionResponse, CAUSES_LIMIT, responseOf, reviewOf, reviewText } from "./response.ts";
+import type { AdmissionRequest } from "./request.ts";
+import { type AdmissionResponse, responseOf, reviewOf, reviewText } from "./response.ts";
+import { CAUSES_LIMIT } from "./status.ts";
 
 function evaluation(change: Partial<Evaluation> = {}): Evaluation {
   const request = requestFor(pod());
@@ -74,14 +76,19 @@ describe("allowed", () => {
   });
 });
 
-describe("refused", () => {
+describe("denied", () => {
   test("the first one's code and reason, everyone's message, each once", () => {
     const denials = [denial("a"), denial("b", { code: 422, reason: "Invalid" }), denial("a")];
     expect(responseOf(evaluation({ denials })).status).toEqual({
       code: 403,
       reason: "Forbidden",
       message: "a\nb",
-      causes: [],
+      details: { name: "web-0", group: "", kind: "pods" },
+      causes: [
+        { reason: "Forbidden", message: "a" },
+        { reason: "Invalid", message: "b" },
+        { reason: "Forbidden", message: "a" },
+      ],
     });
   });
 
@@ -104,14 +111,23 @@ describe("refused", () => {
     expect(responseOf(evaluation({ denials: [denial("a", { code })] })).status?.code).toBe(expected);
   });
 
-  test("who should wait is told how long, also if only a later one says so", () => {
+  test("retryAfterSeconds may come from a later denial", () => {
     const denials = [denial("a"), denial("b", { code: 429, retryAfterSeconds: 7 })];
     const review = reviewOf(responseOf(evaluation({ denials })));
     expect(review).toHaveProperty("response.status", {
       code: 403,
       reason: "Forbidden",
       message: "a\nb",
-      details: { retryAfterSeconds: 7 },
+      details: {
+        name: "web-0",
+        group: "",
+        kind: "pods",
+        causes: [
+          { reason: "Forbidden", message: "a" },
+          { reason: "Forbidden", message: "b" },
+        ],
+        retryAfterSeconds: 7,
+      },
     });
   });
 
@@ -147,9 +163,43 @@ describe("refused", () => {
     expect(causes(65)?.at(-1)?.message).toBe("wrong 63");
   });
 
-  test("an empty details is left out", () => {
-    const review = reviewOf(responseOf(evaluation({ denials: [denial("a")] })));
-    expect(review).toHaveProperty("response.status", { code: 403, reason: "Forbidden", message: "a" });
+  test("of a module that denied without a violation, what failed is the cause", () => {
+    const failed: ModuleFinding = { ...violation(1), outcome: "failed", code: "USHER-E01" };
+    const elsewhere: ModuleFinding = { ...failed, module: "other", message: "open" };
+    const status = responseOf(evaluation({ findings: [failed, elsewhere], denials: [denial("a")] })).status;
+    expect(status?.causes).toEqual([{ reason: "USHER-E01", message: "wrong 1" }]);
+  });
+
+  test.each<[string, Partial<AdmissionRequest>, object, object]>([
+    [
+      "a resource of a group",
+      requestFor(deployment()),
+      {},
+      { name: "web", group: "apps", kind: "deployments" },
+    ],
+    ["an invalid object, by its kind", {}, { reason: "Invalid" }, { name: "web-0", group: "", kind: "Pod" }],
+    [
+      "no name yet",
+      { name: "", object: { metadata: { generateName: "web-" } } },
+      {},
+      { name: "web-", group: "", kind: "pods" },
+    ],
+    [
+      "no name at all",
+      { name: "", object: { metadata: 5 } },
+      {},
+      { name: "Unknown", group: "", kind: "pods" },
+    ],
+    [
+      "what the module says",
+      {},
+      { details: { name: "n1", kind: "nodes" } },
+      { name: "n1", group: "", kind: "nodes" },
+    ],
+  ])("details of %s", (_what, change, says, details) => {
+    const request = { ...requestFor(pod()), ...change };
+    const response = responseOf(evaluation({ request, denials: [denial("a", says)] }));
+    expect(response.status?.details).toEqual(details);
   });
 });
 
@@ -173,6 +223,7 @@ test("the text of a review is the review, whatever it says", () => {
     code: fc.integer(),
     reason: text,
     message: text,
+    details: fc.record({ name: text, group: text, kind: text }),
     causes: fc.array(fc.record({ reason: text, message: text }), { maxLength: 2 }),
   });
   fc.assert(

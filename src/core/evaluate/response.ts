@@ -1,19 +1,9 @@
 import type { Json } from "../json.ts";
-import { fieldPath } from "../path.ts";
 import { auditOf } from "./audit.ts";
 import type { Evaluation } from "./evaluate-hooks.ts";
-import { type ModuleFinding, policyKey } from "./finding.ts";
 import { type PatchOperation, patchOf } from "./patch.ts";
+import { type DenialStatus, statusOf } from "./status.ts";
 import { warningsOf } from "./warnings.ts";
-
-/** Causes are for machines; a Status with hundreds of them helps nobody and weighs on the audit log. */
-export const CAUSES_LIMIT = 64;
-
-export interface StatusCause {
-  readonly reason: string;
-  readonly message: string;
-  readonly field?: string;
-}
 
 /** The `response` of an AdmissionReview, before it is encoded. */
 export interface AdmissionResponse {
@@ -22,58 +12,25 @@ export interface AdmissionResponse {
   readonly patch: readonly PatchOperation[];
   readonly warnings: readonly string[];
   readonly audit: Readonly<Record<string, string>>;
-  readonly status:
-    | {
-        readonly code: number;
-        readonly reason: string;
-        readonly message: string;
-        readonly causes: readonly StatusCause[];
-        readonly retryAfterSeconds?: number;
-      }
-    | undefined;
+  readonly status: DenialStatus | undefined;
 }
 
-/** What leaves us for one evaluation: everything that follows from its edits and findings. */
+/** The response of one evaluation: everything in it follows from edits, findings and denials. */
 export function responseOf(evaluation: Evaluation): AdmissionResponse {
   const { request, denials, findings, phase, draft } = evaluation;
   const [first] = denials;
   const common = { uid: request.uid, warnings: warningsOf(findings), audit: auditOf(findings) };
-  if (first === undefined) {
-    const patch = phase === "mutate" && request.object !== undefined ? patchOf(draft) : [];
-    return { ...common, allowed: true, patch, status: undefined };
-  }
-  // Several modules may refuse: all are told, and the code is the first one's, in the modules' order.
-  const retry = denials.find((denial) => denial.retryAfterSeconds !== undefined)?.retryAfterSeconds;
-  const status = {
-    code: first.code >= 400 ? first.code : 403,
-    reason: first.reason,
-    message: [...new Set(denials.map((denial) => denial.message))].join("\n"),
-    causes: causesOf(findings),
-    ...(retry === undefined ? {} : { retryAfterSeconds: retry }),
-  };
-  return { ...common, allowed: false, patch: [], status };
+  if (first !== undefined)
+    return { ...common, allowed: false, patch: [], status: statusOf(first, denials, findings, request) };
+  const patch = phase === "mutate" && request.object !== undefined ? patchOf(draft) : [];
+  return { ...common, allowed: true, patch, status: undefined };
 }
 
-function causesOf(findings: readonly ModuleFinding[]): StatusCause[] {
-  const causes: StatusCause[] = [];
-  for (const finding of findings) {
-    if (finding.outcome !== "violated") continue;
-    if (causes.length === CAUSES_LIMIT) break;
-    causes.push({
-      reason: finding.code ?? finding.rule,
-      message:
-        finding.policy === undefined ? finding.message : `${policyKey(finding.policy)}: ${finding.message}`,
-      ...(finding.path === undefined ? {} : { field: fieldPath(finding.path) }),
-    });
-  }
-  return causes;
-}
-
-/** AdmissionReview v1 as it goes over the wire. Nearly every answer allows and says nothing else, but for a patch: that takes no objects. */
-export function reviewText(answer: AdmissionResponse): string {
-  const { uid, allowed, patch, warnings, audit, status } = answer;
+/** AdmissionReview v1 as text. Nearly every response only allows, perhaps with a patch: that is written without building objects. */
+export function reviewText(response: AdmissionResponse): string {
+  const { uid, allowed, patch, warnings, audit, status } = response;
   if (!allowed || warnings.length > 0 || status !== undefined || !isEmpty(audit))
-    return JSON.stringify(reviewOf(answer));
+    return JSON.stringify(reviewOf(response));
   const change = patch.length === 0 ? "" : `,"patchType":"JSONPatch","patch":"${patchText(patch)}"`;
   return `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":${JSON.stringify(uid)},"allowed":true${change}}}`;
 }
@@ -88,25 +45,27 @@ function patchText(patch: readonly PatchOperation[]): string {
 }
 
 /** AdmissionReview v1 as the API server reads it. */
-export function reviewOf(answer: AdmissionResponse): Json {
-  const response: Record<string, Json> = { uid: answer.uid, allowed: answer.allowed };
-  if (answer.patch.length > 0) {
+export function reviewOf({ uid, allowed, patch, warnings, audit, status }: AdmissionResponse): Json {
+  const response: Record<string, Json> = { uid, allowed };
+  if (patch.length > 0) {
     response["patchType"] = "JSONPatch";
-    response["patch"] = patchText(answer.patch);
+    response["patch"] = patchText(patch);
   }
-  if (answer.warnings.length > 0) response["warnings"] = answer.warnings;
-  if (!isEmpty(answer.audit)) response["auditAnnotations"] = answer.audit;
-  if (answer.status !== undefined) {
-    const { code, reason, message, causes, retryAfterSeconds } = answer.status;
-    const details: Record<string, Json> = {};
-    if (causes.length > 0) details["causes"] = causes.map((cause) => ({ ...cause }));
-    if (retryAfterSeconds !== undefined) details["retryAfterSeconds"] = retryAfterSeconds;
-    response["status"] = {
-      code,
-      reason,
-      message,
-      ...(Object.keys(details).length === 0 ? {} : { details }),
-    };
-  }
+  if (warnings.length > 0) response["warnings"] = warnings;
+  if (!isEmpty(audit)) response["auditAnnotations"] = audit;
+  if (status !== undefined) response["status"] = statusJson(status);
   return { apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response };
+}
+
+function statusJson({ code, reason, message, details, causes, retryAfterSeconds }: DenialStatus): Json {
+  return {
+    code,
+    reason,
+    message,
+    details: {
+      ...details,
+      causes: causes.map((cause) => ({ ...cause })),
+      ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    },
+  };
 }

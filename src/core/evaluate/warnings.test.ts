@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ModuleFinding } from "./finding.ts";
-import { printable, WARNING_LENGTH, WARNINGS_LIMIT, warningsOf } from "./warnings.ts";
+import { printable, SERVER_WARNINGS_LIMIT, WARNING_LENGTH, WARNINGS_LIMIT, warningsOf } from "./warnings.ts";
 
 const warning = (message: string, warn = 50, code?: string): ModuleFinding => ({
   module: "m",
@@ -15,7 +15,7 @@ const warning = (message: string, warn = 50, code?: string): ModuleFinding => ({
 const lengthOf = (texts: readonly string[]) => texts.reduce((sum, text) => sum + text.length, 0);
 
 test("the limits are those of the documents", () => {
-  expect([WARNINGS_LIMIT, WARNING_LENGTH]).toEqual([2_000, 256]);
+  expect([WARNINGS_LIMIT, WARNING_LENGTH, SERVER_WARNINGS_LIMIT]).toEqual([2_000, 256, 4_096]);
 });
 
 test("the higher rank first, equals in their order, each once, with its code", () => {
@@ -90,6 +90,44 @@ describe("all together", () => {
         ]);
       }),
       { numRuns: 200 },
+    );
+  });
+});
+
+describe("verbatim", () => {
+  const verbatim = (message: string, warn = 50): ModuleFinding => ({
+    ...warning(message, warn, "USHER-S01"),
+    verbatim: true,
+  });
+  const upstream = `would violate PodSecurity "restricted:latest": ${"x".repeat(406)}`;
+
+  test("a text longer than 256 characters leaves whole, without a code", () => {
+    expect(upstream).toHaveLength(453);
+    expect(warningsOf([verbatim(upstream)])).toEqual([upstream]);
+  });
+
+  test("lesser ones are left out whole before anything is cut", () => {
+    const long = (i: number) => String(i).repeat(1_000);
+    const found = [warning("a".repeat(300), 10), ...[1, 2, 3, 4, 5].map((i) => verbatim(long(i), 60 - i))];
+    expect(warningsOf(found)).toEqual([long(1), long(2), long(3), long(4), "and 2 more warnings"]);
+  });
+
+  test("one that alone exceeds the API server's limit is cut as the API server would", () => {
+    expect(warningsOf([verbatim("y".repeat(5_000))])).toEqual([`${"y".repeat(255)}…`]);
+  });
+
+  test("any texts: within the API server's limit, verbatim ones whole", () => {
+    const one = fc.record({ length: fc.nat(2_500), warn: fc.nat(3), whole: fc.boolean() });
+    fc.assert(
+      fc.property(fc.array(one, { maxLength: 12 }), (list) => {
+        const texts = list.map(({ length }, i) => `${i} ${"z".repeat(length)}`);
+        const shown = warningsOf(
+          list.map(({ warn, whole }, i) => (whole ? verbatim : warning)(texts[i] ?? "", warn)),
+        );
+        expect(lengthOf(shown)).toBeLessThanOrEqual(SERVER_WARNINGS_LIMIT);
+        for (const text of shown)
+          if (text.length > WARNING_LENGTH) expect(list[texts.indexOf(text)]?.whole).toBe(true);
+      }),
     );
   });
 });

@@ -1,35 +1,41 @@
-import type { ModuleFinding } from "./finding.ts";
+import { type ModuleFinding, messageWithCode } from "./finding.ts";
 
 /**
- * The API server cuts every warning to 256 characters once all of them together, from every webhook, pass 4,096. Half of that
- * leaves room for others.
+ * The API server cuts every warning to 256 characters once all of them together, from every webhook and from itself, exceed this
+ * many (truncateAtTotalRunes of k8s.io/apiserver).
  */
+export const SERVER_WARNINGS_LIMIT = 4_096;
+
+/** All warnings together: half of the API server's limit leaves room for other webhooks. */
 export const WARNINGS_LIMIT = 2_000;
 
-/** Longer ones may be cut by the server in the middle of a word; we cut them ourselves, and show that we did. */
+/** Longer ones may be cut by the API server in the middle of a word; they are cut here, visibly. */
 export const WARNING_LENGTH = 256;
 
+interface Warning {
+  readonly text: string;
+  readonly verbatim: boolean;
+}
+
 /**
- * What a person at a prompt sees: the most useful first, each once. What does not fit is counted in the last line, so that
- * nothing is dropped in silence.
+ * The warnings of a response: the highest rank first, each once. Whole lesser ones are left out where not all fit, and the last line
+ * counts them. Verbatim ones stay whole and may use all that the API server allows: cut, each would appear beside the text that it
+ * repeats instead of as one with it.
  */
 export function warningsOf(findings: readonly ModuleFinding[]): string[] {
-  const warning = findings.filter((finding) => finding.warn !== undefined);
+  const warnings = findings.filter((finding) => finding.warn !== undefined);
   // Nearly every request: nothing to rank.
-  if (warning.length === 0) return [];
-  const ranked = warning
-    .sort((a, b) => (b.warn ?? 0) - (a.warn ?? 0))
-    .map((finding) =>
-      printable(finding.code === undefined ? finding.message : `${finding.message} (${finding.code})`),
-    );
-  const texts = [...new Set(ranked)];
+  if (warnings.length === 0) return [];
+  const ranked = warnings.sort((a, b) => (b.warn ?? 0) - (a.warn ?? 0)).map(warningOf);
+  const limit = ranked.some(({ verbatim }) => verbatim) ? SERVER_WARNINGS_LIMIT : WARNINGS_LIMIT;
+  const texts = [...new Set(ranked.map(({ text }) => text))];
   const shown: string[] = [];
   let length = 0;
   for (const text of texts) {
     const left = texts.length - shown.length - 1;
     // The last text may use all the room; any other must leave enough for the line that counts the rest.
     const reserve = left === 0 ? 0 : restOf(left).length;
-    if (length + text.length + reserve > WARNINGS_LIMIT) break;
+    if (length + text.length + reserve > limit) break;
     shown.push(text);
     length += text.length;
   }
@@ -37,13 +43,24 @@ export function warningsOf(findings: readonly ModuleFinding[]): string[] {
   return shown;
 }
 
+/** A verbatim text that alone exceeds the API server's limit would be cut there in any case. */
+function warningOf(finding: ModuleFinding): Warning {
+  const message = messageWithCode(finding);
+  const whole = finding.verbatim ? printable(message, Number.POSITIVE_INFINITY) : undefined;
+  return whole !== undefined && whole.length + RESERVE <= SERVER_WARNINGS_LIMIT
+    ? { text: whole, verbatim: true }
+    : { text: printable(message), verbatim: false };
+}
+
 function restOf(count: number): string {
   return `and ${count} more ${count === 1 ? "warning" : "warnings"}`;
 }
 
-/** The server drops a warning that holds a control character, and lone surrogates are no text at all. */
-export function printable(text: string): string {
+/** For the line that counts the rest, whatever the count. */
+const RESERVE = restOf(1e9).length;
+
+/** The API server drops a warning with a control character, and lone surrogates are no text. */
+export function printable(text: string, longest = WARNING_LENGTH): string {
   const clean = text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ").toWellFormed();
-  if (clean.length <= WARNING_LENGTH) return clean;
-  return `${clean.slice(0, WARNING_LENGTH - 1).toWellFormed()}…`;
+  return clean.length <= longest ? clean : `${clean.slice(0, longest - 1).toWellFormed()}…`;
 }

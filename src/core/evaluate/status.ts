@@ -1,0 +1,94 @@
+import { at, type JsonObject } from "../json.ts";
+import { fieldPath } from "../path.ts";
+import type { Denial } from "./decision.ts";
+import { type ModuleFinding, policyKey } from "./finding.ts";
+import type { AdmissionRequest } from "./request.ts";
+
+/** A Status with hundreds of causes helps no client and grows the audit log. */
+export const CAUSES_LIMIT = 64;
+
+export interface StatusCause {
+  readonly reason: string;
+  readonly message: string;
+  readonly field?: string;
+}
+
+/** Which object a Status is about. */
+export interface StatusDetails {
+  readonly name: string;
+  readonly group: string;
+  /** As in Kubernetes' own errors: the resource, `pods`, but the kind, `Pod`, where the reason is `Invalid`. */
+  readonly kind: string;
+}
+
+/** The Status that a client gets for a denied request. */
+export interface DenialStatus {
+  readonly code: number;
+  readonly reason: string;
+  readonly message: string;
+  /** Absent where the request could not be decoded that far. */
+  readonly details?: StatusDetails;
+  readonly causes: readonly StatusCause[];
+  readonly retryAfterSeconds?: number;
+}
+
+/** The Status of several denials. All messages are in it; code and reason are the first one's, in the modules' order. */
+export function statusOf(
+  first: Denial,
+  denials: readonly (Denial & { readonly module: string })[],
+  findings: readonly ModuleFinding[],
+  request: AdmissionRequest,
+): DenialStatus {
+  const retry = denials.find((denial) => denial.retryAfterSeconds !== undefined)?.retryAfterSeconds;
+  return {
+    code: first.code >= 400 ? first.code : 403,
+    reason: first.reason,
+    message: [...new Set(denials.map((denial) => denial.message))].join("\n"),
+    details: { ...detailsOf(request, first.reason), ...first.details },
+    causes: causesOf(denials, findings),
+    ...(retry === undefined ? {} : { retryAfterSeconds: retry }),
+  };
+}
+
+export function detailsOf(request: AdmissionRequest, reason: string): StatusDetails {
+  const { kind, resource } = request;
+  return {
+    name: nameIn(request.name, request.object),
+    ...(reason === "Invalid"
+      ? { group: kind.group, kind: kind.kind }
+      : { group: resource.group, kind: resource.resource }),
+  };
+}
+
+/** As the API server names an object that has no name yet. */
+export function nameIn(name: string, object: JsonObject | undefined): string {
+  if (name !== "") return name;
+  for (const key of ["name", "generateName"]) {
+    const known = at(object, "metadata", key);
+    if (typeof known === "string" && known !== "") return known;
+  }
+  return "Unknown";
+}
+
+/** What was violated; of a module that denied without a violation what failed; and where it has no findings at all, the denial itself. */
+function causesOf(
+  denials: readonly (Denial & { readonly module: string })[],
+  findings: readonly ModuleFinding[],
+): StatusCause[] {
+  const causes = findings.filter(({ outcome }) => outcome === "violated").map(causeOf);
+  for (const { module, reason, message } of denials) {
+    const theirs = findings.filter((finding) => finding.module === module);
+    if (theirs.some(({ outcome }) => outcome === "violated")) continue;
+    const failed = theirs.filter(({ outcome }) => outcome === "failed");
+    causes.push(...(failed.length > 0 ? failed.map(causeOf) : [{ reason, message }]));
+  }
+  return causes.slice(0, CAUSES_LIMIT);
+}
+
+function causeOf({ code, rule, policy, message, path }: ModuleFinding): StatusCause {
+  return {
+    reason: code ?? rule,
+    message: policy === undefined ? message : `${policyKey(policy)}: ${message}`,
+    ...(path === undefined ? {} : { field: fieldPath(path) }),
+  };
+}
