@@ -14,6 +14,7 @@ import { memory } from "./parts/memory.ts";
 import { nodes } from "./parts/node-labels.ts";
 import { change } from "./parts/policy-change.ts";
 import { ready } from "./parts/ready.ts";
+import { reviewCost } from "./parts/review-cost.ts";
 import { type Result, tableOf, targetsThat } from "./report/result.ts";
 import type { Servers } from "./servers/servers.ts";
 
@@ -22,6 +23,7 @@ const PARTS: Readonly<Record<string, (servers: Servers) => Promise<Result>>> = {
   ready,
   memory,
   change,
+  cost: reviewCost,
   load,
   evaluation,
   nodes,

@@ -1,7 +1,7 @@
 // Load in interleaved rounds: every server in every round, in alternating order, so that what disturbs the machine for a while
 // disturbs them all, and none is always the one after the break.
 
-import { isPatched, PODS, type Pod, reviews } from "../fixtures/reviews.ts";
+import { isPatched, type Pod, reviews } from "../fixtures/reviews.ts";
 import { checkResponse } from "../servers/check-response.ts";
 import { keepLoadCoreAwake, pinServer } from "../servers/cores.ts";
 import { processorTime } from "../servers/processor-time.ts";
@@ -14,6 +14,12 @@ import type { Figures, Generator } from "./generator.ts";
  */
 export const CONNECTIONS = 8;
 
+/** What is sent, and over how many connections. */
+export interface Case {
+  readonly pod: Pod;
+  readonly connections: number;
+}
+
 /** As the API server calls it: the path of a webhook with all hooks, and its timeout. */
 export const PATH = "/mutate?timeout=10s";
 
@@ -23,10 +29,9 @@ export interface LoadedServer {
   readonly policies: number | undefined;
 }
 
-export interface Sample extends Figures {
+export interface Sample extends Figures, Case {
   readonly round: number;
   readonly server: string;
-  readonly pod: Pod;
   /** Processor time of the server for each request, in µs; undefined where the system has no such figure. */
   readonly processor: number | undefined;
   /** Which part of the time the server had a core. Much below 1, other work had it, and the figures are not the server's. */
@@ -43,11 +48,12 @@ export async function runRounds(
   servers: Servers,
   generator: Generator,
   loaded: readonly LoadedServer[],
+  cases: readonly Case[],
   { rounds, seconds, warmSeconds }: Lengths,
 ): Promise<Sample[]> {
   const attack = async (
     { server, policies }: LoadedServer,
-    pod: Pod,
+    { pod, connections }: Case,
     round: number,
     length: number,
   ): Promise<Sample> => {
@@ -59,14 +65,14 @@ export async function runRounds(
       bodies,
       ca: server.ca,
       seconds: length,
-      connections: CONNECTIONS,
+      connections,
       scratch: servers.scratch,
     });
     const after = processorTime(server.pid);
     const processor =
       before === undefined || after === undefined ? undefined : (after - before) / 1e3 / figures.requests;
     const busy = processor === undefined ? undefined : (processor * figures.throughput) / 1e6;
-    return { ...figures, round, server: server.name, pod, processor, busy };
+    return { ...figures, round, server: server.name, pod, connections, processor, busy };
   };
 
   const rest = keepLoadCoreAwake();
@@ -74,21 +80,17 @@ export async function runRounds(
   for (const one of loaded) {
     const { server, policies } = one;
     pinServer(server.pid);
-    for (const pod of PODS) {
-      await checkResponse(
-        server,
-        PATH,
-        reviews(pod, policies ?? 1_000)[0] ?? "",
-        policies !== undefined && isPatched(pod),
-      );
-      await attack(one, pod, 0, warmSeconds);
+    for (const what of cases) {
+      const patched = policies !== undefined && isPatched(what.pod);
+      await checkResponse(server, PATH, reviews(what.pod, policies ?? 1_000)[0] ?? "", patched);
+      await attack(one, what, 0, warmSeconds);
     }
   }
   const samples: Sample[] = [];
   for (let round = 1; round <= rounds; round++) {
-    servers.say(`round ${round} of ${rounds}, ${loaded.length * PODS.length} runs of ${seconds} s …`);
+    servers.say(`round ${round} of ${rounds}, ${loaded.length * cases.length} runs of ${seconds} s …`);
     const order = round % 2 === 1 ? loaded : loaded.toReversed();
-    for (const pod of PODS) for (const one of order) samples.push(await attack(one, pod, round, seconds));
+    for (const what of cases) for (const one of order) samples.push(await attack(one, what, round, seconds));
   }
   rest();
   return samples;
