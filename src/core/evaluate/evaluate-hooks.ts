@@ -80,7 +80,7 @@ export function evaluateHooks(
         now,
         installation: assembly.installation,
         gates: assembly.gates,
-        hook: hook.name,
+        hook: askedName(hook),
       };
       const result = evaluate(evaluation.trace ? { ...context, trace: tracer(hook.module, trace) } : context);
       if ("need" in result) {

@@ -31,6 +31,11 @@ export interface Hook {
   readonly rules: readonly Rule[];
   /** What happens where we can't answer: `open` lets the request pass. */
   readonly failure: "open" | "closed";
+  /**
+   * Closed hooks only: the control plane's namespaces, which no closed hook may match, are covered by an open twin with the same
+   * evaluator. Usher's own namespace never is. @default requests there do not reach the module
+   */
+  readonly openTwin?: boolean;
   /** Whole seconds, 1 to 30. */
   readonly timeoutSeconds: number;
   readonly namespaces?: NamespaceScope;

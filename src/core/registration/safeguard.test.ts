@@ -210,6 +210,33 @@ test("an opened namespace is asked about by an open hook, never by the closed on
   ]);
 });
 
+test("a twin covers the control plane's namespaces, and never usher's own", () => {
+  const given = hook([rule("", "pods"), rule("", "namespaces"), rule("", "persistentvolumes", "Cluster")], {
+    openTwin: true,
+    namespaces: { except: [] },
+  });
+  const installation = { ...DEFAULT_INSTALLATION, controlPlaneNamespaces: ["openshift-etcd"] };
+  const { hooks, notes } = safeguard([given], installation);
+  const only = ["kube-node-lease", "kube-public", "kube-system", "openshift-etcd"];
+  expect(hooks).toMatchObject([
+    { name: "guard", failure: "closed", namespaces: { except: [...only, "usher-system"] } },
+    { name: "guard-opened", askedAs: "guard", failure: "open", namespaces: { only } },
+  ]);
+  expect(hooks[1]?.rules).toEqual([
+    rule("", "namespaces", "Cluster"),
+    rule("", "namespaces", "Namespaced"),
+    rule("", "pods", "Namespaced"),
+  ]);
+  expect(notes).toEqual([]);
+});
+
+test("of a hook for the control plane alone only the twin remains", () => {
+  const given = hook([rule("", "pods")], { openTwin: true, namespaces: { only: ["kube-system"] } });
+  const { hooks, notes } = safeguard([given], DEFAULT_INSTALLATION);
+  expect(hooks).toMatchObject([{ name: "guard-opened", failure: "open" }]);
+  expect(notes).toEqual([]);
+});
+
 test("an open hook passes untouched", () => {
   const given = hook([rule("*", "*/*")], { failure: "open" });
   expect(safeguard([given], DEFAULT_INSTALLATION)).toEqual({ hooks: [given], notes: [] });

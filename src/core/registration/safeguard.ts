@@ -1,4 +1,4 @@
-import type { Hook, NamespaceScope, Rule } from "../module/hook.ts";
+import { askedName, type Hook, type NamespaceScope, type Rule } from "../module/hook.ts";
 import type { Installation } from "../module/installation.ts";
 import { PROTECTED_RESOURCES, type ProtectedResource, protectedNamespaces } from "./protected.ts";
 import { resourceParts, tidyRules } from "./rules.ts";
@@ -11,8 +11,9 @@ export interface Safeguarded {
 
 /**
  * Usher can't lock its cluster: whatever modules and policies ask for, no closed hook that leaves here matches what a
- * cluster needs to heal. Where a closed hook asks for it, that part becomes an open hook of its own, `<name>-open`, which
- * is asked as before but stops nothing when usher is away.
+ * cluster needs to recover. Where a closed hook asks for it, that part becomes an open hook of its own, `<name>-open`, which
+ * reaches the same evaluator but denies nothing while usher is unavailable. The same goes for protected namespaces that the
+ * installation opened, and for the control plane's where the hook has an open twin: `<name>-opened`.
  *
  * The server must run the hooks that come from here, not the ones that went in: a module that throws is judged by its
  * hook's `failure`, and for the open part that is another. Rules alone must hold it: match conditions are unknown to
@@ -43,15 +44,22 @@ function closedHook(hook: Hook, installation: Installation, names: Set<string>, 
     }
   }
   const opened = protectedNamespaces(installation).filter(
-    (name) => installation.opened.includes(name) && covers(hook.namespaces, name),
+    (name) => isOpened(hook, installation, name) && covers(hook.namespaces, name),
   );
-  const inside = namespacedOnly(hook.rules);
+  const inside = insideRules(hook);
   if (opened.length > 0 && inside.length > 0) {
     const name = freeName(`${hook.name}-opened`, names);
-    made.push({ ...hook, name, namespaces: { only: opened }, rules: inside, failure: "open" });
-    notes.push(`${hook.name}: in ${opened.join(", ")} it is asked as ${name}, which is open`);
+    const twin = hook.openTwin === true;
+    const asked = twin ? { askedAs: askedName(hook) } : {};
+    made.push({ ...hook, name, ...asked, namespaces: { only: opened }, rules: inside, failure: "open" });
+    if (!twin) notes.push(`${hook.name}: in ${opened.join(", ")} it is asked as ${name}, which is open`);
   }
   return made;
+}
+
+/** Whether a protected namespace is covered by an open hook in place of the closed one. */
+function isOpened(hook: Hook, installation: Installation, name: string): boolean {
+  return installation.opened.includes(name) || (hook.openTwin === true && name !== installation.namespace);
 }
 
 /** The namespaces that are left to a closed hook; nothing where none is. */
@@ -62,14 +70,19 @@ function withoutProtected(
 ): NamespaceScope | undefined {
   const kept = protectedNamespaces(installation);
   const scope = hook.namespaces ?? { except: [] };
-  const lost = kept.filter((name) => covers(scope, name) && !installation.opened.includes(name)).join(", ");
+  // With an open twin, that usher's own namespace is not covered is part of the declaration.
+  const lost = kept.filter(
+    (name) => hook.openTwin !== true && covers(scope, name) && !isOpened(hook, installation, name),
+  );
   const left: NamespaceScope =
     "except" in scope
       ? { except: [...new Set([...scope.except, ...kept])].sort() }
       : { only: [...new Set(scope.only)].filter((name) => !kept.includes(name)).sort() };
   const gone = "only" in left && left.only.length === 0;
-  if (lost !== "") notes.push(`${hook.name}: is not asked in ${lost}, where no closed hook may be`);
-  if (gone) notes.push(`${hook.name}: is left out as a closed hook, for no namespace remains to it`);
+  if (lost.length > 0)
+    notes.push(`${hook.name}: is not asked in ${lost.join(", ")}, where no closed hook may be`);
+  if (gone && hook.openTwin !== true)
+    notes.push(`${hook.name}: is left out as a closed hook, for no namespace remains to it`);
   return gone ? undefined : left;
 }
 
@@ -78,10 +91,36 @@ function covers(scope: NamespaceScope | undefined, namespace: string): boolean {
   return "except" in scope ? !scope.except.includes(namespace) : scope.only.includes(namespace);
 }
 
-/** In an opened namespace only what lives in it is asked about; the rest is asked once, elsewhere. */
-function namespacedOnly(rules: readonly Rule[]): Rule[] {
+/**
+ * The rules for what lives in a namespace: a selector never exempts cluster-scoped objects, which the other hook covers already. Only
+ * a Namespace itself is selected by its own labels, and a twin covers it too.
+ */
+function insideRules({ rules, openTwin }: Hook): Rule[] {
   const inside = rules.filter(({ scope }) => scope !== "Cluster");
-  return tidyRules(inside.map((rule) => ({ ...rule, scope: "Namespaced" })));
+  const itself = rules.filter(
+    ({ scope, groups }) => openTwin === true && scope !== "Namespaced" && groups.some(isCoreGroup),
+  );
+  return tidyRules([
+    ...inside.map((rule): Rule => ({ ...rule, scope: "Namespaced" })),
+    ...itself.map(
+      (rule): Rule => ({
+        ...rule,
+        groups: [""],
+        resources: rule.resources.flatMap(ofNamespaces),
+        scope: "Cluster",
+      }),
+    ),
+  ]);
+}
+
+function isCoreGroup(group: string): boolean {
+  return group === "" || group === "*";
+}
+
+function ofNamespaces(pattern: string): string[] {
+  const { name, sub } = resourceParts(pattern);
+  if (name !== "*" && name !== "namespaces") return [];
+  return [sub === "" ? "namespaces" : `namespaces/${sub}`];
 }
 
 /** Every pair of a group and a resource goes where it may: closed, open, or each scope to its side. */

@@ -174,6 +174,7 @@ const hooks: fc.Arbitrary<Hook[]> = fc.uniqueArray(
       rules: fc.array(rules, { maxLength: 3 }),
       failure: fc.constantFrom("closed" as const, "closed" as const, "open" as const),
       timeoutSeconds: fc.constantFrom(5, 5, 0, 31, 2.5),
+      openTwin: fc.boolean(),
       namespaces: fc.oneof(
         fc.constant(undefined),
         namespaceLists.map((except) => ({ except })),
@@ -274,6 +275,29 @@ test("nothing is lost but closed hooks in protected namespaces, and what is plai
               serving.some(({ failurePolicy }) => failurePolicy === "Fail"),
               JSON.stringify(request),
             ).toBe(true);
+        }
+      }
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("a twin is asked about all that lives in the control plane's namespaces, by the same path, and nothing in usher's", () => {
+  fc.assert(
+    fc.property(hooks, (given) => {
+      const entries = registered(given, DEFAULT_INSTALLATION);
+      for (const hook of given) {
+        if (hook.openTwin !== true || hook.failure === "open") continue;
+        for (const request of REQUESTS) {
+          if (request.scope === "Cluster" && !isNamespace(request)) continue;
+          if (!VITAL_NAMESPACES.includes(request.namespace) || !hookAsks(hook, request)) continue;
+          const serving = entries[hook.phase].filter(
+            (entry) =>
+              entry.clientConfig.service.path.split("/").includes(hook.name) && entryMatches(entry, request),
+          );
+          const own = request.namespace === DEFAULT_INSTALLATION.namespace;
+          if (own) expect(serving, JSON.stringify(request)).toEqual([]);
+          else expect(serving.length, JSON.stringify(request)).toBeGreaterThan(0);
         }
       }
     }),
