@@ -68,7 +68,15 @@ export {
   type Read,
   type TraceEntry,
 } from "./core/module/module.ts";
-export type { PlannedWrite, ReconcileResult, Reconciler } from "./core/module/reconciler.ts";
+export {
+  defineReconciler,
+  type KeysContext,
+  type PlannedWrite,
+  type ReconcileContext,
+  type ReconcileKey,
+  type ReconcileResult,
+  type Reconciler,
+} from "./core/module/reconciler.ts";
 export type { Path } from "./core/path.ts";
 export { checkObject } from "./core/policy/check.ts";
 export type { CelRule, Column, Kind, KindVersion, Prepared } from "./core/policy/kind.ts";

@@ -105,7 +105,7 @@ function written(pattern: string, value: string) {
 }
 
 function idle(holding: Controller | undefined): boolean {
-  const { due, later, running } = holding?.figures.items ?? { due: 1, later: 0, running: 0 };
+  const { due, later, running } = holding?.stats.items ?? { due: 1, later: 0, running: 0 };
   return due + later + running === 0;
 }
 

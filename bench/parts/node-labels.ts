@@ -145,6 +145,7 @@ function changing(times: number): Spread {
 
 /** A leader looks at some nodes at a time, and answers admissions in between: the longest step counts; µs. */
 function longestStep(assembly: Assembly, change: Change): number {
+  const state = nodeLabelsReconciler.initialState();
   let longest = 0;
   const timed = <T>(work: () => T): T => {
     const started = performance.now();
@@ -152,16 +153,20 @@ function longestStep(assembly: Assembly, change: Change): number {
     longest = Math.max(longest, (performance.now() - started) * 1e3);
     return result;
   };
-  const keys = [...timed(() => nodeLabelsReconciler.keys(change, assembly.view, assembly))];
+  const keys = [...timed(() => nodeLabelsReconciler.keys(change, state, { view: assembly.view, assembly }))];
   for (const key of keys) {
-    if (key !== "sweep") continue;
-    const plan = timed(() =>
-      nodeLabelsReconciler.plan(key, { view: assembly.view, facts: new Facts(), now: 0, assembly }),
+    if (key.kind !== "sweep") continue;
+    const result = timed(() =>
+      nodeLabelsReconciler.reconcile(key, state, {
+        view: assembly.view,
+        facts: new Facts(),
+        now: 0,
+        assembly,
+      }),
     );
-    if ("need" in plan) throw new Error("the bench needs no facts");
-    keys.push(...(plan.also ?? []));
+    if ("need" in result) throw new Error("the bench needs no facts");
+    keys.push(...(result.enqueue ?? []));
   }
-  if (keys.filter((key) => key.startsWith("node ")).length < NODES)
-    throw new Error(`only ${keys.length} keys`);
+  if (keys.filter((key) => key.kind === "node").length < NODES) throw new Error(`only ${keys.length} keys`);
   return longest;
 }

@@ -5,10 +5,12 @@ import { type JsonObject, stringAt } from "../../src/core/json.ts";
 import { DEFAULT_INSTALLATION } from "../../src/core/module/installation.ts";
 import type { Change } from "../../src/core/view/view.ts";
 import { desiredOf } from "../../src/modules/node-labels/desired/desired.ts";
-import { differenceOf, type Vouching } from "../../src/modules/node-labels/desired/difference.ts";
+import { differenceOf, type TaintLedger } from "../../src/modules/node-labels/desired/difference.ts";
 import { nodePatch } from "../../src/modules/node-labels/desired/node-patch.ts";
+import { ruleIndexOf } from "../../src/modules/node-labels/evaluator.ts";
 import { nodeLabels } from "../../src/modules/node-labels/index.ts";
-import { type RuleIndex, ruleIndexOf } from "../../src/modules/node-labels/rules/rule-index.ts";
+import { graceLeft, type Ownership } from "../../src/modules/node-labels/rules/ownership.ts";
+import type { RuleIndex } from "../../src/modules/node-labels/rules/rule-index.ts";
 import { assemblyOf } from "./evaluation.ts";
 import { again } from "./json.ts";
 
@@ -68,29 +70,43 @@ export function nodeLabelsWith(objects: readonly JsonObject[], settings?: JsonOb
   return assemblyOf([nodeLabels], objects.map(arrived), installation);
 }
 
-export function bookWith(objects: readonly JsonObject[], settings?: JsonObject): RuleIndex {
-  const book = ruleIndexOf(nodeLabelsWith(objects, settings).evaluator("node-labels"));
-  if (book === undefined) throw new Error("the module has no book");
-  return book;
+export function indexWith(objects: readonly JsonObject[], settings?: JsonObject): RuleIndex {
+  const index = ruleIndexOf(nodeLabelsWith(objects, settings));
+  if (index === undefined) throw new Error("the module has no index");
+  return index;
 }
 
-/** Vouches for every taint. */
-const EVERY: Vouching = { vouches: () => true };
+/** Includes every taint. */
+const EVERY: TaintLedger = { includes: () => true };
 
-/** The patch that the controller would write to a node; with `null` nobody could read the ledger. */
+/**
+ * The patch that the controller would write to a node. Without `now` there is no grace period; with `null` the ledger could not be read.
+ */
 export function patchFor(
   one: JsonObject,
-  book: RuleIndex,
-  now?: number,
-  ledger: Vouching | null = EVERY,
+  index: RuleIndex,
+  { now, firstSeen = now, ledger = EVERY }: PatchTime = {},
 ): PatchOperation[] {
-  return nodePatch(one, differenceOf(one, desiredOf(one, book, now), book.settings, ledger ?? undefined));
+  const options = {
+    ...(ledger === null ? {} : { ledger }),
+    ...(now === undefined || firstSeen === undefined
+      ? {}
+      : { graceLeft: (owner: Ownership) => graceLeft(owner, firstSeen, index.settings.graceMs, now) }),
+  };
+  return nodePatch(one, differenceOf(one, desiredOf(one, index), index.settings, options));
 }
 
-/** The node as the controller leaves it. Every operation must apply, as the API server would have it. */
-export function keptRight(one: JsonObject, book: RuleIndex, now?: number): JsonObject {
+interface PatchTime {
+  readonly now?: number;
+  /** When ownerships were first seen. @default now */
+  readonly firstSeen?: number;
+  readonly ledger?: TaintLedger | null;
+}
+
+/** The node after the controller's patch. Every operation must apply, as in the API server. */
+export function patched(one: JsonObject, index: RuleIndex): JsonObject {
   const made = again(one);
-  const errors = applyPatch(made, patchFor(one, book, now) as Parameters<typeof applyPatch>[1]);
+  const errors = applyPatch(made, patchFor(one, index) as Parameters<typeof applyPatch>[1]);
   for (const error of errors) if (error !== null) throw error;
   return made;
 }

@@ -33,7 +33,7 @@ async function register(cluster: TestInstallation, namespace: string): Promise<v
 }
 
 const FIRST = ["--replicas", "1", "--image", "r.example/usher:mine", "--pod-label", "team=a"];
-const SPEC = { openNamespaces: ["kube-system"], modules: { placement: { mend: false } } };
+const SPEC = { openNamespaces: ["kube-system"], modules: { placement: { repairDrift: false } } };
 
 test("a second install keeps what its flags do not say, names it, and finds nothing to change", async () => {
   const { cluster, run } = await remembering();

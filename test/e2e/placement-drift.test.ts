@@ -233,7 +233,12 @@ describeOwnCluster("changed policies and missed workloads", {}, (cluster) => {
   });
 
   test("with drift repair on, usher itself adds what is missing", async () => {
-    await install(cluster(), "--replicas", "1", ...configured({ modules: { placement: { mend: true } } }));
+    await install(
+      cluster(),
+      "--replicas",
+      "1",
+      ...configured({ modules: { placement: { repairDrift: true } } }),
+    );
     await eventually("late repaired", async () => (await poolOf("late")) === "etcd", 120_000);
     await eventually("one more ReplicaSet", async () => (await replicaSets("late")) === 2);
     expect(states((await status()).json)).toBe(

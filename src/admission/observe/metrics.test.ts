@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 import { testSource } from "../../../test/support/admission/example-cluster.ts";
-import { Assembly } from "../../core/evaluate/assembly.ts";
 import { METRICS } from "../../core/evaluate/effects.ts";
 import { createMetrics } from "./metrics.ts";
 
@@ -26,36 +25,39 @@ test("calls are counted by phase and code, and timed", async () => {
   metrics.stop();
 });
 
-test("how workloads stand to policies is told by whoever has looked", async () => {
+test("drift of stored workloads is measured where this process scans them", async () => {
   const { assembly } = testSource();
-  let figures: Record<string, number> = {};
-  const reconciler = { keys: () => [], plan: () => ({ writes: [] }), figures: () => figures };
-  const [module] = assembly.modules;
-  if (module === undefined) throw new Error("no module");
-  const looked = new Assembly(
-    [{ ...module, name: "seating", reconciler }],
-    assembly.installation,
-    assembly.gates,
-  );
-  const metrics = await createMetrics({ assembly: () => looked, certificateExpires: () => 0 });
+  let counts: Record<string, number> = {};
+  const controllerStats = () => ({
+    items: { due: 0, later: 0, running: 0 },
+    failing: new Map(),
+    writes: [],
+    drift: new Map([["seating", counts]]),
+  });
+  const metrics = await createMetrics({
+    assembly: () => assembly,
+    certificateExpires: () => 0,
+    controllerStats,
+  });
   expect(await metrics.text()).not.toContain("usher_workloads{");
-  figures = { current: 3, stale: 1 };
+  counts = { current: 3, stale: 1 };
   expect(await metrics.text()).toContain('usher_workloads{module="seating",state="stale"} 1\n');
-  figures = { current: 4 };
+  counts = { current: 4 };
   expect(await metrics.text()).not.toContain('state="stale"');
   metrics.stop();
 });
 
-test("what becomes of plans is told by whoever carries them out, and by nobody else", async () => {
+test("the controller is measured where this process runs one, and only there", async () => {
   const { assembly } = testSource();
   let count = 3;
-  const plans = () => ({
+  const controllerStats = () => ({
     items: { due: 2, later: 1, running: 4 },
     failing: new Map([["seating", 1]]),
     writes: [{ module: "seating", resource: "nodes", result: "failed" as const, count }],
+    drift: new Map(),
   });
   const options = { assembly: () => assembly, certificateExpires: () => 0 };
-  const metrics = await createMetrics({ ...options, plans });
+  const metrics = await createMetrics({ ...options, controllerStats });
   const text = await metrics.text();
   expect(text).toContain('usher_plan_items{state="due"} 2\n');
   expect(text).toContain('usher_plan_items_failing{module="seating"} 1\n');

@@ -3,7 +3,7 @@ import type { Counter } from "prom-client";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
 import { type Count, METRICS } from "../../core/evaluate/effects.ts";
 import type { Phase } from "../../core/module/hook.ts";
-import type { ControllerFigures } from "../../core/module/reconciler.ts";
+import type { ControllerStats } from "../../core/module/reconciler.ts";
 import { LabelCap } from "./capped-label.ts";
 import { registerController } from "./controller-metrics.ts";
 import { DurationHistogram } from "./duration-histogram.ts";
@@ -32,8 +32,8 @@ export interface MetricsOptions {
   readonly assembly: () => Assembly;
   /** When the certificate in use runs out, in seconds since 1970. */
   readonly certificateExpires: () => number;
-  /** Absent where this process carries out no plans. */
-  readonly plans?: (() => ControllerFigures) | undefined;
+  /** Absent where this process runs no controller. */
+  readonly controllerStats?: (() => ControllerStats) | undefined;
   readonly version?: string | undefined;
 }
 
@@ -101,19 +101,17 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
   });
   new Gauge({
     name: "usher_workloads",
-    help: "Stored workloads by how they stand to policies, those that are gone included: current, stale, orphaned, missing. Only the leader looks.",
+    help: "Stored workloads by drift from policies, deleted policies included: current, stale, orphaned, missing. Only the leader scans them.",
     labelNames: ["module", "state"],
     registers,
     collect() {
       this.reset();
-      const { modules, view } = options.assembly();
-      for (const { name, reconciler } of modules) {
-        const figures = reconciler?.figures?.(view) ?? {};
-        for (const [state, n] of Object.entries(figures)) this.set({ module: name, state }, n);
-      }
+      for (const [module, counts] of options.controllerStats?.().drift ?? [])
+        for (const [state, n] of Object.entries(counts)) this.set({ module, state }, n);
     },
   });
-  if (options.plans !== undefined) registerController(prometheus, registry, options.plans);
+  if (options.controllerStats !== undefined)
+    registerController(prometheus, registry, options.controllerStats);
   new Gauge({
     name: "usher_certificate_expiry_timestamp_seconds",
     help: "When the certificate of the webhook runs out, in seconds since 1970. After that no API server can call it.",

@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import type { Effects } from "../../core/evaluate/effects.ts";
 import type { Log } from "../../core/log.ts";
-import type { ControllerFigures } from "../../core/module/reconciler.ts";
+import type { ControllerStats } from "../../core/module/reconciler.ts";
 import type { Source } from "../../core/view/source.ts";
 import { startHeartbeat } from "../observe/heartbeat.ts";
 import { sampledLog } from "../observe/log-sampling.ts";
@@ -46,8 +46,8 @@ export interface AdmissionOptions {
   readonly clients?: ClientCheck | undefined;
   /** Given events and tallies, after the answer. */
   readonly effects?: ((effects: Effects) => void) | undefined;
-  /** What becomes of plans, where this process carries them out. */
-  readonly plans?: (() => ControllerFigures) | undefined;
+  /** Absent where this process runs no controller. */
+  readonly controllerStats?: (() => ControllerStats) | undefined;
   readonly version?: string | undefined;
   readonly limits?: Partial<Limits> | undefined;
   /** After how long a silence of the main thread `/livez` fails. */
@@ -81,7 +81,7 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
     const gathering = createMetrics({
       assembly: () => source.assembly,
       certificateExpires: () => expiryOf(serving.pair),
-      plans: options.plans,
+      controllerStats: options.controllerStats,
       version: options.version,
     });
     const opening = openOps({

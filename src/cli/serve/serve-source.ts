@@ -2,7 +2,7 @@ import type { LivePair } from "../../admission/tls/certificate.ts";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
 import type { Effects } from "../../core/evaluate/effects.ts";
 import { resourceName } from "../../core/evaluate/request.ts";
-import type { ControllerFigures } from "../../core/module/reconciler.ts";
+import type { ControllerStats } from "../../core/module/reconciler.ts";
 import { kindResource } from "../../core/policy/kind.ts";
 import type { Source } from "../../core/view/source.ts";
 import { releaseMemory } from "../../files/source/release-memory.ts";
@@ -30,7 +30,7 @@ export interface Opened {
   readonly from: string;
   readonly certificate: LivePair | undefined;
   readonly effects: ((effects: Effects) => void) | undefined;
-  readonly plans?: (() => ControllerFigures) | undefined;
+  readonly controllerStats?: (() => ControllerStats) | undefined;
   /** To be called when all is read and before anybody is served. */
   readonly settle: () => void;
   /** To be called once it answers. */

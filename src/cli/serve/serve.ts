@@ -54,7 +54,7 @@ async function begin(options: ServeOptions, io: Io): Promise<void> {
     certificate: certificate ?? opened.certificate,
     clients,
     effects: opened.effects,
-    plans: opened.plans,
+    controllerStats: opened.controllerStats,
   }).catch(async (error: unknown) => {
     // What still watches would keep the process from ending.
     await opened.stop();

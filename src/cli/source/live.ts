@@ -5,7 +5,7 @@ import type { Owns } from "../../cluster/source/composite-source.ts";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
 import type { Effects } from "../../core/evaluate/effects.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { ControllerFigures } from "../../core/module/reconciler.ts";
+import type { ControllerStats } from "../../core/module/reconciler.ts";
 import { openCertificates } from "../../operator/certificates/certificates.ts";
 import { Replica } from "../../operator/controller/replica.ts";
 import type { createLog } from "../output/log.ts";
@@ -26,8 +26,8 @@ export interface LiveSource {
   /** What the API server is told to trust; absent where this process does not operate the installation. */
   readonly certificate: LivePair | undefined;
   readonly effects: ((effects: Effects) => void) | undefined;
-  /** Absent where this process plans nothing. */
-  readonly plans: (() => ControllerFigures) | undefined;
+  /** Absent where this process runs no controller. */
+  readonly controllerStats: (() => ControllerStats) | undefined;
   /** To be called once it answers. */
   readonly start: () => void;
   readonly stop: () => Promise<void>;
@@ -73,7 +73,7 @@ export async function openLiveSource(
       server: client.server,
       certificate: certificates,
       effects: replica?.effects,
-      plans: replica?.plans,
+      controllerStats: replica?.controllerStats,
       start: () => replica?.start(),
       stop: async () => {
         certificates?.stop();

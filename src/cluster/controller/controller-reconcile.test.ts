@@ -1,20 +1,20 @@
-// How a plan comes about, and how it is told.
+// Needs and rounds of a reconcile, its errors, and dry runs.
 import { expect, test } from "vitest";
-import { applying, holdingWith, namesOf, until } from "../../../test/support/cluster/controller.ts";
+import { applying, controllerWith, namesOf, seat, until } from "../../../test/support/cluster/controller.ts";
 import { need } from "../../core/evaluate/decision.ts";
 import type { Need } from "../../core/evaluate/need.ts";
-import { describeResult } from "./controller.ts";
+import { describeResult } from "./describe-result.ts";
 
 const SEAT: Need = { get: { resource: "seats", name: "one" }, live: true };
 
-test("what a plan needs is fetched, and it is made again; three times at most", async () => {
+test("needs are fetched and the key is reconciled again; three times at most", async () => {
   const asked: Need[] = [];
-  const { holding, written, changed } = holdingWith(
+  const { controller, written, changed } = controllerWith(
     {
-      plan: (key, { facts }) => {
+      reconcile: ({ name }, _state, { facts }) => {
         const fact = facts.of(SEAT);
         if (fact === undefined) return need(SEAT);
-        return { writes: [applying(`${key}-${"found" in fact ? fact.found : "none"}`)] };
+        return { writes: [applying(`${name}-${"found" in fact ? fact.found : "none"}`)] };
       },
     },
     {
@@ -25,67 +25,67 @@ test("what a plan needs is fetched, and it is made again; three times at most", 
       },
     },
   );
-  holding.start();
+  controller.start();
   changed("a");
   await until(() => written.length === 1);
   expect(namesOf(written)).toEqual(["a-seat"]);
   expect(asked).toEqual([SEAT]);
-  await holding.stop();
+  await controller.stop();
 });
 
-test("a reconciler that asks for ever, or breaks, holds up no other key, and is tried again", async () => {
+test("a key that needs facts for ever, or throws, delays no other key, and is retried", async () => {
   const tried: string[] = [];
-  const { holding, written, said, changed } = holdingWith({
-    plan: (key, { facts }) => {
-      tried.push(key);
-      if (key === "breaks") throw new Error("inner workings");
+  const { controller, written, logged, changed } = controllerWith({
+    reconcile: ({ name }, _state, { facts }) => {
+      tried.push(name);
+      if (name === "breaks") throw new Error("inner workings");
       // Never the same, so that no fact ever answers it.
-      if (key === "asks") {
+      if (name === "asks") {
         const next: Need = { get: { resource: "seats", name: String(tried.length) } };
         facts.of(next);
         return need(next);
       }
-      return { writes: [applying(key)] };
+      return { writes: [applying(name)] };
     },
   });
-  holding.start();
+  controller.start();
   changed("breaks", "asks", "fine");
   await until(() => tried.filter((key) => key === "breaks").length >= 2 && written.length === 1);
   await until(() => tried.filter((key) => key === "asks").length >= 4);
   expect(namesOf(written)).toEqual(["fine"]);
-  expect(said.some((line) => line.includes("inner workings"))).toBe(true);
-  expect(said.some((line) => line.includes("needs more than it was allowed"))).toBe(true);
-  await holding.stop();
+  expect(logged.some((line) => line.includes("inner workings"))).toBe(true);
+  expect(logged.some((line) => line.includes("needs more facts after 3 rounds"))).toBe(true);
+  await controller.stop();
 });
 
 test("a dry run prints what would be done and does nothing", async () => {
   const printed: string[] = [];
-  const { holding, written, changed } = holdingWith({}, { dryRun: (text) => void printed.push(text) });
-  holding.start();
+  const { controller, written, changed } = controllerWith({}, { dryRun: (text) => void printed.push(text) });
+  controller.start();
   changed("a");
   await until(() => printed.length === 1);
   expect(written).toEqual([]);
-  expect(printed[0]).toContain("seating a:\n  apply ConfigMap usher/a");
-  await holding.stop();
+  expect(printed[0]).toContain("seating seat a:\n  apply ConfigMap usher/a");
+  await controller.stop();
 });
 
-test("a plan as a person reads it", () => {
+test("a result as a dry run prints it", () => {
   const of = { resource: "nodes", name: "n1" };
-  const text = describeResult("seating", "n1", {
+  const text = describeResult("seating", seat("n1"), {
     writes: [
       { patch: [{ op: "remove", path: "/spec/x" }], of, resourceVersion: "4" },
       { delete: { resource: "pods", namespace: "shop", name: "p" }, resourceVersion: "5" },
       { status: { seated: 1 }, of, resourceVersion: "6" },
     ],
-    again: 30,
+    requeueAfter: 30,
   });
   const heads = text.split("\n").filter((line) => !line.startsWith("    "));
   expect(heads).toEqual([
-    "seating n1:",
+    "seating seat n1:",
     "  patch nodes n1",
     "  delete pods shop/p",
     "  status of nodes n1",
-    "  again in 30 s",
+    "  requeue after 30 s",
   ]);
-  expect(describeResult("seating", "n1", { writes: [] })).toBe("seating n1: nothing to do");
+  expect(describeResult("seating", seat("n1"), { writes: [] })).toBe("seating seat n1: nothing to do");
 });

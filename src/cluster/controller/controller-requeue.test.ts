@@ -1,61 +1,73 @@
-// What is looked at, and when.
+// Which keys are reconciled, and when.
 import { setImmediate as step } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { applying, holdingWith, named, namesOf, until } from "../../../test/support/cluster/controller.ts";
+import {
+  applying,
+  controllerWith,
+  named,
+  namesOf,
+  type SeatKey,
+  seat,
+  until,
+} from "../../../test/support/cluster/controller.ts";
 import type { JsonObject } from "../../core/json.ts";
 
-test("nothing is planned before it is started; then all that is known is, and every change after it", async () => {
-  const { holding, written, changed } = holdingWith({});
+test("nothing is reconciled before start; then everything that exists, and every change after it", async () => {
+  const { controller, written, changed } = controllerWith({});
   changed("a", "b");
   await step();
   expect(written).toEqual([]);
-  holding.start();
+  controller.start();
   await until(() => written.length === 2);
   changed("c");
   await until(() => written.length === 3);
   expect(namesOf(written)).toEqual(["a", "b", "c"]);
-  await holding.stop();
+  await controller.stop();
   changed("d");
   await step();
   expect(written).toHaveLength(3);
 });
 
-test("a reconciler that names all its items itself is not asked about every object when someone begins to lead", async () => {
+test("a reconciler with initial keys is not asked about every object at start", async () => {
   const asked: string[] = [];
-  const { holding, written, view } = holdingWith({
+  const {
+    controller,
+    written,
+    view: store,
+  } = controllerWith({
     keys: ({ name }) => {
       asked.push(name);
-      return [name];
+      return [seat(name)];
     },
-    all: (known) => [`all of ${known.count("nodes")}`],
+    initialKeys: (_state, { view }) => [seat(`all of ${view.count("nodes")}`)],
   });
-  view.apply(["a", "b"].map((name) => ({ resource: "nodes", namespace: "", name, object: named(name) })));
-  holding.start();
+  store.apply(["a", "b"].map((name) => ({ resource: "nodes", namespace: "", name, object: named(name) })));
+  controller.start();
   await until(() => written.length === 1);
-  await holding.stop();
+  await controller.stop();
   expect(asked).toEqual([]);
   expect(written).toEqual([applying("all of 2")]);
 });
 
-test("what changes while everything is looked at does not wait for the rest of it", async () => {
-  const { holding, written, changed } = holdingWith({}, { queue: { parallel: 1 } });
+test("a change does not wait for the initial keys", async () => {
+  const { controller, written, changed } = controllerWith({}, { queue: { parallel: 1 } });
   changed("a", "b", "c", "d", "e", "f");
-  holding.start();
+  controller.start();
   changed("new");
   await until(() => written.length === 7);
-  await holding.stop();
+  await controller.stop();
   expect(namesOf(written).slice(0, 2)).toEqual(["a", "new"]);
 });
 
-test("reconcilers are told what an object was before it changed", async () => {
+test("reconcilers see an object as it was before its change", async () => {
   const seen: (JsonObject | undefined)[] = [];
-  const { holding, view } = holdingWith({
+  const { controller, view } = controllerWith({
     keys: ({ before }) => {
       seen.push(before);
       return [];
     },
   });
-  holding.start();
+  controller.start();
   const change = (object: JsonObject | undefined) => ({
     resource: "nodes",
     namespace: "",
@@ -63,63 +75,63 @@ test("reconcilers are told what an object was before it changed", async () => {
     object,
   });
   for (const object of [named("a"), { ...named("a"), b: 1 }, undefined])
-    holding.changed(view.apply([change(object)]));
-  await holding.stop();
+    controller.changed(view.apply([change(object)]));
+  await controller.stop();
   expect(seen).toEqual([undefined, named("a"), { ...named("a"), b: 1 }]);
 });
 
-test("keys that break cost only their own reconciler", async () => {
-  const { holding, said, changed } = holdingWith({
+test("an error in keys is logged", async () => {
+  const { controller, logged, changed } = controllerWith({
     keys: () => {
       throw new Error("no keys");
     },
   });
-  holding.start();
+  controller.start();
   changed("a");
-  expect(said[0]).toContain("no keys");
-  await holding.stop();
+  expect(logged[0]).toContain("no keys");
+  await controller.stop();
 });
 
-test("a plan may ask to be looked at again", async () => {
-  let plans = 0;
-  const { holding, changed } = holdingWith({
-    plan: () => (++plans < 3 ? { writes: [], again: 0.001 } : { writes: [] }),
+test("a result may requeue its key", async () => {
+  let results = 0;
+  const { controller, changed } = controllerWith({
+    reconcile: () => (++results < 3 ? { writes: [], requeueAfter: 0.001 } : { writes: [] }),
   });
-  holding.start();
+  controller.start();
   changed("a");
-  await until(() => plans === 3);
-  await holding.stop();
+  await until(() => results === 3);
+  await controller.stop();
 });
 
-test("others may look again when the writes of an item begin to fail, and when they no longer do", async () => {
+test("other keys may be reconciled when the writes of one start to fail, and when they stop", async () => {
   let fails = true;
-  const planned: string[] = [];
-  const { holding, changed } = holdingWith(
+  const reconciled: string[] = [];
+  const { controller, changed } = controllerWith(
     {
-      plan: (key, { failure }) => {
-        planned.push(`${key}: node ${failure?.("a") ?? "is fine"}`);
-        return { writes: key === "a" ? [applying(key)] : [] };
+      reconcile: ({ name }, _state, { failure }) => {
+        reconciled.push(`${name}: node ${failure?.(seat("a")) ?? "is fine"}`);
+        return { writes: name === "a" ? [applying(name)] : [] };
       },
-      settled: (key) => (key === "a" ? ["summary"] : []),
+      failureKeys: ({ name }) => (name === "a" ? [seat("summary")] : []),
     },
     { write: async () => (fails ? { failed: "was refused" } : "done") },
   );
-  holding.start();
+  controller.start();
   changed("a");
-  await until(() => planned.includes("summary: node was refused"));
+  await until(() => reconciled.includes("summary: node was refused"));
   fails = false;
-  await until(() => planned.includes("summary: node is fine"));
-  await holding.stop();
+  await until(() => reconciled.includes("summary: node is fine"));
+  await controller.stop();
   // Only the change from one to the other counts, not every attempt.
-  expect(planned.filter((one) => one.startsWith("summary"))).toHaveLength(2);
+  expect(reconciled.filter((one) => one.startsWith("summary"))).toHaveLength(2);
 });
 
-test("tallies reach reconcilers, and a changed one is a change of its policy", async () => {
+test("tallies reach reconcilers, and a changed tally is by default a change of its policy", async () => {
   const tally = { module: "seating", policy: { kind: "Seat", name: "one" }, outcomes: { applied: 4 } };
   const seen: unknown[] = [];
-  const { holding, view } = holdingWith(
+  const { controller, view } = controllerWith(
     {
-      plan: (_, context) => {
+      reconcile: (_key, _state, context) => {
         seen.push(context.tallies?.of("seating", tally.policy));
         return { writes: [] };
       },
@@ -127,32 +139,32 @@ test("tallies reach reconcilers, and a changed one is a change of its policy", a
     { tallies: { of: () => tally } },
   );
   view.apply([{ resource: "seats.usher.dev", namespace: "", name: "one", object: named("one") }]);
-  holding.start();
+  controller.start();
   await until(() => seen.length === 1);
-  holding.counted([tally, { module: "seating", policy: { kind: "Seat", name: "deleted" } }]);
+  controller.talliesChanged([tally, { module: "seating", policy: { kind: "Seat", name: "deleted" } }]);
   await until(() => seen.length === 2);
   await step();
   expect(seen).toEqual([tally, tally]);
-  await holding.stop();
+  await controller.stop();
 });
 
-test("a reconciler may say what the counts of a policy touch", async () => {
+test("a reconciler may have keys for changed tallies", async () => {
   const policy = { kind: "Seat", name: "one" };
-  const planned: string[] = [];
-  const { holding, view } = holdingWith({
-    counted: ({ name }) => [`counts of ${name}`],
-    plan: (key) => {
-      planned.push(key);
+  const reconciled: string[] = [];
+  const { controller, view } = controllerWith({
+    tallyKeys: ({ name }) => [seat(`tallies of ${name}`)],
+    reconcile: ({ name }: SeatKey) => {
+      reconciled.push(name);
       return { writes: [] };
     },
   });
   view.apply([{ resource: "seats.usher.dev", namespace: "", name: "one", object: named("one") }]);
-  holding.start();
-  await until(() => planned.length === 1);
-  holding.counted([{ module: "seating", policy }]);
-  await until(() => planned.length === 2);
+  controller.start();
+  await until(() => reconciled.length === 1);
+  controller.talliesChanged([{ module: "seating", policy }]);
+  await until(() => reconciled.length === 2);
   await step();
-  expect(planned[1]).toBe("counts of one");
-  expect(planned).toHaveLength(2);
-  await holding.stop();
+  expect(reconciled[1]).toBe("tallies of one");
+  expect(reconciled).toHaveLength(2);
+  await controller.stop();
 });

@@ -1,12 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
-import {
-  TokenBucket,
-  Workqueue,
-  type WorkqueueClock,
-  type WorkqueueOptions,
-  type WorkResult,
-} from "./workqueue.ts";
+import { Workqueue, type WorkqueueClock, type WorkqueueOptions, type WorkResult } from "./workqueue.ts";
 
 /** Time that passes when the test says so. */
 class FakeClock implements WorkqueueClock {
@@ -25,7 +19,7 @@ class FakeClock implements WorkqueueClock {
   async pass(ms: number): Promise<void> {
     const until = this.#time + ms;
     for (;;) {
-      await settle();
+      await flush();
       const [next] = this.#calls.filter(({ at }) => at <= until).sort((a, b) => a.at - b.at);
       if (next === undefined) break;
       this.#time = Math.max(this.#time, next.at);
@@ -36,7 +30,7 @@ class FakeClock implements WorkqueueClock {
   }
 }
 
-async function settle(): Promise<void> {
+async function flush(): Promise<void> {
   for (let i = 0; i < 20; i++) await Promise.resolve();
 }
 
@@ -45,11 +39,12 @@ const RETRY: WorkResult = { retry: true };
 
 function queueWith(
   work: (key: string) => Promise<WorkResult> | WorkResult,
-  options: Partial<WorkqueueOptions> = {},
+  options: Partial<WorkqueueOptions<string>> = {},
 ) {
   const clock = new FakeClock();
   const begun: string[] = [];
-  const queue = new Workqueue({
+  const queue = new Workqueue<string>({
+    identity: (item) => item,
     clock,
     random: () => 1,
     ...options,
@@ -61,12 +56,12 @@ function queueWith(
   return { clock, queue, begun };
 }
 
-describe("what nobody waits for", () => {
+describe("low priority items", () => {
   const keysOf = (begun: readonly string[]) => begun.map((line) => line.split(" ")[1]);
 
   test("comes behind what has changed, but for one in four", async () => {
     const { queue, begun, clock } = queueWith(() => DONE, { parallel: 1, perSecond: 1, burst: 1 });
-    for (const key of ["u1", "u2", "u3"]) queue.addUnhurried(key);
+    for (const key of ["u1", "u2", "u3"]) queue.addLowPriority(key);
     for (const key of ["a", "b", "c", "d", "e", "f"]) queue.add(key);
     expect(queue.size.due).toBe(8);
     await clock.pass(20_000);
@@ -76,10 +71,10 @@ describe("what nobody waits for", () => {
   test("is done once with what has changed, whichever came first", async () => {
     const { queue, begun, clock } = queueWith(() => DONE, { parallel: 1, perSecond: 1, burst: 1 });
     queue.add("first");
-    queue.addUnhurried("x");
-    queue.addUnhurried("y");
+    queue.addLowPriority("x");
+    queue.addLowPriority("y");
     queue.add("y");
-    queue.addUnhurried("y");
+    queue.addLowPriority("y");
     await clock.pass(20_000);
     expect(keysOf(begun)).toEqual(["first", "y", "x"]);
   });
@@ -89,17 +84,17 @@ describe("what nobody waits for", () => {
     const results: (WorkResult | Promise<WorkResult>)[] = [gate.promise, RETRY, DONE];
     const { queue, begun, clock } = queueWith(() => results.shift() ?? DONE, { parallel: 1 });
     queue.add("x");
-    queue.addUnhurried("x");
+    queue.addLowPriority("x");
     gate.resolve(DONE);
-    await settle();
+    await flush();
     expect(keysOf(begun)).toEqual(["x", "x"]);
     expect(queue.size).toEqual({ due: 0, later: 1, running: 0 });
-    queue.addUnhurried("x");
-    await settle();
+    queue.addLowPriority("x");
+    await flush();
     expect(keysOf(begun)).toEqual(["x", "x", "x"]);
     expect(queue.size).toEqual({ due: 0, later: 0, running: 0 });
     void queue.stop();
-    queue.addUnhurried("x");
+    queue.addLowPriority("x");
     await clock.pass(1_000);
     expect(begun).toHaveLength(3);
   });
@@ -111,7 +106,7 @@ test("what is added twice before it is begun is done once", async () => {
   for (const key of ["slow", "a", "b", "a", "b", "a"]) queue.add(key);
   expect(queue.size).toEqual({ due: 2, later: 0, running: 1 });
   gate.resolve(DONE);
-  await settle();
+  await flush();
   expect(begun).toEqual(["0 slow", "0 a", "0 b"]);
 });
 
@@ -123,13 +118,13 @@ test("what is added while it is being done is done once more afterwards, never t
     return gate.promise;
   });
   for (let i = 0; i < 3; i++) queue.add("a");
-  await settle();
+  await flush();
   expect(begun).toHaveLength(1);
   gates[0]?.resolve(DONE);
-  await settle();
+  await flush();
   expect(begun).toHaveLength(2);
   gates[1]?.resolve(DONE);
-  await settle();
+  await flush();
   expect(begun).toHaveLength(2);
 });
 
@@ -177,9 +172,9 @@ test("a retry that waits is brought forward by a change", async () => {
 
 test("later means not before, and the earliest of several times counts", async () => {
   const { queue, clock, begun } = queueWith(() => DONE);
-  queue.after("a", 5_000);
-  queue.after("a", 1_000);
-  queue.after("a", 9_000);
+  queue.addAfter("a", 5_000);
+  queue.addAfter("a", 1_000);
+  queue.addAfter("a", 9_000);
   await clock.pass(999);
   expect(begun).toEqual([]);
   await clock.pass(20_000);
@@ -205,7 +200,7 @@ test("stopping begins nothing more, and waits for what is under way", async () =
   const gate = Promise.withResolvers<WorkResult>();
   const { queue, clock, begun } = queueWith(() => gate.promise, { parallel: 1 });
   for (const key of ["a", "b"]) queue.add(key);
-  queue.after("c", 10);
+  queue.addAfter("c", 10);
   let stopped = false;
   const stopping = queue.stop().then(() => {
     stopped = true;
@@ -225,10 +220,10 @@ test("all who stop it wait for what is under way, and no longer", async () => {
   queue.add("a");
   const stopped: string[] = [];
   for (const who of ["first", "second"]) void queue.stop().then(() => stopped.push(who));
-  await settle();
+  await flush();
   expect(stopped).toEqual([]);
   gate.resolve(DONE);
-  await settle();
+  await flush();
   expect(stopped).toEqual(["first", "second"]);
 });
 
@@ -240,18 +235,19 @@ test.each([
   vi.useFakeTimers();
   try {
     const begun: string[] = [];
-    const queue = new Workqueue({
+    const queue = new Workqueue<string>({
+      identity: (item) => item,
       work: async (key) => {
         begun.push(key);
         return DONE;
       },
     });
-    queue.after("a", ms);
+    queue.addAfter("a", ms);
     await vi.advanceTimersByTimeAsync(ms - 1);
     expect(begun).toEqual([]);
     await vi.advanceTimersByTimeAsync(1);
     expect(begun).toEqual(["a"]);
-    queue.after("b", ms);
+    queue.addAfter("b", ms);
     await vi.advanceTimersByTimeAsync(ms - 1);
     await queue.stop();
     expect(vi.getTimerCount()).toBe(0);
@@ -282,7 +278,8 @@ test("whatever is added when, and however it ends: never the same key twice at o
         const takes = new Map<string, { readonly takes: number; readonly fails: boolean }>(
           actions.map(({ key, takes, fails }) => [key, { takes, fails }]),
         );
-        const queue = new Workqueue({
+        const queue = new Workqueue<string>({
+          identity: (item) => item,
           clock,
           random: () => 0.5,
           parallel,
@@ -310,12 +307,4 @@ test("whatever is added when, and however it ends: never the same key twice at o
     ),
     { numRuns: 100 },
   );
-});
-
-test("a bucket is full again after a quiet time, and never fuller", () => {
-  const bucket = new TokenBucket(1, 2, 0);
-  expect([bucket.take(0), bucket.take(0), bucket.take(0)]).toEqual([0, 0, 1_000]);
-  expect(bucket.full(1_000)).toBe(false);
-  expect(bucket.full(2_000)).toBe(true);
-  expect([bucket.take(99_000), bucket.take(99_000), bucket.take(99_000)]).toEqual([0, 0, 1_000]);
 });

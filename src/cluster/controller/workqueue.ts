@@ -1,17 +1,18 @@
 import { Backoff, type BackoffLimits } from "../client/backoff.ts";
+import { TokenBucket } from "./token-bucket.ts";
 
-/** Time as a queue sees it, so that tests can make it pass. */
+/** Time as the queue sees it, so that tests can advance it. */
 export interface WorkqueueClock {
   /** Milliseconds, any origin. */
   readonly now: () => number;
-  /** Calls back once after so many milliseconds; what is returned takes it back. */
+  /** Calls back once after so many milliseconds; the returned function cancels it. */
   readonly after: (ms: number, call: () => void) => () => void;
 }
 
 /** Node fires a timer at once that is set for longer, some 25 days. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-export const SYSTEM_CLOCK: WorkqueueClock = {
+const SYSTEM_CLOCK: WorkqueueClock = {
   now: () => performance.now(),
   after: (ms, call) => {
     let timer: NodeJS.Timeout;
@@ -24,19 +25,21 @@ export const SYSTEM_CLOCK: WorkqueueClock = {
   },
 };
 
-/** What came of one piece of work. */
+/** What came of one item. */
 export type WorkResult =
-  | { readonly done: true /** Look at it again after so long. */; readonly afterMs?: number }
-  /** Do it again after a while that grows with each time in a row. */
+  | { readonly done: true /** Process it again after so long. */; readonly afterMs?: number }
+  /** Process it again after a backoff that grows with each failure in a row. */
   | { readonly retry: true };
 
-export interface WorkqueueOptions {
-  readonly work: (key: string) => Promise<WorkResult>;
-  /** How many keys are worked on at once. @default 4 */
+export interface WorkqueueOptions<Item> {
+  /** Items of equal identity are one item. */
+  readonly identity: (item: Item) => string;
+  readonly work: (item: Item) => Promise<WorkResult>;
+  /** Items that are processed at the same time. @default 4 */
   readonly parallel?: number;
-  /** Pieces of work begun in a second, in the long run. @default 50 */
+  /** Items started in a second, in the long run. @default 50 */
   readonly perSecond?: number;
-  /** Pieces of work that may be begun at once after a quiet time. @default 100 */
+  /** Items that may be started at once after an idle time. @default 100 */
   readonly burst?: number;
   readonly backoff?: BackoffLimits;
   readonly clock?: WorkqueueClock;
@@ -44,47 +47,50 @@ export interface WorkqueueOptions {
 }
 
 /**
- * The first retry comes soon, because most failures are a conflict with someone who is done by now; the longest is short enough that
- * nobody needs to restart usher to see a repaired cluster taken up.
+ * The first retry comes soon, because most failures are a conflict with a write that is done by now; the longest is short enough that
+ * usher need not be restarted to notice a repaired cluster.
  */
-export const RETRY: BackoffLimits = {
+const RETRY: BackoffLimits = {
   firstMs: 200,
   longestMs: 300_000,
   forgetMs: Number.POSITIVE_INFINITY,
 };
 
 const PARALLEL = 4;
-/** A label on each of 5,000 nodes takes less than two minutes, and the API server does not feel it. */
+/** A label on each of 5,000 nodes takes less than two minutes, at a rate that no API server notices. */
 const PER_SECOND = 50;
 const BURST = 100;
-/** One of so many is something that is only done when there is nothing else: it must come to an end in a busy cluster, too. */
+/** One of so many items is a low priority one: those must come to an end in a busy cluster, too. */
 const FAIR = 4;
 
 /**
- * Work by key: what is added twice before it is done is done once, what is added while it is being done is done once more
- * afterwards, and no key is ever worked on twice at the same time. A key that fails waits by itself; no other waits for it.
+ * A queue of items with retries and a rate limit, as client-go's workqueue: an item that is added twice before it is processed is
+ * processed once, one that is added while it is processed is processed once more, and no item is processed twice at the same time.
+ * A failing item backs off by itself and delays no other. Low priority items are processed behind all others, but not never.
  */
-export class Workqueue {
-  readonly #work: (key: string) => Promise<WorkResult>;
+export class Workqueue<Item> {
+  readonly #identity: (item: Item) => string;
+  readonly #work: (item: Item) => Promise<WorkResult>;
   readonly #parallel: number;
   readonly #tokens: TokenBucket;
   readonly #limits: BackoffLimits;
   readonly #clock: WorkqueueClock;
   readonly #random: () => number;
-  readonly #due = new Set<string>();
-  /** Due, too, but nobody waits for it. */
-  readonly #unhurried = new Set<string>();
+  /** All by identity. */
+  readonly #due = new Map<string, Item>();
+  readonly #lowPriority = new Map<string, Item>();
   readonly #running = new Set<string>();
-  /** Added again while being worked on. */
-  readonly #again = new Set<string>();
-  readonly #later = new Map<string, { readonly at: number; readonly cancel: () => void }>();
+  /** Added while being processed. */
+  readonly #dirty = new Set<string>();
+  readonly #delayed = new Map<string, { readonly at: number; readonly cancel: () => void }>();
   readonly #backoffs = new Map<string, Backoff>();
   #refill: (() => void) | undefined;
-  #begun = 0;
+  #started = 0;
   #stopped = false;
-  #finished: PromiseWithResolvers<void> | undefined;
+  #drained: PromiseWithResolvers<void> | undefined;
 
-  constructor(options: WorkqueueOptions) {
+  constructor(options: WorkqueueOptions<Item>) {
+    this.#identity = options.identity;
     this.#work = options.work;
     this.#parallel = options.parallel ?? PARALLEL;
     this.#limits = options.backoff ?? RETRY;
@@ -97,63 +103,66 @@ export class Workqueue {
     );
   }
 
-  /** How many keys are due, waiting for later, or being worked on. */
+  /** How many items are due, delayed, or being processed. */
   get size(): { readonly due: number; readonly later: number; readonly running: number } {
-    const due = this.#due.size + this.#unhurried.size;
-    return { due, later: this.#later.size, running: this.#running.size };
+    const due = this.#due.size + this.#lowPriority.size;
+    return { due, later: this.#delayed.size, running: this.#running.size };
   }
 
-  /** As soon as possible. A retry that waits is brought forward: something has changed. */
-  add(key: string): void {
+  /** As soon as possible. A delayed retry is brought forward: something has changed. */
+  add(item: Item): void {
     if (this.#stopped) return;
-    this.#forgetLater(key);
-    this.#unhurried.delete(key);
-    if (this.#running.has(key)) this.#again.add(key);
-    else this.#due.add(key);
+    const id = this.#identity(item);
+    this.#cancelDelayed(id);
+    this.#lowPriority.delete(id);
+    if (this.#running.has(id)) this.#dirty.add(id);
+    else this.#due.set(id, item);
     this.#run();
   }
 
-  /** Behind all that was added because something has changed: somebody waits for that. */
-  addUnhurried(key: string): void {
-    if (this.#stopped || this.#due.has(key)) return;
-    this.#forgetLater(key);
-    if (this.#running.has(key)) this.#again.add(key);
-    else this.#unhurried.add(key);
+  /** Behind all that was added because something has changed. */
+  addLowPriority(item: Item): void {
+    const id = this.#identity(item);
+    if (this.#stopped || this.#due.has(id)) return;
+    this.#cancelDelayed(id);
+    if (this.#running.has(id)) this.#dirty.add(id);
+    else this.#lowPriority.set(id, item);
     this.#run();
   }
 
   /** Not before so many milliseconds; the earliest of several times counts. */
-  after(key: string, ms: number): void {
-    if (this.#stopped || this.#due.has(key) || this.#unhurried.has(key)) return;
+  addAfter(item: Item, ms: number): void {
+    const id = this.#identity(item);
+    if (this.#stopped || this.#due.has(id) || this.#lowPriority.has(id)) return;
     const at = this.#clock.now() + ms;
-    const known = this.#later.get(key);
-    if (known !== undefined && known.at <= at) return;
-    this.#forgetLater(key);
+    const delayed = this.#delayed.get(id);
+    if (delayed !== undefined && delayed.at <= at) return;
+    this.#cancelDelayed(id);
     const cancel = this.#clock.after(ms, () => {
-      this.#later.delete(key);
-      this.add(key);
+      this.#delayed.delete(id);
+      this.add(item);
     });
-    this.#later.set(key, { at, cancel });
+    this.#delayed.set(id, { at, cancel });
   }
 
-  /** Nothing new is begun. Resolves when what is under way has ended. */
+  /** Starts nothing new. Resolves when no item is being processed. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    for (const { cancel } of this.#later.values()) cancel();
-    this.#later.clear();
+    for (const { cancel } of this.#delayed.values()) cancel();
+    this.#delayed.clear();
     this.#due.clear();
-    this.#unhurried.clear();
-    this.#again.clear();
+    this.#lowPriority.clear();
+    this.#dirty.clear();
     this.#refill?.();
     if (this.#running.size === 0) return;
-    this.#finished ??= Promise.withResolvers();
-    await this.#finished.promise;
+    this.#drained ??= Promise.withResolvers();
+    await this.#drained.promise;
   }
 
   #run(): void {
     while (this.#running.size < this.#parallel) {
-      const key = this.#next();
-      if (key === undefined) return;
+      const next = this.#next();
+      if (next === undefined) return;
       const wait = this.#tokens.take(this.#clock.now());
       if (wait > 0) {
         this.#refill ??= this.#clock.after(wait, () => {
@@ -162,71 +171,43 @@ export class Workqueue {
         });
         return;
       }
-      this.#begun += 1;
-      this.#due.delete(key);
-      this.#unhurried.delete(key);
-      this.#running.add(key);
-      void this.#one(key);
+      const [id, item] = next;
+      this.#started += 1;
+      this.#due.delete(id);
+      this.#lowPriority.delete(id);
+      this.#running.add(id);
+      void this.#process(id, item);
     }
   }
 
-  #next(): string | undefined {
-    const [hurried] = this.#due;
-    const [unhurried] = this.#unhurried;
-    return this.#begun % FAIR === FAIR - 1 ? (unhurried ?? hurried) : (hurried ?? unhurried);
+  #next(): [id: string, item: Item] | undefined {
+    const [due] = this.#due;
+    const [low] = this.#lowPriority;
+    return this.#started % FAIR === FAIR - 1 ? (low ?? due) : (due ?? low);
   }
 
-  async #one(key: string): Promise<void> {
-    // Work should not throw; where it does, it has failed, and only this key.
-    const result = await this.#work(key).catch((): WorkResult => ({ retry: true }));
-    this.#running.delete(key);
+  async #process(id: string, item: Item): Promise<void> {
+    // Work should not throw; where it does, only this item has failed.
+    const result = await this.#work(item).catch((): WorkResult => ({ retry: true }));
+    this.#running.delete(id);
     if (this.#stopped) {
-      if (this.#running.size === 0) this.#finished?.resolve();
+      if (this.#running.size === 0) this.#drained?.resolve();
       return;
     }
     if ("retry" in result) {
-      const backoff = this.#backoffs.get(key) ?? new Backoff(this.#random, this.#limits);
-      this.#backoffs.set(key, backoff);
-      this.after(key, backoff.next(this.#clock.now()));
+      const backoff = this.#backoffs.get(id) ?? new Backoff(this.#random, this.#limits);
+      this.#backoffs.set(id, backoff);
+      this.addAfter(item, backoff.next(this.#clock.now()));
     } else {
-      this.#backoffs.delete(key);
-      if (result.afterMs !== undefined) this.after(key, result.afterMs);
+      this.#backoffs.delete(id);
+      if (result.afterMs !== undefined) this.addAfter(item, result.afterMs);
     }
-    if (this.#again.delete(key)) this.add(key);
+    if (this.#dirty.delete(id)) this.add(item);
     this.#run();
   }
 
-  #forgetLater(key: string): void {
-    this.#later.get(key)?.cancel();
-    this.#later.delete(key);
-  }
-}
-
-/** So many at once, and so many a second in the long run. Told the time. */
-export class TokenBucket {
-  readonly #perMs: number;
-  readonly #most: number;
-  #tokens: number;
-  #since: number;
-
-  constructor(perSecond: number, burst: number, now: number) {
-    this.#perMs = perSecond / 1_000;
-    this.#most = burst;
-    this.#tokens = burst;
-    this.#since = now;
-  }
-
-  /** Zero where one was taken, else how many milliseconds until there is one. */
-  take(now: number): number {
-    this.#tokens = Math.min(this.#most, this.#tokens + (now - this.#since) * this.#perMs);
-    this.#since = now;
-    if (this.#tokens < 1) return Math.max(1, Math.ceil((1 - this.#tokens) / this.#perMs));
-    this.#tokens -= 1;
-    return 0;
-  }
-
-  /** Whether it is as if nothing had ever been taken. */
-  full(now: number): boolean {
-    return this.#tokens + (now - this.#since) * this.#perMs >= this.#most;
+  #cancelDelayed(id: string): void {
+    this.#delayed.get(id)?.cancel();
+    this.#delayed.delete(id);
   }
 }

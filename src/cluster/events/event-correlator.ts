@@ -1,5 +1,5 @@
 import type { EventToWrite } from "../../core/evaluate/effects.ts";
-import { TokenBucket } from "../controller/workqueue.ts";
+import { TokenBucket } from "../controller/token-bucket.ts";
 
 export interface EventLimits {
   /** Series that are remembered at once. */

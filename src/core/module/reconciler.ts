@@ -4,24 +4,57 @@ import type { CountedTally, EventToWrite } from "../evaluate/effects.ts";
 import type { PolicyRef } from "../evaluate/finding.ts";
 import type { Facts } from "../evaluate/need.ts";
 import type { PatchOperation } from "../evaluate/patch.ts";
-import type { JsonObject } from "../json.ts";
+import { canonical, type JsonObject } from "../json.ts";
 import type { Change, View } from "../view/view.ts";
 
+/** Names one item of work. A module has a union of these, told apart by `kind`. */
+export type ReconcileKey = { readonly kind: string } & Readonly<Record<string, string>>;
+
+/** The identity of a key in the workqueue: equal keys have equal identities, and no two others do. */
+export function keyIdentity(key: ReconcileKey): string {
+  return canonical(key);
+}
+
+/** For logs and dry runs: `node worker-1`. */
+export function describeKey(key: ReconcileKey): string {
+  return Object.values(key)
+    .filter((part) => part !== "")
+    .join(" ");
+}
+
+/** What a reconciler may look at to find keys. */
+export interface KeysContext {
+  readonly view: View;
+  /** What would be decided now. Absent where nothing is evaluated. */
+  readonly assembly?: Assembly;
+}
+
+/** All that `reconcile` may look at. */
+export interface ReconcileContext<Key extends ReconcileKey = ReconcileKey> extends KeysContext {
+  readonly facts: Facts;
+  /** Milliseconds since 1970, from the shell. */
+  readonly now: number;
+  /** Why the last writes of another key failed; absent where they did not. */
+  readonly failure?: (key: Key) => string | undefined;
+  /** Results of admissions, over all replicas. Absent where none are counted. */
+  readonly tallies?: { readonly of: (module: string, policy: PolicyRef) => CountedTally | undefined };
+}
+
 /** What must hold beyond admission: ordered writes, made by the leader's shell. A dry run prints them. */
-export interface ReconcileResult {
+export interface ReconcileResult<Key extends ReconcileKey = ReconcileKey> {
   readonly writes: readonly PlannedWrite[];
-  /** Seconds until this key should be looked at again. */
-  readonly again?: number;
-  /** Further keys of the same reconciler that are due by this, once the writes are made. */
-  readonly also?: readonly string[];
-  /** What people should hear of it, once the writes are made. */
+  /** Published once the writes are made. */
   readonly events?: readonly EventToWrite[];
+  /** Seconds until this key is reconciled again without a change. */
+  readonly requeueAfter?: number;
+  /** Further keys of the same reconciler, added once the writes are made. */
+  readonly enqueue?: readonly Key[];
 }
 
 export type PlannedWrite =
   | {
       readonly apply: JsonObject;
-      /** What the plan rests on. `undefined`: it was not there, and where it is by now the plan must be made anew. */
+      /** The version that the write rests on. `undefined`: the object did not exist; if it does by now, that is a conflict. */
       readonly resourceVersion: string | undefined;
     }
   | {
@@ -39,49 +72,56 @@ export type PlannedWrite =
       readonly resourceVersion: string;
     };
 
-/** All that a plan may look at. */
-export interface ReconcileContext {
-  readonly view: View;
-  readonly facts: Facts;
-  /** Milliseconds since 1970, given by the shell. */
-  readonly now: number;
-  /** What would be decided now: a plan may ask the heart. Absent where nobody decides. */
-  readonly assembly?: Assembly;
-  /** Why the last writes of another key failed; absent where they did not. */
-  readonly failure?: (key: string) => string | undefined;
-  /** What admissions came to, over all replicas. Absent where nobody counts. */
-  readonly tallies?: { readonly of: (module: string, policy: PolicyRef) => CountedTally | undefined };
+/**
+ * The pure part of a controller. What it remembers between calls is `State`, and nothing else: the shell creates it when it starts
+ * leading, hands it to every call, and drops it when it stops. Calls are synchronous, so no two of them see one state at the same time.
+ */
+export interface Reconciler<Key extends ReconcileKey = ReconcileKey, State = unknown> {
+  readonly initialState: () => State;
+  /** The keys that a change affects. */
+  readonly keys: (change: Change, state: State, context: KeysContext) => readonly Key[];
+  /** Every key to reconcile when leading starts. @default those of every object, as if it had just been created */
+  readonly initialKeys?: (state: State, context: KeysContext) => Iterable<Key>;
+  /** The keys that changed tallies of a policy affect; the policy itself is unchanged. @default as if the policy had changed */
+  readonly tallyKeys?: (policy: Change) => readonly Key[];
+  /** Further keys to reconcile because writes of this one started or stopped failing. @default none */
+  readonly failureKeys?: (key: Key, state: State, context: KeysContext) => readonly Key[];
+  readonly reconcile: (
+    key: Key,
+    state: State,
+    context: ReconcileContext<Key>,
+  ) => ReconcileResult<Key> | NeedMore;
+  /** Stored workloads by drift, for a metric. Empty where it is not known yet. */
+  readonly driftCounts?: (state: State) => Readonly<Record<string, number>>;
 }
 
-/** What becomes of plans, for metrics. */
-export interface ControllerFigures {
-  /** Work items by state, of the leader; a replica that follows has none. */
+/**
+ * Declares a reconciler. The controller handles reconcilers of all key and state types alike, so both types are forgotten here, in one
+ * place; a reconciler only ever gets its own keys and its own state.
+ */
+export function defineReconciler<Key extends ReconcileKey, State>(
+  reconciler: Reconciler<Key, State>,
+): Reconciler {
+  return reconciler as unknown as Reconciler;
+}
+
+/** The controller's workqueue and writes, for metrics. */
+export interface ControllerStats {
+  /** Work items by state, of the leader; other replicas have none. */
   readonly items: Readonly<Record<"due" | "later" | "running", number>>;
   /** Items of each module whose last writes failed. */
   readonly failing: ReadonlyMap<string, number>;
-  /** Writes since this replica began. */
-  readonly writes: readonly PlannedWrites[];
+  /** Writes since this replica started. */
+  readonly writes: readonly WriteCount[];
+  /** Stored workloads of each module, by drift. */
+  readonly drift: ReadonlyMap<string, Readonly<Record<string, number>>>;
 }
 
-export interface PlannedWrites {
+export interface WriteCount {
   readonly module: string;
-  /** `nodes`; of what is applied the kind. */
+  /** `nodes`; of an apply the kind. */
   readonly resource: string;
-  /** A conflict is no failure: it is planned anew at once. */
+  /** A conflict is no failure: the key is reconciled again at once. */
   readonly result: "done" | "conflict" | "failed";
   readonly count: number;
-}
-
-export interface Reconciler {
-  /** Which work items a change touches. */
-  readonly keys: (change: Change, view: View, assembly?: Assembly) => readonly string[];
-  /** Which work items the counts of a policy touch: what it says is as it was. @default as if it had changed */
-  readonly counted?: (policy: Change) => readonly string[];
-  /** Every work item that is worth a look when someone begins to lead. @default those of every object, as if it had just come */
-  readonly all?: (view: View, assembly?: Assembly) => Iterable<string>;
-  /** Which further items to look at because the writes of one began to fail, or no longer do. @default none */
-  readonly settled?: (key: string, view: View, assembly?: Assembly) => readonly string[];
-  readonly plan: (key: string, context: ReconcileContext) => ReconcileResult | NeedMore;
-  /** How workloads stand to the policies, by state, for a metric. Empty where this replica does not know. */
-  readonly figures?: (view: View) => Readonly<Record<string, number>>;
 }

@@ -1,18 +1,19 @@
 import { defineModule } from "../../core/module/module.ts";
+import { defineReconciler } from "../../core/module/reconciler.ts";
 import { CODES } from "./codes.ts";
-import { mutateNode } from "./desired/mutate-node.ts";
+import { NodeEvaluator } from "./evaluator.ts";
 import { labels, ownedLabels } from "./kinds.ts";
 import { PREDECESSORS } from "./predecessor.ts";
 import { startupCleanup } from "./reconcile/cleanup.ts";
 import { previewNodes } from "./reconcile/preview.ts";
 import { nodeLabelsReconciler } from "./reconcile/reconciler.ts";
-import { attachIndex, type Policy, RuleIndex } from "./rules/rule-index.ts";
+import { type Policy, RuleIndex } from "./rules/rule-index.ts";
 import { MODULE, settingsOf, settingsSchema } from "./settings.ts";
 
-/** Labels, annotations and taints of nodes, by their names, from the moment that they exist. */
+/** Sets labels, annotations and taints of nodes by name, from their creation on. */
 export const nodeLabels = defineModule<Policy>({
   name: MODULE,
-  summary: "labels nodes by their names the moment they exist, and keeps them right",
+  summary: "labels nodes by name at creation, and keeps the labels in place",
   kinds: [labels, ownedLabels],
   reads: [
     {
@@ -26,7 +27,7 @@ export const nodeLabels = defineModule<Policy>({
         ["metadata", "annotations"],
         ["spec", "taints"],
       ],
-      // A new node comes with the request; those that exist only the controller looks at.
+      // A new node comes with the request; only the controller looks at existing ones.
       leaderOnly: true,
     },
     {
@@ -40,7 +41,7 @@ export const nodeLabels = defineModule<Policy>({
       optional: true,
     },
     {
-      // That it is served says which NodeRestriction this API server has.
+      // Whether it is served says which NodeRestriction the API server has.
       resource: "clusterversions",
       group: "config.openshift.io",
       version: "v1",
@@ -66,7 +67,7 @@ export const nodeLabels = defineModule<Policy>({
                 scope: "Cluster",
               },
             ],
-            // A node that joins unlabelled is mended at once; one that can't join is an outage.
+            // The controller labels a node that joins unlabelled at once; one that can't join is an outage.
             failure: "open",
             timeoutSeconds: 1,
             sideEffects: "NoneOnDryRun",
@@ -74,24 +75,12 @@ export const nodeLabels = defineModule<Policy>({
           },
         ]
       : [],
-  assemble: (policies, installation) => {
-    const book = new RuleIndex(policies, settingsOf(installation));
-    return attachIndex(
-      {
-        mutate: (context) => mutateNode(context, book),
-        update: (removed, added) => {
-          for (const policy of removed) book.remove(policy);
-          for (const policy of added) book.add(policy);
-        },
-      },
-      book,
-    );
-  },
-  reconciler: nodeLabelsReconciler,
+  assemble: (policies, installation) => new NodeEvaluator(new RuleIndex(policies, settingsOf(installation))),
+  reconciler: defineReconciler(nodeLabelsReconciler),
   preview: previewNodes,
   access: () => [
     { group: "", resource: "nodes", verbs: ["get", "patch"] },
-    // For the finalizer of another system.
+    // To remove the finalizer of node-label-operator.
     { group: labels.group, resource: labels.plural, verbs: ["patch"] },
   ],
   settings: settingsSchema,

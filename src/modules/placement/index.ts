@@ -1,4 +1,5 @@
 import { defineModule, type Module } from "../../core/module/module.ts";
+import { defineReconciler } from "../../core/module/reconciler.ts";
 import { SelectorIndex } from "../../core/policy/selector-index.ts";
 import { CODES } from "./codes.ts";
 import { settings } from "./drift/drift-repair.ts";
@@ -9,7 +10,7 @@ import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "./kinds.ts";
 import { NAMED_ACCESS } from "./merge/references.ts";
 import { place } from "./place/place.ts";
 import type { PlacementPolicy } from "./policy/policy.ts";
-import { placementReconciler } from "./status/reconciler.ts";
+import { placementReconciler } from "./reconciler.ts";
 
 /** Scheduling criteria, written into pods and pod templates by policy. */
 export const placement: Module = defineModule<PlacementPolicy>({
@@ -50,7 +51,7 @@ export const placement: Module = defineModule<PlacementPolicy>({
         "kupid is still at work here: it and usher both write scheduling criteria into the same pods, kupid by its own order of policies. Stop it once usher is ready: scale its Deployment to 0 and delete its webhook configurations",
     },
   ],
-  reconciler: placementReconciler(() => placement),
+  reconciler: defineReconciler(placementReconciler(() => placement)),
   codes: CODES,
 });
 

@@ -12,7 +12,7 @@ import { TallyPublisher } from "../../cluster/tallies/tally-publisher.ts";
 import type { Effects } from "../../core/evaluate/effects.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
-import type { ControllerFigures } from "../../core/module/reconciler.ts";
+import type { ControllerStats } from "../../core/module/reconciler.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { Change } from "../../core/view/view.ts";
 import type { Certificates } from "../certificates/certificates.ts";
@@ -32,8 +32,8 @@ export interface ReplicaOptions {
 }
 
 /**
- * What one replica does beside answering: it writes events, publishes its tallies, and competes for leading. The leader writes what
- * planners plan and keeps the installation right.
+ * What one replica does beside admission: it records events, publishes its tallies, and takes part in leader election. The leader runs
+ * the controllers.
  */
 export class Replica {
   readonly #options: ReplicaOptions;
@@ -42,7 +42,7 @@ export class Replica {
   readonly #publisher: TallyPublisher;
   readonly #collector: TallyCollector;
   readonly #lease: LeaderElection;
-  readonly #holding: Controller;
+  readonly #controller: Controller;
   readonly #keeper: InstallationController | undefined;
 
   constructor(options: ReplicaOptions) {
@@ -67,7 +67,7 @@ export class Replica {
     this.#publisher = new TallyPublisher({ ...counting, ...(owner === undefined ? {} : { owner }) });
     this.#collector = new TallyCollector({
       ...counting,
-      counted: (policies) => this.#holding.counted(policies),
+      counted: (policies) => this.#controller.talliesChanged(policies),
     });
     this.#lease = new LeaderElection({
       client,
@@ -78,7 +78,7 @@ export class Replica {
       onStoppedLeading: () => this.#onStoppedLeading(),
       onError: (why) => log.warn({ error: why }, "failed to acquire or renew the lease"),
     });
-    this.#holding = new Controller({
+    this.#controller = new Controller({
       modules: assembly.modules,
       view: () => assembly.view,
       fetch: createNeeds(client, resources),
@@ -111,11 +111,11 @@ export class Replica {
 
   /** What the view has taken in. */
   readonly changed = (changes: readonly Change[]): void => {
-    this.#holding.changed(changes);
+    this.#controller.changed(changes);
     this.#keeper?.changed();
   };
 
-  readonly plans = (): ControllerFigures => this.#holding.figures;
+  readonly controllerStats = (): ControllerStats => this.#controller.stats;
 
   start(): void {
     this.#publisher.start();
@@ -134,7 +134,7 @@ export class Replica {
     this.#collector.start();
     // What only a leader needs must be there before anything is planned on it.
     source.cache.startLeading().then(
-      () => this.#lease.leading && this.#holding.start(),
+      () => this.#lease.leading && this.#controller.start(),
       (error: unknown) => log.warn({ error: String(error) }, "failed to sync leader-only resources"),
     );
   }
@@ -142,6 +142,10 @@ export class Replica {
   async #onStoppedLeading(): Promise<void> {
     this.#options.log.info({}, "stopped leading");
     this.#collector.stop();
-    await Promise.all([this.#holding.stop(), this.#keeper?.stop(), this.#options.source.cache.stopLeading()]);
+    await Promise.all([
+      this.#controller.stop(),
+      this.#keeper?.stop(),
+      this.#options.source.cache.stopLeading(),
+    ]);
   }
 }

@@ -1,11 +1,11 @@
-// For tests: what is kept right by a reconciler of the test's own, and what was written and said on the way.
+// For tests: a controller with a reconciler of the test's own, its writes and its log.
 import { setImmediate as step } from "node:timers/promises";
 import { Controller, type ControllerOptions } from "../../../src/cluster/controller/controller.ts";
 import type { WriteResult } from "../../../src/cluster/controller/planned-writes.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
 import { SILENT } from "../../../src/core/log.ts";
 import { defineModule, type Module } from "../../../src/core/module/module.ts";
-import type { PlannedWrite, Reconciler } from "../../../src/core/module/reconciler.ts";
+import { defineReconciler, type PlannedWrite, type Reconciler } from "../../../src/core/module/reconciler.ts";
 import { Store } from "../../../src/core/view/store.ts";
 
 export function applying(name: string): PlannedWrite {
@@ -41,23 +41,37 @@ export function named(name: string): JsonObject {
   return { metadata: { name } };
 }
 
-export function holdingWith(reconciler: Partial<Reconciler>, options: Partial<ControllerOptions> = {}) {
+/** The keys of test reconcilers. */
+export type SeatKey = { readonly kind: "seat"; readonly name: string };
+
+export function seat(name: string): SeatKey {
+  return { kind: "seat", name };
+}
+
+/** A reconciler that applies a ConfigMap for each object, but for what the test replaces. */
+export function controllerWith(
+  reconciler: Partial<Reconciler<SeatKey, unknown>>,
+  options: Partial<ControllerOptions> = {},
+) {
   const view = new Store(new Map());
   const written: PlannedWrite[] = [];
-  const said: string[] = [];
+  const logged: string[] = [];
   const write = options.write ?? (async (): Promise<WriteResult> => "done");
-  const holding = new Controller({
+  const controller = new Controller({
     modules: [
-      moduleWith({
-        keys: ({ name }) => [name],
-        plan: (key) => ({ writes: [applying(key)] }),
-        ...reconciler,
-      }),
+      moduleWith(
+        defineReconciler<SeatKey, unknown>({
+          initialState: () => undefined,
+          keys: ({ name }) => [seat(name)],
+          reconcile: ({ name }) => ({ writes: [applying(name)] }),
+          ...reconciler,
+        }),
+      ),
     ],
     view: () => view,
     fetch: async (needs) => needs.map(() => ({ absent: "NotFound" })),
     leading: () => true,
-    log: { ...SILENT, warn: (facts, message) => void said.push(`${message} ${JSON.stringify(facts)}`) },
+    log: { ...SILENT, warn: (facts, message) => void logged.push(`${message} ${JSON.stringify(facts)}`) },
     queue: { backoff: { firstMs: 1, longestMs: 2, forgetMs: Number.POSITIVE_INFINITY } },
     ...options,
     write: async (one) => {
@@ -67,9 +81,9 @@ export function holdingWith(reconciler: Partial<Reconciler>, options: Partial<Co
   });
   const changed = (...names: readonly string[]) => {
     const changes = names.map((name) => ({ resource: "nodes", namespace: "", name, object: named(name) }));
-    holding.changed(view.apply(changes));
+    controller.changed(view.apply(changes));
   };
-  return { holding, written, said, changed, view };
+  return { controller, written, logged, changed, view };
 }
 
 export async function until(holds: () => boolean): Promise<void> {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
-import { bookWith, keptRight, node, owned, patchFor, rule } from "../../../../test/builders/node.ts";
+import { indexWith, node, owned, patched, patchFor, rule } from "../../../../test/builders/node.ts";
 import { at, type JsonObject } from "../../../core/json.ts";
 import { labelsOf } from "../../../core/kubernetes/object.ts";
 import { RECORD } from "../ledger/record.ts";
@@ -13,7 +13,7 @@ const set = (name: string, patterns: string[], labels: JsonObject, more: JsonObj
   rule(name, { nodeNamePatterns: patterns, labels, ...more });
 
 function labelsAfter(policies: readonly JsonObject[], name: string, labels: JsonObject) {
-  return labelsOf(keptRight(node(name, labels), bookWith(policies)));
+  return labelsOf(patched(node(name, labels), indexWith(policies)));
 }
 
 describe("labels of a node, by all rules together", () => {
@@ -237,23 +237,23 @@ describe("annotations and taints of rules", () => {
   const start = node("w-0", {}, { metadata: { annotations: { mine: "1" } }, spec: { taints: [others] } });
 
   it("come with it and go with it, and others' stay as they are", () => {
-    const with_ = keptRight(start, bookWith([rule("r", spec)]));
+    const with_ = patched(start, indexWith([rule("r", spec)]));
     expect(at(with_, "metadata", "annotations", "example.com/site")).toBe("north");
     expect(at(with_, "spec", "taints")).toEqual([
       others,
       { key: "dedicated", value: "edge", effect: "NoSchedule" },
     ]);
-    expect(keptRight(with_, bookWith([]))).toEqual(start);
+    expect(patched(with_, indexWith([]))).toEqual(start);
   });
 
   it("are changed with it", () => {
-    const first = keptRight(start, bookWith([rule("r", spec)]));
+    const first = patched(start, indexWith([rule("r", spec)]));
     const changed = {
       ...spec,
       annotations: {},
       taints: [{ key: "dedicated", value: "core", effect: "NoSchedule" }],
     };
-    const second = keptRight(first, bookWith([rule("r", changed)]));
+    const second = patched(first, indexWith([rule("r", changed)]));
     expect(at(second, "metadata", "annotations", "example.com/site")).toBeUndefined();
     expect(at(second, "spec", "taints", 1)).toMatchObject({ value: "core" });
   });
@@ -267,11 +267,11 @@ describe("annotations and taints of rules", () => {
         spec: { taints: [{ key: "dedicated", value: "edge", effect: "NoSchedule" }] },
       },
     );
-    expect(keptRight(keptRight(had, bookWith([rule("r", spec)])), bookWith([]))).toEqual(had);
+    expect(patched(patched(had, indexWith([rule("r", spec)])), indexWith([]))).toEqual(had);
   });
 
   it("that someone changed since then are someone's", () => {
-    const with_ = keptRight(node("w-0"), bookWith([rule("r", spec)]));
+    const with_ = patched(node("w-0"), indexWith([rule("r", spec)]));
     const changed = {
       ...with_,
       metadata: {
@@ -280,21 +280,21 @@ describe("annotations and taints of rules", () => {
       },
       spec: { taints: [{ key: "dedicated", value: "mine", effect: "NoSchedule" }] },
     };
-    const after = keptRight(changed, bookWith([]));
+    const after = patched(changed, indexWith([]));
     expect(at(after, "metadata", "annotations")).toEqual({ "example.com/site": "south" });
     expect(at(after, "spec", "taints", 0)).toMatchObject({ value: "mine" });
   });
 
   it("stay while their rule can't be read", () => {
-    const with_ = keptRight(start, bookWith([rule("r", spec)]));
-    expect(patchFor(with_, bookWith([rule("r", { ...spec, nodeNamePatterns: ["["] })]))).toEqual([]);
+    const with_ = patched(start, indexWith([rule("r", spec)]));
+    expect(patchFor(with_, indexWith([rule("r", { ...spec, nodeNamePatterns: ["["] })]))).toEqual([]);
   });
 
   it("stay while another rule that can't be read may want them, whoever set them", () => {
     const b = { ...spec, nodeNamePatterns: ["["] };
-    const with_ = keptRight(start, bookWith([rule("a", spec), rule("b", b)]));
-    expect(patchFor(with_, bookWith([rule("b", b)]))).toEqual([]);
-    expect(patchFor(with_, bookWith([rule("b", { nodeNamePatterns: ["["] })]))).not.toEqual([]);
+    const with_ = patched(start, indexWith([rule("a", spec), rule("b", b)]));
+    expect(patchFor(with_, indexWith([rule("b", b)]))).toEqual([]);
+    expect(patchFor(with_, indexWith([rule("b", { nodeNamePatterns: ["["] })]))).not.toEqual([]);
   });
 
   it.each<[string, JsonObject]>([
@@ -306,8 +306,8 @@ describe("annotations and taints of rules", () => {
     ["a value of an annotation", { annotations: { "example.com/site": 7 } }],
     ["no map of annotations", { annotations: ["example.com/site"] }],
   ])("stay where their rule means the node and can't be read: %s", (_what, wrong) => {
-    const with_ = keptRight(start, bookWith([rule("r", spec)]));
-    const after = keptRight(with_, bookWith([rule("r", { ...spec, ...wrong })]));
+    const with_ = patched(start, indexWith([rule("r", spec)]));
+    const after = patched(with_, indexWith([rule("r", { ...spec, ...wrong })]));
     expect(at(after, "spec", "taints")).toEqual(at(with_, "spec", "taints"));
     expect(at(after, "metadata", "annotations", "example.com/site")).toBe("north");
     expect(at(after, "metadata", "annotations", RECORD)).toEqual(
@@ -315,7 +315,7 @@ describe("annotations and taints of rules", () => {
     );
     // Where it names others alone, these go.
     const other = { taints: [{ key: "x", value: "a b", effect: "NoSchedule" }], annotations: { "a.b/c": 1 } };
-    const gone = keptRight(with_, bookWith([rule("r", { nodeNamePatterns: ["w-0"], ...other })]));
+    const gone = patched(with_, indexWith([rule("r", { nodeNamePatterns: ["w-0"], ...other })]));
     expect(gone).toEqual(start);
   });
 
@@ -326,11 +326,11 @@ describe("annotations and taints of rules", () => {
     const taints = [{ key: "dedicated", value: "edge", effect: "NoSchedule" }];
     const forged = node("w-0", {}, { metadata: { annotations: { [RECORD]: record } }, spec: { taints } });
     // The ledger knows of no such taint: only the note goes.
-    expect(patchFor(forged, bookWith([]), NOW, { vouches: () => false })).toEqual([
+    expect(patchFor(forged, indexWith([]), { now: NOW, ledger: { includes: () => false } })).toEqual([
       { op: "remove", path: "/metadata/annotations/usher.dev~1node-labels" },
     ]);
     // Nobody could read the ledger: nothing is done.
-    expect(patchFor(forged, bookWith([]), NOW, null)).toEqual([]);
+    expect(patchFor(forged, indexWith([]), { now: NOW, ledger: null })).toEqual([]);
   });
 });
 
@@ -342,7 +342,7 @@ describe("the startup taint", () => {
   );
 
   it("goes in the write that puts the node right", () => {
-    const patch = patchFor(starting, bookWith([set("r", ["w-0"], { [KEY]: "1" })]));
+    const patch = patchFor(starting, indexWith([set("r", ["w-0"], { [KEY]: "1" })]));
     expect(patch.map(({ op, path }) => `${op} ${path}`)).toEqual([
       "add /metadata/labels/test.openshift.io~1foo1",
       "add /metadata/annotations",
@@ -351,27 +351,27 @@ describe("the startup taint", () => {
   });
 
   it("goes where no rule is", () => {
-    expect(at(keptRight(starting, bookWith([])), "spec", "taints")).toBeUndefined();
+    expect(at(patched(starting, indexWith([])), "spec", "taints")).toBeUndefined();
   });
 
   it("goes, and all else stays, where the module is switched off", () => {
-    const off = bookWith([set("r", ["w-0"], { [KEY]: "1" }), owned("o", { namePattern: ".*" })], {
+    const off = indexWith([set("r", ["w-0"], { [KEY]: "1" }), owned("o", { namePattern: ".*" })], {
       enabled: false,
     });
     const mine = { ...starting, metadata: { name: "w-0", labels: { x: "1" } } };
-    expect(keptRight(mine, off)).toEqual(node("w-0", { x: "1" }, { spec: {} }));
+    expect(patched(mine, off)).toEqual(node("w-0", { x: "1" }, { spec: {} }));
   });
 
   it("has the key that the installation says", () => {
-    const book = bookWith([], { startupTaint: "startup-taint.cluster-autoscaler.kubernetes.io/usher" });
-    expect(patchFor(starting, book)).toEqual([]);
+    const index = indexWith([], { startupTaint: "startup-taint.cluster-autoscaler.kubernetes.io/usher" });
+    expect(patchFor(starting, index)).toEqual([]);
   });
 
   it("is no rule's to set", () => {
-    const book = bookWith([
+    const index = indexWith([
       set("r", ["w-0"], {}, { taints: [{ key: "usher.dev/starting", effect: "NoSchedule" }] }),
     ]);
-    expect(patchFor(node("w-0"), book)).toEqual([]);
+    expect(patchFor(node("w-0"), index)).toEqual([]);
   });
 });
 
@@ -380,30 +380,30 @@ describe("the grace period", () => {
   const had = node("w-0", { [KEY]: "1" });
 
   it("begins when an ownership appears", () => {
-    const book = bookWith([owned("o", { domain: "test.openshift.io" }, { creationTimestamp: created })]);
-    expect(patchFor(had, book, NOW + 59_000)).toEqual([]);
-    expect(patchFor(had, book, NOW + 60_000)).toHaveLength(1);
+    const index = indexWith([owned("o", { domain: "test.openshift.io" }, { creationTimestamp: created })]);
+    expect(patchFor(had, index, { now: NOW + 59_000, firstSeen: NOW })).toEqual([]);
+    expect(patchFor(had, index, { now: NOW + 60_000, firstSeen: NOW })).toHaveLength(1);
   });
 
   it("begins anew when its spec has changed", () => {
     const old = { creationTimestamp: "2020-01-01T00:00:00Z", generation: 2 };
-    const book = bookWith([owned("o", { domain: "test.openshift.io" }, old)]);
-    expect(patchFor(had, book, NOW)).toEqual([]);
-    expect(patchFor(had, book, NOW + 59_000)).toEqual([]);
-    expect(patchFor(had, book, NOW + 60_000)).toHaveLength(1);
+    const index = indexWith([owned("o", { domain: "test.openshift.io" }, old)]);
+    expect(patchFor(had, index, { now: NOW })).toEqual([]);
+    expect(patchFor(had, index, { now: NOW + 59_000, firstSeen: NOW })).toEqual([]);
+    expect(patchFor(had, index, { now: NOW + 60_000, firstSeen: NOW })).toHaveLength(1);
   });
 
   it("is as long as the installation says", () => {
-    const book = bookWith([owned("o", { domain: "test.openshift.io" }, { creationTimestamp: created })], {
+    const index = indexWith([owned("o", { domain: "test.openshift.io" }, { creationTimestamp: created })], {
       gracePeriodSeconds: 1,
     });
-    expect(patchFor(had, book, NOW + 1_000)).toHaveLength(1);
+    expect(patchFor(had, index, { now: NOW + 1_000, firstSeen: NOW })).toHaveLength(1);
   });
 });
 
 it("rules of other namespaces do not count where they are confined to one", () => {
-  const book = bookWith([set("r", ["w-0"], { [KEY]: "1" })], { namespace: "usher-rules" });
-  expect(patchFor(node("w-0"), book)).toEqual([]);
+  const index = indexWith([set("r", ["w-0"], { [KEY]: "1" })], { namespace: "usher-rules" });
+  expect(patchFor(node("w-0"), index)).toEqual([]);
 });
 
 it("more than a node can hold is left out, the last rules first", () => {
@@ -412,19 +412,19 @@ it("more than a node can hold is left out, the last rules first", () => {
       [`${"d".repeat(60)}.example.com/k${i}`]: "v".repeat(63),
     }),
   );
-  const after = keptRight(node("n"), bookWith(many));
+  const after = patched(node("n"), indexWith(many));
   expect(Buffer.byteLength(JSON.stringify(after))).toBeLessThan(400_000);
   expect(Object.keys(labelsOf(after) ?? {})).toContain(`${"d".repeat(60)}.example.com/k0`);
-  expect(patchFor(after, bookWith(many))).toEqual([]);
+  expect(patchFor(after, indexWith(many))).toEqual([]);
 });
 
 it("what has no room for the winner's value does not get the loser's", () => {
   const big = Array.from({ length: 40 }, (_, i) => [`example.com/k${i}`, "v".repeat(4_000)]);
-  const book = bookWith([
+  const index = indexWith([
     rule("a", { nodeNamePatterns: [".*"], annotations: Object.fromEntries(big) }, {}),
     rule("z", { nodeNamePatterns: [".*"], annotations: { "example.com/k39": "small" } }, {}),
   ]);
-  expect(at(keptRight(node("n"), book), "metadata", "annotations", "example.com/k39")).toBeUndefined();
+  expect(at(patched(node("n"), index), "metadata", "annotations", "example.com/k39")).toBeUndefined();
 });
 
 const NAMES = ["w-0", "w-1", "x"];
@@ -501,10 +501,10 @@ test("whatever the policies: one write is enough, and their order does not matte
   fc.assert(
     fc.property(anyPolicies, anyNode, (some, one) => {
       const policies = distinct(some);
-      const book = bookWith(policies);
-      const after = keptRight(one, book);
-      expect(patchFor(after, book)).toEqual([]);
-      expect(keptRight(one, bookWith([...policies].reverse()))).toEqual(after);
+      const index = indexWith(policies);
+      const after = patched(one, index);
+      expect(patchFor(after, index)).toEqual([]);
+      expect(patched(one, indexWith([...policies].reverse()))).toEqual(after);
     }),
     { numRuns: 400 },
   );
@@ -514,13 +514,13 @@ test("whatever the policies: protected and unowned labels stay, and so do others
   fc.assert(
     fc.property(anyPolicies, anyNode, (some, one) => {
       const policies = distinct(some);
-      const after = keptRight(one, bookWith(policies));
+      const after = patched(one, indexWith(policies));
       const owning = policies.filter(({ kind }) => kind === "OwnedLabels");
       for (const key of Object.keys(labelsOf(one) ?? {})) {
         if (key === "kubernetes.io/os" || key.startsWith("node-role") || owning.length === 0)
           expect(labelsOf(after)).toHaveProperty([key]);
       }
-      const bare = keptRight(after, bookWith([]));
+      const bare = patched(after, indexWith([]));
       const ids = (list: unknown) => (list as JsonObject[] | undefined)?.map(({ key }) => key) ?? [];
       expect(ids(at(bare, "spec", "taints")).sort()).toEqual(
         expect.arrayContaining(ids(at(one, "spec", "taints")).filter((key) => key === "mine")),
@@ -531,19 +531,19 @@ test("whatever the policies: protected and unowned labels stay, and so do others
   );
 });
 
-test("policies that come and go leave the book as one made of those that stayed", () => {
+test("policies that come and go leave the index as one made of those that stayed", () => {
   fc.assert(
     fc.property(anyPolicies, anyPolicies, anyNode, (first, second, one) => {
-      const book = bookWith([]);
+      const index = indexWith([]);
       const prepared = (list: readonly JsonObject[]) => {
-        const made = bookWith(list);
+        const made = indexWith(list);
         return [...made.rules, ...made.ownerships];
       };
       const gone = prepared(distinct(first));
       const stay = prepared(distinct(second));
-      for (const policy of [...gone, ...stay]) book.add(policy);
-      for (const policy of gone) book.remove(policy);
-      expect(keptRight(one, book)).toEqual(keptRight(one, bookWith(distinct(second))));
+      for (const policy of [...gone, ...stay]) index.add(policy);
+      for (const policy of gone) index.remove(policy);
+      expect(patched(one, index)).toEqual(patched(one, indexWith(distinct(second))));
     }),
     { numRuns: 300 },
   );

@@ -3,53 +3,48 @@ import { annotationsOf, labelsOf, nameOf } from "../../../core/kubernetes/object
 import { ANNOTATIONS_LIMIT } from "../../../core/provenance/provenance.ts";
 import { RECORD, RECORD_BYTES } from "../ledger/record.ts";
 import { isProtected } from "../rules/label-keys.ts";
-import { graceLeft, type Ownership, owns } from "../rules/ownership.ts";
-import type { Doubtful, NodeRule, RuledTaint } from "../rules/rule.ts";
+import { type Ownership, owns } from "../rules/ownership.ts";
+import type { InvalidKeys, NodeRule, RuledTaint } from "../rules/rule.ts";
 import type { RuleIndex } from "../rules/rule-index.ts";
 
 /**
- * What labels of rules may take on one node. Kubernetes has no limit of its own short of etcd's 1.5 MiB for the whole object, above
- * which a node can't be written any more, and so not even join; nobody has a thousand labels on purpose.
+ * Bytes of labels of rules on one node. Kubernetes has no limit of its own short of etcd's 1.5 MiB for the whole object, above which a
+ * node can't be written any more, and so not even join. A thousand labels fit.
  */
 const LABELS_BYTES = 131_072;
-/** Half of what the API server allows all annotations together: the rest is other people's. */
+/** Half of what the API server allows all annotations together; the rest is for other writers. */
 const ANNOTATIONS_BYTES = ANNOTATIONS_LIMIT / 2;
 const MOST_TAINTS = 100;
 
-/** What one place shall hold, and by which rule. */
+/** The value of one label, annotation or taint, and the rule that sets it. */
 interface Wanted<V = string> {
   readonly value: V;
   readonly rule: NodeRule;
 }
 
-/** A label that no rule covers and that is owned. */
+/** An owned label that no rule covers. */
 export interface Unwanted {
   readonly key: string;
-  readonly ownership: Ownership;
-  /** Milliseconds until it may go. */
-  readonly waits: number;
+  readonly owners: readonly [Ownership, ...Ownership[]];
 }
 
-/** What all rules together say of one node. */
+/** What all rules together require of one node. */
 export interface Desired {
   readonly labels: ReadonlyMap<string, Wanted>;
   readonly annotations: ReadonlyMap<string, Wanted>;
   /** By `key:effect`. */
   readonly taints: ReadonlyMap<string, Wanted<RuledTaint>>;
   readonly unwanted: readonly Unwanted[];
-  /** The first rule that asks that no work comes before the node is right. */
+  /** The first rule that requires the startup taint on new nodes. */
   readonly startup: NodeRule | undefined;
-  /** Whether what usher set, and no rule is known to want, must stay: one that can't be read may want it. Taints by `key:effect`. */
-  readonly keeps: (what: "annotations" | "taints", key: string) => boolean;
+  /** Whether a value that usher set must stay though no rule sets it: an invalid rule may mean to. Taints by `key:effect`. */
+  readonly retains: (what: "annotations" | "taints", key: string) => boolean;
 }
 
-/**
- * The state of a node by all rules, whatever the order in which they came. Without a time nothing has to wait: for whoever asks what would
- * be done, and not when.
- */
-export function desiredOf(node: JsonObject, book: RuleIndex, now?: number): Desired {
+/** The desired state of a node. Depends on the node and the rules alone, not on the order in which rules were created. */
+export function desiredOf(node: JsonObject, index: RuleIndex): Desired {
   const current = labelsOf(node);
-  const rules = book.settings.enabled ? book.meaning(nameOf(node), current) : [];
+  const rules = index.settings.enabled ? index.matching(nameOf(node), current) : [];
   const labels = gather(rules, (rule) => rule.labels, { bytes: LABELS_BYTES });
   const annotations = gather(rules, (rule) => rule.annotations, {
     bytes: roomFor(rules, annotationsOf(node)),
@@ -59,21 +54,21 @@ export function desiredOf(node: JsonObject, book: RuleIndex, now?: number): Desi
     (rule) => new Map(rule.taints.map((taint) => [`${taint.key}:${taint.effect}`, taint])),
     { entries: MOST_TAINTS },
   );
-  // The startup taint is usher's own to set and to take off.
-  for (const key of taints.keys()) if (key.startsWith(`${book.settings.startupTaint}:`)) taints.delete(key);
+  // Only usher itself sets and removes the startup taint.
+  for (const key of taints.keys()) if (key.startsWith(`${index.settings.startupTaint}:`)) taints.delete(key);
   return {
     labels,
     annotations,
     taints,
-    unwanted: book.settings.enabled ? unwantedOf(current, book, rules, labels, now) : [],
+    unwanted: index.settings.enabled ? unwantedOf(current, index, rules, labels) : [],
     startup: rules.find((rule) => rule.startupTaint),
-    keeps: (what, key) =>
-      rules.some(({ doubtful }) => isIn(doubtful[what], key)) ||
-      [...book.unclear].some((rule) => isIn(rule.doubtful[what], key) || names(rule, what, key)),
+    retains: (what, key) =>
+      rules.some(({ invalidKeys }) => isIn(invalidKeys[what], key)) ||
+      [...index.unclear].some((rule) => isIn(rule.invalidKeys[what], key) || names(rule, what, key)),
   };
 }
 
-function isIn({ keys, every }: Doubtful, key: string): boolean {
+function isIn({ keys, every }: InvalidKeys, key: string): boolean {
   return every || keys.has(key);
 }
 
@@ -82,7 +77,7 @@ function names(rule: NodeRule, what: "annotations" | "taints", key: string): boo
   return rule.taints.some((taint) => `${taint.key}:${taint.effect}` === key);
 }
 
-/** What annotations of rules may take, beside those of others and usher's own note. */
+/** The bytes that annotations of rules may take, beside the node's other annotations and usher's record. */
 function roomFor(rules: readonly NodeRule[], present: JsonObject | undefined): number {
   if (present === undefined || rules.every(({ annotations }) => annotations.size === 0))
     return ANNOTATIONS_BYTES;
@@ -95,20 +90,20 @@ function roomFor(rules: readonly NodeRule[], present: JsonObject | undefined): n
   return Math.min(ANNOTATIONS_BYTES, ANNOTATIONS_LIMIT - others);
 }
 
-/** The first rule that names a place says what it holds. What has no more room is left out, the last first. */
+/** The first rule that sets a key wins. What exceeds the limit is left out, the last first. */
 function gather<V>(
   rules: readonly NodeRule[],
   of: (rule: NodeRule) => ReadonlyMap<string, V>,
   room: { readonly bytes?: number; readonly entries?: number },
 ): Map<string, Wanted<V>> {
   const wanted = new Map<string, Wanted<V>>();
-  // What has no room for its first value does not get another's instead.
-  const taken = new Set<string>();
+  // A key whose first value exceeds the limit does not get another rule's value instead.
+  const decided = new Set<string>();
   let bytes = 0;
   for (const rule of rules) {
     for (const [key, value] of of(rule)) {
-      if (taken.has(key)) continue;
-      taken.add(key);
+      if (decided.has(key)) continue;
+      decided.add(key);
       const size = Buffer.byteLength(key) + (typeof value === "string" ? Buffer.byteLength(value) : 0) + 6;
       if (bytes + size > (room.bytes ?? Number.POSITIVE_INFINITY)) continue;
       if (wanted.size >= (room.entries ?? Number.POSITIVE_INFINITY)) continue;
@@ -121,18 +116,19 @@ function gather<V>(
 
 function unwantedOf(
   labels: JsonObject | undefined,
-  book: RuleIndex,
+  index: RuleIndex,
   rules: readonly NodeRule[],
   wanted: ReadonlyMap<string, unknown>,
-  now: number | undefined,
 ): Unwanted[] {
-  if (labels === undefined || book.ownerships.size === 0) return [];
+  if (labels === undefined || index.ownerships.size === 0) return [];
   const unwanted: Unwanted[] = [];
   for (const key of Object.keys(labels)) {
     if (wanted.has(key) || isProtected(key)) continue;
-    if (isCovered(key, rules) || isCovered(key, book.unclear)) continue;
-    const first = firstOwner(key, book, now);
-    if (first !== undefined) unwanted.push(first);
+    if (isCovered(key, rules) || isCovered(key, index.unclear)) continue;
+    const [owner, ...others] = [...index.ownerships]
+      .filter((ownership) => owns(ownership, key))
+      .sort((a, b) => (a.id < b.id ? -1 : 1));
+    if (owner !== undefined) unwanted.push({ key, owners: [owner, ...others] });
   }
   return unwanted;
 }
@@ -140,15 +136,4 @@ function unwantedOf(
 function isCovered(key: string, rules: Iterable<NodeRule>): boolean {
   for (const { covers, coversEveryKey } of rules) if (coversEveryKey || covers.has(key)) return true;
   return false;
-}
-
-/** Of several that own a label, the one that waits least. */
-function firstOwner(key: string, book: RuleIndex, now: number | undefined): Unwanted | undefined {
-  let first: Unwanted | undefined;
-  for (const ownership of book.ownerships) {
-    if (!owns(ownership, key)) continue;
-    const waits = now === undefined ? 0 : graceLeft(ownership, book.settings.graceMs, now);
-    if (first === undefined || waits < first.waits) first = { key, ownership, waits };
-  }
-  return first;
 }

@@ -1,11 +1,12 @@
 import { type Json, type JsonObject, listAt, own, stringAt } from "../../../core/json.ts";
 import { annotationsOf, labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
 import { type NodeRecord, noted, type Recorded, recordOf } from "../ledger/record.ts";
+import type { Ownership } from "../rules/ownership.ts";
 import type { RuledTaint } from "../rules/rule.ts";
 import type { Settings } from "../settings.ts";
-import type { Desired } from "./desired.ts";
+import type { Desired, Unwanted } from "./desired.ts";
 
-/** One thing on a node that is not as the rules say. */
+/** One value on a node that differs from the desired state. */
 export interface NodeChange {
   readonly what: "label" | "annotation" | "taint";
   readonly change: "add" | "change" | "remove";
@@ -13,49 +14,54 @@ export interface NodeChange {
   readonly key: string;
   readonly from?: string;
   readonly to?: string;
-  /** The rule or the ownership, as `namespace/name`; absent for what is usher's own. */
+  /** The Labels or OwnedLabels, as `namespace/name`; absent for usher's own taint and record. */
   readonly by?: string;
-  /** Milliseconds until it may be done. */
+  /** Milliseconds until it is due: the rest of a grace period. */
   readonly waits?: number;
 }
 
 export interface Difference {
   readonly changes: readonly NodeChange[];
   readonly record: NodeRecord;
-  /** Something is to be taken off that only the ledger can vouch for. */
-  readonly asksLedger: boolean;
+  /** A taint may have to be removed, which only the ledger can decide. */
+  readonly needsLedger: boolean;
 }
 
-/** Knows which taints rules have meant which nodes to have. */
-export interface Vouching {
-  readonly vouches: (taint: RuledTaint, node: string) => boolean;
+/** The taints that rules have set so far, and on which nodes. */
+export interface TaintLedger {
+  readonly includes: (taint: RuledTaint, node: string) => boolean;
 }
 
-/**
- * What must change on a node so that it is as all rules say. `ledger` knows the taints that usher may have set; without it none of
- * those is taken off.
- */
+export interface DifferenceOptions {
+  /** Without it no taint of a rule is removed. */
+  readonly ledger?: TaintLedger | undefined;
+  /** Milliseconds until an OwnedLabels may remove labels. @default none: for a preview, which shows what would be done and not when */
+  readonly graceLeft?: (ownership: Ownership) => number;
+}
+
+/** What must change on a node to bring it to its desired state. */
 export function differenceOf(
   node: JsonObject,
   desired: Desired,
   settings: Settings,
-  ledger: Vouching | undefined,
+  { ledger, graceLeft = () => 0 }: DifferenceOptions = {},
 ): Difference {
   const before = recordOf(node);
   if (!settings.enabled)
-    return { changes: startupChanges(node, settings), record: before, asksLedger: false };
+    return { changes: startupChanges(node, settings), record: before, needsLedger: false };
   const changes: NodeChange[] = [];
-  const labels = labelChanges(node, desired, before, changes);
+  const labels = labelChanges(node, desired, before, graceLeft, changes);
   const annotations = annotationChanges(node, desired, before, changes);
-  const { taints, asksLedger } = taintChanges(node, desired, before, ledger, changes);
+  const { taints, needsLedger } = taintChanges(node, desired, before, ledger, changes);
   changes.push(...startupChanges(node, settings));
-  return { changes, record: { labels, annotations, taints }, asksLedger };
+  return { changes, record: { labels, annotations, taints }, needsLedger };
 }
 
 function labelChanges(
   node: JsonObject,
   desired: Desired,
   before: NodeRecord,
+  graceLeft: (ownership: Ownership) => number,
   changes: NodeChange[],
 ): Map<string, string> {
   const present = labelsOf(node);
@@ -63,21 +69,28 @@ function labelChanges(
   for (const [key, { value, rule }] of desired.labels) {
     const from = textOf(present, key);
     if (from !== value) changes.push(set("label", key, from, value, rule.id));
-    // What was there already, and right, is whoever's it was.
+    // A value that was there already, and right, is not usher's.
     if (from !== value || before.labels.has(key)) record.set(key, rule.id);
   }
-  for (const { key, ownership, waits } of desired.unwanted) {
+  for (const { key, owners } of desired.unwanted) {
     const from = textOf(present, key) ?? "";
-    changes.push({
-      what: "label",
-      change: "remove",
-      key,
-      from,
-      by: ownership.id,
-      ...(waits > 0 ? { waits } : {}),
-    });
+    const { id, waits } = firstDue(owners, graceLeft);
+    changes.push({ what: "label", change: "remove", key, from, by: id, ...(waits > 0 ? { waits } : {}) });
   }
   return record;
+}
+
+/** Of several that own a label, the one whose grace period ends first. */
+function firstDue(
+  [first, ...others]: Unwanted["owners"],
+  graceLeft: (ownership: Ownership) => number,
+): { readonly id: string; readonly waits: number } {
+  let due = { id: first.id, waits: graceLeft(first) };
+  for (const owner of others) {
+    const waits = graceLeft(owner);
+    if (waits < due.waits) due = { id: owner.id, waits };
+  }
+  return due;
 }
 
 function annotationChanges(
@@ -97,7 +110,7 @@ function annotationChanges(
   for (const [key, recorded] of before.annotations) {
     const from = textOf(present, key);
     if (desired.annotations.has(key) || from === undefined || noted(from) !== recorded.value) continue;
-    if (desired.keeps("annotations", key)) record.set(key, recorded);
+    if (desired.retains("annotations", key)) record.set(key, recorded);
     else changes.push({ what: "annotation", change: "remove", key, from, by: recorded.rule });
   }
   return record;
@@ -107,12 +120,12 @@ function taintChanges(
   node: JsonObject,
   desired: Desired,
   before: NodeRecord,
-  ledger: Vouching | undefined,
+  ledger: TaintLedger | undefined,
   changes: NodeChange[],
-): { readonly taints: Map<string, Recorded>; readonly asksLedger: boolean } {
+): { readonly taints: Map<string, Recorded>; readonly needsLedger: boolean } {
   const present = taintsOn(node);
   const record = new Map<string, Recorded>();
-  let asksLedger = false;
+  let needsLedger = false;
   for (const [key, { value: taint, rule }] of desired.taints) {
     const from = present.get(key);
     if (from !== taint.value) changes.push(set("taint", key, from, taint.value, rule.id));
@@ -122,17 +135,17 @@ function taintChanges(
   for (const [key, recorded] of before.taints) {
     const from = present.get(key);
     if (desired.taints.has(key) || from !== recorded.value) continue;
-    const kept = desired.keeps("taints", key);
-    const known = ledger?.vouches({ ...keyAndEffect(key), value: from }, nameOf(node));
+    const kept = desired.retains("taints", key);
+    const known = ledger?.includes({ ...keyAndEffect(key), value: from }, nameOf(node));
     if (kept || known === undefined) record.set(key, recorded);
     if (kept) continue;
-    asksLedger ||= known === undefined;
+    needsLedger ||= known === undefined;
     if (known === true) changes.push({ what: "taint", change: "remove", key, from, by: recorded.rule });
   }
-  return { taints: record, asksLedger };
+  return { taints: record, needsLedger };
 }
 
-/** It holds work back only until the node is right, and whatever puts it right takes it off in the same write. */
+/** The startup taint keeps pods away only until the node is labelled; the write that labels it removes the taint. */
 export function startupChanges(node: JsonObject, { startupTaint }: Settings): NodeChange[] {
   const changes: NodeChange[] = [];
   for (const [key, from] of taintsOn(node))
@@ -179,7 +192,7 @@ export function keyAndEffect(id: string): { readonly key: string; readonly effec
   return { key: id.slice(0, colon), effect: id.slice(colon + 1) };
 }
 
-/** As a node carries it: without a value where it has none. */
+/** A taint as a node has it: without a value where that is empty. */
 export function writtenTaint({ key, value, effect }: RuledTaint): JsonObject {
   return value === "" ? { key, effect } : { key, value, effect };
 }

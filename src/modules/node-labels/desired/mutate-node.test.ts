@@ -4,11 +4,11 @@ import { describe, expect, it, test } from "vitest";
 import { atOnce, callOf } from "../../../../test/builders/evaluation.ts";
 import { again, anyKey, jsonObjectWith } from "../../../../test/builders/json.ts";
 import {
-  bookWith,
-  keptRight,
+  indexWith,
   node,
   nodeLabelsWith,
   owned,
+  patched,
   patchFor,
   rule,
 } from "../../../../test/builders/node.ts";
@@ -80,7 +80,7 @@ describe("a node that registers itself", () => {
       atBirth ? undefined : [{ key: "usher.dev/starting", effect: "NoSchedule" }],
     );
     // And the controller does the rest in one write.
-    const kept = keptRight(made, bookWith([set("r", { [key]: "1" })]));
+    const kept = patched(made, indexWith([set("r", { [key]: "1" })]));
     expect(at(kept, "metadata", "labels", key)).toBe("1");
     expect(at(kept, "spec", "taints")).toBeUndefined();
   });
@@ -402,12 +402,12 @@ test("what a node is born with, the controller finds right: it writes only what 
         rule(`r${i}`, spec as JsonObject, metadata as JsonObject),
       );
       const { node: made } = born(policies, node("n9"), asKubelet);
-      const patch = patchFor(made, bookWith(policies));
+      const patch = patchFor(made, indexWith(policies));
       const deferred = listAt(made, "spec", "taints").some(
         (one) => stringAt(one, "key") === "usher.dev/starting",
       );
       if (!deferred) expect(patch).toEqual([]);
-      expect(patchFor(keptRight(made, bookWith(policies)), bookWith(policies))).toEqual([]);
+      expect(patchFor(patched(made, indexWith(policies)), indexWith(policies))).toEqual([]);
     }),
     { numRuns: 300 },
   );

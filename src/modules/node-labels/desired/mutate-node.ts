@@ -8,7 +8,7 @@ import type { Context, TraceEntry } from "../../../core/module/module.ts";
 import type { Path } from "../../../core/path.ts";
 import { type NodeRecord, noted, RECORD, recordText } from "../ledger/record.ts";
 import { admittedAtRegistration } from "../rules/label-keys.ts";
-import { meansName, type NodeRule } from "../rules/rule.ts";
+import { matchesName, type NodeRule } from "../rules/rule.ts";
 import type { RuleIndex } from "../rules/rule-index.ts";
 import { isOpenshift } from "../settings.ts";
 import { type Desired, desiredOf } from "./desired.ts";
@@ -19,14 +19,14 @@ import { keyAndEffect, taintId, taintsOn, writtenTaint } from "./difference.ts";
  * the API server would refuse it for: what NodeRestriction would not take from a node that registers itself is left to the controller,
  * and the startup taint holds work back until then.
  */
-export function mutateNode(context: Context, book: RuleIndex): Decision {
+export function mutateNode(context: Context, index: RuleIndex): Decision {
   const { request, object: draft, view, trace } = context;
   const name = nameOf(draft.object);
-  if (request.object === undefined || name === "" || !book.settings.enabled) return allow();
-  if (trace !== undefined) for (const entry of explained(book, draft.object)) trace(entry);
-  const desired = desiredOf(draft.object, book);
+  if (request.object === undefined || name === "" || !index.settings.enabled) return allow();
+  if (trace !== undefined) for (const entry of explained(index, draft.object)) trace(entry);
+  const desired = desiredOf(draft.object, index);
   const itself = isNodeIdentity(request.userInfo) !== undefined;
-  const openshift = isOpenshift(book.settings, view);
+  const openshift = isOpenshift(index.settings, view);
   const findings: Finding[] = [];
   const deferred = new Set<string>();
   const labels = new Map<string, string>();
@@ -42,7 +42,7 @@ export function mutateNode(context: Context, book: RuleIndex): Decision {
     }
   }
   const record = { labels, ...others(context, desired, findings) };
-  if (deferred.size > 0 || desired.startup !== undefined) addStartup(context, book, desired, findings);
+  if (deferred.size > 0 || desired.startup !== undefined) addStartup(context, index, desired, findings);
   writeRecord(context, record);
   return allow(findings);
 }
@@ -133,15 +133,15 @@ function deferral(key: string, value: string, rule: NodeRule): Finding {
 }
 
 /** Every rule, and why it means this node or does not. */
-function* explained(book: RuleIndex, node: Parameters<typeof nameOf>[0]): Iterable<TraceEntry> {
+function* explained(index: RuleIndex, node: Parameters<typeof nameOf>[0]): Iterable<TraceEntry> {
   const name = nameOf(node);
   const labels = labelsOf(node);
-  for (const rule of book.rules) {
+  for (const rule of index.rules) {
     const policy = rule.ref;
-    if (book.means(rule, name, labels)) {
+    if (index.matches(rule, name, labels)) {
       const why = rule.patterns.length === 0 ? "its labels fit" : `the name ${name} fits`;
       yield { policy, applies: "applies", why };
-    } else if (!meansName(rule, name))
+    } else if (!matchesName(rule, name))
       yield { policy, applies: "not", why: `no pattern fits the whole name ${name}` };
     else {
       const why = rule.selector === undefined ? undefined : whyNot(rule.selector, labels);

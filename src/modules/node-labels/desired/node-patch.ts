@@ -6,15 +6,15 @@ import { RECORD, recordText } from "../ledger/record.ts";
 import { type Difference, keyAndEffect, type NodeChange, taintId, writtenTaint } from "./difference.ts";
 
 /**
- * The patch that makes a node as the rules say, but for what has to wait. It touches just the keys that change; the list of taints it
- * writes whole, which is right as the patch is bound to the version that it was made from.
+ * The patch that brings a node to its desired state, except for changes in a grace period. It touches only keys that change. The list of
+ * taints is replaced whole, which is safe because the patch is guarded by the resourceVersion that it was computed from.
  */
 export function nodePatch(node: JsonObject, { changes, record }: Difference): PatchOperation[] {
   const due = changes.filter(({ waits }) => waits === undefined);
   const annotations = due.filter(({ what }) => what === "annotation");
   const text = recordText(record);
   const before = stringAt(node, "metadata", "annotations", RECORD);
-  if (text !== before) annotations.push(noteChange(before, text));
+  if (text !== before) annotations.push(recordChange(before, text));
   return [
     ...mapOperations(
       "labels",
@@ -29,7 +29,7 @@ export function nodePatch(node: JsonObject, { changes, record }: Difference): Pa
   ];
 }
 
-function noteChange(from: string | undefined, to: string | undefined): NodeChange {
+function recordChange(from: string | undefined, to: string | undefined): NodeChange {
   const what = "annotation";
   if (to === undefined) return { what, change: "remove", key: RECORD };
   return { what, change: from === undefined ? "add" : "change", key: RECORD, to };
@@ -53,7 +53,7 @@ function mapOperations(
   });
 }
 
-/** Changes of taints alone. */
+/** The operations for changes of taints. */
 export function taintOperations(node: JsonObject, changes: readonly NodeChange[]): PatchOperation[] {
   if (changes.length === 0) return [];
   const present = listAt(node, "spec", "taints");
@@ -63,7 +63,7 @@ export function taintOperations(node: JsonObject, changes: readonly NodeChange[]
   return [{ op: "add", path: "/spec/taints", value }];
 }
 
-/** Those of others stay as they are, in their places, with all that we do not know of them. */
+/** Taints of other writers keep their order and their unknown fields. */
 function changedTaints(present: readonly Json[], changes: readonly NodeChange[]): Json[] {
   const byId = new Map(changes.map((change) => [change.key, change]));
   const list: Json[] = [];

@@ -1,10 +1,11 @@
+import type { TaintLedger } from "../desired/difference.ts";
 import { literalPrefix, readPattern } from "../rules/pattern.ts";
 import type { NodeRule, RuledTaint } from "../rules/rule.ts";
 
-/** A rule by labels alone may mean a node of any name. */
+/** A rule without patterns may match a node of any name. */
 const ANY = ".*";
 
-/** `dedicated=edge:NoSchedule "edge-.*"`: a taint, and a pattern of the names that it was meant for. */
+/** `dedicated=edge:NoSchedule "edge-.*"`: a taint, and a name pattern of the rule that sets it. */
 function lineOf({ key, value, effect }: RuledTaint, pattern: string): string {
   return `${key}=${value}:${effect} ${JSON.stringify(pattern)}`;
 }
@@ -15,13 +16,13 @@ export function linesOf({ taints, patterns }: NodeRule): string[] {
   return taints.flatMap((taint) => names.map((name) => lineOf(taint, name)));
 }
 
-/** What is written down of taints that rules have set so far. */
-export class LedgerLines {
+/** The taints that rules have set so far, each with the name patterns of those rules. */
+export class LedgerLines implements TaintLedger {
   readonly lines: ReadonlySet<string>;
-  /** The patterns of each taint, as they are written. */
+  /** The patterns of each taint, in JSON. */
   readonly #names = new Map<string, string[]>();
 
-  /** A line without a name vouches for nothing: it might be any node's. */
+  /** A line without a pattern is dropped: it might be any node's. */
   constructor(lines: Iterable<string>) {
     this.lines = new Set([...lines].filter((line) => line.includes(" ")));
     for (const line of this.lines) {
@@ -34,21 +35,21 @@ export class LedgerLines {
     }
   }
 
-  /** Whether a rule has meant a node of this name to have the taint. */
-  vouches({ key, value, effect }: RuledTaint, node: string): boolean {
+  /** Whether a rule has set the taint on nodes of this name. */
+  includes({ key, value, effect }: RuledTaint, node: string): boolean {
     const names = this.#names.get(`${key}=${value}:${effect}`) ?? [];
-    return names.some((name) => fits(name, node));
+    return names.some((name) => matchesPattern(name, node));
   }
 }
 
-function fits(written: string, node: string): boolean {
+function matchesPattern(json: string, node: string): boolean {
   let source: unknown;
   try {
-    source = JSON.parse(written);
+    source = JSON.parse(json);
   } catch {
     return false;
   }
-  // Most are ruled out by how they begin, and need not be compiled.
+  // The literal prefix rules out most patterns without compiling them.
   if (typeof source !== "string" || !node.startsWith(literalPrefix(source))) return false;
   const read = readPattern(source);
   return "matches" in read && read.matches(node);

@@ -3,73 +3,73 @@ import { failureOf, type Need } from "../../../core/evaluate/need.ts";
 import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import type { PlannedWrite, ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
 import { OWN_LABELS } from "../../../core/registration/names.ts";
-import type { Vouching } from "../desired/difference.ts";
+import type { TaintLedger } from "../desired/difference.ts";
 import type { RuleIndex } from "../rules/rule-index.ts";
+import type { LedgerCache } from "./ledger-cache.ts";
 import { LedgerLines, linesOf } from "./ledger-lines.ts";
-import type { LedgerMemory } from "./ledger-memory.ts";
 
 /**
- * The taints that rules have set so far, and for which names, in usher's own namespace. The note on a node can't be trusted for taints: a
- * kubelet may write annotations of its node but not take taints off it, and a forged note would make usher do that for it. So usher takes
- * off only what the note and the ledger both say.
+ * The taints that rules have set so far, and for which names, in a ConfigMap of usher's namespace. The record on a node can't be trusted
+ * for taints: a kubelet may write annotations of its node but not remove its taints, and a forged record would make usher do that for it.
+ * So usher removes only taints that both the record and the ledger name.
  */
 const NAME = "usher-node-labels";
 const DATA = "taints";
 
-/** Half of what a ConfigMap holds; the oldest lines go first, and what is forgotten stays on its nodes. */
+/** Half of what a ConfigMap holds; the oldest lines go first, and their taints stay on nodes. */
 const MOST_BYTES = 524_288;
 
 export function ledgerNeed(namespace: string): Need {
   return { get: { resource: "configmaps", namespace, name: NAME }, live: true };
 }
 
-/** What a plan needs to speak of the ledger. */
-export interface Bookkeeping {
-  readonly book: RuleIndex;
-  readonly memory: LedgerMemory;
+type WithFacts = Pick<ReconcileContext, "facts">;
+
+/** What it takes to read and write the ledger. */
+export interface LedgerAccess {
+  readonly index: RuleIndex;
+  readonly cache: LedgerCache;
   /** Usher's own. */
   readonly namespace: string;
 }
 
-/** What was read of the ledger; `undefined` where it was not, or could not be. */
-function readIn(context: ReconcileContext, { memory, namespace }: Bookkeeping): LedgerLines | undefined {
-  const fact = context.facts.of(ledgerNeed(namespace));
+/** The ledger as fetched; `undefined` where it was not, or could not be. */
+function fetchedLines({ facts }: WithFacts, { cache, namespace }: LedgerAccess): LedgerLines | undefined {
+  const fact = facts.of(ledgerNeed(namespace));
   if (fact === undefined || failureOf(fact) !== undefined) return undefined;
   const text = "found" in fact && isObject(fact.found) ? stringAt(fact.found, "data", DATA) : undefined;
   const lines = new LedgerLines((text ?? "").split("\n"));
-  memory.read(lines);
+  cache.read(lines);
   return lines;
 }
 
-/** The ledger with what is still to be written into it; `undefined` where it could not be read. */
-export function ledgerIn(context: ReconcileContext, keeping: Bookkeeping): Vouching | undefined {
-  const known = readIn(context, keeping);
-  if (known === undefined || keeping.memory.owed.size === 0) return known;
-  const owed = new LedgerLines(keeping.memory.owed);
-  return { vouches: (taint, node) => known.vouches(taint, node) || owed.vouches(taint, node) };
+/** The ledger with its pending lines; `undefined` where it could not be read. */
+export function fetchedLedger(context: WithFacts, access: LedgerAccess): TaintLedger | undefined {
+  const stored = fetchedLines(context, access);
+  const { pending: pendingLines } = access.cache;
+  if (stored === undefined || pendingLines.size === 0) return stored;
+  const pending = new LedgerLines(pendingLines);
+  return { includes: (taint, node) => stored.includes(taint, node) || pending.includes(taint, node) };
 }
 
-/** Writes down the taints of all rules before they are forgotten. */
-export function reconcileLedger(keeping: Bookkeeping, context: ReconcileContext): ReconcileResult | NeedMore {
-  if (wantedIn(keeping).size === 0) return { writes: [] };
-  const asked = ledgerNeed(keeping.namespace);
+/** Writes the taints of all rules down before the rules are gone. */
+export function reconcileLedger(access: LedgerAccess, context: WithFacts): ReconcileResult<never> | NeedMore {
+  if (requiredLines(access).size === 0) return { writes: [] };
+  const asked = ledgerNeed(access.namespace);
   if (context.facts.of(asked) === undefined) return need(asked);
-  const writes = ledgerWrites(keeping, context);
-  if (writes === undefined) throw new Error("the ledger of taints could not be read");
+  const writes = ledgerWrites(access, context);
+  if (writes === undefined) throw new Error("cannot read the ledger of taints");
   return { writes };
 }
 
-/** What makes the ledger hold all that it should; `undefined` where it could not be read. */
-export function ledgerWrites(
-  keeping: Bookkeeping,
-  context: ReconcileContext,
-): readonly PlannedWrite[] | undefined {
-  const { namespace } = keeping;
-  const known = readIn(context, keeping);
-  if (known === undefined) return undefined;
-  const wanted = wantedIn(keeping);
-  if ([...wanted].every((line) => known.lines.has(line))) return [];
-  const all = [...[...known.lines].filter((line) => !wanted.has(line)), ...wanted];
+/** The writes that complete the ledger; `undefined` where it could not be read. */
+export function ledgerWrites(access: LedgerAccess, context: WithFacts): readonly PlannedWrite[] | undefined {
+  const { namespace } = access;
+  const stored = fetchedLines(context, access);
+  if (stored === undefined) return undefined;
+  const required = requiredLines(access);
+  if ([...required].every((line) => stored.lines.has(line))) return [];
+  const all = [...[...stored.lines].filter((line) => !required.has(line)), ...required];
   const object: JsonObject = {
     apiVersion: "v1",
     kind: "ConfigMap",
@@ -77,15 +77,15 @@ export function ledgerWrites(
     data: { [DATA]: newest(all).join("\n") },
   };
   const fact = context.facts.of(ledgerNeed(namespace));
-  // What it holds was read, so it must not be written over what somebody wrote since.
+  // Guarded: lines that were written since it was read must not be lost.
   const before = fact !== undefined && "found" in fact ? fact.found : undefined;
   return [{ apply: object, resourceVersion: stringAt(before, "metadata", "resourceVersion") }];
 }
 
-function wantedIn({ book, memory }: Bookkeeping): Set<string> {
-  const wanted = new Set(memory.owed);
-  for (const rule of book.rules) for (const line of linesOf(rule)) wanted.add(line);
-  return wanted;
+function requiredLines({ index, cache }: LedgerAccess): Set<string> {
+  const required = new Set(cache.pending);
+  for (const rule of index.rules) for (const line of linesOf(rule)) required.add(line);
+  return required;
 }
 
 function newest(lines: readonly string[]): string[] {

@@ -3,73 +3,99 @@ import { failureOf, type Need } from "../../../core/evaluate/need.ts";
 import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import { isBeingDeleted, nameOf } from "../../../core/kubernetes/object.ts";
 import type { PlannedWrite, ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
-import { desiredOf } from "../desired/desired.ts";
 import { type Difference, differenceOf, keyAndEffect } from "../desired/difference.ts";
 import { nodePatch } from "../desired/node-patch.ts";
-import { type Bookkeeping, ledgerIn, ledgerNeed, ledgerWrites } from "../ledger/ledger.ts";
-import type { LedgerMemory } from "../ledger/ledger-memory.ts";
+import { fetchedLedger, type LedgerAccess, ledgerNeed, ledgerWrites } from "../ledger/ledger.ts";
+import type { LedgerCache } from "../ledger/ledger-cache.ts";
 import { recordOf } from "../ledger/record.ts";
-import { needsWork } from "./touched.ts";
+import { graceLeft } from "../rules/ownership.ts";
+import type { RuleIndex } from "../rules/rule-index.ts";
+import { needsWork } from "./needs-work.ts";
+import { firstSeenOf, type NodeLabelsState } from "./state.ts";
 
-const NOTHING: ReconcileResult = { writes: [] };
+type Result = ReconcileResult<never>;
+type Context = Pick<ReconcileContext, "view" | "facts" | "now">;
 
-/** How long to wait where the ledger could not be read. */
-const LEDGER_AGAIN = 30;
+const NOTHING: Result = { writes: [] };
+
+/** Seconds until the next attempt where the ledger could not be read. */
+const LEDGER_RETRY = 30;
 
 /**
- * The node as the view has it says whether there is anything to do; what is then done rests on the stored one, because the view keeps no
- * version: that changes with every heartbeat.
+ * The view's copy says whether there is anything to do; the write rests on the stored node, because the view keeps no resourceVersion:
+ * that changes with every heartbeat.
  */
 export function reconcileNode(
   name: string,
-  keeping: Bookkeeping,
-  context: ReconcileContext,
-): ReconcileResult | NeedMore {
-  const { book, memory, namespace } = keeping;
-  const known = context.view.get("nodes", "", name);
-  if (known === undefined || !needsWork(known, book)) return NOTHING;
+  index: RuleIndex,
+  state: NodeLabelsState,
+  context: Context & { readonly namespace: string },
+): Result | NeedMore {
+  const access: LedgerAccess = { index, cache: state.ledger, namespace: context.namespace };
   const live: Need = { get: { resource: "nodes", name }, live: true };
   const fact = context.facts.of(live);
-  const ledger = ledgerNeed(namespace);
-  if (fact === undefined) {
-    const difference = differenceOf(known, desiredOf(known, book), book.settings, undefined);
-    return asksLedger(known, difference, memory) ? need(live, ledger) : need(live);
-  }
+  if (fact === undefined) return needsOf(live, context.view.get("nodes", "", name), access, state);
   const failure = failureOf(fact);
   if (failure !== undefined) throw new Error(failure);
   if (!("found" in fact) || !isObject(fact.found) || isBeingDeleted(fact.found)) return NOTHING;
-  const node = fact.found;
-  const desired = desiredOf(node, book, context.now);
-  const difference = differenceOf(node, desired, book.settings, ledgerIn(context, keeping));
-  if (asksLedger(node, difference, memory) && context.facts.of(ledger) === undefined) return need(ledger);
-  const first = unknownTo(node, difference, memory) ? ledgerWrites(keeping, context) : [];
+  return reconcileStored(fact.found, access, state, context);
+}
+
+function needsOf(
+  live: Need,
+  known: JsonObject | undefined,
+  { index, namespace }: LedgerAccess,
+  { desired, ledger }: NodeLabelsState,
+): Result | NeedMore {
+  if (known === undefined || !needsWork(known, index, desired)) return NOTHING;
+  const difference = differenceOf(known, desired.of(known, index), index.settings);
+  desired.forget(known);
+  return needsLedger(known, difference, ledger) ? need(live, ledgerNeed(namespace)) : need(live);
+}
+
+function reconcileStored(
+  node: JsonObject,
+  access: LedgerAccess,
+  state: NodeLabelsState,
+  context: Context,
+): Result | NeedMore {
+  const { index, cache, namespace } = access;
+  const { settings } = index;
+  const { now } = context;
+  const difference = differenceOf(node, state.desired.of(node, index), settings, {
+    ledger: fetchedLedger(context, access),
+    graceLeft: (owner) => graceLeft(owner, firstSeenOf(state, owner, now), settings.graceMs, now),
+  });
+  const ledger = ledgerNeed(namespace);
+  if (needsLedger(node, difference, cache) && context.facts.of(ledger) === undefined) return need(ledger);
+  const first = addsUnrecordedTaint(node, difference, cache) ? ledgerWrites(access, context) : [];
   const patch = nodePatch(node, first === undefined ? withoutTaints(node, difference) : difference);
   const waits = difference.changes.flatMap((change) => change.waits ?? []);
-  const again = [
+  const requeue = [
     ...waits.map((ms) => Math.max(1, Math.ceil(ms / 1_000))),
-    ...(difference.asksLedger || first === undefined ? [LEDGER_AGAIN] : []),
+    ...(difference.needsLedger || first === undefined ? [LEDGER_RETRY] : []),
   ];
   const resourceVersion = stringAt(node, "metadata", "resourceVersion") ?? "";
-  const write: PlannedWrite = { patch, of: { resource: "nodes", name }, resourceVersion };
+  const write: PlannedWrite = { patch, of: { resource: "nodes", name: nameOf(node) }, resourceVersion };
   return {
     writes: patch.length === 0 ? [] : [...(first ?? []), write],
-    ...(again.length === 0 ? {} : { again: Math.min(...again) }),
+    ...(requeue.length === 0 ? {} : { requeueAfter: Math.min(...requeue) }),
   };
 }
 
-function asksLedger(node: JsonObject, difference: Difference, memory: LedgerMemory): boolean {
-  return difference.asksLedger || unknownTo(node, difference, memory);
+function needsLedger(node: JsonObject, difference: Difference, cache: LedgerCache): boolean {
+  return difference.needsLedger || addsUnrecordedTaint(node, difference, cache);
 }
 
-/** Whether a taint is to be set that the ledger, as it was last read, does not vouch for: if its rule went then, it would stay for ever. */
-function unknownTo(node: JsonObject, { changes }: Difference, { ledger }: LedgerMemory): boolean {
+/** Whether a taint is added that the ledger, as last read, does not include: once its rule is gone it would stay for ever. */
+function addsUnrecordedTaint(node: JsonObject, { changes }: Difference, { lines }: LedgerCache): boolean {
   return changes.some(({ what, key, to: value }) => {
     if (what !== "taint" || value === undefined) return false;
-    return ledger?.vouches({ ...keyAndEffect(key), value }, nameOf(node)) !== true;
+    return lines?.includes({ ...keyAndEffect(key), value }, nameOf(node)) !== true;
   });
 }
 
-/** Labels do not wait for the ledger. The startup taint does: what it holds work back for is not there yet. */
+/** Labels do not wait for the ledger. Removing the startup taint does: the taints that it stands in for are not there yet. */
 function withoutTaints(node: JsonObject, difference: Difference): Difference {
   const changes = difference.changes.filter(({ what }) => what !== "taint");
   return { ...difference, changes, record: { ...difference.record, taints: recordOf(node).taints } };

@@ -5,13 +5,15 @@ import {
   keysOf,
   NOW,
   OWNED,
-  planOf,
   RULES,
+  reconciled,
   right,
   set,
+  stateOf,
   stored,
-} from "../../../../test/builders/node-plan.ts";
+} from "../../../../test/builders/node-reconcile.ts";
 import { at, type JsonObject } from "../../../core/json.ts";
+import { type NodeLabelsKey, nodeKey, policyKey } from "./keys.ts";
 import { nodeLabelsReconciler as reconciler } from "./reconciler.ts";
 
 describe("the plan of a policy", () => {
@@ -21,7 +23,7 @@ describe("the plan of a policy", () => {
   it("counts nodes and conflicts, and tells of a new one once", () => {
     const assembly = nodeLabelsWith([...rules, ...nodes]);
     const loser = rules[1] as JsonObject;
-    const plan = planOf(assembly, `policy ${RULES} default/b`, [stored(loser)]);
+    const plan = reconciled(assembly, policyKey(RULES, "default", "b"), [stored(loser)]);
     const status = at(plan.writes as never, 0, "status") as JsonObject;
     expect(status).toMatchObject({
       observedGeneration: 1,
@@ -37,8 +39,10 @@ describe("the plan of a policy", () => {
         message: expect.stringMatching(/default\/a wins \(USHER-L01\)/),
       },
     ]);
-    expect(planOf(assembly, `policy ${RULES} default/b`, [stored({ ...loser, status })]).writes).toEqual([]);
-    const winner = planOf(assembly, `policy ${RULES} default/a`, [stored(rules[0] as JsonObject)]);
+    expect(
+      reconciled(assembly, policyKey(RULES, "default", "b"), [stored({ ...loser, status })]).writes,
+    ).toEqual([]);
+    const winner = reconciled(assembly, policyKey(RULES, "default", "a"), [stored(rules[0] as JsonObject)]);
     expect(at(winner.writes as never, 0, "status")).toMatchObject({
       matchedNodes: 2,
       conflicts: [{ with: "default/b", wins: true }],
@@ -49,13 +53,13 @@ describe("the plan of a policy", () => {
     const others = Array.from({ length: 20 }, (_, i) => set(`o${i}`, ["w-0"], { [KEY]: `${i + 2}` }));
     const [, loser = {}] = rules;
     const assembly = nodeLabelsWith([loser, ...others, ...nodes]);
-    const key = `policy ${RULES} default/b`;
-    const plan = planOf(assembly, key, [stored(loser)]);
+    const key = policyKey(RULES, "default", "b");
+    const plan = reconciled(assembly, key, [stored(loser)]);
     expect(plan.events).toHaveLength(4);
     const status = at(plan.writes as never, 0, "status") as JsonObject;
     assembly.apply([arrived(right("w-0", "9"))]);
     const later = { ...status, matchedNodes: 7 };
-    const again = planOf(assembly, key, [stored({ ...loser, status: later })], { now: NOW + 6_000 });
+    const again = reconciled(assembly, key, [stored({ ...loser, status: later })], { now: NOW + 6_000 });
     expect(again.writes).toHaveLength(1);
     expect(again.events).toEqual([]);
   });
@@ -63,39 +67,47 @@ describe("the plan of a policy", () => {
   it("counts a rule that stays as it is once in five seconds, and a changed one at once", () => {
     const [first] = rules;
     const assembly = nodeLabelsWith([...rules, ...nodes]);
-    const key = `policy ${RULES} default/a`;
+    const key = policyKey(RULES, "default", "a");
     const there = [stored(first as JsonObject)];
-    expect(planOf(assembly, key, there).writes).toHaveLength(1);
-    expect(planOf(assembly, key, there, { now: NOW + 2_000 })).toMatchObject({
+    expect(reconciled(assembly, key, there).writes).toHaveLength(1);
+    expect(reconciled(assembly, key, there, { now: NOW + 2_000 })).toMatchObject({
       writes: [],
-      again: 3,
+      requeueAfter: 3,
       asked: 0,
     });
-    expect(planOf(assembly, key, there, { now: NOW + 5_000 }).writes).toHaveLength(1);
-    assembly.apply([arrived(set("a", ["w-1"], { [KEY]: "1" }))]);
-    expect(planOf(assembly, key, there, { now: NOW + 5_000 }).writes).toHaveLength(1);
+    expect(reconciled(assembly, key, there, { now: NOW + 5_000 }).writes).toHaveLength(1);
+    keysOf(assembly, arrived(set("a", ["w-1"], { [KEY]: "1" })));
+    expect(reconciled(assembly, key, there, { now: NOW + 5_000 }).writes).toHaveLength(1);
   });
 
   it("counts at once where its status could not be written, or the clock was set back", () => {
     const assembly = nodeLabelsWith([...rules, ...nodes]);
-    const key = `policy ${RULES} default/a`;
+    const key = policyKey(RULES, "default", "a");
     const there = [stored(rules[0] as JsonObject)];
-    expect(planOf(assembly, key, there).writes).toHaveLength(1);
-    const failure = (one: string) => (one === key ? "503" : undefined);
-    expect(planOf(assembly, key, there, { now: NOW + 1_000, failure }).writes).toHaveLength(1);
-    expect(planOf(assembly, key, there, { now: NOW + 2_000 })).toMatchObject({ writes: [], again: 4 });
-    const back = planOf(assembly, key, there, { now: NOW - 3_600_000 });
+    expect(reconciled(assembly, key, there).writes).toHaveLength(1);
+    const failure = (one: NodeLabelsKey) => (one === key ? "503" : undefined);
+    expect(reconciled(assembly, key, there, { now: NOW + 1_000, failure }).writes).toHaveLength(1);
+    expect(reconciled(assembly, key, there, { now: NOW + 2_000 })).toMatchObject({
+      writes: [],
+      requeueAfter: 4,
+    });
+    const back = reconciled(assembly, key, there, { now: NOW - 3_600_000 });
     expect(back.writes).toHaveLength(1);
-    expect(back.again).toBeUndefined();
+    expect(back.requeueAfter).toBeUndefined();
   });
 
   it("says which node could not be written, and why", () => {
     const assembly = nodeLabelsWith([...rules, ...nodes]);
-    const failure = (key: string) => (key === "node w-1" ? "patch nodes w-1 was refused" : undefined);
-    const plan = planOf(assembly, `policy ${RULES} default/a`, [stored(rules[0] as JsonObject)], { failure });
+    const failure = (key: NodeLabelsKey) =>
+      key.kind === "node" && key.name === "w-1" ? "patch nodes w-1 was refused" : undefined;
+    const plan = reconciled(assembly, policyKey(RULES, "default", "a"), [stored(rules[0] as JsonObject)], {
+      failure,
+    });
     expect(at(plan.writes as never, 0, "status")).toMatchObject({ lastError: "patch nodes w-1 was refused" });
     expect(JSON.stringify(plan.writes)).toContain('"type":"Applied","status":"False","reason":"WriteFailed"');
-    expect(reconciler.settled?.("node w-1", assembly.view, assembly)).toEqual([`policy ${RULES} default/a`]);
+    expect(
+      reconciler.failureKeys?.(nodeKey("w-1"), stateOf(assembly), { view: assembly.view, assembly }),
+    ).toEqual([policyKey(RULES, "default", "a")]);
   });
 
   it("takes upstream's finalizer off, and no other", () => {
@@ -105,7 +117,7 @@ describe("the plan of a policy", () => {
       { nodeNamePatterns: ["w"], labels: {} },
       { finalizers, deletionTimestamp: "2026-01-01T00:00:00Z" },
     );
-    const plan = planOf(nodeLabelsWith([old]), `policy ${RULES} default/r`, [stored(old)]);
+    const plan = reconciled(nodeLabelsWith([old]), policyKey(RULES, "default", "r"), [stored(old)]);
     expect(plan.writes).toEqual([
       {
         patch: [{ op: "replace", path: "/metadata/finalizers", value: ["mine/keep"] }],
@@ -123,7 +135,7 @@ describe("the plan of a policy", () => {
       /"type":"Valid","status":"False","reason":"Invalid"/,
     ],
     [
-      "what is doubtful",
+      "its warnings",
       set("r", ["w"], { plain: "" }),
       undefined,
       /"type":"Valid","status":"True","reason":"Doubtful"/,
@@ -137,7 +149,9 @@ describe("the plan of a policy", () => {
     ],
     ["that the module is off", set("r", ["w"], { "a/b": "" }), { enabled: false }, /switched off/],
   ])("says %s", (_what, object, settings, text) => {
-    const plan = planOf(nodeLabelsWith([object], settings), `policy ${RULES} default/r`, [stored(object)]);
+    const plan = reconciled(nodeLabelsWith([object], settings), policyKey(RULES, "default", "r"), [
+      stored(object),
+    ]);
     expect(JSON.stringify(plan.writes)).toMatch(text);
   });
 
@@ -152,25 +166,27 @@ describe("the plan of a policy", () => {
     const spec = { nodeNamePatterns: ["w"], labels: {} };
     const kept = rule("r", spec, { finalizers });
     const beside = nodeLabelsWith([kept, webhook]);
-    const plan = planOf(beside, `policy ${RULES} default/r`, [stored(kept)]);
+    const plan = reconciled(beside, policyKey(RULES, "default", "r"), [stored(kept)]);
     expect(JSON.stringify(plan.writes)).toMatch(/^\[{"status":.*"type":"Alone"/);
     // On what is being deleted nobody puts it again, and upstream may be gone while its webhook is still registered.
     const going = rule("r", spec, { finalizers, deletionTimestamp: "2026-01-01T00:00:00Z" });
-    const last = planOf(nodeLabelsWith([going, webhook]), `policy ${RULES} default/r`, [stored(going)]);
+    const last = reconciled(nodeLabelsWith([going, webhook]), policyKey(RULES, "default", "r"), [
+      stored(going),
+    ]);
     expect(last.writes).toMatchObject([{ patch: [{ path: "/metadata/finalizers", value: [] }] }]);
   });
 
   it("says so where upstream's webhook is still there, whatever OLM called its configuration", () => {
     const assembly = nodeLabelsWith(rules.slice(0, 1));
-    expect(keysOf(assembly, arrived(webhook))).toEqual([`policy ${RULES} default/a`]);
-    const plan = planOf(assembly, `policy ${RULES} default/a`, [stored(rules[0] as JsonObject)]);
+    expect(keysOf(assembly, arrived(webhook))).toEqual([policyKey(RULES, "default", "a")]);
+    const plan = reconciled(assembly, policyKey(RULES, "default", "a"), [stored(rules[0] as JsonObject)]);
     expect(JSON.stringify(plan.writes)).toMatch(/"type":"Alone","status":"False".*mnode.kb.io-x7f2p/);
     expect(keysOf(assembly, left(webhook))).toHaveLength(1);
   });
 
   it("of an ownership says whether it is valid", () => {
     const object = owned("o", { domain: "kubernetes.io" });
-    const plan = planOf(nodeLabelsWith([object]), `policy ${OWNED} default/o`, [stored(object)]);
+    const plan = reconciled(nodeLabelsWith([object]), policyKey(OWNED, "default", "o"), [stored(object)]);
     expect(JSON.stringify(plan.writes)).toMatch(/"type":"Valid","status":"False".*USHER-L03/);
   });
 });

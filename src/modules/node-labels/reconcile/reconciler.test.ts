@@ -1,15 +1,25 @@
 import { describe, expect, it } from "vitest";
 import { arrived, left, node, nodeLabelsWith, owned } from "../../../../test/builders/node.ts";
-import { KEY, keysOf, NOW, planOf, right, set, stored } from "../../../../test/builders/node-plan.ts";
+import {
+  initialKeysOf,
+  KEY,
+  keysOf,
+  LEDGER,
+  NOW,
+  reconciled,
+  right,
+  set,
+  stored,
+} from "../../../../test/builders/node-reconcile.ts";
 import { at, type JsonObject } from "../../../core/json.ts";
-import { nodeLabelsReconciler as reconciler } from "./reconciler.ts";
+import { nodeKey } from "./keys.ts";
 
 describe("the plan of a node", () => {
   const rules = [set("r", ["w-.*"], { [KEY]: "1" })];
 
   it("is one guarded patch of what is stored", () => {
     const assembly = nodeLabelsWith([...rules, node("w-0")]);
-    const plan = planOf(assembly, "node w-0", [stored(node("w-0", { mine: "x" }), "42")]);
+    const plan = reconciled(assembly, nodeKey("w-0"), [stored(node("w-0", { mine: "x" }), "42")]);
     expect(plan).toMatchObject({
       writes: [{ of: { resource: "nodes", name: "w-0" }, resourceVersion: "42" }],
       asked: 1,
@@ -33,7 +43,7 @@ describe("the plan of a node", () => {
     ],
   ])("%s", (_what, known, there, asked) => {
     const assembly = nodeLabelsWith([...rules, ...known]);
-    expect(planOf(assembly, "node w-0", there)).toMatchObject({ writes: [], asked });
+    expect(reconciled(assembly, nodeKey("w-0"), there)).toMatchObject({ writes: [], asked });
   });
 
   it("waits with what an ownership that has just come would remove, and not with the rest", () => {
@@ -43,11 +53,11 @@ describe("the plan of a node", () => {
       owned("o", { domain: "test.openshift.io" }, { creationTimestamp: created }),
       right("w-0"),
     ]);
-    const plan = planOf(assembly, "node w-0", [stored(right("w-0"))]);
-    expect(plan.again).toBe(40);
+    const plan = reconciled(assembly, nodeKey("w-0"), [stored(right("w-0"))]);
+    expect(plan.requeueAfter).toBe(40);
     expect(JSON.stringify(plan.writes)).toContain("a.b~1c");
     expect(JSON.stringify(plan.writes)).not.toContain("remove");
-    const later = planOf(assembly, "node w-0", [stored(right("w-0"))], { now: NOW + 40_000 });
+    const later = reconciled(assembly, nodeKey("w-0"), [stored(right("w-0"))], { now: NOW + 40_000 });
     expect(JSON.stringify(later.writes)).toContain(
       '"remove","path":"/metadata/labels/test.openshift.io~1foo1"',
     );
@@ -76,9 +86,9 @@ describe("the plan of a node", () => {
     ["the taint, as it was once written, for no name", "dedicated=edge:NoSchedule", false],
     ["a name that can't be read", "dedicated=edge:NoSchedule [", false],
     ["a pattern that can't be read", 'dedicated=edge:NoSchedule "["', false],
-  ])("takes a taint off only where the ledger vouches for it: %s", (_what, text, off) => {
+  ])("takes a taint off only where the ledger includes it: %s", (_what, text, off) => {
     const assembly = nodeLabelsWith([tainted("w-0")]);
-    const plan = planOf(assembly, "node w-0", [stored(tainted("w-0")), ledger(text)]);
+    const plan = reconciled(assembly, nodeKey("w-0"), [stored(tainted("w-0")), ledger(text)]);
     expect(JSON.stringify(plan.writes).includes('"op":"remove","path":"/spec/taints"')).toBe(off);
   });
 
@@ -87,14 +97,14 @@ describe("the plan of a node", () => {
   it("the ledger is written where a rule has a taint that it does not know", () => {
     const assembly = nodeLabelsWith([rule("r", ["w-.*", "v"])]);
     const lines = 'dedicated=edge:NoSchedule "w-.*"\ndedicated=edge:NoSchedule "v"';
-    expect(planOf(assembly, "ledger", []).writes).toMatchObject([
+    expect(reconciled(assembly, LEDGER, []).writes).toMatchObject([
       { apply: { kind: "ConfigMap", data: { taints: lines } }, resourceVersion: undefined },
     ]);
-    // A line that was written without a name vouches for nothing, and goes.
-    expect(planOf(assembly, "ledger", [ledger('old=1:NoExecute\nx=y:NoExecute "z"')]).writes).toMatchObject([
-      { apply: { data: { taints: `x=y:NoExecute "z"\n${lines}` } }, resourceVersion: "9" },
-    ]);
-    expect(planOf(assembly, "ledger", [ledger(lines)]).writes).toEqual([]);
+    // A line without a pattern is dropped.
+    expect(reconciled(assembly, LEDGER, [ledger('old=1:NoExecute\nx=y:NoExecute "z"')]).writes).toMatchObject(
+      [{ apply: { data: { taints: `x=y:NoExecute "z"\n${lines}` } }, resourceVersion: "9" }],
+    );
+    expect(reconciled(assembly, LEDGER, [ledger(lines)]).writes).toEqual([]);
   });
 
   it("the ledger holds as much as a ConfigMap can, the newest of it", () => {
@@ -105,7 +115,7 @@ describe("the plan of a node", () => {
         names.map((name) => `${i}-${name}`),
       ),
     );
-    const [write] = planOf(nodeLabelsWith(rules), "ledger", [ledger('x=y:NoExecute "z"')]).writes;
+    const [write] = reconciled(nodeLabelsWith(rules), LEDGER, [ledger('x=y:NoExecute "z"')]).writes;
     const text = String(at(write as never, "apply", "data", "taints"));
     expect(text.length).toBeLessThan(600_000);
     expect(text).toContain(`"3-255-${"x".repeat(1_000)}"`);
@@ -116,16 +126,16 @@ describe("the plan of a node", () => {
     const bare = node("w-0");
     const assembly = nodeLabelsWith([rule("r", ["w-.*"]), bare]);
     const written = 'dedicated=edge:NoSchedule "w-.*"';
-    expect(planOf(assembly, "node w-0", [stored(bare), ledger("")])).toMatchObject({
+    expect(reconciled(assembly, nodeKey("w-0"), [stored(bare), ledger("")])).toMatchObject({
       writes: [
         { apply: { data: { taints: written } }, resourceVersion: "9" },
         { of: { resource: "nodes", name: "w-0" }, resourceVersion: "7" },
       ],
     });
-    const again = planOf(assembly, "node w-0", [stored(bare), ledger(written)]);
+    const again = reconciled(assembly, nodeKey("w-0"), [stored(bare), ledger(written)]);
     expect(again.writes).toMatchObject([{ of: { resource: "nodes" } }]);
     // It is known by now, so it is not read again for each of ten thousand nodes.
-    expect(planOf(assembly, "node w-0", [stored(bare)])).toMatchObject({ asked: 1, writes: [{}] });
+    expect(reconciled(assembly, nodeKey("w-0"), [stored(bare)])).toMatchObject({ asked: 1, writes: [{}] });
   });
 
   it("while the ledger can't be read all but taints is done", () => {
@@ -135,8 +145,8 @@ describe("the plan of a node", () => {
       { spec: { taints: [{ key: "usher.dev/starting", effect: "NoSchedule" }] } },
     );
     const assembly = nodeLabelsWith([...rules, rule("t", ["w-.*"]), starting]);
-    const plan = planOf(assembly, "node w-0", [stored(starting)], { failing: ["configmaps"] });
-    expect(plan.again).toBe(30);
+    const plan = reconciled(assembly, nodeKey("w-0"), [stored(starting)], { failing: ["configmaps"] });
+    expect(plan.requeueAfter).toBe(30);
     const [write] = plan.writes;
     expect(JSON.stringify(write)).toContain("test.openshift.io~1foo1");
     expect(JSON.stringify(write)).not.toContain("taints");
@@ -145,24 +155,24 @@ describe("the plan of a node", () => {
   it("a taint goes with its rule also where the ledger never had it", () => {
     const assembly = nodeLabelsWith([rule("r", ["w-.*"]), tainted("w-0"), tainted("core-9")]);
     expect(keysOf(assembly, left(rule("r", ["w-.*"])))).toEqual(
-      expect.arrayContaining(["ledger", "node w-0"]),
+      expect.arrayContaining([LEDGER, nodeKey("w-0")]),
     );
-    const plan = planOf(assembly, "node w-0", [stored(tainted("w-0")), ledger("")]);
+    const plan = reconciled(assembly, nodeKey("w-0"), [stored(tainted("w-0")), ledger("")]);
     expect(JSON.stringify(plan.writes)).toContain('"op":"remove","path":"/spec/taints"');
-    const other = planOf(assembly, "node core-9", [stored(tainted("core-9")), ledger("")]);
+    const other = reconciled(assembly, nodeKey("core-9"), [stored(tainted("core-9")), ledger("")]);
     expect(JSON.stringify(other.writes)).not.toContain("/spec/taints");
     const lines = 'dedicated=edge:NoSchedule "w-.*"';
-    expect(planOf(assembly, "ledger", [ledger("")]).writes).toMatchObject([
+    expect(reconciled(assembly, LEDGER, [ledger("")]).writes).toMatchObject([
       { apply: { data: { taints: lines } } },
     ]);
     // Once the ledger has it, nothing is owed to it any more.
-    expect(planOf(assembly, "ledger", [ledger(lines)]).writes).toEqual([]);
-    expect(planOf(assembly, "ledger", [ledger("")]).writes).toEqual([]);
+    expect(reconciled(assembly, LEDGER, [ledger(lines)]).writes).toEqual([]);
+    expect(reconciled(assembly, LEDGER, [ledger("")]).writes).toEqual([]);
   });
 
-  it("one rule by labels alone vouches for any name", () => {
+  it("a rule without patterns is recorded for any name", () => {
     const selecting = set("r", [], {}, { taints: [DEDICATED], nodeSelector: { matchLabels: { a: "b" } } });
-    expect(planOf(nodeLabelsWith([selecting]), "ledger", []).writes).toMatchObject([
+    expect(reconciled(nodeLabelsWith([selecting]), LEDGER, []).writes).toMatchObject([
       { apply: { data: { taints: 'dedicated=edge:NoSchedule ".*"' } } },
     ]);
   });
@@ -181,10 +191,10 @@ describe("switched off", () => {
 
   it("whoever begins to lead looks at just the nodes with the startup taint, and takes off just that", () => {
     const assembly = off();
-    const keys = [...(reconciler.all?.(assembly.view, assembly) ?? [])];
-    expect(keys.filter((key) => key.startsWith("node "))).toEqual(["node held"]);
+    const keys = initialKeysOf(assembly);
+    expect(keys.filter((key) => key.kind === "node")).toEqual([nodeKey("held")]);
     const held = node("held", { "old.example.com/x": "1" }, { spec: { taints: [theirs, starting] } });
-    expect(planOf(assembly, "node held", [stored(held)]).writes).toEqual([
+    expect(reconciled(assembly, nodeKey("held"), [stored(held)]).writes).toEqual([
       {
         patch: [{ op: "add", path: "/spec/taints", value: [theirs] }],
         of: { resource: "nodes", name: "held" },
@@ -195,12 +205,12 @@ describe("switched off", () => {
 
   it("a node that a replica of before still tainted is named, and so is none that is only unlabelled", () => {
     const late = node("late", {}, { spec: { taints: [starting] } });
-    expect(keysOf(off(), arrived(late))).toContain("node late");
-    expect(keysOf(off(), arrived(node("new"))).filter((key) => key.startsWith("node "))).toEqual([]);
+    expect(keysOf(off(), arrived(late))).toContainEqual(nodeKey("late"));
+    expect(keysOf(off(), arrived(node("new"))).filter((key) => key.kind === "node")).toEqual([]);
   });
 
   it("a change of a rule names no node that it would label", () => {
     const keys = keysOf(off(), arrived(set("r", [".*"], { [KEY]: "2" })));
-    expect(keys.filter((key) => key.startsWith("node "))).toEqual(["node held"]);
+    expect(keys.filter((key) => key.kind === "node")).toEqual([nodeKey("held")]);
   });
 });

@@ -16,10 +16,8 @@ export interface Ownership {
   readonly id: string;
   readonly domain: string | undefined;
   readonly name: NamePattern | undefined;
-  /** Milliseconds since 1970; `undefined` where nothing says when it came. */
+  /** Milliseconds since 1970; `undefined` without a creationTimestamp. */
   readonly created: number | undefined;
-  /** When a plan first saw this state of it. Noted by whoever has a clock. */
-  seen: number | undefined;
 }
 
 /** A wrong part makes it own nothing at all: half of it would own more than its author meant. */
@@ -51,7 +49,6 @@ export function prepareOwnership(object: JsonObject, ref: PolicyRef): Prepared<O
     domain,
     name,
     created: Number.isNaN(created) ? undefined : created,
-    seen: undefined,
   };
   return { policy, problems };
 }
@@ -102,14 +99,13 @@ export function owns({ domain, name }: Ownership, key: string): boolean {
 }
 
 /**
- * How long it still waits before it lets anything be removed: so long after it came, or after it was changed, rules that belong to it may
- * still be on their way. The first state is as old as the object; of any other it is only known when it was first seen.
+ * Milliseconds until it may remove labels: rules that belong to it may still be on their way after it was created or changed. The first
+ * generation is as old as the object; of a later one only `firstSeen` is known.
  */
-export function graceLeft(ownership: Ownership, graceMs: number, now: number): number {
-  ownership.seen ??= now;
+export function graceLeft(ownership: Ownership, firstSeen: number, graceMs: number, now: number): number {
   const { generation } = ownership.ref;
-  const first = generation === undefined || generation <= 1;
-  const since = first ? (ownership.created ?? ownership.seen) : ownership.seen;
-  // A clock that is behind the API server's must not make it wait longer than from when it was seen.
-  return Math.max(0, Math.min(since, ownership.seen) + graceMs - now);
+  const unchanged = generation === undefined || generation <= 1;
+  const since = unchanged ? (ownership.created ?? firstSeen) : firstSeen;
+  // A clock that is behind the API server's must not prolong the grace period.
+  return Math.max(0, Math.min(since, firstSeen) + graceMs - now);
 }

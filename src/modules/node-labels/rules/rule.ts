@@ -22,7 +22,7 @@ export interface RuledTaint {
 }
 
 /** Keys that a rule names with something that can't be set: where it means a node, what usher set there before stays. */
-export interface Doubtful {
+export interface InvalidKeys {
   readonly keys: ReadonlySet<string>;
   /** It can't even be known which. */
   readonly every: boolean;
@@ -49,7 +49,7 @@ export interface NodeRule {
   /** It can't be known which keys it means, so it covers all of them. */
   readonly coversEveryKey: boolean;
   /** Taints by `key:effect`. */
-  readonly doubtful: Readonly<Record<"annotations" | "taints", Doubtful>>;
+  readonly invalidKeys: Readonly<Record<"annotations" | "taints", InvalidKeys>>;
 }
 
 /** Never throws and never gives up half-way: the valid parts go on, and the invalid ones keep what they might mean. */
@@ -81,7 +81,7 @@ export function prepareRule(object: JsonObject, ref: PolicyRef): Prepared<NodeRu
     covers,
     coversEveryNode,
     coversEveryKey: isNoMap(at(spec, "labels")),
-    doubtful: { annotations, taints },
+    invalidKeys: { annotations, taints },
   };
   return { policy, problems };
 }
@@ -127,7 +127,7 @@ function isNoMap(value: Json | undefined): boolean {
 function annotationsIn(
   spec: JsonObject,
   problems: Problem[],
-): Doubtful & { readonly valid: Map<string, string> } {
+): InvalidKeys & { readonly valid: Map<string, string> } {
   const valid = new Map<string, string>();
   const keys = new Set<string>();
   for (const [key, value, path] of pairsAt(spec, "annotations", problems)) {
@@ -161,7 +161,7 @@ function pairsAt(
   });
 }
 
-function taintsIn(spec: JsonObject, problems: Problem[]): Doubtful & { readonly valid: RuledTaint[] } {
+function taintsIn(spec: JsonObject, problems: Problem[]): InvalidKeys & { readonly valid: RuledTaint[] } {
   const taints = new Map<string, RuledTaint>();
   const keys = new Set<string>();
   const written = at(spec, "taints");
@@ -190,7 +190,7 @@ function taintsIn(spec: JsonObject, problems: Problem[]): Doubtful & { readonly 
 }
 
 /** Whether the name, and nothing but the name, lets a rule mean a node. */
-export function meansName(rule: NodeRule, name: string): boolean {
+export function matchesName(rule: NodeRule, name: string): boolean {
   if (rule.patterns.length === 0) return rule.selector !== undefined && !rule.coversEveryNode;
   return rule.patterns.some((pattern) => pattern.matches(name));
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type ObjectDrift, requestReapply, scanObject } from "../../../core/drift/drift-scan.ts";
-import { need } from "../../../core/evaluate/decision.ts";
+import { type NeedMore, need } from "../../../core/evaluate/decision.ts";
 import type { Need } from "../../../core/evaluate/need.ts";
 import { resourceName } from "../../../core/evaluate/request.ts";
 import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
@@ -9,28 +9,28 @@ import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import type { Installation } from "../../../core/module/installation.ts";
 import type { Module } from "../../../core/module/module.ts";
 import type { PlannedWrite, ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
-import type { Met } from "./drift-walk.ts";
+import type { ScannedObject } from "./drift-walk.ts";
 
-/** Each may roll out a workload. Two every ten seconds is what somebody can watch, and stop. */
-const AT_ONCE = 2;
+/** Each may roll out a workload. Two every ten seconds can be watched, and stopped. */
+const PER_STEP = 2;
 const EVERY_S = 10;
 
-/** What is behind these is found by the next walk. */
+/** The next scan finds the rest. */
 const MOST_WAITING = 1_000;
 
-/** What an installation may tell placement. */
+/** The settings of placement in the configuration. */
 export const settings = z.strictObject({
-  mend: z
+  repairDrift: z
     .boolean()
     .optional()
     .describe(
-      "Let usher itself renew workloads that lack what a policy wants, a few at a time. Default false.",
+      "Whether usher itself reapplies policies to workloads that are missing them or have a stale version of them, a few at a time. Defaults to false.",
     ),
 });
 
-/** Whether usher may write into workloads by itself. */
-export function repairsDrift({ settings: told }: Installation): boolean {
-  return told?.["placement"]?.["mend"] === true;
+/** Whether the leader may write to stored workloads. */
+export function repairsDrift({ settings: configured }: Installation): boolean {
+  return configured?.["placement"]?.["repairDrift"] === true;
 }
 
 interface Waiting {
@@ -38,27 +38,27 @@ interface Waiting {
   readonly of: { readonly resource: string; readonly namespace: string; readonly name: string };
 }
 
-/** Workloads that lack what a policy wants, to be written anew, a few at a time; where the installation says that usher may. */
+/** Workloads with drift that wait for repair, which is a few at a time. */
 export class DriftRepair {
   readonly #waiting = new Map<string, Waiting>();
 
-  /** Takes those in that need it; true where any waits now. */
-  take(met: readonly Met[]): boolean {
-    for (const { workload, object, surveyed } of met) {
-      if (!lacks(surveyed) || this.#waiting.size >= MOST_WAITING) continue;
+  /** Adds those that can be repaired; true where any waits now. */
+  add(scanned: readonly ScannedObject[]): boolean {
+    for (const { workload, object, drift } of scanned) {
+      if (!isRepairable(drift) || this.#waiting.size >= MOST_WAITING) continue;
       const of = { resource: resourceName(workload), namespace: namespaceOf(object), name: nameOf(object) };
       this.#waiting.set(`${of.resource} ${of.namespace}/${of.name}`, { workload, of });
     }
     return this.#waiting.size > 0;
   }
 
-  /** Those that wait longest. They are looked at once more, since somebody may have mended them meanwhile. */
-  plan(
+  /** Repairs those that wait longest. They are compared again, because they may have changed meanwhile. */
+  reconcile(
     module: Module,
-    { assembly, facts, now }: ReconcileContext,
-  ): ReconcileResult | ReturnType<typeof need> {
+    { assembly, facts, now }: Omit<ReconcileContext, "failure">,
+  ): ReconcileResult<never> | NeedMore {
     if (assembly === undefined || this.#waiting.size === 0) return { writes: [] };
-    const chosen = [...this.#waiting].slice(0, AT_ONCE);
+    const chosen = [...this.#waiting].slice(0, PER_STEP);
     const gets = chosen.map(([, { of }]): Need => ({ get: of, live: true }));
     const missing = gets.filter((one) => facts.of(one) === undefined);
     if (missing.length > 0) return need(...missing);
@@ -69,9 +69,9 @@ export class DriftRepair {
       const fact = get === undefined ? undefined : facts.of(get);
       if (fact === undefined || !("found" in fact) || !isObject(fact.found)) continue;
       const object: JsonObject = fact.found;
-      const surveyed = scanObject(module, object, workload, assembly, { facts, now });
-      if ("needs" in surveyed) needs.push(...surveyed.needs);
-      else if (lacks(surveyed) && module.driftScan !== undefined) {
+      const drift = scanObject(module, object, workload, assembly, { facts, now });
+      if ("needs" in drift) needs.push(...drift.needs);
+      else if (isRepairable(drift) && module.driftScan !== undefined) {
         const resourceVersion = stringAt(object, "metadata", "resourceVersion") ?? "";
         writes.push({
           patch: requestReapply(object, module.driftScan.annotation, "usher"),
@@ -81,14 +81,14 @@ export class DriftRepair {
       }
     }
     if (needs.length > 0) return need(...needs);
-    // Also those that fail now: the next walk finds them again, and nobody waits for one that can't be mended.
+    // Also those that fail: the next scan finds them again, and none delays the others.
     for (const [key] of chosen) this.#waiting.delete(key);
-    return { writes, ...(this.#waiting.size > 0 ? { again: EVERY_S } : {}) };
+    return { writes, ...(this.#waiting.size > 0 ? { requeueAfter: EVERY_S } : {}) };
   }
 }
 
-/** Orphans stay: taking away is asked for by people. */
-function lacks({ carried, rolls, refused }: ObjectDrift): boolean {
+/** Orphaned values stay: only a user may ask for their removal. */
+function isRepairable({ carried, rolls, refused }: ObjectDrift): boolean {
   return (
     rolls && refused === undefined && carried.some(({ state }) => state === "missing" || state === "stale")
   );

@@ -53,7 +53,7 @@ function withoutNode(pod: JsonObject): JsonObject {
   return { ...pod, spec };
 }
 
-/** Reading is for the driftScan; writing only where usher may mend. */
+/** Reading is for the drift scan; writing only where drift repair is enabled. */
 export function driftAccess(installation: Installation): readonly Access[] {
   const verbs = repairsDrift(installation) ? (["get", "list", "patch"] as const) : (["list"] as const);
   return installation.workloads.all.map(({ group, resource }) => ({ group, resource, verbs }));

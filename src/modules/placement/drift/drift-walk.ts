@@ -8,7 +8,7 @@ import type { Module } from "../../../core/module/module.ts";
 import { stepsDone } from "../merge/work-budget.ts";
 import { DriftCounts } from "./drift-counts.ts";
 
-/** Reading 50 objects holds up the loop for some 7 ms, and judging them for as long again; admissions wait no longer than that. */
+/** Reading 50 objects blocks the event loop for some 7 ms, and comparing them for as long again; admissions wait no longer than that. */
 const PAGE = 50;
 
 /**
@@ -17,19 +17,19 @@ const PAGE = 50;
  */
 const STEPS = 65_536;
 
-/** An API server that is busy now answers the next time; what it does not serve it never will. */
+/** A busy API server answers the next time; a resource that it does not serve never appears. */
 const ATTEMPTS = 3;
 
-/** One object that a walk came by. */
-export interface Met {
+/** One scanned workload that policies apply to. */
+export interface ScannedObject {
   readonly workload: WorkloadKind;
   readonly object: JsonObject;
-  readonly surveyed: ObjectDrift;
+  readonly drift: ObjectDrift;
 }
 
-/** One walk through all workloads of a cluster, a page at a time, so that nothing has to be held in memory or read at once. */
+/** One drift scan of all workloads of a cluster, a page at a time, so that memory and the time of one step are bounded. */
 export class DriftWalk {
-  readonly book = new DriftCounts();
+  readonly counts = new DriftCounts();
   readonly #module: Module;
   readonly #assembly: Assembly;
   readonly #kinds: readonly WorkloadKind[];
@@ -46,7 +46,7 @@ export class DriftWalk {
     this.#kinds = assembly.installation.workloads.all;
   }
 
-  /** The page to read next; none when the walk is over. */
+  /** The page to read next; none at the end. */
   get page(): Need | undefined {
     const workload = this.#kinds[this.#kind];
     if (workload === undefined) return undefined;
@@ -54,17 +54,17 @@ export class DriftWalk {
     return scanPage(this.#module, workload, PAGE, from);
   }
 
-  /** True while there are objects of the last page that were not judged yet. */
+  /** Whether objects of the last page are still to be compared. */
   get waits(): boolean {
     return this.#waiting.length > 0;
   }
 
-  /** Takes a page in, and goes on to the next once its objects are judged. */
+  /** Reads a page, and moves on to the next once its objects are compared. */
   take(fact: Fact): void {
     if (!("found" in fact)) {
       const why = failureOf(fact) ?? "not found";
       if (++this.#failures < ATTEMPTS) return;
-      this.book.noteUnread(why);
+      this.counts.noteUnread(why);
       this.#advance(undefined);
       return;
     }
@@ -73,28 +73,28 @@ export class DriftWalk {
     if (this.#waiting.length === 0) this.#advance(this.#next);
   }
 
-  /** Judges as many of those that wait as one go allows; or says what is needed to judge them. */
-  judge(facts: Facts, now: number): readonly Met[] | { readonly needs: readonly Need[] } {
+  /** Compares as many waiting objects as one step allows; or returns what it needs for that. */
+  judge(facts: Facts, now: number): readonly ScannedObject[] | { readonly needs: readonly Need[] } {
     const workload = this.#kinds[this.#kind];
     if (workload === undefined || !this.waits) return [];
     const end = stepsDone() + STEPS;
-    const met: Met[] = [];
+    const scanned: ScannedObject[] = [];
     const needs = new Map<string, Need>();
     let judged = 0;
     for (const object of this.#waiting) {
-      const surveyed = scanObject(this.#module, object, workload, this.#assembly, { facts, now });
+      const drift = scanObject(this.#module, object, workload, this.#assembly, { facts, now });
       judged++;
-      if ("needs" in surveyed) for (const need of surveyed.needs) needs.set(needKey(need), need);
-      else if (surveyed.carried.length > 0) met.push({ workload, object, surveyed });
+      if ("needs" in drift) for (const need of drift.needs) needs.set(needKey(need), need);
+      else if (drift.carried.length > 0) scanned.push({ workload, object, drift });
       if (stepsDone() > end) break;
     }
     if (needs.size > 0) return { needs: [...needs.values()] };
-    for (const { object, surveyed } of met) {
-      this.book.note(`${workload.kind} ${namespaceOf(object)}/${nameOf(object)}`, surveyed.carried);
+    for (const { object, drift } of scanned) {
+      this.counts.note(`${workload.kind} ${namespaceOf(object)}/${nameOf(object)}`, drift.carried);
     }
     this.#waiting = this.#waiting.slice(judged);
     if (this.#waiting.length === 0) this.#advance(this.#next);
-    return met;
+    return scanned;
   }
 
   #advance(token: string | undefined): void {

@@ -13,11 +13,18 @@ import type { ReconcileContext, ReconcileResult } from "../../../core/module/rec
 import { PROVENANCE } from "../../../core/provenance/origin.ts";
 import { clusterPodSchedulingPolicy } from "../kinds.ts";
 import { MOST_STEPS, WorkBudget } from "../merge/work-budget.ts";
-import { type DriftReconciler, driftReconciler } from "./reconcile-drift.ts";
+import { type PlacementKey, placementReconciler } from "../reconciler.ts";
 
 const REF = { kind: "ClusterPodSchedulingPolicy", name: "etcd" };
 const KEY = "ClusterPodSchedulingPolicy/etcd";
-const STATUS_KEY = "clusterpodschedulingpolicies.kupid.gardener.cloud /etcd";
+const STATUS_KEY: PlacementKey = {
+  kind: "status",
+  resource: "clusterpodschedulingpolicies.kupid.gardener.cloud",
+  namespace: "",
+  name: "etcd",
+};
+const SCAN: PlacementKey = { kind: "drift-scan" };
+const REPAIR: PlacementKey = { kind: "drift-repair" };
 const ANNOTATION = "usher.dev/reapply";
 const POOL = ["spec", "template", "spec", "nodeSelector", "pool"];
 const POLICY = clusterPolicy("etcd", {});
@@ -62,7 +69,8 @@ function stored(name: string, pool?: string): JsonObject {
 
 /** A cluster with these Deployments, of which two stand on a page, and a reconciler that looks at it as time passes. */
 class Stage {
-  readonly reconciler: DriftReconciler = driftReconciler(() => module);
+  readonly reconciler = placementReconciler(() => module);
+  readonly state = this.reconciler.initialState();
   readonly assembly: Assembly;
   deployments: JsonObject[];
   now = 1_000_000;
@@ -74,8 +82,11 @@ class Stage {
     this.change(came(POLICY));
   }
 
-  change(...changes: Parameters<Assembly["apply"]>[0]): readonly string[] {
-    return this.assembly.apply(changes).flatMap((change) => this.reconciler.keys(change, this.assembly.view));
+  change(...changes: Parameters<Assembly["apply"]>[0]): readonly PlacementKey[] {
+    const context = { view: this.assembly.view, assembly: this.assembly };
+    return this.assembly
+      .apply(changes)
+      .flatMap((change) => this.reconciler.keys(change, this.state, context));
   }
 
   answer(need: Need): Fact {
@@ -93,30 +104,30 @@ class Stage {
     return { found, complete: !more, ...(more ? { next: String(from + 2) } : {}) };
   }
 
-  plan(key: string): ReconcileResult {
+  reconcile(key: PlacementKey): ReconcileResult<PlacementKey> {
     const facts = new Facts();
     for (;;) {
-      const context: ReconcileContext = {
+      const context: ReconcileContext<PlacementKey> = {
         view: this.assembly.view,
         facts,
         now: this.now,
         assembly: this.assembly,
       };
-      const result = this.reconciler.plan(key, context);
+      const result = this.reconciler.reconcile(key, this.state, context);
       if (!("need" in result)) return result;
       for (const need of result.need) facts.set(need, this.answer(need));
     }
   }
 
-  /** Looks as often as the reconciler asks for it, until a walk is over. */
-  walk(): ReconcileResult {
+  /** Reconciles as often as the result requeues it, until a scan is complete. */
+  scan(): ReconcileResult<PlacementKey> {
     for (let looks = 0; looks < 100; looks++) {
-      const plan = this.plan("survey");
-      if (plan.also?.includes("mend")) continue;
-      if (plan.events !== undefined) return plan;
-      this.now += (plan.again ?? 0) * 1_000;
+      const result = this.reconcile(SCAN);
+      if (result.enqueue?.some(({ kind }) => kind === "drift-repair")) continue;
+      if (result.events !== undefined) return result;
+      this.now += (result.requeueAfter ?? 0) * 1_000;
     }
-    throw new Error("the walk does not end");
+    throw new Error("the scan does not end");
   }
 }
 
@@ -127,11 +138,11 @@ beforeEach(() => {
   stage = new Stage([stored("current", "nvme"), stored("stale", "etcd"), stored("missing")]);
 });
 
-describe("a walk", () => {
-  test("counts how workloads stand to a policy, over pages, with examples of those behind", () => {
-    expect(stage.reconciler.workloads(stage.assembly.view, KEY)).toBeUndefined();
-    const { also, events } = stage.walk();
-    expect(stage.reconciler.workloads(stage.assembly.view, KEY)).toEqual({
+describe("a scan", () => {
+  test("counts the drift of workloads over pages, with examples", () => {
+    expect(stage.state.counts?.of(KEY)).toBeUndefined();
+    const { enqueue, events } = stage.scan();
+    expect(stage.state.counts?.of(KEY)).toEqual({
       current: 1,
       stale: 1,
       orphaned: 0,
@@ -139,13 +150,13 @@ describe("a walk", () => {
       examples: ["stale Deployment shop/stale", "missing Deployment shop/missing"],
       unread: ["jobs: forbidden"],
     });
-    expect(stage.reconciler.figures(stage.assembly.view)).toEqual({
+    expect(stage.reconciler.driftCounts?.(stage.state)).toEqual({
       current: 1,
       stale: 1,
       orphaned: 0,
       missing: 1,
     });
-    expect(also).toEqual([STATUS_KEY]);
+    expect(enqueue).toEqual([STATUS_KEY]);
     expect(events).toMatchObject([
       {
         type: "Warning",
@@ -157,7 +168,7 @@ describe("a walk", () => {
   });
 
   test("reads every kind of workload, of pods only those without a node, each whole", () => {
-    stage.walk();
+    stage.scan();
     const lists = stage.asked.flatMap((need) => ("list" in need ? [need.list] : []));
     expect(new Set(lists.map(({ resource }) => resource)).size).toBe(9);
     expect(lists.filter(({ resource }) => resource === "pods")).toEqual([
@@ -171,108 +182,108 @@ describe("a walk", () => {
     ]);
   });
 
-  test("judges no more in one go than is little work, and reads no page twice for it", () => {
+  test("bounds the work of one step, and reads no page twice for it", () => {
     const turns = () => {
       let looks = 0;
       for (; looks < 100; looks++) {
-        const plan = stage.plan("survey");
-        if (plan.events !== undefined) break;
-        stage.now += (plan.again ?? 0) * 1_000;
+        const result = stage.reconcile(SCAN);
+        if (result.events !== undefined) break;
+        stage.now += (result.requeueAfter ?? 0) * 1_000;
       }
       return looks;
     };
     const quick = turns();
-    const found = stage.reconciler.workloads(stage.assembly.view, KEY);
+    const found = stage.state.counts?.of(KEY);
     const pages = stage.asked.length;
     stage = new Stage(stage.deployments);
     work = 2 * MOST_STEPS;
     // Of three objects two stand on one page, and the second of them waits for the next turn.
     expect(turns()).toBe(quick + 1);
-    expect(stage.reconciler.workloads(stage.assembly.view, KEY)).toEqual(found);
+    expect(stage.state.counts?.of(KEY)).toEqual(found);
     expect(stage.asked).toHaveLength(pages);
   });
 
-  test("has nothing to say of what has not changed, and says when all is well again", () => {
-    stage.walk();
-    expect(stage.walk()).toMatchObject({ also: [], events: [] });
+  test("reports only what has changed, and when no drift is left", () => {
+    stage.scan();
+    expect(stage.scan()).toMatchObject({ enqueue: [], events: [] });
     stage.deployments = [stored("current", "nvme")];
-    expect(stage.walk()).toMatchObject({
-      also: [STATUS_KEY],
+    expect(stage.scan()).toMatchObject({
+      enqueue: [STATUS_KEY],
       events: [{ type: "Normal", reason: "WorkloadsCurrent" }],
     });
   });
 
-  test("what is of a policy that is gone is counted as well", () => {
+  test("counts what deleted policies have injected", () => {
     const text = note().replace("Policy/etcd", "Policy/gone");
     stage.deployments = [
       deployment({ annotations: { [PROVENANCE]: text }, spec: { nodeSelector: { pool: "etcd" } } }),
     ];
-    stage.walk();
-    expect(stage.reconciler.figures(stage.assembly.view)).toMatchObject({ orphaned: 1 });
+    stage.scan();
+    expect(stage.reconciler.driftCounts?.(stage.state)).toMatchObject({ orphaned: 1 });
   });
 });
 
 describe("when", () => {
   test("some seconds after the last of several changes, and not again for ten minutes", () => {
-    expect(stage.plan("survey").again).toBe(5);
+    expect(stage.reconcile(SCAN).requeueAfter).toBe(5);
     stage.now += 3_000;
     const changed = { ...POLICY, spec: { podSelector: {} } };
-    expect(stage.change(came(changed))).toEqual(["survey"]);
-    expect(stage.plan("survey").again).toBe(5);
-    const { again = 0 } = stage.walk();
-    expect(again).toBe(600);
+    expect(stage.change(came(changed))).toEqual([STATUS_KEY, SCAN]);
+    expect(stage.reconcile(SCAN).requeueAfter).toBe(5);
+    const { requeueAfter = 0 } = stage.scan();
+    expect(requeueAfter).toBe(600);
   });
 
   test("after a change at once, but never sooner than half a minute after the last began", () => {
-    stage.walk();
+    stage.scan();
     const ended = stage.now;
     stage.change(went(POLICY));
-    const { again = 0 } = stage.plan("survey");
+    const { requeueAfter = 0 } = stage.reconcile(SCAN);
     // It began when the first change had been quiet for five seconds.
-    expect(stage.now + again * 1_000).toBeCloseTo(1_005_000 + 30_000);
+    expect(stage.now + requeueAfter * 1_000).toBeCloseTo(1_005_000 + 30_000);
     stage.now = ended + 60_000;
     // The time between two pages: it has begun.
-    expect(stage.plan("survey").again).toBe(0.1);
+    expect(stage.reconcile(SCAN).requeueAfter).toBe(0.1);
   });
 
-  test("a change during a walk makes another due", () => {
+  test("a change during a scan makes another due", () => {
     stage.now += 5_000;
-    stage.plan("survey");
+    stage.reconcile(SCAN);
     stage.now += 5_000;
-    expect(stage.plan("survey").again).toBe(0.1);
+    expect(stage.reconcile(SCAN).requeueAfter).toBe(0.1);
     stage.change(went(POLICY));
-    expect(stage.walk().again).toBeLessThan(31);
+    expect(stage.scan().requeueAfter).toBeLessThan(31);
   });
 
-  test("counts that changed are no change, and neither are namespaces", () => {
-    stage.walk();
+  test("neither for changed tallies nor for namespaces", () => {
+    stage.scan();
     const { view } = stage.assembly;
-    for (const object of view.list("clusterpodschedulingpolicies.kupid.gardener.cloud"))
-      stage.reconciler.keys({ ...came(POLICY), object }, view);
-    stage.reconciler.keys({ resource: "namespaces", namespace: "", name: "x", object: undefined }, view);
-    expect(stage.plan("survey").again).toBeGreaterThan(500);
+    expect(stage.reconciler.tallyKeys?.(came(POLICY))).toEqual([STATUS_KEY]);
+    const namespace = { resource: "namespaces", namespace: "", name: "x", object: undefined };
+    expect(stage.reconciler.keys(namespace, stage.state, { view })).toEqual([]);
+    expect(stage.reconcile(SCAN).requeueAfter).toBeGreaterThan(500);
   });
 
-  test("nowhere where nobody decides", () => {
+  test("never without an assembly", () => {
     const context = { view: stage.assembly.view, facts: new Facts(), now: 0 };
-    expect(stage.reconciler.plan("survey", context)).toEqual({ writes: [] });
+    expect(stage.reconciler.reconcile(SCAN, stage.state, context)).toEqual({ writes: [] });
   });
 });
 
-describe("mending", () => {
-  const MENDING = { ...DEFAULT_INSTALLATION, settings: { placement: { mend: true } } };
+describe("drift repair", () => {
+  const REPAIRING = { ...DEFAULT_INSTALLATION, settings: { placement: { repairDrift: true } } };
 
-  test("asks for nothing unless it is switched on", () => {
-    stage.walk();
-    expect(stage.plan("mend").writes).toEqual([]);
+  test("writes nothing unless it is enabled", () => {
+    stage.scan();
+    expect(stage.reconcile(REPAIR).writes).toEqual([]);
   });
 
-  test("asks for those that lack something, two at a time, bound to what was read", () => {
+  test("repairs two workloads at a time, guarded by the resourceVersion that was read", () => {
     const names = ["a", "b", "c"];
-    stage = new Stage([...names.map((name) => stored(name)), stored("fine", "nvme")], MENDING);
-    stage.walk();
-    const first = stage.plan("mend");
-    expect(first).toMatchObject({ again: 10 });
+    stage = new Stage([...names.map((name) => stored(name)), stored("fine", "nvme")], REPAIRING);
+    stage.scan();
+    const first = stage.reconcile(REPAIR);
+    expect(first).toMatchObject({ requeueAfter: 10 });
     expect(first.writes).toEqual(
       ["a", "b"].map((name) => ({
         patch: [{ op: "add", path: "/metadata/annotations", value: { [ANNOTATION]: "usher" } }],
@@ -280,16 +291,16 @@ describe("mending", () => {
         resourceVersion: "5",
       })),
     );
-    const second = stage.plan("mend");
+    const second = stage.reconcile(REPAIR);
     expect(second.writes).toMatchObject([{ of: { name: "c" } }]);
-    expect(second).not.toHaveProperty("again");
-    expect(stage.plan("mend").writes).toEqual([]);
+    expect(second).not.toHaveProperty("requeueAfter");
+    expect(stage.reconcile(REPAIR).writes).toEqual([]);
   });
 
-  test("leaves alone what somebody mended meanwhile, or deleted", () => {
-    stage = new Stage([stored("a"), stored("b")], MENDING);
-    stage.walk();
+  test("leaves alone what was repaired or deleted meanwhile", () => {
+    stage = new Stage([stored("a"), stored("b")], REPAIRING);
+    stage.scan();
     stage.deployments = [stored("a", "nvme")];
-    expect(stage.plan("mend").writes).toEqual([]);
+    expect(stage.reconcile(REPAIR).writes).toEqual([]);
   });
 });

@@ -1,177 +1,93 @@
 import { refOf } from "../../../core/evaluate/assembly.ts";
-import { need } from "../../../core/evaluate/decision.ts";
+import { type NeedMore, need } from "../../../core/evaluate/decision.ts";
 import type { EventToWrite } from "../../../core/evaluate/effects.ts";
 import { policyKey } from "../../../core/evaluate/finding.ts";
-import { equal, type JsonObject, stringAt } from "../../../core/json.ts";
+import { equal } from "../../../core/json.ts";
+import { nameOf } from "../../../core/kubernetes/object.ts";
 import type { Module } from "../../../core/module/module.ts";
-import type { ReconcileContext, ReconcileResult, Reconciler } from "../../../core/module/reconciler.ts";
+import type { ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
 import { kindResource } from "../../../core/policy/kind.ts";
-import type { Change, View } from "../../../core/view/view.ts";
-import type { DriftCounts } from "./drift-counts.ts";
-import { DriftRepair, repairsDrift } from "./drift-repair.ts";
+import type { PlacementKey } from "../reconciler.ts";
+import { repairsDrift } from "./drift-repair.ts";
+import type { DriftState } from "./drift-state.ts";
 import { DriftWalk } from "./drift-walk.ts";
 
-/** Whoever changes one policy often changes another with it. */
-const QUIET_MS = 5_000;
+type Result = ReconcileResult<PlacementKey>;
+type Context = ReconcileContext<PlacementKey>;
 
-/** Whatever changes, a walk begins no sooner than this after the last: it reads every workload of the cluster. */
+/** Policies often change together: a scan waits until none has changed for so long. */
+const DEBOUNCE_MS = 5_000;
+
+/** Between the starts of two scans, whatever changes: a scan reads every workload of the cluster. */
 const GAP_MS = 30_000;
 
 /** Without a change of any policy: workloads change, and so do the labels of namespaces. */
 const EVERY_MS = 600_000;
 
-/** Between two pages, so that the walk leaves the processor to those who wait for an answer. */
+/** Between two pages, to leave the processor to admission. */
 const BETWEEN_PAGES_S = 0.1;
 
 /** After a page that could not be read. */
 const AFTER_FAILURE_S = 5;
 
-const SURVEY = "survey";
-const MEND = "mend";
-
-export function isDriftKey(key: string): boolean {
-  return key === SURVEY || key === MEND;
-}
-
-/** What is known of one cluster. */
-interface State {
-  readonly mending: DriftRepair;
-  /** Policies as they have been seen; what is told again without having changed is no change. */
-  readonly seen: WeakSet<JsonObject>;
-  changes: number;
-  /** How many changes there were when it was last looked, and when the last walk began. */
-  noticed: number;
-  walked: number;
-  quietUntil: number;
-  began: number;
-  ended: number;
-  walk: DriftWalk | undefined;
-  book: DriftCounts | undefined;
-}
-
-/** The leader's walk through the workloads: how they stand to the policies, for their status, for events and for a metric. */
-export interface DriftReconciler extends Reconciler {
-  readonly figures: NonNullable<Reconciler["figures"]>;
-  /** What the last walk found of a policy; absent before the first. */
-  readonly workloads: (view: View, policy: string) => JsonObject | undefined;
-}
-
-/** `module` is asked when it is needed: a module has its reconciler before it is whole. */
-export function driftReconciler(module: () => Module): DriftReconciler {
-  const states = new WeakMap<View, State>();
-  const stateOf = (view: View): State => {
-    const known = states.get(view) ?? newState();
-    states.set(view, known);
-    return known;
-  };
-  return {
-    // Whatever changes: a look costs nothing, and whoever begins to lead must begin with one.
-    keys: (change, view) => {
-      notice(change, module(), stateOf(view));
-      return [SURVEY];
-    },
-    plan: (key, context) => {
-      const state = stateOf(context.view);
-      if (key === SURVEY) return survey(module(), state, context);
-      if (key === MEND) return state.mending.plan(module(), context);
-      return { writes: [] };
-    },
-    figures: (view) => ({ ...states.get(view)?.book?.sums() }),
-    workloads: (view, policy) => states.get(view)?.book?.of(policy),
-  };
-}
-
-function newState(): State {
-  const never = Number.NEGATIVE_INFINITY;
-  return {
-    mending: new DriftRepair(),
-    seen: new WeakSet(),
-    changes: 0,
-    noticed: 0,
-    walked: 0,
-    quietUntil: never,
-    began: never,
-    ended: never,
-    walk: undefined,
-    book: undefined,
-  };
-}
-
-/** Only policies make a walk due: namespaces come and go all day. */
-function notice({ resource, object }: Change, { kinds }: Module, state: State): void {
-  if (!kinds.some((kind) => kindResource(kind) === resource)) return;
-  if (object !== undefined) {
-    if (state.seen.has(object)) return;
-    state.seen.add(object);
-  }
-  state.changes++;
-}
-
-function survey(
-  module: Module,
-  state: State,
-  context: ReconcileContext,
-): ReconcileResult | ReturnType<typeof need> {
+/** One page of the leader's drift scan; the counts of a whole scan go to the status of policies, to events and to a metric. */
+export function reconcileDriftScan(module: Module, state: DriftState, context: Context): Result | NeedMore {
   const { assembly, now, facts } = context;
   if (assembly === undefined) return { writes: [] };
   if (state.walk === undefined) {
     const wait = untilNext(state, now);
-    if (wait > 0) return { writes: [], again: wait / 1_000 };
+    if (wait > 0) return { writes: [], requeueAfter: wait / 1_000 };
     state.walk = new DriftWalk(module, assembly);
-    state.walked = state.changes;
-    state.began = now;
+    state.scanned = state.changes;
+    state.startedAt = now;
   }
   const { walk } = state;
-  let again = BETWEEN_PAGES_S;
+  let requeueAfter = BETWEEN_PAGES_S;
   if (!walk.waits) {
     const { page } = walk;
     if (page === undefined) return finish(module, state, walk, context);
     const fact = facts.of(page);
     if (fact === undefined) return need(page);
     walk.take(fact);
-    if (!("found" in fact)) again = AFTER_FAILURE_S;
+    if (!("found" in fact)) requeueAfter = AFTER_FAILURE_S;
   }
-  const met = walk.judge(facts, now);
-  if ("needs" in met) return need(...met.needs);
-  const waiting = repairsDrift(assembly.installation) && state.mending.take(met);
-  return { writes: [], again, ...(waiting ? { also: [MEND] } : {}) };
+  const scanned = walk.judge(facts, now);
+  if ("needs" in scanned) return need(...scanned.needs);
+  const repair = repairsDrift(assembly.installation) && state.repair.add(scanned);
+  return { writes: [], requeueAfter, ...(repair ? { enqueue: [{ kind: "drift-repair" }] } : {}) };
 }
 
-/** Milliseconds until a walk should begin; none or less: now. */
-function untilNext(state: State, now: number): number {
-  if (state.noticed !== state.changes) {
-    state.noticed = state.changes;
-    state.quietUntil = now + QUIET_MS;
+/** Milliseconds until a scan is due; none or less: now. */
+function untilNext(state: DriftState, now: number): number {
+  if (state.debounced !== state.changes) {
+    state.debounced = state.changes;
+    state.debouncedUntil = now + DEBOUNCE_MS;
   }
   const due =
-    state.changes === state.walked
-      ? state.ended + EVERY_MS
-      : Math.max(state.quietUntil, state.began + GAP_MS);
+    state.changes === state.scanned
+      ? state.endedAt + EVERY_MS
+      : Math.max(state.debouncedUntil, state.startedAt + GAP_MS);
   return due - now;
 }
 
-function finish(
-  module: Module,
-  state: State,
-  walk: DriftWalk,
-  { view, now }: ReconcileContext,
-): ReconcileResult {
-  const before = state.book;
-  state.book = walk.book;
+function finish(module: Module, state: DriftState, walk: DriftWalk, { view, now }: Context): Result {
+  const before = state.counts;
+  const { counts } = walk;
+  state.counts = counts;
   state.walk = undefined;
-  state.ended = now;
-  const also: string[] = [];
+  state.endedAt = now;
+  const enqueue: PlacementKey[] = [];
   const events: EventToWrite[] = [];
   for (const kind of module.kinds) {
     const resource = kindResource(kind);
     for (const object of view.list(resource)) {
       const ref = refOf(kind, object);
-      const key = policyKey(ref);
-      if (before !== undefined && equal(before.of(key), walk.book.of(key))) continue;
-      also.push(`${resource} ${ref.namespace ?? ""}/${stringAt(object, "metadata", "name") ?? ""}`);
-      const event = walk.book.event(key, ref, before);
+      const policy = policyKey(ref);
+      if (before !== undefined && equal(before.of(policy), counts.of(policy))) continue;
+      enqueue.push({ kind: "status", resource, namespace: ref.namespace ?? "", name: nameOf(object) });
+      const event = counts.event(policy, ref, before);
       if (event !== undefined) events.push(event);
     }
   }
-  return { writes: [], also, events, again: Math.max(1, untilNext(state, now) / 1_000) };
+  return { writes: [], enqueue, events, requeueAfter: Math.max(1, untilNext(state, now) / 1_000) };
 }

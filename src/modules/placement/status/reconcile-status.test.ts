@@ -5,13 +5,15 @@ import { Facts, type Need } from "../../../core/evaluate/need.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { ReconcileResult } from "../../../core/module/reconciler.ts";
 import { Store } from "../../../core/view/store.ts";
-import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "../kinds.ts";
-import { statusReconciler } from "./reconcile-status.ts";
+import type { Change } from "../../../core/view/view.ts";
+import { placement } from "../index.ts";
+import { placementReconciler, type StatusKey } from "../reconciler.ts";
 
 const RESOURCE = "clusterpodschedulingpolicies.kupid.gardener.cloud";
 const NOW = Date.UTC(2026, 10, 15, 12);
 const LATER = NOW + 60_000;
-const reconciler = statusReconciler("placement", [clusterPodSchedulingPolicy, podSchedulingPolicy]);
+const reconciler = placementReconciler(() => placement);
+const STATUS: StatusKey = { kind: "status", resource: RESOURCE, namespace: "", name: "etcd" };
 const live: Need = { get: { resource: RESOURCE, name: "etcd" }, live: true };
 
 function stored(spec: JsonObject, status?: JsonObject): JsonObject {
@@ -25,7 +27,7 @@ function stored(spec: JsonObject, status?: JsonObject): JsonObject {
 
 const GOOD = { podSelector: {}, namespaceSelector: {}, nodeSelector: { pool: "etcd" } };
 
-function planFor(
+function reconciled(
   object: JsonObject | undefined,
   tally?: Partial<CountedTally>,
   now = NOW,
@@ -34,7 +36,7 @@ function planFor(
   const facts = new Facts();
   facts.set(live, object === undefined ? { absent: "NotFound" } : { found: object, complete: true });
   const counted = tally === undefined ? undefined : ({ outcomes: {}, ...tally } as CountedTally);
-  const result = reconciler.plan(`${RESOURCE} /etcd`, {
+  const result = reconciler.reconcile(STATUS, reconciler.initialState(), {
     view,
     facts,
     now,
@@ -51,23 +53,31 @@ function statusIn({ writes }: ReconcileResult): JsonObject {
 }
 
 describe("keys", () => {
-  test("one for each policy that is there, none for what is gone or not ours", () => {
+  test("the status of each policy that exists, and a drift scan for every change of one", () => {
     const change = { resource: RESOURCE, namespace: "", name: "etcd", object: stored(GOOD) };
-    expect(reconciler.keys(change, new Store())).toEqual([`${RESOURCE} /etcd`]);
-    expect(reconciler.keys({ ...change, object: undefined }, new Store())).toEqual([]);
-    expect(reconciler.keys({ ...change, resource: "namespaces" }, new Store())).toEqual([]);
+    const keysOf = (one: Change) => reconciler.keys(one, reconciler.initialState(), { view: new Store() });
+    const scan = { kind: "drift-scan" };
+    expect(keysOf(change)).toEqual([STATUS, scan]);
+    expect(keysOf({ ...change, object: undefined })).toEqual([scan]);
+    expect(keysOf({ ...change, resource: "namespaces" })).toEqual([]);
   });
 });
 
-describe("plan", () => {
+describe("reconcile", () => {
   test("asks for the stored policy, past every cache", () => {
     const context = { view: new Store(), facts: new Facts(), now: NOW };
-    expect(reconciler.plan(`${RESOURCE} /etcd`, context)).toEqual({ need: [live] });
+    expect(reconciler.reconcile(STATUS, reconciler.initialState(), context)).toEqual({ need: [live] });
   });
 
   test("a policy that is gone, and a key of nobody, need nothing", () => {
-    expect(planFor(undefined).writes).toEqual([]);
-    expect(reconciler.plan("pods shop/x", { view: new Store(), facts: new Facts(), now: NOW })).toEqual({
+    expect(reconciled(undefined).writes).toEqual([]);
+    expect(
+      reconciler.reconcile({ ...STATUS, resource: "pods" }, reconciler.initialState(), {
+        view: new Store(),
+        facts: new Facts(),
+        now: NOW,
+      }),
+    ).toEqual({
       writes: [],
     });
   });
@@ -75,11 +85,13 @@ describe("plan", () => {
   test("a policy that can't be read is looked at again, not forgotten", () => {
     const facts = new Facts();
     facts.set(live, { failed: "the API server answered 503" });
-    expect(() => reconciler.plan(`${RESOURCE} /etcd`, { view: new Store(), facts, now: NOW })).toThrow("503");
+    expect(() =>
+      reconciler.reconcile(STATUS, reconciler.initialState(), { view: new Store(), facts, now: NOW }),
+    ).toThrow("503");
   });
 
   test("writes what the policy came to, bound to the version that was read", () => {
-    const plan = planFor(stored(GOOD), {
+    const plan = reconciled(stored(GOOD), {
       outcomes: { matched: 5, applied: 4, skipped: 1 },
       lastApplied: NOW - 1_000,
     });
@@ -118,15 +130,15 @@ describe("plan", () => {
   });
 
   test("is content with a status that says so already, however much later", () => {
-    const status = statusIn(planFor(stored(GOOD), { outcomes: { matched: 1 } }));
-    expect(planFor(stored(GOOD, status), { outcomes: { matched: 1 } }, LATER).writes).toEqual([]);
-    expect(planFor(stored(GOOD, status), { outcomes: { matched: 2 } }, LATER).writes).toHaveLength(1);
+    const status = statusIn(reconciled(stored(GOOD), { outcomes: { matched: 1 } }));
+    expect(reconciled(stored(GOOD, status), { outcomes: { matched: 1 } }, LATER).writes).toEqual([]);
+    expect(reconciled(stored(GOOD, status), { outcomes: { matched: 2 } }, LATER).writes).toHaveLength(1);
   });
 
   test("names what is wrong, since when, and keeps the time of the last change", () => {
-    const fine = statusIn(planFor(stored(GOOD), { outcomes: { applied: 1 }, lastApplied: NOW }));
+    const fine = statusIn(reconciled(stored(GOOD), { outcomes: { applied: 1 }, lastApplied: NOW }));
     const bad = { ...GOOD, nodeSelector: { pool: "not a label value" } };
-    const status = statusIn(planFor(stored(bad, fine), undefined, LATER));
+    const status = statusIn(reconciled(stored(bad, fine), undefined, LATER));
     expect(status).toMatchObject({
       lastApplied: "2026-11-15T12:00:00Z",
       conditions: [
@@ -138,7 +150,7 @@ describe("plan", () => {
   });
 
   test("a doubt is told without making the policy invalid", () => {
-    const status = statusIn(planFor(stored({ podSelector: {}, nodeSelector: { a: "b" } })));
+    const status = statusIn(reconciled(stored({ podSelector: {}, nodeSelector: { a: "b" } })));
     expect(status).toMatchObject({
       conditions: [
         { status: "True", reason: "Doubtful" },
@@ -150,12 +162,14 @@ describe("plan", () => {
 
   test("says where the policy could not have its way, and remembers it over a change of leader", () => {
     const conflict = { object: "Pod shop/web", field: "spec.nodeSelector.pool", message: "m", at: NOW };
-    const status = statusIn(planFor(stored(GOOD), { outcomes: { skipped: 1 }, conflicts: [conflict] }));
+    const status = statusIn(reconciled(stored(GOOD), { outcomes: { skipped: 1 }, conflicts: [conflict] }));
     const told = [
       { object: "Pod shop/web", field: "spec.nodeSelector.pool", message: "m", time: "2026-11-15T12:00:00Z" },
     ];
     expect(status["conflicts"]).toEqual(told);
-    expect(statusIn(planFor(stored(GOOD, status), { outcomes: { matched: 9 } }))["conflicts"]).toEqual(told);
+    expect(statusIn(reconciled(stored(GOOD, status), { outcomes: { matched: 9 } }))["conflicts"]).toEqual(
+      told,
+    );
   });
 
   test.each<[string, JsonObject, readonly JsonObject[], string]>([
@@ -181,7 +195,7 @@ describe("plan", () => {
     const view = new Store();
     view.serve("namespaces");
     view.apply([namespace("other"), ...namespaces].map(came));
-    expect(planFor(stored(spec), undefined, NOW, view).writes).toMatchObject([
+    expect(reconciled(stored(spec), undefined, NOW, view).writes).toMatchObject([
       { status: { conditions: [{ type: "Valid" }, { type: "Effective", reason }] } },
     ]);
   });

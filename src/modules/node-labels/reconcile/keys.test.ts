@@ -1,23 +1,46 @@
 import { describe, expect, it, vi } from "vitest";
 import { arrived, left, node, nodeLabelsWith, owned, rule } from "../../../../test/builders/node.ts";
-import { KEY, keysOf, OWNED, planOf, RULES, right, set } from "../../../../test/builders/node-plan.ts";
+import {
+  initialKeysOf,
+  KEY,
+  keysOf,
+  LEDGER,
+  OWNED,
+  RULES,
+  reconciled,
+  right,
+  SWEEP,
+  set,
+} from "../../../../test/builders/node-reconcile.ts";
 import type { Assembly } from "../../../core/evaluate/assembly.ts";
-import { at } from "../../../core/json.ts";
+import { nameOf } from "../../../core/kubernetes/object.ts";
+import { describeKey } from "../../../core/module/reconciler.ts";
 import type { Change } from "../../../core/view/view.ts";
 import { RuleIndex } from "../rules/rule-index.ts";
+import { type NodeLabelsKey, nodeKey, policyKey } from "./keys.ts";
 import { nodeLabelsReconciler as reconciler } from "./reconciler.ts";
 
+function unique(keys: readonly NodeLabelsKey[]): NodeLabelsKey[] {
+  return [...new Map(keys.map((key) => [describeKey(key), key])).values()];
+}
+
+function sorted(keys: readonly NodeLabelsKey[]): NodeLabelsKey[] {
+  return keys.toSorted((a, b) => (describeKey(a) < describeKey(b) ? -1 : 1));
+}
+
 /** All keys that come of these, and how many each step of a sweep brought. */
-function followed(assembly: Assembly, first: readonly string[]): { keys: string[]; steps: number[] } {
-  const keys = [...first];
+function followed(
+  assembly: Assembly,
+  first: readonly NodeLabelsKey[],
+): { keys: NodeLabelsKey[]; steps: number[] } {
+  const keys = unique(first);
   const steps: number[] = [];
-  for (let at = 0; at < keys.length; at++) {
-    const key = keys[at] ?? "";
-    if (!key.startsWith("sweep")) continue;
-    const { writes, also = [] } = planOf(assembly, key, []);
+  for (const key of keys) {
+    if (key.kind !== "sweep") continue;
+    const { writes, enqueue = [] } = reconciled(assembly, key, []);
     expect(writes).toEqual([]);
-    steps.push(also.length);
-    keys.push(...also);
+    steps.push(enqueue.length);
+    keys.push(...enqueue);
   }
   return { keys, steps };
 }
@@ -25,7 +48,8 @@ function followed(assembly: Assembly, first: readonly string[]): { keys: string[
 describe("a change of a rule names just the nodes that it touches", () => {
   const nodes = Array.from({ length: 20 }, (_, i) => right(`w-${i}`));
   const base = [set("r", ["w-.*"], { [KEY]: "1" }), ...nodes];
-  const nodeKeys = (keys: readonly string[]) => keys.filter((key) => key.startsWith("node "));
+  const nodeNames = (keys: readonly NodeLabelsKey[]) =>
+    keys.flatMap((key) => (key.kind === "node" ? [key.name] : []));
 
   it.each<[string, Change, number]>([
     ["another value: all of its", arrived(set("r", ["w-.*"], { [KEY]: "2" })), 20],
@@ -45,19 +69,19 @@ describe("a change of a rule names just the nodes that it touches", () => {
     ["an ownership, all covered: none", arrived(owned("o", { domain: "test.openshift.io" })), 0],
     ["an ownership of other labels: none", arrived(owned("o", { domain: "example.com" })), 0],
   ])("%s", (_what, change, count) => {
-    expect(nodeKeys(keysOf(nodeLabelsWith(base), change))).toHaveLength(count);
+    expect(nodeNames(keysOf(nodeLabelsWith(base), change))).toHaveLength(count);
   });
 
   it("where its labels are owned, those that it no longer covers", () => {
     const assembly = nodeLabelsWith([...base, owned("o", { domain: "test.openshift.io" })]);
-    expect(nodeKeys(keysOf(assembly, arrived(set("r", ["w-1.*"], { [KEY]: "1" }))))).toHaveLength(9);
-    expect(nodeKeys(keysOf(assembly, left(set("r", ["w-1.*"], {}))))).toHaveLength(11);
+    expect(nodeNames(keysOf(assembly, arrived(set("r", ["w-1.*"], { [KEY]: "1" }))))).toHaveLength(9);
+    expect(nodeNames(keysOf(assembly, left(set("r", ["w-1.*"], {}))))).toHaveLength(11);
   });
 
   it("that it was applied more often touches its status alone, also while nodes are not right yet", () => {
     const change = arrived(set("r", ["w-.*"], { [KEY]: "2" }));
-    const key = `policy ${change.resource} ${change.namespace}/${change.name}`;
-    expect(reconciler.counted?.(change)).toEqual([key]);
+    const key = policyKey(change.resource, change.namespace, change.name);
+    expect(reconciler.tallyKeys?.(change)).toEqual([key]);
   });
 
   it("of very many nodes some at a time, and in the end the same", () => {
@@ -73,10 +97,10 @@ describe("a change of a rule names just the nodes that it touches", () => {
     );
     expect(steps).toHaveLength(16);
     expect(Math.max(...steps)).toBeLessThanOrEqual(102);
-    expect(nodeKeys(keys).sort()).toEqual(many.map((one) => `node ${at(one, "metadata", "name")}`).sort());
-    // Whoever quarrels about the very last node is named as well.
-    expect(keys).toContain(`policy ${RULES} default/q`);
-    expect(planOf(assembly, "sweep", []).also).toEqual([]);
+    expect(nodeNames(keys).sort()).toEqual(many.map((one) => nameOf(one)).sort());
+    // A rule that conflicts on the very last node is named as well.
+    expect(keys).toContainEqual(policyKey(RULES, "default", "q"));
+    expect(reconciled(assembly, SWEEP, []).enqueue).toEqual([]);
   });
 
   it("for very many rules in one sweep, which goes round once more for those that come meanwhile", () => {
@@ -86,14 +110,12 @@ describe("a change of a rule names just the nodes that it touches", () => {
     const keys = Array.from({ length: 100 }, (_, i) =>
       keysOf(assembly, arrived(set(`r${i}`, [`.*[07]`], { [`a/k${i}`]: "2", [KEY]: `${i}` }))),
     );
-    const after = followed(assembly, [...new Set(keys.flat())]);
+    const after = followed(assembly, keys.flat());
     // Ten times a hundred nodes a round, and some that end by the rules that were tried.
     expect(after.steps.length).toBeLessThan(60);
-    const touched = many
-      .map((one) => `node ${at(one, "metadata", "name")}`)
-      .filter((key) => /[07]$/.test(key));
-    expect(nodeKeys(after.keys)).toEqual(expect.arrayContaining(touched));
-    for (let i = 0; i < 100; i++) expect(after.keys).toContain(`policy ${RULES} default/r${i}`);
+    const affected = many.map((one) => nameOf(one)).filter((name) => /[07]$/.test(name));
+    expect(nodeNames(after.keys)).toEqual(expect.arrayContaining(affected));
+    for (let i = 0; i < 100; i++) expect(after.keys).toContainEqual(policyKey(RULES, "default", `r${i}`));
   });
 
   it("where a sweep is under way, also for other nodes than those of the first", () => {
@@ -102,24 +124,24 @@ describe("a change of a rule names just the nodes that it touches", () => {
     const assembly = nodeLabelsWith([...rules, ...many]);
     const first = keysOf(assembly, arrived(set("b", ["b-.*"], { [KEY]: "2" })));
     const second = keysOf(assembly, arrived(set("a", ["a-.*"], { [KEY]: "2" })));
-    expect(nodeKeys(second)).toEqual([]);
-    expect(second).toContain("sweep");
-    const { keys } = followed(assembly, [...new Set([...first, ...second])]);
-    expect(new Set(nodeKeys(keys)).size).toBe(600);
+    expect(nodeNames(second)).toEqual([]);
+    expect(second).toContainEqual(SWEEP);
+    const { keys } = followed(assembly, [...first, ...second]);
+    expect(new Set(nodeNames(keys)).size).toBe(600);
   });
 
   it("where a sweep is under way, a rule for whole names does not wait for it", () => {
     const many = Array.from({ length: 1_000 }, (_, i) => right(`w-${i}`));
     const assembly = nodeLabelsWith([set("r", ["w-.*"], { [KEY]: "1" }), ...many]);
-    expect(keysOf(assembly, arrived(set("r", ["w-.*"], { [KEY]: "2" })))).toContain("sweep");
+    expect(keysOf(assembly, arrived(set("r", ["w-.*"], { [KEY]: "2" })))).toContainEqual(SWEEP);
     const keys = keysOf(assembly, arrived(set("one", ["w-999"], { "a/b": "1" })));
-    expect(keys).toEqual([`policy ${RULES} default/one`, "node w-999"]);
+    expect(keys).toEqual([policyKey(RULES, "default", "one"), nodeKey("w-999")]);
   });
 
   it("a rule that no longer sets a label lets others see it", () => {
     const picks = rule("s", { nodeSelector: { matchLabels: { [KEY]: "1" } }, labels: { "a/b": "" } });
     const assembly = nodeLabelsWith([...base, picks]);
-    expect(nodeKeys(keysOf(assembly, left(set("r", ["w-.*"], {}))))).toHaveLength(20);
+    expect(nodeNames(keysOf(assembly, left(set("r", ["w-.*"], {}))))).toHaveLength(20);
   });
 
   it("and the rules that look at a label of it, which they see now or no longer, with those they quarrel with", () => {
@@ -130,10 +152,10 @@ describe("a change of a rule names just the nodes that it touches", () => {
     const assembly = nodeLabelsWith([...known, node("n-0", { rack: "7" }), node("m")]);
     const racks = set("racks", ["x"], { rack: "8" });
     for (const change of [arrived(racks), left(racks), arrived(owned("o", { namePattern: "rack" }))]) {
-      const keys = keysOf(assembly, change).filter((key) => key.startsWith("policy labels"));
-      expect(keys.filter((key) => !key.endsWith("racks")).sort()).toEqual([
-        `policy ${RULES} default/p`,
-        `policy ${RULES} default/s`,
+      const keys = keysOf(assembly, change).filter((key) => key.kind === "policy" && key.resource === RULES);
+      expect(sorted(keys.filter((key) => !describeKey(key).endsWith("racks")))).toEqual([
+        policyKey(RULES, "default", "p"),
+        policyKey(RULES, "default", "s"),
       ]);
     }
   });
@@ -143,8 +165,8 @@ describe("a change of a rule names just the nodes that it touches", () => {
       rule("s", { nodeSelector: { matchLabels: { rack: "7" } }, labels: { "a/b": value } });
     const others = [set("p", ["n-0"], { "a/b": "p" }), set("far", ["m"], { "a/b": "far" })];
     const assembly = nodeLabelsWith([selects("1"), ...others, node("n-0", { rack: "7" }), node("m")]);
-    const keys = keysOf(assembly, arrived(selects("2"))).filter((key) => key.startsWith("policy"));
-    expect(keys).toEqual([`policy ${RULES} default/s`, `policy ${RULES} default/p`]);
+    const keys = keysOf(assembly, arrived(selects("2"))).filter((key) => key.kind === "policy");
+    expect(keys).toEqual([policyKey(RULES, "default", "s"), policyKey(RULES, "default", "p")]);
   });
 
   it("itself and the rules that it quarrels with, of all that set the same key", () => {
@@ -152,9 +174,9 @@ describe("a change of a rule names just the nodes that it touches", () => {
     const elsewhere = Array.from({ length: 50 }, (_, i) => set(`e${i}`, [`x-${i}`], { [KEY]: `${i}` }));
     const assembly = nodeLabelsWith([...base, other, ...elsewhere, node("x-1", { [KEY]: "1" })]);
     const keys = keysOf(assembly, arrived(set("r", ["w-.*"], { [KEY]: "2" })));
-    expect(keys.filter((key) => key.startsWith("policy "))).toEqual([
-      `policy ${RULES} default/r`,
-      `policy ${RULES} b/q`,
+    expect(keys.filter((key) => key.kind === "policy")).toEqual([
+      policyKey(RULES, "default", "r"),
+      policyKey(RULES, "b", "q"),
     ]);
   });
 });
@@ -162,10 +184,13 @@ describe("a change of a rule names just the nodes that it touches", () => {
 describe("a change of a node", () => {
   it("names it where it is not right, and the rules that count it where it came or went", () => {
     const assembly = nodeLabelsWith([set("r", ["w-.*"], { [KEY]: "1" })]);
-    expect(keysOf(assembly, arrived(node("w-0")))).toEqual(["node w-0", `policy ${RULES} default/r`]);
+    expect(keysOf(assembly, arrived(node("w-0")))).toEqual([
+      nodeKey("w-0"),
+      policyKey(RULES, "default", "r"),
+    ]);
     expect(keysOf(assembly, arrived(right("w-0")))).toEqual([]);
-    expect(keysOf(assembly, arrived(right("w-0", "2")))).toEqual(["node w-0"]);
-    expect(keysOf(assembly, left(node("w-0")))).toEqual([`policy ${RULES} default/r`]);
+    expect(keysOf(assembly, arrived(right("w-0", "2")))).toEqual([nodeKey("w-0")]);
+    expect(keysOf(assembly, left(node("w-0")))).toEqual([policyKey(RULES, "default", "r")]);
     expect(keysOf(assembly, arrived(node("x")))).toEqual([]);
   });
 
@@ -174,7 +199,7 @@ describe("a change of a node", () => {
     const p = set("p", ["n-0"], { "a/b": "p" });
     const done = { "a/b": "p" };
     const assembly = nodeLabelsWith([selecting, p, node("n-0", { rack: "7", ...done })]);
-    const both = [`policy ${RULES} default/p`, `policy ${RULES} default/s`];
+    const both = [policyKey(RULES, "default", "p"), policyKey(RULES, "default", "s")];
     expect(keysOf(assembly, arrived(node("n-0", { rack: "8", ...done })))).toEqual(
       expect.arrayContaining(both),
     );
@@ -186,17 +211,15 @@ describe("a change of a node", () => {
     const rules = Array.from({ length: 500 }, (_, i) => set(`r${i}`, [`.*[xy]${i}.*`], { "a/b": `${i}` }));
     const nodes = Array.from({ length: 400 }, (_, i) => node(`w-x${i}`));
     const assembly = nodeLabelsWith([...rules, ...nodes]);
-    const meaning = vi.spyOn(RuleIndex.prototype, "meaning");
-    const first = [...(reconciler.all?.(assembly.view, assembly) ?? [])].filter(
-      (key) => !key.startsWith("policy"),
-    );
+    const meaning = vi.spyOn(RuleIndex.prototype, "matching");
+    const first = initialKeysOf(assembly).filter((key) => key.kind !== "policy");
     expect(meaning.mock.calls.length).toBeLessThan(100);
     meaning.mockRestore();
     // Another that begins to lead elsewhere is nothing to this one.
     const other = nodeLabelsWith([]);
-    expect([...(reconciler.all?.(other.view, other) ?? [])]).toEqual(["ledger"]);
+    expect(initialKeysOf(other)).toEqual([LEDGER]);
     const { keys } = followed(assembly, first);
-    expect(keys.filter((key) => key.startsWith("node "))).toHaveLength(400);
+    expect(keys.filter((key) => key.kind === "node")).toHaveLength(400);
   });
 
   it("whoever begins to lead looks at nodes that are not right, and at every policy", () => {
@@ -206,11 +229,11 @@ describe("a change of a node", () => {
       right("w-0"),
       node("w-1"),
     ]);
-    expect([...(reconciler.all?.(assembly.view, assembly) ?? [])]).toEqual([
-      "ledger",
-      "node w-1",
-      `policy ${RULES} default/r`,
-      `policy ${OWNED} default/o`,
+    expect(initialKeysOf(assembly)).toEqual([
+      LEDGER,
+      nodeKey("w-1"),
+      policyKey(RULES, "default", "r"),
+      policyKey(OWNED, "default", "o"),
     ]);
   });
 });

@@ -1,0 +1,31 @@
+import { DesiredCache } from "../desired/desired-cache.ts";
+import { LedgerCache } from "../ledger/ledger-cache.ts";
+import type { Ownership } from "../rules/ownership.ts";
+import { Sweep } from "./sweep.ts";
+
+/** What the reconciler remembers while a replica leads. */
+export interface NodeLabelsState {
+  readonly ledger: LedgerCache;
+  readonly sweep: Sweep;
+  readonly desired: DesiredCache;
+  /** When the nodes of a rule were last counted, by its id; forgotten when the rule changes. */
+  readonly countedAt: Map<string, number>;
+  /** When an ownership, as it is now, was first seen, by its id; forgotten when it changes. */
+  readonly firstSeen: Map<string, number>;
+}
+
+export function initialState(): NodeLabelsState {
+  return {
+    ledger: new LedgerCache(),
+    sweep: new Sweep(),
+    desired: new DesiredCache(),
+    countedAt: new Map(),
+    firstSeen: new Map(),
+  };
+}
+
+export function firstSeenOf({ firstSeen }: NodeLabelsState, { id }: Ownership, now: number): number {
+  const known = firstSeen.get(id) ?? now;
+  firstSeen.set(id, known);
+  return known;
+}

@@ -1,0 +1,35 @@
+import type { DriftCounts } from "./drift-counts.ts";
+import { DriftRepair } from "./drift-repair.ts";
+import type { DriftWalk } from "./drift-walk.ts";
+
+/** What the reconciler remembers of one cluster while a replica leads. Times in milliseconds since 1970. */
+export interface DriftState {
+  readonly repair: DriftRepair;
+  /** Changes of policies so far; those that the debounce has seen; those before the last scan started. */
+  changes: number;
+  debounced: number;
+  scanned: number;
+  /** When no policy has changed for long enough. */
+  debouncedUntil: number;
+  startedAt: number;
+  endedAt: number;
+  /** The scan that is under way. */
+  walk: DriftWalk | undefined;
+  /** What the last whole scan found. */
+  counts: DriftCounts | undefined;
+}
+
+export function initialDriftState(): DriftState {
+  const never = Number.NEGATIVE_INFINITY;
+  return {
+    repair: new DriftRepair(),
+    changes: 0,
+    debounced: 0,
+    scanned: 0,
+    debouncedUntil: never,
+    startedAt: never,
+    endedAt: never,
+    walk: undefined,
+    counts: undefined,
+  };
+}
