@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { Assembly } from "../../src/core/evaluate/assembly.ts";
 import { Gates } from "../../src/core/module/gates.ts";
 import { DEFAULT_INSTALLATION } from "../../src/core/module/installation.ts";
+import type { Module } from "../../src/core/module/module.ts";
 import { type FileSource, openFiles } from "../../src/files/source/file-source.ts";
 import type { FileReport } from "../../src/files/source/report.ts";
 import { GROUP, greeter } from "./modules.ts";
@@ -33,10 +34,12 @@ export class Directory {
     await writeFile(this.at(name), text);
   }
 
-  async open(options: { watch?: boolean; directory?: string } = {}): Promise<FileSource> {
+  async open(
+    options: { watch?: boolean; directory?: string; modules?: readonly Module[] } = {},
+  ): Promise<FileSource> {
     const source = await openFiles({
       directory: options.directory ?? this.path,
-      assembly: new Assembly([greeter], DEFAULT_INSTALLATION, new Gates([])),
+      assembly: new Assembly(options.modules ?? [greeter], DEFAULT_INSTALLATION, new Gates([])),
       report: (report) => this.reports.push(report),
       watch: options.watch ?? false,
     });

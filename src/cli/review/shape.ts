@@ -5,7 +5,7 @@ import type { Installation } from "../../core/module/installation.ts";
 import { fieldPath } from "../../core/path.ts";
 import { type Problem, problem } from "../../core/policy/problem.ts";
 import { didYouMean } from "../../core/policy/suggest.ts";
-import { checkTexts, entryOf } from "../../files/source/entry.ts";
+import { checkStringMap, entryOf } from "../../files/source/entry.ts";
 import type { Resources } from "../../files/source/resources.ts";
 
 const NOWHERE = { file: "", document: "", path: [], hash: "" };
@@ -73,7 +73,7 @@ function templateProblems(value: Json, workload: WorkloadKind): Problem[] {
     if (!isObject(found)) return [problem(step, `must be a map, so that ${fieldPath(path)} can be in it`)];
   }
   if (workload.template.length === 0 || !isObject(value)) return [];
-  return checkTexts(value, [...workload.template, "metadata", "labels"]);
+  return checkStringMap(value, [...workload.template, "metadata", "labels"]);
 }
 
 function writtenAs({ group, version }: WorkloadKind): string {

@@ -40,13 +40,13 @@ export function decode(bytes: Buffer): { text: string; problems: TextProblem[] }
   if (!isUtf8(bytes)) {
     const utf16 = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
     const start = Math.max(0, text.indexOf("\ufffd"));
-    const message = utf16 ? "the file is UTF-16; save it as UTF-8" : "this byte is not UTF-8 text";
+    const message = utf16 ? "the file is UTF-16; save it as UTF-8" : "invalid UTF-8";
     return { text, problems: [{ start, end: start + 1, message }] };
   }
   const start = text.search(/[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/);
   if (start === -1) return { text, problems: [] };
   const code = (text.codePointAt(start) ?? 0).toString(16).toUpperCase().padStart(4, "0");
-  const message = `the control character U+${code} can't stand in a text file`;
+  const message = `control character U+${code} is not allowed`;
   return { text, problems: [{ start, end: start + 1, message }] };
 }
 
@@ -60,7 +60,7 @@ export function reasonOf(error: unknown): string {
     case "ENOENT":
       return NOT_THERE;
     case "ELOOP":
-      return "is a symbolic link that leads back to itself";
+      return "is a symbolic link loop";
     case "EISDIR":
       return "is a directory";
     case "ENOTDIR":

@@ -33,8 +33,8 @@ export function workerReader(): Reader {
       resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB, maxYoungGenerationSizeMb: WORKER_YOUNG_MB },
     });
     started.on("message", (answer: WorkerResponse) => waiting.get(answer.id)?.take(answer));
-    started.on("error", (error) => failAll(`can't be read: the reader broke off (${error.message})`));
-    started.on("exit", () => failAll("can't be read: the reader ended"));
+    started.on("error", (error) => failAll(`can't be read: the reader failed (${error.message})`));
+    started.on("exit", () => failAll("can't be read: the reader exited"));
     return started;
   };
 

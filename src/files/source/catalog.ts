@@ -82,8 +82,7 @@ export class Catalog {
     }
     if ("list" in need) return this.#list(need.list, need.limit);
     return {
-      failed:
-        "a cluster of files has no authorizer, so nobody can say who may do what; ask a cluster, or decide without",
+      failed: "files have no authorizer: access reviews need a cluster",
     };
   }
 

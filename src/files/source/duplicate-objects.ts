@@ -25,8 +25,8 @@ export async function contestedProblems(
     const used = await placeOf(first, "", reader, fileOf);
     const where = `${fileOf(first.file).shown}${used === undefined ? "" : `:${used.line}:${used.column}`}`;
     for (const entry of rest) {
-      const message = `${describeObject(entry.object)} is defined in ${where} already, and that one is used`;
-      const hint = "take one of the two out";
+      const message = `${describeObject(entry.object)} is defined in ${where} already; that one is used`;
+      const hint = "remove one of them";
       const place = await placeOf(entry, hint, reader, fileOf);
       const { line = 0, column = 0, frame = "" } = place ?? {};
       const problem: FileProblem = {

@@ -96,53 +96,56 @@ export function entryOf(
   resources: Resources,
 ): { readonly entry: Entry | undefined; readonly problems: readonly Problem[] } {
   if (!isObject(value)) {
-    return { entry: undefined, problems: [problem([], "is no object: write apiVersion, kind and metadata")] };
+    return {
+      entry: undefined,
+      problems: [problem([], "not a Kubernetes object: apiVersion, kind and metadata are required")],
+    };
   }
   const problems = [
-    ...checkText(value, ["apiVersion"], "every object says its apiVersion"),
-    ...checkText(value, ["kind"], "every object says its kind"),
-    ...checkText(value, ["metadata", "name"], "every object needs a name"),
-    ...checkTexts(value, ["metadata", "labels"]),
-    ...checkTexts(value, ["metadata", "annotations"]),
+    ...checkString(value, ["apiVersion"]),
+    ...checkString(value, ["kind"]),
+    ...checkString(value, ["metadata", "name"]),
+    ...checkStringMap(value, ["metadata", "labels"]),
+    ...checkStringMap(value, ["metadata", "annotations"]),
   ];
   const namespace = at(value, "metadata", "namespace");
   if (namespace !== undefined && namespace !== null && typeof namespace !== "string") {
-    problems.push(notText(["metadata", "namespace"], namespace));
+    problems.push(notString(["metadata", "namespace"], namespace));
   }
   if (problems.length > 0) return { entry: undefined, problems };
   const kind = stringAt(value, "kind") ?? "";
   const resource = resources.of(stringAt(value, "apiVersion") ?? "", kind);
   if (resource.scope === "Cluster" && typeof namespace === "string") {
-    problems.push(warningProblem(["metadata", "namespace"], `has no effect: a ${kind} is in no namespace`));
+    problems.push(warningProblem(["metadata", "namespace"], `has no effect: ${kind} is cluster-scoped`));
   }
   const filed = { namespace: namespaceIn(resource, value), name: stringAt(value, "metadata", "name") ?? "" };
   const object = asFiled(value, resource, filed);
   return { entry: { ...place, ordinal: 0, resource, ...filed, object }, problems };
 }
 
-function checkText(object: JsonObject, path: Path, why: string): Problem[] {
+function checkString(object: JsonObject, path: Path): Problem[] {
   const found = at(object, ...path);
-  if (found === undefined || found === null || found === "") return [problem(path, `is missing: ${why}`)];
-  return typeof found === "string" ? [] : [notText(path, found)];
+  if (found === undefined || found === null || found === "") return [problem(path, "is required")];
+  return typeof found === "string" ? [] : [notString(path, found)];
 }
 
-/** Labels and annotations are texts; an unquoted `yes` or `1` among them is what YAML is known for. */
-export function checkTexts(object: JsonObject, path: Path): Problem[] {
+/** Labels and annotations are strings; YAML reads an unquoted `yes` or `1` as something else. */
+export function checkStringMap(object: JsonObject, path: Path): Problem[] {
   const found = at(object, ...path);
   if (found === undefined || found === null) return [];
-  if (!isObject(found)) return [problem(path, "must be a map of texts")];
+  if (!isObject(found)) return [problem(path, "must be a map of strings")];
   const problems: Problem[] = [];
   for (const [key, value] of Object.entries(found)) {
-    if (typeof value !== "string" && value !== undefined) problems.push(notText([...path, key], value));
+    if (typeof value !== "string" && value !== undefined) problems.push(notString([...path, key], value));
   }
   return problems;
 }
 
-function notText(path: Path, value: Json): Problem {
-  return problem(path, `must be a text, not ${JSON.stringify(value).slice(0, 60)}`, "put it in quotes");
+function notString(path: Path, value: Json): Problem {
+  return problem(path, `must be a string, got ${JSON.stringify(value).slice(0, 60)}`, "put it in quotes");
 }
 
-/** What the API server adds when it stores an object. Objects that lack nothing are kept as they are. */
+/** What the API server adds when it stores an object. Objects that need nothing added are kept as they are. */
 function asFiled(
   object: JsonObject,
   resource: Resource,

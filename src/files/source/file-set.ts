@@ -71,7 +71,7 @@ export class FileSet {
     const root = tree.hidden.find(({ name }) => name === "");
     if (root !== undefined) {
       throw new Error(
-        `${this.#options.directory} ${root.reason}; give a directory of YAML files, or one such file`,
+        `${this.#options.directory} ${root.reason}; pass a directory of YAML files or a single file`,
       );
     }
     await this.#take(tree, tree.files, true);
@@ -189,7 +189,7 @@ export class FileSet {
     this.#hidden = tree.hidden.map(({ name, reason }) => {
       const served =
         name === "" || [...this.#states.keys()].some((one) => one === name || one.startsWith(`${name}/`));
-      const ending = served ? "; what was read from it before is still served" : "; it is left out";
+      const ending = served ? "; still serving what was read before" : "; skipped";
       return fileProblem(this.#shown({ name }), `${reason}${this.#states.size === 0 ? "" : ending}`);
     });
     for (const [i, one] of this.#hidden.entries()) {

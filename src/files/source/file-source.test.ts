@@ -52,7 +52,7 @@ describe("opening", () => {
 
   test("a directory that is not there is said in a sentence", async () => {
     await expect(directory.open({ directory: directory.at("none") })).rejects.toThrow(
-      `${directory.at("none")} does not exist; give a directory of YAML files, or one such file`,
+      `${directory.at("none")} does not exist; pass a directory of YAML files or a single file`,
     );
   });
 
@@ -107,12 +107,12 @@ describe("opening", () => {
     const source = await directory.open();
     expect(source.summary.objects).toEqual({ nodes: 1 });
     expect(source.problems.map(({ message }) => message)).toEqual([
-      "apiVersion: is missing: every object says its apiVersion",
-      "metadata.name: is missing: every object needs a name",
-      "metadata.name: is missing: every object needs a name",
-      "is no object: write apiVersion, kind and metadata",
-      "metadata.name: must be a text, not 1",
-      "metadata.labels.a: must be a text, not true",
+      "apiVersion: is required",
+      "metadata.name: is required",
+      "metadata.name: is required",
+      "not a Kubernetes object: apiVersion, kind and metadata are required",
+      "metadata.name: must be a string, got 1",
+      "metadata.labels.a: must be a string, got true",
     ]);
   });
 
@@ -123,10 +123,10 @@ describe("opening", () => {
     expect(wordsOf(source)).toEqual({ one: "first" });
     expect(directory.said()).toBe(
       [
-        `b.yaml:4:9: Greeting one is defined in a.yaml:5:9 already, and that one is used`,
+        `b.yaml:4:9: Greeting one is defined in a.yaml:5:9 already; that one is used`,
         "   3 | metadata:",
         "   4 |   name: one",
-        "     |         ^^^ take one of the two out",
+        "     |         ^^^ remove one of them",
       ].join("\n"),
     );
     await rm(directory.at("a.yaml"));
@@ -174,7 +174,7 @@ describe("opening", () => {
     });
     expect(source.find("example.org/v1", "Thing", "shop", "t1")).toBeDefined();
     expect(source.find("example.org/v1", "Thing", undefined, "t2")).toBeDefined();
-    expect(directory.said()).toContain("metadata.namespace: has no effect: a Node is in no namespace");
+    expect(directory.said()).toContain("metadata.namespace: has no effect: Node is cluster-scoped");
   });
 
   test("says what it does not have: an access review fails, and what no file holds is not served", async () => {
@@ -183,7 +183,7 @@ describe("opening", () => {
       remaining: () => 1,
       signal: new AbortController().signal,
     });
-    expect(fact).toEqual({ failed: expect.stringContaining("has no authorizer") });
+    expect(fact).toEqual({ failed: expect.stringContaining("no authorizer") });
     expect(source.assembly.view.served("configmaps")).toBe(false);
     expect(source.assembly.view.served("greetings.conformance.usher.dev")).toBe(true);
   });
@@ -299,7 +299,7 @@ describe("reading again", () => {
     await source.refresh();
     expect(wordsOf(source)).toEqual({ one: "a" });
     expect(directory.said()).toBe(
-      "in: does not exist; what was read from it before is still served"
+      "in: does not exist; still serving what was read before"
         .replace("in:", `${directory.at("in")}:`)
         .replaceAll(`${directory.path}/`, ""),
     );

@@ -61,7 +61,7 @@ export async function openFiles(options: FileSourceOptions): Promise<FileSource>
     } catch (error) {
       // Nothing that a file can say leads here; whatever does, what is served must go on being served.
       const reason = error instanceof Error ? error.message : String(error);
-      const text = `${options.directory}: could not be read again: ${reason}; what was read before is still served`;
+      const text = `${options.directory}: could not be read: ${reason}; still serving what was read before`;
       options.report({ level: "error", file: "", text, problems: [] });
     }
     if (files.unsettled) watch.nudge();

@@ -27,9 +27,7 @@ describe("cutting a file into documents", () => {
 
   test("what stands behind --- is refused, as kubectl refuses it", () => {
     const { problems } = cutChunks("a: 1\n--- {b: 2}\n");
-    expect(problems).toMatchObject([
-      { start: 8, message: "only a comment may stand on a line that begins with ---" },
-    ]);
+    expect(problems).toMatchObject([{ start: 8, message: "only a comment may follow --- on its line" }]);
   });
 
   test("--- inside a text that is indented is text", () => {
@@ -54,10 +52,10 @@ describe("JSON", () => {
     expect(values("{a: 1}\n---\n{b: 2}")).toEqual([{ a: 1 }, { b: 2 }]);
   });
 
-  test("keys that stand twice are found, and only those", () => {
+  test("duplicate keys are found, and only those", () => {
     const read = parseChunk({ text: '{"a": 1, "b": {"a": 2}, "\\u0061": 3}' });
     expect(read.value).toBeUndefined();
-    expect(read.problems).toMatchObject([{ message: 'the key "a" stands here twice', start: 24 }]);
+    expect(read.problems).toMatchObject([{ message: 'duplicate key "a"', start: 24 }]);
     expect(parseChunk({ text: '{"a": {"a": 1}, "b": ["a", "a"]}' }).problems).toEqual([]);
   });
 
@@ -91,7 +89,7 @@ describe("bytes", () => {
 
   test("bytes that are no UTF-8 are found", () => {
     const { problems } = decode(Buffer.concat([Buffer.from("a: ä"), Buffer.from([0xff]), Buffer.from("\n")]));
-    expect(problems).toMatchObject([{ start: 4, message: "this byte is not UTF-8 text" }]);
+    expect(problems).toMatchObject([{ start: 4, message: "invalid UTF-8" }]);
   });
 
   test("UTF-16 is named", () => {

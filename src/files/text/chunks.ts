@@ -31,7 +31,7 @@ export function cutChunks(text: string): { chunks: Chunk[]; problems: TextProble
       problems.push({
         start: mark + 3,
         end: mark + 3 + rest.length,
-        message: "only a comment may stand on a line that begins with ---",
+        message: "only a comment may follow --- on its line",
         hint: "put the document on the next line",
       });
     }

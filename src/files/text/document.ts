@@ -34,4 +34,4 @@ export interface TextDocument {
  */
 export const MAX_DEPTH = 512;
 
-export const TOO_DEEP = `is nested more than ${MAX_DEPTH} levels deep, far deeper than any Kubernetes object`;
+export const TOO_DEEP = `is nested more than ${MAX_DEPTH} levels deep`;

@@ -130,8 +130,7 @@ export function parseJson(text: string): TextDocument | undefined {
   const problems: TextProblem[] = [];
   walk(text, {
     value: () => {},
-    twice: (key, span) =>
-      problems.push({ ...span, message: `the key ${JSON.stringify(key)} stands here twice` }),
+    twice: (key, span) => problems.push({ ...span, message: `duplicate key ${JSON.stringify(key)}` }),
     deep: (span) => {
       if (problems.at(-1)?.message !== TOO_DEEP) problems.push({ ...span, message: TOO_DEEP });
     },

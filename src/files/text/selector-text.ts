@@ -62,7 +62,7 @@ function requirement(wanted: Requirement): Test {
 }
 
 function compare(key: string, sign: string, value: string): Test | string {
-  if (!/^[-+]?[0-9]+$/.test(value)) return `${key}${sign} needs a whole number`;
+  if (!/^[-+]?[0-9]+$/.test(value)) return `${key}${sign} requires an integer`;
   const bound = BigInt(value);
   return (labels) => {
     const label = labelValue(labels, key);

@@ -54,14 +54,14 @@ describe("what YAML means", () => {
 });
 
 describe("what is refused", () => {
-  test("a key that stands twice, also where one is a boolean", () => {
-    expect(messages("a: 1\nb: 2\na: 3\n")).toEqual(['the key "a" stands here twice']);
-    expect(messages("yes: 1\n'true': 2\n")).toEqual(['the key "true" stands here twice']);
+  test("a duplicate key, also where one is a boolean", () => {
+    expect(messages("a: 1\nb: 2\na: 3\n")).toEqual(['duplicate key "a"']);
+    expect(messages("yes: 1\n'true': 2\n")).toEqual(['duplicate key "true"']);
   });
 
   test("keys that JSON can't have", () => {
     expect(messages("~: 1")).toEqual(["a key can't be null"]);
-    expect(messages("? [a]\n: 1\n")).toEqual(["a key must be a text, not a map or a list"]);
+    expect(messages("? [a]\n: 1\n")).toEqual(["a key must be a string, not a map or a list"]);
   });
 
   test("numbers that JSON does not have", () => {
@@ -69,13 +69,13 @@ describe("what is refused", () => {
   });
 
   test("merges of what is no map, and anchors that are not there", () => {
-    expect(messages("a:\n  <<: 1\n")[0]).toContain("<< takes a map");
-    expect(messages("a: *none\n")[0]).toContain("*none stands for nothing");
-    expect(messages("a: &a [*a]\n")[0]).toContain("*a stands for nothing");
+    expect(messages("a:\n  <<: 1\n")[0]).toContain("<< must be a map");
+    expect(messages("a: *none\n")[0]).toContain("unknown alias *none");
+    expect(messages("a: &a [*a]\n")[0]).toContain("unknown alias *a");
   });
 
   test("a tag that the text does not fit", () => {
-    expect(messages("a: !!int many\n")[0]).toContain("is not what its tag says");
+    expect(messages("a: !!int many\n")[0]).toContain("does not match its tag");
   });
 
   test("all syntax errors are found at once, each where it is", () => {
@@ -85,7 +85,7 @@ describe("what is refused", () => {
   });
 
   test("a second document without ---", () => {
-    expect(messages("a: 1\n...\nb: 2\n")).toEqual(["a second document begins here without a line of ---"]);
+    expect(messages("a: 1\n...\nb: 2\n")).toEqual(["second document without a --- separator"]);
     expect(messages("a: 1\n...\n")).toEqual([]);
   });
 });

@@ -56,7 +56,7 @@ export function parseYaml(text: string): TextDocument {
   const root = first?.contents ?? null;
   if (second !== undefined && problems.length === 0) {
     const [start = 0] = second.range ?? [];
-    problems.push({ start, end: start + 1, message: "a second document begins here without a line of ---" });
+    problems.push({ start, end: start + 1, message: "second document without a --- separator" });
   }
   if (problems.length > 0) {
     return { value: undefined, problems: problems.slice(0, MAX_ERRORS), locate: () => wholeOf(text) };
@@ -109,7 +109,7 @@ class Builder {
     const known = this.#anchors.get(node.source);
     if (known === undefined) {
       // An anchor is known only once its value is complete, so one that contains itself ends here as well.
-      this.#problem(node, `*${node.source} stands for nothing: no &${node.source} ends before it`);
+      this.#problem(node, `unknown alias *${node.source}: no anchor &${node.source} ends before it`);
       return null;
     }
     this.#size += known.size;
@@ -117,7 +117,7 @@ class Builder {
     if (this.#aliased <= MAX_ALIASED_VALUES) return known.value;
     // The values are shared, so nothing has grown yet; what would grow is everything that is written from them.
     if (this.#aliased - known.size <= MAX_ALIASED_VALUES) {
-      this.#problem(node, `aliases make more than ${MAX_ALIASED_VALUES} values of this document`);
+      this.#problem(node, `aliases expand to more than ${MAX_ALIASED_VALUES} values`);
     }
     return null;
   }
@@ -133,7 +133,7 @@ class Builder {
       const key = this.#key(pair.key);
       const value = this.build(pair.value, depth + 1);
       if (key === undefined) continue;
-      if (seen.has(key)) this.#problem(pair.key, `the key ${JSON.stringify(key)} stands here twice`);
+      if (seen.has(key)) this.#problem(pair.key, `duplicate key ${JSON.stringify(key)}`);
       seen.add(key);
       setOwn(built, key, value);
     }
@@ -149,7 +149,7 @@ class Builder {
     const sources = Array.isArray(merged) ? merged : [merged];
     for (const source of sources.toReversed()) {
       if (!isObject(source)) {
-        this.#problem(node, "<< takes a map, an alias of a map, or a list of these");
+        this.#problem(node, "<< must be a map, an alias of a map, or a list of these");
         return;
       }
       for (const key of Object.keys(source)) setOwn(built, key, source[key] ?? null);
@@ -160,11 +160,11 @@ class Builder {
     if (isAlias(node)) {
       const value = this.#alias(node);
       if (value !== null && typeof value !== "object") return String(value);
-      this.#problem(node, "a key must be a text, a number or a boolean");
+      this.#problem(node, "a key must be a string, a number or a boolean");
       return undefined;
     }
     if (!isScalar(node)) {
-      this.#problem(node, "a key must be a text, not a map or a list");
+      this.#problem(node, "a key must be a string, not a map or a list");
       return undefined;
     }
     const text = String(node.value ?? "");
@@ -181,11 +181,11 @@ class Builder {
     else if (node.type === Scalar.PLAIN) value = plainScalar(text).value;
     else return text;
     if (value === undefined) {
-      this.#problem(node, `${JSON.stringify(text.slice(0, 60))} is not what its tag says`);
+      this.#problem(node, `${JSON.stringify(text.slice(0, 60))} does not match its tag`);
       return null;
     }
     if (typeof value === "number" && !Number.isFinite(value)) {
-      this.#problem(node, `${text} is a number that JSON does not have`, "put it in quotes if it is a text");
+      this.#problem(node, `${text} is not a JSON number`, "put it in quotes if it is a string");
       return null;
     }
     return value;
