@@ -49,7 +49,6 @@ export async function openLiveSource(
     client,
     assembly,
     log,
-    changed: (changes) => replica?.changed(changes),
     ...(owns === undefined ? {} : { owns }),
   });
   const stop = async () => {

@@ -1,4 +1,5 @@
 import type { Source } from "../../core/view/source.ts";
+import type { Change } from "../../core/view/view.ts";
 import { createResources, type ResourceResolver } from "../client/discovery.ts";
 import { CommitBatchers } from "../commits/commit-batchers.ts";
 import { createCommits } from "../commits/commits.ts";
@@ -13,18 +14,26 @@ import { createNeeds } from "./fetch-needs.ts";
 export interface ClusterSource extends Source {
   readonly cache: InformerCache;
   readonly resources: ResourceResolver;
+  /** Calls back after each change of the view, as `changed` does: for controllers, which start later than the cache. */
+  readonly onChange: (listener: (changes: readonly Change[]) => void) => void;
 }
 
 /** Opens a cluster. It is ready when `cache.waitForSync()` is fulfilled; until then it answers needs, and its view is not whole. */
 export function openCluster(options: InformerCacheOptions): ClusterSource {
   const { client, assembly } = options;
   const resources = options.resources ?? createResources(client, assembly.modules);
-  const cache = openInformerCache({ ...options, resources });
+  const listeners: ((changes: readonly Change[]) => void)[] = [];
+  const changed = (changes: readonly Change[]): void => {
+    options.changed?.(changes);
+    for (const listener of listeners) listener(changes);
+  };
+  const cache = openInformerCache({ ...options, resources, changed });
   const lanes = new CommitBatchers(client, resources);
   return {
     assembly,
     cache,
     resources,
+    onChange: (listener) => void listeners.push(listener),
     get ready() {
       return cache.ready;
     },

@@ -14,7 +14,6 @@ import type { JsonObject } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import type { ControllerStats } from "../../core/module/reconciler.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
-import type { Change } from "../../core/view/view.ts";
 import type { Certificates } from "../certificates/certificates.ts";
 import { InstallationController } from "./installation-controller.ts";
 
@@ -101,18 +100,16 @@ export class Replica {
             leading: () => this.#lease.leading,
             ready: () => source.ready,
           });
+    source.onChange((changes) => {
+      this.#controller.changed(changes);
+      this.#keeper?.changed();
+    });
   }
 
   /** After each answer. */
   readonly effects = ({ events, tallies }: Effects): void => {
     this.#events.add(events);
     this.#book.add(tallies, Date.now());
-  };
-
-  /** What the view has taken in. */
-  readonly changed = (changes: readonly Change[]): void => {
-    this.#controller.changed(changes);
-    this.#keeper?.changed();
   };
 
   readonly controllerStats = (): ControllerStats => this.#controller.stats;
