@@ -4,7 +4,7 @@ import type { Path } from "../../core/path.ts";
 import type { Problem } from "../../core/policy/problem.ts";
 import { reasonOf, Unreadable } from "../../files/reader/bytes.ts";
 import { type Located, located, readManifests } from "../../files/reader/read-documents.ts";
-import { lookAt } from "../../files/source/tree.ts";
+import { scanDirectory } from "../../files/source/tree.ts";
 import { CallError } from "../exit.ts";
 import { readStream, readWhole } from "./bytes.ts";
 import type { Shape } from "./shape.ts";
@@ -78,7 +78,7 @@ export class InputReader {
       await this.#take(name, () => readWhole(name, found), manifests, problems);
       return;
     }
-    const { files, hidden } = await lookAt(name);
+    const { files, hidden } = await scanDirectory(name);
     const root = name.replace(/\/+$/, "");
     for (const one of hidden) problems.push({ label: `${root}/${one.name}`, message: one.reason });
     if (files.length === 0 && hidden.length === 0) {

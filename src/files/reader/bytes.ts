@@ -7,12 +7,12 @@ import type { TextProblem } from "../text/document.ts";
 export const MAX_FILE_BYTES = 64 * 1024 * 1024;
 
 /** The reason that a file is gone, which is no problem of the file. */
-export const NOT_THERE = "does not exist";
+export const NOT_FOUND = "does not exist";
 
 /** A file that can't be read at all, in words for the user. */
 export class Unreadable extends Error {}
 
-/** Reads a regular file. Never waits for one that only looks like a file, such as a pipe that nobody writes to. */
+/** Reads a regular file. Never waits for one that only looks like a file, such as a pipe without a writer. */
 export async function readText(path: string): Promise<{ text: string; problems: TextProblem[] }> {
   let bytes: Buffer;
   try {
@@ -58,7 +58,7 @@ export function reasonOf(error: unknown): string {
     case "EPERM":
       return "can't be read: permission denied";
     case "ENOENT":
-      return NOT_THERE;
+      return NOT_FOUND;
     case "ELOOP":
       return "is a symbolic link loop";
     case "EISDIR":

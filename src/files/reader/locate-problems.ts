@@ -6,7 +6,7 @@ import { Unreadable } from "./bytes.ts";
 import type { Located } from "./read-documents.ts";
 import type { Reader } from "./reader.ts";
 
-/** All problems of a file with their places, those of the text first found where they stand. */
+/** All problems of a file with their places, located in its text. */
 export async function locateAll(
   reader: Reader,
   path: string,

@@ -2,11 +2,11 @@ import type { Attempt, FileState } from "../source/file-state.ts";
 import { knownOf, makeCandidate } from "../source/file-version.ts";
 import type { Pause } from "../source/pause.ts";
 import type { Resources } from "../source/resources.ts";
-import type { Sighting } from "../source/tree.ts";
-import { NOT_THERE, Unreadable } from "./bytes.ts";
+import type { FileStat } from "../source/tree.ts";
+import { NOT_FOUND, Unreadable } from "./bytes.ts";
 import type { Reader, ReadFile } from "./reader.ts";
 
-/** Files that are being read while an earlier one is taken in, so that neither side waits for the other. */
+/** Files that are read while an earlier one is processed, so that neither side waits for the other. */
 const READ_AHEAD = 16;
 
 interface ReadingOptions {
@@ -17,14 +17,14 @@ interface ReadingOptions {
 
 /** Reads files and takes them in, in their order. */
 export async function readAll(
-  changed: readonly Sighting[],
+  changed: readonly FileStat[],
   states: ReadonlyMap<string, FileState>,
   reader: Reader,
   { resources, pause, progress }: ReadingOptions,
 ): Promise<Attempt[]> {
   let done = 0;
   let total = changed.length;
-  const begin = async ({ name, path }: Sighting): Promise<ReadFile | { readonly unreadable: string }> => {
+  const begin = async ({ name, path }: FileStat): Promise<ReadFile | { readonly unreadable: string }> => {
     // Until it is known how many documents a file has, it counts as one.
     let counted = 0;
     let expected = 1;
@@ -44,20 +44,18 @@ export async function readAll(
   const ahead: ReturnType<typeof begin>[] = [];
   const attempts: Attempt[] = [];
   let next = 0;
-  for (const sighting of changed) {
+  for (const stat of changed) {
     for (const one of changed.slice(next, next + READ_AHEAD - ahead.length)) {
       ahead.push(begin(one));
       next++;
     }
     const read = await ahead.shift();
     // Gone since it was seen: the next look will find it gone, and say so.
-    if (read === undefined || ("unreadable" in read && read.unreadable === NOT_THERE)) continue;
-    const before = states.get(sighting.name);
+    if (read === undefined || ("unreadable" in read && read.unreadable === NOT_FOUND)) continue;
+    const before = states.get(stat.name);
     const outcome =
-      "unreadable" in read
-        ? read
-        : await makeCandidate(sighting.name, read, before?.version, resources, pause);
-    attempts.push({ sighting, before, outcome });
+      "unreadable" in read ? read : await makeCandidate(stat.name, read, before?.version, resources, pause);
+    attempts.push({ stat, before, outcome });
   }
   return attempts;
 }

@@ -81,7 +81,7 @@ export interface Wanted {
   readonly hint?: string;
 }
 
-/** Finds where problems stand. `undefined` where the document is not in the file any more. */
+/** Finds the positions of problems. `undefined` where the document is not in the file any more. */
 export function locateProblems(text: string, wanted: readonly Wanted[]): (Located | undefined)[] {
   const { chunks } = cutChunks(text);
   const byHash = new Map(chunks.map((chunk) => [digest(chunk.text), chunk]));

@@ -58,8 +58,8 @@ export async function readFile(
   const cut = cutChunks(text);
   const hashes = new Set(known);
   for (const chunk of cut.chunks) {
-    const taken = take(readChunk(text, chunk, hashes), cut.chunks.length);
-    if (taken !== undefined) await taken;
+    const applied = take(readChunk(text, chunk, hashes), cut.chunks.length);
+    if (applied !== undefined) await applied;
   }
   return cut.problems.map((problem) => located(text, problem));
 }

@@ -2,7 +2,7 @@
 const BUNDLED = "reader-worker.mjs";
 
 /**
- * Where the worker's code is. From source it stands beside this file; in a bundle this file has become part of the bundle, and
+ * Where the worker's code is. In the source tree it is beside this file; in a bundle this file has become part of the bundle, and
  * the worker is a second bundle in the same directory.
  */
 export function workerUrl(here: string = import.meta.url): URL {

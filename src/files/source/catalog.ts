@@ -12,7 +12,7 @@ interface Slot {
   readonly resource: string;
   readonly namespace: string;
   readonly name: string;
-  claims: Entry[];
+  definitions: Entry[];
   written: JsonObject | undefined;
   version: number;
 }
@@ -20,32 +20,32 @@ interface Slot {
 /** Every object of the source, whole, as an API server would have it. */
 export class Catalog {
   readonly #tables = new Map<string, Map<string, Slot>>();
-  readonly #contested = new Set<Slot>();
+  readonly #duplicates = new Set<Slot>();
   #version = 0;
 
   /**
-   * Takes entries out and in, all at once, and says what changed by it. A file that defines an object anew takes the place of
-   * what was written in memory, as any other writer would.
+   * Removes and adds entries at once and returns the changes. A file that defines an object anew replaces
+   * what was written in memory, as any other write would.
    */
   update(removed: readonly Entry[], added: readonly Entry[]): Change[] {
     const touched = new Map<Slot, { current: JsonObject | undefined; defined: JsonObject | undefined }>();
     for (const entry of [...removed, ...added]) {
       const slot = this.#slot(entry.resource.name, entry.namespace, entry.name);
       if (touched.has(slot)) continue;
-      touched.set(slot, { current: currentOf(slot), defined: slot.claims[0]?.object });
+      touched.set(slot, { current: currentOf(slot), defined: slot.definitions[0]?.object });
     }
     for (const entry of removed) {
       const slot = this.#slot(entry.resource.name, entry.namespace, entry.name);
-      slot.claims = slot.claims.filter((claim) => claim !== entry);
+      slot.definitions = slot.definitions.filter((definition) => definition !== entry);
     }
     for (const entry of added)
-      this.#slot(entry.resource.name, entry.namespace, entry.name).claims.push(entry);
+      this.#slot(entry.resource.name, entry.namespace, entry.name).definitions.push(entry);
     const changes: Change[] = [];
     for (const [slot, before] of touched) {
-      slot.claims.sort(inOrder);
-      if (slot.claims.length > 1) this.#contested.add(slot);
-      else this.#contested.delete(slot);
-      if (!equal(before.defined, slot.claims[0]?.object)) slot.written = undefined;
+      slot.definitions.sort(inOrder);
+      if (slot.definitions.length > 1) this.#duplicates.add(slot);
+      else this.#duplicates.delete(slot);
+      if (!equal(before.defined, slot.definitions[0]?.object)) slot.written = undefined;
       const object = currentOf(slot);
       if (!equal(before.current, object)) {
         slot.version = ++this.#version;
@@ -57,8 +57,8 @@ export class Catalog {
   }
 
   /** Objects that are defined in more than one place, each with its places in order. */
-  *contested(): Iterable<readonly Entry[]> {
-    for (const { claims } of this.#contested) yield claims;
+  *duplicates(): Iterable<readonly Entry[]> {
+    for (const { definitions } of this.#duplicates) yield definitions;
   }
 
   get(resource: string, namespace: string, name: string): JsonObject | undefined {
@@ -131,7 +131,7 @@ export class Catalog {
     const key = objectKey(namespace, name);
     let slot = table.get(key);
     if (slot === undefined) {
-      slot = { resource, namespace, name, claims: [], written: undefined, version: 0 };
+      slot = { resource, namespace, name, definitions: [], written: undefined, version: 0 };
       table.set(key, slot);
     }
     return slot;
@@ -139,7 +139,7 @@ export class Catalog {
 }
 
 function currentOf(slot: Slot): JsonObject | undefined {
-  return slot.written ?? slot.claims[0]?.object;
+  return slot.written ?? slot.definitions[0]?.object;
 }
 
 function withVersion(slot: Slot): JsonObject | undefined {

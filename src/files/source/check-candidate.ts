@@ -6,7 +6,7 @@ import type { Candidate } from "./file-version.ts";
 import type { Pause } from "./pause.ts";
 
 /** Checks the new policies of a file, and leaves out those with an error. */
-export async function judge(candidate: Candidate, view: View, pause: Pause): Promise<void> {
+export async function checkCandidate(candidate: Candidate, view: View, pause: Pause): Promise<void> {
   const failed = new Set<Entry>();
   const warned = new Set<Entry>();
   for (const entry of candidate.fresh) {

@@ -5,7 +5,7 @@ import { describeObject, type Entry } from "./entry.ts";
 import type { FileProblem } from "./report.ts";
 
 /** More than these are one mistake, such as a directory that was copied into itself, and need not all be looked up. */
-const MAX_CONTESTED = 50;
+const MAX_DUPLICATES = 50;
 
 interface FileNames {
   readonly path: string;
@@ -13,15 +13,15 @@ interface FileNames {
   readonly shown: string;
 }
 
-/** Objects that stand in two places: each place after the first is a problem that names both. */
-export async function contestedProblems(
-  contested: Iterable<readonly Entry[]>,
+/** Objects that are defined twice: each definition after the first is a problem that names both. */
+export async function duplicateProblems(
+  duplicates: Iterable<readonly Entry[]>,
   reader: Reader,
   fileOf: (name: string) => FileNames,
 ): Promise<{ readonly file: string; readonly problem: FileProblem }[]> {
   const found: { readonly file: string; readonly problem: FileProblem }[] = [];
-  for (const [first, ...rest] of contested) {
-    if (first === undefined || found.length >= MAX_CONTESTED) break;
+  for (const [first, ...rest] of duplicates) {
+    if (first === undefined || found.length >= MAX_DUPLICATES) break;
     const used = await placeOf(first, "", reader, fileOf);
     const where = `${fileOf(first.file).shown}${used === undefined ? "" : `:${used.line}:${used.column}`}`;
     for (const entry of rest) {

@@ -118,9 +118,9 @@ export function entryOf(
   if (resource.scope === "Cluster" && typeof namespace === "string") {
     problems.push(warningProblem(["metadata", "namespace"], `has no effect: ${kind} is cluster-scoped`));
   }
-  const filed = { namespace: namespaceIn(resource, value), name: stringAt(value, "metadata", "name") ?? "" };
-  const object = asFiled(value, resource, filed);
-  return { entry: { ...place, ordinal: 0, resource, ...filed, object }, problems };
+  const stored = { namespace: namespaceIn(resource, value), name: stringAt(value, "metadata", "name") ?? "" };
+  const object = asStored(value, resource, stored);
+  return { entry: { ...place, ordinal: 0, resource, ...stored, object }, problems };
 }
 
 function checkString(object: JsonObject, path: Path): Problem[] {
@@ -146,23 +146,23 @@ function notString(path: Path, value: Json): Problem {
 }
 
 /** What the API server adds when it stores an object. Objects that need nothing added are kept as they are. */
-function asFiled(
+function asStored(
   object: JsonObject,
   resource: Resource,
-  filed: { readonly namespace: string; readonly name: string },
+  stored: { readonly namespace: string; readonly name: string },
 ): JsonObject {
   const metadata = at(object, "metadata");
   if (!isObject(metadata)) return object;
   if (resource.name === "namespaces") {
     const labels = isObject(metadata["labels"]) ? metadata["labels"] : {};
-    const own = { ...labels, "kubernetes.io/metadata.name": filed.name };
+    const own = { ...labels, "kubernetes.io/metadata.name": stored.name };
     return { ...object, metadata: { ...without(metadata, "namespace"), labels: own } };
   }
   if (resource.scope === "Cluster" && Object.hasOwn(metadata, "namespace")) {
     return { ...object, metadata: without(metadata, "namespace") };
   }
-  if (filed.namespace !== "" && metadata["namespace"] !== filed.namespace) {
-    return { ...object, metadata: { ...metadata, namespace: filed.namespace } };
+  if (stored.namespace !== "" && metadata["namespace"] !== stored.namespace) {
+    return { ...object, metadata: { ...metadata, namespace: stored.namespace } };
   }
   return object;
 }

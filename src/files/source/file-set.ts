@@ -3,20 +3,27 @@ import { readAll } from "../reader/read-ahead.ts";
 import { inlineReader, type Reader } from "../reader/reader.ts";
 import { workerReader } from "../reader/worker-reader.ts";
 import type { Catalog } from "./catalog.ts";
-import { judge } from "./check-candidate.ts";
-import { contestedProblems } from "./duplicate-objects.ts";
+import { checkCandidate } from "./check-candidate.ts";
+import { duplicateProblems } from "./duplicate-objects.ts";
 import { type Attempt, decide, type FileState, fileProblem, fileRemoved, type Step } from "./file-state.ts";
 import { Pause } from "./pause.ts";
 import { releaseMemory } from "./release-memory.ts";
 import { describeFileProblem, type FileProblem, type FileReport, problemReport } from "./report.ts";
 import type { Resources } from "./resources.ts";
-import { type Directory, isFresh, lookAt, type Sighting, sameLook, type Tree } from "./tree.ts";
-import { QUIET_MS } from "./watch.ts";
+import {
+  type Directory,
+  type FileStat,
+  recentlyModified,
+  sameStat,
+  scanDirectory,
+  type Tree,
+} from "./tree.ts";
+import { STABLE_MS } from "./watch.ts";
 
 /** Text up to this size is parsed in the time that a worker takes to start, about a tenth of a second. */
 const INLINE_BYTES = 128 * 1024;
 
-/** Entries taken into the assembly at once while the source is opened and nobody asks yet. */
+/** Entries applied to the assembly at once while the source is opened, before requests are served. */
 const OPENING_STEP = 500;
 
 /** A file that never rests is read all the same after this many looks, two seconds or more. */
@@ -36,12 +43,12 @@ export class FileSet {
   readonly #options: FileSetOptions;
   readonly #states = new Map<string, FileState>();
   #directories: readonly Directory[] = [];
-  #contested: readonly FileProblem[] = [];
+  #duplicates: readonly FileProblem[] = [];
   #hidden: readonly FileProblem[] = [];
   /** How often files that would not rest have been passed over. */
   readonly #postponed = new Map<string, number>();
   #work: Promise<void> = Promise.resolve();
-  #unsettled = false;
+  #unstable = false;
 
   constructor(options: FileSetOptions) {
     this.#options = options;
@@ -50,7 +57,7 @@ export class FileSet {
   get problems(): readonly FileProblem[] {
     const found: FileProblem[] = [...this.#hidden];
     for (const { problems } of this.#inOrder()) found.push(...problems);
-    return [...found, ...this.#contested];
+    return [...found, ...this.#duplicates];
   }
 
   get directories(): readonly Directory[] {
@@ -62,12 +69,12 @@ export class FileSet {
   }
 
   /** True where a file was still being written at the last look: look again soon. */
-  get unsettled(): boolean {
-    return this.#unsettled;
+  get unstable(): boolean {
+    return this.#unstable;
   }
 
   async open(): Promise<void> {
-    const tree = await lookAt(this.#options.directory);
+    const tree = await scanDirectory(this.#options.directory);
     const root = tree.hidden.find(({ name }) => name === "");
     if (root !== undefined) {
       throw new Error(
@@ -78,8 +85,8 @@ export class FileSet {
     if (bytesOf(tree.files) > INLINE_BYTES) releaseMemory();
   }
 
-  /** `quiet` leaves files alone that changed a moment ago, as whoever writes them may not be done. */
-  refresh(when: "now" | "quiet"): Promise<void> {
+  /** `stable` leaves files alone that changed a moment ago, as they may still be written to. */
+  refresh(when: "now" | "stable"): Promise<void> {
     const next = this.#work.then(() => this.#refresh(when));
     this.#work = next.catch(() => {});
     return next;
@@ -89,30 +96,30 @@ export class FileSet {
     return this.#work;
   }
 
-  async #refresh(when: "now" | "quiet"): Promise<void> {
-    const tree = await lookAt(this.#options.directory);
+  async #refresh(when: "now" | "stable"): Promise<void> {
+    const tree = await scanDirectory(this.#options.directory);
     const now = Date.now();
-    this.#unsettled = false;
-    const changed: Sighting[] = [];
-    for (const sighting of tree.files) {
-      const state = this.#states.get(sighting.name);
-      if (state !== undefined && !state.fresh && sameLook(state.sighting, sighting)) continue;
-      if (when === "quiet" && isFresh(sighting, now, QUIET_MS)) {
-        this.#unsettled = true;
-        const times = this.#postponed.get(sighting.name) ?? 0;
-        this.#postponed.set(sighting.name, times + 1);
+    this.#unstable = false;
+    const changed: FileStat[] = [];
+    for (const stat of tree.files) {
+      const state = this.#states.get(stat.name);
+      if (state !== undefined && !state.fresh && sameStat(state.stat, stat)) continue;
+      if (when === "stable" && recentlyModified(stat, now, STABLE_MS)) {
+        this.#unstable = true;
+        const times = this.#postponed.get(stat.name) ?? 0;
+        this.#postponed.set(stat.name, times + 1);
         if (times < MAX_POSTPONED) continue;
       }
-      this.#postponed.delete(sighting.name);
-      changed.push(sighting);
+      this.#postponed.delete(stat.name);
+      changed.push(stat);
     }
     await this.#take(tree, changed, false);
   }
 
   /** Takes in what changed: reads, checks, decides, and puts all of it in force at once. */
-  async #take(tree: Tree, changed: readonly Sighting[], opening: boolean): Promise<void> {
+  async #take(tree: Tree, changed: readonly FileStat[], opening: boolean): Promise<void> {
     this.#directories = tree.directories;
-    this.#noteHidden(tree);
+    this.#reportUnreadable(tree);
     const gone = this.#goneFrom(tree);
     if (changed.length === 0 && gone.length === 0) return;
     const files = changed.toSorted((a, b) => (a.name < b.name ? -1 : 1));
@@ -124,10 +131,10 @@ export class FileSet {
         pause,
         progress: opening ? this.#options.progress : undefined,
       });
-      await this.#judgeAll(attempts, pause);
+      await this.#checkAll(attempts, pause);
       const steps: Step[] = [];
       for (const attempt of attempts) {
-        steps.push(await decide(attempt, reader, this.#shown(attempt.sighting), opening));
+        steps.push(await decide(attempt, reader, this.#shown(attempt.stat), opening));
         if (pause.due) await pause.take();
       }
       for (const state of gone) steps.push(fileRemoved(state));
@@ -135,24 +142,24 @@ export class FileSet {
       for (const { reports } of steps.sort((a, b) => (a.name < b.name ? -1 : 1))) {
         for (const report of reports) this.#options.report(report);
       }
-      await this.#noteContested(reader);
+      await this.#reportDuplicates(reader);
     } finally {
       await reader.end();
     }
   }
 
   /** Checks the policies of all files together, in a view that has what else these files bring. */
-  async #judgeAll(attempts: readonly Attempt[], pause: Pause): Promise<void> {
+  async #checkAll(attempts: readonly Attempt[], pause: Pause): Promise<void> {
     const { assembly } = this.#options;
     const others = attempts
       .flatMap(({ outcome }) => ("fresh" in outcome ? outcome.fresh : []))
       .filter(({ resource }) => resource.policy === undefined && assembly.wants(resource.name))
       .map(({ resource, namespace, name, object }) => ({ resource: resource.name, namespace, name, object }));
     const view = others.length === 0 ? assembly.view : assembly.view.with(others);
-    for (const { outcome } of attempts) if ("fresh" in outcome) await judge(outcome, view, pause);
+    for (const { outcome } of attempts) if ("fresh" in outcome) await checkCandidate(outcome, view, pause);
   }
 
-  /** While opening nobody asks yet, so it goes in steps; later everything changes at once, and nobody sees half of it. */
+  /** While opening there are no requests, so it goes in steps; later everything changes at once, so that no request sees half of it. */
   async #enforce(steps: readonly Step[], opening: boolean, pause: Pause): Promise<void> {
     const { catalog, assembly } = this.#options;
     for (const { name, state } of steps) {
@@ -184,7 +191,7 @@ export class FileSet {
   }
 
   /** What can't be looked at is said once, until it changes. */
-  #noteHidden(tree: Tree): void {
+  #reportUnreadable(tree: Tree): void {
     const before = new Set(this.#hidden.map(describeFileProblem));
     this.#hidden = tree.hidden.map(({ name, reason }) => {
       const served =
@@ -198,13 +205,13 @@ export class FileSet {
     }
   }
 
-  async #noteContested(reader: Reader): Promise<void> {
-    const before = new Set(this.#contested.map(describeFileProblem));
-    const found = await contestedProblems(this.#options.catalog.contested(), reader, (name) => {
+  async #reportDuplicates(reader: Reader): Promise<void> {
+    const before = new Set(this.#duplicates.map(describeFileProblem));
+    const found = await duplicateProblems(this.#options.catalog.duplicates(), reader, (name) => {
       const { path = "" } = this.#states.get(name) ?? {};
       return { path, shown: this.#shown({ name, path }) };
     });
-    this.#contested = found.map(({ problem }) => problem);
+    this.#duplicates = found.map(({ problem }) => problem);
     for (const { file, problem } of found) {
       if (!before.has(describeFileProblem(problem))) this.#options.report(problemReport(file, [problem], ""));
     }
@@ -222,6 +229,6 @@ export class FileSet {
   }
 }
 
-function bytesOf(files: readonly Sighting[]): number {
+function bytesOf(files: readonly FileStat[]): number {
   return files.reduce((sum, { size }) => sum + size, 0);
 }

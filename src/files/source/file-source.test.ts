@@ -148,7 +148,7 @@ describe("opening", () => {
     expect(source.problems).toMatchObject([{ line: 12 }]);
   });
 
-  test("objects are filed as the API server files them", async () => {
+  test("objects are stored as the API server files them", async () => {
     await directory.write(
       "a.yaml",
       [

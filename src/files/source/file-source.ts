@@ -12,11 +12,11 @@ export interface FileSourceOptions {
   /** A directory, with all below it, or a single file. */
   readonly directory: string;
   readonly assembly: Assembly;
-  /** Told of every file that changed or is broken, also while the source is being opened. */
+  /** Called for every file that changed or is broken, also while the source is opened. */
   readonly report: (report: FileReport) => void;
   /** Whether to follow changes. @default true */
   readonly watch?: boolean;
-  /** Told while opening how many documents have been read; the total grows as files turn out to hold several. */
+  /** Called while opening with the number of documents read; the total grows as files turn out to hold several. */
   readonly progress?: (done: number, total: number, file: string) => void;
 }
 
@@ -27,7 +27,7 @@ export interface FileSummary {
   readonly files: number;
 }
 
-/** A cluster of files. */
+/** A directory as the cluster. */
 export interface FileSource extends Source {
   /** What is wrong now. */
   readonly problems: readonly FileProblem[];
@@ -50,21 +50,21 @@ export async function openFiles(options: FileSourceOptions): Promise<FileSource>
   const { assembly } = options;
   const resources = new Resources(assembly.modules, assembly.installation.workloads.all);
   const catalog = new Catalog();
-  // A source of files has every kind of policy, if perhaps no policy of it. Of what modules read besides it has only what stands
+  // A source of files has every kind of policy, if perhaps no policy of it. Of what modules read besides it has only what is
   // in the files: that there are no nodes in them says nothing about nodes.
   for (const { kinds } of assembly.modules) for (const kind of kinds) assembly.serve(kindResource(kind));
   const files = new FileSet({ ...options, resources, catalog });
   await files.open();
   const watch = new Watch(async () => {
     try {
-      await files.refresh("quiet");
+      await files.refresh("stable");
     } catch (error) {
-      // Nothing that a file can say leads here; whatever does, what is served must go on being served.
+      // No content of a file leads here. If something does, serving must go on.
       const reason = error instanceof Error ? error.message : String(error);
       const text = `${options.directory}: could not be read: ${reason}; still serving what was read before`;
       options.report({ level: "error", file: "", text, problems: [] });
     }
-    if (files.unsettled) watch.nudge();
+    if (files.unstable) watch.nudge();
     return files.directories;
   });
   if (options.watch !== false) watch.start(files.directories);

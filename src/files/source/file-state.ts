@@ -10,15 +10,15 @@ import {
   type FileReport,
   problemReport,
 } from "./report.ts";
-import { isFresh, type Sighting } from "./tree.ts";
-import { QUIET_MS } from "./watch.ts";
+import { type FileStat, recentlyModified } from "./tree.ts";
+import { STABLE_MS } from "./watch.ts";
 
-/** A file as it stands: what is served of it, and what is wrong with what it says now. */
+/** A file: the version that is served, and the problems of its current content. */
 export interface FileState {
   readonly name: string;
   readonly path: string;
   /** How it looked when it was read. */
-  readonly sighting: Sighting;
+  readonly stat: FileStat;
   /** It changed a moment before and may change again without looking different: then it is to be read once more. */
   readonly fresh: boolean;
   readonly version: FileVersion | undefined;
@@ -27,7 +27,7 @@ export interface FileState {
 
 /** What came of reading a file. */
 export interface Attempt {
-  readonly sighting: Sighting;
+  readonly stat: FileStat;
   readonly before: FileState | undefined;
   readonly outcome: Candidate | { readonly unreadable: string };
 }
@@ -42,21 +42,21 @@ export interface Step {
   readonly reports: readonly FileReport[];
 }
 
-/** Decides whether what was read takes the place of what is served, and what to tell the user. */
+/** Decides whether what was read replaces what is served, and what to report. */
 export async function decide(
   attempt: Attempt,
   reader: Reader,
   shown: string,
   opening: boolean,
 ): Promise<Step> {
-  const { sighting, before, outcome } = attempt;
-  const { name, path } = sighting;
+  const { stat, before, outcome } = attempt;
+  const { name, path } = stat;
   const problems =
     "unreadable" in outcome
       ? [fileProblem(shown, outcome.unreadable)]
       : await locateAll(reader, path, shown, outcome);
   const faulty = problems.some(({ severity }) => severity === "error");
-  const base = { name, path, sighting, fresh: isFresh(sighting, Date.now(), QUIET_MS), problems };
+  const base = { name, path, stat, fresh: recentlyModified(stat, Date.now(), STABLE_MS), problems };
   // Said before and nothing new: files are read again also for other reasons than that they changed.
   const said = before !== undefined && sameProblems(before.problems, problems);
   const after = "unreadable" in outcome ? undefined : { documents: outcome.documents, faulty };

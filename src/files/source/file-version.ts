@@ -98,18 +98,18 @@ function versionOf(
 
 /**
  * Documents and entries of the version before, by their hashes. Most files change in one place, so the next document is looked
- * for where the last one was found, and the maps are made only when that fails. A text that stands twice is found twice.
+ * for where the last one was found, and the maps are made only when that fails. A repeated text is found twice.
  */
 class Reuse {
   readonly #documents: readonly DocumentVersion[];
-  readonly #taken: Uint8Array;
+  readonly #used: Uint8Array;
   #next = 0;
   #places: Map<string, number> | undefined;
   #entries: Map<string, Entry> | undefined;
 
   constructor(before: FileVersion | undefined) {
     this.#documents = before?.documents ?? [];
-    this.#taken = new Uint8Array(this.#documents.length);
+    this.#used = new Uint8Array(this.#documents.length);
   }
 
   document(hash: string): DocumentVersion {
@@ -117,8 +117,8 @@ class Reuse {
     const known = place === undefined ? undefined : this.#documents[place];
     if (place === undefined || known === undefined) return { hash, entries: [], clean: false };
     this.#next = place + 1;
-    if (this.#taken[place] === 0) {
-      this.#taken[place] = 1;
+    if (this.#used[place] === 0) {
+      this.#used[place] = 1;
       return known;
     }
     return { ...known, entries: known.entries.map((entry) => ({ ...entry })) };
@@ -136,7 +136,7 @@ class Reuse {
 
   #placeOf(hash: string): number | undefined {
     for (const near of [this.#next, this.#next + 1]) {
-      if (this.#documents[near]?.hash === hash && this.#taken[near] === 0) return near;
+      if (this.#documents[near]?.hash === hash && this.#used[near] === 0) return near;
     }
     this.#places ??= new Map(this.#documents.map((document, i) => [document.hash, i]));
     return this.#places.get(hash);

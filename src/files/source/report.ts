@@ -19,12 +19,12 @@ export interface FileProblem {
   readonly object?: string;
 }
 
-/** Something to tell the user: a file changed, or is broken. */
+/** A report for the user: a file changed, or is broken. */
 export interface FileReport {
   readonly level: "info" | "warning" | "error";
   /** The file's name within the source. */
   readonly file: string;
-  /** Lines for people, ready to be printed, without colour. */
+  /** Text to print, without colour. */
   readonly text: string;
   readonly problems: readonly FileProblem[];
 }
@@ -35,7 +35,7 @@ export function describeFileProblem({ file, line, column, message, frame, hint }
   return `${where}: ${message}${hint === undefined ? "" : `; ${hint}`}`;
 }
 
-/** More names than this tell nothing that the count does not. */
+/** More names than this say no more than the count. */
 const NAMES = 5;
 
 /** More problems than this of one file scroll away what matters. */
@@ -80,7 +80,7 @@ function namesOf(entries: readonly Entry[]): string {
   return `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
-/** `1 policy`, `3 nodes`: an empty resource stands for policies. */
+/** `1 policy`, `3 nodes`: an empty resource means policies. */
 export function countOf(n: number, resource: string): string {
   if (resource === "") return n === 1 ? "1 policy" : `${n} policies`;
   const plural = resource.split(".")[0] ?? resource;

@@ -10,7 +10,7 @@ import { kindResource } from "../../core/policy/kind.ts";
 export interface Resource {
   /** `deployments.apps` */
   readonly name: string;
-  /** `undefined`: nobody says; then an object that names a namespace has one. */
+  /** `undefined`: unknown; then an object that names a namespace has one. */
   readonly scope: "Cluster" | "Namespaced" | undefined;
   /** The module's kind that objects of this resource are policies of. */
   readonly policy: Kind | undefined;
@@ -60,7 +60,7 @@ export class Resources {
   readonly configurations: readonly Kind[];
   readonly #known = new Map<string, Resource>();
 
-  /** `workloads` may name kinds of which nobody else says the plural: those of a configuration. */
+  /** `workloads` may name kinds whose plural is known only from the configuration. */
   constructor(modules: readonly Module[], workloads: readonly WorkloadKind[] = []) {
     this.configurations = modules
       .flatMap(({ kinds }) => kinds)
@@ -84,7 +84,7 @@ export class Resources {
     }
   }
 
-  /** The resource of a kind. One that nobody declares gets the usual English plural, as Kubernetes' own tools guess it. */
+  /** The resource of a kind. One that is not declared gets the usual English plural, as Kubernetes' own tools guess it. */
   of(apiVersion: string, kind: string): Resource {
     const { group } = groupVersionOf(apiVersion);
     const key = `${group}/${kind}`;

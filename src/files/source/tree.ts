@@ -5,7 +5,7 @@ import { reasonOf } from "../reader/bytes.ts";
 import { Pause } from "./pause.ts";
 
 /** A file of the source as the directory shows it. */
-export interface Sighting {
+export interface FileStat {
   /** From the source's directory, with `/`: what orders files and names them in reports. */
   readonly name: string;
   readonly path: string;
@@ -18,7 +18,7 @@ export interface Sighting {
 }
 
 /** Whether a file looks as it did, so that its content is surely the same. */
-export function sameLook(a: Sighting, b: Sighting): boolean {
+export function sameStat(a: FileStat, b: FileStat): boolean {
   return (
     a.mtimeMs === b.mtimeMs &&
     a.ctimeMs === b.ctimeMs &&
@@ -28,9 +28,9 @@ export function sameLook(a: Sighting, b: Sighting): boolean {
   );
 }
 
-/** Whether a file changed so short a time ago that whoever writes it may not be done. */
-export function isFresh({ mtimeMs, ctimeMs }: Sighting, now: number, quiet: number): boolean {
-  return Math.abs(now - Math.max(mtimeMs, ctimeMs)) < quiet;
+/** Whether a file changed so recently that it may still be written to. */
+export function recentlyModified({ mtimeMs, ctimeMs }: FileStat, now: number, stableMs: number): boolean {
+  return Math.abs(now - Math.max(mtimeMs, ctimeMs)) < stableMs;
 }
 
 export interface Directory {
@@ -41,7 +41,7 @@ export interface Directory {
 
 export interface Tree {
   /** In no order. */
-  readonly files: readonly Sighting[];
+  readonly files: readonly FileStat[];
   /** Directories to watch. */
   readonly directories: readonly Directory[];
   /** What could not be looked at; files below a directory among these are not gone, only out of sight. */
@@ -52,31 +52,31 @@ export interface Tree {
  * Looks at everything in a directory, or at one file. Names that begin with a point are left out, as are files that are not
  * `.yaml`, `.yml` or `.json`. Symbolic links are followed, which is how a ConfigMap is mounted, but nothing is looked at twice.
  */
-export async function lookAt(root: string): Promise<Tree> {
+export async function scanDirectory(root: string): Promise<Tree> {
   const found = statOf(root);
   if (!isStats(found)) {
     return { files: [], directories: [], hidden: [{ name: "", reason: reasonOf(found), directory: true }] };
   }
   if (!found.isDirectory()) {
-    const files = found.isFile() ? [sighting(basename(root), root, found)] : [];
+    const files = found.isFile() ? [stat(basename(root), root, found)] : [];
     const hidden = found.isFile() ? [] : [{ name: "", reason: "is not a regular file", directory: false }];
     const above = statOf(dirname(root));
     const directories = isStats(above) ? [{ path: dirname(root), identity: identity(above) }] : [];
     return { files, directories, hidden };
   }
-  const look = new Look();
+  const look = new Scan();
   await look.directory(root, "", found);
   await look.links();
   return look;
 }
 
-class Look implements Tree {
-  readonly files: Sighting[] = [];
+class Scan implements Tree {
+  readonly files: FileStat[] = [];
   readonly directories: Directory[] = [];
   readonly hidden: { name: string; reason: string; directory: boolean }[] = [];
   readonly #seen = new Set<string>();
   readonly #pause = new Pause();
-  // Links come last, so that what stands here itself is known by its own name.
+  // Links come last, so that a file in the directory itself is known by its own name.
   #links: { readonly path: string; readonly name: string }[] = [];
 
   async directory(path: string, name: string, found: Stats): Promise<void> {
@@ -131,7 +131,7 @@ class Look implements Tree {
       return undefined;
     }
     if (link && this.#seen.has(identity(found))) return undefined;
-    this.files.push(sighting(name, path, found));
+    this.files.push(stat(name, path, found));
     return undefined;
   }
 }
@@ -160,7 +160,7 @@ function identity({ dev, ino }: Pick<Stats, "dev" | "ino">): string {
   return `${dev}:${ino}`;
 }
 
-function sighting(name: string, path: string, found: Stats): Sighting {
+function stat(name: string, path: string, found: Stats): FileStat {
   const { size, dev, ino, mtimeMs, ctimeMs } = found;
   return { name, path, size, dev, ino, mtimeMs, ctimeMs };
 }

@@ -2,9 +2,9 @@ import { type FSWatcher, watch } from "node:fs";
 import type { Directory } from "./tree.ts";
 
 /** Editors write in several steps; what comes within this time is one change. */
-export const QUIET_MS = 100;
+export const STABLE_MS = 100;
 
-/** How often to look without being told. The operating system's notices get lost on network disks and when too many come at once. */
+/** How often to scan without a notification: those get lost on network disks and when there are too many at once. */
 const POLL_MS = 2_000;
 
 /** Looking may take at most one part in this many of the time: a directory of 10,000 files is looked at less often. */
@@ -30,12 +30,12 @@ export class Watch {
     this.#schedule(POLL_MS);
   }
 
-  /** Something may have changed: look soon, once it is quiet. */
+  /** Something may have changed: look soon, once the files are stable. */
   nudge(): void {
     if (this.#looking) this.#again = true;
     if (this.#looking || this.#nudged) return;
     this.#nudged = true;
-    this.#schedule(QUIET_MS);
+    this.#schedule(STABLE_MS);
   }
 
   stop(): void {
@@ -48,7 +48,7 @@ export class Watch {
   #schedule(delay: number): void {
     clearTimeout(this.#timer);
     if (this.#stopped) return;
-    // It never keeps the process alive: whoever serves does that.
+    // The timer never keeps the process alive: the server does.
     this.#timer = setTimeout(() => void this.#run(), delay).unref();
   }
 

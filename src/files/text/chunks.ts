@@ -10,7 +10,7 @@ export interface Chunk {
 }
 
 /**
- * Cuts a file as kubectl does: by lines that begin with `---`, before any YAML is parsed, whatever stands around them. Only
+ * Cuts a file as kubectl does: by lines that begin with `---`, before any YAML is parsed, regardless of what is around them. Only
  * spaces and a comment may follow on such a line. A file that begins with a brace may be a stream of JSON texts instead.
  */
 export function cutChunks(text: string): { chunks: Chunk[]; problems: TextProblem[] } {

@@ -6,10 +6,10 @@ export interface Position {
   readonly column: number;
 }
 
-/** Columns of a line that are shown; the rest of an 80 to 120 column terminal is taken by the line number. */
+/** Columns of a line that are shown; the line number needs the rest of an 80 to 120 column terminal. */
 const SHOWN = 100;
 
-/** Where an offset stands. */
+/** The position of an offset. */
 export function positionAt(text: string, offset: number): Position {
   const end = Math.min(offset, text.length);
   let line = 1;

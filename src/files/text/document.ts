@@ -13,7 +13,7 @@ export interface TextProblem extends Span {
   readonly hint?: string;
 }
 
-/** Where a path stands in a text. Where it is absent, its nearest ancestor's place is given, and `exact` is false. */
+/** The place of a path in a text. If the path is absent, it is that of the nearest ancestor, and `exact` is false. */
 export interface Place {
   readonly key: Span | undefined;
   readonly value: Span;

@@ -11,7 +11,7 @@ import {
 
 /**
  * JSON files take this way because `JSON.parse` is a hundred times faster than a YAML parser, and `kubectl get -o json` writes
- * large ones. What `JSON.parse` does not tell, keys that stand twice and where things stand, is found by a walk over the tokens.
+ * large ones. What `JSON.parse` does not report, duplicate keys and positions, is found by a walk over the tokens.
  */
 const BETWEEN = /[^\s{}[\],:"]+|[{}[\],:"]/g;
 
@@ -52,7 +52,7 @@ interface Level {
 }
 
 interface Visit {
-  /** A value begins: where it stands, and under which key. `above` are the levels that it is inside of. */
+  /** A value begins: its offset, and its key. `above` are the levels that it is inside of. */
   readonly value: (above: readonly Level[], start: number) => void;
   readonly closed?: (depth: number, end: number) => void;
   readonly twice?: (key: string, span: Span) => void;

@@ -2,10 +2,10 @@ import type { Json } from "../../core/json.ts";
 
 /**
  * What an unquoted scalar means to kubectl. kubectl reads YAML with a fork of go-yaml 2, which resolves scalars in its own
- * way between YAML 1.1 and 1.2, so its rules are written out here instead of taken from a schema of the YAML library:
+ * way between YAML 1.1 and 1.2, so its rules are written out here instead of using a schema of the YAML library:
  *
  * - `y`, `n`, `yes`, `no`, `on`, `off` and `true`, `false`, each in three spellings, are booleans.
- * - Integers are read as Go reads literals: `0x1f`, `0o17`, `0b101`, and `0777` is octal. `_` may stand between digits.
+ * - Integers are read as Go reads literals: `0x1f`, `0o17`, `0b101`, and `0777` is octal. `_` may be between digits.
  *   `089` is no octal number and becomes the float 89.
  * - Base 60 (`1:30`) is text: go-yaml leaves it out on purpose.
  * - What looks like a timestamp stays text, because the target is untyped.

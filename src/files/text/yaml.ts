@@ -74,7 +74,7 @@ function syntaxProblem(
   error: { code: string; message: string; pos: [number, number] },
   text: string,
 ): TextProblem {
-  // What is missing is missed only at the end of the text; people look for it on the last line that there is.
+  // The parser reports a missing character at the end of the text; the last line with content is where to look for it.
   const start = Math.min(error.pos[0], text.trimEnd().length);
   const end = Math.max(error.pos[1], start + 1);
   if (error.code === "RESOURCE_EXHAUSTION") return { start, end, message: TOO_DEEP };
@@ -141,7 +141,7 @@ class Builder {
   }
 
   /**
-   * go-yaml 2 merges where the `<<` stands, so it overwrites keys above it and is overwritten by keys below it; of several
+   * go-yaml 2 merges at the position of the `<<`, so it overwrites keys above it and is overwritten by keys below it; of several
    * sources the first wins. YAML's own rule, that a map's own keys always win, differs where `<<` is not the first key.
    */
   #merge(built: Record<string, Json | undefined>, node: unknown, depth: number): void {
