@@ -238,6 +238,6 @@ test("an API server that does not say what it serves is told as a sentence, not 
     path === "/apis/apps/v1" ? refuse(403, "Forbidden") : fault(method, path, options);
   const { code, err } = await run("install");
   expect(code).toBe(3);
-  expect(err).toMatch(/GET \/apis\/apps\/v1 was answered with 403/);
+  expect(err).toMatch(/GET \/apis\/apps\/v1: the API server answered 403/);
   expect(err).not.toMatch(/fault in usher/);
 });

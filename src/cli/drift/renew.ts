@@ -1,4 +1,4 @@
-import { errorMessage, isNotFound, responseMessage } from "../../cluster/client/api-error.ts";
+import { errorMessage, isNotFound, responseMessage } from "../../cluster/client/api-response.ts";
 import { type ApiResponse, type Client, ConnectionError } from "../../cluster/client/client.ts";
 import type { ResourceResolver } from "../../cluster/client/discovery.ts";
 import { reapplyRequested, requestReapply } from "../../core/drift/drift-scan.ts";

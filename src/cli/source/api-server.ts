@@ -1,4 +1,4 @@
-import { StatusError } from "../../cluster/client/api-error.ts";
+import { StatusError } from "../../cluster/client/api-response.ts";
 import { type Client, ConnectionError } from "../../cluster/client/client.ts";
 import { DiscoveryError } from "../../cluster/client/discovery.ts";
 import { createClient } from "../../cluster/client/https-client.ts";

@@ -1,6 +1,6 @@
 import type { Fact } from "../../core/evaluate/need.ts";
 import { stringAt } from "../../core/json.ts";
-import { errorMessage, responseMessage } from "./api-error.ts";
+import { errorMessage, responseMessage } from "./api-response.ts";
 import type { ApiResponse } from "./client.ts";
 import { DiscoveryError, NotServedError, type ResourceResolver } from "./discovery.ts";
 
@@ -18,7 +18,7 @@ export function failedFact(what: string, answer: ApiResponse): Fact {
 export function errorFact(what: string, error: unknown): Fact {
   if (error instanceof NotServedError) return { absent: "NotServed" };
   if (error instanceof DiscoveryError)
-    return { ...failedFact(what, error.answer), failed: errorMessage(what, error) };
+    return { ...failedFact(what, error.response), failed: errorMessage(what, error) };
   return { failed: errorMessage(what, error) };
 }
 

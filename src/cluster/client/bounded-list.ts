@@ -1,8 +1,8 @@
 import { describeNeed, type Fact, type Need } from "../../core/evaluate/need.ts";
 import type { Json } from "../../core/json.ts";
 import type { Deadline } from "../../core/view/source.ts";
-import { withoutManagedFields } from "./api-error.ts";
 import { errorFact, failedFact, unservedFact } from "./api-fact.ts";
+import { withoutManagedFields } from "./api-response.ts";
 import type { Client } from "./client.ts";
 import type { ResourceResolver } from "./discovery.ts";
 import { ListError, listPages } from "./list-pages.ts";
@@ -55,11 +55,11 @@ export async function boundedList(
     return { found, complete: true, total: found.length };
   } catch (error) {
     if (!(error instanceof ListError)) return cut(errorFact(what, error));
-    const { answer } = error;
-    if (answer.status === 200) return cut(failedFact(`${what}: not a list`, answer));
+    const { response } = error;
+    if (response.status === 200) return cut(failedFact(`${what}: not a list`, response));
     // Also where the token expired: the rest of that state of the list is gone.
     return cut(
-      await unservedFact(what, resources, resource, answer, own.signal).catch((thrown: unknown) =>
+      await unservedFact(what, resources, resource, response, own.signal).catch((thrown: unknown) =>
         errorFact(what, thrown),
       ),
     );

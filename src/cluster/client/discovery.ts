@@ -2,8 +2,8 @@ import { resourceName } from "../../core/evaluate/request.ts";
 import { at, listAt, stringAt } from "../../core/json.ts";
 import type { Module } from "../../core/module/module.ts";
 import { type Kind, kindResource } from "../../core/policy/kind.ts";
+import { hasList, StatusError } from "./api-response.ts";
 import type { ApiResponse, Client } from "./client.ts";
-import { hasList } from "./has-list.ts";
 import { pathSegment } from "./path-segment.ts";
 
 /** A resource as this API server has it. */
@@ -52,13 +52,9 @@ export class NotServedError extends Error {
 }
 
 /** The API server could not say what it serves. */
-export class DiscoveryError extends Error {
-  readonly answer: ApiResponse;
-
-  constructor(path: string, answer: ApiResponse) {
-    const why = stringAt(answer.body, "message") ?? answer.text.slice(0, 200).trim();
-    super(`GET ${path} was answered with ${answer.status}: ${why}`);
-    this.answer = answer;
+export class DiscoveryError extends StatusError {
+  constructor(path: string, response: ApiResponse) {
+    super(`discovery: GET ${path}`, response);
   }
 }
 

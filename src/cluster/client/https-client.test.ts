@@ -5,9 +5,9 @@ import { type AddressInfo, connect, createServer as createTcp, type Socket } fro
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { CONNECTION, type Credentials } from "../credentials/credentials.ts";
+import { retryAfterMs } from "./api-response.ts";
 import { type Client, ConnectionError } from "./client.ts";
 import { createClient, type HttpsClientOptions, TooLargeError } from "./https-client.ts";
-import { retryAfterMs } from "./retry-after.ts";
 
 type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => void;
 

@@ -8,7 +8,7 @@ import { request as httpsRequest } from "node:https";
 import { isDeepStrictEqual } from "node:util";
 import type { Json } from "../../core/json.ts";
 import { type Access, type Credentials, closeIdleSockets } from "../credentials/credentials.ts";
-import { shownAddress } from "../credentials/shown-address.ts";
+import { redactedUrl } from "../credentials/redacted-url.ts";
 import {
   type ApiResponse,
   type Client,
@@ -17,7 +17,7 @@ import {
   type Stream,
 } from "./client.ts";
 import { linesOf } from "./lines.ts";
-import { PendingRequest, type TimedOptions, timeoutError } from "./send.ts";
+import { PendingRequest, type TimedOptions, timeoutError } from "./pending-request.ts";
 
 /** How long an answer may take where the caller does not say. The API server itself gives up after 60 s. */
 const TIMEOUT_MS = 30_000;
@@ -64,7 +64,7 @@ class HttpsClient implements Client {
 
   constructor(credentials: Credentials, options: HttpsClientOptions) {
     const url = new URL(credentials.server);
-    this.server = shownAddress(credentials.server).replace(/\/+$/, "");
+    this.server = redactedUrl(credentials.server).replace(/\/+$/, "");
     this.#credentials = credentials;
     // In a URL an IPv6 address has brackets, for a socket it has none.
     const hostname = url.hostname.replace(/^\[|\]$/g, "");

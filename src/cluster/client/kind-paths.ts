@@ -1,7 +1,7 @@
 import { at, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import { hasList } from "./api-response.ts";
 import type { Client } from "./client.ts";
 import { DiscoveryError } from "./discovery.ts";
-import { hasList } from "./has-list.ts";
 import { pathSegment } from "./path-segment.ts";
 
 /** Where an object lives that says of itself only apiVersion, kind and name, as those that are applied do. */

@@ -1,8 +1,7 @@
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
-import { StatusError } from "./api-error.ts";
+import { hasList, StatusError } from "./api-response.ts";
 import type { ApiResponse, Client, RequestOptions } from "./client.ts";
 import { collectionPath, type ServedResource } from "./discovery.ts";
-import { hasList } from "./has-list.ts";
 
 /** The API server's own default for kubectl. */
 const PAGE_SIZE = 500;

@@ -1,8 +1,8 @@
 import type { Fact } from "../../core/evaluate/need.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import type { Deadline } from "../../core/view/source.ts";
-import { errorMessage, isNotFound, responseMessage, withoutManagedFields } from "./api-error.ts";
 import { errorFact, unservedFact } from "./api-fact.ts";
+import { errorMessage, isNotFound, responseMessage, withoutManagedFields } from "./api-response.ts";
 import type { Client } from "./client.ts";
 import type { ResourceResolver } from "./discovery.ts";
 import { requestWithRetry, retryDelayMs } from "./retry.ts";

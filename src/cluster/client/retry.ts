@@ -1,6 +1,6 @@
 import type { Deadline } from "../../core/view/source.ts";
+import { retryAfterMs } from "./api-response.ts";
 import type { ApiResponse, Client, RequestOptions } from "./client.ts";
-import { retryAfterMs } from "./retry-after.ts";
 
 /** Where the API server refuses for now and does not say for how long: what it says itself nearly always. */
 export const DEFAULT_RETRY_MS = 1_000;

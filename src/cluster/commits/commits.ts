@@ -2,7 +2,7 @@ import type { Commit } from "../../core/evaluate/decision.ts";
 import type { CommitResult } from "../../core/evaluate/evaluate.ts";
 import { DEADLINE_EXCEEDED } from "../../core/evaluate/need.ts";
 import type { Deadline } from "../../core/view/source.ts";
-import { errorMessage } from "../client/api-error.ts";
+import { errorMessage } from "../client/api-response.ts";
 import { describeTarget } from "../client/object-access.ts";
 import type { CommitBatchers } from "./commit-batchers.ts";
 

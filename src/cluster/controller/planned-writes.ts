@@ -1,6 +1,6 @@
 import { isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
 import type { PlannedWrite } from "../../core/module/reconciler.ts";
-import { errorMessage, isNotFound, responseMessage } from "../client/api-error.ts";
+import { errorMessage, isNotFound, responseMessage } from "../client/api-response.ts";
 import type { ApiResponse, Client } from "../client/client.ts";
 import type { ResourceResolver } from "../client/discovery.ts";
 import type { PathOfObject } from "../client/kind-paths.ts";

@@ -1,46 +1,51 @@
+import { readFile } from "node:fs/promises";
 import type { Agent } from "node:http";
 
-/** How to connect and what to say who we are. */
+/** How to connect and authenticate. */
 export interface Access {
-  /** Of `node:http` or `node:https`, as the server's address says. */
+  /** Of `node:http` or `node:https`, by the server's address. */
   readonly agent: Agent;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Who we are to one API server. */
+/** Credentials for one API server. */
 export interface Credentials {
   /** `https://10.0.0.1:6443`; may have a path, as behind Rancher. */
   readonly server: string;
-  /** The namespace that they belong to, where they say so. */
+  /** Their default namespace, if they have one. */
   readonly namespace: string | undefined;
-  /** Cheap enough to ask before each request; what changes with time is looked at again when it is due. */
+  /** Cheap enough to call before each request; reloads what may have expired. */
   readonly access: () => Promise<Access>;
-  /** The server refused them, or its certificate: look again now. True where something is different from before. */
+  /** Reloads after a 401 or a certificate error. True if anything changed. */
   readonly renew: () => Promise<boolean>;
   readonly close: () => void;
 }
 
-/**
- * The API server closes a connection that was idle for 90 s. We give up ours before that, so that no request is sent into a
- * connection that is just being closed.
- */
+/** The API server closes connections after 90 s of idling. Closing earlier avoids sending a request into a closing connection. */
 const IDLE_MS = 60_000;
 
-/** A dead peer behind a silent network is found by TCP itself, between requests too. */
+/** TCP detects a dead peer between requests too. */
 const KEEP_ALIVE_MS = 30_000;
 
-/** What every connection of ours has. */
+/** Options of every connection to an API server. */
 export const CONNECTION = {
   keepAlive: true,
   keepAliveMsecs: KEEP_ALIVE_MS,
   timeout: IDLE_MS,
-  // The last used first, so that what is too many becomes idle and goes.
+  // Reuses the last used connection first, so that surplus ones become idle and close.
   scheduling: "lifo",
 } as const;
 
-/** Lets go of connections that nobody uses. Those in use are left: a watch of an hour needs no new certificate. */
+/** Closes idle connections. Those in use stay: a running watch needs no new certificate. */
 export function closeIdleSockets(agent: Agent): void {
   for (const sockets of Object.values(agent.freeSockets)) {
     for (const socket of sockets ?? []) socket.destroy();
   }
+}
+
+/** The token in a file. Rejects an empty file, which may be being written: an anonymous request would be worse than a late one. */
+export async function readToken(file: string): Promise<string> {
+  const token = (await readFile(file, "utf8")).trim();
+  if (token === "") throw new Error(`token file ${file} is empty`);
+  return token;
 }

@@ -22,7 +22,7 @@ async function write(files: Readonly<Record<string, string>>): Promise<void> {
 
 const open = () => inClusterCredentials({ folder, env: ENV, now: () => clock });
 
-test("a pod's credentials are its three files and its two variables", async () => {
+test("reads the service account's files and the environment variables", async () => {
   const credentials = await open();
   expect(credentials.server).toBe("https://10.96.0.1:443");
   expect(credentials.namespace).toBe("usher-system");
@@ -31,7 +31,7 @@ test("a pod's credentials are its three files and its two variables", async () =
   expect((await inClusterCredentials({ folder, env })).server).toBe("https://[fd00::1]:6443");
 });
 
-test("a rotated token is used within a minute, and at once when the old one is refused", async () => {
+test("a rotated token is used within a minute, and at once after a 401", async () => {
   const credentials = await open();
   const token = async () => (await credentials.access()).headers["authorization"];
   await write({ token: "two" });
@@ -44,7 +44,7 @@ test("a rotated token is used within a minute, and at once when the old one is r
   expect(await credentials.renew()).toBe(false);
 });
 
-test("a new authority gets new connections, the same one keeps them", async () => {
+test("a new CA gets new connections, the same CA keeps them", async () => {
   const credentials = await open();
   const { agent } = await credentials.access();
   await credentials.renew();
@@ -54,14 +54,14 @@ test("a new authority gets new connections, the same one keeps them", async () =
   expect((await credentials.access()).agent).not.toBe(agent);
 });
 
-test("files that are away for a moment do not take away what we have", async () => {
+test("unreadable files leave the current credentials in use", async () => {
   const credentials = await open();
   await rm(join(folder, "token"));
   clock = 120_000;
   expect((await credentials.access()).headers).toEqual({ authorization: "Bearer one" });
 });
 
-test("a token that is empty, as one that is just being written, does not replace the one before", async () => {
+test("an empty token file does not replace the current token", async () => {
   const credentials = await open();
   await write({ token: "\n" });
   clock = 60_000;
@@ -69,7 +69,7 @@ test("a token that is empty, as one that is just being written, does not replace
   await expect(open()).rejects.toThrow(`${join(folder, "token")} is empty`);
 });
 
-test("outside of a pod it says so", async () => {
+test("reports that it does not run in a pod", async () => {
   expect([isInCluster(ENV), isInCluster({})]).toEqual([true, false]);
-  await expect(inClusterCredentials({ folder, env: {} })).rejects.toThrow("not in a pod");
+  await expect(inClusterCredentials({ folder, env: {} })).rejects.toThrow("not running in a pod");
 });

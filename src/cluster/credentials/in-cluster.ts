@@ -2,20 +2,19 @@ import { readFile } from "node:fs/promises";
 import { Agent } from "node:https";
 import { isIPv6 } from "node:net";
 import { join } from "node:path";
-import { type Access, CONNECTION, type Credentials, closeIdleSockets } from "./credentials.ts";
-import { readToken } from "./token-file.ts";
+import { type Access, CONNECTION, type Credentials, closeIdleSockets, readToken } from "./credentials.ts";
 
-/** Where a kubelet mounts a pod's own. */
+/** Where the kubelet mounts the service account. */
 const MOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/** Names another folder: a pod may mount a token of its own, for another audience or a shorter life. */
+/** Names another folder, for a projected token with another audience or lifetime. */
 const FOLDER_VARIABLE = "USHER_SERVICE_ACCOUNT";
 
-/** A kubelet renews a token after 80 % of its life, which is ten minutes at the least: a minute is early enough by far. */
-const LOOK_AGAIN_MS = 60_000;
+/** The kubelet renews tokens at 80 % of their lifetime, which is ten minutes at least: a minute is early enough. */
+const RELOAD_EVERY_MS = 60_000;
 
 export interface InClusterOptions {
-  /** @default what the variable USHER_SERVICE_ACCOUNT names, else where a kubelet mounts them */
+  /** @default $USHER_SERVICE_ACCOUNT, else where the kubelet mounts it */
   readonly folder?: string;
   /** @default the process's */
   readonly env?: Readonly<Record<string, string | undefined>>;
@@ -32,7 +31,7 @@ export function isInCluster(env: Readonly<Record<string, string | undefined>> = 
   return env["KUBERNETES_SERVICE_HOST"] !== undefined && env["KUBERNETES_SERVICE_PORT"] !== undefined;
 }
 
-/** A pod's own service account: three mounted files and two variables. The files change while we run. */
+/** The pod's service account: three mounted files, which are rotated, and two environment variables. */
 export async function inClusterCredentials(options: InClusterOptions = {}): Promise<Credentials> {
   const { env = process.env, now = Date.now } = options;
   const folder = options.folder ?? env[FOLDER_VARIABLE] ?? MOUNT;
@@ -58,8 +57,8 @@ export async function inClusterCredentials(options: InClusterOptions = {}): Prom
     namespace: namespace?.trim(),
     renew,
     access: async (): Promise<Access> => {
-      // The old ones may well be good still when the files can't be read just now; the server will say.
-      if (now() - readAt >= LOOK_AGAIN_MS) await renew().catch(() => undefined);
+      // If the files can't be read, the old credentials may still be valid; the API server decides.
+      if (now() - readAt >= RELOAD_EVERY_MS) await renew().catch(() => undefined);
       return { agent, headers: { authorization: `Bearer ${files.token}` } };
     },
     close: () => agent.destroy(),
@@ -71,7 +70,7 @@ function serverOf(env: Readonly<Record<string, string | undefined>>): string {
   const port = env["KUBERNETES_SERVICE_PORT"];
   if (host === undefined || port === undefined) {
     throw new Error(
-      "not in a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; give a kubeconfig",
+      "not running in a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; use --kubeconfig",
     );
   }
   return `https://${isIPv6(host) ? `[${host}]` : host}:${port}`;

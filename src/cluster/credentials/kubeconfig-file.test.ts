@@ -43,7 +43,7 @@ contexts:
   context: {cluster: c}
 `;
 
-test("YAML is read, the slash at the server's end goes, and paths are meant from where the file is", async () => {
+test("reads YAML, trims the server's trailing slash and resolves paths relative to the file", async () => {
   const { server, namespace, cluster, user } = await readKubeconfig(await write("config", YAML), undefined);
   expect({ server, namespace }).toEqual({ server: "https://api.example/k8s", namespace: "shop" });
   expect(cluster).toMatchObject({
@@ -57,13 +57,13 @@ test("YAML is read, the slash at the server's end goes, and paths are meant from
   });
 });
 
-test("a command without a slash is PATH's, and a context may have no user", async () => {
+test("a command without a slash stays for PATH, and a context may have no user", async () => {
   const file = await write("config", YAML);
   expect((await readKubeconfig(file, "play")).user).toEqual({ exec: { command: "login" } });
   expect((await readKubeconfig(file, "nobody")).user).toEqual({});
 });
 
-test("of several files in KUBECONFIG the first that says something counts, and missing ones do not", async () => {
+test("merges the files in KUBECONFIG, the first entry wins, and skips missing files", async () => {
   const first = await write(
     "first",
     JSON.stringify({
@@ -80,38 +80,46 @@ test("of several files in KUBECONFIG the first that says something counts, and m
 });
 
 const wrong: readonly [string, string, string | undefined, RegExp][] = [
-  ["no context of that name", YAML, "none", /there is no context "none"; there are: work, play, nobody$/],
-  ["no context at all", "{}", undefined, /no current context with a cluster; give --context: none$/],
+  [
+    "no context of that name",
+    YAML,
+    "none",
+    /context "none" not found in the kubeconfig; contexts: work, play, nobody$/,
+  ],
+  [
+    "no context at all",
+    "{}",
+    undefined,
+    /no current context with a cluster; pass --context with one of: none$/,
+  ],
   [
     "a context without its cluster",
     '{"current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "gone"}}]}',
     undefined,
-    /no current context with a cluster; give --context: a$/,
+    /no current context with a cluster; pass --context with one of: a$/,
   ],
   [
     "a context without its user",
     YAML.replace("user: u,", "user: gone,"),
     undefined,
-    /the context work names the user "gone"/,
+    /context work: user "gone" not found/,
   ],
-  ["no object", "[]", undefined, /config is no kubeconfig$/],
-  ["nothing", "", undefined, /config is no kubeconfig$/],
-  ["no YAML", "a: [", undefined, /config is no kubeconfig: ./],
+  ["no object", "[]", undefined, /config is not a kubeconfig: must be an object$/],
+  ["nothing", "", undefined, /config is not a kubeconfig: must be an object$/],
+  ["no YAML", "a: [", undefined, /config is not a kubeconfig: ./],
   [
-    "odd shapes",
+    "wrong types",
     '{"current-context": 1, "contexts": {}, "users": [1, null]}',
     undefined,
     /no current context/,
   ],
 ];
-test.each(wrong)("%s is an error that says what", async (_, text, context, message) => {
+test.each(wrong)("%s is an error with its cause", async (_, text, context, message) => {
   await expect(readKubeconfig(await write("config", text), context)).rejects.toThrow(message);
 });
 
-test("none at all is an error that says what to do", async () => {
+test("a missing kubeconfig is an error with the way to set it", async () => {
   await expect(readKubeconfig(join(folder, "none"), undefined)).rejects.toMatchObject({ code: "ENOENT" });
   vi.stubEnv("KUBECONFIG", join(folder, "none"));
-  await expect(readKubeconfig(undefined, undefined)).rejects.toThrow(
-    "there is no kubeconfig: set KUBECONFIG",
-  );
+  await expect(readKubeconfig(undefined, undefined)).rejects.toThrow("no kubeconfig found: set KUBECONFIG");
 });

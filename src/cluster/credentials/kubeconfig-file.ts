@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
 import { isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 
-/** What one context of a kubeconfig says. Paths in it are absolute. */
+/** One context of a kubeconfig, with absolute paths. */
 export interface KubeconfigEntry {
   /** `https://10.0.0.1:6443`, without a slash at its end. */
   readonly server: string;
@@ -12,18 +12,18 @@ export interface KubeconfigEntry {
   readonly user: JsonObject;
 }
 
-/** Fields that name a file; a relative one is meant from where the kubeconfig is. */
-const FILES = ["certificate-authority", "client-certificate", "client-key", "tokenFile"] as const;
+/** Fields that name a file, relative to the kubeconfig. */
+const FILE_FIELDS = ["certificate-authority", "client-certificate", "client-key", "tokenFile"] as const;
 
-const ABSENT = "there is no kubeconfig: set KUBECONFIG, or name a file with --kubeconfig";
+const NOT_FOUND = "no kubeconfig found: set KUBECONFIG, or pass --kubeconfig";
 
-/** Reads a context: of the file that is named, else of those in KUBECONFIG, else of `~/.kube/config`. */
+/** Reads a context from the given file, else from those in KUBECONFIG, else from `~/.kube/config`. */
 export async function readKubeconfig(
   file: string | undefined,
   context: string | undefined,
 ): Promise<KubeconfigEntry> {
-  const read = file === undefined ? await readUsual() : [await readOne(file)];
-  // Of several files the first that says something counts, entry by entry.
+  const read = file === undefined ? await readDefault() : [await readOne(file)];
+  // Merged as kubectl does: of several files the first with an entry wins.
   const named = (list: string, name: string | undefined) =>
     read.flatMap((config) => listAt(config, list)).find((entry) => stringAt(entry, "name") === name);
   const names = read.flatMap((config) =>
@@ -33,21 +33,19 @@ export async function readKubeconfig(
   const chosen = innerOf(named("contexts", current), "context");
   if (chosen === undefined && context !== undefined)
     throw new Error(
-      `there is no context ${JSON.stringify(context)}; there are: ${names.join(", ") || "none"}`,
+      `context ${JSON.stringify(context)} not found in the kubeconfig; contexts: ${names.join(", ") || "none"}`,
     );
   const clusterName = stringAt(chosen, "cluster");
   const cluster = innerOf(named("clusters", clusterName), "cluster");
   const server = stringAt(cluster, "server");
   if (cluster === undefined || server === undefined)
     throw new Error(
-      `the kubeconfig has no current context with a cluster; give --context: ${names.join(", ") || "none"}`,
+      `the kubeconfig has no current context with a cluster; pass --context with one of: ${names.join(", ") || "none"}`,
     );
   const userName = stringAt(chosen, "user");
   const user = userName === undefined ? {} : innerOf(named("users", userName), "user");
   if (user === undefined)
-    throw new Error(
-      `the context ${current} names the user ${JSON.stringify(userName)}, whom the kubeconfig does not have`,
-    );
+    throw new Error(`context ${current}: user ${JSON.stringify(userName)} not found in the kubeconfig`);
   return {
     server: server.replace(/\/+$/, ""),
     namespace: stringAt(chosen, "namespace") || undefined,
@@ -56,17 +54,17 @@ export async function readKubeconfig(
   };
 }
 
-async function readUsual(): Promise<JsonObject[]> {
+async function readDefault(): Promise<JsonObject[]> {
   const named = (process.env["KUBECONFIG"] ?? "").split(delimiter).filter((path) => path !== "");
   const files = named.length > 0 ? named : [join(homedir(), ".kube", "config")];
-  const found = await Promise.all(files.map((file) => readOne(file).catch(absentAsNone)));
+  const found = await Promise.all(files.map((file) => readOne(file).catch(ignoreMissing)));
   const read = found.filter((config) => config !== undefined);
-  if (read.length === 0) throw new Error(ABSENT);
+  if (read.length === 0) throw new Error(NOT_FOUND);
   return read;
 }
 
-/** Of several files some may be missing, as for kubectl. */
-function absentAsNone(error: unknown): undefined {
+/** Files in KUBECONFIG may be missing, as for kubectl. */
+function ignoreMissing(error: unknown): undefined {
   if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
   throw error;
 }
@@ -74,11 +72,11 @@ function absentAsNone(error: unknown): undefined {
 async function readOne(file: string): Promise<JsonObject> {
   const text = await readFile(file, "utf8");
   const config = await parsed(text, file);
-  if (!isObject(config)) throw new Error(`${file} is no kubeconfig`);
+  if (!isObject(config)) throw new Error(`${file} is not a kubeconfig: must be an object`);
   return absolute(config, dirname(resolve(file)));
 }
 
-/** Many are JSON, which needs no library. */
+/** JSON needs no library. */
 async function parsed(text: string, file: string): Promise<unknown> {
   try {
     return JSON.parse(text);
@@ -88,32 +86,35 @@ async function parsed(text: string, file: string): Promise<unknown> {
       return parse(text) as unknown;
     } catch (error) {
       const why = error instanceof Error ? error.message.split("\n")[0] : String(error);
-      throw new Error(`${file} is no kubeconfig: ${why}`);
+      throw new Error(`${file} is not a kubeconfig: ${why}`);
     }
   }
 }
 
 function absolute(config: JsonObject, folder: string): JsonObject {
-  const place = (path: string) => (isAbsolute(path) ? path : join(folder, path));
+  const resolvePath = (path: string) => (isAbsolute(path) ? path : join(folder, path));
   const within = (list: string, inner: string) =>
     listAt(config, list).map((entry) => {
       const value = innerOf(entry, inner);
       if (value === undefined || !isObject(entry)) return entry;
-      const paths = FILES.flatMap((field) => {
+      const paths = FILE_FIELDS.flatMap((field) => {
         const path = stringAt(value, field);
-        return path === undefined || path === "" ? [] : [[field, place(path)]];
+        return path === undefined || path === "" ? [] : [[field, resolvePath(path)]];
       });
-      return { ...entry, [inner]: { ...value, ...Object.fromEntries(paths), ...plugin(value, place) } };
+      return {
+        ...entry,
+        [inner]: { ...value, ...Object.fromEntries(paths), ...execWithPath(value, resolvePath) },
+      };
     });
   return { ...config, clusters: within("clusters", "cluster"), users: within("users", "user") };
 }
 
-/** A command with a slash is a path; one without is looked for in PATH. */
-function plugin(user: JsonObject, place: (path: string) => string): JsonObject {
+/** A command with a slash is a path; any other is found by PATH. */
+function execWithPath(user: JsonObject, resolvePath: (path: string) => string): JsonObject {
   const exec = user["exec"];
   const command = stringAt(exec, "command");
   if (!isObject(exec) || command === undefined || !command.includes("/")) return {};
-  return { exec: { ...exec, command: place(command) } };
+  return { exec: { ...exec, command: resolvePath(command) } };
 }
 
 function innerOf(entry: Json | undefined, inner: string): JsonObject | undefined {

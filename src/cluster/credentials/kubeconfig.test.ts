@@ -52,7 +52,7 @@ async function optionsOf(credentials: Awaited<ReturnType<typeof open>>): Promise
 }
 
 describe("a kubeconfig", () => {
-  test("gives the current context, or another by name", async () => {
+  test("opens the current context, or another by name", async () => {
     const file = await write({ token: "t" });
     const work = await open(file);
     expect([work.server, work.namespace]).toEqual(["https://api.example:6443", "shop"]);
@@ -60,10 +60,12 @@ describe("a kubeconfig", () => {
     const play = await open(file, "play");
     expect(play.server).toBe("https://play.example");
     expect((await play.access()).headers).toEqual({ authorization: "Bearer playful" });
-    await expect(open(file, "none")).rejects.toThrow('there is no context "none"; there are: work, play');
+    await expect(open(file, "none")).rejects.toThrow(
+      'context "none" not found in the kubeconfig; contexts: work, play',
+    );
   });
 
-  test("gives client certificates, the authority and how the server is to be checked", async () => {
+  test("reads client certificates, the CA and the TLS settings of the server", async () => {
     const user = { "client-certificate-data": base64("cert"), "client-key-data": base64("key") };
     const credentials = await open(await write(user, { "tls-server-name": "kubernetes" }));
     const options = await optionsOf(credentials);
@@ -77,12 +79,12 @@ describe("a kubeconfig", () => {
     expect(await optionsOf(careless)).toMatchObject({ rejectUnauthorized: false });
   });
 
-  test("gives a name with a password", async () => {
+  test("reads user name and password", async () => {
     const { headers } = await (await open(await write({ username: "u", password: "p" }))).access();
     expect(headers).toEqual({ authorization: `Basic ${base64("u:p")}` });
   });
 
-  test("gives a token from a file, looked at again as time goes by", async () => {
+  test("reads a token file, and rereads it regularly", async () => {
     const tokenFile = join(folder, "token");
     await writeFile(tokenFile, "one\n");
     const credentials = await open(await write({ token: "ignored", tokenFile: "token" }));
@@ -114,7 +116,7 @@ describe("a kubeconfig", () => {
     expect(await said()).toEqual({ authorization: "Bearer two" });
   });
 
-  test("goes on with the certificate it has while its file can't be read", async () => {
+  test("keeps its certificate while the file can't be read", async () => {
     const certificate = join(folder, "cert");
     await writeFile(certificate, "cert one");
     const user = { "client-certificate": certificate, "client-key-data": base64("key") };
@@ -125,7 +127,7 @@ describe("a kubeconfig", () => {
     expect((await credentials.access()).agent).toBe(agent);
   });
 
-  test("has no credentials where the token's file could never be read", async () => {
+  test("has no credentials if the token file was never readable", async () => {
     const tokenFile = join(folder, "token");
     const credentials = await open(await write({ tokenFile }));
     await expect(credentials.access()).rejects.toThrow(tokenFile);
@@ -133,29 +135,29 @@ describe("a kubeconfig", () => {
     await expect(credentials.access()).rejects.toThrow(`${tokenFile} is empty`);
   });
 
-  test("says whom to be instead", async () => {
+  test("impersonates by as", async () => {
     const { headers } = await (await open(await write({ token: "t", as: "jane" }))).access();
     expect(headers).toEqual({ authorization: "Bearer t", "impersonate-user": "jane" });
   });
 
   const unsupported: readonly [string, JsonObject, JsonObject, RegExp][] = [
-    ["groups to be in instead", { token: "t", as: "jane", "as-groups": ["g"] }, {}, /as-groups, which usher/],
-    ["a provider of old", { "auth-provider": { name: "gcp" } }, {}, /gcp is no longer.*exec plugin/],
-    ["an unknown proxy", { token: "t" }, { "proxy-url": "ftp://proxy" }, /proxy-url must begin with http/],
+    ["impersonated groups", { token: "t", as: "jane", "as-groups": ["g"] }, {}, /as-groups, which usher/],
+    ["a removed auth-provider", { "auth-provider": { name: "gcp" } }, {}, /gcp was removed.*exec plugin/],
+    ["an unknown proxy", { token: "t" }, { "proxy-url": "ftp://proxy" }, /proxy-url must start with http/],
   ];
-  test.each(unsupported)("%s: refused, and it is said what", async (_, user, cluster, message) => {
+  test.each(unsupported)("rejects what is not supported: %s", async (_, user, cluster, message) => {
     const file = await write(user, cluster);
     await expect(open(file).then((credentials) => credentials.access())).rejects.toThrow(message);
   });
 
-  test("keeps its connections as long as nothing changes", async () => {
+  test("keeps its connections while nothing changes", async () => {
     const credentials = await open(await write({ token: "t" }));
     const { agent } = await credentials.access();
     clock = 60_000;
     expect((await credentials.access()).agent).toBe(agent);
   });
 
-  test("asks an exec plugin once, again when its credential ends, and at once when it was refused", async () => {
+  test("runs an exec plugin once, again after its credential expires, and at once after a 401", async () => {
     const counter = join(folder, "count");
     await writeFile(counter, "0");
     const script = join(folder, "plugin.mjs");
@@ -191,7 +193,7 @@ describe("a kubeconfig", () => {
     expect(await token()).toBe("Bearer token 3");
   });
 
-  test("a plugin that fails is an error with its words", async () => {
+  test("reports the error of an exec plugin", async () => {
     const exec = {
       exec: { command: process.execPath, args: ["-e", "console.error('no ticket'); process.exit(1)"] },
     };
@@ -199,7 +201,7 @@ describe("a kubeconfig", () => {
     await expect(credentials.access()).rejects.toThrow("no ticket");
   });
 
-  test("that is not there, or says nothing, is an error that says what to do", async () => {
+  test("that is missing or empty is an error", async () => {
     await expect(open(join(folder, "none"))).rejects.toThrow("none");
     const file = join(folder, "empty");
     await writeFile(file, JSON.stringify({ apiVersion: "v1", kind: "Config" }));

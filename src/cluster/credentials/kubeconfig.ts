@@ -1,33 +1,33 @@
 import { isDeepStrictEqual } from "node:util";
 import { type JsonObject, stringAt } from "../../core/json.ts";
-import { agentFor } from "./agent.ts";
 import { type Access, type Credentials, closeIdleSockets } from "./credentials.ts";
+import { openExecPlugin } from "./exec-plugin.ts";
+import { agentFor } from "./kubeconfig-agent.ts";
 import { type KubeconfigEntry, readKubeconfig } from "./kubeconfig-file.ts";
-import { openLibrary } from "./library.ts";
 import { type IdToken, idTokenOf, oidcSettings } from "./oidc.ts";
-import { type Material, plainMaterial, type Tls } from "./plain-user.ts";
+import { type Material, staticMaterial, type Tls } from "./static-credentials.ts";
 
-/** Exec plugins say when a credential ends, and files may be replaced: both are looked at again this often, and at once on a 401. */
-const LOOK_AGAIN_MS = 10_000;
+/** How often files and exec credentials are checked for changes; at once after a 401. */
+const RELOAD_EVERY_MS = 10_000;
 
 export interface KubeconfigOptions {
   /** @default `KUBECONFIG`, else `~/.kube/config` */
   readonly file?: string;
-  /** @default the file's current one */
+  /** @default the file's current context */
   readonly context?: string;
   readonly now?: () => number;
 }
 
-/** An ID token and what it was made from. */
-interface KnownToken {
+/** An ID token and the settings it was made from. */
+interface CachedToken {
   readonly settings: JsonObject;
   readonly token: IdToken;
 }
 
-/** A kubeconfig that was read, and how to come by what it says. */
+/** A parsed kubeconfig entry, and how to load its credentials. */
 interface Opened {
   readonly entry: KubeconfigEntry;
-  readonly idToken: KnownToken | undefined;
+  readonly idToken: CachedToken | undefined;
   readonly material: () => Promise<Material>;
 }
 
@@ -39,7 +39,7 @@ export async function kubeconfigCredentials(options: KubeconfigOptions = {}): Pr
   let tls: Tls | undefined;
   let current: { readonly access: Access; readonly at: number } | undefined;
 
-  const look = async (from: Opened): Promise<boolean> => {
+  const load = async (from: Opened): Promise<boolean> => {
     const found = await from.material();
     const changed = !isDeepStrictEqual(found.tls, tls);
     const before = current?.access;
@@ -55,13 +55,13 @@ export async function kubeconfigCredentials(options: KubeconfigOptions = {}): Pr
     server,
     namespace,
     renew: async () => {
-      // From the file again: it may have been written anew, and a plugin's cached credential is the one that was refused.
+      // From the file again: it may have changed, and an exec plugin's cached credential is the one that was refused.
       opened.idToken?.token.invalidate();
-      return look(await open(options, opened.idToken));
+      return load(await open(options, opened.idToken));
     },
     access: async () => {
-      if (current === undefined || now() - current.at >= LOOK_AGAIN_MS) await look(opened);
-      if (current === undefined) throw new Error("the kubeconfig gave no credentials");
+      if (current === undefined || now() - current.at >= RELOAD_EVERY_MS) await load(opened);
+      if (current === undefined) throw new Error("the kubeconfig has no credentials");
       return current.access;
     },
     close: () => current?.access.agent.destroy(),
@@ -70,30 +70,30 @@ export async function kubeconfigCredentials(options: KubeconfigOptions = {}): Pr
 
 async function open(
   { file, context, now = Date.now }: KubeconfigOptions,
-  known?: KnownToken,
+  known?: CachedToken,
 ): Promise<Opened> {
   const entry = await readKubeconfig(file, context);
   const { user } = entry;
   const provider = stringAt(user, "auth-provider", "name");
   if (provider !== undefined && provider !== "oidc")
     throw new Error(
-      `the kubeconfig's auth-provider ${provider} is no longer a part of Kubernetes; use its exec plugin`,
+      `the kubeconfig's auth-provider ${provider} was removed from Kubernetes; use its exec plugin`,
     );
   const idToken = idTokenFor(user, now, known);
-  const library = user["exec"] === undefined ? undefined : await openLibrary(entry);
+  const execPlugin = user["exec"] === undefined ? undefined : await openExecPlugin(entry);
   let plain: Material | undefined;
   return {
     entry,
     idToken,
     material: async () => {
-      // The old ones may well be good still when the files can't be read just now; the server will say. A plugin or a provider fails
-      // only when what it gave has ended.
-      plain = await plainMaterial(entry).catch((error: unknown) => {
+      // If files can't be read, the old credentials may still be valid; the API server decides. Exec plugins and providers fail
+      // only after their credential expired.
+      plain = await staticMaterial(entry).catch((error: unknown) => {
         if (plain === undefined) throw error;
         return plain;
       });
-      // A plugin may give a certificate or a token; whom to be instead stands in the kubeconfig.
-      const found = library === undefined ? plain : await library();
+      // An exec plugin returns a certificate or a token; impersonation is in the kubeconfig.
+      const found = execPlugin === undefined ? plain : await execPlugin();
       const headers = { ...plain.headers, ...found.headers };
       if (idToken !== undefined) headers["authorization"] = `Bearer ${await idToken.token.get()}`;
       return { tls: { ...plain.tls, ...found.tls }, headers };
@@ -101,12 +101,12 @@ async function open(
   };
 }
 
-/** The same as before where the file says the same: what was renewed since then stands in no file. */
+/** Reuses the token while its settings are unchanged: renewed tokens are in no file. */
 function idTokenFor(
   user: JsonObject,
   now: () => number,
-  known: KnownToken | undefined,
-): KnownToken | undefined {
+  known: CachedToken | undefined,
+): CachedToken | undefined {
   const settings = oidcSettings(user);
   if (settings === undefined) return undefined;
   if (known !== undefined && isDeepStrictEqual(settings, known.settings)) return known;

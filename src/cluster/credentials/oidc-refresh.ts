@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
 import { type CustomFetch, customFetch, discovery, refreshTokenGrant } from "openid-client";
 import { type JsonObject, stringAt } from "../../core/json.ts";
-import { shownAddress } from "./shown-address.ts";
+import { redactedUrl } from "./redacted-url.ts";
 
 /** For each of the two requests. */
 const TIMEOUT_SECONDS = 10;
@@ -37,7 +37,7 @@ export async function refreshIdToken(
     );
   }
   if (!issuer.startsWith("https://"))
-    throw new Error(`${WHERE}: idp-issuer-url must start with https://, got ${shownAddress(issuer)}`);
+    throw new Error(`${WHERE}: idp-issuer-url must start with https://, got ${redactedUrl(issuer)}`);
   try {
     // The whole address, so that the issuer in the document need not match idp-issuer-url: kubectl does not compare them either.
     const address = new URL(`${issuer.replace(/\/+$/, "")}/.well-known/openid-configuration`);
@@ -46,10 +46,10 @@ export async function refreshIdToken(
     const provider = await discovery(address, clientId, clientSecret, undefined, options);
     const { token_endpoint: endpoint = "" } = provider.serverMetadata();
     if (!endpoint.startsWith("https://"))
-      throw new Error(`${shownAddress(issuer)} publishes no token_endpoint with https`);
+      throw new Error(`${redactedUrl(issuer)} publishes no token_endpoint with https`);
     const tokens = await refreshTokenGrant(provider, refreshToken);
     if (tokens.id_token === undefined)
-      throw new Error(`${shownAddress(endpoint)} returned no id_token; log in again with the scope openid`);
+      throw new Error(`${redactedUrl(endpoint)} returned no id_token; log in again with the scope openid`);
     return { idToken: tokens.id_token, refreshToken: tokens.refresh_token };
   } catch (error) {
     // No cause: the library's errors carry responses with their tokens.
@@ -91,7 +91,7 @@ function fetchTrusting(ca: Buffer | undefined): CustomFetch {
       return new Response(text, { headers: { "content-type": "application/json" } });
     } catch (error) {
       // As the standard's own: what fetch throws for a failed request.
-      throw new TypeError(`${shownAddress(url)}: ${reasonOf(error)}`);
+      throw new TypeError(`${redactedUrl(url)}: ${reasonOf(error)}`);
     }
   };
 }

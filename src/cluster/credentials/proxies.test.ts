@@ -18,9 +18,9 @@ import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { makeCertificate } from "../../admission/tls/certificate.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { createClient } from "../client/https-client.ts";
-import { agentFor } from "./agent.ts";
 import { CONNECTION } from "./credentials.ts";
 import { kubeconfigCredentials } from "./kubeconfig.ts";
+import { agentFor } from "./kubeconfig-agent.ts";
 import { SocksAgent } from "./socks-agent.ts";
 
 // A name that no resolver knows: only connections through the proxy arrive.
@@ -237,10 +237,10 @@ test("a response may take longer than the idle timeout of the SOCKS agent", asyn
 });
 
 const secrets: readonly [string, string, RegExp][] = [
-  ["an unknown kind", "socks4://me:s3cret@proxy:1080", /and is socks4:\/\/proxy:1080$/],
-  ["no kind", "me:s3cret@proxy:1080", /and is proxy:1080$/],
-  ["no address", "http://me:s3cret@:x:1", /is no address: http:\/\/:x:1$/],
-  ["no address of SOCKS", "socks5://me:s3cret@:x:1", /is no address: socks5:\/\/:x:1$/],
+  ["an unknown scheme", "socks4://me:s3cret@proxy:1080", /got socks4:\/\/proxy:1080$/],
+  ["no scheme", "me:s3cret@proxy:1080", /got proxy:1080$/],
+  ["no valid URL", "http://me:s3cret@:x:1", /is not a valid URL: http:\/\/:x:1$/],
+  ["no valid URL of SOCKS", "socks5://me:s3cret@:x:1", /is not a valid URL: socks5:\/\/:x:1$/],
 ];
 test.each(secrets)("a proxy's password is in no error: %s", async (_, proxy, message) => {
   const client = await clientThrough(proxy);
@@ -254,11 +254,11 @@ test("a proxy's password is in no error: SOCKS for a server without TLS", async 
   const entry = { server: "http://api", namespace: undefined, user: {} };
   const open = () => agentFor({ ...entry, cluster: { "proxy-url": "socks5://me:s3cret@proxy" } }, {});
   await expect(open()).rejects.toThrow(
-    "the kubeconfig's proxy-url socks5://proxy is only for a server with https",
+    "the kubeconfig's proxy-url socks5://proxy needs a server with https://",
   );
 });
 
-test("a proxy's password is in no error: a variable that has no address", async () => {
+test("a proxy's password is in no error: an invalid variable", async () => {
   vi.stubEnv("HTTPS_PROXY", "http://me:s3cret@:x:1");
   try {
     const entry = { server: "https://api", namespace: undefined, cluster: {}, user: {} };

@@ -1,6 +1,6 @@
 import type { EventToWrite } from "../../core/evaluate/effects.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { isNotFound } from "../client/api-error.ts";
+import { isNotFound } from "../client/api-response.ts";
 import { type ApiResponse, type Client, ConnectionError } from "../client/client.ts";
 import { microTime } from "../client/micro-time.ts";
 import { pathSegment } from "../client/path-segment.ts";

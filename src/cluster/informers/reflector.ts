@@ -120,7 +120,7 @@ export class Reflector {
     } catch (error) {
       if (!(error instanceof DiscoveryError)) throw error;
       this.#note(error.message);
-      return rejectionOf(error.answer);
+      return rejectionOf(error.response);
     }
   }
 

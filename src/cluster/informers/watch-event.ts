@@ -1,8 +1,8 @@
 import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
+import { retryAfterMs } from "../client/api-response.ts";
 import type { ApiResponse } from "../client/client.ts";
 import { pageIn } from "../client/list-pages.ts";
-import { retryAfterMs } from "../client/retry-after.ts";
 import type { Arrival, Input } from "./reflector-steps.ts";
 
 /** The mark of the bookmark that ends the beginning of a streaming list. */

@@ -1,8 +1,8 @@
 import { resourceName } from "../../core/evaluate/request.ts";
-import { isObject, type JsonObject } from "../../core/json.ts";
 import type { Module, Read } from "../../core/module/module.ts";
 import { kindResource } from "../../core/policy/kind.ts";
 import { project } from "../../core/view/projection.ts";
+import { withoutManagedFields } from "../client/api-response.ts";
 import type { Prune } from "./watch-event.ts";
 
 /** A resource that modules together want to see. */
@@ -44,11 +44,4 @@ function united(resource: string, reads: readonly Read[]): WatchedResource {
     ...(selectors.size === 1 && selector !== "" ? { labelSelector: selector } : {}),
     prune: (object) => project(object, paths),
   };
-}
-
-function withoutManagedFields(object: JsonObject): JsonObject {
-  const { metadata } = object;
-  if (!isObject(metadata) || metadata["managedFields"] === undefined) return object;
-  const { managedFields: _fields, ...kept } = metadata;
-  return { ...object, metadata: kept };
 }

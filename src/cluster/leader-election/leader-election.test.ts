@@ -135,9 +135,9 @@ test("errors are reported, and retried", async () => {
   await until(() => lease.leading);
   expect(server.asked.map((one) => one.split(" ")[0])).toEqual(["GET", "GET", "GET", "POST", "GET", "POST"]);
   expect(events).toEqual([
-    "lease usher: no answer: reset",
+    "lease usher: no response: reset",
     "lease usher: the API server answered 403: refused: Forbidden",
-    "lease usher: no answer: cut",
+    "lease usher: no response: cut",
     "a leads",
   ]);
   await lease.stop();
@@ -179,7 +179,7 @@ test.each([
   await pass(3 * LEASE_TIMES.actMs);
   expect(hung).toBe(1);
   expect(lease.leading).toBe(true);
-  expect(events).toEqual(["a leads", "lease usher: no answer: too late"]);
+  expect(events).toEqual(["a leads", "lease usher: no response: too late"]);
   expect(at(server.objects.get(PATH), "spec", "leaseTransitions")).toBe(0);
   vi.useRealTimers();
   await lease.stop();
@@ -233,7 +233,7 @@ test("a holder that is stopped after a renewal whose end it did not see still re
   });
   await until(() => lease.leading);
   server.fault = (method) => (method === "PUT" ? new ConnectionError("cut") : undefined);
-  await until(() => events.includes("lease usher: no answer: cut"));
+  await until(() => events.includes("lease usher: no response: cut"));
   server.fault = () => undefined;
   await lease.stop();
   expect(holderIn(server)).toBe("");

@@ -1,5 +1,5 @@
 import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
-import { errorMessage, isNotFound, responseMessage } from "../client/api-error.ts";
+import { errorMessage, isNotFound, responseMessage } from "../client/api-response.ts";
 import type { ApiResponse, Client } from "../client/client.ts";
 import { microTime } from "../client/micro-time.ts";
 import { pathSegment } from "../client/path-segment.ts";

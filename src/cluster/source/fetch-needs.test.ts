@@ -62,7 +62,7 @@ test.each<[string, ApiResponse | Error | undefined, object]>([
   [
     "a broken connection has no status",
     new ConnectionError("socket hang up"),
-    { failed: "nodes n1: no answer: socket hang up" },
+    { failed: "nodes n1: no response: socket hang up" },
   ],
 ])("%s", async (_, fault, fact) => {
   const server = new TestApiServer();
@@ -88,7 +88,7 @@ test("where discovery is refused, its status code is the fact's", async () => {
   const fetch = createNeeds(server.client, { ...server.resources, pathOf });
   expect(await fetch([NODE], testDeadline())).toEqual([
     {
-      failed: "nodes n1: GET /apis/x.io was answered with 403: refused: Forbidden",
+      failed: "nodes n1: discovery: GET /apis/x.io: the API server answered 403: refused: Forbidden",
       status: 403,
       reason: "Forbidden",
     },

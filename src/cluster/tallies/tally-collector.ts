@@ -2,7 +2,7 @@ import type { CountedTally } from "../../core/evaluate/effects.ts";
 import type { PolicyRef } from "../../core/evaluate/finding.ts";
 import { equal, type Json, stringAt } from "../../core/json.ts";
 import type { ReconcileContext } from "../../core/module/reconciler.ts";
-import { errorMessage } from "../client/api-error.ts";
+import { errorMessage } from "../client/api-response.ts";
 import { listAll } from "../client/list-pages.ts";
 import { pathSegment } from "../client/path-segment.ts";
 import { decodeTallies, mergeTallies, tallyKey } from "./tallies.ts";

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../core/json.ts";
-import { errorMessage, responseMessage } from "../client/api-error.ts";
+import { errorMessage, responseMessage } from "../client/api-response.ts";
 import { pathSegment } from "../client/path-segment.ts";
 import { FIELD_MANAGER } from "../controller/planned-writes.ts";
 import { encodeTallies } from "./tallies.ts";

@@ -5,7 +5,7 @@ import {
   makeCertificate,
   type OwnCertificate,
 } from "../../admission/tls/certificate.ts";
-import { errorMessage, isNotFound, responseMessage } from "../../cluster/client/api-error.ts";
+import { errorMessage, isNotFound, responseMessage } from "../../cluster/client/api-response.ts";
 import { BACKOFF, Backoff, type BackoffLimits } from "../../cluster/client/backoff.ts";
 import type { Client } from "../../cluster/client/client.ts";
 import { pathSegment } from "../../cluster/client/path-segment.ts";

@@ -1,4 +1,4 @@
-import { StatusError } from "../../cluster/client/api-error.ts";
+import { StatusError } from "../../cluster/client/api-response.ts";
 import { equal, type JsonObject } from "../../core/json.ts";
 import { describeObject, type Objects } from "../install/apply.ts";
 import { sameEssence } from "../webhooks/deviation.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { answerOf, NO_SUCH_API, refuse, TestApiServer } from "../../../test/support/cluster/api-server.ts";
-import { StatusError } from "../../cluster/client/api-error.ts";
+import { StatusError } from "../../cluster/client/api-response.ts";
 import { Objects } from "./apply.ts";
 
 test.each([

@@ -1,4 +1,4 @@
-import { isNotFound, StatusError } from "../../cluster/client/api-error.ts";
+import { isNotFound, StatusError } from "../../cluster/client/api-response.ts";
 import type { ApiResponse, Client } from "../../cluster/client/client.ts";
 import { createKindPaths, type PathOfObject } from "../../cluster/client/kind-paths.ts";
 import { FIELD_MANAGER } from "../../cluster/controller/planned-writes.ts";

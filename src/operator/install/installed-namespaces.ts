@@ -1,4 +1,4 @@
-import { StatusError } from "../../cluster/client/api-error.ts";
+import { StatusError } from "../../cluster/client/api-response.ts";
 import { listAll } from "../../cluster/client/list-pages.ts";
 import { at, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";

@@ -1,4 +1,4 @@
-import { StatusError } from "../../cluster/client/api-error.ts";
+import { StatusError } from "../../cluster/client/api-response.ts";
 import { collectionPath } from "../../cluster/client/discovery.ts";
 import { listAll } from "../../cluster/client/list-pages.ts";
 import { at, isObject, type JsonObject } from "../../core/json.ts";

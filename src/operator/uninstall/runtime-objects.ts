@@ -1,4 +1,4 @@
-import { StatusError } from "../../cluster/client/api-error.ts";
+import { StatusError } from "../../cluster/client/api-response.ts";
 import { listAll } from "../../cluster/client/list-pages.ts";
 import { collectionOf, LABEL, tallyName } from "../../cluster/tallies/tally-objects.ts";
 import type { JsonObject } from "../../core/json.ts";

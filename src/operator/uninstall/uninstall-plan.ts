@@ -1,4 +1,4 @@
-import { StatusError } from "../../cluster/client/api-error.ts";
+import { StatusError } from "../../cluster/client/api-response.ts";
 import { type JsonObject, stringAt } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import type { Module } from "../../core/module/module.ts";

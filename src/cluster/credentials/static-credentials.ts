@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import type { JsonObject } from "../../core/json.ts";
 import { stringAt } from "../../core/json.ts";
+import { readToken } from "./credentials.ts";
 import type { KubeconfigEntry } from "./kubeconfig-file.ts";
-import { readToken } from "./token-file.ts";
 
-/** What a connection is made with. */
+/** TLS options of a connection. */
 export interface Tls {
   readonly ca?: string | Buffer;
   readonly cert?: string | Buffer;
@@ -13,34 +13,34 @@ export interface Tls {
   readonly rejectUnauthorized?: boolean;
 }
 
-/** What to connect with and what to say who we are. */
+/** TLS options and headers that authenticate. */
 export interface Material {
   readonly tls: Tls;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Whom to be instead is more than a name; less than all of it would be somebody else. */
-const PARTS_OF_IMPERSONATION = ["as-uid", "as-groups", "as-user-extra"] as const;
+/** Not supported. Impersonating by name alone would be another identity than the kubeconfig asks for. */
+const UNSUPPORTED_IMPERSONATION = ["as-uid", "as-groups", "as-user-extra"] as const;
 
-/** Certificates, tokens and passwords, from the entry itself or from files, which are read anew each time. */
-export async function plainMaterial({ cluster, user }: KubeconfigEntry): Promise<Material> {
-  const other = PARTS_OF_IMPERSONATION.find((field) => user[field] !== undefined);
-  if (other !== undefined)
+/** Certificates, tokens and passwords, inline or from files, which are read at each call. */
+export async function staticMaterial({ cluster, user }: KubeconfigEntry): Promise<Material> {
+  const unsupported = UNSUPPORTED_IMPERSONATION.find((field) => user[field] !== undefined);
+  if (unsupported !== undefined)
     throw new Error(
-      `the kubeconfig's user has ${other}, which usher does not support; without it usher would be somebody else`,
+      `the kubeconfig's user has ${unsupported}, which usher does not support; use a user without it`,
     );
   const ca = await bytesOf(cluster, "certificate-authority");
   const cert = await bytesOf(user, "client-certificate");
   const key = await bytesOf(user, "client-key");
   const servername = stringAt(cluster, "tls-server-name");
-  const careless = cluster["insecure-skip-tls-verify"] === true;
+  const insecure = cluster["insecure-skip-tls-verify"] === true;
   return {
     tls: {
       ...(ca === undefined ? {} : { ca }),
       ...(cert === undefined ? {} : { cert }),
       ...(key === undefined ? {} : { key }),
       ...(servername === undefined || servername === "" ? {} : { servername }),
-      ...(careless ? { rejectUnauthorized: false } : {}),
+      ...(insecure ? { rejectUnauthorized: false } : {}),
     },
     headers: { ...(await authorization(user)), ...impersonation(user) },
   };
@@ -61,7 +61,7 @@ function impersonation(user: JsonObject): Record<string, string> {
   return name ? { "impersonate-user": name } : {};
 }
 
-/** As kubectl: what stands in the kubeconfig itself counts before a file. */
+/** As for kubectl, inline data takes precedence over a file. */
 async function bytesOf(entry: JsonObject, field: string): Promise<Buffer | undefined> {
   const data = stringAt(entry, `${field}-data`);
   if (data) return Buffer.from(data, "base64");

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { shownAddress } from "./shown-address.ts";
+import { redactedUrl } from "./redacted-url.ts";
 
 test.each([
   ["https://api.example:6443", "https://api.example:6443"],
@@ -14,15 +14,15 @@ test.each([
   ["http://me:s3cret@:x:1", "http://:x:1"],
   ["https://idp.example/token?secret=s3cret#more", "https://idp.example/token"],
   ["", ""],
-])("%j is shown as %j", (address, shown) => {
-  expect(shownAddress(address)).toBe(shown);
+])("%j is redacted to %j", (url, redacted) => {
+  expect(redactedUrl(url)).toBe(redacted);
 });
 
-test("no password is ever shown", () => {
+test("no password is ever left", () => {
   const scheme = fc.constantFrom("", "http://", "socks5://", "//", ":");
   fc.assert(
     fc.property(scheme, fc.string(), fc.string(), (start, before, after) => {
-      expect(shownAddress(`${start}me:${before}s3cret${after}@proxy:1080`)).not.toContain("s3cret");
+      expect(redactedUrl(`${start}me:${before}s3cret${after}@proxy:1080`)).not.toContain("s3cret");
     }),
   );
 });

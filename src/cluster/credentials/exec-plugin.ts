@@ -1,24 +1,24 @@
 import type { RequestOptions } from "node:https";
 import type { JsonObject } from "../../core/json.ts";
 import type { KubeconfigEntry } from "./kubeconfig-file.ts";
-import type { Material, Tls } from "./plain-user.ts";
+import type { Material, Tls } from "./static-credentials.ts";
 
-/** Of what the library gives, what a connection is made with. */
-const TLS = ["ca", "cert", "key", "servername", "rejectUnauthorized"] as const;
+/** The library's options that TLS connections use. */
+const TLS_OPTIONS = ["ca", "cert", "key", "servername", "rejectUnauthorized"] as const;
 
 /**
- * Exec plugins, by Kubernetes' own library. Only here is it loaded: it costs half a second and 45 MB, which nobody pays in a pod or
- * with a kubeconfig that has none.
+ * Exec plugins, run by @kubernetes/client-node. Loaded only for kubeconfigs with an exec plugin: the library costs half a second and
+ * 45 MB.
  */
-export async function openLibrary(entry: KubeconfigEntry): Promise<() => Promise<Material>> {
+export async function openExecPlugin(entry: KubeconfigEntry): Promise<() => Promise<Material>> {
   const { KubeConfig } = await import("@kubernetes/client-node");
   const config = new KubeConfig();
-  config.loadFromString(JSON.stringify(single(entry)));
+  config.loadFromString(JSON.stringify(singleEntryConfig(entry)));
   return async () => {
     const options: RequestOptions & Tls = { headers: {} };
     await config.applyToHTTPSOptions(options);
     const tls = Object.fromEntries(
-      TLS.filter((key) => options[key] !== undefined).map((key) => [key, options[key]]),
+      TLS_OPTIONS.filter((key) => options[key] !== undefined).map((key) => [key, options[key]]),
     );
     const headers: Record<string, string> = {};
     for (const [name, value] of Object.entries(options.headers ?? {}))
@@ -27,8 +27,8 @@ export async function openLibrary(entry: KubeconfigEntry): Promise<() => Promise
   };
 }
 
-/** A kubeconfig with this entry alone. Its proxy is ours to go through. */
-function single({ cluster, user, server }: KubeconfigEntry): JsonObject {
+/** A kubeconfig with this entry alone, without its proxy, which usher's own agent goes through. */
+function singleEntryConfig({ cluster, user, server }: KubeconfigEntry): JsonObject {
   const { "proxy-url": _proxy, ...rest } = cluster;
   return {
     apiVersion: "v1",
