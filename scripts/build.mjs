@@ -1,6 +1,6 @@
 // `npm run build`: what is published and put into the image: one bundled file for the command line, its workers beside it, the
 // library, and the types.
-import { chmodSync, rmSync } from "node:fs";
+import { chmodSync, copyFileSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { environment, root, run, setup } from "./setup.mjs";
 
@@ -33,7 +33,7 @@ const banner = {
 await build({
   ...common,
   entryPoints: {
-    usher: "src/cli/main.ts",
+    main: "src/cli/main.ts",
     "ops-worker": "src/admission/observe/ops-worker.ts",
     "reader-worker": "src/files/reader/reader-worker.ts",
   },
@@ -43,14 +43,23 @@ await build({
   banner: { js: banner.js },
 });
 
+/** Each module can be imported by its name: `@usher-dev/usher/placement`. */
+function moduleEntries() {
+  const folders = readdirSync(join(root, "src/modules"), { withFileTypes: true }).filter((one) =>
+    one.isDirectory(),
+  );
+  return Object.fromEntries(folders.map(({ name }) => [name, `src/modules/${name}/index.ts`]));
+}
+
 // The library leaves zod outside: a schema that a consumer writes must be of the same zod as ours.
 await build({
   ...common,
-  entryPoints: { index: "src/index.ts", placement: "src/modules/placement/index.ts" },
+  entryPoints: { index: "src/index.ts", ...moduleEntries() },
   splitting: true,
   chunkNames: "chunk-[hash]",
   packages: "external",
 });
 
+copyFileSync(join(root, "bin/usher.mjs"), join(dist, "usher.mjs"));
 chmodSync(join(dist, "usher.mjs"), 0o755);
 process.exit(run(node, "typescript/bin/tsc", ["-p", "tsconfig.types.json"]));

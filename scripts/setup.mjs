@@ -2,7 +2,7 @@
 // either is there.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,43 +10,63 @@ import { fileURLToPath } from "node:url";
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const modules = join(root, "node_modules");
 const stamp = join(modules, ".usher-installed");
+const localNode = join(modules, ".bin", "node");
 
 /** The first major version of Node that runs `.ts` files and is supported. */
 const NODE_MAJOR = 24;
 
 function lockHash() {
-  const lock = readFileSync(join(root, "package-lock.json"));
-  return createHash("sha256").update(lock).update(`${process.platform} ${process.arch}`).digest("hex");
+  const hash = createHash("sha256").update(
+    `${process.platform} ${process.arch} ${isRecent(process.versions.node)}`,
+  );
+  for (const folder of [root, join(root, "scripts", "node")])
+    hash.update(readFileSync(join(folder, "package-lock.json")));
+  return hash.digest("hex");
 }
 
 function installed() {
   return existsSync(stamp) && readFileSync(stamp, "utf8") === lockHash();
 }
 
+/** Installs a folder's package-lock.json. Nothing that it lists has to run a script of its own. */
+function installLock(folder) {
+  const npm = process.platform === "win32" ? "npm.cmd" : "npm";
+  const args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+  const result = spawnSync(npm, args, { cwd: folder, stdio: ["ignore", 2, 2] });
+  if (result.error === undefined && result.status === 0) return;
+  console.error(
+    "\nThe dependencies could not be installed; npm's message is above. If the registry can't be reached, try `npm ping`, then run this again.",
+  );
+  process.exit(2);
+}
+
 function install() {
   console.error("Installing what package-lock.json lists (about half a minute the first time) …");
   const started = Date.now();
-  const npm = process.platform === "win32" ? "npm.cmd" : "npm";
-  // Not `npm ci`: it refuses a lock without the tools' builds for other platforms, and a mirror of the registry may lack those.
-  // This keeps to the lock as well, integrity included, and leaves it as it is.
-  const args = ["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error"];
-  const result = spawnSync(npm, args, { cwd: root, stdio: ["ignore", 2, 2] });
-  if (result.error !== undefined || result.status !== 0) {
-    console.error(
-      "\nThe dependencies could not be installed; what npm said is above. Usually the registry can't be reached: try `npm ping`, then run this again.",
-    );
-    process.exit(2);
-  }
+  installLock(root);
+  if (!isRecent(process.versions.node)) installNode();
   mkdirSync(modules, { recursive: true });
   writeFileSync(stamp, lockHash());
   console.error(`Installed in ${((Date.now() - started) / 1000).toFixed(0)} s.`);
 }
 
-/** The Node to run usher with: this one if it is new enough, else the one from the registry package of this platform. */
+function isRecent(version) {
+  return Number(version.split(".")[0]) >= NODE_MAJOR;
+}
+
+/** A recent Node from the registry, which npm scripts then find first. Not a dependency: consumers of the package have their own. */
+function installNode() {
+  console.error(`This is Node ${process.versions.node}; installing Node ${NODE_MAJOR} for this clone …`);
+  const folder = join(root, "scripts", "node");
+  installLock(folder);
+  const installed = join(folder, "node_modules", ".bin", "node");
+  if (existsSync(installed)) symlinkSync(installed, localNode);
+}
+
+/** The Node to run usher with: this one if it is new enough, else the one that was installed for this clone. */
 function findNode() {
-  if (Number(process.versions.node.split(".")[0]) >= NODE_MAJOR) return process.execPath;
-  const local = join(modules, ".bin", "node");
-  if (existsSync(local)) return local;
+  if (isRecent(process.versions.node)) return process.execPath;
+  if (existsSync(localNode)) return localNode;
   console.error(
     `Usher needs Node ${NODE_MAJOR} or newer. This is Node ${process.versions.node}, and the registry has no ready-made Node ${NODE_MAJOR} for ${process.platform} ${process.arch}: install one and run this again.`,
   );

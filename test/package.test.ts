@@ -1,22 +1,39 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import {
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { cacheFolder } from "./cluster/binaries/places.ts";
 
 /** What a stranger gets from the registry: packed, unpacked elsewhere, compiled against and run. */
 const root = join(import.meta.dirname, "..");
 const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
 let consumer = "";
 let installed = "";
+
+interface Manifest {
+  readonly version: string;
+  readonly engines: { readonly node: string };
+  readonly bin: Readonly<Record<"usher" | "kubectl-usher", string>>;
+  readonly exports: Readonly<Record<string, { readonly types: string; readonly default: string }>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+}
+
+function manifest(): Manifest {
+  return JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+}
 
 function node(...args: string[]): string {
   return execFileSync(process.execPath, args, {
@@ -34,11 +51,12 @@ beforeAll(() => {
   });
   installed = join(consumer, "node_modules", "@usher-dev", "usher");
   mkdirSync(installed, { recursive: true });
-  const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+  const { version } = manifest();
   const archive = join(consumer, `usher-dev-usher-${version}.tgz`);
   execFileSync("tar", ["-xzf", archive, "--strip-components=1", "-C", installed]);
   // In place of the registry: what the package depends on, as this clone has it.
-  for (const dependency of ["zod", "re2js", "@types", "undici-types"]) {
+  const { dependencies } = manifest();
+  for (const dependency of [...Object.keys(dependencies), "@types", "undici-types"]) {
     const target = join(root, "node_modules", dependency);
     if (existsSync(target)) symlinkSync(target, join(consumer, "node_modules", dependency));
   }
@@ -49,6 +67,45 @@ beforeAll(() => {
 }, 120_000);
 
 afterAll(() => rmSync(consumer, { recursive: true, force: true }));
+
+/** Kept between runs, outside the clone. Elsewhere than on Linux x64, where the registry has none, the Node at hand. */
+function lowestNode(): string {
+  const pinned = join(root, "test", "support", "lowest-node");
+  const lock = readFileSync(join(pinned, "package-lock.json"));
+  const folder = join(
+    cacheFolder(process.env),
+    `node-${createHash("sha256").update(lock).digest("hex").slice(0, 12)}`,
+  );
+  const found = join(folder, "node_modules", ".bin", "node");
+  if (!existsSync(found)) {
+    mkdirSync(folder, { recursive: true });
+    for (const file of ["package.json", "package-lock.json"])
+      copyFileSync(join(pinned, file), join(folder, file));
+    execFileSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], {
+      cwd: folder,
+      stdio: "pipe",
+    });
+  }
+  return existsSync(found) ? found : process.execPath;
+}
+
+/** What the bundled command line must do on any Node that it names. */
+function smoke(node: string): void {
+  const program = join(installed, manifest().bin.usher);
+  const run = (...args: string[]) =>
+    execFileSync(node, [program, ...args], { cwd: consumer, encoding: "utf8" });
+  expect(run("--version").trim()).toBe(manifest().version);
+  const objects = join(root, "examples/pods/etcd.yaml");
+  const reviewed = run("review", objects, "--source", join(root, "examples/cluster"), "-o", "json");
+  expect(JSON.parse(reviewed).summary).toEqual({ allowed: 3, denied: 0, patched: 2 });
+}
+
+function bytesIn(folder: string): number {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) =>
+    entry.isFile(),
+  );
+  return files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
+}
 
 describe("the packed package", () => {
   it("compiles and runs as docs/library.md says, under the strictest settings", () => {
@@ -85,20 +142,60 @@ describe("the packed package", () => {
   });
 
   it("has the command line, bundled, under both names", () => {
-    const { bin, version } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8"));
-    expect(Object.keys(bin)).toEqual(["usher", "kubectl-usher"]);
-    const program = join(installed, bin.usher);
-    expect(node(program, "--version").trim()).toBe(version);
-    const reviewed = node(
-      program,
-      "review",
-      join(root, "examples/pods/etcd.yaml"),
-      "--source",
-      join(root, "examples/cluster"),
-      "-o",
-      "json",
-    );
-    expect(JSON.parse(reviewed).summary).toEqual({ allowed: 3, denied: 0, patched: 2 });
+    expect(Object.keys(manifest().bin)).toEqual(["usher", "kubectl-usher"]);
+    smoke(process.execPath);
+  });
+
+  it("runs on the lowest Node that it names, and an older one gets a sentence and exit code 2", () => {
+    const [, lowest = ""] = /^>=(\d+)$/.exec(manifest().engines.node) ?? [];
+    const node = lowestNode();
+    const found = execFileSync(node, ["--version"], { encoding: "utf8" });
+    if (process.platform === "linux" && process.arch === "x64") expect(found.trim()).toBe(`v${lowest}.0.0`);
+    smoke(node);
+    const program = readFileSync(join(installed, manifest().bin.usher), "utf8");
+    expect(program).toContain(`const lowest = ${lowest};`);
+    const older = program
+      .replace("process.versions.node", '"20.1.0"')
+      .replace("process.versions.node", '"20.1.0"');
+    writeFileSync(join(consumer, "older.mjs"), older);
+    const { status, stderr, stdout } = spawnSync(process.execPath, ["older.mjs"], {
+      cwd: consumer,
+      encoding: "utf8",
+    });
+    expect({ status, stdout }).toEqual({ status: 2, stdout: "" });
+    expect(stderr).toBe(`usher: needs Node ${lowest} or newer; this is Node 20.1.0\n`);
+  });
+
+  it("exports each module with its types", () => {
+    const modules = readdirSync(join(root, "src", "modules"), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => name);
+    const { exports } = manifest();
+    expect(Object.keys(exports)).toEqual([".", ...modules.map((name) => `./${name}`), "./package.json"]);
+    for (const name of modules) {
+      expect(existsSync(join(installed, exports[`./${name}`]?.types ?? "none"))).toBe(true);
+      const listed = node(
+        "--input-type=module",
+        "--eval",
+        `console.log(Object.keys(await import("@usher-dev/usher/${name}")).length)`,
+      );
+      expect(Number(listed)).toBeGreaterThan(0);
+    }
+  });
+
+  it("takes at most 40 MB with its dependencies, and brings no node command", () => {
+    const { dependencies } = manifest();
+    const folders = [installed, ...Object.keys(dependencies).map((name) => join(root, "node_modules", name))];
+    expect(folders.reduce((sum, folder) => sum + bytesIn(folder), 0)).toBeLessThan(40_000_000);
+    for (const folder of folders) {
+      const {
+        bin = {},
+        dependencies: more = {},
+        optionalDependencies = {},
+      } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
+      expect(Object.keys(bin)).not.toContain("node");
+      if (folder !== installed) expect({ ...more, ...optionalDependencies }).toEqual({});
+    }
   });
 
   it("carries no tests, sources or machine paths", () => {
