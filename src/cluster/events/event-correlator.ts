@@ -177,5 +177,6 @@ export class EventCorrelator {
 }
 
 function keyOf({ regarding, type, reason, message }: EventToWrite): string {
-  return JSON.stringify([regarding.kind, regarding.namespace ?? "", regarding.name, type, reason, message]);
+  const { kind, namespace = "", name, uid = "" } = regarding;
+  return JSON.stringify([kind, namespace, name, uid, type, reason, message]);
 }

@@ -62,6 +62,16 @@ test("an event says who, what and about which object, and which policy was the r
   expect(at(server.bodies[0], "series")).toBeUndefined();
 });
 
+test("one about another object refers to it by apiVersion and uid, as kubectl describe looks for it", async () => {
+  const server = new TestApiServer();
+  const { events } = eventsOn(server);
+  const regarding = { apiVersion: "apps/v1", kind: "ReplicaSet", namespace: "shop", name: "web", uid: "u-9" };
+  events.add([event({ regarding })]);
+  events.add([event({ regarding: { ...regarding, uid: "u-10" } })]);
+  await events.flush();
+  expect(server.bodies).toMatchObject([{ regarding }, { regarding: { uid: "u-10" } }]);
+});
+
 test("one about the policy itself carries its uid, and a cluster-scoped one lives in default", async () => {
   const server = new TestApiServer();
   const { events } = eventsOn(server);

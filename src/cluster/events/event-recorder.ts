@@ -1,4 +1,5 @@
 import type { EventToWrite } from "../../core/evaluate/effects.ts";
+import type { ObjectReference } from "../../core/evaluate/finding.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { isNotFound } from "../client/api-response.ts";
 import { type ApiResponse, type Client, ConnectionError } from "../client/client.ts";
@@ -145,7 +146,7 @@ export class EventRecorder {
       policy?.kind === regarding.kind &&
       policy.name === regarding.name &&
       policy.namespace === regarding.namespace;
-    const about = this.#reference(regarding, same ? policy?.uid : undefined);
+    const about = this.#reference(regarding, regarding.uid ?? (same ? policy?.uid : undefined));
     return {
       apiVersion: "events.k8s.io/v1",
       kind: "Event",
@@ -158,7 +159,7 @@ export class EventRecorder {
       reason,
       note: noteOf(message),
       regarding: about,
-      ...(policy === undefined || same ? {} : { related: this.#reference(policy, policy.uid) }),
+      ...(policy === undefined || same ? {} : { related: this.#reference(policy) }),
       ...(count < 2 ? {} : { series: { count, lastObservedTime: this.#time(lastAt) } }),
     };
   }
@@ -168,8 +169,8 @@ export class EventRecorder {
     return microTime(this.#now() - (this.#clock() - at));
   }
 
-  #reference({ kind, namespace, name }: EventToWrite["regarding"], uid: string | undefined): JsonObject {
-    const apiVersion = this.#options.apiVersionOf?.(kind);
+  #reference({ kind, namespace, name, ...known }: ObjectReference, uid = known.uid): JsonObject {
+    const apiVersion = known.apiVersion ?? this.#options.apiVersionOf?.(kind);
     return {
       kind,
       name,

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { ask, atOnce } from "../../../test/builders/evaluation.ts";
 import { finding, moduleThat } from "../../../test/builders/module.ts";
 import { outside } from "../../../test/builders/outside.ts";
-import { pod } from "../../../test/builders/pod.ts";
+import { deployment, pod } from "../../../test/builders/pod.ts";
 import { requestFor } from "../../../test/builders/request.ts";
 import { Gates } from "../module/gates.ts";
 import { DEFAULT_INSTALLATION } from "../module/installation.ts";
@@ -11,6 +11,7 @@ import { Store } from "../view/store.ts";
 import { allow, deny, need } from "./decision.ts";
 import { countsAfter, type Effects, effectsOf, METRICS } from "./effects.ts";
 import type { PolicyRef } from "./finding.ts";
+import type { AdmissionRequest } from "./request.ts";
 
 const P: PolicyRef = { kind: "Rule", name: "p", generation: 2 };
 const Q: PolicyRef = { kind: "Rule", namespace: "shop", name: "q" };
@@ -166,9 +167,46 @@ test("events are about the object, or about what the finding names", () => {
     },
     { type: "Warning", reason: "Odd", regarding: { kind: "Node", name: "n" }, message: "no policy" },
   ]);
-  const node = requestFor({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" } });
-  const [first] = effectsOf(atOnce(ask([patcher], node))).events;
-  expect(first?.regarding).toEqual({ kind: "Node", name: "n1" });
+});
+
+const UID = "6e1f2d9c";
+const meta = { name: "n1", uid: UID };
+
+test.each<[string, AdmissionRequest, object]>([
+  [
+    "a cluster-scoped object",
+    requestFor({ apiVersion: "v1", kind: "Node", metadata: meta }),
+    { apiVersion: "v1", kind: "Node", name: "n1", uid: UID },
+  ],
+  [
+    "one of a group and a namespace",
+    requestFor(deployment({ metadata: { ...meta, namespace: "shop" } })),
+    { apiVersion: "apps/v1", kind: "Deployment", namespace: "shop", name: "n1", uid: UID },
+  ],
+  [
+    "a Namespace, which is in none",
+    requestFor({ apiVersion: "v1", kind: "Namespace", metadata: meta }, { namespace: "n1" }),
+    { apiVersion: "v1", kind: "Namespace", name: "n1", uid: UID },
+  ],
+  [
+    "one whose uid is not known yet",
+    requestFor({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" } }),
+    { apiVersion: "v1", kind: "Node", name: "n1" },
+  ],
+  [
+    "one that is being deleted",
+    requestFor(
+      { apiVersion: "v1", kind: "Node", metadata: meta },
+      { operation: "DELETE", object: undefined, oldObject: { metadata: meta } },
+    ),
+    { apiVersion: "v1", kind: "Node", name: "n1", uid: UID },
+  ],
+])("an event about %s refers to it as kubectl describe looks for it", (_, request, regarding) => {
+  const reporter = moduleThat("reporter", {
+    validate: () => allow([finding({ event: { type: "Normal", reason: "Seen" } })]),
+  });
+  const [first] = effectsOf(atOnce(ask([reporter], request, outside(), { phase: "validate" }))).events;
+  expect(first?.regarding).toEqual(regarding);
 });
 
 test.each([

@@ -1,17 +1,19 @@
+import { stringAt } from "../json.ts";
 import { fieldPath } from "../path.ts";
 import type { Evaluation } from "./evaluate-hooks.ts";
 import {
   type FindingEvent,
   type FindingOutcome,
   type ModuleFinding,
+  type ObjectReference,
   type PolicyRef,
   policyKey,
 } from "./finding.ts";
-import { describeRequest } from "./request.ts";
+import { type AdmissionRequest, describeRequest } from "./request.ts";
 
-/** An event to be written about an object, after the answer. */
+/** An event to be written after the response. */
 export interface EventToWrite extends FindingEvent {
-  readonly regarding: { readonly kind: string; readonly namespace?: string; readonly name: string };
+  readonly regarding: ObjectReference;
   readonly message: string;
   readonly policy: PolicyRef | undefined;
 }
@@ -107,14 +109,23 @@ function eventsOf({ request, findings }: Evaluation): EventToWrite[] {
   const events: EventToWrite[] = [];
   for (const { event, message, policy } of findings) {
     if (event === undefined || policy?.gone === true) continue;
-    const object = {
-      kind: request.kind.kind,
-      name: request.name,
-      ...(request.namespace === "" ? {} : { namespace: request.namespace }),
-    };
-    events.push({ ...event, regarding: event.regarding ?? object, message, policy });
+    events.push({ ...event, regarding: event.regarding ?? objectOf(request), message, policy });
   }
   return events;
+}
+
+function objectOf({ kind: type, namespace, name, object, oldObject }: AdmissionRequest): ObjectReference {
+  const { group, version, kind } = type;
+  const uid = stringAt(object, "metadata", "uid") ?? stringAt(oldObject, "metadata", "uid");
+  // The namespace of a request for a Namespace is its own name, though the object is cluster-scoped.
+  const scoped = namespace !== "" && !(group === "" && kind === "Namespace");
+  return {
+    apiVersion: group === "" ? version : `${group}/${version}`,
+    kind,
+    name: name === "" ? (stringAt(object, "metadata", "name") ?? "") : name,
+    ...(scoped ? { namespace } : {}),
+    ...(uid === undefined || uid === "" ? {} : { uid }),
+  };
 }
 
 /** Of one request: whoever has more than this in one object has one cause for all. */

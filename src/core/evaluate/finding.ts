@@ -42,7 +42,10 @@ export interface ObjectReference {
   readonly uid?: string;
 }
 
-/** An event about the object of the request, or about `regarding` where that object will not exist. */
+/**
+ * An event about the object of the request, or about `regarding` where that object will not exist. An object that is being created
+ * has its uid, and a generated name, only in the validating phase.
+ */
 export interface FindingEvent {
   readonly type: "Normal" | "Warning";
   /** A CamelCase word that can be searched. */
