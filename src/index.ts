@@ -25,7 +25,6 @@ export {
 } from "./core/evaluate/decision.ts";
 export { Draft, type Edit } from "./core/evaluate/draft.ts";
 export {
-  type Count,
   type Effects,
   type EventToWrite,
   effectsOf,
@@ -59,6 +58,7 @@ export { codesOf } from "./core/module/codes.ts";
 export { type Gate, Gates, parseGates } from "./core/module/gates.ts";
 export { type Hook, hookWants, type NamespaceScope, type Phase, type Rule } from "./core/module/hook.ts";
 export { DEFAULT_INSTALLATION, type Installation } from "./core/module/installation.ts";
+export type { Count, Figure, Metric, MetricLabel } from "./core/module/metric.ts";
 export {
   type Code,
   type Context,

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Assembly } from "../src/core/evaluate/assembly.ts";
+import { METRICS } from "../src/core/evaluate/effects.ts";
 import { at, isObject, type Json, listAt, stringAt } from "../src/core/json.ts";
 import { checkDnsLabel } from "../src/core/kubernetes/names.ts";
 import { codesOf } from "../src/core/module/codes.ts";
@@ -87,12 +88,14 @@ describe.each(modules)("module $name", (module) => {
 });
 
 describe("the modules together", () => {
-  it("have unique names, hooks, kinds, codes and gates", () => {
+  it("have unique names, hooks, kinds, codes, gates and metrics", () => {
     expect(unique(all.map(({ name }) => name))).toBe(true);
     expect(unique(assembly.hooks.map(({ name }) => name))).toBe(true);
     expect(unique(all.flatMap(({ kinds }) => kinds.map(kindResource)))).toBe(true);
     expect(unique(codesOf(all).map(({ code }) => code))).toBe(true);
     expect(unique(all.flatMap(({ gates }) => (gates ?? []).map(({ name }) => name)))).toBe(true);
+    const metrics = all.flatMap((module) => (module.metrics ?? []).map(({ name }) => name));
+    expect(unique([...metrics, ...Object.keys(METRICS)])).toBe(true);
   });
 
   it("are in the list of those with commands of their own where they declare a survey", () => {

@@ -25,28 +25,6 @@ test("calls are counted by phase and code, and timed", async () => {
   metrics.stop();
 });
 
-test("drift of stored workloads is measured where this process scans them", async () => {
-  const { assembly } = testSource();
-  let counts: Record<string, number> = {};
-  const controllerStats = () => ({
-    items: { due: 0, later: 0, running: 0 },
-    failing: new Map(),
-    writes: [],
-    drift: new Map([["seating", counts]]),
-  });
-  const metrics = await createMetrics({
-    assembly: () => assembly,
-    certificateExpires: () => 0,
-    controllerStats,
-  });
-  expect(await metrics.text()).not.toContain("usher_workloads{");
-  counts = { current: 3, stale: 1 };
-  expect(await metrics.text()).toContain('usher_workloads{module="seating",state="stale"} 1\n');
-  counts = { current: 4 };
-  expect(await metrics.text()).not.toContain('state="stale"');
-  metrics.stop();
-});
-
 test("the controller is measured where this process runs one, and only there", async () => {
   const { assembly } = testSource();
   let count = 3;
@@ -54,7 +32,7 @@ test("the controller is measured where this process runs one, and only there", a
     items: { due: 2, later: 1, running: 4 },
     failing: new Map([["seating", 1]]),
     writes: [{ module: "seating", resource: "nodes", result: "failed" as const, count }],
-    drift: new Map(),
+    figures: [],
   });
   const options = { assembly: () => assembly, certificateExpires: () => 0 };
   const metrics = await createMetrics({ ...options, controllerStats });

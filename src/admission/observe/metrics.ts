@@ -1,12 +1,14 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Counter } from "prom-client";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
-import { type Count, METRICS } from "../../core/evaluate/effects.ts";
+import { METRICS } from "../../core/evaluate/effects.ts";
 import type { Phase } from "../../core/module/hook.ts";
+import type { Count } from "../../core/module/metric.ts";
 import type { ControllerStats } from "../../core/module/reconciler.ts";
 import { LabelCap } from "./capped-label.ts";
 import { registerController } from "./controller-metrics.ts";
 import { DurationHistogram } from "./duration-histogram.ts";
+import { registerModuleMetrics } from "./module-metrics.ts";
 import { PendingCounts } from "./pending-counts.ts";
 
 /**
@@ -99,17 +101,9 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
         this.set({ module: name }, policyFigures(assembly, name).problems);
     },
   });
-  new Gauge({
-    name: "usher_workloads",
-    help: "Stored workloads by drift from policies, deleted policies included: current, stale, orphaned, missing. Only the leader scans them.",
-    labelNames: ["module", "state"],
-    registers,
-    collect() {
-      this.reset();
-      for (const [module, counts] of options.controllerStats?.().drift ?? [])
-        for (const [state, n] of Object.entries(counts)) this.set({ module, state }, n);
-    },
-  });
+  const declared = options.assembly().modules.flatMap((module) => module.metrics ?? []);
+  const figures = () => options.controllerStats?.().figures ?? [];
+  const countDeclared = registerModuleMetrics(prometheus, registry, declared, figures);
   if (options.controllerStats !== undefined)
     registerController(prometheus, registry, options.controllerStats);
   new Gauge({
@@ -167,8 +161,11 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
       calls.take({ phase: label, code: String(status) });
     },
     count: (counts) => {
-      for (const { metric, labels } of counts) {
-        steps.get(metric)?.take(caps.get(metric)?.bounded(labels) ?? labels);
+      for (const count of counts) {
+        const { metric, labels } = count;
+        const own = steps.get(metric);
+        if (own === undefined) countDeclared(count);
+        else own.take(caps.get(metric)?.bounded(labels) ?? labels);
       }
     },
     text: async () => {

@@ -1,7 +1,8 @@
-import { type Count, countsAfter, type Effects, effectsOf } from "../../core/evaluate/effects.ts";
+import { countsAfter, type Effects, effectsOf } from "../../core/evaluate/effects.ts";
 import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
 import { describeRequest } from "../../core/evaluate/request.ts";
 import { factsOf, type Log } from "../../core/log.ts";
+import type { Count } from "../../core/module/metric.ts";
 
 export interface AfterResponseOptions {
   readonly log: Log;

@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import type { Effects } from "../../core/evaluate/effects.ts";
 import type { Log } from "../../core/log.ts";
+import type { Count } from "../../core/module/metric.ts";
 import type { ControllerStats } from "../../core/module/reconciler.ts";
 import type { Source } from "../../core/view/source.ts";
 import { startHeartbeat } from "../observe/heartbeat.ts";
@@ -61,6 +62,8 @@ export interface AdmissionServer {
   readonly opsAddress: Address;
   /** What a client must trust, where the certificate was made at start. */
   readonly ca: string | undefined;
+  /** Steps counters: of reconcilers, which decide outside of admission. */
+  readonly count: (counts: readonly Count[]) => void;
   /** Ends well: not ready first, serves on for a while, finishes what is in flight. */
   readonly drain: (options?: DrainOptions) => Promise<void>;
   /** Ends at once. */
@@ -131,6 +134,7 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
       webhookAddress: webhook.address,
       opsAddress: ops.address,
       ca: "ca" in certificate ? certificate.ca : undefined,
+      count: metrics.count,
       drain: ({ serveOnMs } = {}) => shutdown.drain(serveOnMs),
       close: () => shutdown.close(),
     };

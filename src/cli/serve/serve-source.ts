@@ -2,6 +2,7 @@ import type { LivePair } from "../../admission/tls/certificate.ts";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
 import type { Effects } from "../../core/evaluate/effects.ts";
 import { resourceName } from "../../core/evaluate/request.ts";
+import type { Count } from "../../core/module/metric.ts";
 import type { ControllerStats } from "../../core/module/reconciler.ts";
 import { kindResource } from "../../core/policy/kind.ts";
 import type { Source } from "../../core/view/source.ts";
@@ -34,7 +35,7 @@ export interface Opened {
   /** To be called when all is read and before anybody is served. */
   readonly settle: () => void;
   /** To be called once it answers. */
-  readonly start: () => void;
+  readonly start: (count: (counts: readonly Count[]) => void) => void;
   readonly stop: () => Promise<void>;
 }
 

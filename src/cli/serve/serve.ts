@@ -62,7 +62,7 @@ async function begin(options: ServeOptions, io: Io): Promise<void> {
     throw error;
   });
   endOnSignals(server, opened.stop, options, log);
-  opened.start();
+  opened.start(server.count);
   const seconds = process.uptime();
   const { webhookAddress, opsAddress, ca } = server;
   screen.out(

@@ -5,6 +5,7 @@ import type { Owns } from "../../cluster/source/composite-source.ts";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
 import type { Effects } from "../../core/evaluate/effects.ts";
 import type { JsonObject } from "../../core/json.ts";
+import type { Count } from "../../core/module/metric.ts";
 import type { ControllerStats } from "../../core/module/reconciler.ts";
 import { openCertificates } from "../../operator/certificates/certificates.ts";
 import { Replica } from "../../operator/controller/replica.ts";
@@ -29,7 +30,7 @@ export interface LiveSource {
   /** Absent where this process runs no controller. */
   readonly controllerStats: (() => ControllerStats) | undefined;
   /** To be called once it answers. */
-  readonly start: () => void;
+  readonly start: (count: (counts: readonly Count[]) => void) => void;
   readonly stop: () => Promise<void>;
 }
 
@@ -73,7 +74,7 @@ export async function openLiveSource(
       certificate: certificates,
       effects: replica?.effects,
       controllerStats: replica?.controllerStats,
-      start: () => replica?.start(),
+      start: (count) => replica?.start(count),
       stop: async () => {
         certificates?.stop();
         await stop();

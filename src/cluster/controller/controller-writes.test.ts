@@ -26,7 +26,7 @@ test("writes are made in order, and those behind a failed one are not made", asy
   await controller.stop();
 });
 
-test("further keys are enqueued and events published once the writes are made", async () => {
+test("further keys are enqueued, events and counts published once the writes are made", async () => {
   const published: string[] = [];
   const event = { type: "Normal", reason: "Seated", regarding: { kind: "Seat", name: "a" } } as const;
   let failures = 1;
@@ -35,20 +35,26 @@ test("further keys are enqueued and events published once the writes are made", 
       reconcile: ({ name }) => ({
         writes: [applying(name)],
         ...(name === "a"
-          ? { enqueue: [seat("b")], events: [{ ...event, message: "done", policy: undefined }] }
+          ? {
+              enqueue: [seat("b")],
+              events: [{ ...event, message: "done", policy: undefined }],
+              counts: [{ metric: "seated_total", labels: {} }],
+            }
           : {}),
       }),
     },
     {
       write: async () => (failures-- > 0 ? { failed: "no room" } : "done"),
-      events: (events) => published.push(...events.map(({ reason }) => reason)),
+      publish: (events, counts) => {
+        published.push(...events.map(({ reason }) => reason), ...counts.map(({ metric }) => metric));
+      },
     },
   );
   controller.start();
   changed("a");
   await until(() => written.length === 3);
   expect(namesOf(written)).toEqual(["a", "a", "b"]);
-  expect(published).toEqual(["Seated"]);
+  expect(published).toEqual(["Seated", "seated_total"]);
   await controller.stop();
 });
 
@@ -152,7 +158,7 @@ test("items, writes and failures are counted", async () => {
     items: none,
     failing: new Map([["seating", 0]]),
     writes: [],
-    drift: new Map(),
+    figures: [],
   });
   controller.start();
   changed("a", "b", "c");

@@ -2,6 +2,7 @@ import type { Assembly } from "../../core/evaluate/assembly.ts";
 import type { EventToWrite } from "../../core/evaluate/effects.ts";
 import type { PolicyRef } from "../../core/evaluate/finding.ts";
 import type { Log } from "../../core/log.ts";
+import type { Count } from "../../core/module/metric.ts";
 import type { Module } from "../../core/module/module.ts";
 import {
   type ControllerStats,
@@ -35,8 +36,8 @@ export interface ControllerOptions {
   readonly tallies?: TallySource;
   /** For reconcilers that ask what would be decided. */
   readonly assembly?: Assembly;
-  /** Receives the events of reconcilers. @default they are dropped */
-  readonly events?: (events: readonly EventToWrite[]) => void;
+  /** Receives the events and counts of reconcilers. @default they are dropped */
+  readonly publish?: (events: readonly EventToWrite[], counts: readonly Count[]) => void;
   /** Receives the text of what would be done; then nothing is written. */
   readonly dryRun?: (text: string) => void;
   /** Milliseconds since 1970, for reconcilers. */
@@ -108,11 +109,12 @@ export class Controller {
   get stats(): ControllerStats {
     const failing = new Map([...this.#reconcilers.keys()].map((module) => [module, 0]));
     for (const { module } of this.#failures.values()) failing.set(module, (failing.get(module) ?? 0) + 1);
-    const drift = new Map<string, Readonly<Record<string, number>>>();
-    for (const [module, { reconciler, state }] of this.#running)
-      drift.set(module, reconciler.driftCounts?.(state) ?? {});
+    const context = this.#context();
+    const figures = [...this.#running.values()].flatMap(
+      ({ reconciler, state }) => reconciler.figures?.(state, context) ?? [],
+    );
     const items = this.#queue?.size ?? { due: 0, later: 0, running: 0 };
-    return { items, failing, writes: this.#writes.counts, drift };
+    return { items, failing, writes: this.#writes.counts, figures };
   }
 
   /** For changes that the view has applied. */
@@ -197,7 +199,7 @@ export class Controller {
     }
     if (dryRun !== undefined) dryRun(describeResult(module, key, result));
     else if (!(await this.#write(item, running, result))) return { retry: true };
-    else this.#options.events?.(result.events ?? []);
+    else this.#options.publish?.(result.events ?? [], result.counts ?? []);
     const { enqueue = [], requeueAfter } = result;
     this.#enqueue(module, {}, () => enqueue);
     return { done: true, ...(requeueAfter === undefined ? {} : { afterMs: requeueAfter * 1_000 }) };

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../json.ts";
+import type { Count } from "../module/metric.ts";
 import { type Finding, messageWithCode } from "./finding.ts";
 import type { Need } from "./need.ts";
 import type { StatusDetails } from "./status.ts";
@@ -39,6 +40,8 @@ export interface Decision {
   readonly denial: Denial | undefined;
   readonly findings: readonly Finding[];
   readonly commit: Commit | undefined;
+  /** Steps of counters that the module declares, made after the response; none on a dry run. */
+  readonly counts: readonly Count[];
 }
 
 export interface NeedMore {
@@ -47,14 +50,21 @@ export interface NeedMore {
 
 export type Result = Decision | NeedMore;
 
-export function allow(findings: readonly Finding[] = [], commit?: Commit): Decision {
-  return { [decided]: true, denial: undefined, findings, commit };
+const NO_COUNTS: readonly Count[] = [];
+
+export function allow(
+  findings: readonly Finding[] = [],
+  commit?: Commit,
+  counts: readonly Count[] = NO_COUNTS,
+): Decision {
+  return { [decided]: true, denial: undefined, findings, commit, counts };
 }
 
 /** Without a message, those of the violations are the message, a line each. */
 export function deny(
   denial: Omit<Denial, "message"> & { readonly message?: string },
   findings: readonly Finding[],
+  counts: readonly Count[] = NO_COUNTS,
 ): Decision {
   const message =
     denial.message ??
@@ -62,7 +72,7 @@ export function deny(
       .filter((finding) => finding.outcome === "violated" || finding.outcome === "failed")
       .map(messageWithCode)
       .join("\n");
-  return { [decided]: true, denial: { ...denial, message }, findings, commit: undefined };
+  return { [decided]: true, denial: { ...denial, message }, findings, commit: undefined, counts };
 }
 
 export function need(...needs: readonly Need[]): NeedMore {

@@ -143,7 +143,8 @@ describe("counts", () => {
 
   test("have just the labels that their metric declares, and never a user or an object", () => {
     const { counts } = effectsOf(atOnce(ask([patcher, refuser], requestFor(pod()))));
-    for (const { metric, labels } of counts) expect(Object.keys(labels)).toEqual([...METRICS[metric].labels]);
+    for (const { metric, labels } of counts)
+      expect(Object.keys(labels)).toEqual([...METRICS[metric as keyof typeof METRICS].labels]);
     expect(JSON.stringify(counts)).not.toMatch(/jane|web-0|shop/);
   });
 });

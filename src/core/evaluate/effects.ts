@@ -1,4 +1,5 @@
 import { stringAt } from "../json.ts";
+import type { Count } from "../module/metric.ts";
 import { fieldPath } from "../path.ts";
 import type { Evaluation } from "./evaluate-hooks.ts";
 import {
@@ -50,13 +51,7 @@ export interface DatedConflict extends Conflict {
   readonly at: number;
 }
 
-/** A step of a counter. Labels are bounded: never a user, never an object's name. */
-export interface Count {
-  readonly metric: keyof typeof METRICS;
-  readonly labels: Readonly<Record<string, string>>;
-}
-
-/** A label whose values people choose: so many are told apart in each process, and the rest is `other`. */
+/** A label whose values users choose: so many have their own series in each process, and the rest is `other`. */
 export interface CappedLabel {
   readonly label: string;
   readonly most: number;
@@ -65,7 +60,7 @@ export interface CappedLabel {
 /** Prometheus keeps a series for each; of a thousand policies most never match anything, so few clusters come near. */
 const MOST_POLICIES = 500;
 
-/** What core counts, with the help text that a stranger reads. */
+/** What core counts. Labels are bounded: never a user, never an object's name. */
 export const METRICS = {
   usher_decisions_total: {
     help: "Admission requests decided, by hook, phase and verdict (allow, patch, deny).",
@@ -163,8 +158,8 @@ function withConflict(
   return [...conflicts, { object: describeRequest(request), field: fieldPath(path), message }];
 }
 
-function countsOf({ asked, phase, denials, patched, findings, unknown }: Evaluation): Count[] {
-  const counts: Count[] = [];
+function countsOf({ asked, phase, denials, patched, findings, unknown, ...evaluation }: Evaluation): Count[] {
+  const counts: Count[] = [...evaluation.counts];
   for (const hook of asked) {
     const denied = denials.some((denial) => denial.hook === hook.name);
     const verdict = denied ? "deny" : patched.has(hook.name) ? "patch" : "allow";

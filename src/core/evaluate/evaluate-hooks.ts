@@ -1,5 +1,6 @@
 import type { Hook, Phase } from "../module/hook.ts";
 import { askedName, hookWants } from "../module/hook.ts";
+import type { Count } from "../module/metric.ts";
 import type { Context, TraceEntry } from "../module/module.ts";
 import { describeProblem } from "../policy/problem.ts";
 import { writeProvenance } from "../provenance/provenance.ts";
@@ -35,6 +36,8 @@ export interface Evaluation {
   readonly denials: readonly (Denial & { readonly module: string; readonly hook: string })[];
   readonly findings: readonly ModuleFinding[];
   readonly commits: readonly Commit[];
+  /** Steps of counters that modules declare. */
+  readonly counts: readonly Count[];
   /** What was needed and not found. */
   readonly unknown: readonly Need[];
   readonly trace: readonly ModuleTrace[];
@@ -152,6 +155,7 @@ function evaluationOf(
   const findings: ModuleFinding[] = [];
   const denials: (Denial & { module: string; hook: string })[] = [];
   const commits: Commit[] = [];
+  const counts: Count[] = [];
   const patched = new Set<string>();
   for (const { hook, decision, edits } of decided) {
     if (edits[1] > edits[0]) patched.add(hook.name);
@@ -164,6 +168,7 @@ function evaluationOf(
       denials.push({ ...decision.denial, module: hook.module, hook: hook.name });
     }
     if (decision.commit !== undefined) commits.push(decision.commit);
+    if (decision.counts.length > 0) counts.push(...decision.counts);
   }
   if (phase === "mutate" && denials.length === 0 && request.object !== undefined && asked.length > 0) {
     if (!writeProvenance(draft, findings, request.oldObject)) findings.push(PROVENANCE_LEFT_OUT);
@@ -175,6 +180,7 @@ function evaluationOf(
     denials,
     findings,
     commits,
+    counts,
     unknown: facts.missing(),
     trace,
     asked,

@@ -19,6 +19,7 @@ function evaluation(change: Partial<Evaluation> = {}): Evaluation {
     denials: [],
     findings: [],
     commits: [],
+    counts: [],
     unknown: [],
     trace: [],
     asked: [],

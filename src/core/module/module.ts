@@ -13,6 +13,7 @@ import type { Index, View } from "../view/view.ts";
 import type { Gate, Gates } from "./gates.ts";
 import type { Hook } from "./hook.ts";
 import type { Installation } from "./installation.ts";
+import type { Metric } from "./metric.ts";
 import type { Preview } from "./preview.ts";
 import type { Reconciler } from "./reconciler.ts";
 
@@ -132,6 +133,8 @@ export interface Module<Policy = unknown> {
   /** Taken off when usher is uninstalled. @default nothing */
   readonly cleanup?: (installation: Installation) => readonly Cleanup[];
   readonly gates?: readonly Gate[];
+  /** Counters that its decisions step, and gauges that its reconciler gives figures for. */
+  readonly metrics?: readonly Metric[];
   /** Looked for when usher is installed and while it runs; reported, never touched. */
   readonly predecessors?: readonly Predecessor[];
   /** It has needs of the form `{ access }`: only then may usher ask the API server what somebody may do. */

@@ -6,6 +6,7 @@ import type { Facts } from "../evaluate/need.ts";
 import type { PatchOperation } from "../evaluate/patch.ts";
 import { canonical, type JsonObject } from "../json.ts";
 import type { Change, View } from "../view/view.ts";
+import type { Count, Figure } from "./metric.ts";
 
 /** Names one item of work. A module has a union of these, told apart by `kind`. */
 export type ReconcileKey = { readonly kind: string } & Readonly<Record<string, string>>;
@@ -45,6 +46,8 @@ export interface ReconcileResult<Key extends ReconcileKey = ReconcileKey> {
   readonly writes: readonly PlannedWrite[];
   /** Published once the writes are made. */
   readonly events?: readonly EventToWrite[];
+  /** Steps of counters that the module declares, made once the writes are. */
+  readonly counts?: readonly Count[];
   /** Seconds until this key is reconciled again without a change. */
   readonly requeueAfter?: number;
   /** Further keys of the same reconciler, added once the writes are made. */
@@ -91,8 +94,8 @@ export interface Reconciler<Key extends ReconcileKey = ReconcileKey, State = unk
     state: State,
     context: ReconcileContext<Key>,
   ) => ReconcileResult<Key> | NeedMore;
-  /** Stored workloads by drift, for a metric. Empty where it is not known yet. */
-  readonly driftCounts?: (state: State) => Readonly<Record<string, number>>;
+  /** Values of the gauges that the module declares. Empty where they are not known yet. */
+  readonly figures?: (state: State, context: KeysContext) => readonly Figure[];
 }
 
 /**
@@ -113,8 +116,8 @@ export interface ControllerStats {
   readonly failing: ReadonlyMap<string, number>;
   /** Writes since this replica started. */
   readonly writes: readonly WriteCount[];
-  /** Stored workloads of each module, by drift. */
-  readonly drift: ReadonlyMap<string, Readonly<Record<string, number>>>;
+  /** Values of the gauges that modules declare; only the leader has any. */
+  readonly figures: readonly Figure[];
 }
 
 export interface WriteCount {

@@ -8,6 +8,7 @@ import { validate } from "./enforce/enforcement.ts";
 import { allHooks } from "./hooks/all-hooks.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "./kinds.ts";
 import { NAMED_ACCESS } from "./merge/references.ts";
+import { METRICS } from "./metrics.ts";
 import { place } from "./place/place.ts";
 import type { PlacementPolicy } from "./policy/policy.ts";
 import { placementReconciler } from "./reconciler.ts";
@@ -52,6 +53,7 @@ export const placement: Module = defineModule<PlacementPolicy>({
     },
   ],
   reconciler: defineReconciler(placementReconciler(() => placement)),
+  metrics: METRICS,
   codes: CODES,
 });
 

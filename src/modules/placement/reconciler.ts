@@ -5,6 +5,7 @@ import { type Kind, kindResource } from "../../core/policy/kind.ts";
 import { type DriftState, initialDriftState } from "./drift/drift-state.ts";
 import { reconcileDriftScan } from "./drift/reconcile-drift.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "./kinds.ts";
+import { workloadFigures } from "./metrics.ts";
 import { reconcileStatus } from "./status/reconcile-status.ts";
 
 /** The status of one policy, and two items for all workloads of the cluster. */
@@ -55,6 +56,6 @@ export function placementReconciler(module: () => Module): Reconciler<PlacementK
         }
       }
     },
-    driftCounts: ({ counts }) => ({ ...counts?.sums() }),
+    figures: ({ counts }) => workloadFigures(counts?.sums() ?? {}),
   };
 }

@@ -12,6 +12,7 @@ import { TallyPublisher } from "../../cluster/tallies/tally-publisher.ts";
 import type { Effects } from "../../core/evaluate/effects.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
+import type { Count } from "../../core/module/metric.ts";
 import type { ControllerStats } from "../../core/module/reconciler.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { Certificates } from "../certificates/certificates.ts";
@@ -38,6 +39,7 @@ export class Replica {
   readonly #options: ReplicaOptions;
   readonly #book = new Tallies();
   readonly #events: EventRecorder;
+  #count: ((counts: readonly Count[]) => void) | undefined;
   readonly #publisher: TallyPublisher;
   readonly #collector: TallyCollector;
   readonly #lease: LeaderElection;
@@ -86,7 +88,10 @@ export class Replica {
       log,
       tallies: this.#collector,
       assembly,
-      events: (events) => this.#events.add(events),
+      publish: (events, counts) => {
+        this.#events.add(events);
+        this.#count?.(counts);
+      },
     });
     this.#keeper =
       certificates === undefined
@@ -114,7 +119,9 @@ export class Replica {
 
   readonly controllerStats = (): ControllerStats => this.#controller.stats;
 
-  start(): void {
+  /** `count` receives the counts of reconcilers. */
+  start(count?: (counts: readonly Count[]) => void): void {
+    this.#count = count;
     this.#publisher.start();
     this.#lease.start();
   }

@@ -13,6 +13,7 @@ import type { ReconcileContext, ReconcileResult } from "../../../core/module/rec
 import { PROVENANCE } from "../../../core/provenance/origin.ts";
 import { clusterPodSchedulingPolicy } from "../kinds.ts";
 import { MOST_STEPS, WorkBudget } from "../merge/work-budget.ts";
+import { workloadFigures } from "../metrics.ts";
 import { type PlacementKey, placementReconciler } from "../reconciler.ts";
 
 const REF = { kind: "ClusterPodSchedulingPolicy", name: "etcd" };
@@ -150,12 +151,9 @@ describe("a scan", () => {
       examples: ["stale Deployment shop/stale", "missing Deployment shop/missing"],
       unread: ["jobs: forbidden"],
     });
-    expect(stage.reconciler.driftCounts?.(stage.state)).toEqual({
-      current: 1,
-      stale: 1,
-      orphaned: 0,
-      missing: 1,
-    });
+    expect(stage.reconciler.figures?.(stage.state, stage.assembly)).toEqual(
+      workloadFigures({ current: 1, stale: 1, orphaned: 0, missing: 1 }),
+    );
     expect(enqueue).toEqual([STATUS_KEY]);
     expect(events).toMatchObject([
       {
@@ -219,7 +217,9 @@ describe("a scan", () => {
       deployment({ annotations: { [PROVENANCE]: text }, spec: { nodeSelector: { pool: "etcd" } } }),
     ];
     stage.scan();
-    expect(stage.reconciler.driftCounts?.(stage.state)).toMatchObject({ orphaned: 1 });
+    expect(stage.reconciler.figures?.(stage.state, stage.assembly)).toContainEqual(
+      workloadFigures({ orphaned: 1 })[0],
+    );
   });
 });
 

@@ -1,0 +1,32 @@
+/** A label with bounded values: listed, or as many as come first. Every other value is `other`. */
+export type MetricLabel =
+  | { readonly name: string; readonly values: readonly string[] }
+  | { readonly name: string; readonly limit: number };
+
+/** A metric that a module declares. */
+export interface Metric {
+  /** Unique among all modules. By convention `usher_…`, but upstream's own where a module takes over upstream's metric. */
+  readonly name: string;
+  /** A counter follows decisions; a gauge is read from the module's reconciler at each scrape. */
+  readonly type: "counter" | "gauge";
+  readonly help: string;
+  readonly labels: readonly MetricLabel[];
+}
+
+/** A step of a counter. */
+export interface Count {
+  readonly metric: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** @default 1 */
+  readonly by?: number;
+}
+
+/** The value of a gauge. */
+export interface Figure {
+  readonly metric: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+/** What stands for label values beyond those that a metric declares. */
+export const OTHER = "other";
