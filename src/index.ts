@@ -86,4 +86,4 @@ export { PROVENANCE, provenanceOf } from "./core/provenance/origin.ts";
 export type { Deadline, Source } from "./core/view/source.ts";
 export { Store } from "./core/view/store.ts";
 export type { Change, Index, View } from "./core/view/view.ts";
-export { modules } from "./modules/index.ts";
+export { modules } from "./modules/all.ts";

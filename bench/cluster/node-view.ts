@@ -1,7 +1,8 @@
 // usher with nodes in its view, and without. A module of usher that reads nodes is in the one and not in the other; where there is
 // none, a module stands in that keeps what one that places pods would.
-import { allModules } from "../../src/cli/source/source.ts";
+
 import { defineModule, type Module } from "../../src/core/module/module.ts";
+import { allModules } from "../../src/modules/all.ts";
 
 /** What only a leader reads is in no view of a replica that answers reviews. */
 const readsNodes = ({ reads }: Module): boolean =>

@@ -1,14 +1,14 @@
 import { codesOf } from "../core/module/codes.ts";
-import type { Code } from "../core/module/module.ts";
+import type { Code, Module } from "../core/module/module.ts";
 import { didYouMean } from "../core/policy/suggest.ts";
-import { modules } from "../modules/index.ts";
 import { CallError } from "./exit.ts";
+import { wrap } from "./wrap.ts";
 
 /** `USHER-P01`, and how people shorten it. */
 const CODE = /^(?:usher[-_])?([a-z]\d{2,})$/i;
 
 /** What `usher help USHER-P01` and `usher help codes` print; a topic that is neither is answered with what there is. */
-export function explain(topic: string, commands: readonly string[]): string {
+export function explain(topic: string, commands: readonly string[], modules: readonly Module[]): string {
   const codes = codesOf(modules);
   if (topic === "codes") return codes.map(({ code, title }) => `${code}  ${title}`).join("\n");
   const [, short] = CODE.exec(topic) ?? [];
@@ -26,18 +26,4 @@ export function explain(topic: string, commands: readonly string[]): string {
 
 function text({ code, title, meaning, remedy }: Code): string {
   return `${code}: ${title}\n\n${wrap(meaning)}\n\n${wrap(`What to do: ${remedy}`)}`;
-}
-
-const WIDTH = 80;
-
-function wrap(paragraph: string): string {
-  const lines: string[] = [];
-  let line = "";
-  for (const word of paragraph.split(" ")) {
-    if (line !== "" && line.length + 1 + word.length > WIDTH) {
-      lines.push(line);
-      line = word;
-    } else line = line === "" ? word : `${line} ${word}`;
-  }
-  return [...lines, line].join("\n");
 }

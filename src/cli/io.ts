@@ -1,3 +1,5 @@
+import type { ModuleDeclaration } from "../core/module/declaration.ts";
+
 /** Where text goes. */
 export interface Output {
   write(text: string): unknown;
@@ -12,6 +14,8 @@ export interface Io {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** What the user typed to call us: `usher`, or `kubectl usher` where we are kubectl's plugin. */
   readonly name: string;
+  /** The modules that commands run with. */
+  readonly modules: readonly ModuleDeclaration[];
 }
 
 /** kubectl finds its plugins by their file name, and whoever calls one types a space where the file has a hyphen. */

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { declarations as modules } from "../modules/index.ts";
 import { EXIT } from "./exit.ts";
 import { nameFrom } from "./io.ts";
 import { faultText, run } from "./run.ts";
@@ -16,4 +17,4 @@ process.on("uncaughtException", (error) => {
 // The launcher of a clone knows by which name it was called; an installed program is called by it itself.
 const name = nameFrom(process.env["USHER_CALLED_AS"] ?? process.argv[1] ?? "");
 const { stdin, stdout, stderr, env } = process;
-process.exitCode = await run(process.argv.slice(2), { stdin, stdout, stderr, env, name });
+process.exitCode = await run(process.argv.slice(2), { stdin, stdout, stderr, env, name, modules });

@@ -1,9 +1,9 @@
 import { Command, Option } from "commander";
-import { surveyCommands } from "./drift/drift-commands.ts";
+import { loadModules } from "../core/module/declaration.ts";
+import { moduleCommands } from "./command/module-commands.ts";
 import { installCommands, shaping } from "./install/install-commands.ts";
 import type { Io } from "./io.ts";
 import { connecting, evaluating, output, port, seconds, several } from "./options.ts";
-import { previewCommands } from "./preview/preview-commands.ts";
 import { version } from "./version.ts";
 
 /** What a command gives back beside its output. */
@@ -39,8 +39,7 @@ Exit codes: 0 fine, 1 something was refused, 2 the call or the input is wrong,
   reviewCommand(usher, io, outcome);
   manifestsCommand(usher, io);
   installCommands(usher, io, outcome);
-  surveyCommands(usher, io, outcome);
-  previewCommands(usher, io, outcome);
+  moduleCommands(usher, io, outcome);
   helpCommand(usher, io);
   return usher;
 }
@@ -177,6 +176,6 @@ function helpCommand(usher: Command, io: Io): void {
       }
       const { explain } = await import("./help.ts");
       const names = usher.commands.map((one) => one.name());
-      io.stdout.write(`${explain(topic ?? "", names)}\n`);
+      io.stdout.write(`${explain(topic ?? "", names, await loadModules(io.modules))}\n`);
     });
 }

@@ -1,6 +1,6 @@
-import type { Module } from "../core/module/module.ts";
-import { nodeLabels } from "./node-labels/index.ts";
-import { placement } from "./placement/index.ts";
+import type { ModuleDeclaration } from "../core/module/declaration.ts";
+import { declaration as nodeLabels } from "./node-labels/declaration.ts";
+import { declaration as placement } from "./placement/declaration.ts";
 
-/** All modules, in the order in which they run. A new module is a new folder and one line here. */
-export const modules: readonly Module[] = [placement, nodeLabels];
+/** All modules, in the order in which they run. A new module is a new folder and one line here. Importing this loads no module's code. */
+export const declarations: readonly ModuleDeclaration[] = [placement, nodeLabels];

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { expect, test } from "vitest";
 import { run } from "../../src/cli/run.ts";
+import { declarations } from "../../src/modules/index.ts";
 import { EXAMPLES, folder, MAIN, program, ROOT, start, usher } from "./usher.ts";
 
 const PODS = join(ROOT, "examples/pods/etcd.yaml");
@@ -49,9 +50,9 @@ spec: {podSelector: {}, nodeSelector: {pool: good}}
 });
 
 test.each([
-  [["review", PODS], /^usher: --source is needed/],
+  [["review", PODS], /^usher: --source is required/],
   [["review", "--source", EXAMPLES], /^usher: what to review\?/],
-  [["review", PODS, "--source", "/does/not/exist"], /^usher: --source \/does\/not\/exist: there is no such/],
+  [["review", PODS, "--source", "/does/not/exist"], /^usher: --source \/does\/not\/exist: no such/],
   [["review", PODS, "--source", EXAMPLES, "-n", "Shop!"], /^usher: --namespace: "Shop!" is not a DNS label/],
   [["review", PODS, "--source", EXAMPLES, "-o", "xml"], /^usher: .*Allowed choices are table, json, yaml/],
   [
@@ -61,7 +62,7 @@ test.each([
   [["review", PODS, "--sorce", EXAMPLES], /^usher: unknown option '--sorce'\n\(Did you mean --source\?\)/],
   [["reviw", PODS], /^usher: unknown command 'reviw'\n\(Did you mean review\?\)/],
   [["serve", "--kubeconfig", "/no/such/file"], /no\/such\/file/],
-  [["serve", "--source", "/does/not/exist"], /^usher: --source \/does\/not\/exist: there is no such/],
+  [["serve", "--source", "/does/not/exist"], /^usher: --source \/does\/not\/exist: no such/],
   [
     ["serve", "--source", EXAMPLES, "--kubeconfig", "/no/such/file"],
     /^usher: --kubeconfig names a cluster.*add --cluster/,
@@ -99,6 +100,7 @@ test("a fault of usher itself is 3", async () => {
     stdout,
     stderr: { write: (part: string) => (err += part) },
     env: {},
+    modules: declarations,
     name: "usher",
   };
   expect(await run(["review", PODS, "--source", EXAMPLES, "-q"], io)).toBe(3);

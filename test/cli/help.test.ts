@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { nameFrom } from "../../src/cli/io.ts";
 import { CORE_CODES, codesOf } from "../../src/core/module/codes.ts";
-import { modules } from "../../src/modules/index.ts";
+import { modules } from "../../src/modules/all.ts";
 import { ended, folder, ROOT, start, usher } from "./usher.ts";
 
 const COMMANDS = ["serve", "review", "manifests", "placement", "help"];

@@ -6,6 +6,8 @@ import { text } from "node:stream/consumers";
 import { onTestFinished } from "vitest";
 import type { ReviewResult, ReviewSummary } from "../../src/cli/review/result.ts";
 import { run } from "../../src/cli/run.ts";
+import type { ModuleDeclaration } from "../../src/core/module/declaration.ts";
+import { declarations } from "../../src/modules/index.ts";
 
 /** The clone. */
 export const ROOT = join(import.meta.dirname, "..", "..");
@@ -25,6 +27,7 @@ export async function usher(
     readonly stdin?: string | Buffer;
     readonly tty?: boolean;
     readonly env?: Record<string, string>;
+    readonly modules?: readonly ModuleDeclaration[];
   } = {},
 ): Promise<Ran> {
   let out = "";
@@ -36,6 +39,7 @@ export async function usher(
     stderr: { write: (part) => (err += part), isTTY },
     env: options.env ?? {},
     name: "usher",
+    modules: options.modules ?? declarations,
   });
   return { code, out, err };
 }

@@ -1,4 +1,4 @@
-// Changed and deleted policies, and workloads that usher missed, as an administrator finds and renews them on a real control plane.
+// Drift from changed and deleted policies, found and repaired by an administrator on a real control plane.
 import { expect, test } from "vitest";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { program } from "../cli/usher.ts";
@@ -29,7 +29,7 @@ const deployment = (name: string): JsonObject => ({
   },
 });
 
-describeOwnCluster("changed policies and missed workloads", {}, (cluster) => {
+describeOwnCluster("drift of stored workloads", {}, (cluster) => {
   const stage = new PlacementStage(cluster, NAMESPACE);
 
   const usher = async (user: string | undefined, ...args: string[]) => {
@@ -57,7 +57,7 @@ describeOwnCluster("changed policies and missed workloads", {}, (cluster) => {
     const sets = await stage.items("replicasets");
     return sets.filter((set) => stringAt(set, "metadata", "labels", "name") === name).length;
   };
-  /** Until the controllers have seen all of it, so that what they would make is there. */
+  /** Waits until controllers observed the change, so that their ReplicaSets exist. */
   const rolledOut = (name: string) =>
     eventually(`${name} rolled out`, async () => {
       const found = await stage.get(`deployments/${name}`);
@@ -71,13 +71,13 @@ describeOwnCluster("changed policies and missed workloads", {}, (cluster) => {
     await cluster().call("PATCH", USHER, { spec: { replicas } });
     await eventually(`${replicas} replicas of usher`, async () => {
       const ready = Number(at(await cluster().call("GET", USHER), "status", "readyReplicas") ?? 0);
-      // One that is told to go answers on for some seconds.
+      // A terminating replica serves for some seconds.
       const pods = listAt(await cluster().call("GET", "/api/v1/namespaces/usher-system/pods"), "items");
       return ready === replicas && pods.length === replicas;
     });
   };
 
-  test("workloads that carry what their policy wants are current", async () => {
+  test("workloads with what their policy wants are current", async () => {
     for (const pool of ["etcd", "nvme"]) await cluster().createNode(`node-${pool}`, { labels: { pool } });
     await cluster().createNode("plain");
     await stage.install();
@@ -95,7 +95,7 @@ describeOwnCluster("changed policies and missed workloads", {}, (cluster) => {
     expect(rules.map((rule) => at(rule, "verbs"))).toEqual([["list"]]);
   });
 
-  test("after the policy has changed they are stale, and a dry run shows what would change and changes nothing", async () => {
+  test("after the policy changed they are stale, and a dry run only shows what would change", async () => {
     await stage.policies({ pool: wants("nvme") });
     const { json, code } = await status();
     expect(states(json)).toBe("db stale, web stale");
@@ -104,13 +104,13 @@ describeOwnCluster("changed policies and missed workloads", {}, (cluster) => {
     const dry = await usher(undefined, "reapply", "--policy", "pool", "-n", NAMESPACE, "--dry-run");
     expect(dry.out).toMatch(/Deployment shop\/web +would change +~ nodeSelector\.pool etcd -> nvme/);
     expect(dry.out).toContain("2 workloads: 2 would change");
-    expect(dry.err).toContain("nothing was changed: this was a dry run");
+    expect(dry.err).toContain("dry run: nothing was changed");
     expect(dry.code).toBe(0);
     expect(await versionOf("web")).toBe(before);
     expect(await poolOf("web")).toBe("etcd");
   });
 
-  test("reapply rolls them forward exactly once, and a second one does nothing", async () => {
+  test("reapply rolls them out once, a second one does nothing", async () => {
     const ran = await usher(undefined, "reapply", "--policy", "pool", "-n", NAMESPACE, "--parallel", "1");
     expect(ran.out, ran.err).toContain("2 workloads: 2 renewed");
     expect(ran.code).toBe(0);
@@ -123,16 +123,18 @@ describeOwnCluster("changed policies and missed workloads", {}, (cluster) => {
     }
     const before = await versionOf("web");
     const again = await usher(undefined, "reapply", "deployment/web", "-n", NAMESPACE);
-    expect(again.out).toContain("is as it should be");
+    expect(again.out).toContain("1 workload: 0 renewed, 1 unchanged");
     expect(again.code).toBe(0);
     expect(await versionOf("web")).toBe(before);
-    expect((await usher(undefined, "reapply", "--all", "-n", NAMESPACE)).out).toContain("nothing to renew");
+    expect((await usher(undefined, "reapply", "--all", "-n", NAMESPACE)).out).toContain(
+      "no workloads to change",
+    );
     expect(await replicaSets("web")).toBe(2);
     expect(await replicaSets("db")).toBe(2);
     expect((await status()).code).toBe(0);
   });
 
-  test("the status of the policy says so by itself", async () => {
+  test("the status of the policy counts workloads", async () => {
     await eventually(
       "the workloads in the status",
       async () => at(await cluster().call("GET", POLICY), "status", "workloads", "current") === 2,
@@ -146,7 +148,7 @@ describeOwnCluster("changed policies and missed workloads", {}, (cluster) => {
     });
   });
 
-  test("a user without update rights gets an error; one with them needs no right to read policies", async () => {
+  test("reapply by name needs the permission to patch, and none to read policies", async () => {
     for (const [user, role] of [
       ["reader", "view"],
       ["writer", "edit"],
@@ -155,16 +157,16 @@ describeOwnCluster("changed policies and missed workloads", {}, (cluster) => {
     await stage.policies({ pool: wants("etcd") });
     const reader = await usher("reader", "reapply", "deployment/web", "-n", NAMESPACE);
     expect(reader.code).toBe(1);
-    expect(reader.err).toMatch(/Deployment shop\/web: you may not change it: .*User "reader" cannot patch/);
+    expect(reader.err).toMatch(/Deployment shop\/web: not allowed to patch: .*User "reader" cannot patch/);
     const all = await usher("writer", "reapply", "--all", "-n", NAMESPACE);
     expect(all.code).toBe(3);
-    expect(all.err).toMatch(/you may not list namespaces.*reapply KIND\/NAME/);
+    expect(all.err).toMatch(/not allowed to list namespaces.*reapply KIND\/NAME/);
     const writer = await usher("writer", "reapply", "deployment/web", "-n", NAMESPACE);
     expect(writer.out, writer.err).toContain("1 workload: 1 renewed");
     expect(await poolOf("web")).toBe("etcd");
   });
 
-  test("what a deleted policy left is orphaned, and reapply takes it out", async () => {
+  test("injections of a deleted policy are orphaned, and reapply removes them", async () => {
     await stage.dropPolicy("pool");
     const { json, out } = await status();
     expect(states(json)).toBe("db orphaned, web orphaned");
@@ -181,11 +183,11 @@ describeOwnCluster("changed policies and missed workloads", {}, (cluster) => {
     expect(states((await status()).json)).toBe("");
   });
 
-  test("while usher is away nothing is renewed, and nothing stays that would surprise later", async () => {
+  test("while usher is down nothing is changed, and no request stays behind", async () => {
     await stage.policies({ pool: wants("etcd") });
     await stage.call("POST", "deployments", deployment("kept"));
     await scaleUsher(0);
-    // Re-applied without what usher had put there, and made anew.
+    // Replaced without the injections.
     await stage.kubectl(["replace", "-f", "-"], deployment("kept"));
     await stage.call("POST", "deployments", deployment("late"));
     await stage.call("POST", "pods", { metadata: { name: "lone", labels: { app: "etcd" } }, spec: SPEC });
@@ -196,13 +198,13 @@ describeOwnCluster("changed policies and missed workloads", {}, (cluster) => {
     expect(await poolOf("kept")).toBeUndefined();
     const ran = await usher(undefined, "reapply", "deployment/late", "-n", NAMESPACE);
     expect(ran.code).toBe(1);
-    expect(ran.err).toContain("usher did not answer");
+    expect(ran.err).toContain("usher's webhook did not respond");
     expect(at(await stage.get("deployments/late"), "metadata", "annotations", REAPPLY)).toBeUndefined();
     await scaleUsher(1);
     await stage.stable();
   });
 
-  test("what was created meanwhile is missing, and reapply adds it", async () => {
+  test("workloads created meanwhile are missing injections, and reapply adds them", async () => {
     const { json, code } = await status("pool");
     expect(states(json)).toBe("lone missing, db missing, kept missing, late missing, web missing");
     expect(code).toBe(1);
@@ -220,9 +222,7 @@ describeOwnCluster("changed policies and missed workloads", {}, (cluster) => {
       60_000,
     );
     const { out } = await usher(undefined, "status", "-n", NAMESPACE);
-    expect(out).toMatch(
-      /Pod shop\/lone +missing [^\n]*\n[^!]*! can't be renewed: it can't be changed any more/,
-    );
+    expect(out).toMatch(/Pod shop\/lone +missing [^\n]*\n[^!]*! can't be reapplied: the object is immutable/);
     const chosen = ["deployment/kept", "deploy/web", "deployments.apps/db"];
     const ran = await usher(undefined, "reapply", ...chosen, "-n", NAMESPACE, "-o", "json");
     expect(at(JSON.parse(ran.out) as Json, "summary"), ran.err).toMatchObject({ renewed: 3, failed: 0 });

@@ -6,7 +6,8 @@ import { OWN_NAMES } from "../../core/registration/names.ts";
 import { REPLICAS, SERVICE_PORT } from "../../core/registration/workload.ts";
 import type { Installed } from "../../operator/install/installed.ts";
 import { CallError } from "../exit.ts";
-import { assembleFor } from "../source/source.ts";
+import type { Io } from "../io.ts";
+import { assembleModules, modulesOf } from "../source/source.ts";
 import { version } from "../version.ts";
 import { type Configuration, configurationIn, readConfiguration } from "./configuration.ts";
 
@@ -51,6 +52,7 @@ export async function namedNamespace(options: InstallationOptions): Promise<stri
 /** Every object of an installation, as flags and the configuration say. */
 export async function installationObjects(
   options: InstallationOptions,
+  io: Io,
   { caBundle, installed }: Beside = {},
 ): Promise<InstallationObjects> {
   // Only to have it checked: a name that can't be one must not get into a path.
@@ -60,7 +62,7 @@ export async function installationObjects(
     ...read,
     ...(options.namespace === undefined ? {} : { namespace: options.namespace }),
   };
-  const assembly = assembleFor(options, configuration);
+  const assembly = assembleModules(await modulesOf(io), options, configuration);
   const { namespace } = assembly.installation;
   const { featureGates, ...others } = configuration;
   const gates = { ...featureGates, ...chosenGates(options.featureGates) };

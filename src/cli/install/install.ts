@@ -33,12 +33,12 @@ export async function install(options: InstallOptions, io: Io): Promise<number> 
     throw new CallError("--take-over and --leave-foreign can't both be meant");
   const screen = terminal(io, options);
   // What is wrong in the call shows itself before a cluster is asked.
-  await installationObjects(options);
+  await installationObjects(options, io);
   return withApiServer(options, async (client) => {
     const objects = new Objects(client);
     const found = await readInstalled(objects, version(), await namedNamespace(options));
     const installed = options.defaults === true ? { namespace: found.namespace, podLabels: {} } : found;
-    const { assembly, objects: wanted, notes, kept } = await installationObjects(options, { installed });
+    const { assembly, objects: wanted, notes, kept } = await installationObjects(options, io, { installed });
     const { namespace } = assembly.installation;
     const foreign =
       options.takeOver === true ? "take over" : options.leaveForeign === true ? "leave" : undefined;

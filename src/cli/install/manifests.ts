@@ -20,7 +20,11 @@ export async function manifests(options: ManifestsOptions, io: Io): Promise<void
     options.caBundle === undefined
       ? undefined
       : Buffer.from(await authorityFrom(options.caBundle, "--ca-bundle")).toString("base64");
-  const { objects, notes } = await installationObjects(options, caBundle === undefined ? {} : { caBundle });
+  const { objects, notes } = await installationObjects(
+    options,
+    io,
+    caBundle === undefined ? {} : { caBundle },
+  );
   for (const note of notes) screen.note(note);
   screen.out(
     options.output === "json"

@@ -32,7 +32,7 @@ export async function uninstall(options: UninstallOptions, io: Io): Promise<numb
     const places = await installedNamespaces(objects);
     const namespace = named ?? onlyOne(places) ?? DEFAULT_INSTALLATION.namespace;
     const elsewhere = places.filter((one) => one.namespace !== namespace);
-    const { assembly, objects: installed } = await installationObjects({ ...options, namespace });
+    const { assembly, objects: installed } = await installationObjects({ ...options, namespace }, io);
     const customResources = options.customResources === true;
     const removals = await planUninstall(objects, installed, assembly.modules, {
       customResources,

@@ -4,7 +4,8 @@ import { CallError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { printable } from "../output/printable.ts";
 import { terminal } from "../output/terminal.ts";
-import { checkOneSource, openFiles, openLive } from "../source/open.ts";
+import { checkOneSource, openFiles, openReadOnly } from "../source/open.ts";
+import { assembleFor } from "../source/source.ts";
 import { type InputProblem, InputReader } from "./input.ts";
 import { judge } from "./judge.ts";
 import { describeProblems } from "./problems.ts";
@@ -38,8 +39,11 @@ export async function review(named: readonly string[], options: ReviewOptions, i
   const operation = checkCall(files, options);
   const { trace = false, emit = false, output } = options;
   const screen = terminal(io, options);
+  const assembly = await assembleFor(options, io);
   const { source, faulty, stop } =
-    options.cluster === true ? await openLive(options) : await openFiles(options, screen);
+    options.cluster === true
+      ? await openReadOnly(options, assembly)
+      : await openFiles(options, assembly, screen);
   try {
     const { modules, installation } = source.assembly;
     const resources = new Resources(modules, installation.workloads.all);

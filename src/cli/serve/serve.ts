@@ -7,10 +7,12 @@ import { authorityFrom } from "../install/manifests.ts";
 import type { Io } from "../io.ts";
 import { createLog, type LogLevel } from "../output/log.ts";
 import { terminal } from "../output/terminal.ts";
+import type { OpenOptions } from "../source/open.ts";
+import { assembleFor } from "../source/source.ts";
 import { version } from "../version.ts";
-import { openServed, type ServedOptions } from "./serve-source.ts";
+import { openServed } from "./serve-source.ts";
 
-export interface ServeOptions extends ServedOptions {
+export interface ServeOptions extends OpenOptions {
   readonly port: number;
   readonly opsPort: number;
   readonly bind: string;
@@ -40,9 +42,15 @@ async function begin(options: ServeOptions, io: Io): Promise<void> {
     options.clientCa === undefined ? undefined : { ca: await authorityFrom(options.clientCa, "--client-ca") };
   const screen = terminal(io, options);
   const log = createLog(options.quiet === true ? "error" : options.logLevel);
-  const opened = await openServed(options, screen, log, certificate === undefined);
+  const opened = await openServed(
+    options,
+    await assembleFor(options, io),
+    screen,
+    log,
+    certificate === undefined,
+  );
   screen.note(`usher ${version()} · ${opened.inventory} from ${opened.from}`);
-  opened.settle();
+  opened.releaseMemory();
   const { bind, port, opsPort } = options;
   const server = await startAdmission({
     source: opened.source,

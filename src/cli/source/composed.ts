@@ -1,17 +1,15 @@
 import { composeSources, type Owns, shareOf } from "../../cluster/source/composite-source.ts";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
+import type { Log } from "../../core/log.ts";
 import { type Kind, kindResource } from "../../core/policy/kind.ts";
 import type { Source } from "../../core/view/source.ts";
 import { countOf } from "../../files/source/report.ts";
-import { readConfiguration } from "../configuration/configuration.ts";
-import type { createLog } from "../output/log.ts";
 import type { Terminal } from "../output/terminal.ts";
 import type { ApiServerOptions } from "./api-server.ts";
-import { openLiveSource } from "./live.ts";
-import { assembleFor, openSource, type SourceOptions } from "./source.ts";
+import { openCluster } from "./open.ts";
+import { openSource, type SourceOptions } from "./source.ts";
 
 export interface Composed {
-  readonly assembly: Assembly;
   readonly source: Source;
   /** `policies/ and https://10.0.0.1:6443` */
   readonly from: string;
@@ -23,19 +21,19 @@ export interface Composed {
  * configured by a file and has no policies of a kind there has those of the cluster. In the cluster nothing is changed.
  */
 export async function openComposed(
-  options: Omit<SourceOptions, "watch"> & ApiServerOptions,
+  options: Pick<SourceOptions, "source"> & ApiServerOptions,
+  assembly: Assembly,
   screen: Terminal,
-  log: ReturnType<typeof createLog>,
+  log: Log,
 ): Promise<Composed> {
-  const assembly = assembleFor(options, await readConfiguration(options.config));
   const kinds = new Set(assembly.modules.flatMap((module) => module.kinds.map(kindResource)));
   const policies: Owns = (resource) => kinds.has(resource);
   const others: Owns = (resource) => !policies(resource);
-  const files = await openSource({ ...options, watch: true }, screen, shareOf(assembly, policies));
+  const files = await openSource({ ...options, watch: true }, shareOf(assembly, policies), screen);
   for (const kind of liveKinds(assembly, files.summary.objects)) kinds.delete(kind);
   try {
     const { kubeconfig, context } = options;
-    const live = await openLiveSource(
+    const live = await openCluster(
       {
         operate: false,
         owns: others,
@@ -44,7 +42,6 @@ export async function openComposed(
       },
       shareOf(assembly, others),
       log,
-      false,
     );
     const unused = Object.entries(files.summary.objects).filter(([resource]) => others(resource));
     if (unused.length > 0) {
@@ -52,7 +49,6 @@ export async function openComposed(
       screen.note(`${options.source}: ${what} not used: beside policies, the cluster's count`);
     }
     return {
-      assembly,
       source: composeSources(assembly, [
         { source: files, owns: policies },
         { source: live.source, owns: others },

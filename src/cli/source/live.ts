@@ -5,11 +5,11 @@ import type { Owns } from "../../cluster/source/composite-source.ts";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
 import type { Effects } from "../../core/evaluate/effects.ts";
 import type { JsonObject } from "../../core/json.ts";
+import type { Log } from "../../core/log.ts";
 import type { Count } from "../../core/module/metric.ts";
 import type { ControllerStats } from "../../core/module/reconciler.ts";
 import { openCertificates } from "../../operator/certificates/certificates.ts";
 import { Replica } from "../../operator/controller/replica.ts";
-import type { createLog } from "../output/log.ts";
 import { version } from "../version.ts";
 import { type ApiServerOptions, apiServer, isOwnCluster } from "./api-server.ts";
 
@@ -38,7 +38,7 @@ export interface LiveSource {
 export async function openLiveSource(
   options: LiveOptions,
   assembly: Assembly,
-  log: ReturnType<typeof createLog>,
+  log: Log,
   ownCertificate: boolean,
 ): Promise<LiveSource> {
   const client = await apiServer(options);

@@ -1,11 +1,11 @@
 import type { Assembly } from "../../core/evaluate/assembly.ts";
+import type { Log } from "../../core/log.ts";
 import type { Source } from "../../core/view/source.ts";
-import { readConfiguration } from "../configuration/configuration.ts";
 import { CallError } from "../exit.ts";
 import { createLog } from "../output/log.ts";
 import type { Terminal } from "../output/terminal.ts";
-import type { LiveOptions } from "./live.ts";
-import { assembleFor, openSource } from "./source.ts";
+import type { LiveOptions, LiveSource } from "./live.ts";
+import { openSource } from "./source.ts";
 
 export interface OpenOptions extends LiveOptions {
   readonly source?: string;
@@ -14,7 +14,7 @@ export interface OpenOptions extends LiveOptions {
   readonly featureGates?: string;
 }
 
-/** What a command judges by, and then lets go of. */
+/** What a command reads, and then stops. */
 export interface Opened {
   readonly source: Source;
   /** Something in it could not be used. */
@@ -22,40 +22,43 @@ export interface Opened {
   readonly stop: () => Promise<void>;
 }
 
-/** Files and a live cluster exclude each other for all who only look. */
+/** A command that only reads has one source. */
 export function checkOneSource({ source, cluster }: OpenOptions): void {
-  if (source !== undefined && cluster === true) {
-    throw new CallError("--source is a cluster of files, --cluster a live one: choose one of them");
-  }
+  if (source !== undefined && cluster === true)
+    throw new CallError("--source and --cluster are mutually exclusive");
 }
 
-export async function openFiles(options: OpenOptions, screen: Terminal): Promise<Opened> {
-  const source = await openSource({ ...options, watch: false }, screen);
+/** A directory of files as the cluster. */
+export async function openFiles(options: OpenOptions, assembly: Assembly, screen: Terminal): Promise<Opened> {
+  const source = await openSource({ ...options, watch: false }, assembly, screen);
   const faulty = source.problems.some(({ severity }) => severity === "error");
   return { source, faulty, stop: source.stop };
 }
 
-export interface LiveLook {
-  /** Looked at before anything is read. */
-  readonly first?: (assembly: Assembly) => Promise<void>;
-  /** Also read what only a leader needs. @default false */
-  readonly asLeader?: boolean;
+/**
+ * The cluster of a kubeconfig, or of the pod that this process runs in; resolves once it has been read. With `ownCertificate`, a replica
+ * serves with a certificate that it manages.
+ */
+export async function openCluster(
+  options: LiveOptions,
+  assembly: Assembly,
+  log: Log,
+  ownCertificate = false,
+): Promise<LiveSource> {
+  // Loaded only here: commands on files do not need a client.
+  const { openLiveSource } = await import("./live.ts");
+  return openLiveSource(options, assembly, log, ownCertificate);
 }
 
-/** A live cluster, to look at and not to change. */
-export async function openLive(options: OpenOptions, look: LiveLook = {}): Promise<Opened> {
-  const assembly = assembleFor(options, await readConfiguration(options.config));
-  await look.first?.(assembly);
-  // Loaded only here: a cluster of files needs none of it.
-  const { openLiveSource } = await import("./live.ts");
-  const { source, stop } = await openLiveSource(
-    { ...options, operate: false },
-    assembly,
-    createLog("error"),
-    false,
-  );
+/** A live cluster, read-only. With `leaderReads`, what only a leader needs is read as well. */
+export async function openReadOnly(
+  options: LiveOptions,
+  assembly: Assembly,
+  leaderReads = false,
+): Promise<Opened> {
+  const { source, stop } = await openCluster({ ...options, operate: false }, assembly, createLog("error"));
   try {
-    if (look.asLeader === true) await source.cache.startLeading();
+    if (leaderReads) await source.cache.startLeading();
   } catch (error) {
     await stop();
     throw error;

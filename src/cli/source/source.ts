@@ -1,10 +1,12 @@
 import { existsSync } from "node:fs";
 import { Assembly } from "../../core/evaluate/assembly.ts";
+import { loadModules } from "../../core/module/declaration.ts";
+import type { Module } from "../../core/module/module.ts";
 import { policyCheck } from "../../core/policy/policy-check.ts";
 import { type FileSource, openFiles } from "../../files/source/file-source.ts";
-import { modules } from "../../modules/index.ts";
 import { type Configuration, configure, readConfiguration } from "../configuration/configuration.ts";
 import { CallError } from "../exit.ts";
+import type { Io } from "../io.ts";
 import type { Terminal } from "../output/terminal.ts";
 
 export interface SourceOptions {
@@ -14,34 +16,44 @@ export interface SourceOptions {
   readonly featureGates?: string;
 }
 
-/** Every module, and the one that judges policies themselves. */
-export const allModules = [...modules, policyCheck(modules)];
-
-/** An assembly as the flags of a command and its configuration say. */
-export function assembleFor(
-  options: Pick<SourceOptions, "featureGates">,
-  configuration: Configuration = {},
-): Assembly {
-  const { installation, gates } = configure(allModules, configuration, options.featureGates);
-  return new Assembly(allModules, installation, gates);
+/** The modules of this process, and the check of policies themselves. */
+export async function modulesOf({ modules }: Io): Promise<readonly Module[]> {
+  const loaded = await loadModules(modules);
+  return [...loaded, policyCheck(loaded)];
 }
 
-/** Opens a cluster of files and tells the person what is wrong in it. */
+/** An assembly as the flags of a command and its configuration say. */
+export async function assembleFor(
+  options: Pick<SourceOptions, "config" | "featureGates">,
+  io: Io,
+): Promise<Assembly> {
+  return assembleModules(await modulesOf(io), options, await readConfiguration(options.config));
+}
+
+export function assembleModules(
+  modules: readonly Module[],
+  options: Pick<SourceOptions, "featureGates"> = {},
+  configuration: Configuration = {},
+): Assembly {
+  const { installation, gates } = configure(modules, configuration, options.featureGates);
+  return new Assembly(modules, installation, gates);
+}
+
+/** Opens a directory of files as the cluster and reports its problems. */
 export async function openSource(
-  options: SourceOptions,
+  options: Pick<SourceOptions, "source" | "watch">,
+  assembly: Assembly,
   screen: Terminal,
-  given?: Assembly,
 ): Promise<FileSource> {
   const { source: directory } = options;
   if (directory === undefined) {
     throw new CallError(
-      "--source is needed: the directory of files that is the cluster; or --cluster for a live one",
+      "--source is required: a directory of files as the cluster; or --cluster for a live one",
     );
   }
   if (!existsSync(directory)) {
-    throw new CallError(`--source ${directory}: there is no such file or directory`);
+    throw new CallError(`--source ${directory}: no such file or directory`);
   }
-  const assembly = given ?? assembleFor(options, await readConfiguration(options.config));
   const source = await openFiles({
     directory,
     assembly,
@@ -49,7 +61,7 @@ export async function openSource(
     report: ({ text, level }) => (level === "error" ? screen.complain(text) : screen.note(text)),
     progress: (done, total) => screen.progress("reading", "documents", done, total),
   }).catch((error: unknown) => {
-    // By its contract this is about the directory itself: one that can't be looked into.
+    // By contract the error is about the directory itself, such as one that can't be opened.
     throw new CallError(`--source ${error instanceof Error ? error.message : String(error)}`);
   });
   screen.endProgress();

@@ -14,27 +14,71 @@ export type WriteResult = "done" | "conflict" | { readonly failed: string };
 
 export type MakeWrite = (write: PlannedWrite) => Promise<WriteResult>;
 
+export interface SendOptions {
+  readonly fieldManager: string;
+  /** Runs admission and stores nothing. */
+  readonly dryRun?: boolean;
+}
+
+/** Sends one write. `conflict`: an object that the write would create exists. */
+export type SendWrite = (write: PlannedWrite, options: SendOptions) => Promise<ApiResponse | "conflict">;
+
+export function createSender(
+  client: Client,
+  resources: ResourceResolver,
+  pathOfObject: PathOfObject,
+): SendWrite {
+  return async (write, options) => {
+    if ("apply" in write) return apply(client, await pathOfObject(write.apply), write, options);
+    const { resource, namespace, name } = "delete" in write ? write.delete : write.of;
+    const path = await resources.pathOf(resource, namespace, name);
+    if ("delete" in write) return remove(client, path, write.resourceVersion, options);
+    const { resourceVersion } = write;
+    if ("patch" in write) return patch(client, path, write.patch, resourceVersion, options);
+    const operations = [{ op: "add", path: "/status", value: write.status }];
+    return patch(client, `${path}/status`, operations, resourceVersion, options);
+  };
+}
+
 /**
- * Makes planned writes, each bound to a version: a leader that was held up for so long that it no longer leads does not know it
- * yet, and what it then still sends must conflict with what its successor has written.
+ * Makes planned writes, each bound to a resourceVersion: a leader that was paused does not know yet that it lost the lease, and what it
+ * still sends must conflict with what its successor wrote.
  */
 export function createWrites(
   client: Client,
   resources: ResourceResolver,
   pathOfObject: PathOfObject,
 ): MakeWrite {
+  const send = createSender(client, resources, pathOfObject);
   return async (write) => {
+    const what = describeWrite(write);
     try {
-      if ("apply" in write) return await apply(client, await pathOfObject(write.apply), write);
-      const target = "delete" in write ? write.delete : write.of;
-      const path = await resources.pathOf(target.resource, target.namespace, target.name);
-      if ("delete" in write) return await remove(client, path, target, write.resourceVersion);
-      if ("patch" in write) return await patch(client, path, target, write.patch, write.resourceVersion);
-      return await status(client, path, target, write.status, write.resourceVersion);
+      const response = await send(write, { fieldManager: FIELD_MANAGER });
+      if (response === "conflict" || response.status === 409) return "conflict";
+      if (response.status < 300) return "done";
+      const absent = isNotFound(response, nameIn(write));
+      if (absent && "delete" in write) return "done";
+      if ("status" in write && response.status === 404 && (await exists(client, resources, write.of)))
+        return { failed: `${what}: its CustomResourceDefinition has no status subresource` };
+      return absent ? "conflict" : { failed: responseMessage(what, response) };
     } catch (error) {
-      return { failed: errorMessage(describeWrite(write), error) };
+      return { failed: errorMessage(what, error) };
     }
   };
+}
+
+/** The API server returns 404 for the status of a kind without one, as if the object did not exist; planning again would not help. */
+async function exists(
+  client: Client,
+  resources: ResourceResolver,
+  { resource, namespace, name }: Target,
+): Promise<boolean> {
+  return (await client.request("GET", await resources.pathOf(resource, namespace, name))).status === 200;
+}
+
+function nameIn(write: PlannedWrite): string {
+  if ("apply" in write) return stringAt(write.apply, "metadata", "name") ?? "";
+  return "delete" in write ? write.delete.name : write.of.name;
 }
 
 /** `apply ConfigMap shop/web`, `patch nodes n1` */
@@ -50,97 +94,60 @@ export function describeWrite(write: PlannedWrite): string {
 }
 
 /**
- * Puts the version that we know into the object, and the API server compares it with the stored one. A `test` operation would do
- * as well, but is answered like a bad patch (422), so that a conflict could only be told by its wording.
+ * Sets the resourceVersion that the plan rests on; the API server compares it with the stored one. A `test` operation would do as
+ * well, but fails like an invalid patch (422), so that only the wording would distinguish a conflict.
  */
 function guard(resourceVersion: string): Json {
   return { op: "add", path: "/metadata/resourceVersion", value: resourceVersion };
 }
 
 /**
- * Forced: the object is wholly ours, so a field that somebody else took is taken back. Where it was not there when it was planned, no
- * version can say so to the API server, so it is looked for just before.
+ * Forced: the object is wholly usher's, so fields of other managers are overwritten. No precondition says that an object must not exist
+ * yet, so it is read just before.
  */
 async function apply(
   client: Client,
   path: string,
-  write: Extract<PlannedWrite, { apply: JsonObject }>,
-): Promise<WriteResult> {
-  const what = describeWrite(write);
-  const { apply: object, resourceVersion } = write;
-  const name = stringAt(object, "metadata", "name") ?? "";
+  { apply: object, resourceVersion }: Extract<PlannedWrite, { apply: JsonObject }>,
+  options: SendOptions,
+): Promise<ApiResponse | "conflict"> {
   if (resourceVersion === undefined) {
     const before = await client.request("GET", path);
     if (before.status === 200) return "conflict";
-    if (!isNotFound(before, name)) return { failed: responseMessage(what, before) };
+    if (!isNotFound(before, stringAt(object, "metadata", "name") ?? "")) return before;
   }
   const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
   const body =
     resourceVersion === undefined ? object : { ...object, metadata: { ...metadata, resourceVersion } };
-  const answer = await client.request("PATCH", `${path}?fieldManager=${FIELD_MANAGER}&force=true`, {
+  return client.request("PATCH", `${path}?${queryOf(options)}&force=true`, {
     body,
     contentType: "application/apply-patch+yaml",
   });
-  return resultOf(what, answer, name);
 }
 
-async function patch(
-  client: Client,
-  path: string,
-  target: Target,
-  operations: readonly Json[],
-  resourceVersion: string,
-): Promise<WriteResult> {
-  const answer = await sendPatch(client, path, operations, resourceVersion);
-  return resultOf(`patch ${describeTarget(target)}`, answer, target.name);
-}
-
-/**
- * The whole status is replaced: what is no longer so goes. A kind whose definition has no status is answered as if the object did
- * not exist, so it is looked for; to plan it again would not help.
- */
-async function status(
-  client: Client,
-  path: string,
-  target: Target,
-  value: JsonObject,
-  resourceVersion: string,
-): Promise<WriteResult> {
-  const what = `status of ${describeTarget(target)}`;
-  const operations = [{ op: "add", path: "/status", value }];
-  const answer = await sendPatch(client, `${path}/status`, operations, resourceVersion);
-  if (answer.status === 404 && (await client.request("GET", path)).status === 200)
-    return { failed: `${what}: its CustomResourceDefinition has no status subresource` };
-  return resultOf(what, answer, target.name);
-}
-
-function sendPatch(
+function patch(
   client: Client,
   path: string,
   operations: readonly Json[],
   resourceVersion: string,
+  options: SendOptions,
 ): Promise<ApiResponse> {
-  return client.request("PATCH", `${path}?fieldManager=${FIELD_MANAGER}`, {
+  return client.request("PATCH", `${path}?${queryOf(options)}`, {
     body: [...operations, guard(resourceVersion)],
     contentType: "application/json-patch+json",
   });
 }
 
-async function remove(
+function remove(
   client: Client,
   path: string,
-  target: Target,
   resourceVersion: string,
-): Promise<WriteResult> {
+  { dryRun }: SendOptions,
+): Promise<ApiResponse> {
   const body = { apiVersion: "v1", kind: "DeleteOptions", preconditions: { resourceVersion } };
-  const answer = await client.request("DELETE", path, { body });
-  // Somebody did it before us.
-  if (isNotFound(answer, target.name)) return "done";
-  return resultOf(`delete ${describeTarget(target)}`, answer, target.name);
+  return client.request("DELETE", dryRun === true ? `${path}?dryRun=All` : path, { body });
 }
 
-function resultOf(what: string, answer: ApiResponse, name: string): WriteResult {
-  if (answer.status < 300) return "done";
-  if (answer.status === 409 || isNotFound(answer, name)) return "conflict";
-  return { failed: responseMessage(what, answer) };
+function queryOf({ fieldManager, dryRun }: SendOptions): string {
+  return `fieldManager=${fieldManager}${dryRun === true ? "&dryRun=All" : ""}`;
 }

@@ -7,13 +7,13 @@ import { Facts } from "../evaluate/need.ts";
 import type { JsonObject } from "../json.ts";
 import { workloadTable } from "../kubernetes/workloads.ts";
 import type { Context, Module } from "../module/module.ts";
-import { driftScanCall, reapplyRequested, requestReapply, scanObject } from "./drift-scan.ts";
+import { reapplyRequested, requestReapply, scanObject, withdrawReapply } from "./drift-scan.ts";
 
 const ANNOTATION = "usher.dev/again";
 const WORKLOAD = workloadTable().byKind("apps", "Deployment");
 if (WORKLOAD === undefined) throw new Error("no Deployment");
 
-function surveying(mutate: (context: Context) => ReturnType<typeof allow>, hook = {}): Module {
+function scanned(mutate: (context: Context) => ReturnType<typeof allow>, hook = {}): Module {
   return {
     ...moduleThat("seating", { mutate, hook }),
     driftScan: {
@@ -28,20 +28,20 @@ function driftScan(module: Module, object: JsonObject) {
   return scanObject(module, object, WORKLOAD, assemblyOf([module]), { facts: new Facts(), now: 0 });
 }
 
-const writes = surveying(({ object }) => {
+const writes = scanned(({ object }) => {
   object.set(["spec", "template", "spec", "nodeName"], "n1", finding({ policy: { kind: "P", name: "a" } }));
   return allow();
 });
 
 describe("one object", () => {
-  test("the module is asked about an update on a dry run that asks for it to be written anew", () => {
-    const asked: Context["request"][] = [];
-    const listens = surveying((context) => {
-      asked.push(context.request);
+  test("the module evaluates a dry run of an update that requests reapplying", () => {
+    const requests: Context["request"][] = [];
+    const recording = scanned((context) => {
+      requests.push(context.request);
       return allow();
     });
-    driftScan(listens, deployment());
-    expect(asked).toMatchObject([
+    driftScan(recording, deployment());
+    expect(requests).toMatchObject([
       {
         operation: "UPDATE",
         dryRun: true,
@@ -54,7 +54,7 @@ describe("one object", () => {
     ]);
   });
 
-  test("says what would be written, and leaves the object as it is", () => {
+  test("reports what would be injected, and does not change the object", () => {
     const object = deployment();
     const before = structuredClone(object);
     expect(driftScan(writes, object)).toMatchObject({
@@ -64,35 +64,35 @@ describe("one object", () => {
     expect(object).toEqual(before);
   });
 
-  test("what the module leaves alone is not asked about, nor what its hook does not want", () => {
+  test("skips objects that the module or its hook does not select", () => {
     const nothing = { carried: [], rolls: false };
     expect(driftScan(writes, { ...deployment(), apart: true })).toEqual(nothing);
-    const elsewhere = surveying(() => allow(), { namespaces: { only: ["other"] } });
+    const elsewhere = scanned(() => allow(), { namespaces: { only: ["other"] } });
     expect(driftScan(elsewhere, deployment())).toEqual(nothing);
     const unable = moduleThat("seating", { mutate: () => allow() });
-    expect(driftScanCall(unable, deployment(), WORKLOAD, assemblyOf([unable]), 0)).toBeUndefined();
+    expect(driftScan(unable, deployment())).toEqual(nothing);
   });
 
-  test("a refusal, and what was not done though it was asked for, is told", () => {
-    const refuses = surveying(() =>
+  test("reports denials, and requests to reapply that were skipped", () => {
+    const refuses = scanned(() =>
       deny({ code: 403, reason: "Forbidden" }, [finding({ outcome: "violated", message: "no" })]),
     );
     expect(driftScan(refuses, deployment())).toEqual({ carried: [], rolls: false, refused: "no" });
-    const skips = surveying(() =>
+    const skips = scanned(() =>
       allow([finding({ rule: "reapply", outcome: "skipped", message: "not now" })]),
     );
     expect(driftScan(skips, deployment())).toMatchObject({ refused: "not now" });
   });
 
-  test("what must be known first is said", () => {
+  test("returns needs", () => {
     const get = { get: { resource: "nodes", name: "n1" } };
-    const asks = surveying((() => need(get)) as unknown as () => ReturnType<typeof allow>);
+    const asks = scanned((() => need(get)) as unknown as () => ReturnType<typeof allow>);
     expect(driftScan(asks, deployment())).toEqual({ needs: [get] });
   });
 });
 
-describe("the request to write anew", () => {
-  test("adds to annotations that are there, and makes those that are not", () => {
+describe("the request to reapply", () => {
+  test("adds to annotations, or creates them", () => {
     expect(requestReapply(deployment(), ANNOTATION, "me")).toEqual([
       { op: "add", path: "/metadata/annotations", value: { [ANNOTATION]: "me" } },
     ]);
@@ -101,8 +101,14 @@ describe("the request to write anew", () => {
     ]);
   });
 
-  test("is heard when it is gone", () => {
+  test("is pending until its annotation is removed", () => {
     expect(reapplyRequested(deployment({ annotations: { [ANNOTATION]: "" } }), ANNOTATION)).toBe(true);
     expect(reapplyRequested(deployment(), ANNOTATION)).toBe(false);
+  });
+
+  test("is withdrawn by removing the annotation alone", () => {
+    expect(withdrawReapply(ANNOTATION)).toEqual([
+      { op: "remove", path: "/metadata/annotations/usher.dev~1again" },
+    ]);
   });
 });

@@ -6,51 +6,52 @@ import { at, copyOf, equal, isObject, type Json, type JsonObject, stringAt } fro
 import { nameOf, namespaceOf } from "../kubernetes/object.ts";
 import { specPath, type WorkloadKind, type WorkloadTable } from "../kubernetes/workloads.ts";
 import type { Module } from "../module/module.ts";
+import { pointer } from "../path.ts";
 import { kindResource } from "../policy/kind.ts";
 import { type Injection, injectionsIn } from "./injections.ts";
 
-/** What a module says of itself where what it writes into workloads can be looked at, and renewed, afterwards. */
+/** Declared by a module whose injections into stored workloads can be compared with current policies, and reapplied. */
 export interface DriftScan {
-  /** An annotation on the stored object that asks the module to take back what it wrote and to write what it wants now. */
+  /** An annotation that requests, by any value, that the module replaces its injections with what policies want now. */
   readonly annotation: string;
-  /** Why an object is left as it is, whatever the policies say; `undefined` where it may be changed. */
+  /** Why the object is not changed, whatever the policies want; `undefined` where it may be. */
   readonly leftAlone: (
     object: JsonObject,
     workload: WorkloadKind,
     workloads: WorkloadTable,
   ) => string | undefined;
-  /** An object that is left alone only because it can't be changed any more, as it would come in now: what it lacks is told. */
+  /** An immutable object as it would be created now, so that what it is missing can be reported. */
   readonly asNew?: (
     object: JsonObject,
     workload: WorkloadKind,
     workloads: WorkloadTable,
   ) => JsonObject | undefined;
-  /** Which stored objects of a kind can still be changed, so that the leader need not read the others. @default all */
+  /** Selects the stored objects of a kind that are still mutable; the leader reads no others. @default all */
   readonly fieldSelector?: (workload: WorkloadKind) => string | undefined;
 }
 
-/** How a stored object stands to the policies of a module. */
+/** How a stored object compares with the policies of a module. */
 export interface ObjectDrift {
   readonly carried: readonly Injection[];
-  /** Whether writing anew what is wanted would change the pod or its template, and so roll it out. */
+  /** Whether reapplying would change the pod or its template, and so roll it out. */
   readonly rolls: boolean;
-  /** Why it can't be written anew as it stands. */
+  /** Why it can't be reapplied. */
   readonly refused?: string;
 }
 
-/** A skipped finding of this rule says why an object that asked for it was not written anew. */
-const NOT_RENEWED = "reapply";
+/** The rule whose skipped findings say why a request to reapply was not carried out. */
+const REAPPLY_RULE = "reapply";
 
-const CLOSED = "it can't be changed any more; made anew it gets what it lacks";
+const IMMUTABLE = "the object is immutable; recreate it to add what is missing";
 
-/** Not an object that this module ever touches. */
-const NOTHING: ObjectDrift = { carried: [], rolls: false };
+/** For objects that the module never touches. */
+const NO_DRIFT: ObjectDrift = { carried: [], rolls: false };
 
 /**
- * What would happen if somebody asked for a stored object to be written anew: the same heart is asked as by the webhook, on a dry run. So
- * a driftScan can't disagree with what then happens. `undefined` where the module leaves the object alone.
+ * A request to reapply a stored object, evaluated as the webhook would, on a dry run; so a scan can't disagree with what reapplying
+ * does. `undefined` where the module does not touch the object.
  */
-export function driftScanCall(
+function driftScanCall(
   { name, driftScan }: Module,
   object: JsonObject,
   workload: WorkloadKind,
@@ -60,9 +61,9 @@ export function driftScanCall(
   const { installation, hooks } = assembly;
   if (driftScan === undefined) return undefined;
   const { workloads } = installation;
-  const apart = driftScan.leftAlone(object, workload, workloads) !== undefined;
-  const asNew = apart ? driftScan.asNew?.(object, workload, workloads) : undefined;
-  if (apart && asNew === undefined) return undefined;
+  const untouched = driftScan.leftAlone(object, workload, workloads) !== undefined;
+  const asNew = untouched ? driftScan.asNew?.(object, workload, workloads) : undefined;
+  if (untouched && asNew === undefined) return undefined;
   const { group, version, kind, resource } = workload;
   return {
     assembly,
@@ -70,7 +71,7 @@ export function driftScanCall(
     hooks: hooks.filter(({ module }) => module === name),
     now,
     request: {
-      uid: "driftScan",
+      uid: "drift-scan",
       kind: { group, version, kind },
       resource: { group, version, resource },
       subResource: "",
@@ -78,7 +79,7 @@ export function driftScanCall(
       namespace: namespaceOf(object),
       operation: asNew === undefined ? "UPDATE" : "CREATE",
       userInfo: { username: "usher", groups: [] },
-      // A draft edits in place, and what is stored must stay to be compared with.
+      // A draft edits in place; the stored object is compared with it.
       object: copyOf(asNew ?? withAnnotation(object, driftScan.annotation)) as JsonObject,
       oldObject: asNew === undefined ? object : undefined,
       dryRun: true,
@@ -87,7 +88,7 @@ export function driftScanCall(
   };
 }
 
-/** One object, with what is known; or what would have to be known. */
+/** The drift of one object, or what is needed to know it. */
 export function scanObject(
   module: Module,
   object: JsonObject,
@@ -96,39 +97,38 @@ export function scanObject(
   known: { readonly facts: Facts; readonly now: number },
 ): ObjectDrift | { readonly needs: readonly Need[] } {
   const call = driftScanCall(module, object, workload, assembly, known.now);
-  if (call === undefined) return NOTHING;
+  if (call === undefined) return NO_DRIFT;
   const result = evaluateHooks(call, known.facts);
   return "needs" in result ? result : driftOf(module, object, workload, result);
 }
 
-/** Reads a driftScan out of what the heart said to its call. */
-export function driftOf(
+function driftOf(
   module: Module,
   stored: JsonObject,
   workload: WorkloadKind,
   { request, asked, denials, draft, findings }: Evaluation,
 ): ObjectDrift {
-  // In a namespace that usher stays out of nobody is asked.
-  if (asked.length === 0) return NOTHING;
+  // No hook is evaluated in an exempt namespace.
+  if (asked.length === 0) return NO_DRIFT;
   const spec = specPath(workload);
-  const left = findings.filter(({ rule, outcome }) => rule === NOT_RENEWED && outcome === "skipped");
-  const refusals = [...denials, ...left].map(({ message }) => message);
+  const skipped = findings.filter(({ rule, outcome }) => rule === REAPPLY_RULE && outcome === "skipped");
+  const refusals = [...denials, ...skipped].map(({ message }) => message);
   if (refusals.length > 0) {
     const carried = injectionsIn(module.name, stored, stored, spec);
     return { carried, rolls: false, refused: refusals.join("\n") };
   }
   const carried = injectionsIn(module.name, stored, draft.object, spec);
-  if (request.operation === "CREATE") return { carried, rolls: false, refused: CLOSED };
+  if (request.operation === "CREATE") return { carried, rolls: false, refused: IMMUTABLE };
   const rolls = !equal(at(stored, ...spec), at(draft.object, ...spec));
   return { carried: rolls ? carried : carried.map(satisfied), rolls };
 }
 
-/** Where nothing would change the object has all that is wanted of it, though its note may give it to another policy. */
-function satisfied(carried: Injection): Injection {
-  return carried.state === "orphaned" ? carried : { ...carried, state: "current" };
+/** An object that would not change has all it should, even where its provenance names another policy. */
+function satisfied(injection: Injection): Injection {
+  return injection.state === "orphaned" ? injection : { ...injection, state: "current" };
 }
 
-/** A page of the stored objects of a kind, whole: who wrote a field can matter. With `all` also of those that can't be changed. */
+/** A page of the stored objects of a kind, with managed fields. With `all`, immutable objects as well. */
 export function scanPage(
   { driftScan }: Module,
   workload: WorkloadKind,
@@ -149,7 +149,7 @@ export function scanPage(
   };
 }
 
-/** Whether the policy that an object carries something of is still there: `ClusterPodSchedulingPolicy/etcd-pool`. */
+/** Whether a policy named by provenance still exists: `ClusterPodSchedulingPolicy/etcd-pool`. */
 export function policyExists({ kinds }: Module, { view }: Assembly, key: string): boolean {
   const [kindName = "", first = "", second] = key.split("/");
   const kind = kinds.find((one) => one.kind === kindName);
@@ -158,17 +158,25 @@ export function policyExists({ kinds }: Module, { view }: Assembly, key: string)
   return view.get(resource, second === undefined ? "" : first, second ?? first) !== undefined;
 }
 
-/** The operations that ask for an object to be written anew. Any value asks; this one says whose request it was. */
+/** Operations that request an object to be reapplied; `by` says what requested it. */
 export function requestReapply(object: JsonObject, annotation: string, by: string) {
   const { metadata } = object;
   const annotations = isObject(metadata) ? metadata["annotations"] : undefined;
-  const key = annotation.replaceAll("~", "~0").replaceAll("/", "~1");
   return isObject(annotations)
-    ? [{ op: "add" as const, path: `/metadata/annotations/${key}`, value: by }]
+    ? [{ op: "add" as const, path: annotationPointer(annotation), value: by }]
     : [{ op: "add" as const, path: "/metadata/annotations", value: { [annotation]: by } }];
 }
 
-/** Whether nobody has heard what was asked for by the annotation. */
+/** Operations that remove a request to reapply. */
+export function withdrawReapply(annotation: string) {
+  return [{ op: "remove" as const, path: annotationPointer(annotation) }];
+}
+
+function annotationPointer(annotation: string): string {
+  return pointer(["metadata", "annotations", annotation]);
+}
+
+/** Whether an object still has a request to reapply: a webhook that saw it would have removed it. */
 export function reapplyRequested(object: Json | undefined, annotation: string): boolean {
   return stringAt(object, "metadata", "annotations", annotation) !== undefined;
 }
@@ -176,5 +184,8 @@ export function reapplyRequested(object: Json | undefined, annotation: string): 
 function withAnnotation(object: JsonObject, annotation: string): JsonObject {
   const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
   const annotations = isObject(metadata["annotations"]) ? metadata["annotations"] : {};
-  return { ...object, metadata: { ...metadata, annotations: { ...annotations, [annotation]: "driftScan" } } };
+  return {
+    ...object,
+    metadata: { ...metadata, annotations: { ...annotations, [annotation]: "drift-scan" } },
+  };
 }

@@ -4,53 +4,58 @@ import { type Origin, provenanceOf } from "../provenance/origin.ts";
 import { Kept } from "../provenance/origin-index.ts";
 
 /**
- * How what an object carries of a policy stands to what the policy wants now.
+ * How an object's injections of a policy compare with what the policy wants now.
  *
- * - `current`: it has what the policy wants;
- * - `stale`: it has something of the policy, and the policy wants something else by now;
- * - `orphaned`: it has something of a policy that is gone, or that no longer wants this object;
- * - `missing`: the policy wants something, and the object has nothing of it.
+ * - `current`: the object has what the policy wants;
+ * - `stale`: it has an injection of the policy that is outdated;
+ * - `orphaned`: it has an injection of a policy that is gone or no longer selects it;
+ * - `missing`: the policy selects it, and it has no injection of the policy.
  */
 export const DRIFT_STATES = ["current", "stale", "orphaned", "missing"] as const;
 export type DriftState = (typeof DRIFT_STATES)[number];
 
-/** One field. Of a list `has` and `wants` are the policy's own elements of it. */
+/** One field. For a list, `has` and `wants` are the elements of the policy. */
 export interface InjectedField {
-  /** From the pod's spec on: `nodeSelector.pool` */
+  /** Relative to the pod's spec: `nodeSelector.pool`. */
   readonly field: string;
   readonly has?: Json;
   readonly wants?: Json;
 }
 
-/** What an object carries of one policy. */
+/** What one policy injected into an object. */
 export interface Injection {
   /** `ClusterPodSchedulingPolicy/etcd-pool` */
   readonly policy: string;
   readonly state: DriftState;
-  /** Of the policy, when it wrote what is there. */
+  /** Of the policy, at the time of the injection. */
   readonly generation?: number;
   readonly parts: readonly InjectedField[];
 }
 
-/** Compares what a stored object says of its origins with what it would say if it were written anew. */
-export function injectionsIn(module: string, stored: JsonObject, anew: JsonObject, spec: Path): Injection[] {
+/** Compares the provenance of a stored object with its provenance if it were reapplied. */
+export function injectionsIn(
+  module: string,
+  stored: JsonObject,
+  reapplied: JsonObject,
+  spec: Path,
+): Injection[] {
   const before = originsOf(module, stored);
-  const after = originsOf(module, anew);
+  const after = originsOf(module, reapplied);
   const found: Injection[] = [];
-  // One for all policies: each list is spelled out once.
-  const [keptBefore, keptAfter] = [new Kept(stored, stored), new Kept(anew, anew)];
+  // Shared by all policies, so that each list is indexed once.
+  const [keptBefore, keptAfter] = [new Kept(stored, stored), new Kept(reapplied, reapplied)];
   for (const policy of [...new Set([...before.keys(), ...after.keys()])].sort()) {
     const origin = before.get(policy);
     const had = origin === undefined ? new Map<string, Json>() : contentOf(origin, stored, spec, keptBefore);
     const next = after.get(policy);
-    const wants = next === undefined ? new Map<string, Json>() : contentOf(next, anew, spec, keptAfter);
+    const wants = next === undefined ? new Map<string, Json>() : contentOf(next, reapplied, spec, keptAfter);
     if (had.size === 0 && wants.size === 0) continue;
     const generation = origin?.generation;
     found.push({
       policy,
-      state: standingOf(had, wants),
+      state: stateOf(had, wants),
       ...(generation === undefined || had.size === 0 ? {} : { generation }),
-      parts: partsOf(had, wants),
+      parts: fieldsOf(had, wants),
     });
   }
   return found;
@@ -61,7 +66,7 @@ function originsOf(module: string, object: JsonObject): Map<string, Origin> {
   return new Map(mine.map((origin) => [origin.policy, origin]));
 }
 
-/** What an origin names and the object really carries, by field. While usher was away, anybody could have taken it out. */
+/** What an origin names and the object still has, by field: fields may have been removed while usher was not running. */
 function contentOf(origin: Origin, object: JsonObject, spec: Path, kept: Kept): Map<string, Json> {
   const content = new Map<string, Json>();
   for (const place of origin.set) {
@@ -75,14 +80,14 @@ function contentOf(origin: Origin, object: JsonObject, spec: Path, kept: Kept): 
   return content;
 }
 
-function standingOf(had: ReadonlyMap<string, Json>, wants: ReadonlyMap<string, Json>): DriftState {
+function stateOf(had: ReadonlyMap<string, Json>, wants: ReadonlyMap<string, Json>): DriftState {
   if (had.size === 0) return "missing";
   if (wants.size === 0) return "orphaned";
   const same = had.size === wants.size && [...had].every(([field, value]) => equal(value, wants.get(field)));
   return same ? "current" : "stale";
 }
 
-function partsOf(had: ReadonlyMap<string, Json>, wants: ReadonlyMap<string, Json>): InjectedField[] {
+function fieldsOf(had: ReadonlyMap<string, Json>, wants: ReadonlyMap<string, Json>): InjectedField[] {
   return [...new Set([...had.keys(), ...wants.keys()])].sort().map((field) => {
     const has = had.get(field);
     const wanted = wants.get(field);

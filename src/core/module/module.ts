@@ -14,7 +14,6 @@ import type { Gate, Gates } from "./gates.ts";
 import type { Hook } from "./hook.ts";
 import type { Installation } from "./installation.ts";
 import type { Metric } from "./metric.ts";
-import type { Preview } from "./preview.ts";
 import type { Reconciler } from "./reconciler.ts";
 
 /** What a module must see of the cluster. Shells keep just that. */
@@ -120,10 +119,8 @@ export interface Module<Policy = unknown> {
     gates: Gates,
   ) => Evaluator<Policy>;
   readonly reconciler?: Reconciler;
-  /** Where what it writes into workloads can be looked at and renewed: `usher MODULE status` and `usher MODULE reapply`. */
+  /** Where its injections into workloads can be compared with current policies, and reapplied. */
   readonly driftScan?: DriftScan;
-  /** What its reconciler would change: `usher MODULE plan`. Listed in modules/previewed.ts. */
-  readonly preview?: Preview;
   /** What its needs and planned writes touch, so that usher may. */
   readonly access?: (installation: Installation) => readonly Access[];
   /** What an installation may tell it, under its name in `spec.modules` of the configuration. Strict. @default nothing */

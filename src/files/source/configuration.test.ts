@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Directory } from "../../../test/conformance/directory.ts";
-import { modules } from "../../../test/support/modules/gatehouse.ts";
+import { declarations } from "../../../test/support/modules/gatehouse.ts";
+import { loadModules } from "../../core/module/declaration.ts";
+
+const modules = await loadModules(declarations);
 
 /** A configuration as OpenShift prints it, three levels inside the configuration of another component. */
 const WRAPPED = `apiVersion: kubecontrolplane.config.openshift.io/v1

@@ -1,11 +1,11 @@
 import { defineModule } from "../../core/module/module.ts";
 import { defineReconciler } from "../../core/module/reconciler.ts";
 import { CODES } from "./codes.ts";
+import { declaration } from "./declaration.ts";
 import { NodeEvaluator } from "./evaluator.ts";
 import { labels, ownedLabels } from "./kinds.ts";
 import { PREDECESSORS } from "./predecessor.ts";
 import { startupCleanup } from "./reconcile/cleanup.ts";
-import { previewNodes } from "./reconcile/preview.ts";
 import { nodeLabelsReconciler } from "./reconcile/reconciler.ts";
 import { type Policy, RuleIndex } from "./rules/rule-index.ts";
 import { MODULE, settingsOf, settingsSchema } from "./settings.ts";
@@ -13,7 +13,7 @@ import { MODULE, settingsOf, settingsSchema } from "./settings.ts";
 /** Sets labels, annotations and taints of nodes by name, from their creation on. */
 export const nodeLabels = defineModule<Policy>({
   name: MODULE,
-  summary: "labels nodes by name at creation, and keeps the labels in place",
+  summary: declaration.summary,
   kinds: [labels, ownedLabels],
   reads: [
     {
@@ -77,7 +77,6 @@ export const nodeLabels = defineModule<Policy>({
       : [],
   assemble: (policies, installation) => new NodeEvaluator(new RuleIndex(policies, settingsOf(installation))),
   reconciler: defineReconciler(nodeLabelsReconciler),
-  preview: previewNodes,
   access: () => [
     { group: "", resource: "nodes", verbs: ["get", "patch"] },
     // To remove the finalizer of node-label-operator.

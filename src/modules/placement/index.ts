@@ -2,6 +2,7 @@ import { defineModule, type Module } from "../../core/module/module.ts";
 import { defineReconciler } from "../../core/module/reconciler.ts";
 import { SelectorIndex } from "../../core/policy/selector-index.ts";
 import { CODES } from "./codes.ts";
+import { declaration } from "./declaration.ts";
 import { settings } from "./drift/drift-repair.ts";
 import { driftAccess, driftScan } from "./drift/drift-scan.ts";
 import { validate } from "./enforce/enforcement.ts";
@@ -15,8 +16,8 @@ import { placementReconciler } from "./reconciler.ts";
 
 /** Scheduling criteria, written into pods and pod templates by policy. */
 export const placement: Module = defineModule<PlacementPolicy>({
-  name: "placement",
-  summary: "writes scheduling criteria into pods and pod templates by policy",
+  name: declaration.name,
+  summary: declaration.summary,
   kinds: [clusterPodSchedulingPolicy, podSchedulingPolicy],
   reads: [
     {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { allow, deny } from "../../../src/core/evaluate/decision.ts";
 import { listAt, stringAt } from "../../../src/core/json.ts";
+import type { ModuleDeclaration } from "../../../src/core/module/declaration.ts";
 import { defineModule, type Module } from "../../../src/core/module/module.ts";
 import type { ConfigurationWrapper } from "../../../src/core/policy/configuration.ts";
 import type { Kind } from "../../../src/core/policy/kind.ts";
@@ -115,4 +116,6 @@ const gatehouse: Module = defineModule<Closed>({
   }),
 });
 
-export const modules: readonly Module[] = [gatehouse];
+export const declarations: readonly ModuleDeclaration[] = [
+  { name: gatehouse.name, summary: gatehouse.summary, load: async () => gatehouse },
+];

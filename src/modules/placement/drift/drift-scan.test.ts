@@ -86,7 +86,7 @@ describe("what is looked at", () => {
     const { carried, rolls, refused } = surveyUnder(known, object);
     expect(carried.map(({ state }) => state)).toEqual(told ? ["missing"] : []);
     expect(rolls).toBe(false);
-    if (told) expect(refused).toContain("can't be changed any more");
+    if (told) expect(refused).toContain("the object is immutable");
     // What has something of a policy is as it should be, as far as anybody can help it.
     const { nodeName: _node, ...spec } = object["spec"] as JsonObject;
     const placed = storedAfter(known, { ...object, spec });

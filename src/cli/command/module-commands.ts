@@ -1,0 +1,111 @@
+import { Argument as CliArgument, type Command as CliCommand, InvalidArgumentError, Option } from "commander";
+import type { Argument, Command, CommandGroup, Flag } from "../../core/module/command.ts";
+import type { ModuleDeclaration } from "../../core/module/declaration.ts";
+import type { Io } from "../io.ts";
+import { connecting, evaluating, output, several } from "../options.ts";
+import type { Outcome } from "../program.ts";
+import { wrap } from "../wrap.ts";
+
+/** Adds the commands that modules declare. What they do is loaded when they run. */
+export function moduleCommands(usher: CliCommand, io: Io, outcome: Outcome): void {
+  for (const declaration of io.modules)
+    for (const group of declaration.commands ?? [])
+      addGroup(usher, group, { io, outcome, declaration, path: io.name });
+}
+
+interface Place {
+  readonly io: Io;
+  readonly outcome: Outcome;
+  readonly declaration: ModuleDeclaration;
+  /** What the user types before the name: `usher placement`. */
+  readonly path: string;
+}
+
+function addGroup(parent: CliCommand, group: CommandGroup, place: Place): void {
+  const path = `${place.path} ${group.name}`;
+  const added = parent
+    .command(group.name)
+    .summary(group.summary)
+    .description(group.description)
+    .helpCommand(false);
+  const examples: string[] = [];
+  for (const one of group.commands) {
+    if ("commands" in one) {
+      addGroup(added, one, { ...place, path });
+      continue;
+    }
+    addCommand(added, one, { ...place, path });
+    examples.push(`  ${path} ${one.name} ${one.examples[0] ?? ""}`.trimEnd());
+  }
+  if (examples.length > 0) added.addHelpText("after", `\nExamples:\n${examples.join("\n")}`);
+}
+
+function addCommand(parent: CliCommand, command: Command, place: Place): void {
+  const added = parent.command(command.name).summary(command.summary).description(command.description);
+  for (const [name, argument] of Object.entries(command.args ?? {}))
+    added.addArgument(cliArgument(name, argument));
+  for (const [name, flag] of Object.entries(command.flags ?? {})) added.addOption(cliOption(name, flag));
+  addCommonFlags(added, command);
+  evaluating(added)
+    .addHelpText("after", helpText(command, `${place.path} ${command.name}`))
+    .action(async (...given: unknown[]) => {
+      const { runCommand } = await import("./run-command.ts");
+      const names = Object.keys(command.args ?? {});
+      const args = Object.fromEntries(names.map((name, i) => [name, given[i]]));
+      place.outcome.code = await runCommand(command, { ...place, args, options: added.opts() });
+    });
+}
+
+/** Flags that follow from what a command reads and writes. */
+function addCommonFlags(added: CliCommand, { source, namespaced, writes, formats }: Command): void {
+  if (source !== undefined) {
+    connecting(added);
+    if (source.files)
+      added.option("--source <dir>", "read a directory of YAML or JSON files, or one file, as the cluster");
+    if (source.cluster === "flag") added.option("--cluster", "read a live cluster instead of --source");
+  }
+  if (namespaced)
+    added
+      .option("-n, --namespace <name>", "namespace to look in (default: default)")
+      .option("-A, --all-namespaces", "look in all namespaces");
+  if (writes?.switch === "dry-run") added.option("--dry-run", "print what would change, and change nothing");
+  if (writes?.switch === "apply")
+    added.option("--apply", "write the changes; without it they are only printed");
+  added.addOption(output(formats, formats[0] ?? "json", "output format"));
+}
+
+function cliArgument(name: string, { description, many, optional }: Argument): CliArgument {
+  const text = many ? `${name}...` : name;
+  return new CliArgument(optional ? `[${text}]` : `<${text}>`, description);
+}
+
+function cliOption(name: string, flag: Flag): Option {
+  const { value, short, description, choices, integer, many } = flag;
+  const long = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  const flags = `${short === undefined ? "" : `-${short}, `}${long}${value === undefined ? "" : ` <${value}>`}`;
+  const option = new Option(flags, `${description}${many ? "; may be repeated" : ""}`);
+  if (choices !== undefined) option.choices(choices);
+  if (integer !== undefined) option.argParser((text) => parseInteger(text, integer));
+  else if (many) option.argParser(several);
+  if (flag.default !== undefined) option.default(flag.default);
+  return option;
+}
+
+function parseInteger(text: string, [min, max]: readonly [number, number]): number {
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value >= min && value <= max))
+    throw new InvalidArgumentError(`It must be an integer from ${min} to ${max}.`);
+  return value;
+}
+
+function helpText({ examples, exitCodes }: Command, path: string): string {
+  const {
+    fine,
+    found,
+    wrong = "invalid arguments or input",
+    failed = "usher or the cluster failed",
+  } = exitCodes;
+  const lines = examples.map((example) => `  ${path} ${example}`.trimEnd());
+  const codes = wrap(`Exit codes: 0 ${fine}, 1 ${found}, 2 ${wrong}, 3 ${failed}.`);
+  return `\nExamples:\n${lines.join("\n")}\n\n${codes}`;
+}

@@ -1,0 +1,36 @@
+import type { Json } from "../../core/json.ts";
+import type { CommandReport, OutputFormat } from "../../core/module/command.ts";
+import { printable } from "../output/printable.ts";
+import { table } from "../output/table.ts";
+import type { Terminal } from "../output/terminal.ts";
+import { yamlText } from "../output/yaml.ts";
+
+/** Prints a report in the chosen format. Notes are for people at a prompt, so they come with the table only. */
+export function printReport(report: CommandReport, format: OutputFormat, screen: Terminal): void {
+  if (format !== "table") {
+    printData(report.data, format, screen);
+    return;
+  }
+  const { columns = [], rows = [] } = report.table ?? {};
+  printTable(columns, rows, screen);
+  if (report.summary !== undefined)
+    screen.out(`${rows.length === 0 ? "" : "\n"}${printable(report.summary)}`);
+  for (const note of report.notes ?? []) screen.note(printable(note));
+}
+
+export function printTable(
+  columns: readonly string[],
+  rows: readonly (readonly string[])[],
+  { out }: Terminal,
+): void {
+  if (rows.length === 0) return;
+  for (const line of table(
+    columns,
+    rows.map((row) => row.map(printable)),
+  ))
+    out(line);
+}
+
+export function printData(data: Json, format: "json" | "yaml", { out }: Terminal): void {
+  out(format === "json" ? JSON.stringify(data, null, 2) : yamlText(data));
+}

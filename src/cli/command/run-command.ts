@@ -1,0 +1,193 @@
+import type { Assembly } from "../../core/evaluate/assembly.ts";
+import type { Fact, Need } from "../../core/evaluate/need.ts";
+import { checkDnsLabel } from "../../core/kubernetes/names.ts";
+import type {
+  Command,
+  CommandCall,
+  CommandCode,
+  CommandResult,
+  CommandRun,
+  Value,
+} from "../../core/module/command.ts";
+import type { ModuleDeclaration } from "../../core/module/declaration.ts";
+import { CallError, EXIT } from "../exit.ts";
+import type { Io } from "../io.ts";
+import { printable } from "../output/printable.ts";
+import { type Terminal, terminal } from "../output/terminal.ts";
+import { reviewDeadline } from "../review/deadline.ts";
+import { withApiServer } from "../source/api-server.ts";
+import { checkOneSource, type OpenOptions, openFiles, openReadOnly } from "../source/open.ts";
+import { assembleFor } from "../source/source.ts";
+import { InputFiles } from "./input-files.ts";
+import { printReport } from "./print-report.ts";
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** The flags that the shell adds itself; those of the command are beside them. */
+export interface ShellOptions extends OpenOptions {
+  readonly namespace?: string;
+  readonly allNamespaces?: boolean;
+  readonly dryRun?: boolean;
+  readonly apply?: boolean;
+  readonly output: "table" | "json" | "yaml";
+  readonly quiet?: boolean;
+}
+
+export interface CallFromShell {
+  readonly io: Io;
+  readonly declaration: ModuleDeclaration;
+  readonly path: string;
+  readonly args: Values;
+  readonly options: Values;
+}
+
+/** Runs a command that a module declares; returns the exit code. */
+export async function runCommand(command: Command, from: CallFromShell): Promise<number> {
+  const options = from.options as unknown as ShellOptions;
+  const screen = terminal(from.io, options);
+  const code = await command.load();
+  const call = await callOf(command, from, options);
+  const wrong = code.check?.(call);
+  if (wrong !== undefined) throw new CallError(wrong);
+  const { result, faulty } = await resultOf(command, code, call, options, screen);
+  if ("wrong" in result) throw new CallError(result.wrong);
+  for (const error of result.errors ?? []) screen.complain(printable(error));
+  if ("changes" in result) {
+    // Loaded only here: most commands do not write.
+    const { writePlan } = await import("./write-plan.ts");
+    return writePlan(command, result, call, options, screen);
+  }
+  printReport(result, options.output, screen);
+  // A source that could not be read whole makes the result incomplete, which outweighs what was found in the rest.
+  return faulty ? EXIT.wrong : EXIT[result.exit];
+}
+
+async function callOf(
+  command: Command,
+  from: CallFromShell,
+  options: ShellOptions,
+): Promise<CommandCall<Values, Values>> {
+  if (command.source?.files) checkOneSource(options);
+  const assembly = await assembleFor(options, from.io);
+  const module = assembly.modules.find(({ name }) => name === from.declaration.name);
+  if (module === undefined) throw new Error(`module ${from.declaration.name} is not loaded`);
+  const files = new InputFiles(from.io.stdin);
+  return {
+    args: await valuesOf(command.args ?? {}, from.args, files),
+    flags: await valuesOf(command.flags ?? {}, from.options, files),
+    namespace: command.namespaced ? namespaceFrom(options) : undefined,
+    module,
+    assembly,
+    live: command.source !== undefined && options.source === undefined,
+    now: Date.now(),
+    calledAs: from.path,
+  };
+}
+
+/** The declared values of a call, with files in place of their names. */
+async function valuesOf(
+  declared: Readonly<Record<string, Value>>,
+  given: Values,
+  files: InputFiles,
+): Promise<Values> {
+  const values: Record<string, unknown> = {};
+  for (const [name, { file, many }] of Object.entries(declared)) {
+    const value = given[name] ?? (many ? [] : undefined);
+    if (file === undefined || value === undefined) values[name] = value;
+    else if (!many) values[name] = await files.read(value as string, file);
+    else {
+      const contents = [];
+      for (const one of value as readonly string[]) contents.push(await files.read(one, file));
+      values[name] = contents;
+    }
+  }
+  return values;
+}
+
+/** The namespace to look in; `undefined` means all. */
+function namespaceFrom({ namespace, allNamespaces }: ShellOptions): string | undefined {
+  if (allNamespaces === true) {
+    if (namespace !== undefined) throw new CallError("-n and -A are mutually exclusive");
+    return undefined;
+  }
+  const wrong = namespace === undefined ? undefined : checkDnsLabel(namespace);
+  if (wrong !== undefined) throw new CallError(`--namespace: ${wrong}`);
+  return namespace ?? "default";
+}
+
+type Fetch = (needs: readonly Need[]) => Promise<readonly Fact[]>;
+
+/** Opens what the command reads, runs it to its end and closes it. */
+async function resultOf(
+  command: Command,
+  code: CommandCode,
+  call: CommandCall<Values, Values>,
+  options: ShellOptions,
+  screen: Terminal,
+): Promise<{ readonly result: CommandResult; readonly faulty: boolean }> {
+  const { source } = command;
+  const run = (fetch: Fetch) => drive(code.run(call), fetch, screen);
+  if (source === undefined) {
+    const failed = { failed: "the command reads no cluster" };
+    return { result: await run(async (needs) => needs.map(() => failed)), faulty: false };
+  }
+  if (call.live && source.cluster === "default" && code.needsView?.(call) === false)
+    return { result: await withClient(options, call.assembly, run), faulty: false };
+  const { assembly } = call;
+  const live = source.cluster === "default" ? options.source === undefined : options.cluster === true;
+  if (live) await checkAccess(command, assembly, options);
+  const opened = live
+    ? await openReadOnly(options, assembly, source.leaderReads === true)
+    : await openFiles(options, assembly, screen);
+  try {
+    return {
+      result: await run((needs) => opened.source.fetch(needs, reviewDeadline())),
+      faulty: opened.faulty,
+    };
+  } finally {
+    screen.endProgress();
+    await opened.stop();
+  }
+}
+
+async function checkAccess({ source }: Command, { modules }: Assembly, options: ShellOptions): Promise<void> {
+  const { checkReadable } = await import("../source/check-readable.ts");
+  const hint = source?.forbiddenHint;
+  await checkReadable(options, modules, {
+    leaderReads: source?.leaderReads === true,
+    ...(hint === undefined ? {} : { hint }),
+  });
+}
+
+/** Answers needs from the API server, without a view. */
+async function withClient(
+  options: ShellOptions,
+  { modules }: Assembly,
+  run: (fetch: Fetch) => Promise<CommandResult>,
+): Promise<CommandResult> {
+  const [{ createNeeds }, { createResources }] = await Promise.all([
+    import("../../cluster/source/fetch-needs.ts"),
+    import("../../cluster/client/discovery.ts"),
+  ]);
+  return withApiServer(options, (client) => {
+    const fetch = createNeeds(client, createResources(client, modules));
+    return run((needs) => fetch(needs, reviewDeadline()));
+  });
+}
+
+async function drive(
+  run: CommandRun | CommandResult,
+  fetch: Fetch,
+  screen: Terminal,
+): Promise<CommandResult> {
+  if (!("next" in run)) return run;
+  let step = run.next([]);
+  while (step.done !== true) {
+    const { need, progress } = step.value;
+    if (progress !== undefined)
+      screen.progress(progress.doing, progress.things, progress.done, progress.total);
+    step = run.next(await fetch(need));
+  }
+  screen.endProgress();
+  return step.value;
+}

@@ -1,0 +1,199 @@
+import type { Assembly } from "../evaluate/assembly.ts";
+import type { Fact, Need } from "../evaluate/need.ts";
+import type { Json, JsonObject } from "../json.ts";
+import type { Module } from "./module.ts";
+import type { PlannedWrite } from "./reconciler.ts";
+
+/**
+ * Commands as data. A module declares them in a light file; the command line turns declarations into commands, reads files and clusters,
+ * prints results and makes the planned writes. What a command computes is a pure function, loaded when the command runs.
+ */
+
+type Values = Readonly<Record<string, unknown>>;
+
+/** A positional argument, or a flag with a value. */
+export interface Value {
+  readonly description: string;
+  /** May be repeated: the value is a list. */
+  readonly many?: true;
+  /** The value names a file, `-` standard input; the command gets its content: `InputText` or `InputDocuments`. */
+  readonly file?: "text" | "yaml";
+}
+
+export interface Argument extends Value {
+  readonly optional?: true;
+}
+
+export interface Flag extends Value {
+  /** The placeholder in help: `name` in `--policy <name>`. @default the flag takes no value and is a boolean */
+  readonly value?: string;
+  /** A single letter: `f`. */
+  readonly short?: string;
+  readonly choices?: readonly string[];
+  /** The value is an integer between both. */
+  readonly integer?: readonly [min: number, max: number];
+  readonly default?: string | number;
+}
+
+export interface InputText {
+  /** As the user named it, for errors. */
+  readonly name: string;
+  readonly text: string;
+}
+
+export interface InputDocuments {
+  readonly name: string;
+  readonly documents: readonly Json[];
+}
+
+/** What a command reads beside its arguments. */
+export interface CommandSource {
+  /** Whether `--source DIR` may take the place of a cluster. */
+  readonly files: boolean;
+  /** `default`: without `--source` the cluster of the kubeconfig. `flag`: only with `--cluster`. */
+  readonly cluster: "default" | "flag";
+  /** Reads what only a leader needs as well. */
+  readonly leaderReads?: true;
+  /** What to do without the right to read policies: `name workloads instead`. */
+  readonly forbiddenHint?: string;
+}
+
+/** How a command changes objects. */
+export interface CommandWrites {
+  /** `dry-run`: writes unless `--dry-run` is given. `apply`: writes only with `--apply`. */
+  readonly switch: "dry-run" | "apply";
+  /** `workload`, as in `2 workloads: 2 renewed`. */
+  readonly noun: string;
+  /** `renewed`: the result of an object that was written, also as the key of its count in `-o json`. */
+  readonly done: string;
+}
+
+export type OutputFormat = "table" | "json" | "yaml";
+
+export interface Command<Args extends object = Values, Flags extends object = Values> {
+  readonly name: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly args?: { readonly [Name in keyof Args]-?: Argument };
+  /** By camel case name: `dryRun` is `--dry-run`. */
+  readonly flags?: { readonly [Name in keyof Flags]-?: Flag };
+  /** What follows the command's name. */
+  readonly examples: readonly string[];
+  /** What each exit code means for this command. */
+  readonly exitCodes: {
+    readonly fine: string;
+    readonly found: string;
+    /** @default invalid arguments or input */
+    readonly wrong?: string;
+    /** @default usher or the cluster failed */
+    readonly failed?: string;
+  };
+  /** The first is the default. */
+  readonly formats: readonly OutputFormat[];
+  /** @default only its arguments and flags */
+  readonly source?: CommandSource;
+  /** Takes `-n` and `-A`. */
+  readonly namespaced?: true;
+  /** @default nothing */
+  readonly writes?: CommandWrites;
+  readonly load: () => Promise<CommandCode<Args, Flags>>;
+}
+
+/** `usher NAME COMMAND`; groups nest: `usher NAME GROUP COMMAND`. */
+export interface CommandGroup {
+  readonly name: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly commands: readonly (Command | CommandGroup)[];
+}
+
+/** One call of a command. */
+export interface CommandCall<Args extends object = object, Flags extends object = object> {
+  readonly args: Args;
+  readonly flags: Flags;
+  /** Absent: all namespaces, or the command takes none. */
+  readonly namespace: string | undefined;
+  readonly module: Module;
+  /** Without policies and objects where the command reads no source. */
+  readonly assembly: Assembly;
+  /** Whether the source is a live cluster. */
+  readonly live: boolean;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  /** What the user types before the command's name: `kubectl usher placement`. */
+  readonly calledAs: string;
+}
+
+export interface CommandCode<Args extends object = Values, Flags extends object = Values> {
+  /** What is wrong with the call, before anything is read. */
+  readonly check?: (call: CommandCall<Args, Flags>) => string | undefined;
+  /** Whether this call needs policies and objects of its source. @default always */
+  readonly needsView?: (call: CommandCall<Args, Flags>) => boolean;
+  readonly run: (call: CommandCall<Args, Flags>) => CommandRun | CommandResult;
+}
+
+/** Yields needs and is resumed with one fact each, so that long lists pass through page by page. */
+export type CommandRun = CommandSteps<CommandResult>;
+
+export type CommandSteps<Result> = Generator<CommandStep, Result, readonly Fact[]>;
+
+export interface CommandStep {
+  readonly need: readonly Need[];
+  readonly progress?: CommandProgress;
+}
+
+/** `scanning 3 of 9 kinds` */
+export interface CommandProgress {
+  readonly doing: string;
+  readonly things: string;
+  readonly done: number;
+  readonly total: number;
+}
+
+export type CommandResult = CommandReport | CommandPlan | { readonly wrong: string };
+
+interface Messages {
+  /** Hints, on stderr; suppressed by `--quiet`. */
+  readonly notes?: readonly string[];
+  /** What could not be done, on stderr. */
+  readonly errors?: readonly string[];
+}
+
+export interface CommandReport extends Messages {
+  /** What `-o json` and `-o yaml` print. */
+  readonly data: Json;
+  readonly table?: { readonly columns: readonly string[]; readonly rows: readonly (readonly string[])[] };
+  /** The line below the table. */
+  readonly summary?: string;
+  readonly exit: "fine" | "found" | "failed";
+}
+
+/** Objects to write. The command line shows what would change, by a dry run in the cluster, then writes. */
+export interface CommandPlan extends Messages {
+  readonly changes: readonly PlannedChange[];
+  /** How many are written at once. @default 1 */
+  readonly parallel?: number;
+  /** After each. @default 0 */
+  readonly pauseSeconds?: number;
+}
+
+export interface PlannedChange {
+  readonly kind: string;
+  readonly of: { readonly resource: string; readonly namespace?: string; readonly name: string };
+  /** From the object as it is stored, so that a conflict is planned again. */
+  readonly plan: (stored: JsonObject | undefined) => PlannedWrite | { readonly failed: string } | "unchanged";
+  /** What the write came to, from the object before and after. @default the difference of both */
+  readonly outcome?: (stored: JsonObject | undefined, written: JsonObject | undefined) => WriteOutcome;
+}
+
+export type WriteOutcome =
+  | { readonly changes: readonly string[] }
+  /** `undo` is sent where the write was not a dry run. */
+  | { readonly failed: string; readonly undo?: PlannedWrite };
+
+/** Declares a command. The command line handles commands of all types alike, so the types are forgotten here, in one place. */
+export function defineCommand<Args extends object = Values, Flags extends object = Values>(
+  command: Command<Args, Flags>,
+): Command {
+  return command as unknown as Command;
+}

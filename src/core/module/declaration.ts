@@ -1,0 +1,16 @@
+import type { CommandGroup } from "./command.ts";
+import type { Module } from "./module.ts";
+
+/** What is known of a module before its code is loaded. Declarations import no code of their module, so that help is fast. */
+export interface ModuleDeclaration {
+  /** A DNS label, and the name of the module's folder. */
+  readonly name: string;
+  readonly summary: string;
+  readonly commands?: readonly CommandGroup[];
+  readonly load: () => Promise<Module>;
+}
+
+/** Loads modules, in their order. */
+export function loadModules(declarations: readonly ModuleDeclaration[]): Promise<Module[]> {
+  return Promise.all(declarations.map(({ load }) => load()));
+}
