@@ -71,10 +71,10 @@ describe("paths", () => {
   test.each(["a/b", "a%2Fb", "..", ".", "", "a\nb", "a\\b"])("no name like %j is ever sent", async (name) => {
     const resources = createResources(server({}), [greeter]);
     await expect(resources.pathOf("greetings.conformance.usher.dev", "", name)).rejects.toThrow(
-      "can't be a name",
+      "invalid name",
     );
-    await expect(resources.pathOf("configmaps", name || "/", "a")).rejects.toThrow("can't be a namespace");
-    await expect(resources.pathOf("configmaps", "a", "b", name)).rejects.toThrow("can't be a subresource");
+    await expect(resources.pathOf("configmaps", name || "/", "a")).rejects.toThrow("invalid namespace");
+    await expect(resources.pathOf("configmaps", "a", "b", name)).rejects.toThrow("invalid subresource");
   });
 
   test("a name that only looks odd is escaped", async () => {

@@ -4,7 +4,7 @@ import type { Client } from "./client.ts";
 import { DiscoveryError } from "./discovery.ts";
 import { pathSegment } from "./path-segment.ts";
 
-/** Where an object lives that says of itself only apiVersion, kind and name, as those that are applied do. */
+/** The path of an object by its apiVersion, kind, namespace and name. */
 export type PathOfObject = (object: JsonObject) => Promise<string>;
 
 interface Served {
@@ -12,7 +12,7 @@ interface Served {
   readonly namespaced: boolean;
 }
 
-/** Asks the API server once for each group and version; a kind that is not there is asked for again the next time. */
+/** Discovers each kind once; a kind that is not served is looked up again the next time. */
 export function createKindPaths(client: Client): PathOfObject {
   const known = new Map<string, Served>();
 
@@ -26,7 +26,7 @@ export function createKindPaths(client: Client): PathOfObject {
     const served = known.get(key) ?? (await discover(client, root, kind));
     known.set(key, served);
     if (served.namespaced && namespace === undefined)
-      throw new Error(`${kind} ${name}: a namespace is needed to name one`);
+      throw new Error(`${kind} ${name}: metadata.namespace is required`);
     const scope = served.namespaced ? `/namespaces/${pathSegment("namespace", namespace ?? "")}` : "";
     return `${root}${scope}/${served.resource}/${pathSegment("name", name)}`;
   };

@@ -1,27 +1,27 @@
 /**
  * Objects are limited to 3 MiB by the API server's own request limit, and JSON can be some times the size of what was sent (escapes,
- * defaults, managedFields). A line over this is no object, and must not fill the memory.
+ * defaults, managedFields). A longer line is not an object, and must not fill the memory.
  */
 export const LINE_LIMIT_BYTES = 16 * 1024 * 1024;
 
 const NEWLINE = 0x0a;
 
-/** A line is longer than any object can be. */
+/** A line is longer than any object. */
 export class LineTooLongError extends Error {
   constructor(limit: number) {
-    super(`a line of more than ${limit} bytes came`);
+    super(`received a line of more than ${limit} bytes`);
   }
 }
 
 /**
  * Splits bytes into lines. Only whole lines are decoded, so a character that is split between two chunks is never seen in halves.
- * What comes after the last newline is dropped: it is what a broken connection left of a line.
+ * Drops what follows the last newline: a broken connection left half a line.
  */
 export async function* linesOf(
   chunks: AsyncIterable<Uint8Array>,
   limit: number = LINE_LIMIT_BYTES,
 ): AsyncGenerator<string, void, undefined> {
-  let begun: Buffer[] = [];
+  let pending: Buffer[] = [];
   let length = 0;
   for await (const chunk of chunks) {
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
@@ -32,11 +32,11 @@ export async function* linesOf(
       length += part.length;
       if (length > limit) throw new LineTooLongError(limit);
       if (end === -1) {
-        if (part.length > 0) begun.push(part);
+        if (part.length > 0) pending.push(part);
         break;
       }
-      const line = begun.length === 0 ? part : Buffer.concat([...begun, part], length);
-      begun = [];
+      const line = pending.length === 0 ? part : Buffer.concat([...pending, part], length);
+      pending = [];
       length = 0;
       from = end + 1;
       if (line.length > 0) yield line.toString("utf8");

@@ -18,7 +18,7 @@ export function describeTarget({ resource, namespace, name }: Target): string {
   return `${resource} ${namespace === undefined ? "" : `${namespace}/`}${name}`;
 }
 
-/** Reads one object past every cache: without a resourceVersion the API server answers with what is stored now. */
+/** Reads one object from etcd: a GET without resourceVersion bypasses the watch cache. */
 export async function readObject(
   client: Client,
   resources: ResourceResolver,
@@ -38,17 +38,15 @@ export async function readObject(
   }
 }
 
-/**
- * What came of a write that must not overwrite anybody else's. `unknown`: the connection broke, so it may have happened or not.
- */
-export type Swapped =
+/** The result of a guarded write. `unknown`: the connection broke, so the write may have happened. */
+export type SwapResult =
   | { readonly written: JsonObject; readonly version: string }
   | "conflict"
   | "unknown"
   | { readonly retryDelayMs: number }
   | { readonly failed: string };
 
-/** Writes a whole object where its stored version is still `version`; `undefined`: where it does not exist. */
+/** Writes a whole object if its stored version is still `version`; `undefined`: creates it. */
 export async function swapObject(
   client: Client,
   resources: ResourceResolver,
@@ -56,7 +54,7 @@ export async function swapObject(
   object: JsonObject,
   version: string | undefined,
   signal: AbortSignal,
-): Promise<Swapped> {
+): Promise<SwapResult> {
   const what = describeTarget(target);
   const { resource, namespace, name } = target;
   let path: string;
@@ -67,12 +65,12 @@ export async function swapObject(
   }
   try {
     const answer = await client.request(version === undefined ? "POST" : "PUT", path, {
-      body: addressed(object, target, version),
+      body: withIdentity(object, target, version),
       signal,
     });
     const wait = retryDelayMs(answer);
     if (wait !== undefined) return { retryDelayMs: wait };
-    // A POST meets it as "already exists", a PUT as another version, or as one that was deleted meanwhile.
+    // A POST conflicts as AlreadyExists; a PUT by its version, or because the object was deleted.
     if (answer.status === 409 || isNotFound(answer, name)) return "conflict";
     const stored = stringAt(answer.body, "metadata", "resourceVersion");
     if (answer.status >= 300 || !isObject(answer.body) || stored === undefined)
@@ -83,8 +81,12 @@ export async function swapObject(
   }
 }
 
-/** The object with its address and just the version that it rests on, whatever the one who made it copied along. */
-function addressed(object: JsonObject, { namespace, name }: Target, version: string | undefined): JsonObject {
+/** The object with its name, namespace and precondition, whatever metadata its maker copied along. */
+function withIdentity(
+  object: JsonObject,
+  { namespace, name }: Target,
+  version: string | undefined,
+): JsonObject {
   const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
   const { managedFields: _managers, resourceVersion: _version, ...kept } = metadata;
   return {

@@ -1,12 +1,11 @@
 /**
- * A name as one segment of a path. What the API server, or a proxy before it, could read as another path is refused, not escaped:
- * `users/a%2Fb` must never be taken for the user `a`, and `..` never leads out of a collection. Kubernetes itself allows no object
- * such a name.
+ * A name as one segment of a path. Throws for what the API server, or a proxy, could read as another path, instead of escaping it:
+ * `users/a%2Fb` must never mean the user `a`, and `..` must never leave a collection. Kubernetes allows no such object names.
  */
 export function pathSegment(what: string, text: string): string {
   if (text === "" || text === "." || text === ".." || /[/%\\\p{Cc}]/u.test(text)) {
     throw new Error(
-      `${JSON.stringify(text)} can't be a ${what} in Kubernetes: it must not be empty, "." or "..", nor have a slash, a backslash, a percent sign or a control character`,
+      `invalid ${what} ${JSON.stringify(text)}: must not be empty, "." or "..", nor contain slashes, backslashes, percent signs or control characters`,
     );
   }
   return encodeURIComponent(text);

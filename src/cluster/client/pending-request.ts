@@ -2,25 +2,25 @@ import type { IncomingMessage, RequestOptions as NodeOptions } from "node:http";
 import type { request } from "node:https";
 import { ConnectionError, type RequestOptions } from "./client.ts";
 
-/** What a request is sent with. */
+/** A request's options with its deadline. */
 export interface TimedOptions extends RequestOptions {
   readonly timeoutMs: number;
-  /** When that is over, by `performance.now()`: the same for all the times that it is sent. */
-  readonly until: number;
+  /** By `performance.now()`; the same for all attempts. */
+  readonly deadline: number;
 }
 
 export function timeoutError({ timeoutMs }: TimedOptions): ConnectionError {
-  return new ConnectionError(`no whole answer within ${timeoutMs} ms`);
+  return new ConnectionError(`no complete response within ${timeoutMs} ms`);
 }
 
-/** One request under way, with its time limit and its caller's signal. */
+/** One request in flight, with its timeout and its caller's signal. */
 export class PendingRequest {
   readonly response: Promise<IncomingMessage>;
   readonly done: () => void;
   readonly #isStale: () => boolean;
 
   constructor(send: typeof request, base: NodeOptions, options: TimedOptions) {
-    const { body, signal, until } = options;
+    const { body, signal, deadline } = options;
     const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
     const length = payload === undefined ? {} : { "content-length": String(payload.length) };
     const sent = send({ ...base, headers: { ...(base.headers as Record<string, string>), ...length } });
@@ -29,21 +29,21 @@ export class PendingRequest {
       ended = true;
       sent.destroy(why);
     };
-    const gone = (): void => end(new ConnectionError("the caller gave up"));
-    const timer = setTimeout(() => end(timeoutError(options)), until - performance.now());
+    const cancel = (): void => end(new ConnectionError("canceled by the caller"));
+    const timer = setTimeout(() => end(timeoutError(options)), deadline - performance.now());
     this.done = () => {
       clearTimeout(timer);
-      signal?.removeEventListener("abort", gone);
+      signal?.removeEventListener("abort", cancel);
     };
-    // Only a connection that had been used before can have died of old age, and only where it was not we who ended it.
+    // Only a reused connection can have been closed while idle, and only if this side did not end it.
     this.#isStale = () => sent.reusedSocket && !ended;
     this.response = new Promise((resolve, reject) => {
       sent.once("response", resolve);
-      // Stays: an error after the response is told by the response, and without a listener it would end the process.
+      // Stays attached: the response reports errors after it, and an error without a listener would end the process.
       sent.on("error", reject);
     });
-    if (signal?.aborted) gone();
-    else signal?.addEventListener("abort", gone, { once: true });
+    if (signal?.aborted) cancel();
+    else signal?.addEventListener("abort", cancel, { once: true });
     sent.end(payload);
   }
 

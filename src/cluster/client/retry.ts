@@ -2,15 +2,15 @@ import type { Deadline } from "../../core/view/source.ts";
 import { retryAfterMs } from "./api-response.ts";
 import type { ApiResponse, Client, RequestOptions } from "./client.ts";
 
-/** Where the API server refuses for now and does not say for how long: what it says itself nearly always. */
+/** For a 429 without Retry-After; the API server nearly always sends 1 s. */
 export const DEFAULT_RETRY_MS = 1_000;
 
-/** "Too many requests": nothing was done, so even a write may be sent again. */
+/** How long to wait before repeating a request that was answered 429. Nothing was done, so even a write may be repeated. */
 export function retryDelayMs(answer: ApiResponse): number | undefined {
   return answer.status === 429 ? (retryAfterMs(answer) ?? DEFAULT_RETRY_MS) : undefined;
 }
 
-/** One request, sent again as the API server asks for it, as long as there is time. The last answer is given in any case. */
+/** One request, repeated after each 429 until the deadline. Returns the last response in any case. */
 export async function requestWithRetry(
   client: Client,
   method: string,
@@ -31,7 +31,7 @@ export async function requestWithRetry(
   }
 }
 
-/** Ends early, and without an error, when the signal comes. */
+/** Resolves early, without an error, when the signal aborts. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   if (signal?.aborted) return Promise.resolve();
@@ -43,7 +43,7 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** Calls back once when the signal comes; what is returned lets go of it. */
+/** Calls the listener once on abort; the returned function removes it. */
 export function onAbort(signal: AbortSignal | undefined, listener: () => void): () => void {
   if (signal?.aborted) queueMicrotask(listener);
   else signal?.addEventListener("abort", listener, { once: true });

@@ -2,13 +2,17 @@ import type { CommitResult } from "../../core/evaluate/evaluate.ts";
 import { DEADLINE_EXCEEDED, type Fact, failureOf } from "../../core/evaluate/need.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import type { Deadline } from "../../core/view/source.ts";
-import type { Swapped } from "../client/object-access.ts";
+import type { SwapResult } from "../client/object-access.ts";
 import { onAbort } from "../client/retry.ts";
 
 /** How a lane reaches its object. */
 export interface BatcherAccess {
   readonly read: (deadline: Deadline) => Promise<Fact>;
-  readonly swap: (object: JsonObject, version: string | undefined, signal: AbortSignal) => Promise<Swapped>;
+  readonly swap: (
+    object: JsonObject,
+    version: string | undefined,
+    signal: AbortSignal,
+  ) => Promise<SwapResult>;
   /** Milliseconds, any origin. */
   readonly clock: () => number;
   readonly random: () => number;
@@ -234,7 +238,7 @@ export class CommitBatcher {
     this.#next();
   }
 
-  #land(swapped: Swapped, last: Member, asOf: number): void {
+  #land(swapped: SwapResult, last: Member, asOf: number): void {
     const flown = this.#flight;
     this.#flight = [];
     this.#writing = undefined;
