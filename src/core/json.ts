@@ -80,8 +80,13 @@ function sameMembers(a: JsonObject, b: JsonObject, pending: (Json | undefined)[]
 export function copyOf(value: Json): Json {
   if (Array.isArray(value)) return value.map(copyOf);
   if (!isObject(value)) return value;
-  const copy: Record<string, Json | undefined> = {};
-  for (const key of Object.keys(value)) setOwn(copy, key, copyOf(value[key] ?? null));
+  // A spread keeps the shape, and copies `__proto__` as an own member; assigning to one that is there already is safe.
+  const copy: Record<string, Json | undefined> = { ...value };
+  for (const key of Object.keys(copy)) {
+    const member = copy[key];
+    if (member === undefined) copy[key] = null;
+    else if (typeof member === "object" && member !== null) copy[key] = copyOf(member);
+  }
   return copy;
 }
 

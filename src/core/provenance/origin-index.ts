@@ -1,7 +1,7 @@
 import { containsElement, ElementList } from "../evaluate/element-list.ts";
 import { type ModuleFinding, type PolicyRef, policyKey } from "../evaluate/finding.ts";
 import { canonical, equal, type Json, type JsonObject, setOwn } from "../json.ts";
-import { atPointer, type Path, pointer } from "../path.ts";
+import { atPointer, pointer } from "../path.ts";
 import type { Origin } from "./origin.ts";
 
 /**
@@ -41,9 +41,12 @@ export class Kept {
 }
 
 interface Entry {
-  readonly origin: Origin;
+  readonly module: string;
+  readonly policy: string;
+  uid: string | undefined;
+  generation: number | undefined;
   readonly set: Set<string>;
-  readonly added: Map<string, Map<string, Json>>;
+  readonly added: Map<string, Json[]>;
 }
 
 /** The origins of one object, as they come together: what is kept, what is confirmed, what is new. */
@@ -53,9 +56,9 @@ export class OriginIndex {
   readonly #setters = new Map<string, Set<string>>();
   #latest: { readonly module: string; readonly policy: PolicyRef; readonly entry: Entry } | undefined;
 
-  set(finding: ModuleFinding, path: Path): void {
+  set(finding: ModuleFinding, place: string): void {
     const entry = this.#of(finding);
-    if (entry !== undefined) this.#put(entry, pointer(path));
+    if (entry !== undefined) this.#put(entry, place);
   }
 
   #put(entry: Entry, place: string): void {
@@ -63,30 +66,23 @@ export class OriginIndex {
     this.#setters.set(place, entry.set.add(place));
   }
 
-  add(finding: ModuleFinding, list: Path, value: Json): void {
-    const added = this.#of(finding)?.added;
-    const where = pointer(list);
-    const values = added?.get(where) ?? new Map<string, Json>();
-    values.set(canonical(value), value);
-    added?.set(where, values);
+  add(finding: ModuleFinding, list: string, value: Json): void {
+    const entry = this.#of(finding);
+    if (entry !== undefined) addTo(entry, list, value);
   }
 
-  /** Nothing that was noted of this policy and this list so far is true any more. */
-  forget(finding: ModuleFinding, list: Path): void {
-    this.#of(finding)?.added.delete(pointer(list));
+  /** Drops what was recorded of this policy and this list so far. */
+  forget(finding: ModuleFinding, list: string): void {
+    this.#of(finding)?.added.delete(list);
   }
 
   /** Takes over what is still true of a stored origin. */
   keep(origin: Origin, kept: Kept): void {
-    const entry = this.#entry({ ...origin, set: [], added: {} });
+    const entry = this.#entry(origin.module, origin.policy, origin.uid, origin.generation);
     for (const place of origin.set) if (kept.has(place)) this.#put(entry, place);
     for (const list of Object.keys(origin.added)) {
-      const values = entry.added.get(list) ?? new Map<string, Json>();
-      for (const value of origin.added[list] ?? []) {
-        const element = canonical(value);
-        if (kept.hasElement(list, element)) values.set(element, value);
-      }
-      if (values.size > 0) entry.added.set(list, values);
+      for (const value of origin.added[list] ?? [])
+        if (kept.hasElement(list, canonical(value))) addTo(entry, list, value);
     }
   }
 
@@ -101,10 +97,10 @@ export class OriginIndex {
       const where = pointer(finding.path);
       const policy = policyKey(finding.policy);
       const claim = claims.find((one) => one.module === finding.module && one.policy === policy);
-      if (claim?.set.includes(where)) this.set(finding, finding.path);
+      if (claim?.set.includes(where)) this.set(finding, where);
       for (const claimed of claim?.added[where] ?? []) {
         if (finding.elements?.some((element) => containsElement(element, claimed)))
-          this.add(finding, finding.path, claimed);
+          this.add(finding, where, claimed);
       }
     }
   }
@@ -116,11 +112,12 @@ export class OriginIndex {
     let list: Json[] = [];
     const entries = [...this.#origins.entries()];
     if (entries.length > 1) entries.sort(([a], [b]) => (a < b ? -1 : 1));
-    for (const [, { origin, set, added }] of entries) {
+    for (const [, origin] of entries) {
+      const { set, added, uid, generation } = origin;
       if (set.size === 0 && added.size === 0) continue;
       const entry: Record<string, Json> = { policy: origin.policy };
-      if (origin.uid !== undefined) entry["uid"] = origin.uid;
-      if (origin.generation !== undefined) entry["generation"] = origin.generation;
+      if (uid !== undefined) entry["uid"] = uid;
+      if (generation !== undefined) entry["generation"] = generation;
       if (set.size > 0) entry["set"] = [...set].sort();
       if (added.size > 0) entry["added"] = listsOf(added);
       // The entries of a module stand together, for they are sorted by it first.
@@ -139,38 +136,43 @@ export class OriginIndex {
     if (policy === undefined) return undefined;
     const latest = this.#latest;
     if (latest !== undefined && latest.policy === policy && latest.module === module) return latest.entry;
-    const { uid, generation } = policy;
-    const entry = this.#entry({
-      module,
-      policy: policyKey(policy),
-      ...(uid === undefined ? {} : { uid }),
-      ...(generation === undefined ? {} : { generation }),
-      set: [],
-      added: {},
-    });
+    const entry = this.#entry(module, policyKey(policy), policy.uid, policy.generation);
     this.#latest = { module, policy, entry };
     return entry;
   }
 
-  #entry(origin: Origin): Entry {
-    const key = `${origin.module} ${origin.policy}`;
+  /** The entry of a policy. Its uid and generation are those of the latest origin. */
+  #entry(module: string, policy: string, uid: string | undefined, generation: number | undefined): Entry {
+    const key = `${module} ${policy}`;
     const known = this.#origins.get(key);
-    const entry: Entry = { origin, set: known?.set ?? new Set(), added: known?.added ?? new Map() };
+    if (known !== undefined) {
+      known.uid = uid;
+      known.generation = generation;
+      return known;
+    }
+    const entry: Entry = { module, policy, uid, generation, set: new Set(), added: new Map() };
     this.#origins.set(key, entry);
     return entry;
   }
 }
 
-/** The added elements of each list, in one order. */
-function listsOf(added: ReadonlyMap<string, ReadonlyMap<string, Json>>): JsonObject {
+function addTo({ added }: Entry, list: string, value: Json): void {
+  const values = added.get(list);
+  if (values === undefined) added.set(list, [value]);
+  else values.push(value);
+}
+
+/** The added elements of each list, each once, in one order. */
+function listsOf(added: ReadonlyMap<string, readonly Json[]>): JsonObject {
   const lists: Record<string, Json> = {};
   for (const list of [...added.keys()].sort()) {
-    const values = added.get(list) ?? new Map<string, Json>();
-    setOwn(
-      lists,
-      list,
-      [...values.keys()].sort().map((key) => values.get(key) ?? null),
-    );
+    const values = added.get(list) ?? [];
+    lists[list] = values.length === 1 ? values : distinct(values);
   }
   return lists;
+}
+
+function distinct(values: readonly Json[]): Json[] {
+  const spelled = new Map(values.map((value) => [canonical(value), value]));
+  return [...spelled.keys()].sort().map((text) => spelled.get(text) ?? null);
 }

@@ -1,7 +1,7 @@
 import type { Draft } from "../evaluate/draft.ts";
 import { ElementList } from "../evaluate/element-list.ts";
 import type { ModuleFinding } from "../evaluate/finding.ts";
-import { at, canonical, equal, isObject, type JsonObject, stringAt } from "../json.ts";
+import { at, canonical, equal, isObject, type Json, type JsonObject, stringAt } from "../json.ts";
 import { controllerOf, isBeingDeleted } from "../kubernetes/object.ts";
 import { type Path, pointer } from "../path.ts";
 import { bareNote, noteFrom, type Origin, PROVENANCE, provenanceOf } from "./origin.ts";
@@ -33,44 +33,37 @@ export function writeProvenance(
     // Nobody reads the note of what is going, and its finalizers must come off undisturbed.
     if (isBeingDeleted(draft.object)) return true;
   }
-  const book = new OriginIndex();
+  const index = new OriginIndex();
   if (stored.length > 0 || claimed.length > 0) {
     const kept = new Kept(draft.object, old);
     const { disowned } = draft;
-    for (const origin of stored) book.keep(ownedStill(origin, disowned), kept);
-    book.keepConfirmed(
+    for (const origin of stored) index.keep(ownedStill(origin, disowned), kept);
+    index.keepConfirmed(
       claimed.map((origin) => ownedStill(origin, disowned)),
       findings,
     );
   }
-  // Each list is spelled out once, however many have added to it: by now nobody changes it any more.
-  const lists = new Map<string, ElementList>();
-  const listAt = (path: Path): ElementList => {
-    const place = pointer(path);
-    const list = lists.get(place) ?? new ElementList(draft.get(...path));
-    lists.set(place, list);
-    return list;
-  };
+  const lists = new AddedTo(draft);
   for (const edit of draft.edits) {
     if (edit.finding?.policy === undefined || edit.kind === "remove") continue;
-    // A later module may have taken it out again.
+    // A later module may have removed it again.
     if (draft.get(...edit.path) === undefined) continue;
     if (edit.kind === "append") {
       const list = edit.path.slice(0, -1);
       const value = edit.value ?? null;
-      // Where the list was written whole since, another may stand in its place.
-      if (equal(draft.get(...edit.path), value) || listAt(list).carries(canonical(value)))
-        book.add(edit.finding, list, value);
-    } else if (edit.adds === undefined) book.set(edit.finding, edit.path);
+      const where = pointer(list);
+      // Where the list was written whole since, the element may be at another index or gone.
+      if (lists.carry(list, where, value)) index.add(edit.finding, where, value);
+    } else if (edit.adds === undefined) index.set(edit.finding, pointer(edit.path));
     else {
-      // One that comes later may have left an element out again.
-      const now = listAt(edit.path);
-      if (edit.adds.all) book.forget(edit.finding, edit.path);
+      const where = pointer(edit.path);
+      if (edit.adds.all) index.forget(edit.finding, where);
+      // A later edit may have left an element out again.
       for (const element of edit.adds.elements)
-        if (now.carries(canonical(element))) book.add(edit.finding, edit.path, element);
+        if (lists.carry(edit.path, where, element)) index.add(edit.finding, where, element);
     }
   }
-  const modules = book.modules();
+  const modules = index.modules();
   const path: Path = ["metadata", "annotations", PROVENANCE];
   const present = stringAt(draft.object, ...path);
   const bare = noteFrom(modules ?? {}, undefined);
@@ -83,12 +76,38 @@ export function writeProvenance(
     return present === undefined || draft.remove(path, undefined);
   const text = mark === undefined ? bare : noteFrom(modules ?? {}, mark);
   if (text === present) return true;
-  if (annotationBytes(draft.object) + PROVENANCE.length + Buffer.byteLength(text) > ANNOTATIONS_LIMIT) {
-    // Where the truth has no room, what the client wrote in its place must not pass for it.
+  if (!fits(draft.object, text)) {
+    // Where the note has no room, what the client wrote in its place must not pass for it.
     draft.remove(path, undefined);
     return false;
   }
   return draft.set(path, text, undefined);
+}
+
+/** Lists up to this length are searched element by element; longer ones are spelled out once. */
+const SHORT_LIST = 16;
+
+/** The lists that edits have added to, as they are in the end. */
+class AddedTo {
+  readonly #draft: Draft;
+  readonly #lists = new Map<string, ElementList>();
+
+  constructor(draft: Draft) {
+    this.#draft = draft;
+  }
+
+  /** `where` is the pointer of `path`. Nearly always the element is as it was added; only else is the list spelled out. */
+  carry(path: Path, where: string, element: Json): boolean {
+    const list = this.#draft.get(...path);
+    if (Array.isArray(list) && list.length <= SHORT_LIST)
+      for (let i = list.length - 1; i >= 0; i--) if (equal(list[i], element)) return true;
+    let spelled = this.#lists.get(where);
+    if (spelled === undefined) {
+      spelled = new ElementList(list);
+      this.#lists.set(where, spelled);
+    }
+    return spelled.carries(canonical(element));
+  }
 }
 
 /** What is left of an origin without what was taken out. */
@@ -110,12 +129,17 @@ function ownedStill(origin: Origin, disowned: readonly Origin[]): Origin {
   return left;
 }
 
-function annotationBytes(object: JsonObject): number {
+/** Whether all annotations together stay within the limit with this one. */
+function fits(object: JsonObject, text: string): boolean {
   const annotations = at(object, "metadata", "annotations");
-  if (!isObject(annotations)) return 0;
-  let bytes = 0;
-  for (const key of Object.keys(annotations)) {
-    if (key !== PROVENANCE) bytes += Buffer.byteLength(key) + Buffer.byteLength(String(annotations[key]));
+  const others = isObject(annotations) ? annotations : {};
+  let characters = PROVENANCE.length + text.length;
+  for (const key in others) characters += key.length + String(others[key]).length;
+  // No character takes more than three bytes, so nearly always the bytes need not be counted.
+  if (3 * characters <= ANNOTATIONS_LIMIT) return true;
+  let bytes = Buffer.byteLength(PROVENANCE) + Buffer.byteLength(text);
+  for (const key of Object.keys(others)) {
+    if (key !== PROVENANCE) bytes += Buffer.byteLength(key) + Buffer.byteLength(String(others[key]));
   }
-  return bytes;
+  return bytes <= ANNOTATIONS_LIMIT;
 }
