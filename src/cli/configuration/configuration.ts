@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { isObject, type JsonObject } from "../../core/json.ts";
+import { parseVersion } from "../../core/kubernetes/versions.ts";
 import { workloadTable } from "../../core/kubernetes/workloads.ts";
 import { type Gates, parseGates } from "../../core/module/gates.ts";
 import { DEFAULT_INSTALLATION, type Installation } from "../../core/module/installation.ts";
@@ -51,6 +52,11 @@ const spec = z.strictObject({
     .max(64)
     .optional()
     .describe("Further kinds that hold a pod template."),
+  kubernetesVersion: z
+    .string()
+    .regex(/^v?[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?$/, "must be a release of Kubernetes, like 1.37")
+    .optional()
+    .describe("The release that usher assumes where no API server says which it is. Default unknown."),
   featureGates: z.record(name, z.boolean()).optional().describe("Features to switch on or off."),
   modules: z
     .record(name, z.record(z.string(), z.unknown()))
@@ -88,6 +94,7 @@ export function configure(
   const fromFile = Object.entries(read.featureGates ?? {}).map(([gate, on]) => `${gate}=${on}`);
   const { gates, problems } = parseGates([...fromFile, featureGates ?? ""].join(","), declared);
   if (problems.length > 0) throw new CallError(problems.join("\n"));
+  const version = parseVersion(read.kubernetesVersion ?? "");
   const workloads = (read.workloads ?? []).map((kind) => ({ ...kind, template: kind.template.split(".") }));
   return {
     gates,
@@ -97,6 +104,7 @@ export function configure(
       opened: read.openNamespaces ?? [],
       workloads: workloadTable(workloads),
       settings: settingsOf(modules, read.modules ?? {}),
+      ...(version === undefined ? {} : { kubernetesVersion: { effective: version, binary: version } }),
     },
   };
 }

@@ -22,6 +22,8 @@ export interface InformerCacheOptions {
   readonly owns?: (resource: string) => boolean;
   /** Told, after each apply, of what really changed in something that we keep. */
   readonly changed?: (changes: readonly Change[]) => void;
+  /** Waited for before the cache is ready, beside what it reads. @default nothing */
+  readonly prerequisite?: Promise<unknown>;
   readonly limits?: ReflectorLimits;
   readonly random?: () => number;
   readonly now?: () => number;
@@ -65,12 +67,18 @@ class Live implements InformerCache {
   readonly #reflectors = new Map<string, Reflector>();
   readonly #synced = new Set<string>();
   #waiting: { readonly done: () => boolean; readonly end: (error?: Error) => void }[] = [];
+  #prepared = false;
   #ready = false;
   #stopped = false;
 
   constructor(options: InformerCacheOptions) {
     const { assembly, client, owns = () => true } = options;
     this.#options = options;
+    this.#prepared = options.prerequisite === undefined;
+    void options.prerequisite?.finally(() => {
+      this.#prepared = true;
+      this.#look();
+    });
     this.#resources = options.resources ?? createResources(client, assembly.modules);
     this.#wanted = watchedResources(assembly.modules).filter(({ resource }) => owns(resource));
     this.#intake = new ViewUpdater({
@@ -160,7 +168,8 @@ class Live implements InformerCache {
 
   #look(): void {
     if (this.#stopped) return;
-    this.#ready ||= this.#wanted.every((wanted) => wanted.leaderOnly || this.#settled(wanted));
+    this.#ready ||=
+      this.#prepared && this.#wanted.every((wanted) => wanted.leaderOnly || this.#settled(wanted));
     const done = this.#waiting.filter((one) => one.done());
     this.#waiting = this.#waiting.filter((one) => !done.includes(one));
     for (const { end } of done) end();

@@ -8,6 +8,7 @@ import {
   type InformerCacheOptions,
   openInformerCache,
 } from "../informers/informer-cache.ts";
+import { ServerVersionPoller } from "../informers/server-version.ts";
 import { createNeeds } from "./fetch-needs.ts";
 
 /** A live cluster. */
@@ -27,7 +28,13 @@ export function openCluster(options: InformerCacheOptions): ClusterSource {
     options.changed?.(changes);
     for (const listener of listeners) listener(changes);
   };
-  const cache = openInformerCache({ ...options, resources, changed });
+  const version = new ServerVersionPoller({
+    client,
+    log: options.log,
+    // Hooks may depend on the version, so whatever follows them must look again.
+    observed: (observed) => void (assembly.observeServerVersion(observed) && changed([])),
+  });
+  const cache = openInformerCache({ ...options, resources, changed, prerequisite: version.first });
   const lanes = new CommitBatchers(client, resources);
   return {
     assembly,
@@ -39,6 +46,9 @@ export function openCluster(options: InformerCacheOptions): ClusterSource {
     },
     fetch: createNeeds(client, resources, lanes),
     commit: createCommits(lanes),
-    stop: () => cache.stop(),
+    stop: () => {
+      version.stop();
+      return cache.stop();
+    },
   };
 }

@@ -1,5 +1,6 @@
 import { Assembly } from "../../core/evaluate/assembly.ts";
 import type { Fact, Need } from "../../core/evaluate/need.ts";
+import type { ServerVersion } from "../../core/kubernetes/versions.ts";
 import type { Source } from "../../core/view/source.ts";
 import type { Change } from "../../core/view/view.ts";
 
@@ -47,6 +48,10 @@ class Share extends Assembly {
 
   override serve(resource: string): void {
     if (this.#owns(resource)) this.#whole.serve(resource);
+  }
+
+  override observeServerVersion(version: ServerVersion): boolean {
+    return this.#whole.observeServerVersion(version);
   }
 
   override apply(changes: readonly Change[]): Change[] {

@@ -1,4 +1,5 @@
 import { at, type JsonObject, stringAt } from "../json.ts";
+import { type ServerVersion, sameServerVersion } from "../kubernetes/versions.ts";
 import type { Gates } from "../module/gates.ts";
 import type { Hook } from "../module/hook.ts";
 import type { Installation } from "../module/installation.ts";
@@ -61,6 +62,7 @@ export class Assembly {
     this.#owners = from === undefined ? ownersOf(modules) : from.#owners;
     this.#keeps = from === undefined ? keepsOf(modules) : from.#keeps;
     this.#store = store ?? new Store(indexesOf(modules));
+    if (from === undefined) this.#store.serverVersion = installation.kubernetesVersion;
     this.#policies = new Map();
     for (const { name } of modules) {
       this.#policies.set(name, new Map(from === undefined ? [] : from.#policies.get(name)));
@@ -96,6 +98,14 @@ export class Assembly {
   /** Says that the source has a resource, be it empty. */
   serve(resource: string): void {
     this.#store.serve(resource);
+  }
+
+  /** Sets the API server's version, and returns whether it is another one than before. */
+  observeServerVersion(version: ServerVersion): boolean {
+    if (sameServerVersion(version, this.#store.serverVersion)) return false;
+    this.#store.serverVersion = version;
+    this.#hooks = undefined;
+    return true;
   }
 
   policies(module: string): Iterable<StandingPolicy> {

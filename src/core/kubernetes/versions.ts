@@ -1,3 +1,5 @@
+import { type Json, stringAt } from "../json.ts";
+
 /** A release of Kubernetes, as a server, a kubelet or a distribution reports it. */
 export interface KubernetesVersion {
   readonly major: number;
@@ -59,6 +61,32 @@ function compareParts(a: string, b: string): number {
  */
 export function atLeast(version: KubernetesVersion, minor: number): boolean {
   return version.major > 1 || (version.major === 1 && version.minor >= minor);
+}
+
+/** Which Kubernetes an API server is. */
+export interface ServerVersion {
+  /** The release that it behaves as: the emulated one where `--emulated-version` is set. Features and defaults follow it. */
+  readonly effective: KubernetesVersion;
+  /** The release that it was built from. */
+  readonly binary: KubernetesVersion;
+}
+
+export function sameServerVersion(a: ServerVersion, b: ServerVersion | undefined): boolean {
+  if (b === undefined) return false;
+  return compareVersions(a.effective, b.effective) === 0 && compareVersions(a.binary, b.binary) === 0;
+}
+
+/** Reads what `/version` answers. `undefined` where that is no version. */
+export function parseServerVersion(body: Json | undefined): ServerVersion | undefined {
+  const binary =
+    parseVersion(stringAt(body, "gitVersion") ?? "") ??
+    // Some providers put a `+` behind the minor version.
+    parseVersion(`${stringAt(body, "major")}.${stringAt(body, "minor")}`);
+  if (binary === undefined) return undefined;
+  // Since 1.33; an API server that emulates nothing gives its own.
+  const emulated = parseVersion(`${stringAt(body, "emulationMajor")}.${stringAt(body, "emulationMinor")}`);
+  const same = emulated === undefined || (emulated.major === binary.major && emulated.minor === binary.minor);
+  return { effective: same ? binary : emulated, binary };
 }
 
 // At most 18 digits: a number beyond 64 bits is no version to Kubernetes either.

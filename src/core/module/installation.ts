@@ -1,4 +1,5 @@
 import type { JsonObject } from "../json.ts";
+import type { ServerVersion } from "../kubernetes/versions.ts";
 import { type WorkloadTable, workloadTable } from "../kubernetes/workloads.ts";
 
 /** What is true of one installation of usher, whatever the policies say. */
@@ -11,6 +12,8 @@ export interface Installation {
   readonly workloads: WorkloadTable;
   /** Control-plane namespaces in which usher may change objects all the same. @default none */
   readonly opened: readonly string[];
+  /** For sources without an API server, and until it answers. @default unknown */
+  readonly kubernetesVersion?: ServerVersion;
   /** What modules are told, by their names, as their own schemas have read it. @default nothing */
   readonly settings?: Readonly<Record<string, JsonObject>>;
 }

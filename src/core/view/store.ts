@@ -1,4 +1,5 @@
 import { equal, type JsonObject } from "../json.ts";
+import type { ServerVersion } from "../kubernetes/versions.ts";
 import { type Change, type Index, objectKey, type View } from "./view.ts";
 
 /** Objects of one resource with their indexes. */
@@ -45,6 +46,7 @@ class Table {
 export class Store implements View {
   readonly #tables: Map<string, Table>;
   readonly #indexes: ReadonlyMap<string, readonly Index[]>;
+  serverVersion: ServerVersion | undefined;
 
   constructor(indexes: ReadonlyMap<string, readonly Index[]> = new Map(), tables = new Map<string, Table>()) {
     this.#indexes = indexes;
@@ -112,7 +114,9 @@ export class Store implements View {
         tables.set(resource, table);
       }
     }
-    return new Store(this.#indexes, tables);
+    const fork = new Store(this.#indexes, tables);
+    fork.serverVersion = this.serverVersion;
+    return fork;
   }
 
   #ownTable(resource: string): Table {

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../json.ts";
+import type { ServerVersion } from "../kubernetes/versions.ts";
 
 /** One object came, changed or went. */
 export interface Change {
@@ -24,7 +25,9 @@ export interface View {
   count(resource: string): number;
   /** False where the source does not have this resource at all, so that "none" must not be read as "none exist". */
   served(resource: string): boolean;
-  /** The same view, supposed otherwise. */
+  /** The API server's, or the configured one; `undefined` offline without configuration, and until it could be read. */
+  readonly serverVersion: ServerVersion | undefined;
+  /** The same view with these changes applied. */
   with(changes: readonly Change[]): View;
 }
 
