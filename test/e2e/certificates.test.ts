@@ -67,7 +67,12 @@ describeOwnCluster("a certificate that grows old", { without: ["kube-scheduler",
     const moved = { later: 0 };
     const live = await openLive(cluster(), allModules);
     await live.source.cache.waitForSync();
-    const keeping = { client: live.client, log: SILENT, lookEveryMs: LOOK_EVERY_MS };
+    const keeping = {
+      client: live.client,
+      log: SILENT,
+      refreshEveryMs: LOOK_EVERY_MS,
+      lookEveryMs: LOOK_EVERY_MS,
+    };
     const certificates = await openCertificates({ ...keeping, namespace: NAMESPACE });
     const server = await startAdmission({
       source: live.source,
@@ -208,7 +213,7 @@ describeOwnCluster("a certificate that grows old", { without: ["kube-scheduler",
     await using live = await openLive(cluster(), allModules);
     const now = () => Date.now() + 400 * DAY_MS;
     const ahead = await openCertificates({ client: live.client, log: SILENT, namespace: NAMESPACE, now });
-    await ahead.keep("nobody calls");
+    await ahead.reconcile("no webhooks");
     ahead.stop();
     expect(await secret()).toEqual(before);
   });

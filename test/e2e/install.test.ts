@@ -248,7 +248,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
       const swaps = pods.map((pod) =>
         cluster().podLog("usher-system", stringAt(pod, "metadata", "name") ?? ""),
       );
-      return swaps.length === 2 && swaps.every((log) => log.includes("certificate swapped"));
+      return swaps.length === 2 && swaps.every((log) => log.includes("certificate reloaded"));
     });
     const pod = await cluster().call("POST", "/api/v1/namespaces/default/pods?dryRun=All", {
       metadata: { generateName: "p-", labels: { role: "etcd" } },

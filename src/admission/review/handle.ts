@@ -1,4 +1,4 @@
-import { evaluate } from "../../core/evaluate/evaluate.ts";
+import { evaluate, type Outside } from "../../core/evaluate/evaluate.ts";
 import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
 import type { AdmissionRequest } from "../../core/evaluate/request.ts";
 import { responseOf } from "../../core/evaluate/response.ts";
@@ -24,6 +24,11 @@ export interface HandleOptions {
   readonly log: Log;
   /** The wall clock that modules are told. @default Date.now */
   readonly now?: (() => number) | undefined;
+  /**
+   * Whether a call with this path segment comes from an API server. Any other call is answered, but makes usher write nothing.
+   * @default every call does
+   */
+  readonly acceptsToken?: ((token: string | undefined) => boolean) | undefined;
 }
 
 /** A body and an address in, a reply out: everything about a webhook call that is not HTTP. Never throws, never rejects. */
@@ -35,7 +40,7 @@ export type Handle = (
   started?: number,
 ) => HttpResponse | Promise<HttpResponse>;
 
-export function createHandle({ source, log, now = Date.now }: HandleOptions): Handle {
+export function createHandle({ source, log, now = Date.now, acceptsToken }: HandleOptions): Handle {
   const routes = new Routes();
 
   function judge(
@@ -45,10 +50,12 @@ export function createHandle({ source, log, now = Date.now }: HandleOptions): Ha
   ): HttpResponse | Promise<HttpResponse> {
     const { phase, hooks } = route;
     try {
-      const result = evaluate({ assembly: source.assembly, phase, hooks, request, now: now() }, waiting);
-      if (!(result instanceof Promise)) return replyTo(result, route);
+      const isTrusted = acceptsToken?.(route.token) ?? true;
+      const outside = isTrusted ? waiting : readOnly(waiting);
+      const result = evaluate({ assembly: source.assembly, phase, hooks, request, now: now() }, outside);
+      if (!(result instanceof Promise)) return replyTo(result, route, isTrusted);
       return result
-        .then((evaluation) => replyTo(evaluation, route))
+        .then((evaluation) => replyTo(evaluation, route, isTrusted))
         .catch((error: unknown) => broken(error, route, request))
         .finally(() => waiting.end());
     } catch (error) {
@@ -80,8 +87,23 @@ export function createHandle({ source, log, now = Date.now }: HandleOptions): Ha
   };
 }
 
-function replyTo(evaluation: Evaluation, { phase }: Route): HttpResponse {
-  return reviewResponse(responseOf(evaluation), phase, evaluation);
+/** A call that was not trusted is followed by nothing, as a dry run is. */
+function replyTo(evaluation: Evaluation, { phase }: Route, isTrusted: boolean): HttpResponse {
+  const { request } = evaluation;
+  const counted = isTrusted ? evaluation : { ...evaluation, request: { ...request, dryRun: true } };
+  return reviewResponse(responseOf(evaluation), phase, counted);
+}
+
+/**
+ * Facts may be fetched, nothing may be written. A commit fails: to allow without it would let the request of an API server with an
+ * outdated path pass uncounted.
+ */
+function readOnly(outside: RequestDeadline): Outside {
+  return {
+    fetch: (needs) => outside.fetch(needs),
+    expired: () => outside.expired(),
+    commit: async () => ({ failed: "the request did not come by the path of the webhook configuration" }),
+  };
 }
 
 function undecodableReply({ uid, message, details }: Undecodable, { phase }: Route): HttpResponse {

@@ -19,7 +19,12 @@ export interface Route {
   readonly hooks: readonly Hook[];
   /** How long the caller waits, by its own word or by the hooks'. */
   readonly waitsMs: number;
+  /** The first segment of the path, where it has the form of a token. */
+  readonly token: string | undefined;
 }
+
+/** As `usher` makes them: 160 bits in hex. */
+const TOKEN = /^[0-9a-f]{40}$/;
 
 /** Why there is nothing at an address, for a person. */
 export interface Nowhere {
@@ -45,7 +50,9 @@ function parse(url: string, hooks: readonly Hook[]): Route | Nowhere {
   const question = url.indexOf("?");
   const path = question < 0 ? url : url.slice(0, question);
   const query = question < 0 ? "" : url.slice(question + 1);
-  const [empty, first, ...names] = path.split("/");
+  const [empty, ...segments] = path.split("/");
+  const token = TOKEN.test(segments[0] ?? "") ? segments.shift() : undefined;
+  const [first, ...names] = segments;
   const phase = PHASES.find((one) => one === first);
   if (empty !== "" || phase === undefined) {
     return {
@@ -61,7 +68,7 @@ function parse(url: string, hooks: readonly Hook[]): Route | Nowhere {
     if (found.length === 0) return { nowhere: unknownHook(name, phase, all) };
     chosen.push(...found);
   }
-  return { phase, hooks: chosen, waitsMs: waitOf(query, chosen) };
+  return { phase, hooks: chosen, waitsMs: waitOf(query, chosen), token };
 }
 
 function unknownHook(name: string, phase: Phase, all: readonly Hook[]): string {

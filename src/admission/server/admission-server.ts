@@ -45,6 +45,8 @@ export interface AdmissionOptions {
   readonly names?: readonly string[] | undefined;
   /** @default everyone may call */
   readonly clients?: ClientCheck | undefined;
+  /** Whether a call with this path segment may make usher write. @default every call may */
+  readonly acceptsToken?: ((token: string | undefined) => boolean) | undefined;
   /** Given events and tallies, after the answer. */
   readonly effects?: ((effects: Effects) => void) | undefined;
   /** Absent where this process runs no controller. */
@@ -111,7 +113,7 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
       pair: certificate,
       clients: options.clients,
       limits,
-      handle: createHandle({ source, log, now: options.now }),
+      handle: createHandle({ source, log, now: options.now, acceptsToken: options.acceptsToken }),
       afterResponse: afterResponse({ log, count: metrics.count, effects: options.effects }),
       observe: metrics.observe,
       log,

@@ -21,6 +21,8 @@ export interface Served {
   readonly from: string;
   readonly certificate: LivePair | undefined;
   readonly effects: ((effects: Effects) => void) | undefined;
+  /** Whether a call with this path segment may make usher write. @default every call may */
+  readonly acceptsToken?: ((token: string | undefined) => boolean) | undefined;
   readonly controllerStats?: (() => ControllerStats) | undefined;
   /** Called once everything is read, before serving. */
   readonly releaseMemory: () => void;

@@ -62,6 +62,7 @@ async function begin(options: ServeOptions, io: Io): Promise<void> {
     certificate: certificate ?? opened.certificate,
     clients,
     effects: opened.effects,
+    acceptsToken: opened.acceptsToken,
     controllerStats: opened.controllerStats,
   }).catch(async (error: unknown) => {
     // What still watches would keep the process from ending.

@@ -18,6 +18,8 @@ export interface LiveOptions extends ApiServerOptions {
   readonly operate?: boolean;
   /** Which resources come from the cluster. @default all */
   readonly owns?: Owns;
+  /** The authority whose clients alone may call. */
+  readonly clientCa?: string;
 }
 
 /** A source that is a cluster, and what this process does beside answering. */
@@ -27,6 +29,8 @@ export interface LiveSource {
   /** What the API server is told to trust; absent where this process does not operate the installation. */
   readonly certificate: LivePair | undefined;
   readonly effects: ((effects: Effects) => void) | undefined;
+  /** Whether a call with this path segment may make usher write; absent where every call may. */
+  readonly acceptsToken: ((token: string | undefined) => boolean) | undefined;
   /** Absent where this process runs no controller. */
   readonly controllerStats: (() => ControllerStats) | undefined;
   /** To be called once it answers. */
@@ -68,11 +72,19 @@ export async function openLiveSource(
     ]);
     if (operate)
       replica = new Replica({ client, source, certificates, log, version: version(), ...identity() });
+    // Without a Secret of usher's own there is no token either, and any client that reaches the port could pass for an API server.
+    const isOpen = operate && certificates === undefined && options.clientCa === undefined;
+    if (isOpen)
+      log.warn(
+        {},
+        "requests can't be told from forged ones: no events are written and no matches counted; set --client-ca",
+      );
     return {
       source,
       server: client.server,
       certificate: certificates,
       effects: replica?.effects,
+      acceptsToken: certificates?.acceptsToken ?? (isOpen ? () => false : undefined),
       controllerStats: replica?.controllerStats,
       start: (count) => replica?.start(count),
       stop: async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { at, type Json } from "../json.ts";
+import { at, type Json, stringAt } from "../json.ts";
 import type { Hook, Rule } from "../module/hook.ts";
 import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import { webhookConfigurations } from "./webhooks.ts";
@@ -230,4 +230,15 @@ test("a hook without rules is not registered, without a word", () => {
   );
   expect(at(mutating, "webhooks")).toEqual([]);
   expect(notes).toEqual([]);
+});
+
+test("a path token is the first segment of every path, for a Service and for a URL", () => {
+  const pathToken = "0123456789abcdef0123456789abcdef01234567";
+  const service = { name: "usher", namespace: "usher-system", port: 443 };
+  for (const endpoint of [{ service }, { url: "https://usher.example/" }]) {
+    const { mutating } = webhookConfigurations([hook("a")], DEFAULT_INSTALLATION, { endpoint, pathToken });
+    const config = at(mutating, "webhooks", 0, "clientConfig");
+    const path = stringAt(config, "service", "path") ?? new URL(stringAt(config, "url") ?? "").pathname;
+    expect(path).toBe(`/${pathToken}/mutate/a`);
+  }
 });

@@ -13,6 +13,8 @@ export interface WebhookOptions {
   readonly endpoint: Endpoint;
   /** The certificates to trust: PEM in base64, as the field holds it. @default the system's */
   readonly caBundle?: string;
+  /** An unguessable first segment of every path, by which usher knows API servers. @default none */
+  readonly pathToken?: string;
 }
 
 export interface WebhookConfigurations {
@@ -130,7 +132,9 @@ function entryName(group: readonly Hook[], names: Set<string>): string {
 function entry(group: readonly Hook[], name: string, options: WebhookOptions): JsonObject {
   const [first] = group;
   if (first === undefined) return {};
-  const path = `/${[first.phase, ...new Set(group.map(askedName))].join("/")}`;
+  const { pathToken } = options;
+  const segments = [first.phase, ...new Set(group.map(askedName))];
+  const path = `/${(pathToken === undefined ? segments : [pathToken, ...segments]).join("/")}`;
   const conditions = conditionsOf(first);
   return {
     name,

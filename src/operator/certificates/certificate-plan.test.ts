@@ -14,6 +14,7 @@ import {
   recordOf,
   trusts,
 } from "./certificate-record.ts";
+import { ROTATE_EVERY_MS, rotated } from "./path-tokens.ts";
 
 const DAY = 86_400_000;
 const NAMES = ["usher.hall.svc"];
@@ -31,11 +32,12 @@ function pair(index: number): OwnCertificate {
 }
 
 function record(more: Partial<CertificateRecord> = {}): CertificateRecord {
-  return { ...EMPTY_RECORD, current: pair(0), ...more };
+  return { ...EMPTY_RECORD, current: pair(0), paths: rotated(undefined, now), ...more };
 }
 
 function step(what: CertificateRecord, { at = now, trust = "not yet" as Trust, names = NAMES } = {}): string {
-  return planCertificates({ record: what, names, now: at }, trust).step;
+  const paths = what.paths && { ...what.paths, rotatedAt: at };
+  return planCertificates({ record: { ...what, paths }, names, now: at }, trust).step;
 }
 
 test("what can't be served with is replaced at once, by whoever starts", () => {
@@ -44,7 +46,7 @@ test("what can't be served with is replaced at once, by whoever starts", () => {
     ["none", EMPTY_RECORD, now, /there is none/],
     ["another's key", record({ current: { ...pair(0), key: other.key } }), now, /key/],
     ["another authority", record({ current: { ...pair(0), ca: other.ca } }), now, /authority/],
-    ["no certificate", record({ current: { cert: "x", key: "y", ca: "z" } }), now, /no certificate/],
+    ["no certificate", record({ current: { cert: "x", key: "y", ca: "z" } }), now, /not a certificate/],
     ["not valid yet", record({ current: pair(1) }), now, /it is valid only from/],
     ["expired", record(), now + (OWN_CERTIFICATE_DAYS + 1) * DAY, /expired/],
   ];
@@ -71,20 +73,37 @@ test("it is served with only once API servers have trusted it for long enough, o
   expect(step(staged, { trust: "not yet" })).toBe("nothing");
   expect(step(staged, { trust: { forMs: TRUST_MS - 1 } })).toBe("nothing");
   expect(step(staged, { trust: { forMs: TRUST_MS } })).toBe("promote");
-  expect(step(staged, { trust: "nobody calls" })).toBe("promote");
+  expect(step(staged, { trust: "no webhooks" })).toBe("promote");
 });
 
 test("a next one that is of no use is dropped, and then made anew", () => {
-  expect(step(record({ next: { ...pair(2), key: pair(1).key } }))).toBe("forget");
+  expect(step(record({ next: { ...pair(2), key: pair(1).key } }))).toBe("drop");
   // An API server would refuse it.
-  expect(step(record({ next: pair(1) }), { trust: "nobody calls" })).toBe("forget");
+  expect(step(record({ next: pair(1) }), { trust: "no webhooks" })).toBe("drop");
 });
 
 test("the old authority is trusted until its certificate has run out", () => {
   const renewed = record({ previous: pair(1).ca });
   expect(step(renewed)).toBe("nothing");
   // A current one that outlives the previous one, as after a renewal.
-  expect(step(record({ previous: "not a certificate" }))).toBe("forget");
+  expect(step(record({ previous: "not a certificate" }))).toBe("drop");
+});
+
+test("path tokens are made at start, and rotated by the leader alone once their period is over", () => {
+  const without = record({ paths: undefined });
+  expect(planStart({ record: without, names: NAMES, now }).step).toBe("rotate-paths");
+  expect(planCertificates({ record: without, names: NAMES, now }, "not yet").step).toBe("rotate-paths");
+  for (const [passed, expected] of [
+    [ROTATE_EVERY_MS - 1, "nothing"],
+    [ROTATE_EVERY_MS, "rotate-paths"],
+    [-ROTATE_EVERY_MS, "nothing"],
+    // Written by a clock that was far ahead.
+    [-ROTATE_EVERY_MS - 1, "rotate-paths"],
+  ] as const) {
+    const state = { record: record({ paths: rotated(undefined, now - passed) }), names: NAMES, now };
+    expect(planCertificates(state, "not yet").step, String(passed)).toBe(expected);
+    expect(planStart(state).step).toBe("nothing");
+  }
 });
 
 test("at no step is anything served that is not trusted", () => {
@@ -97,7 +116,8 @@ test("at no step is anything served that is not trusted", () => {
   for (let at = end - RENEW_BEFORE_MS - DAY, n = 0; n < 400; at += DAY / 100, n++) {
     const plan = planCertificates({ record: held, names: NAMES, now: at }, trust);
     if (plan.step === "stage") held = { ...held, next: pair(1) };
-    if (plan.step === "promote") held = { current: pair(1), next: undefined, previous: held.current?.ca };
+    if (plan.step === "promote")
+      held = { ...held, current: pair(1), next: undefined, previous: held.current?.ca };
     expect(plan.step).not.toBe("replace");
     const ca = held.current?.ca ?? "";
     expect(published).toContain(ca.trim());

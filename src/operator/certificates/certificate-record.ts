@@ -1,30 +1,44 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import type { OwnCertificate } from "../../admission/tls/certificate.ts";
 import { isObject, type Json, type JsonObject, own } from "../../core/json.ts";
+import { type PathTokens, parseTokens } from "./path-tokens.ts";
 
-/** What the Secret holds. Each pair carries the one authority that signed it; the authority's key exists nowhere. */
+/** What the Secret holds. Each pair carries the one authority that signed it; the authority's key is not kept. */
 export interface CertificateRecord {
-  /** What every replica serves with. Absent where the Secret is missing or holds no such thing. */
+  /** The pair in use. Absent where the Secret is missing or holds none. */
   readonly current: OwnCertificate | undefined;
-  /** What will be served with once every API server trusts its authority. */
+  /** The pair to use once every API server trusts its authority. */
   readonly next: OwnCertificate | undefined;
-  /** The authority of what was served with before: some replica may still do. */
+  /** The authority of the pair before: a replica may still use it. */
   readonly previous: string | undefined;
+  /** The first segment of the webhooks' paths. Absent where a version wrote the Secret that has none. */
+  readonly paths: PathTokens | undefined;
 }
 
-export const EMPTY_RECORD: CertificateRecord = { current: undefined, next: undefined, previous: undefined };
+export const EMPTY_RECORD: CertificateRecord = {
+  current: undefined,
+  next: undefined,
+  previous: undefined,
+  paths: undefined,
+};
 
 const CURRENT = ["tls.crt", "tls.key", "ca.crt"] as const;
 const NEXT = ["next-tls.crt", "next-tls.key", "next-ca.crt"] as const;
 const PREVIOUS = "previous-ca.crt";
+const PATHS = "webhook-paths.json";
 
 export function recordOf(secret: Json | undefined): CertificateRecord {
   const data = own(secret, "data");
-  return { current: pairAt(data, CURRENT), next: pairAt(data, NEXT), previous: textAt(data, PREVIOUS) };
+  return {
+    current: pairAt(data, CURRENT),
+    next: pairAt(data, NEXT),
+    previous: textAt(data, PREVIOUS),
+    paths: parseTokens(textAt(data, PATHS)),
+  };
 }
 
 /** As the `data` of a Secret of type kubernetes.io/tls. */
-export function dataOf({ current, next, previous }: CertificateRecord): JsonObject {
+export function dataOf({ current, next, previous, paths }: CertificateRecord): JsonObject {
   const data: Record<string, string> = {};
   const put = (key: string, text: string | undefined) => {
     if (text !== undefined) data[key] = Buffer.from(text).toString("base64");
@@ -38,6 +52,7 @@ export function dataOf({ current, next, previous }: CertificateRecord): JsonObje
     put(names[2], pair?.ca);
   }
   put(PREVIOUS, previous);
+  put(PATHS, paths === undefined ? undefined : JSON.stringify(paths));
   return data;
 }
 
@@ -59,15 +74,18 @@ function textAt(data: Json | undefined, key: string): string | undefined {
 }
 
 /**
- * All that must be trusted, the one in use first; as PEM. What is no certificate is left out: an API server that can't read a bundle
- * calls nobody.
+ * The authorities to trust, the one in use first; as PEM. What is not a certificate is left out: an API server that can't parse a bundle
+ * calls no webhook.
  */
-export function bundleOf({ current, next, previous }: CertificateRecord, ...more: readonly string[]): string {
+export function bundleOf(
+  { current, next, previous }: Omit<CertificateRecord, "paths">,
+  ...more: readonly string[]
+): string {
   const all = [current?.ca, next?.ca, previous, ...more].flatMap((text) => authorityIn(text) ?? []);
   return [...new Set(all)].join("");
 }
 
-/** The first certificate of a text and nothing else of it; `undefined` where there is none. */
+/** The first certificate in a text; `undefined` where there is none. */
 export function authorityIn(text: string | undefined): string | undefined {
   try {
     return text === undefined ? undefined : `${new X509Certificate(text).toString().trim()}\n`;
@@ -83,7 +101,7 @@ export function trusts(caBundle: string | undefined, ca: string): boolean {
     .includes(ca.trim());
 }
 
-/** Why a pair can't be served with, as the end of a sentence; `undefined` where it can. */
+/** Why a pair can't be used, as the end of a sentence; `undefined` where it can. */
 export function unusable(pair: OwnCertificate, names: readonly string[], now: number): string | undefined {
   try {
     const certificate = new X509Certificate(pair.cert);
@@ -95,7 +113,7 @@ export function unusable(pair: OwnCertificate, names: readonly string[], now: nu
     const missing = names.filter((name) => certificate.checkHost(name) === undefined);
     return missing.length === 0 ? undefined : `it is not for ${missing.join(", ")}`;
   } catch {
-    return "it is no certificate with its key and authority";
+    return "it is not a certificate with its key and authority";
   }
 }
 

@@ -7,6 +7,7 @@ import { SILENT } from "../../core/log.ts";
 import { RENEW_BEFORE_MS, TRUST_MS } from "./certificate-plan.ts";
 import { type CertificateRecord, dataOf, EMPTY_RECORD, recordOf } from "./certificate-record.ts";
 import { type Certificates, openCertificates, serviceNames } from "./certificates.ts";
+import { ROTATE_EVERY_MS } from "./path-tokens.ts";
 
 const PATH = "/api/v1/namespaces/hall/secrets/usher-certificates";
 const NAMES = serviceNames("usher", "hall");
@@ -32,7 +33,7 @@ async function opened(server: TestApiServer, now: () => number = Date.now): Prom
     namespace: "hall",
     log: SILENT,
     now,
-    lookEveryMs: 3_600_000,
+    refreshEveryMs: 3_600_000,
   });
   onTestFinished(() => certificates.stop());
   return certificates;
@@ -95,20 +96,20 @@ test("a renewal: staged, trusted, served by every replica without a restart", as
   const swaps: KeyPair[] = [];
   follower.follow((pair) => void swaps.push(pair));
   const first = leader.current.cert;
-  await leader.keep({ forMs: TRUST_MS });
+  await leader.reconcile({ forMs: TRUST_MS });
   expect(stored(server).next).toBeUndefined();
 
   now += 365 * 86_400_000 - RENEW_BEFORE_MS;
-  await leader.keep("not yet");
+  await leader.reconcile("not yet");
   const { next } = stored(server);
   expect(next).toBeDefined();
   expect(leader.nextAuthority?.trim()).toBe(next?.ca.trim());
   expect(leader.bundle).toContain(next?.ca.trim());
-  await follower.look();
+  await follower.refresh();
   expect(follower.current.cert).toBe(first);
 
-  await leader.keep({ forMs: TRUST_MS });
-  await follower.look();
+  await leader.reconcile({ forMs: TRUST_MS });
+  await follower.refresh();
   expect(follower.current.cert).toBe(next?.cert);
   expect(swaps.map(({ cert }) => cert)).toEqual([next?.cert]);
   expect(stored(server).previous).toBeDefined();
@@ -130,10 +131,10 @@ test("a second leader that acts on an old picture changes nothing", async () => 
     }
     return fault(method, path, options);
   };
-  await one.keep("not yet");
+  await one.reconcile("not yet");
   expect(stringAt(server.objects.get(PATH), "data", "other")).toBe("eA==");
   expect(stored(server).next).toBeUndefined();
-  await one.keep("not yet");
+  await one.reconcile("not yet");
   expect(stored(server).next).toBeDefined();
 });
 
@@ -142,11 +143,11 @@ test("what can't be read or used leaves the one that is served", async () => {
   const certificates = await opened(server);
   const { cert } = certificates.current;
   server.objects.delete(PATH);
-  await certificates.look();
+  await certificates.refresh();
   server.put(PATH, { data: { "tls.crt": "eA==", "tls.key": "eA==", "ca.crt": "eA==" } });
-  await certificates.look();
+  await certificates.refresh();
   server.fault = () => new Error("cut");
-  await certificates.look();
+  await certificates.refresh();
   expect(certificates.current.cert).toBe(cert);
 });
 
@@ -165,21 +166,21 @@ test.each([
     const { fault } = server;
     server.fault = (method, path, options) =>
       method === "GET" ? fault(method, path, options) : refuse(403, "Forbidden");
-    await expect(certificates.keep("not yet")).rejects.toThrow(/403/);
-    await certificates.look();
+    await expect(certificates.reconcile("not yet")).rejects.toThrow(/403/);
+    await certificates.refresh();
     expect(certificates.bundle).toBeUndefined();
     expect(certificates.ownAuthority?.trim()).toBe(ca.trim());
     expect(certificates.current.cert).toBe(cert);
 
     // Once it can be written, the old one is trusted for as long as it is served with here, and garbage never.
     server.fault = fault;
-    await certificates.keep("not yet");
+    await certificates.reconcile("not yet");
     const made = stored(server).current?.ca ?? "";
     expect(stored(server).previous).toBeUndefined();
     expect(count(certificates.bundle)).toBe(2);
     expect(certificates.bundle).toContain(made.trim());
     expect(certificates.bundle).toContain(ca.trim());
-    await certificates.look();
+    await certificates.refresh();
     expect(certificates.bundle?.trim()).toBe(made.trim());
   },
 );
@@ -189,12 +190,12 @@ test("garbage beside a good pair is not to be trusted", async () => {
   const certificates = await opened(server);
   const { current } = stored(server);
   store(server, { current, next: GARBAGE, previous: "x" });
-  await certificates.look();
+  await certificates.refresh();
   expect(certificates.bundle?.trim()).toBe(current?.ca.trim());
   expect(certificates.nextAuthority).toBeUndefined();
   // A certificate with more behind it is that certificate.
   store(server, { current, previous: `${(await makeCertificate(NAMES)).ca}x\n` });
-  await certificates.look();
+  await certificates.refresh();
   expect(certificates.bundle).toMatch(/^(-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----\n){2}$/);
 });
 
@@ -211,8 +212,8 @@ test("an answer from before a write does not undo what was written", async () =>
     await late.promise;
     return refuse(404, "NotFound", "usher-certificates");
   };
-  const looking = certificates.look();
-  await certificates.keep("not yet");
+  const looking = certificates.refresh();
+  await certificates.reconcile("not yet");
   late.resolve();
   await looking;
   expect(certificates.bundle).toContain(stored(server).current?.ca.trim());
@@ -230,12 +231,12 @@ test("a look in the midst of a step does not let the step overwrite what came me
     if (method === "GET" && looking === undefined) {
       const seen = server.objects.get(PATH) ?? {};
       store(server, { current: other });
-      looking = Promise.resolve().then(() => one.look());
+      looking = Promise.resolve().then(() => one.refresh());
       return answerOf(200, seen);
     }
     return fault(method, path, options);
   };
-  await one.keep("not yet");
+  await one.reconcile("not yet");
   await looking;
   expect(stored(server).current?.cert).toBe(other.cert);
 });
@@ -244,7 +245,7 @@ test("the API server's clock judges: a replica that is 400 days ahead finds noth
   const server = timed(apiServer(), Date.now);
   const { cert } = (await opened(server)).current;
   const ahead = await opened(server, () => Date.now() + 400 * DAY);
-  await ahead.keep({ forMs: TRUST_MS });
+  await ahead.reconcile({ forMs: TRUST_MS });
   expect(ahead.current.cert).toBe(cert);
   expect(stored(server).current?.cert).toBe(cert);
   expect(stored(server).next).toBeUndefined();
@@ -271,11 +272,11 @@ test("a pair that is not valid yet is not served, not trusted, and the leader re
   const { cert } = certificates.current;
   const early = await makeCertificate(NAMES, Date.now() + 2 * DAY);
   store(server, { current: early });
-  await certificates.look();
+  await certificates.refresh();
   expect(certificates.current.cert).toBe(cert);
   expect(certificates.bundle).toBeUndefined();
-  await certificates.keep("not yet");
-  await certificates.look();
+  await certificates.reconcile("not yet");
+  await certificates.refresh();
   expect(stored(server).current?.cert).not.toBe(early.cert);
   expect(certificates.current.cert).toBe(stored(server).current?.cert);
 });
@@ -292,11 +293,11 @@ test("who could not take up a new one is told of it again", async () => {
     swaps.push(pair.cert);
   });
   store(server, { current: next });
-  await certificates.look();
+  await certificates.refresh();
   expect(certificates.current.cert).toBe(cert);
   broken = false;
-  await certificates.look();
-  await certificates.look();
+  await certificates.refresh();
+  await certificates.refresh();
   expect(certificates.current.cert).toBe(next.cert);
   expect(swaps).toEqual([next.cert]);
 });
@@ -314,7 +315,7 @@ test("without the right to it, it says so and goes on trying until it has it", a
     client: server.client,
     namespace: "hall",
     log: { ...SILENT, warn: (facts) => void said.push(facts) },
-    lookEveryMs: 3_600_000,
+    refreshEveryMs: 3_600_000,
     backoff: { firstMs: 1, longestMs: 2, forgetMs: 1_000 },
   });
   onTestFinished(() => certificates.stop());
@@ -341,4 +342,32 @@ test("whoever stops while it tries is not kept waiting", async () => {
     signal: ended.signal,
   });
   await expect(opening).rejects.toThrow(/reading the certificate: the API server answered 403/);
+});
+
+test("replicas share the path tokens, and all know the next one before it is published", async () => {
+  const server = apiServer();
+  let now = Date.now();
+  const leader = await opened(server, () => now);
+  const follower = await opened(server, () => now);
+  const shown = leader.pathToken;
+  expect(follower.pathToken).toBe(shown);
+  now += ROTATE_EVERY_MS;
+  await leader.reconcile({ forMs: 0 });
+  expect(leader.pathToken).not.toBe(shown);
+  // The follower has not read the Secret since.
+  for (const token of [shown, leader.pathToken]) expect(follower.acceptsToken(token)).toBe(true);
+  now += ROTATE_EVERY_MS;
+  await leader.reconcile({ forMs: 0 });
+  await follower.refresh();
+  expect(follower.acceptsToken(shown)).toBe(false);
+});
+
+test("a Secret of a version without path tokens gets them, and keeps its certificate", async () => {
+  const server = apiServer();
+  const { cert } = (await opened(server)).current;
+  store(server, { ...stored(server), paths: undefined });
+  const certificates = await opened(server);
+  expect(certificates.current.cert).toBe(cert);
+  expect(certificates.pathToken).toBe(stored(server).paths?.current);
+  expect(certificates.pathToken).toBeDefined();
 });

@@ -1,30 +1,25 @@
-import { randomUUID } from "node:crypto";
 import {
   type KeyPair,
   type LivePair,
   makeCertificate,
   type OwnCertificate,
 } from "../../admission/tls/certificate.ts";
-import { errorMessage, isNotFound, responseMessage } from "../../cluster/client/api-response.ts";
+import { errorMessage } from "../../cluster/client/api-response.ts";
 import { BACKOFF, Backoff, type BackoffLimits } from "../../cluster/client/backoff.ts";
 import type { Client } from "../../cluster/client/client.ts";
-import { pathSegment } from "../../cluster/client/path-segment.ts";
 import { pause } from "../../cluster/client/retry.ts";
-import { FIELD_MANAGER } from "../../cluster/controller/planned-writes.ts";
-import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
-import { OWN_LABELS, OWN_NAMES } from "../../core/registration/names.ts";
-import { type CertificatePlan, planCertificates, planStart, type Trust } from "./certificate-plan.ts";
+import { OWN_NAMES } from "../../core/registration/names.ts";
 import {
-  authorityIn,
-  bundleOf,
-  type CertificateRecord,
-  dataOf,
-  EMPTY_RECORD,
-  recordOf,
-  unusable,
-} from "./certificate-record.ts";
-import { ServerClock } from "./server-clock.ts";
+  type CertificatePlan,
+  type CertificateState,
+  planCertificates,
+  planStart,
+  type Trust,
+} from "./certificate-plan.ts";
+import { authorityIn, bundleOf, type CertificateRecord, unusable } from "./certificate-record.ts";
+import { CertificateSecret } from "./certificate-secret.ts";
+import { acceptsToken, rotated } from "./path-tokens.ts";
 
 export interface CertificatesOptions {
   readonly client: Client;
@@ -32,22 +27,22 @@ export interface CertificatesOptions {
   /** @default usher */
   readonly service?: string;
   readonly log: Log;
-  /** Milliseconds since 1970, for as long as the API server has not told its time. */
+  /** Milliseconds since 1970, until the API server has sent its time. */
   readonly now?: () => number;
-  readonly lookEveryMs?: number;
-  /** Ends the attempts to begin. */
+  readonly refreshEveryMs?: number;
+  /** Ends the attempts to start. */
   readonly signal?: AbortSignal;
   readonly backoff?: BackoffLimits;
 }
 
-/** Replicas that start together meet here: each but one finds that another was faster. More often than this it is no race. */
+/** Replicas that start together conflict: all but one find that another was faster. More conflicts than this are no race. */
 const ATTEMPTS = 10;
 const ATTEMPT_PAUSE_MS = 200;
 
-/** Where the Secret was deleted, what is still served with is trusted no longer: one small read, often enough for that. */
-const LOOK_EVERY_MS = 3_000;
+/** Once the Secret was deleted, the certificate in use is no longer trusted: one small read, often enough for that. */
+const REFRESH_EVERY_MS = 3_000;
 
-/** How the API server names the Service when it calls. The others are what people use when they look themselves. */
+/** The API server calls the Service by the first name. The others are what people use for tests by hand. */
 export function serviceNames(service: string, namespace: string): string[] {
   return [
     `${service}.${namespace}.svc`,
@@ -57,8 +52,8 @@ export function serviceNames(service: string, namespace: string): string[] {
 }
 
 /**
- * Reads the certificate from the Secret, making it where there is none. Where the API server can't be reached or does not let us it goes
- * on trying, as with all else that is read at the start: whoever gives the rights back need not restart anything.
+ * Reads the certificate from the Secret, or makes one where there is none. Retries while the API server can't be reached or denies
+ * access, as with everything that is read at start: granting the rights needs no restart.
  */
 export async function openCertificates(options: CertificatesOptions): Promise<Certificates> {
   const { log, namespace, signal, backoff: limits = BACKOFF } = options;
@@ -72,34 +67,27 @@ export async function openCertificates(options: CertificatesOptions): Promise<Ce
       if (signal?.aborted === true) throw error;
       log.warn(
         { secret: `${namespace}/${OWN_NAMES.certificates}`, error: errorMessage("certificate", error) },
-        "the certificate can't be read or made yet; trying again",
+        "failed to read or create the certificate, retrying",
       );
       await pause(backoff.next(performance.now()), signal);
     }
   }
 }
 
-/** The certificate of all replicas, in one Secret. Each follows it, and the leader renews it. */
+/** The certificate of all replicas, and the tokens of the webhooks' paths, in one Secret. Each replica follows it, the leader renews it. */
 export class Certificates implements LivePair {
   readonly #options: CertificatesOptions;
   readonly #names: readonly string[];
-  readonly #path: string;
-  readonly #clock: ServerClock;
+  readonly #secret: CertificateSecret;
   readonly #users = new Set<(pair: KeyPair) => void>();
-  #record: CertificateRecord = EMPTY_RECORD;
-  #secret: JsonObject | undefined;
-  /** Which reads were begun, and which of them was taken in last. */
-  #begun = 0;
-  #taken = 0;
   #serving: OwnCertificate | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: CertificatesOptions) {
+    const { client, namespace, service = OWN_NAMES.service, now = Date.now } = options;
     this.#options = options;
-    this.#clock = new ServerClock(options.now ?? Date.now);
-    this.#names = serviceNames(options.service ?? OWN_NAMES.service, options.namespace);
-    const namespace = pathSegment("namespace", options.namespace);
-    this.#path = `/api/v1/namespaces/${namespace}/secrets/${OWN_NAMES.certificates}`;
+    this.#names = serviceNames(service, namespace);
+    this.#secret = new CertificateSecret(client, namespace, now);
   }
 
   get current(): KeyPair {
@@ -108,8 +96,8 @@ export class Certificates implements LivePair {
   }
 
   /**
-   * What must be trusted: PEM. Also what this replica serves with, until it has changed over. `undefined` where the Secret holds nothing
-   * to serve with: whatever is trusted now is then better than anything that could be said here.
+   * The authorities to trust: PEM. Includes that of this replica's certificate until it has switched to the next. `undefined` where the
+   * Secret holds no usable certificate: whatever is published then is better than nothing.
    */
   get bundle(): string | undefined {
     const { current, next, previous } = this.#record;
@@ -119,22 +107,30 @@ export class Certificates implements LivePair {
     return bundleOf(sound, ...(own === undefined ? [] : [own]));
   }
 
-  /** The authority of what this replica serves with, as long as that can be served with. */
+  /** The authority of the certificate in use, as long as it is valid. */
   get ownAuthority(): string | undefined {
     return this.#isUsable(this.#serving) ? authorityIn(this.#serving.ca) : undefined;
   }
 
-  /** The authority that must be trusted before the next pair is served with. */
+  /** The authority that must be trusted before the next pair is used. */
   get nextAuthority(): string | undefined {
     const { next } = this.#record;
     return this.#isUsable(next) ? authorityIn(next.ca) : undefined;
   }
 
+  /** The first segment of the webhooks' paths; `undefined` while the Secret has none. */
+  get pathToken(): string | undefined {
+    return this.#record.paths?.current;
+  }
+
+  /** Whether a request with this path segment comes from an API server. */
+  readonly acceptsToken = (token: string | undefined): boolean => acceptsToken(this.#record.paths, token);
+
   async start(): Promise<void> {
-    await this.#read();
-    await this.#settle();
+    await this.#secret.read();
+    await this.#ensure();
     this.#use();
-    this.#timer = setInterval(() => void this.look(), this.#options.lookEveryMs ?? LOOK_EVERY_MS);
+    this.#timer = setInterval(() => void this.refresh(), this.#options.refreshEveryMs ?? REFRESH_EVERY_MS);
     this.#timer.unref();
   }
 
@@ -148,125 +144,103 @@ export class Certificates implements LivePair {
     this.#users.clear();
   }
 
-  /** Looks whether there is a new one. What can't be read or used changes nothing: what is served goes on. */
-  async look(): Promise<void> {
+  /** Reads the Secret again. What can't be read or used changes nothing: the certificate in use stays. */
+  async refresh(): Promise<void> {
     try {
-      await this.#read();
+      await this.#secret.read();
       this.#use();
     } catch (error) {
       this.#options.log.warn(
         { error: errorMessage("certificate", error) },
-        "can't look for a new certificate, or can't use it",
+        "failed to reload the certificate",
       );
     }
   }
 
   /**
-   * The leader's: takes one step, if one is due. Only one, because what is trusted was told before it. What it made is served from the
-   * next look on, so that it can be published before; where somebody else was faster there is a next time.
+   * The leader's part: makes one change to the Secret, if one is due. Only one, because `trust` was determined before it. A new pair is
+   * used from the next refresh on, so that it can be published before; after a conflict the next call plans again.
    */
-  async keep(trust: Trust): Promise<void> {
-    await this.#read();
-    const plan = planCertificates(this.#situation(), trust);
+  async reconcile(trust: Trust): Promise<void> {
+    await this.#secret.read();
+    const plan = planCertificates(this.#state(), trust);
     if (plan.step !== "nothing") await this.#carryOut(plan);
   }
 
-  #situation() {
-    return { record: this.#record, names: this.#names, now: this.#clock.now() };
+  get #record(): CertificateRecord {
+    return this.#secret.state.record;
+  }
+
+  #state(): CertificateState {
+    return { record: this.#record, names: this.#names, now: this.#secret.clock.now() };
   }
 
   #isUsable(pair: OwnCertificate | undefined): pair is OwnCertificate {
-    return pair !== undefined && unusable(pair, this.#names, this.#clock.now()) === undefined;
+    return pair !== undefined && unusable(pair, this.#names, this.#secret.clock.now()) === undefined;
   }
 
-  /** Until there is one to serve with, anew where another replica was faster. */
-  async #settle(): Promise<void> {
+  /** Until the Secret holds all that serving takes; again where another replica was faster. */
+  async #ensure(): Promise<void> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      const plan = planStart(this.#situation());
+      const plan = planStart(this.#state());
       if (plan.step === "nothing") return;
       if (await this.#carryOut(plan)) continue;
       await pause(ATTEMPT_PAUSE_MS * Math.random());
-      await this.#read();
+      await this.#secret.read();
     }
-    throw new Error(`${this.#path}: others change it all the time`);
+    throw new Error(`${this.#secret.path}: too many concurrent writes`);
   }
 
-  /** False where the Secret is no longer what the plan rests on. */
+  /** False where the Secret is no longer the one that was planned on. */
   async #carryOut(plan: Exclude<CertificatePlan, { step: "nothing" }>): Promise<boolean> {
-    // A look may come while the pair is made, and bring another Secret: this step rests on the one that was planned on.
-    const secret = this.#secret;
-    const { current, next, previous } = this.#record;
-    const make = () => makeCertificate(this.#names, this.#clock.now());
-    const record = { current, next, previous };
-    if (plan.step === "replace")
-      Object.assign(record, { current: await make(), next: undefined, previous: authorityIn(current?.ca) });
-    if (plan.step === "stage") record.next = await make();
-    if (plan.step === "promote")
-      Object.assign(record, { current: next, next: undefined, previous: current?.ca });
-    if (plan.step === "forget") record[plan.what] = undefined;
-    if (!(await this.#write(record, secret))) return false;
+    // A refresh may bring another Secret while the pair is made: this step rests on the one that was planned on.
+    const { object, record } = this.#secret.state;
+    if (!(await this.#secret.write(await this.#changed(record, plan), object))) return false;
     const why = "why" in plan ? { why: plan.why } : {};
-    this.#options.log.info(
-      { secret: OWN_NAMES.certificates, step: plan.step, ...why },
-      "certificate renewed",
-    );
+    const message = plan.step === "rotate-paths" ? "webhook paths rotated" : "certificate renewed";
+    this.#options.log.info({ secret: OWN_NAMES.certificates, step: plan.step, ...why }, message);
     return true;
   }
 
-  async #read(): Promise<void> {
-    this.#begun += 1;
-    const turn = this.#begun;
-    const answer = await this.#options.client.request("GET", this.#path);
-    this.#clock.hear(answer.headers);
-    const absent = isNotFound(answer, OWN_NAMES.certificates);
-    if (!absent && answer.status !== 200) throw new Error(responseMessage("reading the certificate", answer));
-    this.#take(absent ? undefined : answer.body, turn);
-  }
-
-  /** What was asked for later and answered earlier knows better. */
-  #take(secret: unknown, turn: number): void {
-    if (turn < this.#taken) return;
-    this.#taken = turn;
-    this.#secret = isObject(secret) ? secret : undefined;
-    this.#record = recordOf(this.#secret);
-  }
-
-  async #write(record: CertificateRecord, secret: JsonObject | undefined): Promise<boolean> {
-    const { namespace, client } = this.#options;
-    const data = dataOf(record);
-    const answer =
-      secret === undefined
-        ? // A name of its own for each try: where another one was faster it owns these fields, and this is a conflict.
-          await client.request("PATCH", `${this.#path}?fieldManager=${FIELD_MANAGER}-${randomUUID()}`, {
-            contentType: "application/apply-patch+yaml",
-            body: {
-              apiVersion: "v1",
-              kind: "Secret",
-              metadata: { name: OWN_NAMES.certificates, namespace, labels: OWN_LABELS },
-              type: "kubernetes.io/tls",
-              data,
-            },
-          })
-        : await client.request("PUT", `${this.#path}?fieldManager=${FIELD_MANAGER}`, {
-            body: { ...secret, data },
-          });
-    if (answer.status === 409 || isNotFound(answer, OWN_NAMES.certificates)) return false;
-    if (answer.status >= 300) throw new Error(responseMessage("writing the certificate", answer));
-    // Any read that is still under way may have been answered before this.
-    this.#begun += 1;
-    this.#take(answer.body, this.#begun);
-    return true;
+  async #changed(
+    record: CertificateRecord,
+    plan: Exclude<CertificatePlan, { step: "nothing" }>,
+  ): Promise<CertificateRecord> {
+    const { current, next, paths } = record;
+    const now = this.#secret.clock.now();
+    const make = () => makeCertificate(this.#names, now);
+    switch (plan.step) {
+      case "replace":
+        return {
+          current: await make(),
+          next: undefined,
+          previous: authorityIn(current?.ca),
+          paths: paths ?? rotated(undefined, now),
+        };
+      case "stage":
+        return { ...record, next: await make() };
+      case "promote":
+        return { ...record, current: next, next: undefined, previous: current?.ca };
+      case "drop":
+        return { ...record, [plan.what]: undefined };
+      case "rotate-paths":
+        return { ...record, paths: rotated(paths, now) };
+    }
   }
 
   #use(): void {
     const { current } = this.#record;
     if (!this.#isUsable(current)) return;
     if (this.#serving?.cert === current.cert && this.#serving.key === current.key) return;
-    const swapped = this.#serving !== undefined;
-    // First the users: one that fails goes on with the old pair, and is told again at the next look.
+    const isSwap = this.#serving !== undefined;
+    // First the users: one that fails keeps the old pair, and gets the new one again with the next refresh.
     for (const use of this.#users) use(current);
     this.#serving = current;
-    const version = stringAt(this.#secret, "metadata", "resourceVersion");
-    if (swapped) this.#options.log.info({ secret: OWN_NAMES.certificates, version }, "certificate swapped");
+    const { resourceVersion } = this.#secret;
+    if (isSwap)
+      this.#options.log.info(
+        { secret: OWN_NAMES.certificates, version: resourceVersion },
+        "certificate reloaded",
+      );
   }
 }

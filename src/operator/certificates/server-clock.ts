@@ -1,25 +1,25 @@
 /**
- * The time as the API server has it, because that clock judges every certificate: by one that is ahead of it, pairs would be made that
- * it refuses, and good ones replaced. Our own until it has told its time, which it does with every answer.
+ * The time by the API server's clock, which judges every certificate: by a clock ahead of it, certificates would be made that it rejects,
+ * and valid ones replaced. The local clock counts until the first response, which carries the time as each response does.
  */
 export class ServerClock {
-  readonly #own: () => number;
-  /** What it said last, and when that was on a clock that nobody sets. */
-  #heard: { readonly time: number; readonly at: number } | undefined;
+  readonly #local: () => number;
+  /** The last time that it sent, and when that was on the monotonic clock. */
+  #last: { readonly time: number; readonly at: number } | undefined;
 
-  constructor(own: () => number) {
-    this.#own = own;
+  constructor(local: () => number) {
+    this.#local = local;
   }
 
-  /** Takes the time from the headers of an answer. */
-  hear({ date }: Readonly<Record<string, string>>): void {
+  /** Reads the time from the headers of a response. */
+  observe({ date }: Readonly<Record<string, string>>): void {
     const time = Date.parse(date ?? "");
-    if (!Number.isNaN(time)) this.#heard = { time, at: performance.now() };
+    if (!Number.isNaN(time)) this.#last = { time, at: performance.now() };
   }
 
   /** Milliseconds since 1970. */
   now(): number {
-    const heard = this.#heard;
-    return heard === undefined ? this.#own() : heard.time + (performance.now() - heard.at);
+    const last = this.#last;
+    return last === undefined ? this.#local() : last.time + (performance.now() - last.at);
   }
 }

@@ -54,7 +54,8 @@ interface Kept {
     bundle: string | undefined;
     ownAuthority: string | undefined;
     nextAuthority: string | undefined;
-    keep: (trust: Trust) => Promise<void>;
+    pathToken: string | undefined;
+    reconcile: (trust: Trust) => Promise<void>;
   };
 }
 
@@ -93,8 +94,9 @@ function keeping(more: Partial<InstallationControllerOptions> = {}): Kept {
     bundle: "one" as string | undefined,
     ownAuthority: "one" as string | undefined,
     nextAuthority: undefined as string | undefined,
-    keep: async (trust: Trust) => void trusts.push(trust),
-    look: async () => undefined,
+    pathToken: undefined as string | undefined,
+    reconcile: async (trust: Trust) => void trusts.push(trust),
+    refresh: async () => undefined,
   };
   const keeper = new InstallationController({
     client: server.client,
@@ -149,7 +151,7 @@ test("webhooks are registered once the Service leads to a ready replica, not bef
   kept.keeper.start();
   await rounds(kept, 2);
   expect(kept.server.objects.has(MUTATING)).toBe(false);
-  expect(kept.trusts.at(-1)).toBe("nobody calls");
+  expect(kept.trusts.at(-1)).toBe("no webhooks");
   kept.server.put(SLICE, { endpoints: [{ conditions: { ready: false } }, { conditions: { ready: true } }] });
   await vi.waitFor(() => {
     expect(kept.server.objects.has(VALIDATING)).toBe(true);
@@ -261,7 +263,7 @@ test("what fails is told when it begins, when it begins again, and every hour in
   let now = 0;
   const kept = keeping({ clock: () => now });
   let why: string | undefined = "no";
-  kept.certificates.keep = async (trust) => {
+  kept.certificates.reconcile = async (trust) => {
     kept.trusts.push(trust);
     if (why !== undefined) throw new Error(why);
   };
@@ -450,3 +452,14 @@ function first({ kinds }: Module) {
   if (kind === undefined) throw new Error("no kind");
   return kind;
 }
+
+test("the webhooks' paths follow the path token", async () => {
+  const kept = keeping();
+  const path = () =>
+    stringAt(kept.server.objects.get(MUTATING), "webhooks", 0, "clientConfig", "service", "path");
+  kept.certificates.pathToken = "a".repeat(40);
+  kept.keeper.start();
+  await vi.waitFor(() => expect(path()).toMatch(new RegExp(`^/${"a".repeat(40)}/mutate/`)));
+  kept.certificates.pathToken = "b".repeat(40);
+  await vi.waitFor(() => expect(path()).toMatch(new RegExp(`^/${"b".repeat(40)}/mutate/`)));
+});

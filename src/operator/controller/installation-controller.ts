@@ -19,7 +19,10 @@ import { RepeatedLog } from "./repeated-log.ts";
 export interface InstallationControllerOptions {
   readonly client: Client;
   readonly assembly: Assembly;
-  readonly certificates: Pick<Certificates, "bundle" | "ownAuthority" | "nextAuthority" | "keep" | "look">;
+  readonly certificates: Pick<
+    Certificates,
+    "bundle" | "ownAuthority" | "nextAuthority" | "pathToken" | "reconcile" | "refresh"
+  >;
   readonly log: Log;
   readonly version: string;
   /** Asked before every write. @default while it is started */
@@ -110,9 +113,9 @@ export class InstallationController {
       if (now < lookDue) {
         await this.#try("the webhook configurations", () => this.#webhooks.follow(may));
       } else {
-        await this.#try("the certificate", () => certificates.keep(this.#webhooks.trust));
+        await this.#try("the certificate", () => certificates.reconcile(this.#webhooks.trust));
         await this.#try("the webhook configurations", () => this.#webhooks.keep(may));
-        await certificates.look();
+        await certificates.refresh();
         if (now >= crdsDue) {
           await this.#try("the CRDs", () => this.#keepCrds(may));
           crdsDue = now + CRDS_EVERY * lookEveryMs;

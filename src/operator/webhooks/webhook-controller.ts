@@ -19,7 +19,7 @@ import { webhookDeviations, withCloudExpressions, withPublishedBundle } from "./
 export interface WebhookControllerOptions {
   readonly client: Client;
   readonly assembly: Assembly;
-  readonly certificates: Pick<Certificates, "bundle" | "ownAuthority" | "nextAuthority">;
+  readonly certificates: Pick<Certificates, "bundle" | "ownAuthority" | "nextAuthority" | "pathToken">;
   readonly log: Log;
   readonly version: string;
   readonly ready?: () => boolean;
@@ -52,10 +52,11 @@ export class WebhookController {
   #wanted(): readonly JsonObject[] {
     const { assembly, certificates, service = OWN_NAMES.service, version } = this.#options;
     const { namespace } = assembly.installation;
-    const { bundle } = certificates;
+    const { bundle, pathToken } = certificates;
     const { objects, notes } = registeredWebhooks(assembly, {
       endpoint: { service: { name: service, namespace, port: SERVICE_PORT } },
       ...(bundle === undefined ? {} : { caBundle: Buffer.from(bundle).toString("base64") }),
+      ...(pathToken === undefined ? {} : { pathToken }),
       version,
     });
     for (const note of notes)
@@ -138,7 +139,7 @@ export class WebhookController {
   #trustFrom(stored: readonly (JsonObject | undefined)[]): TrustSeen {
     const { nextAuthority } = this.#options.certificates;
     const entries = stored.flatMap((one) => listAt(one, "webhooks"));
-    if (entries.length === 0) return "nobody calls";
+    if (entries.length === 0) return "no webhooks";
     if (nextAuthority === undefined) return "not yet";
     const all = entries.every((entry) => trusts(stringAt(entry, "clientConfig", "caBundle"), nextAuthority));
     if (!all) return "not yet";
