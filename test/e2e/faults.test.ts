@@ -9,7 +9,7 @@ import { ConsistencyCheck } from "./consistency-check.ts";
 import { FaultProxy } from "./fault-proxy.ts";
 import { installKinds, openLive, viewEqualsList } from "./live-source.ts";
 
-/** Where a silence comes several times; once it is met with the limits that everybody has. */
+/** For repeated stalls; one test uses the default limits. */
 const LIMITS: Partial<ReflectorLimits> = { idleTimeoutMs: 3_000 };
 
 /** Longer than a TLS record, so that a cut inside of it leaves half a line and not just half a record. */

@@ -12,7 +12,7 @@ import type { Change } from "../../core/view/view.ts";
 import { type InformerCache, openInformerCache } from "./informer-cache.ts";
 import { REFLECTOR_LIMITS, type ReflectorLimits } from "./reflector-limits.ts";
 
-/** Fast, so that a test of waiting does not wait. */
+/** Short delays for tests. */
 const LIMITS: ReflectorLimits = {
   ...REFLECTOR_LIMITS,
   backoff: { firstMs: 2, longestMs: 10, forgetMs: 1_000 },
@@ -30,25 +30,25 @@ function read(resource: string, more: Partial<Read> = {}): Read {
 
 let server: TestWatchServer;
 let assembly: Assembly;
-let live: InformerCache;
+let cache: InformerCache;
 let batches: (readonly Change[])[];
 
 beforeEach(() => {
   server = new TestWatchServer();
   batches = [];
 });
-afterEach(() => live.stop());
+afterEach(() => cache.stop());
 
 function open(reads: readonly Read[], limits: Partial<ReflectorLimits> = {}): InformerCache {
   assembly = new Assembly([{ ...moduleThat("reader", {}), reads }], DEFAULT_INSTALLATION, new Gates([]));
-  live = openInformerCache({
+  cache = openInformerCache({
     client: server,
     assembly,
     log: SILENT,
     limits: { ...LIMITS, ...limits },
     changed: (changes) => batches.push(changes),
   });
-  return live;
+  return cache;
 }
 
 const values = (resource = THINGS): Record<string, string> =>
@@ -71,27 +71,27 @@ function sorted(record: Record<string, string>): [string, string][] {
   return Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-describe.each(["streams", "pages"])("a view that is filled by %s", (how) => {
+describe.each(["streams", "pages"])("an informer cache filled by %s", (how) => {
   beforeEach(() => {
     server.streaming = how === "streams";
     const things = server.history("things");
     for (const name of ["a", "b", "c", "d", "e"]) things.put(name, "1");
   });
 
-  test("is ready when all is read, and follows what changes", async () => {
+  test("is ready when synced, and follows changes", async () => {
     open([read("things")]);
-    expect(live.ready).toBe(false);
-    await live.waitForSync();
-    expect(live.ready).toBe(true);
+    expect(cache.ready).toBe(false);
+    await cache.waitForSync();
+    expect(cache.ready).toBe(true);
     expect(values()).toEqual({ a: "1", b: "1", c: "1", d: "1", e: "1" });
     server.history("things").put("a", "2");
     server.history("things").remove("b");
     await seen({ a: "2", c: "1", d: "1", e: "1" });
   });
 
-  test("looks the same however an object came", async () => {
+  test("has equal objects from lists and from events", async () => {
     open([read("things")]);
-    await live.waitForSync();
+    await cache.waitForSync();
     const before = assembly.view.get(THINGS, "", "a");
     expect(before).toEqual({
       apiVersion: "things.test/v1",
@@ -115,18 +115,18 @@ describe.each(["streams", "pages"])("a view that is filled by %s", (how) => {
     ["without an object", '{"type":"ADDED"}'],
   ])("is right again after a watch that was %s", async (_, line) => {
     open([read("things")]);
-    await live.waitForSync();
+    await cache.waitForSync();
     await until(() => server.streams === 1);
     server.break(line);
     server.history("things").remove("a");
     server.history("things").put("f", "1");
     await seen({ b: "1", c: "1", d: "1", e: "1", f: "1" });
-    expect(live.status()[0]?.errors).toBeGreaterThan(0);
+    expect(cache.status()[0]?.errors).toBeGreaterThan(0);
   });
 
-  test("is right again after a break so long that the server has forgotten", async () => {
+  test("recovers after an outage in which its version was compacted", async () => {
     open([read("things")]);
-    await live.waitForSync();
+    await cache.waitForSync();
     await until(() => server.streams === 1);
     server.break();
     const things = server.history("things");
@@ -134,47 +134,47 @@ describe.each(["streams", "pages"])("a view that is filled by %s", (how) => {
     things.put("g", "1");
     things.compact();
     await seen({ b: "1", c: "1", d: "1", e: "1", g: "1" });
-    expect(live.status()[0]).toMatchObject({ relists: 1, objects: 5, synced: true });
+    expect(cache.status()[0]).toMatchObject({ relists: 1, objects: 5, synced: true });
   });
 
-  test("takes no watch for silent that says something from time to time", async () => {
+  test("keeps a watch that sends events within the idle timeout", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     try {
       open([read("things")]);
-      await live.waitForSync();
+      await cache.waitForSync();
       await until(() => server.streams === 1);
-      const before = live.status()[0]?.errors ?? 0;
+      const before = cache.status()[0]?.errors ?? 0;
       for (const value of ["2", "3", "4"]) {
         vi.advanceTimersByTime(LIMITS.idleTimeoutMs - 1);
         server.history("things").put("a", value);
         await seen({ a: value, b: "1", c: "1", d: "1", e: "1" });
       }
-      expect(live.status()[0]?.errors).toBe(before);
+      expect(cache.status()[0]?.errors).toBe(before);
       vi.advanceTimersByTime(LIMITS.idleTimeoutMs);
-      await until(() => live.status()[0]?.errors === before + 1);
-      expect(live.status()[0]?.lastError).toContain("silent");
+      await until(() => cache.status()[0]?.errors === before + 1);
+      expect(cache.status()[0]?.lastError).toContain("no event within");
     } finally {
       vi.useRealTimers();
     }
   });
 
-  test("renews a watch that has gone silent", async () => {
+  test("replaces a watch that exceeds the idle timeout", async () => {
     open([read("things")], { idleTimeoutMs: 40 });
-    await live.waitForSync();
+    await cache.waitForSync();
     server.silent = true;
     server.history("things").put("a", "2");
-    await until(() => live.status()[0]?.lastError?.includes("silent") === true);
+    await until(() => cache.status()[0]?.lastError?.includes("no event within") === true);
     server.silent = false;
     await seen({ a: "2", b: "1", c: "1", d: "1", e: "1" });
-    expect(live.status()[0]?.relists).toBe(0);
+    expect(cache.status()[0]?.relists).toBe(0);
   });
 });
 
-describe("what is not served", () => {
-  test("does not keep from being ready where it is optional, and comes whole when it comes", async () => {
+describe("a resource that is not served", () => {
+  test("does not block readiness where it is optional, and arrives in one batch", async () => {
     server.history("things").put("a", "1");
     open([read("things"), read("others", { optional: true })]);
-    await live.waitForSync();
+    await cache.waitForSync();
     expect(assembly.view.served("others.things.test")).toBe(false);
     batches.length = 0;
     const others = server.history("others");
@@ -184,31 +184,31 @@ describe("what is not served", () => {
     expect(batches.map(({ length }) => length)).toEqual([200]);
   });
 
-  test("keeps from being ready where it is needed, until it comes", async () => {
+  test("blocks readiness where it is required, until it is served", async () => {
     server.history("things").put("a", "1");
     open([read("things"), read("others")]);
-    await until(() => live.status().every(({ served }) => served !== undefined));
+    await until(() => cache.status().every(({ served }) => served !== undefined));
     await until(() => assembly.view.count(THINGS) === 1);
-    expect(live.ready).toBe(false);
-    expect(live.status().find(({ served }) => served === false)?.resource).toBe("others.things.test");
+    expect(cache.ready).toBe(false);
+    expect(cache.status().find(({ served }) => served === false)?.resource).toBe("others.things.test");
     server.history("others");
-    await live.waitForSync();
+    await cache.waitForSync();
     expect(assembly.view.served("others.things.test")).toBe(true);
     expect(assembly.view.count("others.things.test")).toBe(0);
   });
 
-  test("is forgotten with its objects where it goes", async () => {
+  test("is removed from the view with its objects", async () => {
     server.history("things").put("a", "1");
     open([read("things")]);
-    await live.waitForSync();
+    await cache.waitForSync();
     server.uninstall("things");
     server.break();
     await seen({});
-    expect(live.ready).toBe(true);
+    expect(cache.ready).toBe(true);
   });
 });
 
-test("only the paths that someone keeps are kept, and a selector of all is a selector", async () => {
+test("keeps only the paths that modules read, and a selector that all modules share", async () => {
   server.history("things").put("a", "1");
   server.history("others").put("b", "1");
   open([
@@ -216,7 +216,7 @@ test("only the paths that someone keeps are kept, and a selector of all is a sel
     read("others", { labelSelector: "x=y" }),
     read("others", { keep: [["metadata", "resourceVersion"]] }),
   ]);
-  await live.waitForSync();
+  await cache.waitForSync();
   expect(assembly.view.get(THINGS, "", "a")).not.toHaveProperty("value");
   expect(assembly.view.get("others.things.test", "", "b")).toMatchObject({
     value: "1",
@@ -227,19 +227,29 @@ test("only the paths that someone keeps are kept, and a selector of all is a sel
   expect(selected.length).toBeGreaterThan(0);
 });
 
-test("what only a leader reads is read on demand", async () => {
+test("reads leader-only resources while leading", async () => {
   server.history("things").put("a", "1");
   open([read("things", { leaderOnly: true })]);
-  expect(live.ready).toBe(true);
-  expect(live.status()).toEqual([]);
-  await live.startLeading();
+  expect(cache.ready).toBe(true);
+  expect(cache.status()).toEqual([]);
+  await cache.startLeading();
   expect(values()).toEqual({ a: "1" });
-  await live.stopLeading();
+  await cache.stopLeading();
   expect(values()).toEqual({});
   expect(server.streams).toBe(0);
 });
 
-test("what belongs to another source is left to it", async () => {
+test("stopping to lead rejects the waiters of leader-only resources, and no others", async () => {
+  open([read("missing"), read("things", { leaderOnly: true })]);
+  const leading = expect(cache.startLeading()).rejects.toThrow("stopped leading before");
+  const synced = cache.waitForSync();
+  await cache.stopLeading();
+  await leading;
+  server.history("missing").put("a", "1");
+  await synced;
+});
+
+test("leaves the resources of other sources to them", async () => {
   server.history("things").put("a", "1");
   server.history("others").put("b", "1");
   assembly = new Assembly(
@@ -247,23 +257,23 @@ test("what belongs to another source is left to it", async () => {
     DEFAULT_INSTALLATION,
     new Gates([]),
   );
-  live = openInformerCache({
+  cache = openInformerCache({
     client: server,
     assembly,
     log: SILENT,
     owns: (resource) => resource === THINGS,
   });
-  await live.waitForSync();
+  await cache.waitForSync();
   expect(values()).toEqual({ a: "1" });
   expect(assembly.view.served("others.things.test")).toBe(false);
 });
 
-test("stopping ends everything, also what waits for it", async () => {
+test("stopping ends all requests and rejects waiters", async () => {
   server.history("things").put("a", "1");
   open([read("things"), read("missing")]);
   await until(() => server.streams === 1);
-  const waiting = expect(live.waitForSync()).rejects.toThrow("stopped");
-  await live.stop();
+  const waiting = expect(cache.waitForSync()).rejects.toThrow("stopped");
+  await cache.stop();
   await waiting;
   expect(server.streams).toBe(0);
   const asked = server.asked.length;
@@ -271,12 +281,12 @@ test("stopping ends everything, also what waits for it", async () => {
   expect(server.asked).toHaveLength(asked);
 });
 
-test("many objects come in many small steps, between which others have their turn", async () => {
+test("applies many objects in small batches between which the event loop runs", async () => {
   const things = server.history("things");
   for (let i = 0; i < 400; i++) things.put(`t-${i}`, "1");
   open([read("things")]);
   let rounds = 0;
-  while (!live.ready) {
+  while (!cache.ready) {
     await round();
     rounds += 1;
   }

@@ -9,18 +9,28 @@ import { TimeSliceQueue } from "./time-slices.ts";
 import { ViewUpdater } from "./view-updater.ts";
 import { type WatchedResource, watchedResources } from "./watched-resources.ts";
 
-/** What may be missing is not waited for longer than this many failures: some 5 s of them. */
+/** Optional resources are awaited for this many failures, about 5 s. */
 const OPTIONAL_ATTEMPTS = 3;
+
+const STOPPED = "stopped before all resources were synced";
+
+interface Waiter {
+  readonly isDone: () => boolean;
+  /** Waits for leader-only resources. */
+  readonly leaderOnly: boolean;
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+}
 
 export interface InformerCacheOptions {
   readonly client: Client;
   readonly assembly: Assembly;
   readonly log: Log;
-  /** @default made from the assembly's modules */
+  /** @default by the assembly's modules */
   readonly resources?: ResourceResolver;
   /** Which resources come from this cluster. @default all */
   readonly owns?: (resource: string) => boolean;
-  /** Told, after each apply, of what really changed in something that we keep. */
+  /** Called after each apply with the effective changes in kept fields. */
   readonly changed?: (changes: readonly Change[]) => void;
   /** Waited for before the cache is ready, beside what it reads. @default nothing */
   readonly prerequisite?: Promise<unknown>;
@@ -29,44 +39,44 @@ export interface InformerCacheOptions {
   readonly now?: () => number;
 }
 
-/** How one resource of the view stands: for readiness, for metrics, for people. */
+/** The state of one resource, for readiness, metrics and `status`. */
 export interface ResourceStatus extends ReflectorStatus {
   readonly resource: string;
   readonly required: boolean;
   readonly leaderOnly: boolean;
-  /** Whether everything that exists of it has been in the view at least once. */
+  /** Whether its initial list is in the view. */
   readonly synced: boolean;
 }
 
-/** A view of a cluster that follows it. */
+/** Keeps the view of an assembly in sync with a cluster: a reflector per resource. */
 export interface InformerCache {
-  /** True once everything that modules can't do without has been read. It stays so: what is known stays known through an outage. */
+  /** True once all required resources are synced. Stays true: the view survives outages. */
   readonly ready: boolean;
-  /** Is fulfilled when it is ready; rejected when it is stopped before. */
+  /** Resolves when ready; rejects when stopped before. */
   readonly waitForSync: () => Promise<void>;
   readonly status: () => readonly ResourceStatus[];
-  /** Begins to read what only a leader needs, and is done when that is read. */
+  /** Starts the reflectors of leader-only resources; resolves when they are synced, rejects when leading stops before. */
   readonly startLeading: () => Promise<void>;
-  /** Ends reading it, and forgets it. */
+  /** Stops those reflectors, and removes their objects from the view. */
   readonly stopLeading: () => Promise<void>;
-  /** Is done when everything that has arrived is in the view. */
+  /** Resolves when everything received is in the view. */
   readonly idle: () => Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
 export function openInformerCache(options: InformerCacheOptions): InformerCache {
-  return new Live(options);
+  return new ReflectorCache(options);
 }
 
-class Live implements InformerCache {
+class ReflectorCache implements InformerCache {
   readonly #options: InformerCacheOptions;
   readonly #resources: ResourceResolver;
-  readonly #wanted: readonly WatchedResource[];
-  readonly #turns = new TimeSliceQueue();
-  readonly #intake: ViewUpdater;
+  readonly #watched: readonly WatchedResource[];
+  readonly #timeSlices = new TimeSliceQueue();
+  readonly #updater: ViewUpdater;
   readonly #reflectors = new Map<string, Reflector>();
   readonly #synced = new Set<string>();
-  #waiting: { readonly done: () => boolean; readonly end: (error?: Error) => void }[] = [];
+  #waiters: Waiter[] = [];
   #prepared = false;
   #ready = false;
   #stopped = false;
@@ -75,24 +85,25 @@ class Live implements InformerCache {
     const { assembly, client, owns = () => true } = options;
     this.#options = options;
     this.#prepared = options.prerequisite === undefined;
-    void options.prerequisite?.finally(() => {
+    const prepared = () => {
       this.#prepared = true;
-      this.#look();
-    });
+      this.#notify();
+    };
+    options.prerequisite?.then(prepared, prepared);
     this.#resources = options.resources ?? createResources(client, assembly.modules);
-    this.#wanted = watchedResources(assembly.modules).filter(({ resource }) => owns(resource));
-    this.#intake = new ViewUpdater({
+    this.#watched = watchedResources(assembly.modules).filter(({ resource }) => owns(resource));
+    this.#updater = new ViewUpdater({
       assembly,
-      turns: this.#turns,
-      inForce: () => this.#ready,
-      changed: (changes) => options.changed?.(changes),
-      synced: (resource) => {
+      timeSlices: this.#timeSlices,
+      isServing: () => this.#ready,
+      onChange: (changes) => options.changed?.(changes),
+      onSync: (resource) => {
         this.#synced.add(resource);
-        this.#look();
+        this.#notify();
       },
     });
-    for (const wanted of this.#wanted) if (!wanted.leaderOnly) this.#start(wanted);
-    this.#look();
+    for (const resource of this.#watched) if (!resource.leaderOnly) this.#start(resource);
+    this.#notify();
   }
 
   get ready(): boolean {
@@ -102,38 +113,38 @@ class Live implements InformerCache {
   waitForSync = (): Promise<void> => this.#until(() => this.#ready);
 
   status = (): readonly ResourceStatus[] =>
-    this.#wanted.flatMap(({ resource, required, leaderOnly }) => {
+    this.#watched.flatMap(({ resource, required, leaderOnly }) => {
       const reflector = this.#reflectors.get(resource);
       if (reflector === undefined) return [];
       return [{ resource, required, leaderOnly, synced: this.#synced.has(resource), ...reflector.status }];
     });
 
   startLeading = (): Promise<void> => {
-    const only = this.#wanted.filter(({ leaderOnly }) => leaderOnly);
-    for (const wanted of only) if (!this.#reflectors.has(wanted.resource)) this.#start(wanted);
-    return this.#until(() => only.every((wanted) => this.#settled(wanted)));
+    const leaderOnly = this.#watched.filter((resource) => resource.leaderOnly);
+    for (const watched of leaderOnly) if (!this.#reflectors.has(watched.resource)) this.#start(watched);
+    return this.#until(() => leaderOnly.every((watched) => this.#isSynced(watched)), true);
   };
 
   stopLeading = async (): Promise<void> => {
     const { assembly } = this.#options;
-    for (const { resource, leaderOnly } of this.#wanted) {
+    this.#rejectWaiters("stopped leading before leader-only resources were synced", true);
+    for (const { resource, leaderOnly } of this.#watched) {
       const reflector = leaderOnly ? this.#reflectors.get(resource) : undefined;
       if (reflector === undefined) continue;
       this.#reflectors.delete(resource);
       await reflector.stop();
       this.#synced.delete(resource);
-      this.#intake.forget(resource, assembly.view);
+      this.#updater.forget(resource, assembly.view);
     }
-    await this.#intake.idle();
+    await this.#updater.idle();
   };
 
-  idle = (): Promise<void> => this.#intake.idle();
+  idle = (): Promise<void> => this.#updater.idle();
 
   stop = async (): Promise<void> => {
     this.#stopped = true;
-    this.#intake.stop();
-    for (const { end } of this.#waiting) end(new Error("stopped before everything was read"));
-    this.#waiting = [];
+    this.#updater.stop();
+    this.#rejectWaiters(STOPPED);
     await Promise.all([...this.#reflectors.values()].map((reflector) => reflector.stop()));
   };
 
@@ -144,10 +155,10 @@ class Live implements InformerCache {
       resources: this.#resources,
       resource,
       prune,
-      turns: this.#turns,
+      timeSlices: this.#timeSlices,
       log,
-      tell: (changes, synced) => this.#intake.add(resource, changes, synced),
-      noted: () => this.#look(),
+      onChange: (changes, synced) => this.#updater.add(resource, changes, synced),
+      onStatus: () => this.#notify(),
       ...(labelSelector === undefined ? {} : { labelSelector }),
       ...(limits === undefined ? {} : { limits }),
       ...(random === undefined ? {} : { random }),
@@ -157,8 +168,8 @@ class Live implements InformerCache {
     reflector.start();
   }
 
-  /** Whether nothing more is to be waited for. */
-  #settled({ resource, required }: WatchedResource): boolean {
+  /** Whether it is synced, or optional and unavailable. */
+  #isSynced({ resource, required }: WatchedResource): boolean {
     if (this.#synced.has(resource)) return true;
     const status = this.#reflectors.get(resource)?.status;
     return (
@@ -166,21 +177,24 @@ class Live implements InformerCache {
     );
   }
 
-  #look(): void {
+  #notify(): void {
     if (this.#stopped) return;
     this.#ready ||=
-      this.#prepared && this.#wanted.every((wanted) => wanted.leaderOnly || this.#settled(wanted));
-    const done = this.#waiting.filter((one) => one.done());
-    this.#waiting = this.#waiting.filter((one) => !done.includes(one));
-    for (const { end } of done) end();
+      this.#prepared && this.#watched.every((watched) => watched.leaderOnly || this.#isSynced(watched));
+    const done = this.#waiters.filter((waiter) => waiter.isDone());
+    this.#waiters = this.#waiters.filter((waiter) => !done.includes(waiter));
+    for (const { resolve } of done) resolve();
   }
 
-  #until(done: () => boolean): Promise<void> {
-    if (done()) return Promise.resolve();
-    return new Promise((resolve, reject) => {
-      const end = (error?: Error): void => (error === undefined ? resolve() : reject(error));
-      if (this.#stopped) end(new Error("stopped before everything was read"));
-      else this.#waiting.push({ done, end });
-    });
+  #until(isDone: () => boolean, leaderOnly = false): Promise<void> {
+    if (isDone()) return Promise.resolve();
+    if (this.#stopped) return Promise.reject(new Error(STOPPED));
+    return new Promise((resolve, reject) => this.#waiters.push({ isDone, leaderOnly, resolve, reject }));
+  }
+
+  #rejectWaiters(why: string, leaderOnly = false): void {
+    const rejected = this.#waiters.filter((waiter) => waiter.leaderOnly || !leaderOnly);
+    this.#waiters = this.#waiters.filter((waiter) => !rejected.includes(waiter));
+    for (const { reject } of rejected) reject(new Error(why));
   }
 }

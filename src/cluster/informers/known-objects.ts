@@ -1,10 +1,10 @@
 import { type Change, objectKey } from "../../core/view/view.ts";
-import type { Arrival } from "./reflector-steps.ts";
+import type { ReceivedObject } from "./reflector-steps.ts";
 
-/** Which objects of a resource have been told of: what a new list does not have any more must be told to be gone. */
+/** The objects of a resource that were delivered, to synthesise deletes after a relist. */
 export class KnownObjects {
   readonly #resource: string;
-  /** By key, the list in or after which it was last seen. */
+  /** The number of the list in or after which each key was last seen. */
   readonly #seen = new Map<string, number>();
   #list = 0;
 
@@ -16,12 +16,12 @@ export class KnownObjects {
     return this.#seen.size;
   }
 
-  put({ namespace, name, object }: Arrival): Change {
+  put({ namespace, name, object }: ReceivedObject): Change {
     this.#seen.set(objectKey(namespace, name), this.#list);
     return { resource: this.#resource, namespace, name, object };
   }
 
-  remove({ namespace, name }: Arrival): Change {
+  remove({ namespace, name }: ReceivedObject): Change {
     this.#seen.delete(objectKey(namespace, name));
     return { resource: this.#resource, namespace, name, object: undefined };
   }
@@ -30,17 +30,17 @@ export class KnownObjects {
     this.#list += 1;
   }
 
-  /** The list is whole: what was not in it is gone. */
+  /** The list is complete: returns deletes for the objects that it did not contain. */
   endList(): Change[] {
-    const gone: Change[] = [];
+    const deleted: Change[] = [];
     for (const [key, list] of this.#seen) {
       if (list === this.#list) continue;
       this.#seen.delete(key);
       // Neither a namespace nor a name has a slash.
       const slash = key.indexOf("/");
       const [namespace, name] = [key.slice(0, slash), key.slice(slash + 1)];
-      gone.push({ resource: this.#resource, namespace, name, object: undefined });
+      deleted.push({ resource: this.#resource, namespace, name, object: undefined });
     }
-    return gone;
+    return deleted;
   }
 }

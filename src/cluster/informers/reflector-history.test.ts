@@ -4,38 +4,38 @@ import { History } from "../../../test/support/cluster/history.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { REFLECTOR_LIMITS } from "./reflector-limits.ts";
 import { ReflectorState } from "./reflector-state.ts";
-import type { Action, Arrival, Input } from "./reflector-steps.ts";
+import type { Action, Input, ReceivedObject } from "./reflector-steps.ts";
 
-/** How a server may treat a request for a streaming list. */
+/** How a server may treat a streaming list. */
 type Streaming = "served" | "refused" | "misunderstood";
 
-type Fault = "none" | "failure" | "end" | "silence" | "too old" | "busy" | "too large";
+type Fault = "none" | "failure" | "end" | "idle timeout" | "too old" | "busy" | "too large";
 
 type Event =
   | { readonly kind: "put"; readonly name: string; readonly value: string }
   | { readonly kind: "remove"; readonly name: string }
   | { readonly kind: "pass" | "compact" | "uninstall" | "install" }
-  /** The machine gets on by some inputs, and then this happens. */
+  /** Happens after some inputs. */
   | { readonly kind: "go"; readonly inputs: number; readonly fault: Fault; readonly late: number };
 
-function arrival(object: JsonObject): Arrival {
+function received(object: JsonObject): ReceivedObject {
   const { name } = object["metadata"] as { name: string };
   return { namespace: "", name, object };
 }
 
-/** A machine and the model of a server that it talks to; what is told must be what the server had. */
+/** A state machine and the model of its server; its changes must add up to what the server stored. */
 class Simulation {
   readonly history = new History();
-  readonly told = new Map<string, JsonObject>();
+  readonly delivered = new Map<string, JsonObject>();
   readonly #state: ReflectorState;
   readonly #streaming: Streaming;
   #action: Action;
   #served = true;
   #now = 0;
-  /** What an open stream has yet to send, and up to where it has sent. */
+  /** What an open stream has yet to send, and the version that it has sent. */
   #stream: { readonly inputs: Input[]; sent: number } | undefined;
-  /** The version up to which everything has been told; `undefined` while a list is under way. */
-  #whole: number | undefined;
+  /** The version up to which all changes were delivered; `undefined` during a list. */
+  #completeAt: number | undefined;
 
   constructor(streaming: Streaming, seed: number) {
     this.#streaming = streaming;
@@ -61,22 +61,24 @@ class Simulation {
     else this.#served = event.kind === "install";
   }
 
-  /** Until the machine knows everything; false where it never gets there. */
+  /** Runs until the state machine is in sync; false where it never is. */
   quiet(): boolean {
     this.#served = true;
     for (let i = 0; i < 500; i++) {
-      if (this.#stream !== undefined && this.#whole === this.history.version) return true;
+      if (this.#stream !== undefined && this.#completeAt === this.history.version) return true;
       this.#go(5, "none", 100);
-      // A server that never ends a streaming list is found out by its silence.
-      if (this.#stream !== undefined && this.#whole === undefined && this.#streaming === "misunderstood")
-        this.#see({ saw: "silence" });
+      // A streaming list that never completes ends by the idle timeout.
+      if (this.#stream !== undefined && this.#completeAt === undefined && this.#streaming === "misunderstood")
+        this.#see({ saw: "idle timeout" });
     }
     return false;
   }
 
-  /** In a list that will never be whole. */
+  /** In a list that will never be complete. */
   get #misled(): boolean {
-    return this.#stream !== undefined && this.#whole === undefined && this.#streaming === "misunderstood";
+    return (
+      this.#stream !== undefined && this.#completeAt === undefined && this.#streaming === "misunderstood"
+    );
   }
 
   #go(inputs: number, fault: Fault, late: number): void {
@@ -93,34 +95,37 @@ class Simulation {
   #see(input: Input): void {
     const { changes, synced, action } = this.#state.step(input, this.#now);
     for (const { name, object } of changes) {
-      if (object === undefined) this.told.delete(name);
-      else this.told.set(name, object);
+      if (object === undefined) this.delivered.delete(name);
+      else this.delivered.set(name, object);
     }
     if (synced)
-      this.#whole = Number(input.saw === "page" || input.saw === "bookmark" ? input.version : Number.NaN);
+      this.#completeAt = Number(
+        input.saw === "page" || input.saw === "bookmark" ? input.version : Number.NaN,
+      );
     else if (
-      this.#whole !== undefined &&
+      this.#completeAt !== undefined &&
       (input.saw === "object" || input.saw === "deletion" || input.saw === "bookmark")
     )
-      this.#whole = Number(input.version);
+      this.#completeAt = Number(input.version);
     if (action !== undefined) {
       this.#action = action;
       this.#stream = undefined;
-      // What was whole stays whole until a new list mixes the old with the new.
+      // Complete until a new list mixes old and new objects.
       if (action.do === "list" || action.do === "stream list" || input.saw === "not served")
-        this.#whole = undefined;
+        this.#completeAt = undefined;
     }
-    if (this.#whole !== undefined) expect(sorted(this.told)).toEqual(sorted(this.history.at(this.#whole)));
+    if (this.#completeAt !== undefined)
+      expect(sorted(this.delivered)).toEqual(sorted(this.history.at(this.#completeAt)));
   }
 
   #input(): Input | undefined {
     const action = this.#action;
     if (action.do === "wait") {
       this.#now += action.ms;
-      return { saw: "time" };
+      return { saw: "timer" };
     }
     if (action.do === "locate") return { saw: this.#served ? "served" : "not served" };
-    if (!this.#served) return { saw: "refusal", status: 404, retryAfterMs: undefined };
+    if (!this.#served) return { saw: "error status", status: 404, retryAfterMs: undefined };
     if (action.do === "list") return this.#page(action.limit, action.next);
     if (this.#stream === undefined) {
       const refused = this.#open(action);
@@ -132,7 +137,7 @@ class Simulation {
   #page(limit: number, token: string | undefined): Input {
     const page = this.history.page(limit, token);
     if (page === undefined) return tooOld();
-    return { saw: "page", items: page.items.map(arrival), version: page.version, next: page.next };
+    return { saw: "page", items: page.items.map(received), version: page.version, next: page.next };
   }
 
   #open(action: Action): Input | undefined {
@@ -141,11 +146,11 @@ class Simulation {
       this.#stream = { inputs: [], sent: Number(action.version) };
       return undefined;
     }
-    if (this.#streaming === "refused") return { saw: "refusal", status: 422, retryAfterMs: undefined };
+    if (this.#streaming === "refused") return { saw: "error status", status: 422, retryAfterMs: undefined };
     const { version } = this.history;
     const inputs = [...this.history.at(version).values()].map((object): Input => {
       const { resourceVersion } = object["metadata"] as { resourceVersion: string };
-      return { saw: "object", arrival: arrival(object), version: resourceVersion };
+      return { saw: "object", received: received(object), version: resourceVersion };
     });
     if (this.#streaming === "served")
       inputs.push({ saw: "bookmark", version: String(version), endOfList: true });
@@ -158,7 +163,7 @@ class Simulation {
     if (stream === undefined) return undefined;
     const first = stream.inputs.shift();
     if (first !== undefined) return first;
-    // An open watch is served on whatever is compacted: it is fed as things happen.
+    // Compaction does not affect an open watch: events reach it as they happen.
     const write = this.#writeAfter(stream.sent);
     if (write === undefined) {
       if (stream.sent === this.history.version || this.#misled) return undefined;
@@ -174,11 +179,11 @@ class Simulation {
       const [before, after] = [this.history.at(at - 1), this.history.at(at)];
       for (const [name, object] of after) {
         if (before.get(name) !== object)
-          return { version: at, input: { saw: "object", arrival: arrival(object), version: String(at) } };
+          return { version: at, input: { saw: "object", received: received(object), version: String(at) } };
       }
       for (const [name, object] of before) {
         if (!after.has(name))
-          return { version: at, input: { saw: "deletion", arrival: arrival(object), version: String(at) } };
+          return { version: at, input: { saw: "deletion", received: received(object), version: String(at) } };
       }
     }
     return undefined;
@@ -189,7 +194,7 @@ class Simulation {
     if (fault === "none" || action.do === "wait") return undefined;
     if (fault === "failure" || fault === "too large")
       return { saw: "failure", tooLarge: fault === "too large" };
-    if (fault === "busy") return { saw: "refusal", status: 429, retryAfterMs: 1_000 };
+    if (fault === "busy") return { saw: "error status", status: 429, retryAfterMs: 1_000 };
     if (fault === "too old") return action.do === "locate" ? undefined : tooOld();
     const stream = action.do === "watch" || action.do === "stream list";
     return stream ? { saw: fault } : undefined;
@@ -197,7 +202,7 @@ class Simulation {
 }
 
 function tooOld(): Input {
-  return { saw: "refusal", status: 410, retryAfterMs: undefined };
+  return { saw: "error status", status: 410, retryAfterMs: undefined };
 }
 
 function sorted(objects: ReadonlyMap<string, JsonObject>): [string, JsonObject][] {
@@ -228,7 +233,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
         "none",
         "failure",
         "end",
-        "silence",
+        "idle timeout",
         "too old",
         "busy",
         "too large",
@@ -246,7 +251,9 @@ test.each<Streaming>(["served", "refused", "misunderstood"])(
         const simulation = new Simulation(streaming, seed);
         for (const one of events) simulation.run(one);
         expect(simulation.quiet()).toBe(true);
-        expect(sorted(simulation.told)).toEqual(sorted(simulation.history.at(simulation.history.version)));
+        expect(sorted(simulation.delivered)).toEqual(
+          sorted(simulation.history.at(simulation.history.version)),
+        );
       }),
       { numRuns: 500 },
     );

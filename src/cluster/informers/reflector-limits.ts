@@ -1,6 +1,6 @@
 import { BACKOFF, type BackoffLimits } from "../client/backoff.ts";
 
-/** The numbers of list and watch, together so that a test can have others. */
+/** Limits of list and watch, in one value so that tests can replace them. */
 export interface ReflectorLimits {
   readonly backoff: BackoffLimits;
   readonly pageLimit: number;
@@ -9,32 +9,31 @@ export interface ReflectorLimits {
   readonly idleTimeoutMs: number;
   readonly shortWatchMs: number;
   readonly notServedMs: number;
-  readonly absences: number;
+  readonly absentDiscoveries: number;
   readonly streamFailures: number;
-  readonly watchRefusals: number;
+  readonly watchRejections: number;
 }
 
 export const REFLECTOR_LIMITS: ReflectorLimits = {
   backoff: BACKOFF,
   // Measured: parsing a page of 100 pods blocks the event loop for 14 ms, one of 500 for more than 50.
   pageLimit: 100,
-  // Where even such a page is too large to be held: ten objects of the largest size that there is are 30 MiB.
+  // After a page over the response limit: ten objects of the maximum size are 30 MiB.
   smallPageLimit: 10,
-  // Kubernetes' own clients take minutes. But a connection that has died without a word is only known by what does not come, and all
-  // that a quiet watch surely shows is its end: so the ends are near, with a bookmark shortly before each. A small request for each
-  // resource in so many seconds is the price. Spread, so that the watches of many do not all end together. A streaming list that
-  // takes longer is made in pages instead.
+  // client-go uses 5 to 10 minutes. A half-open connection shows only by what does not arrive, and all that an idle watch surely sends
+  // is its end, with a bookmark shortly before: short watches detect it early, for one small request per resource and interval.
+  // Random, so that the watches of many replicas do not end together. A streaming list that takes longer is paged instead.
   watchSeconds: [17, 21],
-  // Longer than any watch, with some seconds of delay; and the view is right again within half a minute.
+  // Longer than any watch plus some delay; the view recovers within half a minute.
   idleTimeoutMs: 25_000,
-  // Kubernetes' own clients too take a watch that ended within a second for a failed one.
+  // As client-go: a watch that ends within a second counts as failed.
   shortWatchMs: 1_000,
-  // Someone who installs a CRD should not wait for us for long, and a small question every ten seconds costs nothing.
+  // A new CRD is found within this time, at the cost of one small request.
   notServedMs: 10_000,
-  // Some 30 s: API servers of one cluster learn of a new CRD within seconds of each other.
-  absences: 3,
-  // A server may accept a streaming list and yet never end it (an etcd without progress notifications): then pages.
+  // About 30 s: the API servers of a cluster learn of a new CRD within seconds of each other.
+  absentDiscoveries: 3,
+  // A server may accept a streaming list and never complete it (etcd without progress notifications): then paged.
   streamFailures: 2,
-  // Some 25 s of refusals with the back-off above: longer than an API server needs to catch up after a restart.
-  watchRefusals: 5,
+  // About 25 s with the back-off above: longer than an API server needs to catch up after a restart.
+  watchRejections: 5,
 };

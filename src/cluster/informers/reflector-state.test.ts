@@ -3,22 +3,22 @@ import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../core/json.ts";
 import { REFLECTOR_LIMITS, type ReflectorLimits } from "./reflector-limits.ts";
 import { ReflectorState } from "./reflector-state.ts";
-import type { Action, Arrival, Input, Step } from "./reflector-steps.ts";
+import type { Action, Input, ReceivedObject, Step } from "./reflector-steps.ts";
 
-function arrival(name: string, value = ""): Arrival {
+function received(name: string, value = ""): ReceivedObject {
   return { namespace: "ns", name, object: { metadata: { name }, value } };
 }
 
 function object(name: string, version: number, value = ""): Input {
-  return { saw: "object", arrival: arrival(name, value), version: String(version) };
+  return { saw: "object", received: received(name, value), version: String(version) };
 }
 
 function page(names: readonly string[], version: number, next?: string): Input {
-  return { saw: "page", items: names.map((name) => arrival(name)), version: String(version), next };
+  return { saw: "page", items: names.map((name) => received(name)), version: String(version), next };
 }
 
 function refusal(status: number, retryAfterMs?: number): Input {
-  return { saw: "refusal", status, retryAfterMs };
+  return { saw: "error status", status, retryAfterMs };
 }
 
 const END_OF_LIST = (version: number): Input => ({
@@ -33,10 +33,10 @@ const BOOKMARK = (version: number): Input => ({
 });
 const FAILURE: Input = { saw: "failure", tooLarge: false };
 
-/** A machine with a clock that a test moves, and what it told so far. */
+/** A state machine with a manual clock, and its changes so far. */
 class Rig {
   readonly state: ReflectorState;
-  readonly told = new Map<string, JsonObject>();
+  readonly delivered = new Map<string, JsonObject>();
   now = 1_000_000;
   action: Action;
   synced = 0;
@@ -52,8 +52,8 @@ class Rig {
       last = this.state.step(input, this.now);
       for (const change of last.changes) {
         const key = `${change.namespace}/${change.name}`;
-        if (change.object === undefined) this.told.delete(key);
-        else this.told.set(key, change.object);
+        if (change.object === undefined) this.delivered.delete(key);
+        else this.delivered.set(key, change.object);
       }
       if (last.synced) this.synced += 1;
       if (last.action !== undefined) this.action = last.action;
@@ -61,20 +61,20 @@ class Rig {
     return last;
   }
 
-  /** Lets a wait pass, and says how long it was. */
+  /** Completes a delay and returns it. */
   pass(): number {
     if (this.action.do !== "wait") throw new Error(`it does not wait but ${this.action.do}`);
     const { ms } = this.action;
     this.now += ms;
-    this.see({ saw: "time" });
+    this.see({ saw: "timer" });
     return ms;
   }
 
   names(): string[] {
-    return [...this.told.keys()].map((key) => key.replace("ns/", "")).sort();
+    return [...this.delivered.keys()].map((key) => key.replace("ns/", "")).sort();
   }
 
-  /** Up to a watch at version 10 that knows a and b. */
+  /** Up to a watch at version 10 that has seen a and b. */
   watching(): this {
     this.see({ saw: "served" }, object("a", 4), object("b", 9), END_OF_LIST(10));
     expect(this.synced).toBe(1);
@@ -82,14 +82,14 @@ class Rig {
   }
 }
 
-test("no watch that is well is ever taken for silent", () => {
+test("the idle timeout is longer than any healthy watch", () => {
   const [shortest, longest] = REFLECTOR_LIMITS.watchSeconds;
   expect(shortest * 1_000).toBeGreaterThan(REFLECTOR_LIMITS.shortWatchMs);
   expect(REFLECTOR_LIMITS.idleTimeoutMs).toBeGreaterThan(longest * 1_000 + 2_000);
 });
 
-describe("the first list", () => {
-  test("is a stream, whole at its last bookmark, and goes on as a watch", () => {
+describe("the initial list", () => {
+  test("is a stream, complete at its bookmark, and continues as a watch", () => {
     const rig = new Rig();
     expect(rig.action).toEqual({ do: "locate" });
     rig.see({ saw: "served" });
@@ -97,7 +97,7 @@ describe("the first list", () => {
     rig.see(object("b", 9), object("a", 4), BOOKMARK(9));
     expect(rig.synced).toBe(0);
     expect(rig.see(END_OF_LIST(10))).toMatchObject({ synced: true, action: undefined });
-    rig.see(object("c", 11), { saw: "deletion", arrival: arrival("a"), version: "12" });
+    rig.see(object("c", 11), { saw: "deletion", received: received("a"), version: "12" });
     expect(rig.names()).toEqual(["b", "c"]);
     rig.now += 400_000;
     rig.see({ saw: "end" });
@@ -113,22 +113,22 @@ describe("the first list", () => {
     expect(rig.synced).toBe(0);
     expect(rig.see(page(["c"], 7))).toMatchObject({ synced: true, action: { do: "watch", version: "7" } });
     expect(rig.names()).toEqual(["a", "b", "c"]);
-    // It does not ask for a stream again.
+    // Does not request a stream again.
     rig.see(refusal(410));
     expect(rig.action).toEqual({ do: "list", limit: 100, next: undefined });
   });
 
-  test("comes in pages where a stream is accepted but never whole", () => {
+  test("is paged where a stream is accepted but never complete", () => {
     const rig = new Rig();
-    rig.see({ saw: "served" }, object("a", 4), { saw: "silence" });
+    rig.see({ saw: "served" }, object("a", 4), { saw: "idle timeout" });
     rig.pass();
     expect(rig.action.do).toBe("stream list");
-    rig.see(object("a", 4), { saw: "silence" });
+    rig.see(object("a", 4), { saw: "idle timeout" });
     rig.pass();
     expect(rig.action.do).toBe("list");
   });
 
-  test("begins anew where a stream broke, and forgets what was deleted meanwhile", () => {
+  test("restarts after a broken stream, and removes what was deleted meanwhile", () => {
     const rig = new Rig();
     rig.see({ saw: "served" }, object("a", 4), object("b", 9), FAILURE);
     rig.pass();
@@ -137,7 +137,7 @@ describe("the first list", () => {
     expect(rig.names()).toEqual(["b"]);
   });
 
-  test("goes on with the page that failed, and starts over where its token is too old", () => {
+  test("repeats the page that failed, and restarts where its token expired", () => {
     const rig = new Rig();
     rig.see({ saw: "served" }, refusal(400), page(["a", "b"], 7, "token"), FAILURE);
     rig.pass();
@@ -149,7 +149,7 @@ describe("the first list", () => {
     expect(rig.action).toMatchObject({ do: "watch", version: "20" });
   });
 
-  test("comes in smaller pages where one is too large to hold", () => {
+  test("uses smaller pages after one over the limit", () => {
     const rig = new Rig();
     rig.see({ saw: "served" }, { saw: "failure", tooLarge: true });
     rig.pass();
@@ -158,7 +158,7 @@ describe("the first list", () => {
 });
 
 describe("a watch", () => {
-  test("that ended in time is resumed at once, from the last version or bookmark", () => {
+  test("that ended at its timeout is resumed at once, from the last version or bookmark", () => {
     const rig = new Rig().watching();
     rig.see(object("c", 12), BOOKMARK(30));
     rig.now += 300_000;
@@ -166,7 +166,7 @@ describe("a watch", () => {
     expect(rig.state.relists).toBe(0);
   });
 
-  test("that ended as it began is resumed after a wait", () => {
+  test("that ended at once is resumed after a delay", () => {
     const rig = new Rig().watching();
     rig.see({ saw: "end" });
     expect(rig.action.do).toBe("wait");
@@ -174,20 +174,20 @@ describe("a watch", () => {
     expect(rig.action).toMatchObject({ do: "watch", version: "10" });
   });
 
-  test("that broke is resumed after a wait, without a list", () => {
+  test("that broke is resumed after a delay, without a list", () => {
     const rig = new Rig().watching();
     rig.see(FAILURE);
     rig.pass();
     expect(rig.action).toMatchObject({ do: "watch", version: "10" });
   });
 
-  test("that went silent is renewed at once", () => {
+  test("that exceeded the idle timeout is resumed at once", () => {
     const rig = new Rig().watching();
     rig.now += 75_000;
-    expect(rig.see({ saw: "silence" }).action).toMatchObject({ do: "watch", version: "10" });
+    expect(rig.see({ saw: "idle timeout" }).action).toMatchObject({ do: "watch", version: "10" });
   });
 
-  test("too old starts over at once, keeps what is known until the list is whole, and tells what is gone", () => {
+  test("that expired relists at once, keeps objects until the list is complete, and reports deletes", () => {
     const rig = new Rig().watching();
     rig.see(refusal(410));
     expect(rig.action.do).toBe("stream list");
@@ -199,7 +199,7 @@ describe("a watch", () => {
     expect(rig.state.relists).toBe(1);
   });
 
-  test("that has grown too old in an outage is a list as soon as the server is back", () => {
+  test("that expired during an outage relists as soon as the server is back", () => {
     const rig = new Rig().watching();
     for (let i = 0; i < 5; i++) {
       rig.see(FAILURE);
@@ -209,20 +209,20 @@ describe("a watch", () => {
     expect(rig.action.do).toBe("stream list");
   });
 
-  test("too old again and again does not hurry", () => {
+  test("that expires repeatedly backs off", () => {
     const rig = new Rig().watching();
     rig.see(refusal(410));
     rig.see(refusal(410));
     expect(rig.action.do).toBe("wait");
   });
 
-  test("that is refused for good starts over; one that may pass is tried again first", () => {
+  test("that is rejected relists; after transient errors it is repeated first", () => {
     const rig = new Rig().watching();
     rig.see(refusal(400));
     rig.pass();
     expect(rig.action.do).toBe("stream list");
     const other = new Rig().watching();
-    for (let i = 1; i < REFLECTOR_LIMITS.watchRefusals; i++) {
+    for (let i = 1; i < REFLECTOR_LIMITS.watchRejections; i++) {
       other.see(refusal(504));
       other.pass();
       expect(other.action).toMatchObject({ do: "watch", version: "10" });
@@ -233,8 +233,8 @@ describe("a watch", () => {
   });
 });
 
-describe("waiting", () => {
-  test("doubles from 0.8 s to 30 s, half of it by chance, and begins anew after two good minutes", () => {
+describe("back-off", () => {
+  test("doubles from 0.8 s to 30 s with jitter, and resets after two minutes without failure", () => {
     const rig = new Rig().watching();
     const waits: number[] = [];
     for (let i = 0; i < 8; i++) {
@@ -250,7 +250,7 @@ describe("waiting", () => {
     expect(rig.pass()).toBe(600);
   });
 
-  test("is as long as the server asks for", () => {
+  test("is at least Retry-After", () => {
     const rig = new Rig().watching();
     rig.see(refusal(429, 7_000));
     expect(rig.pass()).toBe(7_000);
@@ -261,7 +261,7 @@ describe("waiting", () => {
 });
 
 describe("a resource that is not served", () => {
-  test("is asked for slowly, and listed as soon as it is there", () => {
+  test("is discovered at intervals, and listed as soon as it is served", () => {
     const rig = new Rig();
     rig.see({ saw: "not served" });
     expect(rig.pass()).toBe(10_000);
@@ -270,11 +270,11 @@ describe("a resource that is not served", () => {
     expect(rig.names()).toEqual(["a"]);
   });
 
-  test("loses its objects only when it stays away", () => {
+  test("loses its objects only after several discoveries", () => {
     const rig = new Rig().watching();
     rig.see(refusal(404));
     rig.pass();
-    for (let i = 1; i < REFLECTOR_LIMITS.absences; i++) {
+    for (let i = 1; i < REFLECTOR_LIMITS.absentDiscoveries; i++) {
       rig.see({ saw: "not served" });
       expect(rig.names()).toEqual(["a", "b"]);
       rig.pass();
@@ -287,21 +287,21 @@ describe("a resource that is not served", () => {
   });
 });
 
-test("whatever is shown at whatever moment, there is always something to do and never a throw", () => {
+test("any sequence of inputs yields an action and never throws", () => {
   const version = fc.nat(50).map(String);
   const anything: fc.Arbitrary<Input> = fc.oneof(
     fc.constantFrom<Input>(
       { saw: "served" },
       { saw: "not served" },
       { saw: "end" },
-      { saw: "silence" },
-      { saw: "time" },
+      { saw: "idle timeout" },
+      { saw: "timer" },
       FAILURE,
       { saw: "failure", tooLarge: true },
     ),
     fc.record({
       saw: fc.constantFrom("object" as const, "deletion" as const),
-      arrival: fc.constantFrom("a", "b").map((name) => arrival(name)),
+      received: fc.constantFrom("a", "b").map((name) => received(name)),
       version,
     }),
     fc.record({ saw: fc.constant("bookmark" as const), version, endOfList: fc.boolean() }),
@@ -318,7 +318,7 @@ test("whatever is shown at whatever moment, there is always something to do and 
       const rig = new Rig();
       rig.see(...inputs);
       if (rig.action.do === "wait") expect(rig.action.ms).toBeGreaterThan(0);
-      // And from there, a server that is well leads to a watch.
+      // From there a healthy server leads to a watch.
       for (let i = 0; i < 10 && rig.action.do !== "watch"; i++) {
         if (rig.action.do === "wait") rig.pass();
         else if (rig.action.do === "locate") rig.see({ saw: "served" });

@@ -5,34 +5,34 @@ import type { Action, Input, Step } from "./reflector-steps.ts";
 
 const NOTHING: Step = { changes: [], synced: false, action: undefined };
 
-/** Where to go on after a wait. */
+/** What to continue with after a delay. */
 type Goal = "locate" | "list all" | "same page" | "watch";
 
 /**
- * List and watch of one resource as a state machine: it does nothing itself, reads no clock and rolls no dice. Its promise: whatever
- * it is shown, once the server answers and is quiet, the changes that it gave add up to what the server has.
+ * List and watch of one resource as a pure state machine: no I/O, no clock, no randomness of its own. Guarantee: after any sequence of
+ * inputs, once the server responds and stops changing, the changes returned add up to what the server stores.
  */
 export class ReflectorState {
   readonly #limits: ReflectorLimits;
   readonly #random: () => number;
   readonly #backoff: Backoff;
-  /** Of its own: a version grows too old during an outage, and whoever waited through that has waited enough. */
+  /** Separate: versions expire during an outage, after which the first relist must not wait again. */
   readonly #expirations: Backoff;
   readonly #known: KnownObjects;
-  #under: Action = { do: "locate" };
+  #current: Action = { do: "locate" };
   #page: Action = { do: "locate" };
   #begun = 0;
   #goal: Goal = "locate";
-  /** Up to where we know everything. `undefined`: nowhere, all has to be listed. */
+  /** The resourceVersion to resume from. `undefined`: a list is needed. */
   #version: string | undefined;
-  /** Whether the beginning of a streaming list is still coming. */
+  /** Whether the initial events of a streaming list are incomplete. */
   #initial = false;
   #pageLimit: number;
-  /** Whether the server has streaming lists, as far as we know. */
-  #streams = true;
+  /** Cleared when the server rejects streaming lists. */
+  #supportsStreaming = true;
   #streamFailures = 0;
-  #watchRefusals = 0;
-  #absences = 0;
+  #watchRejections = 0;
+  #absentDiscoveries = 0;
   #lists = 0;
 
   constructor(resource: string, random: () => number, limits: ReflectorLimits = REFLECTOR_LIMITS) {
@@ -44,7 +44,7 @@ export class ReflectorState {
     this.#pageLimit = limits.pageLimit;
   }
 
-  /** How often all was listed again. */
+  /** The number of lists after the first. */
   get relists(): number {
     return Math.max(0, this.#lists - 1);
   }
@@ -60,10 +60,10 @@ export class ReflectorState {
   step(input: Input, now: number): Step {
     switch (input.saw) {
       case "served":
-        this.#absences = 0;
+        this.#absentDiscoveries = 0;
         return this.#go("list all", now);
       case "not served":
-        return this.#absent();
+        return this.#notServed();
       case "page":
         return this.#paged(input, now);
       case "object":
@@ -71,27 +71,27 @@ export class ReflectorState {
         return this.#event(input);
       case "bookmark":
         return this.#bookmark(input);
-      case "refusal":
-        return this.#refused(input.status, input.retryAfterMs, now);
+      case "error status":
+        return this.#rejected(input.status, input.retryAfterMs, now);
       case "failure":
         return this.#failed(input.tooLarge, now);
       case "end":
         return this.#ended(now);
-      case "silence":
-        // A server that does not know streaming lists may send objects and never say that it has sent them all.
+      case "idle timeout":
+        // A server without streaming lists may send objects and never complete the initial events.
         return this.#initial ? this.#failed(false, now) : this.#go("watch", now);
-      case "time":
+      case "timer":
         return this.#go(this.#goal, now);
     }
   }
 
   #paged({ items, version, next }: Input & { readonly saw: "page" }, now: number): Step {
-    const changes = items.map((arrival) => this.#known.put(arrival));
+    const changes = items.map((received) => this.#known.put(received));
     if (next !== undefined) {
       this.#page = { do: "list", limit: this.#pageLimit, next };
       return { ...this.#go("same page", now), changes };
     }
-    // The pages are one snapshot, and this is its version.
+    // All pages are one snapshot of this version.
     this.#version = version;
     this.#streamFailures = 0;
     this.#lists += 1;
@@ -102,49 +102,49 @@ export class ReflectorState {
     };
   }
 
-  #event({ saw, arrival, version }: Input & { readonly saw: "object" | "deletion" }): Step {
-    // A streaming list begins in the order of names, not of versions: until its end no version says what is known.
+  #event({ saw, received, version }: Input & { readonly saw: "object" | "deletion" }): Step {
+    // Initial events are ordered by name, not by version: until their end no version can be resumed from.
     if (!this.#initial) this.#version = version;
-    this.#watchRefusals = 0;
+    this.#watchRejections = 0;
     return {
       ...NOTHING,
-      changes: [saw === "object" ? this.#known.put(arrival) : this.#known.remove(arrival)],
+      changes: [saw === "object" ? this.#known.put(received) : this.#known.remove(received)],
     };
   }
 
   #bookmark({ version, endOfList }: Input & { readonly saw: "bookmark" }): Step {
     if (this.#initial && !endOfList) return NOTHING;
-    this.#watchRefusals = 0;
+    this.#watchRejections = 0;
     this.#version = version;
     if (!this.#initial) return NOTHING;
     this.#initial = false;
     this.#streamFailures = 0;
     this.#lists += 1;
-    // The stream goes on as a watch.
+    // The stream continues as a watch.
     return { ...NOTHING, changes: this.#known.endList(), synced: true };
   }
 
-  #refused(status: number, retryAfterMs: number | undefined, now: number): Step {
+  #rejected(status: number, retryAfterMs: number | undefined, now: number): Step {
     if (status === 404) return this.#wait("locate", now, retryAfterMs);
     if (status === 410) return this.#expired(now, retryAfterMs);
-    const mayPass = status === 401 || status === 403 || status === 429 || status >= 500;
-    if (this.#initial && !mayPass) {
-      this.#streams = false;
+    const isTransient = status === 401 || status === 403 || status === 429 || status >= 500;
+    if (this.#initial && !isTransient) {
+      this.#supportsStreaming = false;
       return this.#go("list all", now);
     }
     if (this.#initial) this.#streamFailures += 1;
-    if (this.#under.do === "list" && !mayPass) return this.#wait("list all", now, retryAfterMs);
+    if (this.#current.do === "list" && !isTransient) return this.#wait("list all", now, retryAfterMs);
     if (this.#watching) {
-      this.#watchRefusals += 1;
-      // Such as a version that this server has not reached and never will, after its store was set back.
-      if (!mayPass || this.#watchRefusals >= this.#limits.watchRefusals) this.#version = undefined;
+      this.#watchRejections += 1;
+      // For instance a version that the server never reaches, after etcd was restored from a backup.
+      if (!isTransient || this.#watchRejections >= this.#limits.watchRejections) this.#version = undefined;
     }
     return this.#wait(this.#resumption, now, retryAfterMs);
   }
 
   /**
-   * Too old: a version that is compacted, or a continue token of such a one. What is known stays until a new list is whole. Usual
-   * after a long break, so at once; where it comes again and again, something else is wrong.
+   * 410: the version, or the version of the continue token, is compacted. Known objects stay until a new list is complete. Usual after
+   * an outage, so the first relist starts at once; repeated ones back off.
    */
   #expired(now: number, retryAfterMs: number | undefined): Step {
     this.#version = undefined;
@@ -156,9 +156,9 @@ export class ReflectorState {
   #failed(tooLarge: boolean, now: number): Step {
     if (this.#initial) this.#streamFailures += 1;
     if (tooLarge) {
-      // The same would come again: all anew, in smaller portions.
+      // The same response would come again: relist in smaller pages.
       this.#pageLimit = this.#limits.smallPageLimit;
-      this.#streams = false;
+      this.#supportsStreaming = false;
       this.#version = undefined;
       return this.#wait("list all", now, undefined);
     }
@@ -166,30 +166,30 @@ export class ReflectorState {
   }
 
   #ended(now: number): Step {
-    // The server ends every watch in time. One that ends as soon as it began is trouble, and so is half a list.
-    const lived = now - this.#begun >= this.#limits.shortWatchMs;
-    return this.#initial || !lived ? this.#failed(false, now) : this.#go("watch", now);
+    // The server ends every watch at its timeout. A watch that ends at once has failed, and so has an incomplete list.
+    const wasLong = now - this.#begun >= this.#limits.shortWatchMs;
+    return this.#initial || !wasLong ? this.#failed(false, now) : this.#go("watch", now);
   }
 
-  #absent(): Step {
-    this.#absences += 1;
+  #notServed(): Step {
+    this.#absentDiscoveries += 1;
     this.#version = undefined;
     const ms = this.#limits.notServedMs * (0.75 + this.#random() / 2);
     const action = this.#pause("locate", ms);
-    // One of several API servers may not know a kind yet that the others serve. Only a kind that stays away has gone with its objects.
-    if (this.#absences < this.#limits.absences) return { ...NOTHING, action };
+    // One of several API servers may not know a new kind yet. Objects are removed only after several discoveries without the kind.
+    if (this.#absentDiscoveries < this.#limits.absentDiscoveries) return { ...NOTHING, action };
     this.#known.beginList();
     return { ...NOTHING, changes: this.#known.endList(), action };
   }
 
   get #watching(): boolean {
-    return this.#under.do === "watch" || (this.#under.do === "stream list" && !this.#initial);
+    return this.#current.do === "watch" || (this.#current.do === "stream list" && !this.#initial);
   }
 
-  /** How to go on with what was interrupted. */
+  /** How to continue the interrupted action. */
   get #resumption(): Goal {
-    if (this.#under.do === "locate") return "locate";
-    if (this.#under.do === "list") return "same page";
+    if (this.#current.do === "locate") return "locate";
+    if (this.#current.do === "list") return "same page";
     return "watch";
   }
 
@@ -205,15 +205,15 @@ export class ReflectorState {
   #pause(goal: Goal, ms: number): Action {
     this.#goal = goal;
     this.#initial = false;
-    this.#under = { do: "wait", ms };
-    return this.#under;
+    this.#current = { do: "wait", ms };
+    return this.#current;
   }
 
   #begin(goal: Goal, now: number): Action {
-    this.#under = this.#actionFor(goal);
-    this.#initial = this.#under.do === "stream list";
+    this.#current = this.#actionFor(goal);
+    this.#initial = this.#current.do === "stream list";
     this.#begun = now;
-    return this.#under;
+    return this.#current;
   }
 
   #actionFor(goal: Goal): Action {
@@ -225,9 +225,9 @@ export class ReflectorState {
       return { do: "watch", version: this.#version, timeoutSeconds };
     }
     this.#version = undefined;
-    this.#watchRefusals = 0;
+    this.#watchRejections = 0;
     this.#known.beginList();
-    if (this.#streams && this.#streamFailures < this.#limits.streamFailures) {
+    if (this.#supportsStreaming && this.#streamFailures < this.#limits.streamFailures) {
       return { do: "stream list", timeoutSeconds };
     }
     this.#page = { do: "list", limit: this.#pageLimit, next: undefined };

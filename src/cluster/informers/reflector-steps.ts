@@ -1,48 +1,48 @@
 import type { JsonObject } from "../../core/json.ts";
 import type { Change } from "../../core/view/view.ts";
 
-/** What the shell is to do next. There is one thing under way at any time. */
+/** What the reflector does next. One action is in progress at any time. */
 export type Action =
-  /** Ask whether, and where, the resource is served. */
+  /** Discover whether and where the resource is served. */
   | { readonly do: "locate" }
   | { readonly do: "list"; readonly limit: number; readonly next: string | undefined }
-  /** A watch that begins with all that exists. */
+  /** A watch with sendInitialEvents. */
   | { readonly do: "stream list"; readonly timeoutSeconds: number }
   | { readonly do: "watch"; readonly version: string; readonly timeoutSeconds: number }
   | { readonly do: "wait"; readonly ms: number };
 
-/** An object as it arrived, less what nobody reads. */
-export interface Arrival {
+/** A received object, reduced to the fields that modules read. */
+export interface ReceivedObject {
   readonly namespace: string;
   readonly name: string;
   readonly object: JsonObject;
 }
 
-/** What the shell saw. */
+/** What the reflector observed. */
 export type Input =
   | { readonly saw: "served" }
   | { readonly saw: "not served" }
   | {
       readonly saw: "page";
-      readonly items: readonly Arrival[];
+      readonly items: readonly ReceivedObject[];
       readonly version: string;
       readonly next: string | undefined;
     }
-  | { readonly saw: "object" | "deletion"; readonly arrival: Arrival; readonly version: string }
+  | { readonly saw: "object" | "deletion"; readonly received: ReceivedObject; readonly version: string }
   | { readonly saw: "bookmark"; readonly version: string; readonly endOfList: boolean }
-  /** A refusal: as the answer's status, or as an ERROR in a stream. Both mean the same. */
-  | { readonly saw: "refusal"; readonly status: number; readonly retryAfterMs: number | undefined }
-  /** The connection broke or never came about, or what came could not be read. */
+  /** An error status, of the response or of an ERROR event in a stream. */
+  | { readonly saw: "error status"; readonly status: number; readonly retryAfterMs: number | undefined }
+  /** The connection failed, or the response could not be read. */
   | { readonly saw: "failure"; readonly tooLarge: boolean }
   /** The server ended the stream. */
   | { readonly saw: "end" }
-  | { readonly saw: "silence" }
-  | { readonly saw: "time" };
+  | { readonly saw: "idle timeout" }
+  | { readonly saw: "timer" };
 
 export interface Step {
   readonly changes: readonly Change[];
-  /** True where with these changes everything that exists has been told. */
+  /** True if these changes complete a list. */
   readonly synced: boolean;
-  /** `undefined`: go on with what is under way. */
+  /** `undefined`: continue the action in progress. */
   readonly action: Action | undefined;
 }

@@ -10,29 +10,29 @@ import { Reflector } from "./reflector.ts";
 import { REFLECTOR_LIMITS, type ReflectorLimits } from "./reflector-limits.ts";
 import { TimeSliceQueue } from "./time-slices.ts";
 
-/** Fast, so that a test of waiting does not wait. */
+/** Short delays for tests. */
 const LIMITS: ReflectorLimits = {
   ...REFLECTOR_LIMITS,
   backoff: { firstMs: 2, longestMs: 10, forgetMs: 1_000 },
   notServedMs: 2,
-  absences: 2,
+  absentDiscoveries: 2,
 };
 
 const THINGS = "things.things.test";
 
-/** What it told, as `a` where something came and `-a` where it went, and `all` where that is all there is. */
-function open(client: Client, told: string[] = []): Reflector {
+/** Records changes as `a` for an object, `-a` for a delete, and `all` for a complete list. */
+function open(client: Client, seen: string[] = []): Reflector {
   const reflector = new Reflector({
     client,
     resources: createResources(client, []),
     resource: THINGS,
     prune: (object) => object,
-    turns: new TimeSliceQueue(),
+    timeSlices: new TimeSliceQueue(),
     log: SILENT,
     limits: LIMITS,
-    tell: (changes, synced) => {
-      told.push(...changes.map(({ name, object }) => (object === undefined ? `-${name}` : name)));
-      if (synced) told.push("all");
+    onChange: (changes, synced) => {
+      seen.push(...changes.map(({ name, object }) => (object === undefined ? `-${name}` : name)));
+      if (synced) seen.push("all");
     },
   });
   reflector.start();
@@ -53,7 +53,7 @@ test("stopping does not wait for a discovery that hangs", async () => {
     request: (_method, _path, { signal } = {}) => {
       hangs += 1;
       return new Promise((_, reject) => {
-        signal?.addEventListener("abort", () => reject(new ConnectionError("the caller gave up")));
+        signal?.addEventListener("abort", () => reject(new ConnectionError("canceled by the caller")));
       });
     },
   };
@@ -63,8 +63,8 @@ test("stopping does not wait for a discovery that hangs", async () => {
   expect(reflector.status).toMatchObject({ errors: 0, served: undefined });
 });
 
-/** A server of two things in pages, whose answers to `which` are others for as long as there are any. */
-function serverThatSays(
+/** A server of two objects in pages that answers `which` with the given bodies first. */
+function serverWithBodies(
   which: "discovery" | "list",
   odd: Json[],
 ): { client: Client; server: TestWatchServer } {
@@ -79,7 +79,7 @@ function serverThatSays(
     return body === undefined ? answer : answerOf(200, body);
   };
   const stream: Client["stream"] = (path, options) =>
-    // What is not there is looked for again.
+    // A 404 makes the reflector discover the resource again.
     server.stream(which === "discovery" && odd.length > 0 ? path.replace("things?", "none?") : path, options);
   return { server, client: { server: server.server, stream, close: server.close, request } };
 }
@@ -92,33 +92,33 @@ test.each<[string, Json]>([
   ["items that are no list", { metadata: { resourceVersion: "7" }, items: {} }],
   ["a text", "all is well"],
   ["something in its place", [{ metadata: { resourceVersion: "7" }, items: [] }]],
-])("a list that is %s is no list: nothing goes, and it is asked for again", async (_, odd) => {
-  const odds: Json[] = [];
-  const { server, client } = serverThatSays("list", odds);
-  const told: string[] = [];
-  const reflector = open(client, told);
+])("%s in place of a list deletes nothing, and is requested again", async (_, odd) => {
+  const bodies: Json[] = [];
+  const { server, client } = serverWithBodies("list", bodies);
+  const seen: string[] = [];
+  const reflector = open(client, seen);
   await until(() => server.streams === 1);
-  expect(told).toEqual(["a", "b", "all"]);
+  expect(seen).toEqual(["a", "b", "all"]);
   const { errors } = reflector.status;
-  odds.push(odd, odd);
+  bodies.push(odd, odd);
   server.break();
   server.history("things").put("c", "1");
   server.history("things").compact();
-  await until(() => told.includes("c") && server.streams === 1);
-  expect(odds).toEqual([]);
-  expect(told.slice(3)).toEqual(["a", "b", "c", "all"]);
-  // Two for the lists, one for the watch that broke and one for its version that was too old.
+  await until(() => seen.includes("c") && server.streams === 1);
+  expect(bodies).toEqual([]);
+  expect(seen.slice(3)).toEqual(["a", "b", "c", "all"]);
+  // Two for the lists, one for the broken watch and one for its compacted version.
   expect(reflector.status.errors).toBe(errors + 4);
   await reflector.stop();
 });
 
-test("an empty list may be null, as Go writes one", async () => {
+test("an empty list may be null, as Go encodes nil slices", async () => {
   const odd = { metadata: { resourceVersion: "3" }, items: null };
-  const { server, client } = serverThatSays("list", [odd]);
-  const told: string[] = [];
-  const reflector = open(client, told);
+  const { server, client } = serverWithBodies("list", [odd]);
+  const seen: string[] = [];
+  const reflector = open(client, seen);
   await until(() => server.streams === 1);
-  expect(told[0]).toBe("all");
+  expect(seen[0]).toBe("all");
   await reflector.stop();
 });
 
@@ -126,16 +126,16 @@ test.each<[string, Json]>([
   ["nothing", {}],
   ["a text", "all is well"],
   ["resources that are no list", { resources: {} }],
-])("a discovery that is %s does not say that there is no such resource", async (_, odd) => {
-  const odds: Json[] = [];
-  const { server, client } = serverThatSays("discovery", odds);
-  const told: string[] = [];
-  const reflector = open(client, told);
+])("%s in place of a discovery document does not mean that the resource is not served", async (_, odd) => {
+  const bodies: Json[] = [];
+  const { server, client } = serverWithBodies("discovery", bodies);
+  const seen: string[] = [];
+  const reflector = open(client, seen);
   await until(() => server.streams === 1);
-  odds.push(odd, odd, odd);
+  bodies.push(odd, odd, odd);
   server.break();
-  await until(() => odds.length === 0 && server.streams === 1);
-  expect(told).toEqual(["a", "b", "all", "a", "b", "all"]);
+  await until(() => bodies.length === 0 && server.streams === 1);
+  expect(seen).toEqual(["a", "b", "all", "a", "b", "all"]);
   expect(reflector.status.served).toBe(true);
   await reflector.stop();
 });

@@ -19,30 +19,39 @@ export interface ReflectorOptions {
   readonly resource: string;
   readonly labelSelector?: string;
   readonly prune: Prune;
-  readonly turns: TimeSliceQueue;
+  readonly timeSlices: TimeSliceQueue;
   readonly log: Log;
-  /** Told of each step that changes something. */
-  readonly tell: (changes: readonly Change[], synced: boolean) => void;
-  /** Told when whether it is served, or whether it fails, may have become another. */
-  readonly noted?: () => void;
+  /** Called with the changes of each step; `synced` when they complete a list. */
+  readonly onChange: (changes: readonly Change[], synced: boolean) => void;
+  /** Called when `served` or `errors` of the status may have changed. */
+  readonly onStatus?: () => void;
   readonly limits?: ReflectorLimits;
   readonly random?: () => number;
   readonly now?: () => number;
 }
 
-/** How list and watch of one resource stands. */
+/** The state of list and watch of one resource, for readiness and metrics. */
 export interface ReflectorStatus {
   /** `undefined`: not known yet. */
   readonly served: boolean | undefined;
-  /** Milliseconds since 1970 of the last thing heard of it, be it a bookmark. */
-  readonly heardAt: number | undefined;
+  /** Milliseconds since 1970 of the last response or event, bookmarks included. */
+  readonly lastEventAt: number | undefined;
   readonly relists: number;
   readonly errors: number;
   readonly lastError: string | undefined;
   readonly objects: number;
 }
 
-/** List and watch of one resource: does what the state machine says and tells it what came of it. */
+type Verb = Exclude<Action["do"], "wait">;
+
+const FAILURES: Readonly<Record<Verb, string>> = {
+  locate: "failed to discover resource",
+  list: "failed to list resource",
+  "stream list": "failed to list resource",
+  watch: "watch of resource failed",
+};
+
+/** List and watch of one resource: performs the actions of the state machine and feeds it the results. */
 export class Reflector {
   readonly #options: ReflectorOptions;
   readonly #state: ReflectorState;
@@ -53,7 +62,7 @@ export class Reflector {
   #running: Promise<void> | undefined;
   #path = "";
   #served: boolean | undefined;
-  #heardAt: number | undefined;
+  #lastEventAt: number | undefined;
   #errors = 0;
   #lastError: string | undefined;
 
@@ -62,13 +71,13 @@ export class Reflector {
     this.#limits = options.limits ?? REFLECTOR_LIMITS;
     this.#now = options.now ?? Date.now;
     this.#state = new ReflectorState(options.resource, options.random ?? Math.random, this.#limits);
-    this.#slices = new TimeSlices(options.turns);
+    this.#slices = new TimeSlices(options.timeSlices);
   }
 
   get status(): ReflectorStatus {
     return {
       served: this.#served,
-      heardAt: this.#heardAt,
+      lastEventAt: this.#lastEventAt,
       relists: this.#state.relists,
       errors: this.#errors,
       lastError: this.#lastError,
@@ -92,20 +101,20 @@ export class Reflector {
 
   async #perform(action: Action): Promise<Action> {
     if (action.do === "watch" || action.do === "stream list") return this.#follow(action);
-    // Each of these shows one thing, after which there is something new to do.
-    return this.#step(await this.#look(action)) ?? action;
+    // Each of these yields one input, and the next action.
+    return this.#step(await this.#performOnce(action)) ?? action;
   }
 
-  async #look(action: Exclude<Action, { do: "watch" | "stream list" }>): Promise<Input> {
+  async #performOnce(action: Exclude<Action, { do: "watch" | "stream list" }>): Promise<Input> {
     const { signal } = this.#stop;
     if (action.do === "wait") {
       await sleep(action.ms, undefined, { signal, ref: true }).catch(() => undefined);
-      return { saw: "time" };
+      return { saw: "timer" };
     }
     try {
       return action.do === "locate" ? await this.#locate() : await this.#list(action.limit, action.next);
     } catch (error) {
-      return this.#broken(error);
+      return this.#failed(action.do, error);
     }
   }
 
@@ -115,11 +124,11 @@ export class Reflector {
       const served = await resources.discover(resource, this.#stop.signal);
       this.#served = served !== undefined;
       if (served !== undefined) this.#path = collectionPath(served);
-      this.#options.noted?.();
+      this.#options.onStatus?.();
       return { saw: served === undefined ? "not served" : "served" };
     } catch (error) {
       if (!(error instanceof DiscoveryError)) throw error;
-      this.#note(error.message);
+      this.#report("locate", error.message);
       return rejectionOf(error.response);
     }
   }
@@ -127,68 +136,72 @@ export class Reflector {
   async #list(limit: number, next: string | undefined): Promise<Input> {
     const { client, prune } = this.#options;
     const query = this.#query({ limit: String(limit), ...(next === undefined ? {} : { continue: next }) });
-    const answer = await client.request("GET", query, { signal: this.#stop.signal });
-    if (answer.status !== 200 || answer.body === undefined) {
-      this.#note(`list: ${answer.status} ${stringAt(answer.body, "message") ?? answer.text.slice(0, 200)}`);
-      return rejectionOf(answer);
+    const response = await client.request("GET", query, { signal: this.#stop.signal });
+    if (response.status !== 200 || response.body === undefined) {
+      this.#report(
+        "list",
+        `${response.status} ${stringAt(response.body, "message") ?? response.text.slice(0, 200)}`,
+      );
+      return rejectionOf(response);
     }
-    this.#heardAt = this.#now();
+    this.#lastEventAt = this.#now();
     await this.#slices.next();
-    return pageOf(answer.body, prune);
+    return pageOf(response.body, prune);
   }
 
   async #follow(action: Action & { do: "watch" | "stream list" }): Promise<Action> {
     const { client, prune } = this.#options;
-    let silent = false;
+    let idle = false;
     let stream: Stream | undefined;
-    let silence: NodeJS.Timeout | undefined;
+    let idleTimer: NodeJS.Timeout | undefined;
     try {
       stream = await client.stream(this.#query(watchQuery(action)), { signal: this.#stop.signal });
       const { status, headers, lines, close } = stream;
-      silence = setTimeout(() => {
-        silent = true;
+      idleTimer = setTimeout(() => {
+        idle = true;
         close();
       }, this.#limits.idleTimeoutMs);
       for await (const line of lines) {
-        silence.refresh();
-        this.#heardAt = this.#now();
+        idleTimer.refresh();
+        this.#lastEventAt = this.#now();
         await this.#slices.next();
-        const input = status === 200 ? inputOf(line, prune) : rejectionOf(answerOf(status, headers, line));
-        if (input.saw === "refusal") this.#note(`watch: ${input.status} ${messageOf(line)}`);
+        const input = status === 200 ? inputOf(line, prune) : rejectionOf(asResponse(status, headers, line));
+        if (input.saw === "error status") this.#report(action.do, `${input.status} ${messageOf(line)}`);
         const next = this.#step(input);
         if (next !== undefined) return next;
       }
     } catch (error) {
-      return this.#step(this.#broken(error)) ?? action;
+      return this.#step(this.#failed(action.do, error)) ?? action;
     } finally {
-      clearTimeout(silence);
+      clearTimeout(idleTimer);
       stream?.close();
     }
-    if (silent) {
-      this.#note(`watch: silent for ${this.#limits.idleTimeoutMs} ms`);
+    if (idle) {
+      this.#report(action.do, `no event within ${this.#limits.idleTimeoutMs} ms`);
       client.closeIdleConnections?.();
     }
-    return this.#step({ saw: silent ? "silence" : "end" }) ?? action;
+    return this.#step({ saw: idle ? "idle timeout" : "end" }) ?? action;
   }
 
   #step(input: Input): Action | undefined {
     const { changes, synced, action } = this.#state.step(input, this.#now());
-    if (changes.length > 0 || synced) this.#options.tell(changes, synced);
+    if (changes.length > 0 || synced) this.#options.onChange(changes, synced);
     return action;
   }
 
-  #broken(error: unknown): Input {
-    if (!this.#stop.signal.aborted) this.#note(error instanceof Error ? error.message : String(error));
+  #failed(verb: Verb, error: unknown): Input {
+    if (!this.#stop.signal.aborted)
+      this.#report(verb, error instanceof Error ? error.message : String(error));
     const cause = error instanceof Error ? error.cause : undefined;
     const tooLarge = error instanceof TooLargeError || cause instanceof LineTooLongError;
     return { saw: "failure", tooLarge };
   }
 
-  #note(error: string): void {
+  #report(verb: Verb, error: string): void {
     this.#errors += 1;
     this.#lastError = error;
-    this.#options.log.warn({ resource: this.#options.resource, error }, "list and watch was interrupted");
-    this.#options.noted?.();
+    this.#options.log.warn({ resource: this.#options.resource, error }, FAILURES[verb]);
+    this.#options.onStatus?.();
   }
 
   #query(parameters: Readonly<Record<string, string>>): string {
@@ -211,7 +224,7 @@ function watchQuery(action: Action & { do: "watch" | "stream list" }): Record<st
   };
 }
 
-function answerOf(status: number, headers: Readonly<Record<string, string>>, text: string) {
+function asResponse(status: number, headers: Readonly<Record<string, string>>, text: string) {
   return { status, headers, body: parsed(text), text };
 }
 

@@ -2,22 +2,22 @@ import { setImmediate as round } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { TIME_SLICE_MS, TimeSliceQueue, TimeSlices } from "./time-slices.ts";
 
-test("one gets its turn in each round of the loop, in the order in which they asked", async () => {
-  const turns = new TimeSliceQueue();
-  const taken: string[] = [];
+test("one task runs in each iteration of the event loop, in order", async () => {
+  const queue = new TimeSliceQueue();
+  const ran: string[] = [];
   const perRound: number[] = [];
-  const work = ["a", "b", "c"].map((name) => turns.take().then(() => taken.push(name)));
+  const work = ["a", "b", "c"].map((name) => queue.acquire().then(() => ran.push(name)));
   for (let i = 0; i < 4; i++) {
-    const before = taken.length;
+    const before = ran.length;
     await round();
-    perRound.push(taken.length - before);
+    perRound.push(ran.length - before);
   }
   await Promise.all(work);
-  expect(taken).toEqual(["a", "b", "c"]);
+  expect(ran).toEqual(["a", "b", "c"]);
   expect(Math.max(...perRound)).toBe(1);
 });
 
-test("a slice lasts until its time is over", async () => {
+test("a slice lasts for its time", async () => {
   const slices = new TimeSlices(new TimeSliceQueue());
   const first = slices.next();
   expect(first).toBeInstanceOf(Promise);

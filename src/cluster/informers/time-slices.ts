@@ -1,19 +1,16 @@
-/**
- * How long one piece of work may hold the event loop: a review that comes meanwhile waits no longer than for two or three of these. To
- * take a turn costs some hundredth of it.
- */
+/** How long one task may occupy the event loop. An admission review waits for two or three slices at most; switching costs 1 %. */
 export const TIME_SLICE_MS = 2;
 
 /**
- * Lets one piece of work run in each round of the event loop. Several that only yielded, each on its own, would all go on in the
- * same round, and hold it for the sum of their times.
+ * Runs one task in each iteration of the event loop. Tasks that only yielded, each on its own, would all continue in the same
+ * iteration and block it for the sum of their slices.
  */
 export class TimeSliceQueue {
   readonly #waiting: (() => void)[] = [];
   #scheduled = false;
 
-  /** Is fulfilled when it is the caller's turn; until its next `await` of something that has to wait, or some `TIME_SLICE_MS`. */
-  take(): Promise<void> {
+  /** Resolves when the caller may run, for `TIME_SLICE_MS`. */
+  acquire(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
       this.#schedule();
@@ -31,19 +28,19 @@ export class TimeSliceQueue {
   }
 }
 
-/** The turns of one piece of work that has many small parts. */
+/** The time slices of one task that consists of many small steps. */
 export class TimeSlices {
-  readonly #turns: TimeSliceQueue;
+  readonly #queue: TimeSliceQueue;
   #until = 0;
 
-  constructor(turns: TimeSliceQueue) {
-    this.#turns = turns;
+  constructor(queue: TimeSliceQueue) {
+    this.#queue = queue;
   }
 
-  /** Before each part. Nothing to wait for while the turn lasts. */
+  /** To be awaited before each step; `undefined` while the slice lasts. */
   next(): Promise<void> | undefined {
     if (performance.now() < this.#until) return undefined;
-    return this.#turns.take().then(() => {
+    return this.#queue.acquire().then(() => {
       this.#until = performance.now() + TIME_SLICE_MS;
     });
   }

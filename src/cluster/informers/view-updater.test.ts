@@ -39,104 +39,104 @@ const change = (object: JsonObject | undefined, name = "n"): Change => ({
   object,
 });
 
-async function opened(inForce = true) {
+async function opened(isServing = true) {
   const synced: string[] = [];
   const assembly = new Assembly([reader], DEFAULT_INSTALLATION, new Gates([]));
   const apply = vi.spyOn(assembly, "apply");
-  const told: (string | undefined)[] = [];
+  const applied: (string | undefined)[] = [];
   const zoneOf = (object: JsonObject | undefined) =>
     at(object, "metadata", "labels", "zone") as string | undefined;
-  const intake = new ViewUpdater({
+  const updater = new ViewUpdater({
     assembly,
-    turns: new TimeSliceQueue(),
-    inForce: () => inForce,
-    changed: (changes) => told.push(...changes.map(({ object }) => zoneOf(object))),
-    synced: (resource) => synced.push(resource),
+    timeSlices: new TimeSliceQueue(),
+    isServing: () => isServing,
+    onChange: (changes) => applied.push(...changes.map(({ object }) => zoneOf(object))),
+    onSync: (resource) => synced.push(resource),
   });
-  intake.add("nodes", [change(node("a"))], true);
-  await intake.idle();
-  told.length = 0;
+  updater.add("nodes", [change(node("a"))], true);
+  await updater.idle();
+  applied.length = 0;
   synced.length = 0;
   apply.mockClear();
   const names = () => [...assembly.view.list("nodes")].map(nameOf);
   return {
-    intake,
+    updater,
     assembly,
     apply,
-    told,
+    applied,
     synced,
     names,
     zone: () => zoneOf(assembly.view.get("nodes", "", "n")),
   };
 }
 
-test("what the view has just so is no work at all", async () => {
-  const { intake, apply, told } = await opened();
-  for (let i = 0; i < 100; i++) intake.add("nodes", [change(node("a"))], false);
-  await intake.idle();
+test("an unchanged object is not applied", async () => {
+  const { updater, apply, applied } = await opened();
+  for (let i = 0; i < 100; i++) updater.add("nodes", [change(node("a"))], false);
+  await updater.idle();
   expect(apply).not.toHaveBeenCalled();
-  expect(told).toEqual([]);
+  expect(applied).toEqual([]);
 });
 
-test("what changes and changes back ends as it was, though the view never saw the first", async () => {
-  const { intake, told, zone } = await opened();
-  intake.add("nodes", [change(node("b"))], false);
-  intake.add("nodes", [change(node("a"))], false);
-  await intake.idle();
+test("a change that is reverted while queued leaves the view as it was", async () => {
+  const { updater, applied, zone } = await opened();
+  updater.add("nodes", [change(node("b"))], false);
+  updater.add("nodes", [change(node("a"))], false);
+  await updater.idle();
   expect(zone()).toBe("a");
-  expect(told).toEqual(["b", "a"]);
+  expect(applied).toEqual(["b", "a"]);
 });
 
-test("what goes and comes back as it was is there", async () => {
-  const { intake, zone } = await opened();
-  intake.add("nodes", [change(undefined)], false);
-  intake.add("nodes", [change(node("a"))], false);
-  await intake.idle();
+test("an object that is deleted and recreated is there", async () => {
+  const { updater, zone } = await opened();
+  updater.add("nodes", [change(undefined)], false);
+  updater.add("nodes", [change(node("a"))], false);
+  await updater.idle();
   expect(zone()).toBe("a");
-  intake.add("nodes", [change(undefined)], false);
-  await intake.idle();
+  updater.add("nodes", [change(undefined)], false);
+  await updater.idle();
   expect(zone()).toBeUndefined();
 });
 
-test("what still waits when a resource is forgotten does not come back, nor does word that it is whole", async () => {
-  const { intake, assembly, synced, names } = await opened();
-  intake.add("nodes", [change(node("b", "late"), "late")], true);
-  intake.forget("nodes", assembly.view);
-  await intake.idle();
+test("queued changes of a forgotten resource are dropped, and so is its sync", async () => {
+  const { updater, assembly, synced, names } = await opened();
+  updater.add("nodes", [change(node("b", "late"), "late")], true);
+  updater.forget("nodes", assembly.view);
+  await updater.idle();
   expect(names()).toEqual([]);
   expect(synced).toEqual([]);
-  intake.add("nodes", [change(node("a"))], true);
-  await intake.idle();
+  updater.add("nodes", [change(node("a"))], true);
+  await updater.idle();
   expect(names()).toEqual(["n"]);
   expect(synced).toEqual(["nodes"]);
 });
 
-test("what others wait for stays when a resource is forgotten", async () => {
-  const { intake, assembly, synced } = await opened();
-  intake.add("pods", [], true);
-  intake.add("nodes", [change(node("b"))], false);
-  intake.forget("nodes", assembly.view);
-  await intake.idle();
+test("queued changes of other resources stay when a resource is forgotten", async () => {
+  const { updater, assembly, synced } = await opened();
+  updater.add("pods", [], true);
+  updater.add("nodes", [change(node("b"))], false);
+  updater.forget("nodes", assembly.view);
+  await updater.idle();
   expect(synced).toEqual(["pods"]);
 });
 
-test("a first list that breaks off many times is held once, as it was the last time", async () => {
-  const { intake, assembly, apply, zone } = await opened();
-  intake.forget("nodes", assembly.view);
-  await intake.idle();
+test("an initial list that breaks repeatedly keeps the latest state of each object", async () => {
+  const { updater, assembly, apply, zone } = await opened();
+  updater.forget("nodes", assembly.view);
+  await updater.idle();
   apply.mockClear();
-  for (const zone of ["a", "b", "c"]) intake.add("nodes", [change(node(zone))], false);
-  intake.add("nodes", [], true);
-  await intake.idle();
+  for (const zone of ["a", "b", "c"]) updater.add("nodes", [change(node(zone))], false);
+  updater.add("nodes", [], true);
+  await updater.idle();
   expect(apply).toHaveBeenCalledExactlyOnceWith([change(node("c"))]);
   expect(zone()).toBe("c");
 });
 
-test("more than a call can take comes in all the same", async () => {
-  const { intake, told } = await opened();
+test("more changes than fit into function arguments are applied", async () => {
+  const { updater, applied } = await opened();
   const many = Array.from({ length: 130_000 }, () => change(node("b")));
-  intake.add("nodes", many.slice(0, 1), false);
-  intake.add("nodes", many, false);
-  await intake.idle();
-  expect(told).toEqual(["b"]);
+  updater.add("nodes", many.slice(0, 1), false);
+  updater.add("nodes", many, false);
+  await updater.idle();
+  expect(applied).toEqual(["b"]);
 });

@@ -4,81 +4,81 @@ import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import { type Change, objectKey, type View } from "../../core/view/view.ts";
 import { type TimeSliceQueue, TimeSlices } from "./time-slices.ts";
 
-/** Small enough that one step of it is far below a turn, large enough that what an apply costs once is spread. */
-const STEP = 50;
+/** Far below a time slice, yet large enough to spread the fixed cost of an apply. */
+const BATCH_SIZE = 50;
 
 type Entry =
   | { readonly changes: readonly Change[] }
-  /** Up to here, everything of this resource. */
+  /** All changes of this resource's initial list are before this entry. */
   | { readonly synced: string };
 
 export interface ViewUpdaterOptions {
   readonly assembly: Assembly;
-  readonly turns: TimeSliceQueue;
-  /** Whether someone may be deciding by the view already. */
-  readonly inForce: () => boolean;
-  /** Told of what really changed. */
-  readonly changed: (changes: readonly Change[]) => void;
-  /** Told when all that exists of a resource is in the view. */
-  readonly synced: (resource: string) => void;
+  readonly timeSlices: TimeSliceQueue;
+  /** Whether the view already serves evaluations. */
+  readonly isServing: () => boolean;
+  /** Called with the changes that were effective. */
+  readonly onChange: (changes: readonly Change[]) => void;
+  /** Called when the initial list of a resource is in the view. */
+  readonly onSync: (resource: string) => void;
 }
 
-/** Brings changes into an assembly, in order and in small steps, so that what comes meanwhile is answered meanwhile. */
+/** Applies changes to the assembly in order and in small batches, so that requests are served in between. */
 export class ViewUpdater {
   readonly #options: ViewUpdaterOptions;
   readonly #slices: TimeSlices;
-  /** A resource is served in the view from its first object on, so until it is whole its objects wait here. */
-  readonly #held = new Map<string, Map<string, Change>>();
-  readonly #whole = new Set<string>();
+  /** Changes of resources whose initial list is incomplete. The view counts a resource as served from its first object on. */
+  readonly #pending = new Map<string, Map<string, Change>>();
+  readonly #complete = new Set<string>();
   #queue: Entry[] = [];
-  #open: Change[] = [];
-  #working: Promise<void> | undefined;
+  #lastBatch: Change[] = [];
+  #running: Promise<void> | undefined;
   #stopped = false;
 
   constructor(options: ViewUpdaterOptions) {
     this.#options = options;
-    this.#slices = new TimeSlices(options.turns);
+    this.#slices = new TimeSlices(options.timeSlices);
   }
 
   add(resource: string, changes: readonly Change[], synced: boolean): void {
-    if (!this.#whole.has(resource)) {
-      const held = this.#held.get(resource) ?? new Map<string, Change>();
-      // By object: a first list that breaks off again and again brings the same ones again and again.
-      for (const change of changes) held.set(objectKey(change.namespace, change.name), change);
-      this.#held.set(resource, held);
+    if (!this.#complete.has(resource)) {
+      const pending = this.#pending.get(resource) ?? new Map<string, Change>();
+      // By object: an initial list that breaks repeatedly delivers the same objects repeatedly.
+      for (const change of changes) pending.set(objectKey(change.namespace, change.name), change);
+      this.#pending.set(resource, pending);
       if (!synced) return;
-      this.#held.delete(resource);
-      this.#whole.add(resource);
-      const all = [...held.values()];
-      // What comes late must come whole: half of the policies of a new kind would be another kind of wrong.
-      if (this.#options.inForce()) this.#push({ changes: all });
+      this.#pending.delete(resource);
+      this.#complete.add(resource);
+      const all = [...pending.values()];
+      // In one batch while evaluations run: half of the policies of a new kind would decide wrongly.
+      if (this.#options.isServing()) this.#push({ changes: all });
       else
-        for (let from = 0; from < all.length; from += STEP)
-          this.#push({ changes: all.slice(from, from + STEP) });
+        for (let from = 0; from < all.length; from += BATCH_SIZE)
+          this.#push({ changes: all.slice(from, from + BATCH_SIZE) });
     } else {
-      const news = changes.filter((change) => !this.#isKnown(change));
-      if (news.length > 0) this.#append(news);
+      const changed = changes.filter((change) => !this.#isUnchanged(change));
+      if (changed.length > 0) this.#append(changed);
     }
     if (synced) this.#push({ synced: resource });
   }
 
-  /** Takes all of a resource out of the view, and holds back what comes of it next until that is whole again. */
+  /** Removes a resource from the view; its next changes wait until they are complete again. */
   forget(resource: string, view: View): void {
-    this.#held.delete(resource);
-    this.#whole.delete(resource);
-    // What still waits would come into the view after it was forgotten, and stay.
+    this.#pending.delete(resource);
+    this.#complete.delete(resource);
+    // Queued changes would otherwise reach the view after the removal, and stay.
     this.#queue = this.#queue.flatMap((entry) => without(entry, resource));
-    this.#open = [];
-    const gone: Change[] = [];
+    this.#lastBatch = [];
+    const removed: Change[] = [];
     for (const object of view.list(resource)) {
-      gone.push({ resource, namespace: namespaceOf(object), name: nameOf(object), object: undefined });
+      removed.push({ resource, namespace: namespaceOf(object), name: nameOf(object), object: undefined });
     }
-    if (gone.length > 0) this.#push({ changes: gone });
+    if (removed.length > 0) this.#push({ changes: removed });
   }
 
-  /** Is done when everything that came so far is in the view. */
+  /** Resolves when everything received so far is in the view. */
   async idle(): Promise<void> {
-    await this.#working;
+    await this.#running;
   }
 
   stop(): void {
@@ -87,45 +87,50 @@ export class ViewUpdater {
   }
 
   /**
-   * Whether an object is in the view just so: most events of nodes are heartbeats, which change nothing that is kept. What the view says
-   * counts only while nothing waits to come into it, as that may be about the same object.
+   * Whether the view has the object unchanged: most node events are heartbeats, which change nothing that is kept. Only valid while the
+   * queue is empty, since a queued change may be about the same object.
    */
-  #isKnown({ resource, namespace, name, object }: Change): boolean {
-    if (this.#working !== undefined || object === undefined) return false;
+  #isUnchanged({ resource, namespace, name, object }: Change): boolean {
+    if (this.#running !== undefined || object === undefined) return false;
     return equal(this.#options.assembly.view.get(resource, namespace, name), object);
   }
 
-  /** Events come one by one: those that wait together are applied together. */
+  /** Events arrive one by one; queued ones are applied together. */
   #append(changes: readonly Change[]): void {
     const last = this.#queue.at(-1);
-    if (last !== undefined && "changes" in last && last.changes === this.#open && this.#open.length < STEP) {
-      for (const change of changes) this.#open.push(change);
+    if (
+      last !== undefined &&
+      "changes" in last &&
+      last.changes === this.#lastBatch &&
+      this.#lastBatch.length < BATCH_SIZE
+    ) {
+      for (const change of changes) this.#lastBatch.push(change);
       return;
     }
-    this.#open = [...changes];
-    this.#push({ changes: this.#open });
+    this.#lastBatch = [...changes];
+    this.#push({ changes: this.#lastBatch });
   }
 
   #push(entry: Entry): void {
     this.#queue.push(entry);
-    this.#working ??= this.#work();
+    this.#running ??= this.#run();
   }
 
-  async #work(): Promise<void> {
+  async #run(): Promise<void> {
     for (;;) {
       await this.#slices.next();
       const entry = this.#queue.shift();
       if (entry === undefined || this.#stopped) {
-        // At once, not when the promise is seen to be done: what comes in between must find someone to do it.
-        this.#working = undefined;
+        // Synchronously, not when the promise resolves: a change in between must start a new run.
+        this.#running = undefined;
         return;
       }
       if ("changes" in entry) {
-        const real = this.#options.assembly.apply(entry.changes);
-        if (real.length > 0) this.#options.changed(real);
+        const effective = this.#options.assembly.apply(entry.changes);
+        if (effective.length > 0) this.#options.onChange(effective);
       } else {
         this.#options.assembly.serve(entry.synced);
-        this.#options.synced(entry.synced);
+        this.#options.onSync(entry.synced);
       }
     }
   }

@@ -5,34 +5,34 @@ import { project } from "../../core/view/projection.ts";
 import { withoutManagedFields } from "../client/api-response.ts";
 import type { Prune } from "./watch-event.ts";
 
-/** A resource that modules together want to see. */
+/** A resource that modules read, over all modules. */
 export interface WatchedResource {
   readonly resource: string;
-  /** Nobody can do without. */
+  /** Whether a module can't work without it. */
   readonly required: boolean;
   readonly leaderOnly: boolean;
   readonly labelSelector?: string;
   readonly prune: Prune;
 }
 
-/** What all modules want of the API server, each resource once. */
+/** The resources that modules read from the API server, each once. */
 export function watchedResources(modules: readonly Module[]): WatchedResource[] {
-  const wanted = new Map<string, WatchedResource>();
+  const watched = new Map<string, WatchedResource>();
   const reads = Map.groupBy(
     modules.flatMap((module) => module.reads),
     resourceName,
   );
-  for (const [resource, all] of reads) wanted.set(resource, united(resource, all));
+  for (const [resource, all] of reads) watched.set(resource, merged(resource, all));
   for (const kind of modules.flatMap(({ kinds }) => kinds)) {
-    // A kind of files has no API server behind it. Of the others every part counts, whoever else reads it.
+    // Kinds of files are not in the API server. Of others all fields are kept, whichever else modules read.
     if (kind.standing === "file") continue;
     const resource = kindResource(kind);
-    wanted.set(resource, { resource, required: true, leaderOnly: false, prune: withoutManagedFields });
+    watched.set(resource, { resource, required: true, leaderOnly: false, prune: withoutManagedFields });
   }
-  return [...wanted.values()];
+  return [...watched.values()];
 }
 
-function united(resource: string, reads: readonly Read[]): WatchedResource {
+function merged(resource: string, reads: readonly Read[]): WatchedResource {
   const paths = reads.flatMap(({ keep }) => keep);
   const selectors = new Set(reads.map(({ labelSelector }) => labelSelector ?? ""));
   const [selector = ""] = selectors;
@@ -40,7 +40,7 @@ function united(resource: string, reads: readonly Read[]): WatchedResource {
     resource,
     required: reads.some(({ optional }) => optional !== true),
     leaderOnly: reads.every(({ leaderOnly }) => leaderOnly === true),
-    // Where they differ, all is read: each must see its part at least.
+    // Where selectors differ, everything is read, so that each module sees its part.
     ...(selectors.size === 1 && selector !== "" ? { labelSelector: selector } : {}),
     prune: (object) => project(object, paths),
   };

@@ -139,7 +139,10 @@ export class Replica {
     // What only a leader needs must be there before anything is planned on it.
     source.cache.startLeading().then(
       () => this.#lease.leading && this.#controller.start(),
-      (error: unknown) => log.warn({ error: String(error) }, "failed to sync leader-only resources"),
+      (error: unknown) => {
+        // Rejected by the end of leading too.
+        if (this.#lease.leading) log.warn({ error: String(error) }, "failed to sync leader-only resources");
+      },
     );
   }
 
