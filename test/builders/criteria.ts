@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import type { JsonObject } from "../../src/core/json.ts";
 import type { NodeLike } from "../../src/core/kubernetes/selectors/node-selector.ts";
-import type { Criteria } from "../../src/modules/placement/criteria/criteria.ts";
 import { requiring, term } from "./merged.ts";
+import type { Fields } from "./wants.ts";
 
 /** Small universes, so that what is made often meets, agrees and contradicts. */
 const KEYS = ["zone", "disk"];
@@ -61,19 +61,19 @@ const pairs = fc.dictionary(key, value, { maxKeys: 2 }).map((labels) =>
     .map((one): [string, string] => [one, labels[one] ?? ""]),
 );
 
-/** What a policy might want: often a little of everything. Spread constraints and gates are there once, as a policy's check demands. */
-export const anyCriteria: fc.Arbitrary<Criteria> = fc.record({
+/** What a policy might want: often a little of everything. Spread constraints and gates are there once, as the check of a policy requires. */
+export const anyCriteria: fc.Arbitrary<Required<Fields>> = fc.record({
   nodeSelector: pairs,
   nodeName: name("n1", "n2"),
   schedulerName: name("one", "two", "default-scheduler"),
   priorityClassName: name("high", "low"),
   runtimeClassName: name("kata", "runc"),
-  requiredNodeTerms: some(anyTerm, 3),
-  preferredNodeTerms: some(preference),
-  requiredPodTerms: some(podTerm),
-  preferredPodTerms: some(weighted),
-  requiredAntiTerms: some(podTerm),
-  preferredAntiTerms: some(weighted),
+  requiredNodeAffinity: some(anyTerm, 3),
+  preferredNodeAffinity: some(preference),
+  requiredPodAffinity: some(podTerm),
+  preferredPodAffinity: some(weighted),
+  requiredPodAntiAffinity: some(podTerm),
+  preferredPodAntiAffinity: some(weighted),
   tolerations: some(toleration),
   topologySpreadConstraints: fc.uniqueArray(spread, {
     maxLength: 2,
@@ -94,15 +94,15 @@ export const anySpec: fc.Arbitrary<JsonObject> = fc
     ...(criteria.schedulerName === undefined ? {} : { schedulerName: criteria.schedulerName }),
     ...(criteria.priorityClassName === undefined ? {} : { priorityClassName: criteria.priorityClassName }),
     ...(criteria.schedulingGates.length === 0 ? {} : { schedulingGates: criteria.schedulingGates }),
-    ...(requires ? requiring(...criteria.requiredNodeTerms) : {}),
+    ...(requires ? requiring(...criteria.requiredNodeAffinity) : {}),
     ...(invented ? { future: [1, { two: null }] } : {}),
   }));
 
 /** As the spec of a policy would say it. */
-export function asPolicySpec(criteria: Criteria): JsonObject {
-  const { requiredNodeTerms, preferredNodeTerms, requiredPodTerms, preferredPodTerms } = criteria;
-  const { requiredAntiTerms, preferredAntiTerms, nodeSelector, ...rest } = criteria;
-  const terms = requiredNodeTerms.filter((one) => Object.keys(one).length > 0);
+export function asPolicySpec(criteria: Required<Fields>): JsonObject {
+  const { requiredNodeAffinity, preferredNodeAffinity, requiredPodAffinity, preferredPodAffinity } = criteria;
+  const { requiredPodAntiAffinity, preferredPodAntiAffinity, nodeSelector, ...rest } = criteria;
+  const terms = requiredNodeAffinity.filter((one) => Object.keys(one).length > 0);
   const lists = (required: readonly JsonObject[], preferred: readonly JsonObject[]): JsonObject => ({
     requiredDuringSchedulingIgnoredDuringExecution: required,
     preferredDuringSchedulingIgnoredDuringExecution: preferred,
@@ -117,13 +117,13 @@ export function asPolicySpec(criteria: Criteria): JsonObject {
       nodeSelector: Object.fromEntries(nodeSelector),
       affinity: {
         nodeAffinity: {
-          preferredDuringSchedulingIgnoredDuringExecution: preferredNodeTerms,
+          preferredDuringSchedulingIgnoredDuringExecution: preferredNodeAffinity,
           ...(terms.length === 0
             ? {}
             : { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms } }),
         },
-        podAffinity: lists(requiredPodTerms, preferredPodTerms),
-        podAntiAffinity: lists(requiredAntiTerms, preferredAntiTerms),
+        podAffinity: lists(requiredPodAffinity, preferredPodAffinity),
+        podAntiAffinity: lists(requiredPodAntiAffinity, preferredPodAntiAffinity),
       },
     }),
   );

@@ -1,30 +1,26 @@
 import { Draft } from "../../src/core/evaluate/draft.ts";
-import type { Finding, ModuleFinding, PolicyRef } from "../../src/core/evaluate/finding.ts";
+import type { Finding, ModuleFinding } from "../../src/core/evaluate/finding.ts";
 import { type PatchOperation, patchOf } from "../../src/core/evaluate/patch.ts";
 import { isObject, type Json, type JsonObject } from "../../src/core/json.ts";
 import type { Path } from "../../src/core/path.ts";
 import { writeProvenance } from "../../src/core/provenance/provenance.ts";
-import {
-  type Criteria,
-  type FieldLimits,
-  NO_CRITERIA,
-} from "../../src/modules/placement/criteria/criteria.ts";
-import { KnownTerms } from "../../src/modules/placement/criteria/node-terms/known-term.ts";
-import { KnownLists } from "../../src/modules/placement/criteria/shape/known-list.ts";
-import { merge, type PlacementRequest } from "../../src/modules/placement/merge/merge.ts";
+import { type Limits, NO_LIMITS } from "../../src/modules/placement/criteria/criterion.ts";
+import { merge } from "../../src/modules/placement/merge/merge.ts";
+import { mergedObject, type PlacementRequest } from "../../src/modules/placement/merge/target.ts";
 import { WorkBudget } from "../../src/modules/placement/merge/work-budget.ts";
 import { again } from "./json.ts";
 import { pod } from "./pod.ts";
+import { type Fields, wants } from "./wants.ts";
 
-/** A wish of a policy, which by default skips what is in its way. */
-export function wish(
-  criteria: Partial<Criteria>,
+/** What a policy wants of an object; by default it skips conflicts. */
+export function placementRequest(
+  fields: Fields,
   change: Partial<PlacementRequest> & { readonly name?: string } = {},
 ): PlacementRequest {
   const { name = "p", ...rest } = change;
   return {
     ref: { kind: "ClusterPodSchedulingPolicy", name },
-    criteria: { ...NO_CRITERIA, ...criteria },
+    criteria: wants(fields),
     onConflict: "Skip",
     failure: "Ignore",
     restoring: false,
@@ -34,11 +30,11 @@ export function wish(
 
 export interface Merging {
   readonly old?: JsonObject;
-  readonly limits?: FieldLimits;
+  readonly limits?: Limits;
   /** A template's. @default that of a pod */
   readonly spec?: Path;
   /** What may be done for the object. @default as much as for any */
-  readonly effort?: WorkBudget;
+  readonly budget?: WorkBudget;
   /** Done to the draft before anything is merged. */
   readonly first?: (draft: Draft) => void;
 }
@@ -51,31 +47,20 @@ export interface Merged {
   readonly patch: readonly PatchOperation[];
 }
 
-/** An object after wishes were merged into it, as the engine would do it. */
+/** An object after requests were merged into it, as the engine would do it. */
 export function merged(
   object: JsonObject,
-  wishes: readonly PlacementRequest[],
-  { old, limits = {}, spec = ["spec"], effort = new WorkBudget(), first }: Merging = {},
+  requests: readonly PlacementRequest[],
+  { old, limits = NO_LIMITS, spec = ["spec"], budget = new WorkBudget(), first }: Merging = {},
 ): Merged {
   const draft = new Draft(again(object), old === undefined ? undefined : again(old));
   draft.author = "placement";
   first?.(draft);
-  const told: Finding[] = [];
-  const holders = new Map<string, PolicyRef>();
-  const lists = new KnownLists();
-  const target = {
-    draft,
-    spec,
-    pod: spec.length === 1,
-    limits,
-    holders,
-    lists,
-    terms: new KnownTerms(),
-    effort,
-  };
-  for (const one of wishes) merge(target, one, told);
+  const reported: Finding[] = [];
+  const target = { ...mergedObject(draft, spec, spec.length === 1), limits, budget };
+  for (const one of requests) merge(target, one, reported);
   const edits = draft.edits.flatMap(({ finding }) => (finding === undefined ? [] : [finding]));
-  const findings: ModuleFinding[] = [...edits, ...told.map((one) => ({ module: "placement", ...one }))];
+  const findings: ModuleFinding[] = [...edits, ...reported.map((one) => ({ module: "placement", ...one }))];
   writeProvenance(draft, findings, draft.old);
   const after = draft.get(...spec);
   return {
@@ -89,10 +74,10 @@ export function merged(
 /** The same for a bare spec. */
 export function mergedSpec(
   spec: JsonObject,
-  wishes: readonly PlacementRequest[],
+  requests: readonly PlacementRequest[],
   merging: Merging = {},
 ): Merged {
-  return merged(pod({ spec }), wishes, merging);
+  return merged(pod({ spec }), requests, merging);
 }
 
 const label = (key: string, operator: string, ...values: string[]): JsonObject => ({

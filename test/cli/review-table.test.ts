@@ -38,7 +38,7 @@ test("--trace says why and why not, for controllers by their template", async ()
     "  shop/fast-disks  not      podSelector: needs disk in (fast, fastest), there is no label disk",
   ]);
   expect(out).toContain("zone-a           partly  ");
-  expect(out).toContain("    ! nodeSelector topology.kubernetes.io/zone: the pod says b");
+  expect(out).toContain("    ! nodeSelector topology.kubernetes.io/zone: kept the pod's value b");
   expect(out).toContain(
     "zone-a           not  namespaceSelector: needs environment=prod, environment is test",
   );

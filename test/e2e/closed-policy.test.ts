@@ -115,7 +115,7 @@ describeOwnCluster("a closed policy", {}, (cluster) => {
       return reply.status === 403 ? reply : undefined;
     });
     expect(stringAt(refused.body, "message")).toMatch(
-      /policy strict demands pool=a at spec\.nodeSelector\.pool.*USHER-P30/,
+      /policy strict requires pool=a at spec\.nodeSelector\.pool.*USHER-P30/,
     );
     await eventually("both replicas placing", async () => {
       return (await Promise.all(Array.from({ length: 6 }, () => placed(open)))).every(Boolean);

@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { type Json, type JsonObject, listAt } from "../../src/core/json.ts";
 import { BUILT_IN_WORKLOADS } from "../../src/core/kubernetes/workloads.ts";
 import type { Path } from "../../src/core/path.ts";
-import type { Field } from "../../src/modules/placement/criteria/criteria.ts";
-import { opennessOf } from "../../src/modules/placement/update/mutability.ts";
+import { CRITERIA } from "../../src/modules/placement/criteria/criteria.ts";
+import { mutabilityOf } from "../../src/modules/placement/update/mutability.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeCluster, testNamespace } from "../cluster/describe.ts";
 
@@ -14,7 +14,7 @@ const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution";
 
 /** What a policy would write, as a merge patch of the pod's spec. */
-const WRITES: Readonly<Record<Field, (spec: Json | undefined) => JsonObject>> = {
+const WRITES: Readonly<Record<string, (spec: Json | undefined) => JsonObject>> = {
   nodeSelector: () => ({ nodeSelector: { added: "yes" } }),
   nodeName: () => ({ nodeName: "some-node" }),
   schedulerName: () => ({ schedulerName: "other" }),
@@ -31,8 +31,14 @@ const WRITES: Readonly<Record<Field, (spec: Json | undefined) => JsonObject>> = 
       nodeAffinity: { [PREFERRED]: [{ weight: 1, preference: { matchExpressions: [REQUIREMENT] } }] },
     },
   }),
-  podAffinity: () => ({ affinity: { podAffinity: { [REQUIRED]: [POD_TERM] } } }),
-  podAntiAffinity: () => ({ affinity: { podAntiAffinity: { [REQUIRED]: [POD_TERM] } } }),
+  requiredPodAffinity: () => ({ affinity: { podAffinity: { [REQUIRED]: [POD_TERM] } } }),
+  preferredPodAffinity: () => ({
+    affinity: { podAffinity: { [PREFERRED]: [{ weight: 1, podAffinityTerm: POD_TERM }] } },
+  }),
+  requiredPodAntiAffinity: () => ({ affinity: { podAntiAffinity: { [REQUIRED]: [POD_TERM] } } }),
+  preferredPodAntiAffinity: () => ({
+    affinity: { podAntiAffinity: { [PREFERRED]: [{ weight: 1, podAffinityTerm: POD_TERM }] } },
+  }),
   topologySpreadConstraints: () => ({
     topologySpreadConstraints: [{ ...POD_TERM, maxSkew: 1, whenUnsatisfiable: "DoNotSchedule" }],
   }),
@@ -47,7 +53,11 @@ const WRITES: Readonly<Record<Field, (spec: Json | undefined) => JsonObject>> = 
     schedulingGates: [...listAt(spec, "schedulingGates"), { name: "example.com/added" }],
   }),
 };
-const FIELDS = Object.keys(WRITES) as Field[];
+const FIELDS = Object.keys(WRITES);
+
+test("every criterion is tried", () => {
+  expect(FIELDS.toSorted()).toEqual(CRITERIA.map(({ name }) => name).toSorted());
+});
 
 describeCluster("what an existing object takes", (cluster) => {
   const namespace = testNamespace(cluster);
@@ -58,12 +68,15 @@ describeCluster("what an existing object takes", (cluster) => {
   const NOWHERE = { nodeSelector: { "example.com/nowhere": "yes" } };
 
   /** Which fields the API server takes now. */
-  const accepted = async (path: string, at: Path): Promise<Field[]> => {
+  const accepted = async (path: string, at: Path): Promise<string[]> => {
     const stored = (await cluster().call("GET", path)) as JsonObject;
-    const accepted: Field[] = [];
+    const accepted: string[] = [];
     for (const field of FIELDS) {
       const spec = at.reduce<Json | undefined>((here, key) => (here as JsonObject)[String(key)], stored);
-      const patch = at.reduceRight<JsonObject>((inner, key) => ({ [key]: inner }), WRITES[field](spec));
+      const patch = at.reduceRight<JsonObject>(
+        (inner, key) => ({ [key]: inner }),
+        WRITES[field]?.(spec) ?? {},
+      );
       const { status } = await cluster().request("PATCH", `${path}?dryRun=All`, patch);
       expect([200, 403, 422]).toContain(status);
       if (status === 200) accepted.push(field);
@@ -71,12 +84,13 @@ describeCluster("what an existing object takes", (cluster) => {
     return accepted;
   };
 
-  const believed = async (path: string, kind: string): Promise<Field[] | "none"> => {
+  const believed = async (path: string, kind: string): Promise<string[] | "none"> => {
     const stored = (await cluster().call("GET", path)) as JsonObject;
     const workload = BUILT_IN_WORKLOADS.find((one) => one.kind === kind);
     if (workload === undefined) throw new Error(`no workload ${kind}`);
-    const openness = opennessOf(workload, stored);
-    return "closed" in openness ? "none" : FIELDS.filter((field) => openness.limits[field] === undefined);
+    const mutability = mutabilityOf(workload, stored);
+    if ("immutable" in mutability) return "none";
+    return FIELDS.filter((field) => mutability.limits.immutable[field] === undefined);
   };
 
   const pod = async (name: string, spec: JsonObject): Promise<string> => {

@@ -213,11 +213,11 @@ describeOwnCluster("updates of placed workloads", {}, (cluster) => {
     await stage.kubectl(["set", "image", "statefulset/undo-set", "c=app:2"]);
     const undone = await doing("undo", ["rollout", "undo", "deployment/undo"]);
     expect(undone.stdout).toMatch(/rolled back/);
-    expect(undone.stderr).toMatch(/Warning: .*policy inject was put back/);
+    expect(undone.stderr).toMatch(/Warning: .*restored what policy inject had added/);
     expect(at(undone.after.template, "spec", "containers", 0, "image")).toBe("app:1");
     expect(at(undone.after.template, "spec", "nodeSelector")).toEqual({ pool: "etcd" });
     const set = await stage.kubectl(["rollout", "undo", "statefulset/undo-set"]);
-    expect(set.stderr).toMatch(/Warning: .*policy inject was put back/);
+    expect(set.stderr).toMatch(/Warning: .*restored what policy inject had added/);
     const { containers, nodeSelector } = podSpecOf(await stage.get("statefulsets/undo-set"));
     expect(containers).toMatchObject([{ image: "app:1" }]);
     expect(nodeSelector).toEqual({ pool: "etcd" });

@@ -2,6 +2,7 @@ import type { Assembly } from "../evaluate/assembly.ts";
 import { type Evaluation, type EvaluationRequest, evaluateHooks } from "../evaluate/evaluate-hooks.ts";
 import type { Facts, Need } from "../evaluate/need.ts";
 import { resourceName } from "../evaluate/request.ts";
+import type { StepCounter } from "../evaluate/step-counter.ts";
 import { at, copyOf, equal, isObject, type Json, type JsonObject, stringAt } from "../json.ts";
 import { nameOf, namespaceOf } from "../kubernetes/object.ts";
 import { specPath, type WorkloadKind, type WorkloadTable } from "../kubernetes/workloads.ts";
@@ -94,11 +95,12 @@ export function scanObject(
   object: JsonObject,
   workload: WorkloadKind,
   assembly: Assembly,
-  known: { readonly facts: Facts; readonly now: number },
+  known: { readonly facts: Facts; readonly now: number; readonly steps?: StepCounter },
 ): ObjectDrift | { readonly needs: readonly Need[] } {
   const call = driftScanCall(module, object, workload, assembly, known.now);
   if (call === undefined) return NO_DRIFT;
-  const result = evaluateHooks(call, known.facts);
+  const { facts, steps } = known;
+  const result = evaluateHooks(steps === undefined ? call : { ...call, steps }, facts);
   return "needs" in result ? result : driftOf(module, object, workload, result);
 }
 

@@ -10,6 +10,7 @@ import { Draft } from "./draft.ts";
 import type { Finding, ModuleFinding } from "./finding.ts";
 import { type Facts, type Need, needKey } from "./need.ts";
 import type { AdmissionRequest } from "./request.ts";
+import type { StepCounter } from "./step-counter.ts";
 
 /** What to evaluate: an admission request, with the hooks and the assembly to evaluate it by. */
 export interface EvaluationRequest {
@@ -22,6 +23,8 @@ export interface EvaluationRequest {
   readonly draft?: Draft;
   readonly now: number;
   readonly trace?: boolean;
+  /** Counts the work of modules. @default not counted */
+  readonly steps?: StepCounter;
 }
 
 export interface ModuleTrace extends TraceEntry {
@@ -84,6 +87,7 @@ export function evaluateHooks(
         installation: assembly.installation,
         gates: assembly.gates,
         hook: askedName(hook),
+        ...(evaluation.steps === undefined ? {} : { steps: evaluation.steps }),
       };
       const result = evaluate(evaluation.trace ? { ...context, trace: tracer(hook.module, trace) } : context);
       if ("need" in result) {

@@ -6,6 +6,7 @@ import type { PolicyRef } from "../evaluate/finding.ts";
 import type { Facts } from "../evaluate/need.ts";
 import type { PatchOperation } from "../evaluate/patch.ts";
 import type { AdmissionRequest } from "../evaluate/request.ts";
+import type { StepCounter } from "../evaluate/step-counter.ts";
 import type { JsonObject } from "../json.ts";
 import type { Path } from "../path.ts";
 import type { Kind } from "../policy/kind.ts";
@@ -55,6 +56,8 @@ export interface Context {
   readonly hook: string;
   /** Given when someone asks why: then every policy is tried one by one and says so. */
   readonly trace?: (entry: TraceEntry) => void;
+  /** Counts the work of this evaluation, for a caller that does several in a row. */
+  readonly steps?: StepCounter;
 }
 
 export interface Evaluator<Policy = unknown> {

@@ -5,10 +5,10 @@ import { CODES } from "./codes.ts";
 import { declaration } from "./declaration.ts";
 import { settings } from "./drift/drift-repair.ts";
 import { driftAccess, driftScan } from "./drift/drift-scan.ts";
-import { validate } from "./enforce/enforcement.ts";
+import { enforce } from "./enforce/enforcement.ts";
 import { allHooks } from "./hooks/all-hooks.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "./kinds.ts";
-import { NAMED_ACCESS } from "./merge/references.ts";
+import { REFERENCE_ACCESS } from "./merge/references.ts";
 import { METRICS } from "./metrics.ts";
 import { place } from "./place/place.ts";
 import type { PlacementPolicy } from "./policy/policy.ts";
@@ -29,7 +29,7 @@ export const placement: Module = defineModule<PlacementPolicy>({
       keep: [["metadata", "labels"]],
     },
   ],
-  access: (installation) => [...NAMED_ACCESS, ...driftAccess(installation)],
+  access: (installation) => [...REFERENCE_ACCESS, ...driftAccess(installation)],
   settings,
   driftScan,
   hooks: allHooks,
@@ -38,7 +38,7 @@ export const placement: Module = defineModule<PlacementPolicy>({
     const injecting = new SelectorIndex(policies.filter(injects));
     return {
       mutate: (context) => place(context, { all, injecting }),
-      validate: (context) => validate(context, all),
+      validate: (context) => enforce(context, all),
       update: (removed, added) => {
         for (const policy of removed) for (const index of [all, injecting]) index.remove(policy);
         for (const policy of added)
@@ -50,7 +50,7 @@ export const placement: Module = defineModule<PlacementPolicy>({
     {
       name: "gardener-extension-kupid",
       meaning:
-        "kupid is still at work here: it and usher both write scheduling criteria into the same pods, kupid by its own order of policies. Stop it once usher is ready: scale its Deployment to 0 and delete its webhook configurations",
+        "kupid is still running: kupid and usher both add scheduling criteria to the same pods, kupid by its own order of policies. Stop it once usher is ready: scale its Deployment to 0 and delete its webhook configurations",
     },
   ],
   reconciler: defineReconciler(placementReconciler(() => placement)),

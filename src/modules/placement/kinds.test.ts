@@ -101,11 +101,11 @@ describe("accepted", () => {
     ["no podSelector", { namespaceSelector: {} }, ["spec.podSelector: is missing"]],
     ["a null podSelector", { namespaceSelector: {}, podSelector: null }, ["spec.podSelector: is missing"]],
     ["neither selector", {}, ["spec.podSelector: is missing", "spec.namespaceSelector: is missing"]],
-    ["no criteria", OK, ["spec: names no scheduling criteria"]],
+    ["no criteria", OK, ["spec: has no scheduling criteria"]],
     [
       "a node and what only a scheduler looks at",
       { ...OK, nodeName: "n", schedulerName: "s", nodeSelector: { a: "b" } },
-      ["so that schedulerName has no effect", "a node that nodeSelector does not allow"],
+      ["schedulerName has no effect", "a node that does not match nodeSelector"],
     ],
     [
       "the same toleration in two spellings",
@@ -116,7 +116,7 @@ describe("accepted", () => {
           { key: "a", operator: "Equal", value: "b" },
         ],
       },
-      ["spec.tolerations[1]: says the same as [0]"],
+      ["spec.tolerations[1]: means the same as [0]"],
     ],
     [
       "a demand for preferences",

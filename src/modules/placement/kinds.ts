@@ -3,9 +3,10 @@ import type { PolicyRef } from "../../core/evaluate/finding.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import type { CelRule, Kind, KindVersion } from "../../core/policy/kind.ts";
 import { type Problem, warningProblem } from "../../core/policy/problem.ts";
+import { labelKeys } from "./policy/cel-rules.ts";
 import { type PlacementPolicy, preparePolicy } from "./policy/policy.ts";
 import { policyWarnings } from "./policy/policy-warnings.ts";
-import { CEL_RULES, clusterWide, labelKeys, namespaced } from "./policy/spec-schema.ts";
+import { CEL_RULES, clusterWide, namespaced } from "./policy/spec-schema.ts";
 import { policyStatus } from "./status/status.ts";
 
 /** Group, kinds and fields are kupid's own, so that existing manifests apply unchanged. */

@@ -1,63 +1,81 @@
-import type { JsonObject } from "../../../core/json.ts";
+import { at, isObject, type JsonObject } from "../../../core/json.ts";
+import { typeName } from "../../../core/kubernetes/field-error.ts";
+import { type Path, pointer } from "../../../core/path.ts";
+import { type Problem, problem } from "../../../core/policy/problem.ts";
+import type { Criteria, Criterion } from "./criterion.ts";
+import { nodeName } from "./node-name.ts";
+import { nodeSelector } from "./node-selector.ts";
+import { preferredNodeAffinity } from "./preferred-node-affinity.ts";
+import { preferredPodAffinity } from "./preferred-pod-affinity.ts";
+import { preferredPodAntiAffinity } from "./preferred-pod-anti-affinity.ts";
+import { priorityClassName } from "./priority-class-name.ts";
+import { requiredNodeAffinity } from "./required-node-affinity.ts";
+import { requiredPodAffinity } from "./required-pod-affinity.ts";
+import { requiredPodAntiAffinity } from "./required-pod-anti-affinity.ts";
+import { runtimeClassName } from "./runtime-class-name.ts";
+import { schedulerName } from "./scheduler-name.ts";
+import { schedulingGates } from "./scheduling-gates.ts";
+import { tolerations } from "./tolerations.ts";
+import { topologySpreadConstraints } from "./topology-spread-constraints.ts";
 
-/** What a policy wants of a pod's spec. Where it wants nothing there is one shared empty list: ten thousand policies must stay small. */
-export interface Criteria {
-  readonly nodeSelector: readonly (readonly [key: string, value: string])[];
-  readonly nodeName: string | undefined;
-  readonly schedulerName: string | undefined;
-  readonly priorityClassName: string | undefined;
-  readonly runtimeClassName: string | undefined;
-  readonly requiredNodeTerms: readonly JsonObject[];
-  readonly preferredNodeTerms: readonly JsonObject[];
-  readonly requiredPodTerms: readonly JsonObject[];
-  readonly preferredPodTerms: readonly JsonObject[];
-  readonly requiredAntiTerms: readonly JsonObject[];
-  readonly preferredAntiTerms: readonly JsonObject[];
-  readonly tolerations: readonly JsonObject[];
-  readonly topologySpreadConstraints: readonly JsonObject[];
-  readonly schedulingGates: readonly JsonObject[];
-}
-
-/** The fields of a pod's spec that are written, as far as the API server has a rule of its own for each. */
-export type Field =
-  | "nodeSelector"
-  | "nodeName"
-  | "schedulerName"
-  | "tolerations"
-  | "requiredNodeAffinity"
-  | "preferredNodeAffinity"
-  | "podAffinity"
-  | "podAntiAffinity"
-  | "topologySpreadConstraints"
-  | "priorityClassName"
-  | "runtimeClassName"
-  | "schedulingGates";
+/** All criteria, in the order of application: terms are judged by the labels before them, a gate comes before the node. */
+export const CRITERIA: readonly Criterion[] = [
+  nodeSelector,
+  requiredNodeAffinity,
+  preferredNodeAffinity,
+  requiredPodAffinity,
+  preferredPodAffinity,
+  requiredPodAntiAffinity,
+  preferredPodAntiAffinity,
+  tolerations,
+  topologySpreadConstraints,
+  schedulingGates,
+  schedulerName,
+  priorityClassName,
+  runtimeClassName,
+  nodeName,
+];
 
 /**
- * Why a field can't be written here, a part of a sentence; absent: it may. With `appendOnly` (a gated pod) requirements may be
- * appended to terms that are there, but no term may come or go.
+ * The criteria of a policy's spec, with all that is wrong in them. Never throws: nothing is read of what can't be, and the problem makes
+ * the policy an invalid one.
  */
-export type FieldLimits = Readonly<Partial<Record<Field, string>>> & { readonly appendOnly?: true };
+export function parseCriteria(spec: JsonObject, problems: Problem[]): Criteria {
+  for (const path of PARENT_PATHS) {
+    const value = at(spec, ...path);
+    if (value !== undefined && value !== null && !isObject(value))
+      problems.push(problem(["spec", ...path], `must be an object, got ${typeName(value)}`));
+  }
+  const criteria = CRITERIA.flatMap((criterion) => {
+    const value = criterion.parse(spec, problems);
+    return value === undefined ? [] : [{ criterion, value }];
+  });
+  for (const { criterion, value } of criteria)
+    problems.push(...(criterion.contradictions?.(value, criteria) ?? []));
+  return criteria;
+}
 
-/** The criteria that are a text each. */
-export type NameField = "nodeName" | "schedulerName" | "priorityClassName" | "runtimeClassName";
+/** The objects that hold criteria, the outer ones first. */
+const PARENT_PATHS: readonly Path[] = [
+  ...new Map(
+    CRITERIA.flatMap(({ path }) => path.slice(1).map((_, i) => path.slice(0, i + 1))).map((path) => [
+      pointer(path),
+      path,
+    ]),
+  ).values(),
+];
 
-const NONE: readonly JsonObject[] = [];
+const BY_PLACE: readonly (readonly [place: string, criterion: Criterion])[] = CRITERIA.flatMap(
+  (criterion) => [
+    [pointer(criterion.path), criterion] as const,
+    ...(criterion.derived ?? []).map((field) => [`/${field}`, criterion] as const),
+  ],
+);
 
-/** Wants nothing. What has some of it is spread over this, so that the rest is shared. */
-export const NO_CRITERIA: Criteria = {
-  nodeSelector: [],
-  nodeName: undefined,
-  schedulerName: undefined,
-  priorityClassName: undefined,
-  runtimeClassName: undefined,
-  requiredNodeTerms: NONE,
-  preferredNodeTerms: NONE,
-  requiredPodTerms: NONE,
-  preferredPodTerms: NONE,
-  requiredAntiTerms: NONE,
-  preferredAntiTerms: NONE,
-  tolerations: NONE,
-  topologySpreadConstraints: NONE,
-  schedulingGates: NONE,
-};
+/** The criterion that a place belongs to, given as a JSON pointer from the top; `undefined` for any other place. */
+export function criterionAt(place: string, spec: Path): Criterion | undefined {
+  const base = pointer(spec);
+  if (!place.startsWith(`${base}/`)) return undefined;
+  const below = place.slice(base.length);
+  return BY_PLACE.find(([start]) => below === start || below.startsWith(`${start}/`))?.[1];
+}

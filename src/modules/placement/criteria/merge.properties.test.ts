@@ -3,17 +3,17 @@ import { applyPatch, type Operation } from "rfc6902";
 import { describe, expect, test } from "vitest";
 import { ALL_NODES, anyCriteria, anySpec, asPolicySpec } from "../../../../test/builders/criteria.ts";
 import { again } from "../../../../test/builders/json.ts";
-import { merged, wish } from "../../../../test/builders/merged.ts";
+import { merged, placementRequest } from "../../../../test/builders/merged.ts";
 import { placed, SHOP } from "../../../../test/builders/placed.ts";
 import { deployment, pod } from "../../../../test/builders/pod.ts";
 import { clusterPolicy, namespacedPolicy } from "../../../../test/builders/policy.ts";
 import type { Json } from "../../../core/json.ts";
 import { matchesPodPlacement } from "../../../core/kubernetes/selectors/node-selector.ts";
-import type { PlacementRequest } from "../merge/merge.ts";
+import type { PlacementRequest } from "../merge/target.ts";
 
-const wishes: fc.Arbitrary<PlacementRequest[]> = fc
+const requests: fc.Arbitrary<PlacementRequest[]> = fc
   .array(anyCriteria, { minLength: 1, maxLength: 4 })
-  .map((list) => list.map((criteria, i) => wish(criteria, { name: `p${i}` })));
+  .map((list) => list.map((criteria, i) => placementRequest(criteria, { name: `p${i}` })));
 
 /** A pod or the template of a Deployment, with the path of its spec. */
 const target = fc
@@ -24,10 +24,10 @@ const target = fc
       : { object: pod({ spec }), merging: { spec: ["spec"] } },
   );
 
-describe("for any wishes and any object", () => {
+describe("for any requests and any object", () => {
   test("applied one to five times gives the same bytes", () => {
     fc.assert(
-      fc.property(target, wishes, ({ object, merging }, list) => {
+      fc.property(target, requests, ({ object, merging }, list) => {
         const first = merged(object, list, merging);
         let last = first;
         for (let times = 2; times <= 5; times++) {
@@ -42,7 +42,7 @@ describe("for any wishes and any object", () => {
 
   test("the patch gives the object, and all else is as it was", () => {
     fc.assert(
-      fc.property(target, wishes, ({ object, merging }, list) => {
+      fc.property(target, requests, ({ object, merging }, list) => {
         const { object: after, patch } = merged(object, list, merging);
         const patched = again(object);
         const operations = again(patch as unknown as Json) as unknown as Operation[];
@@ -56,7 +56,7 @@ describe("for any wishes and any object", () => {
   test("no node comes to be allowed that was not, and where some could be met some still can", () => {
     let narrowed = 0;
     fc.assert(
-      fc.property(anySpec, wishes, (spec, list) => {
+      fc.property(anySpec, requests, (spec, list) => {
         const after = merged(pod({ spec }), list).spec;
         const allowed = (of: Json) => ALL_NODES.filter((node) => matchesPodPlacement(of, node));
         const before = new Set(allowed(spec));
@@ -73,7 +73,7 @@ describe("for any wishes and any object", () => {
 
   test("with Refuse either all is as with Skip, or it is refused", () => {
     fc.assert(
-      fc.property(target, wishes, ({ object, merging }, list) => {
+      fc.property(target, requests, ({ object, merging }, list) => {
         const skipping = merged(object, list, merging);
         const refusing = merged(
           object,

@@ -54,7 +54,7 @@ describe("what is told", () => {
       pod({ spec: { nodeSelector: { zone: "b" } } }),
     );
     expect(answer.warnings).toEqual([
-      "nodeSelector zone: the pod says b, policy p says a; the first stays (USHER-P01)",
+      "nodeSelector zone: kept the pod's value b; policy p wants a (USHER-P01)",
     ]);
     expect(answer.patch).toEqual([]);
     expect(evaluation.findings).toMatchObject([
@@ -69,7 +69,7 @@ describe("what is told", () => {
     );
     expect(nodeSelector).toEqual({ zone: "a" });
     expect(answer.warnings).toEqual([
-      "nodeSelector zone: policy a says a, policy b says b; the first stays (USHER-P01)",
+      "nodeSelector zone: kept policy a's value a; policy b wants b (USHER-P01)",
     ]);
   });
 
@@ -113,7 +113,7 @@ describe("hostile shapes: an answer, and no patch of what can't be patched", () 
   ])("nodeSelector: %s", (_what, sent) => {
     const { answer, evaluation } = placed([SHOP, policy({ zone: "a" })], sent);
     expect(answer).toMatchObject({ allowed: true, patch: [] });
-    expect(answer.warnings).toEqual(["nodeSelector is no object here"]);
+    expect(answer.warnings).toEqual(["nodeSelector is not an object here"]);
     expect(evaluation.findings).toMatchObject([{ outcome: "failed" }]);
   });
 

@@ -1,91 +1,167 @@
-import type { Finding } from "../../../core/evaluate/finding.ts";
-import { policyName } from "../../../core/evaluate/finding.ts";
-import { listAt } from "../../../core/json.ts";
-import type { PlacementRequest, Target } from "../merge/merge.ts";
-import {
-  applied,
-  closed,
-  conflict,
-  holderOf,
-  leftOut,
-  type Place,
-  reportTooMuchWork,
-  same,
-  unwritable,
-} from "../merge/report.ts";
+import type { Draft } from "../../../core/evaluate/draft.ts";
+import { at, isObject, type JsonObject, listAt, own } from "../../../core/json.ts";
+import { checkLabelKey, checkLabelValue } from "../../../core/kubernetes/names.ts";
+import { labelMap } from "../../../core/kubernetes/schemas.ts";
+import { type Path, pointer, steps } from "../../../core/path.ts";
+import { type Problem, problem } from "../../../core/policy/problem.ts";
+import type { Origin } from "../../../core/provenance/origin.ts";
+import type { Report } from "../merge/report.ts";
 import { storedValue } from "../merge/stored-value.ts";
-import { STEPS_TO_TELL } from "../merge/work-budget.ts";
+import type { Target } from "../merge/target.ts";
+import { STEPS_TO_REPORT } from "../merge/work-budget.ts";
+import { labelKeys } from "../policy/cel-rules.ts";
+import { type Criterion, MUTABLE_WHILE_GATED } from "./criterion.ts";
+import { pinsLabel } from "./node-terms/implies.ts";
 import { allows, could, selectorOf } from "./node-terms/known-term.ts";
-import { REQUIRED_NODE_TERMS } from "./places.ts";
+import { REQUIRED_TERMS, requiredTermsOf } from "./node-terms/node-terms.ts";
+import { prune } from "./shape/injected-elements.ts";
+import { isAsStored } from "./shape/name.ts";
+
+/** Label keys and values, sorted by key. */
+export type NodeSelector = readonly (readonly [key: string, value: string])[];
+
+const FIELD = "nodeSelector";
 
 /**
- * nodeSelector: a key that the pod has not is added; one that it has stays as it is, whoever set it. All keys of a nodeSelector
- * must match, so adding can only narrow where the pod may run. Applying it twice changes nothing further.
+ * nodeSelector
  *
- * A key with which no term of the required node affinity could match any node is a contradiction too, though no key says otherwise.
+ * Field:    spec.nodeSelector
+ * Merge:    keys that the pod does not have are added; a key that the pod has keeps its value (USHER-P01). A key with which no term of
+ *           the required node affinity could match any node is skipped (USHER-P11).
+ * Holds:    narrows only (all keys must match); idempotent; order-independent except for which policy wins a conflict.
+ * Update:   further keys on gated pods and suspended Jobs; mutable in templates.
  */
-export function mergeNodeSelector(target: Target, wish: PlacementRequest, findings: Finding[]): void {
+export const nodeSelector: Criterion<NodeSelector> = {
+  name: FIELD,
+  rule: FIELD,
+  text: FIELD,
+  path: [FIELD],
+  recorded: "set",
+  restoredFirst: true,
+  kubelet: "checks",
+  mutability: MUTABLE_WHILE_GATED,
+  schema: labelMap
+    .nullish()
+    .describe(
+      "Labels that a node must have. Added to the pod's nodeSelector; a key that the pod sets keeps its value.",
+    ),
+  celRules: [labelKeys(FIELD)],
+  parse,
+  merge,
+  unmet: (podSpec, wanted, budget) => {
+    const present = own(podSpec, FIELD);
+    const terms = requiredTermsOf(podSpec);
+    return wanted.flatMap(([key, value]) =>
+      own(present, key) === value || pinsLabel(terms, key, value, budget)
+        ? []
+        : [{ path: [FIELD, key], wants: `${key}=${value}` }],
+    );
+  },
+  injected: ({ set }, { podSpec, spec }) => {
+    const pairs = keysIn(set, [...spec, FIELD]).flatMap((key): [string, string][] => {
+      const value = at(podSpec, FIELD, key);
+      return typeof value === "string" ? [[key, value]] : [];
+    });
+    return pairs.length === 0 ? undefined : pairs;
+  },
+  stillSets: (wanted, place, value) => wanted.some((pair) => pair[0] === place.at(-1) && pair[1] === value),
+  remove: (draft, origins, spec) => {
+    for (const origin of origins) removeKeys(draft, origin, spec);
+  },
+};
+
+function parse(spec: JsonObject, problems: Problem[]): NodeSelector | undefined {
+  const labels = at(spec, FIELD);
+  if (labels === undefined || labels === null) return undefined;
+  if (!isObject(labels)) {
+    problems.push(problem(["spec", FIELD], "must be an object of label keys and values"));
+    return undefined;
+  }
+  const pairs: (readonly [string, string])[] = [];
+  // Sorted, so that the patch does not depend on how the policy was written.
+  for (const key of Object.keys(labels).sort()) {
+    const value = labels[key];
+    const wrong =
+      checkLabelKey(key) ??
+      (typeof value === "string" ? checkLabelValue(value) : "the value of a label must be a string");
+    if (wrong !== undefined) problems.push(problem(["spec", FIELD, key], wrong));
+    else if (typeof value === "string") pairs.push([key, value]);
+  }
+  return pairs.length === 0 ? undefined : pairs;
+}
+
+function merge(target: Target, wanted: NodeSelector, report: Report): void {
   const { draft, spec, holders } = target;
-  for (const [key, value] of wish.criteria.nodeSelector) {
-    const path = [...spec, "nodeSelector", key];
-    const place: Place = { rule: "nodeSelector", path };
+  for (const [key, value] of wanted) {
+    const path = [...spec, FIELD, key];
     const present = draft.get(...path);
-    if (!target.effort.spend(STEPS_TO_TELL)) {
-      reportTooMuchWork(wish, place, `nodeSelector ${key}=${value}`, findings);
+    const text = `${FIELD} ${key}=${value}`;
+    const holder = `${FIELD}/${key}`;
+    if (!target.budget.spend(STEPS_TO_REPORT)) {
+      report.budgetExceeded(path, text);
       return;
     }
-    if (present === value) {
-      same(wish, place, `nodeSelector ${key}=${value}`, findings);
-    } else if (present !== undefined && present !== null) {
-      const sides = `${holderOf(target, `nodeSelector/${key}`)} says ${String(present)}, policy ${policyName(wish.ref)} says ${value}`;
-      conflict(wish, place, "USHER-P01", `nodeSelector ${key}: ${sides}`, findings);
-    } else if (closed(target, wish, "nodeSelector", place, findings)) {
-      return;
-    } else if (contradicts(target, key, value)) {
-      tellContradiction(target, wish, place, `${key}=${value}`, findings);
+    if (present === value) report.same(path, text);
+    else if (present !== undefined && present !== null)
+      report.conflict(path, "USHER-P01", {
+        field: `${FIELD} ${key}`,
+        holder,
+        has: String(present),
+        wants: value,
+      });
+    else if (report.immutable(path)) return;
+    else if (contradicts(target, key, value)) {
+      const terms = `the required node affinity of ${report.holderOf("requiredNodeAffinity")}`;
+      report.contradiction(path, `${text} of ${report.policy}: no node can match it and ${terms}`);
     } else {
       const was = storedValue(draft, path) === value;
-      if (draft.set(path, value, applied(wish, place, `nodeSelector ${key}=${value}`, was)))
-        holders.set(`nodeSelector/${key}`, wish.ref);
-      else unwritable(wish, place, "nodeSelector is no object here", findings);
+      if (draft.set(path, value, report.applied(path, text, was))) holders.set(holder, report.request.ref);
+      else report.unwritable(path, `${FIELD} is not an object here`);
     }
   }
 }
 
 /** Whether a further key leaves no term that any node could match, where there was one before. */
-function contradicts({ draft, spec, terms: known, effort }: Target, key: string, value: string): boolean {
+function contradicts({ draft, spec, terms: known, budget }: Target, key: string, value: string): boolean {
   // Most pods have no affinity at all.
   if (draft.get(...spec, "affinity") === undefined) return false;
   const podSpec = draft.get(...spec);
-  const list = listAt(podSpec, ...REQUIRED_NODE_TERMS);
-  // That is told where the policy's own terms are merged; of its labels none is held back for it.
-  if (list.length === 0 || known.sayTooMuch(list)) return false;
-  const terms = list.map((term) => known.own(term, effort));
-  effort.spend(list.length);
-  // A label that no term speaks of changes nothing for any.
+  const list = listAt(podSpec, ...REQUIRED_TERMS);
+  // Reported where the policy's own terms are merged; labels are not held back for it.
+  if (list.length === 0 || known.areTooLarge(list)) return false;
+  const terms = list.map((term) => known.own(term, budget));
+  budget.spend(list.length);
+  // A label that no term names changes nothing for any.
   if (!terms.some(({ meaning }) => meaning?.labels.has(key))) return false;
   const selector = selectorOf(podSpec);
-  effort.spend(selector?.size ?? 0);
+  budget.spend(selector?.size ?? 0);
   let lost = false;
   for (const term of terms) {
-    const stays = allows(term, key, value, effort);
-    // Of those that go it is enough to know of one that it could be met.
-    if ((!stays && lost) || !could(term, selector, effort)) continue;
+    const stays = allows(term, key, value, budget);
+    // One term that could be met and is lost is enough.
+    if ((!stays && lost) || !could(term, selector, budget)) continue;
     if (stays) return false;
     lost = true;
   }
   return lost;
 }
 
-function tellContradiction(
-  target: Target,
-  wish: PlacementRequest,
-  place: Place,
-  pair: string,
-  findings: Finding[],
-): void {
-  const said = `nodeSelector ${pair} of policy ${policyName(wish.ref)}: no node could meet it together with the required node affinity, which ${holderOf(target, "requiredNodeAffinity")} has set`;
-  // Put back it would make a pod that can't run of one that can, so that is told as well.
-  if (wish.restoring) leftOut(wish, place, "USHER-P11", `${said}; it is not put back`, findings);
-  else conflict(wish, place, "USHER-P11", said, findings);
+/** The keys below a map that places name. A deeper place is no label. */
+function keysIn(places: readonly string[], map: Path): string[] {
+  const prefix = `${pointer(map)}/`;
+  return places.flatMap((place) => {
+    if (!place.startsWith(prefix)) return [];
+    const [key = "", ...deeper] = steps(place).slice(map.length).map(String);
+    return deeper.length > 0 ? [] : [key];
+  });
+}
+
+function removeKeys(draft: Draft, { set }: Origin, spec: Path): void {
+  const map = [...spec, FIELD];
+  let removed = false;
+  for (const key of keysIn(set, map)) {
+    const path = [...map, key];
+    if (isAsStored(draft, path)) removed = draft.remove(path, undefined) || removed;
+  }
+  if (removed) prune(draft, map, spec.length);
 }

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { merged, mergedSpec, requiring, term, wish } from "../../../../test/builders/merged.ts";
+import { merged, mergedSpec, placementRequest, requiring, term } from "../../../../test/builders/merged.ts";
 import { deployment, pod } from "../../../../test/builders/pod.ts";
 import { at, type Json, type JsonObject } from "../../../core/json.ts";
 import { provenanceOf } from "../../../core/provenance/origin.ts";
+import type { PlacementRequest } from "../merge/target.ts";
 
 const PLACE = [
   "affinity",
@@ -12,7 +13,7 @@ const PLACE = [
 ];
 const LIST = `/spec/${PLACE.join("/")}`;
 
-const wants = (...terms: JsonObject[]) => wish({ requiredNodeTerms: terms });
+const wants = (...terms: JsonObject[]) => placementRequest({ requiredNodeAffinity: terms });
 
 /** A row: what the pod has, what the policy wants, what comes of it. Applied again it must change nothing. */
 type Row = [
@@ -132,7 +133,10 @@ describe("the terms", () => {
     const { spec, findings } = mergedSpec({ nodeSelector: { zone: "a" } }, [wants(term("zone=b"))]);
     expect(spec).toEqual({ nodeSelector: { zone: "a" } });
     expect(findings[0]).toMatchObject({ outcome: "skipped", code: "USHER-P11", warn: 60 });
-    const both = wish({ nodeSelector: [["zone", "a"]], requiredNodeTerms: [term("zone=b"), term("zone=a")] });
+    const both = placementRequest({
+      nodeSelector: [["zone", "a"]],
+      requiredNodeAffinity: [term("zone=b"), term("zone=a")],
+    });
     expect(mergedSpec({}, [both]).spec).toEqual({
       nodeSelector: { zone: "a" },
       ...requiring(term("zone=a")),
@@ -142,7 +146,7 @@ describe("the terms", () => {
   test("a nodeSelector key with which no term is left is not added", () => {
     const own = requiring(term("zone=a"), term("zone=b"));
     const key = (value: string) =>
-      wish({
+      placementRequest({
         nodeSelector: [
           ["zone", value],
           ["disk", "ssd"],
@@ -158,13 +162,13 @@ describe("the terms", () => {
   });
 
   test("the message says who requires the other thing", () => {
-    const tell = (own: JsonObject, ...wishes: ReturnType<typeof wish>[]) =>
-      mergedSpec(own, wishes).findings.at(-1)?.message;
-    const theirs = wish({ requiredNodeTerms: [term("zone=a")] }, { name: "a" });
+    const tell = (own: JsonObject, ...requests: PlacementRequest[]) =>
+      mergedSpec(own, requests).findings.at(-1)?.message;
+    const theirs = placementRequest({ requiredNodeAffinity: [term("zone=a")] }, { name: "a" });
     expect(tell(requiring(term("zone=a")), wants(term("zone=b")))).toBe(
-      "required node affinity of policy p: no node could meet it together with what the pod requires; the first stays",
+      "required node affinity of policy p: no node can match it and the terms of the pod; skipped",
     );
-    expect(tell({}, theirs, wants(term("zone=b")))).toContain("with what policy a requires");
+    expect(tell({}, theirs, wants(term("zone=b")))).toContain("the terms of policy a");
     expect(tell({}, wants(term("zone=a|b", "@n1"), term("cpu!=x", "!gpu", "cores>4")))).toBe(
       "required node affinity zone in (a, b) and metadata.name=n1, or cpu!=x and no label gpu and cores>4",
     );
@@ -195,7 +199,7 @@ describe("too much", () => {
   test("refused where the policy fails closed, but not when it is only put back", () => {
     const asked = (change: { restoring?: boolean }) =>
       mergedSpec(requiring(...many(5, "own")), [
-        wish({ requiredNodeTerms: many(13, "their") }, { failure: "Fail", ...change }),
+        placementRequest({ requiredNodeAffinity: many(13, "their") }, { failure: "Fail", ...change }),
       ]).findings;
     expect(asked({})).toMatchObject([{ outcome: "violated", code: "USHER-P12" }]);
     expect(asked({ restoring: true })).toMatchObject([{ outcome: "failed" }]);
@@ -226,13 +230,15 @@ describe("a pod at a gate, which only takes further requirements", () => {
       [term("x", "y", "a"), term("y", "x", "a")],
     ],
   ])("%s", (_what, own, wanted, expected) => {
-    const { spec, findings } = mergedSpec(own, [wants(...wanted)], { limits: { appendOnly: true } });
+    const { spec, findings } = mergedSpec(own, [wants(...wanted)], {
+      limits: { immutable: {}, appendOnly: true },
+    });
     expect(at(spec, ...PLACE)).toEqual(expected ?? at(own, ...PLACE));
     if (expected === undefined) expect(findings).toMatchObject([{ outcome: "skipped", code: "USHER-P13" }]);
   });
 
   test("where it can't be written at all", () => {
-    const limits = { requiredNodeAffinity: "it is late" };
+    const limits = { immutable: { requiredNodeAffinity: "it is late" } };
     expect(mergedSpec({}, [wants(term("a"))], { limits })).toMatchObject({
       patch: [],
       findings: [{ code: "USHER-P13" }],
@@ -240,7 +246,7 @@ describe("a pod at a gate, which only takes further requirements", () => {
     expect(mergedSpec(requiring(term("a")), [wants(term("a"))], { limits }).findings).toMatchObject([
       { outcome: "same" },
     ]);
-    const back = wish({ requiredNodeTerms: [term("a")] }, { restoring: true });
+    const back = placementRequest({ requiredNodeAffinity: [term("a")] }, { restoring: true });
     expect(at(mergedSpec({}, [back], { limits }).spec, ...PLACE)).toEqual([term("a")]);
   });
 });
@@ -269,19 +275,19 @@ describe("what is noted", () => {
   });
 
   test("is kept when the same webhook is asked again in one request", () => {
-    const wishes = [
-      wish({
-        requiredNodeTerms: [term("y", "a"), term("b")],
+    const requests = [
+      placementRequest({
+        requiredNodeAffinity: [term("y", "a"), term("b")],
         tolerations: [{ key: "k", operator: "Exists" }],
       }),
     ];
-    const first = mergedSpec(requiring(term("x", "y")), wishes);
-    const second = merged(first.object, wishes);
+    const first = mergedSpec(requiring(term("x", "y")), requests);
+    const second = merged(first.object, requests);
     expect(second.patch).toEqual([]);
     expect(provenanceOf(second.object)).toEqual(provenanceOf(first.object));
     expect(provenanceOf(first.object)[0]?.added[LIST]).toEqual([term("a"), term("b")]);
     // But not for a policy that says something else.
-    const other = merged(first.object, [wish({ requiredNodeTerms: [term("x")] })]);
+    const other = merged(first.object, [placementRequest({ requiredNodeAffinity: [term("x")] })]);
     expect(provenanceOf(other.object)).toEqual([]);
   });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { merged, wish } from "../../../../test/builders/merged.ts";
+import { merged, placementRequest } from "../../../../test/builders/merged.ts";
 import { deployment, pod } from "../../../../test/builders/pod.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
 
@@ -29,33 +29,37 @@ test.each<[string, metadata: JsonObject, meant: boolean]>([
   ["managers that are nothing", { managedFields: [null, 1, {}] }, false],
 ])("in a template: %s", (_what, metadata, meant) => {
   const object = deployment({ spec: DEFAULTED, metadata });
-  const { spec, object: after } = merged(object, [wish({ schedulerName: "mine" })], { spec: TEMPLATE });
+  const { spec, object: after } = merged(object, [placementRequest({ schedulerName: "mine" })], {
+    spec: TEMPLATE,
+  });
   expect(spec["schedulerName"]).toBe(meant ? "default-scheduler" : "mine");
-  expect(merged(after, [wish({ schedulerName: "mine" })], { spec: TEMPLATE }).patch).toEqual([]);
+  expect(merged(after, [placementRequest({ schedulerName: "mine" })], { spec: TEMPLATE }).patch).toEqual([]);
 });
 
 test("in a pod", () => {
   const one = (metadata: JsonObject) =>
-    merged(pod({ spec: DEFAULTED, metadata }), [wish({ schedulerName: "mine" })]).spec["schedulerName"];
+    merged(pod({ spec: DEFAULTED, metadata }), [placementRequest({ schedulerName: "mine" })]).spec[
+      "schedulerName"
+    ];
   expect(one({})).toBe("mine");
   expect(one(managed("Apply", { "f:spec": { "f:schedulerName": {} } }))).toBe("default-scheduler");
   expect(one(managed("Apply", IN_TEMPLATE))).toBe("mine");
 });
 
 test("a policy that means the default holds it against the next", () => {
-  const wishes = [
-    wish({ schedulerName: "default-scheduler" }, { name: "a" }),
-    wish({ schedulerName: "mine" }),
+  const requests = [
+    placementRequest({ schedulerName: "default-scheduler" }, { name: "a" }),
+    placementRequest({ schedulerName: "mine" }),
   ];
-  const first = merged(pod({ spec: DEFAULTED }), wishes);
+  const first = merged(pod({ spec: DEFAULTED }), requests);
   expect(first.spec).toEqual(DEFAULTED);
   expect(first.findings.at(-1)?.message).toBe(
-    "schedulerName: policy a says default-scheduler, policy p says mine; the first stays",
+    "schedulerName: kept policy a's value default-scheduler; policy p wants mine",
   );
 });
 
 test("what is put back goes over the default that the API server filled in, not over one that the user wrote", () => {
-  const back = [wish({ schedulerName: "mine" }, { restoring: true })];
+  const back = [placementRequest({ schedulerName: "mine" }, { restoring: true })];
   expect(merged(pod({ spec: DEFAULTED }), back).spec).toEqual({ schedulerName: "mine" });
   const meant = applied({ spec: DEFAULTED });
   expect(merged(pod({ spec: DEFAULTED, ...meant }), back).spec).toEqual(DEFAULTED);

@@ -56,7 +56,7 @@ describe("an object that is larger than any workload is let in without the polic
     );
     const { object, answer } = placed([SHOP, ...known], pod());
     expect(listAt(object, "spec", "tolerations")).toHaveLength(512);
-    expect(answer.warnings).toEqual([expect.stringContaining("toleration of policy p8 is left out")]);
+    expect(answer.warnings).toEqual([expect.stringContaining("toleration of policy p8 skipped")]);
   });
 });
 

@@ -1,12 +1,13 @@
 import type { DriftScan } from "../../../core/drift/drift-scan.ts";
 import { isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { controllerOf, groupVersionOf } from "../../../core/kubernetes/object.ts";
+import { UNBOUND_PODS, unboundSpec } from "../../../core/kubernetes/pod-state.ts";
 import type { WorkloadKind, WorkloadTable } from "../../../core/kubernetes/workloads.ts";
 import type { Installation } from "../../../core/module/installation.ts";
 import type { Access } from "../../../core/module/module.ts";
 import { provenanceOf } from "../../../core/provenance/origin.ts";
 import { isPod, leftAlone } from "../select/target.ts";
-import { opennessOf } from "../update/mutability.ts";
+import { mutabilityOf } from "../update/mutability.ts";
 import { REAPPLY } from "../update/reapply.ts";
 import { repairsDrift } from "./drift-repair.ts";
 
@@ -14,12 +15,12 @@ import { repairsDrift } from "./drift-repair.ts";
 export const driftScan: DriftScan = {
   annotation: REAPPLY,
   // A pod on its node can't be changed any more, and most are.
-  fieldSelector: (workload) => (isPod(workload) ? "spec.nodeName=" : undefined),
+  fieldSelector: (workload) => (isPod(workload) ? UNBOUND_PODS : undefined),
   leftAlone: (object, workload, workloads) => {
     const apart = leftAlone(object, workload, workloads, "UPDATE") ?? ofKnown(object, workload, workloads);
     if (apart !== undefined) return apart;
-    const openness = opennessOf(workload, object);
-    return "closed" in openness ? openness.closed : undefined;
+    const mutability = mutabilityOf(workload, object);
+    return "immutable" in mutability ? mutability.immutable : undefined;
   },
   // One that has something of a policy came in while usher was there, and can't be helped otherwise.
   asNew: (object, workload, workloads) => {
@@ -49,8 +50,7 @@ function isOver(object: JsonObject): boolean {
 }
 
 function withoutNode(pod: JsonObject): JsonObject {
-  const { nodeName: _node, ...spec } = isObject(pod["spec"]) ? pod["spec"] : {};
-  return { ...pod, spec };
+  return { ...pod, spec: unboundSpec(isObject(pod["spec"]) ? pod["spec"] : {}) };
 }
 
 /** Reading is for the drift scan; writing only where drift repair is enabled. */

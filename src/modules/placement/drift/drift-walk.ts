@@ -1,11 +1,11 @@
 import { type ObjectDrift, scanObject, scanPage } from "../../../core/drift/drift-scan.ts";
 import type { Assembly } from "../../../core/evaluate/assembly.ts";
 import { type Fact, type Facts, failureOf, type Need, needKey } from "../../../core/evaluate/need.ts";
+import { StepCounter } from "../../../core/evaluate/step-counter.ts";
 import { isObject, type JsonObject } from "../../../core/json.ts";
 import { nameOf, namespaceOf } from "../../../core/kubernetes/object.ts";
 import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import type { Module } from "../../../core/module/module.ts";
-import { stepsDone } from "../merge/work-budget.ts";
 import { DriftCounts } from "./drift-counts.ts";
 
 /** Reading 50 objects blocks the event loop for some 7 ms, and comparing them for as long again; admissions wait no longer than that. */
@@ -77,16 +77,17 @@ export class DriftWalk {
   judge(facts: Facts, now: number): readonly ScannedObject[] | { readonly needs: readonly Need[] } {
     const workload = this.#kinds[this.#kind];
     if (workload === undefined || !this.waits) return [];
-    const end = stepsDone() + STEPS;
+    const counter = new StepCounter();
     const scanned: ScannedObject[] = [];
     const needs = new Map<string, Need>();
     let judged = 0;
     for (const object of this.#waiting) {
-      const drift = scanObject(this.#module, object, workload, this.#assembly, { facts, now });
+      const known = { facts, now, steps: counter };
+      const drift = scanObject(this.#module, object, workload, this.#assembly, known);
       judged++;
       if ("needs" in drift) for (const need of drift.needs) needs.set(needKey(need), need);
       else if (drift.carried.length > 0) scanned.push({ workload, object, drift });
-      if (stepsDone() > end) break;
+      if (counter.steps > STEPS) break;
     }
     if (needs.size > 0) return { needs: [...needs.values()] };
     for (const { object, drift } of scanned) {

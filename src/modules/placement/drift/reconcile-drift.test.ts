@@ -12,7 +12,7 @@ import type { Module } from "../../../core/module/module.ts";
 import type { ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
 import { PROVENANCE } from "../../../core/provenance/origin.ts";
 import { clusterPodSchedulingPolicy } from "../kinds.ts";
-import { MOST_STEPS, WorkBudget } from "../merge/work-budget.ts";
+import { MAX_STEPS } from "../merge/work-budget.ts";
 import { workloadFigures } from "../metrics.ts";
 import { type PlacementKey, placementReconciler } from "../reconciler.ts";
 
@@ -36,8 +36,8 @@ let work = 0;
 /** Wants the pool `nvme` of everything that asks to be written anew, and takes back what it wrote before. */
 const module: Module = {
   ...moduleThat("placement", {
-    mutate: ({ object }) => {
-      new WorkBudget().spend(work);
+    mutate: ({ object, steps }) => {
+      steps?.add(work);
       if (!object.remove(["metadata", "annotations", ANNOTATION], undefined)) return allow();
       const finding = { policy: REF, rule: "nodeSelector", outcome: "applied", message: "" } as const;
       object.set(POOL, "nvme", finding);
@@ -194,7 +194,7 @@ describe("a scan", () => {
     const found = stage.state.counts?.of(KEY);
     const pages = stage.asked.length;
     stage = new Stage(stage.deployments);
-    work = 2 * MOST_STEPS;
+    work = 2 * MAX_STEPS;
     // Of three objects two stand on one page, and the second of them waits for the next turn.
     expect(turns()).toBe(quick + 1);
     expect(stage.state.counts?.of(KEY)).toEqual(found);

@@ -140,7 +140,7 @@ describe("what is lacking", () => {
     const { status } = created([POOL], deployment());
     expect(status).toMatchObject({ code: 403, reason: "Forbidden" });
     expect(status?.message).toMatch(
-      /policy pool demands pool=etcd at spec\.template\.spec\.nodeSelector\.pool.*; take out .*USHER-P30/,
+      /policy pool requires pool=etcd at spec\.template\.spec\.nodeSelector\.pool.*; remove .*USHER-P30/,
     );
   });
 
@@ -148,7 +148,7 @@ describe("what is lacking", () => {
     const warns = clusterPolicy("pool", { ...REFUSE, enforcement: "Warn", nodeSelector: { pool: "etcd" } });
     const answer = created([warns], pod());
     expect(answer.allowed).toBe(true);
-    expect(answer.warnings.join()).toContain("policy pool demands pool=etcd");
+    expect(answer.warnings.join()).toContain("policy pool requires pool=etcd");
   });
 });
 

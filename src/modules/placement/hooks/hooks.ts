@@ -1,4 +1,5 @@
 import { stringAt } from "../../../core/json.ts";
+import { isGatedExpression } from "../../../core/kubernetes/pod-state.ts";
 import type { WorkloadTable } from "../../../core/kubernetes/workloads.ts";
 import type { Hook, Rule } from "../../../core/module/hook.ts";
 import { exemptNamespaces, type Installation } from "../../../core/module/installation.ts";
@@ -49,8 +50,7 @@ function podUpdates(injecting: boolean): string {
   const note = `metadata.annotations['${PROVENANCE}']`;
   const changed = `(object.spec != oldObject.spec || !${carries("object", PROVENANCE)} || object.${note} != oldObject.${note})`;
   const ways = [`(${carries("oldObject", PROVENANCE)} && ${changed})`, carries("object", REAPPLY)];
-  const gated = "(has(oldObject.spec.schedulingGates) && size(oldObject.spec.schedulingGates) > 0)";
-  return [...ways, ...(injecting ? [gated] : [])].join(" || ");
+  return [...ways, ...(injecting ? [isGatedExpression("oldObject")] : [])].join(" || ");
 }
 
 function somePolicyInjects(view: View): boolean {

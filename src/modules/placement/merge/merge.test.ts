@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { again } from "../../../../test/builders/json.ts";
-import { merged, mergedSpec, requiring, term, wish } from "../../../../test/builders/merged.ts";
+import { merged, mergedSpec, placementRequest, requiring, term } from "../../../../test/builders/merged.ts";
 import { deployment, pod } from "../../../../test/builders/pod.ts";
+import type { Fields } from "../../../../test/builders/wants.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
-import type { Criteria } from "../criteria/criteria.ts";
+import type { PlacementRequest } from "./target.ts";
 
 const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution";
@@ -28,44 +29,38 @@ const spread = (topologyKey: string, further: JsonObject = {}) => ({
 });
 
 /** One list each: what a policy wants, what it is as a pod's spec, an old value, and both merged. */
-const LISTS: [
-  string,
-  Partial<Criteria>,
-  (list: Json[]) => JsonObject,
-  wanted: JsonObject,
-  other: JsonObject,
-][] = [
+const LISTS: [string, Fields, (list: Json[]) => JsonObject, wanted: JsonObject, other: JsonObject][] = [
   [
     "preferred node affinity",
-    { preferredNodeTerms: [preference("new")] },
+    { preferredNodeAffinity: [preference("new")] },
     (list) => ({ affinity: { nodeAffinity: { [PREFERRED]: list } } }),
     preference("new"),
     preference("old"),
   ],
   [
     "required pod affinity",
-    { requiredPodTerms: [podTerm("new")] },
+    { requiredPodAffinity: [podTerm("new")] },
     (list) => ({ affinity: { podAffinity: { [REQUIRED]: list } } }),
     podTerm("new"),
     podTerm("old"),
   ],
   [
     "preferred pod affinity",
-    { preferredPodTerms: [weighted("new", 100)] },
+    { preferredPodAffinity: [weighted("new", 100)] },
     (list) => ({ affinity: { podAffinity: { [PREFERRED]: list } } }),
     weighted("new", 100),
     weighted("old", 10),
   ],
   [
     "required pod anti-affinity",
-    { requiredAntiTerms: [podTerm("new")] },
+    { requiredPodAntiAffinity: [podTerm("new")] },
     (list) => ({ affinity: { podAntiAffinity: { [REQUIRED]: list } } }),
     podTerm("new"),
     podTerm("old"),
   ],
   [
     "preferred pod anti-affinity",
-    { preferredAntiTerms: [weighted("new", 100)] },
+    { preferredPodAntiAffinity: [weighted("new", 100)] },
     (list) => ({ affinity: { podAntiAffinity: { [PREFERRED]: list } } }),
     weighted("new", 100),
     weighted("old", 10),
@@ -95,7 +90,7 @@ const LISTS: [
 
 /** The rows of the original's common table that a request can have. */
 describe.each(LISTS)("%s", (_what, criteria, spec, wanted, other) => {
-  test.each<[string, Partial<Criteria>, before: JsonObject, after: JsonObject]>([
+  test.each<[string, Fields, before: JsonObject, after: JsonObject]>([
     ["nothing wanted, nothing there", {}, {}, {}],
     ["nothing wanted", {}, spec([wanted]), spec([wanted])],
     ["the same is there", criteria, spec([wanted]), spec([wanted])],
@@ -104,33 +99,29 @@ describe.each(LISTS)("%s", (_what, criteria, spec, wanted, other) => {
     ["another is there: that comes first", criteria, spec([other]), spec([other, wanted])],
     ["both are there, the other way round", criteria, spec([wanted, other]), spec([wanted, other])],
   ])("%s", (_row, asked, before, after) => {
-    const first = mergedSpec({ containers: [], ...before }, [wish(asked)]);
+    const first = mergedSpec({ containers: [], ...before }, [placementRequest(asked)]);
     expect(first.spec).toEqual({ containers: [], ...after });
-    expect(merged(first.object, [wish(asked)]).patch).toEqual([]);
+    expect(merged(first.object, [placementRequest(asked)]).patch).toEqual([]);
   });
 
   test("what is no list is left alone, and told", () => {
-    const { findings, patch } = mergedSpec(again(spec("hostile" as unknown as Json[])), [wish(criteria)]);
+    const { findings, patch } = mergedSpec(again(spec("hostile" as unknown as Json[])), [
+      placementRequest(criteria),
+    ]);
     expect(patch).toEqual([]);
     expect(findings).toMatchObject([{ outcome: "failed", warn: 80 }]);
   });
 
   test("where the API server takes it no more it is skipped, and told; restored it is all the same", () => {
-    const field = { preferredNodeTerms: "preferredNodeAffinity", requiredPodTerms: "podAffinity" } as const;
-    const [criterion] = Object.keys(criteria);
-    const limits = {
-      [Object.entries(field).find(([key]) => key === criterion)?.[1] ?? ""]: "no more here",
-      podAffinity: "no more here",
-      podAntiAffinity: "no more here",
-      tolerations: "no more here",
-      topologySpreadConstraints: "no more here",
-      schedulingGates: "no more here",
-    };
-    const { patch, findings } = mergedSpec({}, [wish(criteria)], { limits });
+    const immutable = Object.fromEntries(Object.keys(criteria).map((name) => [name, "immutable here"]));
+    const limits = { immutable };
+    const { patch, findings } = mergedSpec({}, [placementRequest(criteria)], { limits });
     expect(patch).toEqual([]);
     expect(findings).toMatchObject([{ outcome: "skipped", code: "USHER-P13", warn: 60 }]);
-    expect(findings[0]?.message).toContain("no more here");
-    expect(mergedSpec({}, [wish(criteria, { restoring: true })], { limits }).spec).toEqual(spec([wanted]));
+    expect(findings[0]?.message).toContain("immutable here");
+    expect(mergedSpec({}, [placementRequest(criteria, { restoring: true })], { limits }).spec).toEqual(
+      spec([wanted]),
+    );
   });
 });
 
@@ -152,16 +143,23 @@ describe("tolerations", () => {
       "same",
     ],
   ])("%s", (_what, wanted, own, added, outcome) => {
-    const { spec, findings } = mergedSpec({ tolerations: [own] }, [wish({ tolerations: [wanted] })]);
+    const { spec, findings } = mergedSpec({ tolerations: [own] }, [
+      placementRequest({ tolerations: [wanted] }),
+    ]);
     expect(spec["tolerations"]).toEqual(added ? [own, wanted] : [own]);
     expect(findings.map((one) => one.outcome)).toEqual([outcome]);
   });
 
   test("the message names both sides", () => {
     const wanted = { ...KEYED, tolerationSeconds: 5 };
-    const tell = (...wishes: ReturnType<typeof wish>[]) => mergedSpec({}, wishes).findings.at(-1)?.message;
-    expect(tell(wish({ tolerations: [KEYED] }, { name: "a" }), wish({ tolerations: [wanted] }))).toBe(
-      "toleration: policy a says pool=etcd:NoExecute, policy p says pool=etcd:NoExecute for 5 s; the first stays",
+    const tell = (...requests: PlacementRequest[]) => mergedSpec({}, requests).findings.at(-1)?.message;
+    expect(
+      tell(
+        placementRequest({ tolerations: [KEYED] }, { name: "a" }),
+        placementRequest({ tolerations: [wanted] }),
+      ),
+    ).toBe(
+      "toleration: kept policy a's value pool=etcd:NoExecute; policy p wants pool=etcd:NoExecute for 5s",
     );
   });
 });
@@ -169,7 +167,7 @@ describe("tolerations", () => {
 describe("topology spread", () => {
   test("the same pair in other words: the pod's stays", () => {
     const own = [spread("zone", { maxSkew: 2 })];
-    const asked = wish({
+    const asked = placementRequest({
       topologySpreadConstraints: [spread("zone"), spread("zone", { whenUnsatisfiable: "ScheduleAnyway" })],
     });
     const { spec, findings } = mergedSpec({ topologySpreadConstraints: own }, [asked]);
@@ -197,30 +195,34 @@ describe.each(["nodeName", "runtimeClassName", "priorityClassName", "schedulerNa
       const own = before === undefined ? {} : { [field]: before };
       for (const make of [pod, deployment]) {
         const spec = make === pod ? ["spec"] : ["spec", "template", "spec"];
-        const first = merged(make({ spec: { containers: [], ...own } }), [wish({ [field]: "new" })], {
-          spec,
-        });
+        const first = merged(
+          make({ spec: { containers: [], ...own } }),
+          [placementRequest({ [field]: "new" })],
+          {
+            spec,
+          },
+        );
         expect(first.spec).toEqual({ containers: [], [field]: after });
-        expect(merged(first.object, [wish({ [field]: "new" })], { spec }).patch).toEqual([]);
+        expect(merged(first.object, [placementRequest({ [field]: "new" })], { spec }).patch).toEqual([]);
       }
     });
 
     test("the conflict names who was first", () => {
       const { findings, spec } = mergedSpec({}, [
-        wish({ [field]: "one" }, { name: "a" }),
-        wish({ [field]: "two" }),
+        placementRequest({ [field]: "one" }, { name: "a" }),
+        placementRequest({ [field]: "two" }),
       ]);
       expect(spec[field]).toBe("one");
       expect(findings.at(-1)).toMatchObject({
         outcome: "skipped",
         code: "USHER-P10",
-        message: `${field}: policy a says one, policy p says two; the first stays`,
+        message: `${field}: kept policy a's value one; policy p wants two`,
         warn: 60,
       });
     });
 
     test("is put back, but not over what the user says", () => {
-      const back = wish({ [field]: "new" }, { restoring: true });
+      const back = placementRequest({ [field]: "new" }, { restoring: true });
       expect(mergedSpec({}, [back]).spec[field]).toBe("new");
       const kept = mergedSpec({ [field]: "mine" }, [back]);
       expect(kept.spec[field]).toBe("mine");
@@ -228,13 +230,15 @@ describe.each(["nodeName", "runtimeClassName", "priorityClassName", "schedulerNa
     });
 
     test("where it can't be written", () => {
-      const { findings, patch } = merged({ ...pod(), spec: "x" }, [wish({ [field]: "new" })]);
+      const { findings, patch } = merged({ ...pod(), spec: "x" }, [placementRequest({ [field]: "new" })]);
       expect(patch).toEqual([]);
       expect(findings).toMatchObject([{ outcome: "failed" }]);
       expect(
-        mergedSpec({}, [wish({ [field]: "new" })], { limits: { [field]: "it is late" } }).findings,
+        mergedSpec({}, [placementRequest({ [field]: "new" })], {
+          limits: { immutable: { [field]: "it is late" } },
+        }).findings,
       ).toMatchObject([
-        { outcome: "skipped", code: "USHER-P13", message: `${field} of policy p is left out: it is late` },
+        { outcome: "skipped", code: "USHER-P13", message: `${field} of policy p skipped: it is late` },
       ]);
     });
   },
@@ -244,14 +248,16 @@ describe("priorityClassName and the numbers that follow from it", () => {
   const OWN = { priority: 0, preemptionPolicy: "PreemptLowerPriority" };
 
   test("go from a pod, stay in a template, stay with the pod's own class", () => {
-    const asked = wish({ priorityClassName: "high" });
+    const asked = placementRequest({ priorityClassName: "high" });
     expect(mergedSpec(OWN, [asked]).spec).toEqual({ priorityClassName: "high" });
     expect(mergedSpec(OWN, [asked]).patch).toContainEqual({ op: "remove", path: "/spec/priority" });
     const template = merged(deployment({ spec: OWN }), [asked], { spec: ["spec", "template", "spec"] });
     expect(template.spec).toEqual({ ...OWN, priorityClassName: "high" });
     const own = { ...OWN, priorityClassName: "low" };
     expect(mergedSpec(own, [asked]).spec).toEqual(own);
-    expect(mergedSpec(OWN, [wish({ priorityClassName: "high" }, { restoring: true })]).spec).toEqual({
+    expect(
+      mergedSpec(OWN, [placementRequest({ priorityClassName: "high" }, { restoring: true })]).spec,
+    ).toEqual({
       ...OWN,
       priorityClassName: "high",
     });
@@ -259,46 +265,51 @@ describe("priorityClassName and the numbers that follow from it", () => {
 });
 
 describe("a node and a gate", () => {
-  test.each<[string, JsonObject, ReturnType<typeof wish>[], JsonObject]>([
+  test.each<[string, JsonObject, PlacementRequest[], JsonObject]>([
     [
       "the pod waits at a gate",
       { schedulingGates: [{ name: "g" }] },
-      [wish({ nodeName: "n" })],
+      [placementRequest({ nodeName: "n" })],
       { schedulingGates: [{ name: "g" }] },
     ],
     [
       "the pod has its node",
       { nodeName: "n" },
-      [wish({ schedulingGates: [{ name: "g" }] })],
+      [placementRequest({ schedulingGates: [{ name: "g" }] })],
       { nodeName: "n" },
     ],
     [
       "one policy wants both",
       {},
-      [wish({ nodeName: "n", schedulingGates: [{ name: "g" }] })],
+      [placementRequest({ nodeName: "n", schedulingGates: [{ name: "g" }] })],
       { schedulingGates: [{ name: "g" }] },
     ],
     [
       "the first policy wants the node",
       {},
-      [wish({ nodeName: "n" }, { name: "a" }), wish({ schedulingGates: [{ name: "g" }] })],
+      [
+        placementRequest({ nodeName: "n" }, { name: "a" }),
+        placementRequest({ schedulingGates: [{ name: "g" }] }),
+      ],
       { nodeName: "n" },
     ],
-  ])("%s", (_what, own, wishes, expected) => {
-    const { spec, findings, object } = mergedSpec(own, wishes);
+  ])("%s", (_what, own, requests, expected) => {
+    const { spec, findings, object } = mergedSpec(own, requests);
     expect(spec).toEqual(expected);
     expect(findings.at(-1)).toMatchObject({ outcome: "skipped", code: "USHER-P15", warn: 60 });
-    expect(merged(object, wishes).patch).toEqual([]);
+    expect(merged(object, requests).patch).toEqual([]);
   });
 
   test("a node beside affinity in one policy", () => {
-    const { spec } = mergedSpec({}, [wish({ nodeName: "n", requiredNodeTerms: [term("zone=a")] })]);
+    const { spec } = mergedSpec({}, [
+      placementRequest({ nodeName: "n", requiredNodeAffinity: [term("zone=a")] }),
+    ]);
     expect(spec).toEqual({ nodeName: "n", ...requiring(term("zone=a")) });
   });
 });
 
 describe("a policy that refuses", () => {
-  test.each<[string, own: JsonObject, Partial<Criteria>, code: string]>([
+  test.each<[string, own: JsonObject, Fields, code: string]>([
     [
       "a nodeSelector key",
       { nodeSelector: { zone: "b" } },
@@ -311,7 +322,7 @@ describe("a policy that refuses", () => {
       "USHER-P01",
     ],
     ["a name", { schedulerName: "mine" }, { schedulerName: "theirs" }, "USHER-P10"],
-    ["a contradiction", requiring(term("zone=b")), { requiredNodeTerms: [term("zone=a")] }, "USHER-P11"],
+    ["a contradiction", requiring(term("zone=b")), { requiredNodeAffinity: [term("zone=a")] }, "USHER-P11"],
     [
       "a nodeSelector key against the affinity",
       requiring(term("zone=b")),
@@ -325,19 +336,22 @@ describe("a policy that refuses", () => {
       "USHER-P14",
     ],
   ])("%s", (_what, own, criteria, code) => {
-    const refusing = mergedSpec(own, [wish(criteria, { onConflict: "Refuse" })]);
+    const refusing = mergedSpec(own, [placementRequest(criteria, { onConflict: "Refuse" })]);
     expect(refusing.patch).toEqual([]);
     expect(refusing.findings).toMatchObject([{ outcome: "violated", code }]);
     expect(refusing.findings[0]?.warn).toBeUndefined();
-    const skipping = mergedSpec(own, [wish(criteria)]);
+    const skipping = mergedSpec(own, [placementRequest(criteria)]);
     expect(skipping.findings.at(-1)).toMatchObject({ outcome: "skipped", code, warn: 60 });
     // Nothing is refused for what is only put back.
-    const back = mergedSpec(own, [wish(criteria, { onConflict: "Refuse", restoring: true })]);
+    const back = mergedSpec(own, [placementRequest(criteria, { onConflict: "Refuse", restoring: true })]);
     expect(back.findings.some(({ outcome }) => outcome === "violated")).toBe(false);
   });
 
   test("writes its other fields", () => {
-    const asked = wish({ schedulerName: "x", nodeSelector: [["zone", "a"]] }, { onConflict: "Refuse" });
+    const asked = placementRequest(
+      { schedulerName: "x", nodeSelector: [["zone", "a"]] },
+      { onConflict: "Refuse" },
+    );
     expect(mergedSpec({ schedulerName: "mine" }, [asked]).spec).toEqual({
       schedulerName: "mine",
       nodeSelector: { zone: "a" },
@@ -360,9 +374,9 @@ test("what we do not know survives, byte for byte", () => {
     tolerations: [{ key: "k", operator: "Exists", future: 1 }],
   };
   const { spec } = mergedSpec(own, [
-    wish({
-      requiredNodeTerms: [term("disk=ssd")],
-      preferredNodeTerms: [preference("new")],
+    placementRequest({
+      requiredNodeAffinity: [term("disk=ssd")],
+      preferredNodeAffinity: [preference("new")],
       tolerations: [toleration("new")],
       nodeSelector: [["a", "b"]],
     }),
@@ -389,8 +403,9 @@ test("what we do not know survives, byte for byte", () => {
 
 test("a policy with the same name in a namespace is another one", () => {
   const shop = { ref: { kind: "PodSchedulingPolicy", namespace: "shop", name: "p" } };
-  const { findings } = mergedSpec({}, [wish({ schedulerName: "x" }), wish({ schedulerName: "y" }, shop)]);
-  expect(findings.at(-1)?.message).toBe(
-    "schedulerName: policy p says x, policy shop/p says y; the first stays",
-  );
+  const { findings } = mergedSpec({}, [
+    placementRequest({ schedulerName: "x" }),
+    placementRequest({ schedulerName: "y" }, shop),
+  ]);
+  expect(findings.at(-1)?.message).toBe("schedulerName: kept policy p's value x; policy shop/p wants y");
 });

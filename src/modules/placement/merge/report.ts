@@ -2,154 +2,175 @@ import type { Finding, FindingEvent, PolicyRef } from "../../../core/evaluate/fi
 import { policyName } from "../../../core/evaluate/finding.ts";
 import type { Json } from "../../../core/json.ts";
 import type { Path } from "../../../core/path.ts";
-import type { Field } from "../criteria/criteria.ts";
-import type { PlacementRequest, Target } from "./merge.ts";
-
-/** One place that a wish is about. */
-export interface Place {
-  /** The field, as users write it. */
-  readonly rule: string;
-  readonly path: Path;
-}
+import type { PlacementRequest, Target } from "./target.ts";
 
 /** Warnings about what was left out by choice come after those about what could not be done. */
 const WARN_SKIPPED = 60;
 const WARN_FAILED = 80;
 
-/** The finding of an edit. `text` says what is there now: `nodeSelector zone=a`. */
-export function applied(wish: PlacementRequest, { rule, path }: Place, text: string, was: boolean): Finding {
-  const policy = wish.ref;
-  // What was taken out to be put in again is no change.
-  if (was) return { policy, rule, path, outcome: "same", message: `${text} is there already` };
-  if (wish.restoring)
-    return { policy, rule: "restore", path, outcome: "applied", message: `${text} put back` };
-  const event = about(policy, "Normal", "PlacementApplied");
-  return { policy, rule, path, outcome: "applied", message: text, event };
+/** Two values for one place. */
+export interface Sides {
+  /** `nodeSelector zone` */
+  readonly field: string;
+  /** The place whose holder is named. */
+  readonly holder: string;
+  /** Kept. */
+  readonly has: string;
+  readonly wants: string;
 }
 
-/** That the object says so already. Of what is only restored nobody needs to hear that. */
-export function same(
-  wish: PlacementRequest,
-  { rule, path }: Place,
-  text: string,
-  findings: Finding[],
-  element?: Json,
-): void {
-  if (wish.restoring) return;
-  const message = `${text} is there already`;
-  const elements = element === undefined ? {} : { elements: [element] };
-  findings.push({ policy: wish.ref, rule, path, outcome: "same", ...elements, message });
-}
+/** What becomes of one criterion of one placement request, as findings in one wording. */
+export class Report {
+  readonly request: PlacementRequest;
+  readonly #target: Target;
+  readonly #rule: string;
+  readonly #name: string;
+  readonly #findings: Finding[];
 
-/**
- * That the policy can't have its way because something else is said already. `said` tells both sides; what follows is the policy's
- * choice. What the user sets himself is not put back, without a word.
- */
-export function conflict(
-  wish: PlacementRequest,
-  { rule, path }: Place,
-  code: string,
-  said: string,
-  findings: Finding[],
-): void {
-  if (wish.restoring) return;
-  const common = { policy: wish.ref, rule, path, code };
-  const event = about(
-    wish.ref,
-    "Warning",
-    wish.onConflict === "Refuse" ? "PlacementRefused" : "PlacementSkipped",
-  );
-  if (wish.onConflict === "Refuse")
-    findings.push({ ...common, outcome: "violated", message: `${said}; the policy refuses that`, event });
-  else
-    findings.push({
-      ...common,
+  constructor(
+    target: Target,
+    request: PlacementRequest,
+    { rule, name }: { readonly rule: string; readonly name: string },
+    findings: Finding[],
+  ) {
+    this.#target = target;
+    this.request = request;
+    this.#rule = rule;
+    this.#name = name;
+    this.#findings = findings;
+  }
+
+  get restoring(): boolean {
+    return this.request.restoring;
+  }
+
+  get policy(): string {
+    return `policy ${policyName(this.request.ref)}`;
+  }
+
+  /** The finding of an edit. `text` says what is there now: `nodeSelector zone=a`. */
+  applied(path: Path, text: string, was: boolean): Finding {
+    const { ref: policy, restoring } = this.request;
+    const rule = this.#rule;
+    // What was removed to be written again is no change.
+    if (was) return { policy, rule, path, outcome: "same", message: `${text} already present` };
+    if (restoring) return { policy, rule: "restore", path, outcome: "applied", message: `${text} restored` };
+    const event = eventAbout(policy, "Normal", "PlacementApplied");
+    return { policy, rule, path, outcome: "applied", message: text, event };
+  }
+
+  /** The object has it already. Not reported of what is only restored. */
+  same(path: Path, text: string, elements?: readonly Json[]): void {
+    const { ref: policy, restoring } = this.request;
+    if (restoring) return;
+    const message = `${text} already present`;
+    const added = elements === undefined ? {} : { elements };
+    this.#findings.push({ policy, rule: this.#rule, path, outcome: "same", ...added, message });
+  }
+
+  /** The object, or a policy before, has another value, which is kept. */
+  conflict(path: Path, code: string, { field, holder, has, wants }: Sides): void {
+    const owner = this.holderOf(holder);
+    this.#conflict(
+      path,
+      code,
+      this.request.onConflict === "Refuse"
+        ? `${field}: ${owner} has ${has}; ${this.policy} wants ${wants} and refuses conflicts`
+        : `${field}: kept ${owner}'s value ${has}; ${this.policy} wants ${wants}`,
+    );
+  }
+
+  /** No node can meet the policy's part and what is there. Restored it would make a pod that can run one that can't, so that is reported too. */
+  contradiction(path: Path, text: string): void {
+    const code = "USHER-P11";
+    if (this.restoring) this.skipped(path, code, `${text}; not restored`);
+    else
+      this.#conflict(
+        path,
+        code,
+        this.request.onConflict === "Refuse" ? `${text}; the policy refuses conflicts` : `${text}; skipped`,
+      );
+  }
+
+  /** What the user sets is not restored, without a finding. */
+  #conflict(path: Path, code: string, message: string): void {
+    const { ref: policy, onConflict, restoring } = this.request;
+    if (restoring) return;
+    const common = { policy, rule: this.#rule, path, code, message };
+    if (onConflict === "Refuse")
+      this.#findings.push({
+        ...common,
+        outcome: "violated",
+        event: eventAbout(policy, "Warning", "PlacementRefused"),
+      });
+    else
+      this.#findings.push({
+        ...common,
+        outcome: "skipped",
+        warn: WARN_SKIPPED,
+        event: eventAbout(policy, "Warning", "PlacementSkipped"),
+      });
+  }
+
+  /** A part was left out though nothing conflicts with it. */
+  skipped(path: Path, code: string, message: string): void {
+    const { ref: policy } = this.request;
+    this.#findings.push({
+      policy,
+      rule: this.#rule,
+      path,
+      code,
       outcome: "skipped",
-      message: `${said}; the first stays`,
+      message,
       warn: WARN_SKIPPED,
-      event,
+      event: eventAbout(policy, "Warning", "PlacementSkipped"),
     });
+  }
+
+  /** A part could not be done. A policy that fails closed refuses; but an object that was admitted once is never refused for a restore. */
+  failed(path: Path, code: string, message: string): void {
+    const { ref: policy, failure, restoring } = this.request;
+    const common = { policy, rule: this.#rule, path, code, message };
+    if (failure === "Fail" && !restoring) this.#findings.push({ ...common, outcome: "violated" });
+    else this.#findings.push({ ...common, outcome: "failed", warn: WARN_FAILED });
+  }
+
+  /** The work budget ended in this field. */
+  budgetExceeded(path: Path, what: string): void {
+    const message = `${what} of ${this.policy} skipped: with the policies before it, it exceeds the work budget for one object; use fewer policies, with fewer terms and elements`;
+    this.failed(path, "USHER-P12", message);
+  }
+
+  /** The object has a shape that no API server sends. Never a reason to refuse it, whatever the policy says. */
+  unwritable(path: Path, message: string): void {
+    const { ref: policy } = this.request;
+    this.#findings.push({ policy, rule: this.#rule, path, message, outcome: "failed", warn: WARN_FAILED });
+  }
+
+  /** Whether the API server refuses this field on this object; reported, where it does. It takes what the stored object has. */
+  immutable(path: Path): boolean {
+    const why = this.restoring ? undefined : this.#target.limits.immutable[this.#name];
+    if (why === undefined) return false;
+    this.skipped(path, "USHER-P13", `${this.#rule} of ${this.policy} skipped: ${why}`);
+    return true;
+  }
+
+  /** What set the value that is at a place now. */
+  holderOf(place: string): string {
+    const ref = this.#target.holders.get(place);
+    return ref === undefined ? "the pod" : `policy ${policyName(ref)}`;
+  }
 }
 
-/** That a part was left out though nobody says otherwise. */
-export function leftOut(
-  wish: PlacementRequest,
-  { rule, path }: Place,
-  code: string,
-  message: string,
-  findings: Finding[],
-): void {
-  const event = about(wish.ref, "Warning", "PlacementSkipped");
-  findings.push({
-    policy: wish.ref,
-    rule,
-    path,
-    code,
-    outcome: "skipped",
-    message,
-    warn: WARN_SKIPPED,
-    event,
-  });
+/** Nothing of a policy was merged: those before it used up the work budget. */
+export function reportBudgetExceeded(target: Target, request: PlacementRequest, findings: Finding[]): void {
+  const message = `policy ${policyName(request.ref)} skipped: the policies before it use up the work budget for one object; use fewer policies, with fewer terms and elements`;
+  const report = new Report(target, request, { rule: "criteria", name: "" }, findings);
+  report.failed(target.spec, "USHER-P12", message);
 }
 
-/** That a part could not be done. Where the policy fails closed this refuses; but what was let in once is never refused for it. */
-export function failed(
-  wish: PlacementRequest,
-  { rule, path }: Place,
-  code: string | undefined,
-  message: string,
-  findings: Finding[],
-): void {
-  const common = { policy: wish.ref, rule, path, ...(code === undefined ? {} : { code }), message };
-  if (wish.failure === "Fail" && !wish.restoring) findings.push({ ...common, outcome: "violated" });
-  else findings.push({ ...common, outcome: "failed", warn: WARN_FAILED });
-}
-
-/** That nothing of a policy was merged, since those before it took all the work that is done for one object. */
-export function reportBudgetExceeded({ spec }: Target, wish: PlacementRequest, findings: Finding[]): void {
-  const message = `policy ${policyName(wish.ref)} is left out: those before it are more work than usher does for one object; use fewer policies here, with fewer terms and elements`;
-  failed(wish, { rule: "criteria", path: spec }, "USHER-P12", message, findings);
-}
-
-/** The same where it came upon that in one field. */
-export function reportTooMuchWork(
-  wish: PlacementRequest,
-  place: Place,
-  what: string,
-  findings: Finding[],
-): void {
-  const message = `${what} of policy ${policyName(wish.ref)} is left out: with the policies before it this is more work than usher does for one object; use fewer policies here, with fewer terms and elements`;
-  failed(wish, place, "USHER-P12", message, findings);
-}
-
-/** That the object is of another shape than any that an API server sends. Nobody is refused for that, whatever the policy says. */
-export function unwritable(wish: PlacementRequest, place: Place, message: string, findings: Finding[]): void {
-  failed({ ...wish, failure: "Ignore" }, place, undefined, message, findings);
-}
-
-/** Whether the API server takes this field here no more; said, where it is so. What the stored object has it takes. */
-export function closed(
-  target: Target,
-  wish: PlacementRequest,
-  field: Field,
-  place: Place,
-  findings: Finding[],
-): boolean {
-  const why = wish.restoring ? undefined : target.limits[field];
-  if (why === undefined) return false;
-  const message = `${place.rule} of policy ${policyName(wish.ref)} is left out: ${why}`;
-  leftOut(wish, place, "USHER-P13", message, findings);
-  return true;
-}
-
-/** Who said first what is there now. */
-export function holderOf(target: Target, place: string): string {
-  const ref = target.holders.get(place);
-  return ref === undefined ? "the pod" : `policy ${policyName(ref)}`;
-}
-
-/** Events are about the policy: the object may not even have its name yet, and whoever wrote the policy looks there. */
-function about(
+/** Events are about the policy: the object may not even have a name yet, and the policy's author looks there. */
+export function eventAbout(
   { kind, namespace, name }: PolicyRef,
   type: FindingEvent["type"],
   reason: string,

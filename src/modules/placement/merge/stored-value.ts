@@ -4,11 +4,11 @@ import { type Path, pointer } from "../../../core/path.ts";
 import { type Origin, provenanceOf } from "../../../core/provenance/origin.ts";
 
 /**
- * What was at a place before it was taken back in this evaluation, in order to be written anew; `undefined` where nothing was. Only what is
- * taken back is edited without a finding.
+ * What was at a place before it was removed in this evaluation, in order to be written again; `undefined` where nothing was. Only removals
+ * are edits without a finding.
  */
 export function storedValue(draft: Draft, path: Path): Json | undefined {
-  // Of what is being made nothing was ever there.
+  // A new object has nothing stored.
   if (draft.old === undefined) return undefined;
   for (const edit of draft.edits) {
     if (edit.finding !== undefined || edit.path.length !== path.length) continue;
@@ -17,23 +17,23 @@ export function storedValue(draft: Draft, path: Path): Json | undefined {
   return undefined;
 }
 
-/** By stored object, which nobody changes: each list of each policy asks for it. */
-const notes = new WeakMap<JsonObject, readonly Origin[]>();
+/** By stored object, which never changes: each list of each policy asks for it. Dropping it changes no result. */
+const origins = new WeakMap<JsonObject, readonly Origin[]>();
 
-/** What policies have put into the stored object. */
+/** The injections that the stored object's provenance names. */
 export function storedOrigins(old: JsonObject | undefined): readonly Origin[] {
   if (old === undefined) return [];
-  const origins = notes.get(old) ?? provenanceOf(old).filter(({ module }) => module === "placement");
-  notes.set(old, origins);
-  return origins;
+  const found = origins.get(old) ?? provenanceOf(old).filter(({ module }) => module === "placement");
+  origins.set(old, found);
+  return found;
 }
 
-/** What policies have added to a list of the stored object and is not taken back, neither with these origins nor before. */
-export function stayingIn(draft: Draft, path: Path, origins: readonly Origin[]): readonly Json[] {
+/** What policies have added to a list of the stored object and is not removed, neither with these origins nor before. */
+export function stayingIn(draft: Draft, path: Path, removed: readonly Origin[]): readonly Json[] {
   const list = pointer(path);
   const keysOf = ({ policy, added }: Origin) =>
     (added[list] ?? []).map((one) => `${policy} ${canonical(one)}`);
-  const going = new Set([...origins, ...draft.disowned].flatMap(keysOf));
+  const going = new Set([...removed, ...draft.disowned].flatMap(keysOf));
   return storedOrigins(draft.old).flatMap((origin) => {
     const elements = origin.added[list] ?? [];
     const keys = keysOf(origin);
@@ -42,11 +42,11 @@ export function stayingIn(draft: Draft, path: Path, origins: readonly Origin[]):
 }
 
 /**
- * The list of the stored object by which what is written is ordered: the same in another order would be another template, and roll out.
- * None where all that policies had there was taken back: then it is written as if the object were new.
+ * The stored list by whose order elements are written: another order would be another template, and roll out. None where all that
+ * policies had added was removed: then it is written as in a new object.
  */
 export function storedOrder(draft: Draft, path: Path, stored: Json | undefined): readonly Json[] | undefined {
   if (!Array.isArray(stored)) return undefined;
-  const anew = draft.disowned.length > 0 && stayingIn(draft, path, []).length === 0;
-  return anew ? undefined : stored;
+  const renewed = draft.disowned.length > 0 && stayingIn(draft, path, []).length === 0;
+  return renewed ? undefined : stored;
 }

@@ -1,13 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { anyCriteria, anySpec } from "../../../../test/builders/criteria.ts";
-import { merged, wish } from "../../../../test/builders/merged.ts";
+import { merged, placementRequest } from "../../../../test/builders/merged.ts";
 import { placed, SHOP } from "../../../../test/builders/placed.ts";
 import { deployment, pod } from "../../../../test/builders/pod.ts";
 import { clusterPolicy, namespacedPolicy } from "../../../../test/builders/policy.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
+import { StepCounter } from "../../../core/evaluate/step-counter.ts";
 import { at, type JsonObject } from "../../../core/json.ts";
-import { MOST_STEPS, stepsDone, valuesIn, WorkBudget, WorkBudgets } from "./work-budget.ts";
+import { MAX_STEPS, valuesIn, WorkBudget, WorkBudgets } from "./work-budget.ts";
 
 const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
 const many = <Item>(count: number, make: (i: number) => Item): Item[] =>
@@ -43,30 +44,33 @@ const inShop = (p: number, spec: JsonObject): JsonObject =>
   namespacedPolicy("shop", `d${String(p).padStart(4, "0")}`, { podSelector: {}, ...spec });
 
 /** What a call costs in steps, with what it gives. */
-function counted<Result>(call: () => Result): { readonly steps: number; readonly result: Result } {
-  const before = stepsDone();
-  const result = call();
-  return { steps: stepsDone() - before, result };
+function counted<Result>(call: (steps: StepCounter) => Result): {
+  readonly steps: number;
+  readonly result: Result;
+} {
+  const counter = new StepCounter();
+  const result = call(counter);
+  return { steps: counter.steps, result };
 }
 
 describe("what is done", () => {
   test("what is over stays over, and nothing is counted that is not done", () => {
-    const effort = new WorkBudget(10);
-    const { steps } = counted(() => {
-      expect(effort.spend(10)).toBe(true);
-      expect(effort.over).toBe(false);
-      expect(effort.spend(1)).toBe(false);
-      expect(effort.over).toBe(true);
-      expect(effort.spend(0)).toBe(false);
+    const { steps } = counted((counter) => {
+      const budget = new WorkBudget(10, counter);
+      expect(budget.spend(10)).toBe(true);
+      expect(budget.exceeded).toBe(false);
+      expect(budget.spend(1)).toBe(false);
+      expect(budget.exceeded).toBe(true);
+      expect(budget.spend(0)).toBe(false);
     });
     expect(steps).toBe(11);
   });
 
   test("policies of the cluster and of namespaces have a share each", () => {
-    const efforts = new WorkBudgets(5);
-    efforts.of({ namespace: "shop" }).spend(6);
-    expect(efforts.of({ namespace: "shop" }).over).toBe(true);
-    expect(efforts.of({}).over).toBe(false);
+    const budgets = new WorkBudgets(5);
+    budgets.of({ namespace: "shop" }).spend(6);
+    expect(budgets.of({ namespace: "shop" }).exceeded).toBe(true);
+    expect(budgets.of({}).exceeded).toBe(false);
   });
 
   test("values are counted wherever they are", () => {
@@ -115,12 +119,14 @@ describe("three hundred policies that are much work each", () => {
 
   test.each(kinds)("%s: as many steps as for a hundred", (_what, spec, own = {}) => {
     const policies = many(300, (p) => inShop(p, spec(p)));
-    const hundred = counted(() => placed([SHOP, ...policies.slice(0, 100)], pod({ spec: own })));
-    const all = counted(() => placed([SHOP, ...policies], pod({ spec: own })));
-    expect(hundred.steps).toBeGreaterThan(MOST_STEPS);
+    const hundred = counted((steps) =>
+      placed([SHOP, ...policies.slice(0, 100)], pod({ spec: own }), { steps }),
+    );
+    const all = counted((steps) => placed([SHOP, ...policies], pod({ spec: own }), { steps }));
+    expect(hundred.steps).toBeGreaterThan(MAX_STEPS);
     expect(all.steps).toBe(hundred.steps);
     // The one that it came to its end with may be somewhat more.
-    expect(all.steps).toBeLessThan(1.25 * MOST_STEPS);
+    expect(all.steps).toBeLessThan(1.25 * MAX_STEPS);
     const { answer, evaluation } = all.result;
     expect(answer.allowed).toBe(true);
     const left = evaluation.findings.filter(({ rule }) => rule === "criteria");
@@ -191,13 +197,13 @@ describe("three hundred policies that are much work each", () => {
       ["Warn", true],
     ] as const) {
       const policies = many(30, (p) => inShop(p, { ...diagonal(p), enforcement }));
-      const { steps, result } = counted(() =>
-        placed([SHOP, ...policies], pod({ spec: own }), { phase: "validate" }),
+      const { steps, result } = counted((counter) =>
+        placed([SHOP, ...policies], pod({ spec: own }), { phase: "validate", steps: counter }),
       );
       expect(result.answer.allowed).toBe(allowed);
       expect(result.evaluation.findings).toHaveLength(30);
       expect(result.evaluation.findings.at(-1)).toMatchObject({ code: "USHER-P12", rule: "enforcement" });
-      expect(steps).toBeLessThan(5 * MOST_STEPS);
+      expect(steps).toBeLessThan(5 * MAX_STEPS);
     }
   });
 });
@@ -215,9 +221,9 @@ describe("policies of ordinary size", () => {
         nodeSelector: { [`k${p}`]: "v" },
       }),
     );
-    const { steps, result } = counted(() => placed([SHOP, ...policies], pod()));
+    const { steps, result } = counted((counter) => placed([SHOP, ...policies], pod(), { steps: counter }));
     expect(result.evaluation.findings.filter(({ code }) => code === "USHER-P12")).toEqual([]);
-    expect(steps).toBeLessThan(MOST_STEPS / 2);
+    expect(steps).toBeLessThan(MAX_STEPS / 2);
   });
 
   test("where there is room, no limit gives the same", () => {
@@ -228,11 +234,11 @@ describe("policies of ordinary size", () => {
         fc.array(anyCriteria, { minLength: 1, maxLength: 5 }),
         fc.integer({ min: 0, max: 1_500 }),
         (spec, criteria, steps) => {
-          const wishes = criteria.map((one, i) => wish(one, { name: `p${i}` }));
-          const effort = new WorkBudget(steps);
-          const limited = merged(pod({ spec }), wishes, { effort });
-          const free = merged(pod({ spec }), wishes, { effort: new WorkBudget(Number.POSITIVE_INFINITY) });
-          if (effort.over) {
+          const requests = criteria.map((one, i) => placementRequest(one, { name: `p${i}` }));
+          const budget = new WorkBudget(steps);
+          const limited = merged(pod({ spec }), requests, { budget });
+          const free = merged(pod({ spec }), requests, { budget: new WorkBudget(Number.POSITIVE_INFINITY) });
+          if (budget.exceeded) {
             over++;
             return;
           }

@@ -1,23 +1,17 @@
+import type { StepCounter } from "../../../core/evaluate/step-counter.ts";
 import type { Json } from "../../../core/json.ts";
 
 /**
- * What usher does for one object at most, in steps: one is about what it takes to read one value of a policy, and all of them together take
- * some ten milliseconds. Nobody else gets an answer meanwhile, and how many policies there are in a namespace is for its owner to say.
- * A hundred policies of ordinary size take less than half of it.
+ * Steps for one object. One step is about the cost of reading one value of a policy; all of them take some ten milliseconds, during which
+ * no other request is answered, and the owner of a namespace decides how many policies it has. A hundred policies of ordinary size take
+ * less than half.
  */
-export const MOST_STEPS = 65_536;
+export const MAX_STEPS = 65_536;
 
-/** By all together, so that who does much in turn can see when to let others have theirs. */
-let done = 0;
+/** Looking at a policy, and writing or reporting one value of it. */
+export const STEPS_TO_REPORT = 24;
 
-export function stepsDone(): number {
-  return done;
-}
-
-/** To look at a policy, and to write or tell one thing of it. */
-export const STEPS_TO_TELL = 24;
-
-/** How many values a value holds, itself among them: that many steps it takes to read it. */
+/** How many values a value holds, itself included: the steps to read it. */
 export function valuesIn(value: Json | undefined): number {
   if (typeof value !== "object" || value === null) return 1;
   let count = 1;
@@ -26,48 +20,57 @@ export function valuesIn(value: Json | undefined): number {
 }
 
 /**
- * The work on one object, counted in steps and not by a clock: so the answer is the same every time. What is over stays over: what comes
- * first in the order of policies is done, and nothing behind the first that has no room.
+ * The work on one object, counted in steps and not by a clock, so that the result is the same every time. Once exceeded it stays
+ * exceeded: policies are applied in their order up to the first that does not fit.
  */
 export class WorkBudget {
   #left: number;
+  readonly #counter: StepCounter | undefined;
 
-  constructor(steps: number = MOST_STEPS) {
+  constructor(steps: number = MAX_STEPS, counter?: StepCounter) {
     this.#left = steps;
+    this.#counter = counter;
   }
 
   /** Counts work that is about to be done. False: it must not be. */
   spend(steps: number): boolean {
-    if (this.over) return false;
+    if (this.exceeded) return false;
     this.#left -= steps;
-    done += steps;
+    this.#counter?.add(steps);
     return this.#left >= 0;
   }
 
-  get over(): boolean {
+  /** A budget of its own for work that must not be at the cost of this one; counted with it. */
+  separate(): WorkBudget {
+    return new WorkBudget(MAX_STEPS, this.#counter);
+  }
+
+  get exceeded(): boolean {
     return this.#left < 0;
   }
 }
 
 /**
- * Policies of the cluster and those of namespaces have a share each: who may write policies in his namespace can't use up what those of
- * the cluster need, whatever priority he gives his own.
+ * Cluster policies and namespaced ones have a budget each: the author of a namespace's policies can't use up what those of the cluster
+ * need, whatever the priorities.
  */
 export class WorkBudgets {
-  readonly #steps: number | undefined;
+  readonly #steps: number;
+  readonly #counter: StepCounter | undefined;
   #cluster: WorkBudget | undefined;
-  #namespaces: WorkBudget | undefined;
+  #namespaced: WorkBudget | undefined;
 
-  constructor(steps?: number) {
+  constructor(steps: number = MAX_STEPS, counter?: StepCounter) {
     this.#steps = steps;
+    this.#counter = counter;
   }
 
   of({ namespace }: { readonly namespace?: string }): WorkBudget {
     if (namespace === undefined) {
-      this.#cluster ??= new WorkBudget(this.#steps);
+      this.#cluster ??= new WorkBudget(this.#steps, this.#counter);
       return this.#cluster;
     }
-    this.#namespaces ??= new WorkBudget(this.#steps);
-    return this.#namespaces;
+    this.#namespaced ??= new WorkBudget(this.#steps, this.#counter);
+    return this.#namespaced;
   }
 }

@@ -10,8 +10,8 @@ import type { Path } from "../../../core/path.ts";
 import type { Prepared } from "../../../core/policy/kind.ts";
 import { describeProblem, type Problem, problem } from "../../../core/policy/problem.ts";
 import type { Demand } from "../../../core/policy/selector-index.ts";
-import type { Criteria } from "../criteria/criteria.ts";
-import { criteriaOf } from "../criteria/parse.ts";
+import { parseCriteria } from "../criteria/criteria.ts";
+import type { Criteria } from "../criteria/criterion.ts";
 
 /** The label by which the API server itself names every namespace. */
 export const NAMESPACE_NAME = "kubernetes.io/metadata.name";
@@ -96,7 +96,7 @@ export function preparePolicy(
   const podSelector = selectorAt(spec, "podSelector", problems);
   const namespaceSelector =
     scope === "Cluster" ? selectorAt(spec, "namespaceSelector", problems) : nameSelector(ref.namespace ?? "");
-  const criteria = criteriaOf(spec, problems);
+  const criteria = parseCriteria(spec, problems);
   const manner = mannerOf(spec, problems);
   const broken = problems.find(({ severity }) => severity === "error");
   const policy = new ReadyPolicy({

@@ -209,7 +209,7 @@ describe("a broken policy", () => {
     const { nodeSelector, answer } = placed([SHOP, bad, good], pod());
     expect(nodeSelector).toEqual({ zone: "a" });
     expect(answer.warnings).toHaveLength(1);
-    expect(answer.warnings[0]).toContain("policy bad was left out");
+    expect(answer.warnings[0]).toContain("policy bad skipped");
     expect(answer.warnings[0]).toContain("USHER-P03");
   });
 

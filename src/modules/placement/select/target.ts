@@ -6,10 +6,10 @@ import {
   isBeingDeleted,
   isMirrorPod,
 } from "../../../core/kubernetes/object.ts";
+import { isBound } from "../../../core/kubernetes/pod-state.ts";
 import type { WorkloadKind, WorkloadTable } from "../../../core/kubernetes/workloads.ts";
 import { provenanceOf } from "../../../core/provenance/origin.ts";
 import type { PlacementPolicy } from "../policy/policy.ts";
-import { isBound } from "../update/mutability.ts";
 
 /** A pod itself, not something that makes pods. */
 export function isPod({ group, kind }: WorkloadKind): boolean {

@@ -6,7 +6,6 @@ import type { Kind } from "../../../core/policy/kind.ts";
 import type { Problem } from "../../../core/policy/problem.ts";
 import type { View } from "../../../core/view/view.ts";
 import { NAMESPACE_NAME, preparePolicy } from "../policy/policy.ts";
-import { hasNoCriteria } from "../policy/policy-warnings.ts";
 import type { Effect } from "./status.ts";
 
 /** Whether a policy can mean any object as namespaces are now. Pods come and go too fast to be asked about. */
@@ -16,7 +15,7 @@ export function effectOf(kind: Kind, object: JsonObject, problems: readonly Prob
     return no("Invalid", "the policy is not valid, and what it selects follows its failurePolicy");
   const { policy } = preparePolicy(object, refOf(kind, object), kind.scope);
   if (policy === undefined) return no("SelectsNothing", "a selector is missing, so nothing is selected");
-  if (hasNoCriteria(policy.criteria)) return no("NoCriteria", "there are no scheduling criteria to give");
+  if (policy.criteria.length === 0) return no("NoCriteria", "there are no scheduling criteria to give");
   const { namespaceSelector } = policy;
   if (kind.scope === "Cluster" && namespaceSelector !== undefined && view.served("namespaces")) {
     let found = false;

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { anyCriteria, anySpec } from "../../../../test/builders/criteria.ts";
-import { merged, requiring, term, wish } from "../../../../test/builders/merged.ts";
+import { merged, placementRequest, requiring, term } from "../../../../test/builders/merged.ts";
 import { deployment, pod } from "../../../../test/builders/pod.ts";
+import { fieldsOf, wants } from "../../../../test/builders/wants.ts";
 import { canonical, type Json, type JsonObject } from "../../../core/json.ts";
 import { PROVENANCE, provenanceOf } from "../../../core/provenance/origin.ts";
-import { NO_CRITERIA } from "../criteria/criteria.ts";
-import { placementRequestsFrom } from "./injections.ts";
+import { injectionsOf } from "./injections.ts";
 
 const SPEC = ["spec"];
 const TERMS = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
@@ -21,16 +21,16 @@ describe("what the stored object says", () => {
       nodeSelector: [["zone", "a"]] as const,
       schedulerName: "mine",
       tolerations: [{ key: "a" }],
-      requiredNodeTerms: [term("cpu")],
+      requiredNodeAffinity: [term("cpu")],
       schedulingGates: [{ name: "g" }],
     };
-    const { object } = merged(pod({ spec: requiring(term("own")) }), [wish(criteria, { ref })]);
+    const { object } = merged(pod({ spec: requiring(term("own")) }), [placementRequest(criteria, { ref })]);
     const { nodeSelector, ...rest } = criteria;
     const common = { ref, onConflict: "Skip", failure: "Ignore", restoring: true };
     // Labels first: terms are judged by them.
-    expect(placementRequestsFrom(object, SPEC)).toEqual([
-      { ...common, criteria: { ...NO_CRITERIA, nodeSelector } },
-      { ...common, criteria: { ...NO_CRITERIA, ...rest } },
+    expect(injectionsOf(object, SPEC)).toEqual([
+      { ...common, criteria: wants({ nodeSelector }) },
+      { ...common, criteria: wants(rest) },
     ]);
   });
 
@@ -52,9 +52,9 @@ describe("what the stored object says", () => {
       containers: [{ name: "c" }],
       ...requiring(term("own", "cpu")),
     };
-    expect(placementRequestsFrom(noted(spec, entry), SPEC).map(({ criteria }) => criteria)).toEqual([
-      { ...NO_CRITERIA, nodeSelector: [["zone", "a"]] },
-      { ...NO_CRITERIA, tolerations: [{ key: "a" }], requiredNodeTerms: [term("cpu")] },
+    expect(injectionsOf(noted(spec, entry), SPEC).map(({ criteria }) => fieldsOf(criteria))).toEqual([
+      { nodeSelector: [["zone", "a"]] },
+      { tolerations: [{ key: "a" }], requiredNodeAffinity: [term("cpu")] },
     ]);
   });
 
@@ -65,7 +65,7 @@ describe("what the stored object says", () => {
     ["__proto__", { policy: "K/p", set: ["/spec/nodeSelector/__proto__"] }],
     ["nothing", { policy: "K/p" }],
   ])("not of %s", (_what, entry) => {
-    expect(placementRequestsFrom(noted({ nodeSelector: { zone: "a" } }, entry), SPEC)).toEqual([]);
+    expect(injectionsOf(noted({ nodeSelector: { zone: "a" } }, entry), SPEC)).toEqual([]);
   });
 
   test("not of another module, and not without a note", () => {
@@ -75,15 +75,15 @@ describe("what the stored object says", () => {
         [PROVENANCE]: JSON.stringify({ other: [{ policy: "K/p", set: ["/spec/nodeSelector/zone"] }] }),
       },
     });
-    expect(placementRequestsFrom(other, SPEC)).toEqual([]);
-    expect(placementRequestsFrom(pod(), SPEC)).toEqual([]);
+    expect(injectionsOf(other, SPEC)).toEqual([]);
+    expect(injectionsOf(pod(), SPEC)).toEqual([]);
   });
 
   test("policies come in the order in which they came, not in that of their names", () => {
-    const first = wish({ requiredNodeTerms: [term("x")] }, { name: "z" });
-    const second = wish({ requiredNodeTerms: [term("y")] }, { name: "a" });
+    const first = placementRequest({ requiredNodeAffinity: [term("x")] }, { name: "z" });
+    const second = placementRequest({ requiredNodeAffinity: [term("y")] }, { name: "a" });
     const { object } = merged(pod({ spec: requiring(term("own")) }), [first, second]);
-    expect(placementRequestsFrom(object, SPEC).map(({ ref }) => ref.name)).toEqual(["z", "a"]);
+    expect(injectionsOf(object, SPEC).map(({ ref }) => ref.name)).toEqual(["z", "a"]);
   });
 });
 
@@ -91,7 +91,7 @@ describe("put back, the object is as it was stored", () => {
   const policies = fc
     .array(anyCriteria, { minLength: 1, maxLength: 3 })
     // Names in another order than the policies.
-    .map((list) => list.map((criteria, i) => wish(criteria, { name: `p${9 - i}` })));
+    .map((list) => list.map((criteria, i) => placementRequest(criteria, { name: `p${9 - i}` })));
 
   test.each([
     ["a pod", pod, SPEC],
@@ -101,7 +101,7 @@ describe("put back, the object is as it was stored", () => {
       fc.property(anySpec, policies, (own, list) => {
         const manifest = make({ spec: own });
         const stored = merged(manifest, list, { spec });
-        const back = merged(manifest, placementRequestsFrom(stored.object, spec), {
+        const back = merged(manifest, injectionsOf(stored.object, spec), {
           old: stored.object,
           spec,
         });
@@ -117,7 +117,7 @@ describe("put back, the object is as it was stored", () => {
     fc.assert(
       fc.property(anySpec, policies, (own, list) => {
         const stored = merged(pod({ spec: own }), list).object;
-        expect(merged(stored, placementRequestsFrom(stored, SPEC), { old: stored }).patch).toEqual([]);
+        expect(merged(stored, injectionsOf(stored, SPEC), { old: stored }).patch).toEqual([]);
       }),
       { numRuns: 100 },
     );
@@ -125,21 +125,27 @@ describe("put back, the object is as it was stored", () => {
 
   test("where a part is lost, in the order of the stored lists", () => {
     const list = [
-      wish({ tolerations: [{ key: "1" }, { key: "2" }], requiredNodeTerms: [term("x")] }, { name: "z" }),
-      wish({ tolerations: [{ key: "3" }], requiredNodeTerms: [term("y"), term("w")] }, { name: "a" }),
+      placementRequest(
+        { tolerations: [{ key: "1" }, { key: "2" }], requiredNodeAffinity: [term("x")] },
+        { name: "z" },
+      ),
+      placementRequest(
+        { tolerations: [{ key: "3" }], requiredNodeAffinity: [term("y"), term("w")] },
+        { name: "a" },
+      ),
     ];
     const stored = merged(pod({ spec: { tolerations: [{ key: "0" }] } }), list);
     const now = pod({ spec: { tolerations: [{ key: "0" }, { key: "3" }], ...requiring(term("x")) } });
-    const back = merged(now, placementRequestsFrom(stored.object, SPEC), { old: stored.object });
+    const back = merged(now, injectionsOf(stored.object, SPEC), { old: stored.object });
     expect(JSON.stringify(back.spec)).toBe(JSON.stringify(stored.spec));
   });
 });
 
 test("what the user sets himself is not touched, and a contradiction is told", () => {
   const list = [
-    wish({
+    placementRequest({
       nodeSelector: [["zone", "a"]],
-      requiredNodeTerms: [term("disk=ssd")],
+      requiredNodeAffinity: [term("disk=ssd")],
       tolerations: [{ key: "k", effect: "NoExecute" }],
     }),
   ];
@@ -149,10 +155,10 @@ test("what the user sets himself is not touched, and a contradiction is told", (
     tolerations: [{ key: "k", effect: "NoExecute", tolerationSeconds: 3 }],
     ...requiring(term("disk=hdd")),
   };
-  const { spec, findings } = merged(pod({ spec: mine }), placementRequestsFrom(stored, SPEC), {
+  const { spec, findings } = merged(pod({ spec: mine }), injectionsOf(stored, SPEC), {
     old: stored,
   });
   expect(spec).toEqual(mine);
   expect(findings).toMatchObject([{ outcome: "skipped", code: "USHER-P11" }]);
-  expect(findings[0]?.message).toContain("it is not put back");
+  expect(findings[0]?.message).toContain("not restored");
 });

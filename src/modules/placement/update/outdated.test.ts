@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
+import { type Fields, wants } from "../../../../test/builders/wants.ts";
 import type { PolicyRef } from "../../../core/evaluate/finding.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
 import type { Origin } from "../../../core/provenance/origin.ts";
-import { type Criteria, NO_CRITERIA } from "../criteria/criteria.ts";
-import { outdated, takeable } from "./outdated.ts";
+import { NO_LIMITS } from "../criteria/criterion.ts";
+import { outdated, removable } from "./outdated.ts";
 
 const SPEC = ["spec", "template", "spec"];
 const AT = "/spec/template/spec";
@@ -12,9 +13,9 @@ const TERMS = `${NODE}/requiredDuringSchedulingIgnoredDuringExecution/nodeSelect
 const ANTI = `${AT}/affinity/podAntiAffinity`;
 
 const REF = { kind: "ClusterPodSchedulingPolicy", name: "p" };
-const policy = (change: Partial<Criteria>, ref: PolicyRef = REF) => ({
+const policy = (change: Fields, ref: PolicyRef = REF) => ({
   ref,
-  criteria: { ...NO_CRITERIA, ...change },
+  criteria: wants(change),
 });
 
 const origin = (set: readonly string[], added: Record<string, readonly Json[]> = {}): Origin => ({
@@ -30,7 +31,7 @@ const X = { key: "x" };
 const Y = { key: "y" };
 
 describe("what a policy no longer wants", () => {
-  test.each<[string, readonly string[], JsonObject, Partial<Criteria>, readonly string[]]>([
+  test.each<[string, readonly string[], JsonObject, Fields, readonly string[]]>([
     [
       "a key that it still wants so",
       [`${AT}/nodeSelector/a`],
@@ -79,32 +80,32 @@ describe("what a policy no longer wants", () => {
     expect(outdated(origin(set), policy(change), stored(spec), SPEC).set).toEqual(gone);
   });
 
-  test.each<[string, string, Partial<Criteria>, readonly Json[]]>([
+  test.each<[string, string, Fields, readonly Json[]]>([
     ["tolerations", `${AT}/tolerations`, { tolerations: [X] }, [Y]],
     ["tolerations, none any more", `${AT}/tolerations`, {}, [X, Y]],
     [
       "preferred node terms",
       `${NODE}/preferredDuringSchedulingIgnoredDuringExecution`,
-      { preferredNodeTerms: [Y] },
+      { preferredNodeAffinity: [Y] },
       [X],
     ],
     [
       "required anti terms",
       `${ANTI}/requiredDuringSchedulingIgnoredDuringExecution`,
-      { requiredAntiTerms: [X, Y] },
+      { requiredPodAntiAffinity: [X, Y] },
       [],
     ],
     [
       "preferred anti terms are others",
       `${ANTI}/preferredDuringSchedulingIgnoredDuringExecution`,
-      { requiredAntiTerms: [X, Y] },
+      { requiredPodAntiAffinity: [X, Y] },
       [X, Y],
     ],
     ["gates", `${AT}/schedulingGates`, { schedulingGates: [Y, X] }, []],
     ["constraints", `${AT}/topologySpreadConstraints`, { topologySpreadConstraints: [{ ...X }] }, [Y]],
-    ["required node terms, the same in another order", TERMS, { requiredNodeTerms: [Y, X] }, []],
-    ["required node terms, one less: all", TERMS, { requiredNodeTerms: [X] }, [X, Y]],
-    ["required node terms, one more: all", TERMS, { requiredNodeTerms: [X, Y, { key: "z" }] }, [X, Y]],
+    ["required node terms, the same in another order", TERMS, { requiredNodeAffinity: [Y, X] }, []],
+    ["required node terms, one less: all", TERMS, { requiredNodeAffinity: [X] }, [X, Y]],
+    ["required node terms, one more: all", TERMS, { requiredNodeAffinity: [X, Y, { key: "z" }] }, [X, Y]],
   ])("%s", (_what, list, change, gone) => {
     const { added } = outdated(origin([], { [list]: [X, Y] }), policy(change), stored({}), SPEC);
     expect(added[list] ?? []).toEqual(gone);
@@ -121,24 +122,28 @@ test("nothing is outdated as long as the policy is the one that wrote it", () =>
   expect(gone(REF)).toBe(1);
 });
 
-describe("what may be taken out", () => {
+describe("what may be removed", () => {
   const both = origin([`${AT}/nodeSelector/a`, `${AT}/schedulerName`], {
     [`${AT}/tolerations`]: [X],
     [`${ANTI}/requiredDuringSchedulingIgnoredDuringExecution`]: [Y],
   });
 
   test("all, where all may change", () => {
-    expect(takeable(both, {}, SPEC)).toEqual(both);
+    expect(removable(both, NO_LIMITS, SPEC)).toEqual(both);
   });
 
   test("not what can't change", () => {
-    const left = takeable(both, { schedulerName: "why", podAntiAffinity: "why" }, SPEC);
+    const left = removable(
+      both,
+      { immutable: { schedulerName: "why", requiredPodAntiAffinity: "why" } },
+      SPEC,
+    );
     expect(left.set).toEqual([`${AT}/nodeSelector/a`]);
     expect(left.added).toEqual({ [`${AT}/tolerations`]: [X] });
   });
 
   test("nothing of a pod that can only gain", () => {
-    expect(takeable(both, { appendOnly: true }, SPEC)).toMatchObject({ set: [], added: {} });
+    expect(removable(both, { immutable: {}, appendOnly: true }, SPEC)).toMatchObject({ set: [], added: {} });
   });
 
   test("nothing outside the fields that policies have, whatever a note says", () => {
@@ -146,6 +151,6 @@ describe("what may be taken out", () => {
       "/spec": [X],
       [`${AT}/containers`]: [X],
     });
-    expect(takeable(hostile, {}, SPEC)).toMatchObject({ set: [], added: {} });
+    expect(removable(hostile, NO_LIMITS, SPEC)).toMatchObject({ set: [], added: {} });
   });
 });

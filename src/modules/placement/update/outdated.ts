@@ -2,15 +2,16 @@ import type { PolicyRef } from "../../../core/evaluate/finding.ts";
 import { at, canonical, type Json, type JsonObject } from "../../../core/json.ts";
 import { type Path, pointer, steps } from "../../../core/path.ts";
 import type { Origin } from "../../../core/provenance/origin.ts";
-import type { Criteria, FieldLimits } from "../criteria/criteria.ts";
-import { fieldAt } from "../criteria/field-at.ts";
-import { LISTS, NAMES, REQUIRED_NODE_TERMS } from "../criteria/places.ts";
+import { CRITERIA, criterionAt } from "../criteria/criteria.ts";
+import { type Criteria, type Limits, wantedOf } from "../criteria/criterion.ts";
 
-/** The part of an origin that may be taken out of this object again: none of a gated pod, which can only gain. */
-export function takeable(origin: Origin, limits: FieldLimits, spec: Path): Origin {
+/** The part of an injection that may be removed from this object: none of a gated pod, which can only gain. */
+export function removable(origin: Origin, limits: Limits, spec: Path): Origin {
   const free = (place: string) => {
-    const field = fieldAt(place, spec);
-    return field !== undefined && limits.appendOnly !== true && limits[field] === undefined;
+    const criterion = criterionAt(place, spec);
+    return (
+      criterion !== undefined && limits.appendOnly !== true && limits.immutable[criterion.name] === undefined
+    );
   };
   return {
     ...origin,
@@ -20,8 +21,8 @@ export function takeable(origin: Origin, limits: FieldLimits, spec: Path): Origi
 }
 
 /**
- * The part of an origin that its policy does not want any more. What it still wants stays where it is: taken out and put back at
- * the end of a list it would look like a change, and roll out.
+ * The part of an injection that its policy no longer wants. What it still wants stays where it is: removed and added at the end of a list
+ * it would be a change, and roll out.
  */
 export function outdated(
   origin: Origin,
@@ -30,44 +31,46 @@ export function outdated(
   spec: Path,
 ): Origin {
   const { uid, generation } = origin;
-  // The very policy that wrote it wants the same; what of that was left out then is no sign that it has changed.
+  // The very policy that wrote it wants the same; what was skipped then is no sign that it has changed.
   if (uid !== undefined && uid === ref.uid && generation !== undefined && generation === ref.generation)
     return { ...origin, set: [], added: {} };
   const added: Record<string, readonly Json[]> = {};
   for (const [list, elements] of Object.entries(origin.added)) {
-    const wanted = new Set(wantedIn(list, criteria, spec).map(canonical));
-    const gone = elements.filter((element) => !wanted.has(canonical(element)));
-    if (fieldAt(list, spec) !== "requiredNodeAffinity") {
-      if (gone.length > 0) added[list] = gone;
-    }
-    // Terms are alternatives: with one more or one less all of them mean something else.
-    else if (gone.length > 0 || wanted.size !== elements.length) added[list] = elements;
+    const gone = unwanted(list, elements, criteria, spec);
+    if (gone.length > 0) added[list] = gone;
   }
   const set = origin.set.filter((place) => !stillSet(place, criteria, old, spec));
   return { ...origin, set, added };
 }
 
-/** The required terms alone of an origin. */
-export function requiredTerms(origin: Origin, spec: Path): Origin {
-  const list = pointer([...spec, ...REQUIRED_NODE_TERMS]);
-  const terms = origin.added[list] ?? [];
-  return { ...origin, set: [], added: terms.length === 0 ? {} : { [list]: terms } };
+function unwanted(list: string, elements: readonly Json[], criteria: Criteria, spec: Path): readonly Json[] {
+  const criterion = CRITERIA.find(
+    (one) => one.list !== undefined && list === pointer([...spec, ...one.list]),
+  );
+  if (criterion === undefined) return elements;
+  const value = wantedOf(criteria, criterion);
+  const wanted = new Set((Array.isArray(value) ? value : []).map(canonical));
+  const gone = elements.filter((element) => !wanted.has(canonical(element)));
+  if (criterion.recorded !== "combined") return gone;
+  // Combined terms are alternatives: with one more or one less all of them mean something else.
+  return gone.length > 0 || wanted.size !== elements.length ? elements : [];
 }
 
 function stillSet(place: string, criteria: Criteria, old: JsonObject, spec: Path): boolean {
+  const criterion = criterionAt(place, spec);
+  const wanted = criterion === undefined ? undefined : wantedOf(criteria, criterion);
+  if (wanted === undefined) return false;
   const path = steps(place);
-  const value = at(old, ...path);
-  const field = fieldAt(place, spec);
-  if (field === "nodeSelector") {
-    const key = path.at(-1);
-    return criteria.nodeSelector.some((pair) => pair[0] === key && pair[1] === value);
-  }
-  const name = NAMES.find((one) => one === field);
-  return name !== undefined && criteria[name] === value;
+  return criterion?.stillSets?.(wanted, path, at(old, ...path)) ?? false;
 }
 
-function wantedIn(list: string, criteria: Criteria, spec: Path): readonly JsonObject[] {
-  if (list === pointer([...spec, ...REQUIRED_NODE_TERMS])) return criteria.requiredNodeTerms;
-  const known = LISTS.find(({ path }) => list === pointer([...spec, ...path]));
-  return known === undefined ? [] : criteria[known.criterion];
+/** The combined terms alone of an injection. */
+export function combinedTerms(origin: Origin, spec: Path): Origin {
+  const lists = new Set(
+    CRITERIA.flatMap(({ recorded, list }) =>
+      recorded === "combined" && list !== undefined ? [pointer([...spec, ...list])] : [],
+    ),
+  );
+  const added = Object.entries(origin.added).filter(([list, terms]) => lists.has(list) && terms.length > 0);
+  return { ...origin, set: [], added: Object.fromEntries(added) };
 }

@@ -2,15 +2,15 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { anyCriteria } from "../../../../test/builders/criteria.ts";
 import { again } from "../../../../test/builders/json.ts";
-import { merged, requiring, term, wish } from "../../../../test/builders/merged.ts";
+import { merged, placementRequest, requiring, term } from "../../../../test/builders/merged.ts";
 import { deployment, pod } from "../../../../test/builders/pod.ts";
+import type { Fields } from "../../../../test/builders/wants.ts";
 import { Draft } from "../../../core/evaluate/draft.ts";
 import { patchOf } from "../../../core/evaluate/patch.ts";
 import { canonical, type JsonObject } from "../../../core/json.ts";
 import { type Origin, provenanceOf } from "../../../core/provenance/origin.ts";
-import type { Criteria } from "../criteria/criteria.ts";
-import type { PlacementRequest } from "../merge/merge.ts";
-import { removeInjection } from "./remove-injection.ts";
+import type { PlacementRequest } from "../merge/target.ts";
+import { removeInjections } from "./remove-injection.ts";
 
 const SPEC = ["spec"];
 
@@ -21,19 +21,19 @@ function without(
   now = object,
 ): JsonObject {
   const draft = new Draft(again(now), again(object));
-  removeInjection(draft, provenanceOf(object).filter(which), SPEC);
+  removeInjections(draft, provenanceOf(object).filter(which), SPEC);
   return again(draft.object)["spec"] as JsonObject;
 }
 
-const EVERYTHING: Partial<Criteria> = {
+const EVERYTHING: Fields = {
   nodeSelector: [["zone", "a"]],
   schedulerName: "mine",
   priorityClassName: "high",
   runtimeClassName: "kata",
-  requiredNodeTerms: [term("disk=ssd"), term("cpu")],
-  preferredNodeTerms: [{ weight: 1, preference: term("x") }],
-  requiredPodTerms: [{ topologyKey: "zone" }],
-  preferredAntiTerms: [{ weight: 1, podAffinityTerm: { topologyKey: "zone" } }],
+  requiredNodeAffinity: [term("disk=ssd"), term("cpu")],
+  preferredNodeAffinity: [{ weight: 1, preference: term("x") }],
+  requiredPodAffinity: [{ topologyKey: "zone" }],
+  preferredPodAntiAffinity: [{ weight: 1, podAffinityTerm: { topologyKey: "zone" } }],
   tolerations: [{ key: "a" }, { key: "b" }],
   topologySpreadConstraints: [{ maxSkew: 1, topologyKey: "zone", whenUnsatisfiable: "DoNotSchedule" }],
   schedulingGates: [{ name: "wait" }],
@@ -58,14 +58,14 @@ describe("all that a policy put there goes, and nothing else", () => {
     ["the same term beside another", requiring(term("disk=ssd"), term("own"))],
     ["an empty term", requiring({}, term("own"))],
   ])("of a pod with %s", (_what, own) => {
-    const stored = merged(pod({ spec: own }), [wish(EVERYTHING)]).object;
+    const stored = merged(pod({ spec: own }), [placementRequest(EVERYTHING)]).object;
     expect(canonical(without(stored))).toBe(canonical(own));
   });
 
   test("a requirement that the pod has in each of its terms is the pod's", () => {
     const own = requiring(term("disk=ssd", "own"), term("disk=ssd", "mine"));
     const stored = merged(pod({ spec: own }), [
-      wish({ requiredNodeTerms: [term("disk=ssd", "cpu")] }),
+      placementRequest({ requiredNodeAffinity: [term("disk=ssd", "cpu")] }),
     ]).object;
     expect(without(stored)).toEqual(own);
   });
@@ -73,19 +73,19 @@ describe("all that a policy put there goes, and nothing else", () => {
   test("of a template", () => {
     const path = ["spec", "template", "spec"];
     const sent = deployment({ spec: { containers: [] } });
-    const stored = merged(sent, [wish(EVERYTHING)], { spec: path }).object;
+    const stored = merged(sent, [placementRequest(EVERYTHING)], { spec: path }).object;
     const draft = new Draft(again(stored), stored);
-    removeInjection(draft, provenanceOf(stored), path);
+    removeInjections(draft, provenanceOf(stored), path);
     expect(draft.get("spec")).toEqual(sent["spec"]);
   });
 
   test("of one policy only: the other's stays", () => {
-    const other = wish(
-      { requiredNodeTerms: [term("cpu")], nodeSelector: [["rack", "1"]], tolerations: [{ key: "b" }] },
+    const other = placementRequest(
+      { requiredNodeAffinity: [term("cpu")], nodeSelector: [["rack", "1"]], tolerations: [{ key: "b" }] },
       { name: "q" },
     );
-    const first = wish({
-      requiredNodeTerms: [term("disk=ssd"), term("disk=hdd")],
+    const first = placementRequest({
+      requiredNodeAffinity: [term("disk=ssd"), term("disk=hdd")],
       nodeSelector: [["zone", "a"]],
       tolerations: [{ key: "a" }],
     });
@@ -103,15 +103,15 @@ describe("all that a policy put there goes, and nothing else", () => {
   });
 
   test("two that share a requirement leave nothing together", () => {
-    const a = wish({ requiredNodeTerms: [term("r"), term("q")] }, { name: "a" });
-    const b = wish({ requiredNodeTerms: [term("r", "s")] }, { name: "b" });
+    const a = placementRequest({ requiredNodeAffinity: [term("r"), term("q")] }, { name: "a" });
+    const b = placementRequest({ requiredNodeAffinity: [term("r", "s")] }, { name: "b" });
     expect(without(merged(pod({ spec: {} }), [a, b]).object)).toEqual({});
   });
 });
 
 describe("of several policies", () => {
-  const a = wish({ requiredNodeTerms: [term("zone=a"), term("zone=b")] }, { name: "a" });
-  const b = wish({ requiredNodeTerms: [term("zone=a")] }, { name: "b" });
+  const a = placementRequest({ requiredNodeAffinity: [term("zone=a"), term("zone=b")] }, { name: "a" });
+  const b = placementRequest({ requiredNodeAffinity: [term("zone=a")] }, { name: "b" });
   const of = (name: string) => (origin: Origin) => origin.policy.endsWith(`/${name}`);
 
   test("what one that stays has added as well stays", () => {
@@ -122,7 +122,7 @@ describe("of several policies", () => {
 
   test("what others have added stays where it is, and what comes again comes where it was", () => {
     const lists = (name: string, ...keys: string[]) =>
-      wish({ tolerations: keys.map((key) => ({ key })) }, { name });
+      placementRequest({ tolerations: keys.map((key) => ({ key })) }, { name });
     const list = [lists("a", "1", "2"), lists("b", "3")];
     const stored = merged(pod({ spec: { tolerations: [{ key: "0" }] } }), list).object;
     const taken = (change: (origin: Origin) => boolean, asked: readonly PlacementRequest[]) =>
@@ -130,7 +130,7 @@ describe("of several policies", () => {
         old: stored,
         first: (draft) => {
           const origins = provenanceOf(stored).filter(change);
-          removeInjection(draft, origins, SPEC);
+          removeInjections(draft, origins, SPEC);
           draft.disown(origins);
         },
       });
@@ -148,7 +148,7 @@ describe("of several policies", () => {
 
 describe("what does not go", () => {
   const stored = merged(pod({ spec: {} }), [
-    wish({ nodeSelector: [["zone", "a"]], schedulerName: "mine" }),
+    placementRequest({ nodeSelector: [["zone", "a"]], schedulerName: "mine" }),
   ]).object;
   const changed = (spec: JsonObject): JsonObject => ({ ...stored, spec });
 
@@ -171,7 +171,7 @@ describe("what does not go", () => {
   ])("what is noted of %s", (_what, note) => {
     const object = pod({ spec: { nodeSelector: { zone: "a" }, containers: [{ name: "c" }] } });
     const draft = new Draft(again(object), again(object));
-    removeInjection(draft, { module: "placement", policy: "K/p", set: [], added: {}, ...note }, SPEC);
+    removeInjections(draft, [{ module: "placement", policy: "K/p", set: [], added: {}, ...note }], SPEC);
     expect(draft.edits).toEqual([]);
   });
 });
@@ -190,14 +190,14 @@ const ownSpec: fc.Arbitrary<JsonObject> = fc
     ...(tolerated ? { tolerations: [{ key: "own", operator: "Exists" }] } : {}),
   }));
 
-const wishes: fc.Arbitrary<PlacementRequest[]> = fc
+const requests: fc.Arbitrary<PlacementRequest[]> = fc
   .array(anyCriteria, { minLength: 1, maxLength: 3 })
-  .map((list) => list.map((criteria, i) => wish(criteria, { name: `p${i}` })));
+  .map((list) => list.map((criteria, i) => placementRequest(criteria, { name: `p${i}` })));
 
-describe("for any wishes", () => {
+describe("for any requests", () => {
   test("taken back, the object is as it was", () => {
     fc.assert(
-      fc.property(ownSpec, wishes, (spec, list) => {
+      fc.property(ownSpec, requests, (spec, list) => {
         const stored = merged(pod({ spec }), list).object;
         expect(canonical(without(stored))).toBe(canonical(spec));
       }),
@@ -207,13 +207,13 @@ describe("for any wishes", () => {
 
   test("taken back and merged again, nothing has changed: there is no patch", () => {
     fc.assert(
-      fc.property(ownSpec, wishes, fc.nat(), (spec, list, pick) => {
+      fc.property(ownSpec, requests, fc.nat(), (spec, list, pick) => {
         const stored = merged(pod({ spec }), list).object;
         const all = provenanceOf(stored);
         const one = all[pick % Math.max(1, all.length)];
         const again1 = merged(stored, list, {
           old: stored,
-          first: (draft) => removeInjection(draft, all, SPEC),
+          first: (draft) => removeInjections(draft, all, SPEC),
         });
         expect(again1.patch).toEqual([]);
         // Terms that several policies come to together may be told of as applied, one policy after the other.
@@ -224,7 +224,7 @@ describe("for any wishes", () => {
         // Of one policy among those that stay where they are, too.
         const again2 = merged(stored, list, {
           old: stored,
-          first: (draft) => removeInjection(draft, one, SPEC),
+          first: (draft) => removeInjections(draft, [one], SPEC),
         });
         // Where policies share requirements, which of them has added what may be told otherwise then.
         expect(again2.patch.filter(({ path }) => !path.startsWith("/metadata"))).toEqual([]);
@@ -235,15 +235,15 @@ describe("for any wishes", () => {
 });
 
 test("only what differs in the end is patched", () => {
-  const stored = merged(pod({ spec: {} }), [wish(EVERYTHING)]).object;
-  const changed = wish({
+  const stored = merged(pod({ spec: {} }), [placementRequest(EVERYTHING)]).object;
+  const changed = placementRequest({
     ...EVERYTHING,
     nodeSelector: [["zone", "b"]],
     tolerations: [{ key: "b" }, { key: "c" }],
   });
   const { patch, spec } = merged(stored, [changed], {
     old: stored,
-    first: (draft) => removeInjection(draft, provenanceOf(stored), SPEC),
+    first: (draft) => removeInjections(draft, provenanceOf(stored), SPEC),
   });
   expect(spec["tolerations"]).toEqual([{ key: "b" }, { key: "c" }]);
   expect(patch.map(({ op, path }) => [op, path]).filter(([, path]) => path?.startsWith("/spec"))).toEqual([
@@ -254,7 +254,7 @@ test("only what differs in the end is patched", () => {
 
 test("nothing named, nothing done", () => {
   const draft = new Draft(pod(), pod());
-  removeInjection(draft, [], SPEC);
+  removeInjections(draft, [], SPEC);
   expect(patchOf(draft)).toEqual([]);
   expect(draft.edits).toEqual([]);
 });

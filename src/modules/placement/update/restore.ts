@@ -1,51 +1,54 @@
 import type { Finding, PolicyRef } from "../../../core/evaluate/finding.ts";
 import { policyKey, policyName } from "../../../core/evaluate/finding.ts";
 import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
+import type { StepCounter } from "../../../core/evaluate/step-counter.ts";
 import { type JsonObject, stringAt } from "../../../core/json.ts";
 import { namespaceOf } from "../../../core/kubernetes/object.ts";
 import { kindResource } from "../../../core/policy/kind.ts";
 import { PROVENANCE } from "../../../core/provenance/origin.ts";
 import type { View } from "../../../core/view/view.ts";
-import { KnownTerms } from "../criteria/node-terms/known-term.ts";
-import { KnownLists } from "../criteria/shape/known-list.ts";
+import { CRITERIA } from "../criteria/criteria.ts";
+import { NO_LIMITS } from "../criteria/criterion.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "../kinds.ts";
 import { merge } from "../merge/merge.ts";
-import type { Site } from "../merge/merge-policies.ts";
-import { MOST_STEPS, WorkBudget } from "../merge/work-budget.ts";
+import type { Site } from "../merge/site.ts";
+import { mergedObject } from "../merge/target.ts";
+import { MAX_STEPS, WorkBudget } from "../merge/work-budget.ts";
 import { isPod } from "../select/target.ts";
-import { placementRequestsFrom } from "./injections.ts";
+import { injectionsOf } from "./injections.ts";
+
+/** What injections are restored from. */
+interface Restoring {
+  readonly site: Site;
+  readonly view: View;
+  readonly old: JsonObject;
+  readonly steps: StepCounter | undefined;
+}
 
 /**
- * A re-apply of an unchanged manifest strips what was injected before. It comes back: what the stored object's provenance names and
- * its spec still carries, unless the new object sets that itself. The provenance of the new object is never believed.
- * Gives the names of the policies of which something was put back.
+ * A re-apply of an unchanged manifest strips injections. They are restored: what the stored object's provenance names and its spec still
+ * has, unless the new object sets it. The provenance of the new object is never trusted. Gives the names of the policies of which
+ * something was restored.
  */
 export function restore(
-  { draft, spec, workload }: Site,
-  view: View,
-  old: JsonObject,
+  { site: { draft, spec, workload }, view, old, steps }: Restoring,
   findings: Finding[],
   only: (policy: string) => boolean = () => true,
 ): string[] {
   const start = draft.mark();
-  const holders = new Map<string, PolicyRef>();
-  const lists = new KnownLists();
-  const terms = new KnownTerms();
-  // As much as policies of the cluster and of the namespace had together when they put it there.
-  const effort = new WorkBudget(2 * MOST_STEPS);
   const pod = isPod(workload);
-  for (const wish of placementRequestsFrom(old, spec)) {
-    if (!only(policyKey(wish.ref))) continue;
-    const ref: PolicyRef = isThere(wish.ref, view, namespaceOf(draft.object))
-      ? wish.ref
-      : { ...wish.ref, gone: true };
-    // A gate that has gone from a pod was opened. To close it again would keep the pod waiting for ever.
-    const criteria = pod ? { ...wish.criteria, schedulingGates: [] } : wish.criteria;
-    merge(
-      { draft, spec, pod, limits: {}, holders, lists, terms, effort },
-      { ...wish, ref, criteria },
-      findings,
-    );
+  // As much as cluster policies and namespaced ones had together when they were applied.
+  const budget = new WorkBudget(2 * MAX_STEPS, steps);
+  const target = { ...mergedObject(draft, spec, pod), limits: NO_LIMITS, budget };
+  for (const request of injectionsOf(old, spec)) {
+    if (!only(policyKey(request.ref))) continue;
+    const ref: PolicyRef = exists(request.ref, view, namespaceOf(draft.object))
+      ? request.ref
+      : { ...request.ref, gone: true };
+    const criteria = pod
+      ? request.criteria.filter(({ criterion }) => criterion.consumedByPod !== true)
+      : request.criteria;
+    merge(target, { ...request, ref, criteria }, findings);
   }
   const names = new Set<string>();
   for (let i = start; i < draft.mark(); i++) {
@@ -55,43 +58,37 @@ export function restore(
   return [...names];
 }
 
-/** A policy of another namespace has put nothing here, whatever a note says. */
-function isThere({ kind, namespace, name }: PolicyRef, view: View, here: string): boolean {
+/** A policy of another namespace has injected nothing here, whatever provenance says. */
+function exists({ kind, namespace, name }: PolicyRef, view: View, here: string): boolean {
   if (namespace !== undefined && namespace !== here) return false;
   const found = [clusterPodSchedulingPolicy, podSchedulingPolicy].find((one) => one.kind === kind);
   return found !== undefined && view.get(kindResource(found), namespace ?? "", name) !== undefined;
 }
 
-/** What of a spec can't change where nothing new is taken; tolerations may be added even there. */
-const FIXED = [
-  "nodeSelector",
-  "nodeName",
-  "schedulerName",
-  "affinity",
-  "topologySpreadConstraints",
-  "priorityClassName",
-  "runtimeClassName",
-];
+/** The fields of a pod's spec that can't change where nothing new is taken. */
+const FIXED = new Set(
+  CRITERIA.filter(({ mutability }) => !mutability.ungatedPod).map(({ path }) => String(path[0])),
+);
 
 /**
- * The same for an object that takes nothing new. There only the whole of what is stored is right: if the new object says
- * something else beside, the API server will refuse it, and that should be for what the user wrote.
+ * The same for an object that takes nothing new. Only the whole of what is stored is right there: if the new object changes something
+ * besides, the API server will refuse it, and that should be for what the user wrote.
  */
-export function restoreWhole(site: Site, view: View, old: JsonObject, findings: Finding[]): string[] {
-  const { draft, spec } = site;
+export function restoreWhole(restoring: Restoring, findings: Finding[]): string[] {
+  const { draft, spec } = restoring.site;
   const start = draft.mark();
-  const told = findings.length;
-  const names = restore(site, view, old, findings);
-  if (names.length === 0 || !draft.changed(FIXED.map((field) => [...spec, field]))) return names;
+  const reported = findings.length;
+  const names = restore(restoring, findings);
+  if (names.length === 0 || !draft.changed([...FIXED].map((field) => [...spec, field]))) return names;
   draft.undo(start);
-  findings.length = told;
+  findings.length = reported;
   return [];
 }
 
 /**
- * Whoever rolls an object back expects to see what it was, so he is told that something was put back. By the request alone a roll-back
- * looks like others; but it does not say which program makes it, as kubectl does for all that people repeat every minute, and it comes from a
- * person, or brings an old note with it. Controllers do neither, and are told nothing.
+ * A user who rolls an object back expects to see what it was, so a restore is reported. By the request alone a rollback looks like other
+ * updates; but it names no field manager, as kubectl does in all that is repeated every minute, and it comes from a person, or brings old
+ * provenance. Controllers do neither, and get no warning.
  */
 export function rollbackFinding(request: AdmissionRequest, names: readonly string[]): Finding | undefined {
   const { options, object, oldObject, userInfo } = request;
@@ -104,7 +101,7 @@ export function rollbackFinding(request: AdmissionRequest, names: readonly strin
     rule: "restore",
     outcome: "skipped",
     code: "USHER-P21",
-    message: `what was put there by policy ${names.join(", ")} was put back, all else is as you sent it; to take it out, delete or change the policy and reapply`,
+    message: `restored what policy ${names.join(", ")} had added; everything else is as you sent it. To remove it, delete or change the policy and reapply`,
     warn: 50,
   };
 }

@@ -113,7 +113,7 @@ describe("a roll-back brings back all but the injection, and says so", () => {
       nodeSelector: { disk: "ssd" },
     });
     expect(answer.warnings).toHaveLength(1);
-    expect(answer.warnings[0]).toMatch(/by policy p was put back.*USHER-P21/);
+    expect(answer.warnings[0]).toMatch(/restored what policy p had added.*USHER-P21/);
   });
 
   test.each<[string, JsonObject, Parameters<typeof requestFor>[1]]>([
@@ -535,13 +535,13 @@ describe("who asks why is told", () => {
     expect(told).toMatchObject({
       new: ["applies", "namespace shop, every template"],
       quiet: ["not", expect.stringContaining("spec.onUpdate is Restore")],
-      gone: ["applies", expect.stringContaining("it is gone")],
+      gone: ["applies", expect.stringContaining("it was deleted")],
     });
   });
 
   test("of an object that takes nothing new", () => {
     const [entry] = trace([injecting(EVERYTHING)], pod(), pod());
-    expect(entry).toMatchObject({ applies: "not", why: expect.stringContaining("no scheduling gate") });
+    expect(entry).toMatchObject({ applies: "not", why: expect.stringContaining("without scheduling gates") });
   });
 });
 

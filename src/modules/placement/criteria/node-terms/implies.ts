@@ -20,7 +20,7 @@ export function impliesTerms(
   nodeSelector: JsonObject,
   terms: readonly Json[] | undefined,
   wanted: readonly JsonObject[],
-  effort: WorkBudget,
+  budget: WorkBudget,
 ): boolean {
   const given = Object.entries(nodeSelector).map(
     ([key, value]): Written => ({ key, operator: "In", values: [value ?? null] }),
@@ -32,11 +32,11 @@ export function impliesTerms(
     // An empty term matches no node, so a pod gets nowhere by it.
     if (terms !== undefined && labels.length + fields.length === 0) return true;
     const known = [...given, ...labels];
-    effort.spend(6 * known.length);
+    budget.spend(6 * known.length);
     return demands.some(
       (demand) =>
-        demand.labels.every((one) => impliedBy(known, one, effort)) &&
-        demand.fields.every((one) => impliedBy(fields, one, effort)),
+        demand.labels.every((one) => impliedBy(known, one, budget)) &&
+        demand.fields.every((one) => impliedBy(fields, one, budget)),
     );
   });
 }
@@ -46,21 +46,21 @@ export function pinsLabel(
   terms: readonly Json[] | undefined,
   key: string,
   value: string,
-  effort: WorkBudget,
+  budget: WorkBudget,
 ): boolean {
   if (terms === undefined || terms.length === 0) return false;
   const pinned: Written = { key, operator: "In", values: [value] };
   return terms.every((term) => {
     const { labels } = readTerm(term);
-    return effort.spend(6 * labels.length) && impliedBy(labels, pinned, effort);
+    return budget.spend(6 * labels.length) && impliedBy(labels, pinned, budget);
   });
 }
 
 /** Whether one of these says it; no where that is not known. */
-function impliedBy(known: readonly Written[], wanted: Written, effort: WorkBudget): boolean {
+function impliedBy(known: readonly Written[], wanted: Written, budget: WorkBudget): boolean {
   return known.some((other) => {
     const steps = other.key === wanted.key ? 2 + other.values.length + wanted.values.length : 1;
-    return effort.spend(steps) && implies(other, wanted);
+    return budget.spend(steps) && implies(other, wanted);
   });
 }
 

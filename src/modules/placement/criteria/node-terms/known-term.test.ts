@@ -40,17 +40,17 @@ test("two terms go together where a node could meet what they come to", () => {
 
 test("a term of a policy costs the same each time, one of the object is read once", () => {
   const one = term("zone=a|b", "disk=ssd");
-  const left = (read: (terms: KnownTerms, effort: WorkBudget) => unknown) => {
-    const [terms, effort] = [new KnownTerms(), new WorkBudget(12)];
-    read(terms, effort);
-    read(terms, effort);
-    return !effort.over;
+  const left = (read: (terms: KnownTerms, budget: WorkBudget) => unknown) => {
+    const [terms, budget] = [new KnownTerms(), new WorkBudget(12)];
+    read(terms, budget);
+    read(terms, budget);
+    return !budget.exceeded;
   };
-  expect(left((terms, effort) => terms.own(one, effort))).toBe(true);
-  expect(left((terms, effort) => terms.wanted(one, effort))).toBe(true);
-  const [terms, effort] = [new KnownTerms(), new WorkBudget(11)];
-  terms.wanted(one, effort);
-  expect(effort.over).toBe(false);
-  terms.wanted(one, effort);
-  expect(effort.over).toBe(true);
+  expect(left((terms, budget) => terms.own(one, budget))).toBe(true);
+  expect(left((terms, budget) => terms.wanted(one, budget))).toBe(true);
+  const [terms, budget] = [new KnownTerms(), new WorkBudget(11)];
+  terms.wanted(one, budget);
+  expect(budget.exceeded).toBe(false);
+  terms.wanted(one, budget);
+  expect(budget.exceeded).toBe(true);
 });

@@ -7,7 +7,7 @@ import {
   type NumericRequirement,
 } from "../../../../core/kubernetes/selectors/node-selector.ts";
 import type { WorkBudget } from "../../merge/work-budget.ts";
-import { LISTS, sayTooMuch, spelled, weightOf } from "./node-terms.ts";
+import { areTooLarge, LISTS, spelled, weightOf } from "./node-terms.ts";
 import { namesAgree, possible } from "./satisfiable.ts";
 
 type LabelRequirement = Requirement | NumericRequirement;
@@ -56,10 +56,11 @@ export class KnownTerms {
   readonly #own = new Map<Json, KnownTerm>();
   #judged: { readonly terms: readonly Json[]; readonly tooMuch: boolean } | undefined;
   #stored: { readonly order: readonly Json[] | undefined } | undefined;
+  #differs = false;
 
   /** Whether terms say more than usher looks at; asked of one list again and again. */
-  sayTooMuch(terms: readonly Json[]): boolean {
-    if (this.#judged?.terms !== terms) this.#judged = { terms, tooMuch: sayTooMuch(terms) };
+  areTooLarge(terms: readonly Json[]): boolean {
+    if (this.#judged?.terms !== terms) this.#judged = { terms, tooMuch: areTooLarge(terms) };
     return this.#judged.tooMuch;
   }
 
@@ -69,12 +70,19 @@ export class KnownTerms {
     return this.#stored.order;
   }
 
+  /** Whether the stored terms are what the object's come to; once they are not, that counts for all policies that are merged together. */
+  sameAsStored(compare: () => boolean): boolean {
+    if (this.#differs) return false;
+    this.#differs = !compare();
+    return !this.#differs;
+  }
+
   /** A term of the object. Nobody else changes it while policies are merged. */
-  own(term: Json, effort: WorkBudget): KnownTerm {
+  own(term: Json, budget: WorkBudget): KnownTerm {
     const found = this.#own.get(term);
     if (found !== undefined) return found;
     const made = read(term);
-    effort.spend(made.weight);
+    budget.spend(made.weight);
     // What is no object says nothing, and may stand there in many places.
     if (isObject(term)) this.#own.set(term, made);
     return made;
@@ -95,13 +103,13 @@ export class KnownTerms {
   }
 
   /** A term of a policy. Counted each time, or the first who is asked about it would get less than the second. */
-  wanted(term: JsonObject, effort: WorkBudget): KnownTerm {
+  wanted(term: JsonObject, budget: WorkBudget): KnownTerm {
     let found = known.get(term);
     if (found === undefined) {
       found = read(term);
       known.set(term, found);
     }
-    effort.spend(found.weight);
+    budget.spend(found.weight);
     return found;
   }
 }
@@ -194,7 +202,7 @@ function without(said: OfLabel, texts: ReadonlySet<string>): OfLabel {
 }
 
 /** Whether a term has all requirements of another. */
-export function has(term: KnownTerm, other: KnownTerm, effort: WorkBudget): boolean {
+export function has(term: KnownTerm, other: KnownTerm, budget: WorkBudget): boolean {
   let looks = 1;
   let all = true;
   for (const one of other.requirements) {
@@ -202,52 +210,52 @@ export function has(term: KnownTerm, other: KnownTerm, effort: WorkBudget): bool
     all = term.requirements.has(one);
     if (!all) break;
   }
-  effort.spend(looks);
+  budget.spend(looks);
   return all;
 }
 
 /** Whether any node whatever could meet a term beside the nodeSelector. */
-export function could({ meaning }: KnownTerm, selector: Selector, effort: WorkBudget): boolean {
+export function could({ meaning }: KnownTerm, selector: Selector, budget: WorkBudget): boolean {
   if (meaning === undefined || selector === undefined) return false;
-  effort.spend(Math.min(meaning.labels.size, selector.size));
+  budget.spend(Math.min(meaning.labels.size, selector.size));
   const few = meaning.labels.size < selector.size ? meaning.labels : selector;
   for (const key of few.keys()) {
     const said = meaning.labels.get(key);
     const value = selector.get(key);
     if (said === undefined || value === undefined) continue;
-    effort.spend(said.requirements.length);
+    budget.spend(said.requirements.length);
     if (!possible([{ key, operator: "In", values: new Set([value]) }, ...said.requirements])) return false;
   }
   return true;
 }
 
 /** Whether a term could be met with a further pair in the nodeSelector, as far as that is about this pair. */
-export function allows({ meaning }: KnownTerm, key: string, value: string, effort: WorkBudget): boolean {
+export function allows({ meaning }: KnownTerm, key: string, value: string, budget: WorkBudget): boolean {
   const said = meaning?.labels.get(key);
-  effort.spend(4 + (said?.requirements.length ?? 0));
+  budget.spend(4 + (said?.requirements.length ?? 0));
   return (
     said === undefined || possible([{ key, operator: "In", values: new Set([value]) }, ...said.requirements])
   );
 }
 
 /** Whether any node could meet both of two that could be met beside the nodeSelector each: only labels that both speak of are looked at. */
-export function together(a: KnownTerm, b: KnownTerm, effort: WorkBudget): boolean {
+export function together(a: KnownTerm, b: KnownTerm, budget: WorkBudget): boolean {
   if (a.meaning === undefined || b.meaning === undefined) return false;
   const [few, many] =
     a.meaning.labels.size < b.meaning.labels.size
       ? [a.meaning.labels, b.meaning.labels]
       : [b.meaning.labels, a.meaning.labels];
-  effort.spend(2 + few.size);
+  budget.spend(2 + few.size);
   for (const [key, said] of few) {
     const other = many.get(key);
     if (other === undefined) continue;
     const all = [...said.requirements, ...other.requirements];
     // Each value that one allows is asked of all the others.
     const values = said.values + other.values;
-    effort.spend(all.length + (values <= all.length ? values : values * Math.min(all.length, values)));
-    if (effort.over || !possible(all)) return false;
+    budget.spend(all.length + (values <= all.length ? values : values * Math.min(all.length, values)));
+    if (budget.exceeded || !possible(all)) return false;
   }
   const names = [...a.meaning.names, ...b.meaning.names];
-  effort.spend(names.length);
+  budget.spend(names.length);
   return names.length === 0 || namesAgree(names);
 }

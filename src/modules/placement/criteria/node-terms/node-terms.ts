@@ -1,4 +1,16 @@
-import { canonical, isObject, type Json, type JsonObject, listAt, own } from "../../../../core/json.ts";
+import { at, canonical, isObject, type Json, type JsonObject, listAt, own } from "../../../../core/json.ts";
+import type { Path } from "../../../../core/path.ts";
+import { REQUIRED } from "../shape/affinity-lists.ts";
+
+/** Below a pod's spec. */
+export const REQUIRED_NODE_AFFINITY: Path = ["affinity", "nodeAffinity", REQUIRED];
+export const REQUIRED_TERMS: Path = [...REQUIRED_NODE_AFFINITY, "nodeSelectorTerms"];
+
+/** The required terms of a pod's spec; `undefined` where it has no required node affinity. */
+export function requiredTermsOf(podSpec: Json | undefined): readonly Json[] | undefined {
+  const required = at(podSpec, ...REQUIRED_NODE_AFFINITY);
+  return isObject(required) ? listAt(required, "nodeSelectorTerms") : undefined;
+}
 
 /** The two lists of a node selector term. */
 export const LISTS = ["matchExpressions", "matchFields"] as const;
@@ -13,7 +25,7 @@ export const MAX_REQUIREMENTS = 4096;
  * What usher looks at of a pod's own terms: terms, requirements and values, all told. It is twice what a product may come to; an object
  * may hold ten times that, and each policy would be tried with it.
  */
-export const MOST_SAID = 2 * MAX_REQUIREMENTS;
+export const MAX_WEIGHT = 2 * MAX_REQUIREMENTS;
 
 const PARTS: ReadonlySet<string> = new Set(["key", "operator", "values"]);
 
@@ -121,11 +133,11 @@ export function weightOf(term: Json): number {
 }
 
 /** Whether terms say more than usher looks at. */
-export function sayTooMuch(terms: readonly Json[]): boolean {
+export function areTooLarge(terms: readonly Json[]): boolean {
   let said = 0;
   for (const term of terms) {
     said += weightOf(term);
-    if (said > MOST_SAID) return true;
+    if (said > MAX_WEIGHT) return true;
   }
   return false;
 }

@@ -1,7 +1,7 @@
 import { isObject, type Json } from "../../../../core/json.ts";
 import type { WorkBudget } from "../../merge/work-budget.ts";
 import { combination, could, has, type KnownTerm, together } from "./known-term.ts";
-import { sayTooMuch } from "./node-terms.ts";
+import { areTooLarge } from "./node-terms.ts";
 import type { Making } from "./term-product.ts";
 
 /** Policies keep to 64 terms, but on the way there what does not come to anything may be more. Beyond this it is not worth knowing. */
@@ -19,31 +19,31 @@ export function meansStored(
   stored: readonly Json[],
   own: readonly Json[] | undefined,
   added: readonly (readonly Json[])[],
-  { known, selector, effort }: Making,
+  { known, selector, budget }: Making,
 ): boolean {
-  if (sayTooMuch(stored)) return false;
+  if (areTooLarge(stored)) return false;
   const read = (list: readonly Json[]) =>
-    list.map((term) => known.own(term, effort)).filter((term) => could(term, selector, effort));
+    list.map((term) => known.own(term, budget)).filter((term) => could(term, selector, budget));
   let terms = own === undefined ? undefined : read(own);
   for (const list of added) {
-    const theirs = list.filter(isObject).map((term) => known.own(term, effort));
+    const theirs = list.filter(isObject).map((term) => known.own(term, budget));
     // What leads nowhere has to be tried as well.
-    if ((terms?.length ?? 1) * theirs.length > TRIED || effort.over) return false;
-    const beside = theirs.filter((term) => could(term, selector, effort));
-    terms = terms === undefined ? beside : productOf(terms, beside, effort);
-    if (terms.length > MOST || effort.over) return false;
+    if ((terms?.length ?? 1) * theirs.length > TRIED || budget.exceeded) return false;
+    const beside = theirs.filter((term) => could(term, selector, budget));
+    terms = terms === undefined ? beside : productOf(terms, beside, budget);
+    if (terms.length > MOST || budget.exceeded) return false;
   }
   if (terms === undefined) return false;
   const before = read(stored);
-  return within(terms, before, effort) && within(before, terms, effort) && !effort.over;
+  return within(terms, before, budget) && within(before, terms, budget) && !budget.exceeded;
 }
 
-function productOf(own: readonly KnownTerm[], theirs: readonly KnownTerm[], effort: WorkBudget): KnownTerm[] {
+function productOf(own: readonly KnownTerm[], theirs: readonly KnownTerm[], budget: WorkBudget): KnownTerm[] {
   const terms: KnownTerm[] = [];
   for (const term of own) {
     for (const one of theirs) {
-      if (effort.over || terms.length > MOST) return terms;
-      if (together(term, one, effort) && effort.spend(2 * (term.size + one.size)))
+      if (budget.exceeded || terms.length > MOST) return terms;
+      if (together(term, one, budget) && budget.spend(2 * (term.size + one.size)))
         terms.push(combination(term, one));
     }
   }
@@ -51,6 +51,6 @@ function productOf(own: readonly KnownTerm[], theirs: readonly KnownTerm[], effo
 }
 
 /** Whether each of some terms has all that one of the others has. */
-function within(some: readonly KnownTerm[], others: readonly KnownTerm[], effort: WorkBudget): boolean {
-  return some.every((one) => others.some((other) => !effort.over && has(one, other, effort)));
+function within(some: readonly KnownTerm[], others: readonly KnownTerm[], budget: WorkBudget): boolean {
+  return some.every((one) => others.some((other) => !budget.exceeded && has(one, other, budget)));
 }

@@ -9,10 +9,10 @@ import {
   type Selector,
   together,
 } from "./known-term.ts";
-import { MAX_REQUIREMENTS, MAX_TERMS, MOST_SAID, sizeOf, without } from "./node-terms.ts";
+import { MAX_REQUIREMENTS, MAX_TERMS, MAX_WEIGHT, sizeOf, without } from "./node-terms.ts";
 
 /** For a product what a pod may say, and as much again for each of 8 alternatives that lead nowhere. */
-const MOST_TRIED = 8 * MOST_SAID;
+const MOST_TRIED = 8 * MAX_WEIGHT;
 
 /** A requirement that is written is copied, spelled again for the note, and sent. */
 const WORK_OF_WRITING = 6;
@@ -31,18 +31,18 @@ export type Product =
 export interface Making {
   readonly known: KnownTerms;
   readonly selector: Selector;
-  readonly effort: WorkBudget;
+  readonly budget: WorkBudget;
 }
 
 /** The policy's terms for a pod that has none. */
-export function alone(wanted: readonly JsonObject[], { known, selector, effort }: Making): Product {
+export function alone(wanted: readonly JsonObject[], { known, selector, budget }: Making): Product {
   const terms: JsonObject[] = [];
   let size = 0;
   for (const term of wanted) {
-    const read = known.wanted(term, effort);
-    if (effort.over) return { kind: "too much work" };
-    if (!could(read, selector, effort)) continue;
-    if (!effort.spend(WORK_OF_WRITING * read.size)) return { kind: "too much work" };
+    const read = known.wanted(term, budget);
+    if (budget.exceeded) return { kind: "too much work" };
+    if (!could(read, selector, budget)) continue;
+    if (!budget.spend(WORK_OF_WRITING * read.size)) return { kind: "too much work" };
     terms.push(term);
     size += read.size;
     known.note(read);
@@ -56,31 +56,31 @@ export function alone(wanted: readonly JsonObject[], { known, selector, effort }
 export function productOf(
   own: readonly Json[],
   wanted: readonly JsonObject[],
-  { known, selector, effort }: Making,
+  { known, selector, budget }: Making,
   appendOnly: boolean,
 ): Product {
   const theirs = wanted.flatMap((term) => {
-    const read = effort.over ? undefined : known.wanted(term, effort);
+    const read = budget.exceeded ? undefined : known.wanted(term, budget);
     return read === undefined || read.requirements.size === 0
       ? []
-      : [{ term, read, possible: could(read, selector, effort) }];
+      : [{ term, read, possible: could(read, selector, budget) }];
   });
   let tried = 0;
   const used = new Set<JsonObject>();
   const terms: Json[] = [];
-  const seen = new Seen(effort);
+  const seen = new Seen(budget);
   const said: KnownTerm[] = [];
   let [size, alive, changed, dropped] = [0, false, false, false];
   for (const term of own) {
-    const mine = known.own(term, effort);
+    const mine = known.own(term, budget);
     const before = terms.length;
-    if (!isObject(term) || !could(mine, selector, effort)) {
+    if (!isObject(term) || !could(mine, selector, budget)) {
       terms.push(term);
       continue;
     }
     said.push(mine);
-    const met = theirs.filter(({ read }) => !effort.over && has(mine, read, effort));
-    if (effort.over) return { kind: "too much work" };
+    const met = theirs.filter(({ read }) => !budget.exceeded && has(mine, read, budget));
+    if (budget.exceeded) return { kind: "too much work" };
     if (met.length > 0) {
       for (const one of met) used.add(one.term);
       terms.push(term);
@@ -92,12 +92,12 @@ export function productOf(
     for (const { term: further, read, possible } of theirs) {
       tried += mine.weight + read.requirements.size;
       if (tried > MOST_TRIED) return { kind: "too large" };
-      if (!possible || !together(mine, read, effort)) {
-        if (effort.over) return { kind: "too much work" };
+      if (!possible || !together(mine, read, budget)) {
+        if (budget.exceeded) return { kind: "too much work" };
         continue;
       }
       // To put them together, and to write what it comes to.
-      if (!effort.spend(WORK_OF_WRITING * (mine.size + read.size))) return { kind: "too much work" };
+      if (!budget.spend(WORK_OF_WRITING * (mine.size + read.size))) return { kind: "too much work" };
       const both = combination(mine, read);
       used.add(further);
       alive = true;
@@ -111,20 +111,20 @@ export function productOf(
     }
     if (terms.length !== before + 1) dropped = true;
   }
-  if (effort.over) return { kind: "too much work" };
+  if (budget.exceeded) return { kind: "too much work" };
   if (said.length === 0) return { kind: "nowhere" };
   if (!alive) return { kind: "contradiction" };
   if (!changed) return { kind: "same" };
   if (appendOnly && dropped) return { kind: "append-only" };
-  const everywhere = common(said, effort);
+  const everywhere = common(said, budget);
   const added = [...used].map((term) => without(term, everywhere)).filter((term) => sizeOf(term) > 0);
   return { kind: "terms", terms, added };
 }
 
 /** What each of the pod's terms says: that the policy says it as well adds nothing, and taking the policy out must leave it. */
-function common(said: readonly KnownTerm[], effort: WorkBudget): ReadonlySet<string> {
+function common(said: readonly KnownTerm[], budget: WorkBudget): ReadonlySet<string> {
   const [first, ...rest] = said;
-  effort.spend((first?.size ?? 0) * said.length);
+  budget.spend((first?.size ?? 0) * said.length);
   return new Set(
     [...(first?.requirements ?? [])].filter((one) => rest.every(({ requirements }) => requirements.has(one))),
   );
@@ -133,10 +133,10 @@ function common(said: readonly KnownTerm[], effort: WorkBudget): ReadonlySet<str
 /** The terms of a product so far, asked whether they have one of the same requirements. */
 class Seen {
   readonly #bySize = new Map<number, KnownTerm[]>();
-  readonly #effort: WorkBudget;
+  readonly #budget: WorkBudget;
 
-  constructor(effort: WorkBudget) {
-    this.#effort = effort;
+  constructor(budget: WorkBudget) {
+    this.#budget = budget;
   }
 
   add(term: KnownTerm): void {
@@ -147,6 +147,6 @@ class Seen {
 
   has(term: KnownTerm): boolean {
     const alike = this.#bySize.get(term.requirements.size) ?? [];
-    return alike.some((other) => has(other, term, this.#effort));
+    return alike.some((other) => has(other, term, this.#budget));
   }
 }

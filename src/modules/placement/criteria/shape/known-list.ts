@@ -1,17 +1,30 @@
 import { canonical, isObject, type Json, type JsonObject } from "../../../../core/json.ts";
 import { shallow } from "../../../../core/provenance/origin.ts";
 import type { WorkBudget } from "../../merge/work-budget.ts";
-import type { ListPlace } from "../places.ts";
+
+/** How elements of a list are told apart. */
+export interface Elements {
+  /** One text for one meaning: elements that mean the same have the same text. */
+  readonly meaning: (element: Json) => string;
+  /** Elements with the same key exclude each other in a pod, unless they mean the same. */
+  readonly key?: (element: Json) => string;
+}
+
+/** The same of one element. */
+export interface ElementTexts {
+  readonly meaning: string;
+  readonly key: string | undefined;
+}
 
 /** The lists of one object, each read once for all policies that add to it. */
 export class KnownLists {
-  readonly #lists = new Map<ListPlace, KnownList>();
+  readonly #lists = new Map<Elements, KnownList>();
+  readonly #ranks = new Map<Elements, ReadonlyMap<string, number> | undefined>();
+  readonly #removed = new Map<Elements, ReadonlySet<string>>();
 
-  readonly #ranks = new Map<ListPlace, ReadonlyMap<string, number> | undefined>();
-
-  /** Where each element stands in the stored list; that is the same for all policies that are merged together. */
+  /** The position of each element in the stored list: the same for all policies that are merged together. */
   ranks(
-    list: ListPlace,
+    list: Elements,
     read: () => ReadonlyMap<string, number> | undefined,
   ): ReadonlyMap<string, number> | undefined {
     if (this.#ranks.has(list)) return this.#ranks.get(list);
@@ -20,61 +33,58 @@ export class KnownLists {
     return ranks;
   }
 
-  readonly #taken = new Map<ListPlace, ReadonlySet<string>>();
-
-  /** What was in a list before it was taken back to be written anew, as canonical texts. */
-  taken(list: ListPlace, read: () => Json | undefined): ReadonlySet<string> {
-    const known = this.#taken.get(list);
+  /** What a list held before it was removed to be written again, as canonical texts. */
+  removed(list: Elements, read: () => Json | undefined): ReadonlySet<string> {
+    const known = this.#removed.get(list);
     if (known !== undefined) return known;
     const before = read();
-    const taken = new Set(Array.isArray(before) ? before.filter(shallow).map(canonical) : []);
-    this.#taken.set(list, taken);
-    return taken;
+    const removed = new Set(Array.isArray(before) ? before.filter(shallow).map(canonical) : []);
+    this.#removed.set(list, removed);
+    return removed;
   }
 
-  /** `elements` as they are now: what was read for an earlier policy counts only as long as nobody else has changed them. */
-  of(list: ListPlace, elements: readonly Json[], effort: WorkBudget): KnownList {
+  /** `elements` as they are now: what was read for an earlier policy counts only while nothing else has changed them. */
+  of(list: Elements, elements: readonly Json[], budget: WorkBudget): KnownList {
     const known = this.#lists.get(list);
     if (known?.isOf(elements)) return known;
-    effort.spend(2 * elements.length);
-    const anew = new KnownList(list, elements);
-    this.#lists.set(list, anew);
-    return anew;
+    budget.spend(2 * elements.length);
+    const read = new KnownList(list, elements);
+    this.#lists.set(list, read);
+    return read;
   }
 }
 
-/** What a list has, to be asked for by its meaning. */
+/** The elements of a list, found by their meaning. */
 export class KnownList {
-  readonly #list: ListPlace;
   readonly #elements: readonly Json[];
   #length: number;
   #highest: number | undefined;
   readonly #meanings = new Set<string>();
   readonly #keys = new Map<string, JsonObject>();
 
-  constructor(list: ListPlace, elements: readonly Json[]) {
-    this.#list = list;
+  constructor(list: Elements, elements: readonly Json[]) {
     this.#elements = elements;
     this.#length = elements.length;
-    // What is deeper than any element of ours means nothing that a policy could mean.
-    for (const element of elements) if (shallow(element)) this.#note(element);
+    // Elements deeper than any of a policy mean nothing that a policy could mean.
+    for (const element of elements)
+      if (shallow(element)) this.#note(element, list.meaning(element), list.key?.(element));
   }
 
-  /** Elements come at the end, and go again where a part of a policy is refused; a list of another order is another list. */
+  /** Elements are appended, and removed again where a policy is refused; a list in another order is another list. */
   isOf(elements: readonly Json[]): boolean {
     return elements === this.#elements && elements.length === this.#length;
   }
 
-  has(element: Json): boolean {
-    return this.#meanings.has(this.#list.meaning(element));
+  has(meaning: string): boolean {
+    return this.#meanings.has(meaning);
   }
 
-  /** The first that is of one kind with an element, of which there may be one only. */
-  other(key: string | undefined): JsonObject | undefined {
+  /** The first element with this key. */
+  withKey(key: string | undefined): JsonObject | undefined {
     return key === undefined ? undefined : this.#keys.get(key);
   }
 
-  /** How far behind in the stored list any of its elements stands. */
+  /** The highest stored position of any of its elements. */
   highest(order: ReadonlyMap<string, number>): number {
     if (this.#highest === undefined) {
       this.#highest = -1;
@@ -84,18 +94,15 @@ export class KnownList {
     return this.#highest;
   }
 
-  /** One has come, with its place in the stored list. */
-  add(element: Json, rank: number | undefined): void {
+  /** One was appended or inserted, with its position in the stored list. */
+  add(element: JsonObject, { meaning, key }: ElementTexts, rank: number | undefined): void {
     this.#length++;
     if (this.#highest !== undefined) this.#highest = Math.max(this.#highest, rank ?? -1);
-    this.#note(element);
+    this.#note(element, meaning, key);
   }
 
-  #note(element: Json): void {
-    const { meaning, key } = this.#list;
-    this.#meanings.add(meaning(element));
-    if (key === undefined || !isObject(element)) return;
-    const text = key(element);
-    if (!this.#keys.has(text)) this.#keys.set(text, element);
+  #note(element: Json, meaning: string, key: string | undefined): void {
+    this.#meanings.add(meaning);
+    if (key !== undefined && isObject(element) && !this.#keys.has(key)) this.#keys.set(key, element);
   }
 }

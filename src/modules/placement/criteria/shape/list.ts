@@ -1,166 +1,210 @@
+import type { z } from "zod";
 import type { Draft } from "../../../../core/evaluate/draft.ts";
 import type { Finding } from "../../../../core/evaluate/finding.ts";
-import { policyName } from "../../../../core/evaluate/finding.ts";
-import { at, canonical, type Json, type JsonObject, listAt } from "../../../../core/json.ts";
-import type { Path } from "../../../../core/path.ts";
+import { at, canonical, isObject, type Json, type JsonObject, listAt } from "../../../../core/json.ts";
+import { type Path, pointer } from "../../../../core/path.ts";
 import { shallow } from "../../../../core/provenance/origin.ts";
-import type { PlacementRequest, Target } from "../../merge/merge.ts";
-import {
-  applied,
-  closed,
-  conflict,
-  failed,
-  holderOf,
-  leftOut,
-  type Place,
-  reportTooMuchWork,
-  same,
-  unwritable,
-} from "../../merge/report.ts";
+import type { Report } from "../../merge/report.ts";
 import { storedOrder, storedValue } from "../../merge/stored-value.ts";
-import { STEPS_TO_TELL, valuesIn } from "../../merge/work-budget.ts";
-import type { ListPlace } from "../places.ts";
-import type { KnownList } from "./known-list.ts";
+import type { Target } from "../../merge/target.ts";
+import { STEPS_TO_REPORT, valuesIn } from "../../merge/work-budget.ts";
+import { type Criterion, NO_LIMITS } from "../criterion.ts";
+import { duplicates, type ElementCheck, parseList, repeated } from "./check-list.ts";
+import { addedBy, removeElements } from "./injected-elements.ts";
+import type { Elements, ElementTexts, KnownList } from "./known-list.ts";
+import { type Enforced, unmetElements } from "./unmet-elements.ts";
 
 /**
- * So many elements a list may come to, and in so many usher looks for what a policy wants: between the two an object that just came to
- * the first has room for what the API server adds itself. No workload comes near; but an object may hold a hundred thousand, and each
- * element of each policy would be looked for in them.
+ * A list is extended up to the first bound, and searched up to the second: between the two an object at the first has room for what the
+ * API server adds. No workload comes near; but an object may hold a hundred thousand, and each element of each policy would be searched.
  */
-const MOST_ELEMENTS = 512;
-const MOST_LOOKED_AT = 1_024;
+const MAX_ELEMENTS = 512;
+const MAX_SEARCHED = 1_024;
+
+type Optional = "excluded" | "consumedByPod" | "kubelet" | "celRules" | "contradictions";
+
+/** What one list differs in from the others. */
+interface ListOptions extends Elements, Pick<Criterion<readonly JsonObject[]>, Optional | "mutability"> {
+  readonly name: string;
+  readonly path: Path;
+  /** One element, in a sentence: `toleration`. */
+  readonly text: string;
+  readonly schema: z.ZodType;
+  /** What the API server would refuse in an element. */
+  readonly check: ElementCheck;
+  /** One element, for people. */
+  readonly describe: (element: JsonObject) => string;
+  /** How it is enforced; absent: a preference. */
+  readonly enforced?: Enforced;
+  /** The fields of which the API server takes each combination once. @default a repeated element is applied once, with a warning */
+  readonly unique?: readonly string[];
+}
 
 /**
- * Lists to which each element adds something by itself (preferences, pod affinity, tolerations, spread constraints, gates): one that the
- * pod has in this meaning is not added again, and where a pod can have only one of a kind, its own stays.
+ * A criterion of a list in which each element counts by itself.
+ *
+ * Merge:    elements that the pod does not have in this meaning are appended; where a pod can have one of a kind, its own is kept
+ *           (USHER-P14).
+ * Holds:    idempotent; order-independent except for which policy wins a conflict, and for the order of elements.
  */
-export function mergeList(
+export function listCriterion(options: ListOptions): Criterion<readonly JsonObject[]> {
+  const { name, path, enforced, unique } = options;
+  const { check, describe: _describe, meaning: _meaning, key: _key, ...common } = options;
+  return {
+    ...common,
+    rule: path.join("."),
+    recorded: "added",
+    list: path,
+    parse: (spec, problems) => parseList(spec, path, check, problems),
+    contradictions: (wanted, criteria) => [
+      ...(unique === undefined ? [] : repeated(wanted, ["spec", ...path], unique)),
+      ...(options.contradictions?.(wanted, criteria) ?? []),
+    ],
+    warnings: (wanted) =>
+      unique === undefined ? duplicates(wanted, ["spec", ...path], options.meaning) : [],
+    merge: (target, wanted, report) => mergeList(target, options, name, wanted, report),
+    ...(enforced === undefined
+      ? {}
+      : {
+          unmet: (podSpec, wanted, budget) =>
+            unmetElements(path, listAt(podSpec, ...path), wanted, enforced, budget),
+        }),
+    injected: (origin, { podSpec, spec }) => {
+      const added = origin.added[pointer([...spec, ...path])];
+      if (added === undefined) return undefined;
+      const present = new Set(
+        listAt(podSpec, ...path)
+          .filter(shallow)
+          .map(canonical),
+      );
+      const elements = added.filter(isObject).filter((one) => present.has(canonical(one)));
+      return elements.length > 0 ? elements : undefined;
+    },
+    remove: (draft, origins, spec) => removeElements(draft, addedBy(origins, [...spec, ...path]), spec, path),
+  };
+}
+
+function mergeList(
   target: Target,
-  wish: PlacementRequest,
-  list: ListPlace,
+  list: ListOptions,
+  name: string,
   wanted: readonly JsonObject[],
-  findings: Finding[],
+  report: Report,
 ): void {
-  const { draft, spec, holders } = target;
+  const { draft, spec, holders, budget } = target;
   const path = [...spec, ...list.path];
-  const place: Place = { rule: list.path.join("."), path };
   const before = draft.get(...path) ?? [];
   if (!Array.isArray(before)) {
-    unwritable(wish, place, `${place.rule} is no list here`, findings);
+    report.unwritable(path, `${list.path.join(".")} is not a list here`);
     return;
   }
-  if (before.length > MOST_LOOKED_AT) {
-    tellTooLong(wish, place, list.what, findings);
+  if (before.length > MAX_SEARCHED) {
+    reportTooLong(report, path, list.text);
     return;
   }
-  const known = target.lists.of(list, before, target.effort);
+  const known = target.lists.of(list, before, budget);
   const order = target.lists.ranks(list, () => storedRanks(draft, path));
-  const taken = target.lists.taken(list, () => storedValue(draft, path));
+  const removed = target.lists.removed(list, () => storedValue(draft, path));
   for (const element of wanted) {
-    if (!target.effort.spend(STEPS_TO_TELL + 3 * heavinessOf(element))) {
-      reportTooMuchWork(wish, place, list.what, findings);
+    const { steps, text, ...texts } = preparedFor(list, element);
+    if (!budget.spend(STEPS_TO_REPORT + 3 * steps)) {
+      report.budgetExceeded(path, list.text);
       return;
     }
-    const text = `${list.what} ${list.describe(element)}`;
-    if (known.has(element)) {
-      same(wish, place, text, findings, element);
+    if (known.has(texts.meaning)) {
+      report.same(path, text, [element]);
       continue;
     }
-    const key = list.key?.(element);
-    const other = known.other(key);
+    const other = known.withKey(texts.key);
     if (other !== undefined) {
-      const holder = holderOf(target, `${list.field}/${key}`);
-      const said = `${list.what}: ${holder} says ${list.describe(other)}, policy ${policyName(wish.ref)} says ${list.describe(element)}`;
-      const differently = list.describe(other) === list.describe(element) ? `${said} in other words` : said;
-      conflict(wish, place, "USHER-P14", differently, findings);
+      const [has, wants] = [list.describe(other), list.describe(element)];
+      const sides = has === wants ? { has, wants: "other settings" } : { has, wants };
+      report.conflict(path, "USHER-P14", { field: list.text, holder: `${name}/${texts.key}`, ...sides });
       continue;
     }
-    if (closed(target, wish, list.field, place, findings)) return;
-    if (list.field === "schedulingGates" && hasNode(draft.get(...spec, "nodeName"))) {
-      const why = `a pod with a node of its own, which ${holderOf(target, "nodeName")} has set, can't wait at a gate`;
-      leftOut(
-        wish,
-        place,
-        "USHER-P15",
-        `${text} of policy ${policyName(wish.ref)} is left out: ${why}`,
-        findings,
-      );
+    if (report.immutable(path)) return;
+    const excluded = list.excluded?.(draft.get(...spec), [], NO_LIMITS);
+    if (excluded !== undefined) {
+      report.skipped(path, "USHER-P15", `${text} of ${report.policy} skipped: ${excluded}`);
       return;
     }
-    if (listAt(draft.object, ...path).length >= MOST_ELEMENTS) {
-      tellTooLong(wish, place, list.what, findings);
+    if (listAt(draft.object, ...path).length >= MAX_ELEMENTS) {
+      reportTooLong(report, path, list.text);
       return;
     }
-    const was = taken.size > 0 && taken.has(canonical(element));
-    if (!add(target, path, known, element, order, applied(wish, place, text, was))) {
-      failed(
-        { ...wish, failure: "Ignore" },
-        place,
-        undefined,
-        `${place.rule} can't be written here`,
-        findings,
-      );
+    const was = removed.size > 0 && removed.has(canonical(element));
+    if (!add(target, path, known, element, texts, order, report.applied(path, text, was))) {
+      report.unwritable(path, `${list.path.join(".")} can't be written here`);
       return;
     }
-    if (key !== undefined) holders.set(`${list.field}/${key}`, wish.ref);
+    if (texts.key !== undefined) holders.set(`${name}/${texts.key}`, report.request.ref);
   }
 }
 
-/** How many values an element holds, wherever in it; of policies, whose elements never change. */
-const heavy = new WeakMap<JsonObject, number>();
-
-function heavinessOf(element: JsonObject): number {
-  const known = heavy.get(element) ?? valuesIn(element);
-  heavy.set(element, known);
-  return known;
+interface PreparedElement extends ElementTexts {
+  readonly steps: number;
+  readonly text: string;
 }
 
-function tellTooLong(wish: PlacementRequest, place: Place, what: string, findings: Finding[]): void {
-  const message = `${what} of policy ${policyName(wish.ref)} is left out: the list would come to more than ${MOST_ELEMENTS} elements; ask for less in it`;
-  failed(wish, place, "USHER-P12", message, findings);
+/** Of policies, whose elements never change: dropping it changes no result. */
+const prepared = new WeakMap<JsonObject, PreparedElement>();
+
+function preparedFor(list: ListOptions, element: JsonObject): PreparedElement {
+  const found = prepared.get(element);
+  if (found !== undefined) return found;
+  const made = {
+    steps: valuesIn(element),
+    text: `${list.text} ${list.describe(element)}`,
+    meaning: list.meaning(element),
+    key: list.key?.(element),
+  };
+  prepared.set(element, made);
+  return made;
 }
 
-function hasNode(nodeName: Json | undefined): boolean {
-  return typeof nodeName === "string" && nodeName !== "";
+function reportTooLong(report: Report, path: Path, text: string): void {
+  const message = `${text} of ${report.policy} skipped: the list would have more than ${MAX_ELEMENTS} elements; use fewer`;
+  report.failed(path, "USHER-P12", message);
 }
 
-/** Where each element stands in the stored list; nothing where that does not count. */
+/** The position of each element in the stored list; nothing where that does not count. */
 function storedRanks(draft: Draft, path: Path): ReadonlyMap<string, number> | undefined {
   const stored = draft.old === undefined ? undefined : storedOrder(draft, path, at(draft.old, ...path));
   if (stored === undefined) return undefined;
   const ranks = new Map<string, number>();
-  // What is deeper than any element of ours no API server has sent; it stays where it is.
+  // No API server sends anything deeper than an element of a policy; it stays where it is.
   for (const [i, one] of stored.entries()) if (shallow(one)) ranks.set(canonical(one), i);
   return ranks;
 }
 
-/** At the end; but what the stored list has comes where it has it, since another order would be another template, and roll out. */
+/** At the end; but an element of the stored list goes to its position there: another order would be another template, and roll out. */
 function add(
-  { draft, effort }: Target,
+  { draft, budget }: Target,
   path: Path,
   known: KnownList,
   element: JsonObject,
+  texts: ElementTexts,
   order: ReadonlyMap<string, number> | undefined,
   finding: Finding,
 ): boolean {
-  const present = listAt(draft.object, ...path);
   const rank = order?.get(canonical(element));
-  // Most come as they stood, each behind those that are there.
+  // Most are merged in the stored order, each behind those that are there.
   if (order === undefined || rank === undefined || rank > known.highest(order)) {
     if (!draft.append(path, element, finding)) return false;
-    known.add(element, rank);
+    known.add(element, texts, rank);
     return true;
   }
-  effort.spend(present.length);
-  const place = placeIn(present, rank, order);
+  const present = listAt(draft.object, ...path);
+  budget.spend(present.length);
+  const place = positionIn(present, rank, order);
   const list = [...present.slice(0, place), element, ...present.slice(place)];
   if (!draft.set(path, list, finding, { elements: [element], all: false })) return false;
-  known.add(element, rank);
+  known.add(element, texts, rank);
   return true;
 }
 
-/** Before the first of those that the stored list has behind the element. */
-function placeIn(present: readonly Json[], own: number, order: ReadonlyMap<string, number>): number {
+/** Before the first of those that follow the element in the stored list. */
+function positionIn(present: readonly Json[], own: number, order: ReadonlyMap<string, number>): number {
   if (!present.every(shallow)) return present.length;
   const behind = present.findIndex((one) => (order.get(canonical(one)) ?? -1) > own);
   return behind < 0 ? present.length : behind;

@@ -1,72 +1,117 @@
-import type { Finding } from "../../../../core/evaluate/finding.ts";
-import { policyName } from "../../../../core/evaluate/finding.ts";
-import { at, type Json, listAt } from "../../../../core/json.ts";
-import type { PlacementRequest, Target } from "../../merge/merge.ts";
-import {
-  applied,
-  closed,
-  conflict,
-  holderOf,
-  leftOut,
-  type Place,
-  same,
-  unwritable,
-} from "../../merge/report.ts";
+import { z } from "zod";
+import type { Draft } from "../../../../core/evaluate/draft.ts";
+import { at, equal, type Json, type JsonObject, own } from "../../../../core/json.ts";
+import { typeName } from "../../../../core/kubernetes/field-error.ts";
+import { checkSubdomain } from "../../../../core/kubernetes/names.ts";
+import { NAME_LENGTH, orEmpty, SUBDOMAIN_PATTERN } from "../../../../core/kubernetes/schemas/bounds.ts";
+import { type Path, pointer } from "../../../../core/path.ts";
+import { type Problem, problem } from "../../../../core/policy/problem.ts";
+import type { Report } from "../../merge/report.ts";
 import { storedValue } from "../../merge/stored-value.ts";
-import type { NameField } from "../criteria.ts";
-import { DEFAULT_SCHEDULER, meansDefaultScheduler } from "../scheduler-name.ts";
+import type { Target } from "../../merge/target.ts";
+import { type Criterion, NO_LIMITS } from "../criterion.ts";
 
-/** Fields that hold one name: set where the pod's is empty; else what was said first stays. */
-export function mergeName(
-  target: Target,
-  wish: PlacementRequest,
-  field: NameField,
-  value: string,
-  findings: Finding[],
-): void {
-  const { draft, spec, holders } = target;
-  const path = [...spec, field];
-  const place: Place = { rule: field, path };
-  const present = draft.get(...path);
-  const text = `${field} ${value}`;
-  if (present === value) {
-    same(wish, place, text, findings);
-    // Else the next policy would take the default, which this one means, for nobody's.
-    if (value === DEFAULT_SCHEDULER && !holders.has(field)) holders.set(field, wish.ref);
-    return;
-  }
-  if (!isUnset(target, field, present)) {
-    const sides = `${holderOf(target, field)} says ${String(present)}, policy ${policyName(wish.ref)} says ${value}`;
-    conflict(wish, place, "USHER-P10", `${field}: ${sides}`, findings);
-    return;
-  }
-  if (closed(target, wish, field, place, findings)) return;
-  if (field === "nodeName" && listAt(at(draft.object, ...spec), "schedulingGates").length > 0) {
-    const why = "a pod that waits at a scheduling gate can't have its node yet";
-    leftOut(
-      wish,
-      place,
-      "USHER-P15",
-      `${text} of policy ${policyName(wish.ref)} is left out: ${why}`,
-      findings,
-    );
-    return;
-  }
-  const finding = applied(wish, place, text, storedValue(draft, path) === value);
-  if (!draft.set(path, value, finding)) {
-    unwritable(wish, place, `${field} can't be written here`, findings);
-    return;
-  }
-  holders.set(field, wish.ref);
-  // Both follow from the class that the pod had before: the API server refuses a pod whose numbers are not those of its class.
-  if (field === "priorityClassName" && target.pod && !wish.restoring) {
-    draft.remove([...spec, "priority"], undefined);
-    draft.remove([...spec, "preemptionPolicy"], undefined);
-  }
+type Common = "excluded" | "reference" | "derived" | "kubelet" | "celRules" | "warnings" | "contradictions";
+
+/** What one name differs in from the others. */
+interface NameOptions extends Pick<Criterion<string>, Common | "mutability"> {
+  readonly description: string;
+  /** A value that the API server fills in: it counts as unset unless the author of the object chose it. */
+  readonly defaulted?: {
+    readonly value: string;
+    readonly isChosen: (object: JsonObject, spec: Path) => boolean;
+  };
 }
 
-function isUnset({ draft, spec, holders }: Target, field: NameField, present: Json | undefined): boolean {
-  if (present === undefined || present === null || present === "") return true;
-  if (field !== "schedulerName" || present !== DEFAULT_SCHEDULER || holders.has(field)) return false;
-  return !meansDefaultScheduler(draft.object, spec);
+/**
+ * A criterion of one name.
+ *
+ * Merge:    set where the pod's is empty; otherwise kept (USHER-P10).
+ * Holds:    idempotent; order-independent except for which policy wins a conflict.
+ */
+export function nameCriterion(
+  field: string,
+  { description, defaulted, ...options }: NameOptions,
+): Criterion<string> {
+  const isUnset = ({ draft, spec, holders }: Target, present: Json | undefined): boolean => {
+    if (present === undefined || present === null || present === "") return true;
+    if (present !== defaulted?.value || holders.has(field)) return false;
+    return !defaulted.isChosen(draft.object, spec);
+  };
+
+  const merge = (target: Target, wanted: string, report: Report): void => {
+    const { draft, spec, holders } = target;
+    const path = [...spec, field];
+    const present = draft.get(...path);
+    const text = `${field} ${wanted}`;
+    if (present === wanted) {
+      report.same(path, text);
+      // Otherwise the next policy would take the default, which this one wants, for unset.
+      if (wanted === defaulted?.value && !holders.has(field)) holders.set(field, report.request.ref);
+      return;
+    }
+    if (!isUnset(target, present)) {
+      report.conflict(path, "USHER-P10", { field, holder: field, has: String(present), wants: wanted });
+      return;
+    }
+    if (report.immutable(path)) return;
+    const excluded = options.excluded?.(at(draft.object, ...spec), [], NO_LIMITS);
+    if (excluded !== undefined) {
+      report.skipped(path, "USHER-P15", `${text} of ${report.policy} skipped: ${excluded}`);
+      return;
+    }
+    const was = storedValue(draft, path) === wanted;
+    if (!draft.set(path, wanted, report.applied(path, text, was))) {
+      report.unwritable(path, `${field} can't be written here`);
+      return;
+    }
+    holders.set(field, report.request.ref);
+    if (target.pod && !report.restoring)
+      for (const one of options.derived ?? []) draft.remove([...spec, one], undefined);
+  };
+
+  return {
+    name: field,
+    rule: field,
+    text: field,
+    path: [field],
+    recorded: "set",
+    schema: z
+      .string()
+      .max(NAME_LENGTH)
+      .meta({ pattern: orEmpty(SUBDOMAIN_PATTERN) })
+      .nullish()
+      .describe(description),
+    ...options,
+    parse: (spec, problems) => parseName(spec, field, problems),
+    merge,
+    unmet: (podSpec, wanted) => (own(podSpec, field) === wanted ? [] : [{ path: [field], wants: wanted }]),
+    injected: ({ set }, { podSpec, spec }) => {
+      const value = set.includes(pointer([...spec, field])) ? own(podSpec, field) : undefined;
+      return typeof value === "string" && value !== "" ? value : undefined;
+    },
+    stillSets: (wanted, _place, value) => wanted === value,
+    remove: (draft, origins, spec) => {
+      const path = [...spec, field];
+      const place = pointer(path);
+      if (origins.some(({ set }) => set.includes(place)) && isAsStored(draft, path))
+        draft.remove(path, undefined);
+    },
+  };
+}
+
+/** An empty name is an absent one, as it is in a pod. */
+function parseName(spec: JsonObject, field: string, problems: Problem[]): string | undefined {
+  const value = at(spec, field);
+  if (value === undefined || value === null || value === "") return undefined;
+  const wrong =
+    typeof value === "string" ? checkSubdomain(value) : `must be a string, got ${typeName(value)}`;
+  if (wrong !== undefined) problems.push(problem(["spec", field], wrong));
+  return wrong === undefined && typeof value === "string" ? value : undefined;
+}
+
+/** A value that was modified since belongs to the object. */
+export function isAsStored(draft: Draft, path: Path): boolean {
+  const value = draft.get(...path);
+  return value !== undefined && (draft.old === undefined || equal(value, at(draft.old, ...path)));
 }

@@ -1,0 +1,160 @@
+import type { z } from "zod";
+import type { Draft } from "../../../core/evaluate/draft.ts";
+import type { Json, JsonObject } from "../../../core/json.ts";
+import type { Access } from "../../../core/module/module.ts";
+import type { Path } from "../../../core/path.ts";
+import type { CelRule } from "../../../core/policy/kind.ts";
+import type { Problem } from "../../../core/policy/problem.ts";
+import type { Origin } from "../../../core/provenance/origin.ts";
+import type { Kept } from "../../../core/provenance/origin-index.ts";
+import type { Report } from "../merge/report.ts";
+import type { Target } from "../merge/target.ts";
+import type { WorkBudget } from "../merge/work-budget.ts";
+
+/** The value that a policy wants for one criterion. */
+export interface Want<Value = unknown> {
+  readonly criterion: Criterion<Value>;
+  readonly value: Value;
+}
+
+/** All that a policy wants, in the order of application. Ten thousand policies must stay small: absent criteria take no room. */
+export type Criteria = readonly Want[];
+
+/** The value that a policy wants for a criterion; `undefined` where it wants none. */
+export function wantedOf<Value>(criteria: Criteria, criterion: Criterion<Value>): Value | undefined {
+  for (const want of criteria) if (want.criterion === criterion) return want.value as Value;
+  return undefined;
+}
+
+/** Why fields can't be written into an object, by the name of the criterion, each a part of a sentence. */
+export interface Limits {
+  readonly immutable: Readonly<Partial<Record<string, string>>>;
+  /** A gated pod: requirements may be appended to existing terms, no term may be added or removed. */
+  readonly appendOnly?: true;
+}
+
+export const NO_LIMITS: Limits = { immutable: {} };
+
+/** Something that a policy requires and a pod's spec does not have. */
+export interface UnmetRequirement {
+  /** From the pod's spec. */
+  readonly path: Path;
+  /** What is required there, in a few words. */
+  readonly wants: string;
+}
+
+/** Where the API server lets a field be written. A reason says why not. */
+export interface Mutability {
+  readonly daemonSet?: string;
+  /** A pod that waits at a scheduling gate, on UPDATE. */
+  readonly gatedPod?: string;
+  /** A Job that is suspended, on UPDATE. */
+  readonly suspendedJob?: string;
+  /** Whether it may change on a pod without gates. */
+  readonly ungatedPod: boolean;
+}
+
+/** Fields that only a new object and a template take. */
+export const IMMUTABLE: Mutability = {
+  gatedPod: "field is immutable on an existing pod",
+  suspendedJob: "field is immutable on an existing Job",
+  ungatedPod: false,
+};
+
+/** Fields that change until the scheduler looks at the pod. */
+export const MUTABLE_WHILE_GATED: Mutability = { ungatedPod: false };
+
+/** The object that a criterion names. A missing one makes the API server refuse the pod, or a controller delete and create it for ever. */
+export interface Reference {
+  /** `PriorityClass` */
+  readonly kind: string;
+  /** `priorityclasses.scheduling.k8s.io` */
+  readonly resource: string;
+  readonly access: Access;
+  /** Why the API server would refuse a pod that names this object; asked when it is found. */
+  readonly conflict?: (found: Json, name: string, context: ReferenceContext) => Conflict | undefined;
+}
+
+/** What a reference is judged by. */
+export interface ReferenceContext {
+  readonly podSpec: Json | undefined;
+  /** Of all policies that select the object, in their order. */
+  readonly criteria: readonly Criteria[];
+  readonly budget: WorkBudget;
+}
+
+export interface Conflict {
+  readonly code: string;
+  readonly why: string;
+}
+
+/** The stored object, as far as injections are read from it. */
+export interface Stored {
+  readonly podSpec: Json | undefined;
+  /** The path of the pod's spec. */
+  readonly spec: Path;
+  readonly kept: Kept;
+}
+
+export interface Ranking<Value> {
+  of(injected: Value): number;
+}
+
+/**
+ * One field of a pod's spec that policies set: how it is written in a policy, merged into a pod, enforced, and taken back. Conflicts, the
+ * work budget, provenance and findings are handled for all of them by the functions that walk the list in criteria.ts.
+ */
+export interface Criterion<Value = unknown> {
+  /** `requiredNodeAffinity` */
+  readonly name: string;
+  /** Below a pod's spec, and below a policy's. */
+  readonly path: Path;
+  /** The rule of its findings: the field as users write it. */
+  readonly rule: string;
+  /** In a sentence: `required node affinity`. */
+  readonly text: string;
+  /** Further fields of a pod's spec that follow from it. */
+  readonly derived?: readonly string[];
+
+  /** Of the field in a policy, with the description that `kubectl explain` shows. */
+  readonly schema: z.ZodType;
+  readonly celRules?: readonly CelRule[];
+  /** The value in a policy's spec; `undefined` where the policy wants none. Never throws: what can't be read is a problem. */
+  parse(spec: JsonObject, problems: Problem[]): Value | undefined;
+  /** What can be true of no pod. Such a policy is invalid. */
+  contradictions?(wanted: Value, criteria: Criteria): readonly Problem[];
+  /** What is allowed and has no effect. */
+  warnings?(wanted: Value, criteria: Criteria): readonly Problem[];
+  /** With nodeName the kubelet alone judges the pod: it checks this field, or nothing looks at it. */
+  readonly kubelet?: "checks" | "ignores";
+
+  /** Adds what is wanted and not there. */
+  merge(target: Target, wanted: Value, report: Report): void;
+  /** Why the pod can't have it beside another field, as the spec is now or as this policy will make it. */
+  excluded?(podSpec: Json | undefined, criteria: Criteria, limits: Limits): string | undefined;
+  readonly reference?: Reference;
+  readonly mutability: Mutability;
+  /** Controllers remove it from pods as they proceed: an UPDATE of a pod neither restores nor reports it. */
+  readonly consumedByPod?: true;
+
+  /** What a pod's spec does not have of it, judged by meaning; absent: a preference, which is never enforced. */
+  unmet?(podSpec: JsonObject | undefined, wanted: Value, budget: WorkBudget): readonly UnmetRequirement[];
+
+  /**
+   * How provenance records an injection: places that were set, elements that were added to a list, or terms that were combined with all
+   * others of a list and come and go together.
+   */
+  readonly recorded: "set" | "added" | "combined";
+  /** The list that elements are added to, below a pod's spec. */
+  readonly list?: Path;
+  /** What of a recorded injection the stored object still has. */
+  injected(origin: Origin, stored: Stored): Value | undefined;
+  /** Injections of it are restored before all others, which are judged by it. */
+  readonly restoredFirst?: true;
+  /** Ranks injections as they were applied: a policy appends behind those before it. */
+  restoreRank?(stored: Stored): Ranking<Value>;
+  /** Whether a policy still wants the value that was set at a place. Of places only. */
+  stillSets?(wanted: Value, place: Path, value: Json | undefined): boolean;
+  /** Removes injections from the object, as far as they are there as the policies wrote them. */
+  remove(draft: Draft, origins: readonly Origin[], spec: Path): void;
+}

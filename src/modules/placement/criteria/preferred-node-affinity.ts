@@ -1,0 +1,27 @@
+import { canonical } from "../../../core/json.ts";
+import { nodeAffinity } from "../../../core/kubernetes/schemas.ts";
+import { MUTABLE_WHILE_GATED } from "./criterion.ts";
+import { describeWeighted } from "./shape/affinity.ts";
+import { PREFERRED } from "./shape/affinity-lists.ts";
+import { checkPreferredNodeTerm } from "./shape/check-affinity.ts";
+import { listCriterion } from "./shape/list.ts";
+
+/**
+ * Preferred node affinity
+ *
+ * Field:    spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution
+ * Merge:    terms that the pod does not have are appended.
+ * Holds:    never restricts; idempotent; order-independent but for the order of terms. Not enforced.
+ * Update:   mutable on gated pods, suspended Jobs and in templates.
+ */
+export const preferredNodeAffinity = listCriterion({
+  name: "preferredNodeAffinity",
+  path: ["affinity", "nodeAffinity", PREFERRED],
+  text: "preferred node affinity",
+  schema: nodeAffinity.shape[PREFERRED],
+  check: checkPreferredNodeTerm,
+  meaning: canonical,
+  describe: describeWeighted,
+  kubelet: "ignores",
+  mutability: MUTABLE_WHILE_GATED,
+});

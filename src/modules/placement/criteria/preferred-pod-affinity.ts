@@ -1,0 +1,17 @@
+import { podTermsCriterion } from "./shape/affinity.ts";
+import { PREFERRED } from "./shape/affinity-lists.ts";
+
+/**
+ * Preferred pod affinity
+ *
+ * Field:    spec.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution
+ * Merge:    terms that the pod does not have are appended.
+ * Holds:    never restricts; idempotent; order-independent but for the order of terms. Not enforced.
+ * Update:   immutable on pods and Jobs; mutable in templates.
+ */
+export const preferredPodAffinity = podTermsCriterion(
+  "preferredPodAffinity",
+  "podAffinity",
+  PREFERRED,
+  "preferred pod affinity",
+);

@@ -1,0 +1,17 @@
+import { podTermsCriterion } from "./shape/affinity.ts";
+import { REQUIRED } from "./shape/affinity-lists.ts";
+
+/**
+ * Required pod affinity
+ *
+ * Field:    spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution
+ * Merge:    terms that the pod does not have are appended.
+ * Holds:    narrows only (all terms must hold); idempotent; order-independent but for the order of terms.
+ * Update:   immutable on pods and Jobs; mutable in templates.
+ */
+export const requiredPodAffinity = podTermsCriterion(
+  "requiredPodAffinity",
+  "podAffinity",
+  REQUIRED,
+  "required pod affinity",
+);

@@ -1,0 +1,31 @@
+import type { Draft } from "../../../../core/evaluate/draft.ts";
+import { canonical, isObject, type Json } from "../../../../core/json.ts";
+import { type Path, pointer } from "../../../../core/path.ts";
+import { type Origin, shallow } from "../../../../core/provenance/origin.ts";
+
+/** The elements that policies have added to a list. */
+export function addedBy(origins: readonly Origin[], list: Path): readonly Json[] {
+  const place = pointer(list);
+  return origins.flatMap(({ added }) => added[place] ?? []);
+}
+
+/** Removes elements that are still there as they were added. */
+export function removeElements(draft: Draft, added: readonly Json[], spec: Path, list: Path): void {
+  const path = [...spec, ...list];
+  const present = draft.get(...path);
+  if (added.length === 0 || !Array.isArray(present)) return;
+  const texts = new Set(added.map(canonical));
+  const rest = present.filter((one) => !shallow(one) || !texts.has(canonical(one)));
+  if (rest.length === present.length) return;
+  if (rest.length > 0) draft.set(path, rest, undefined);
+  else if (draft.remove(path, undefined)) prune(draft, path.slice(0, -1), spec.length);
+}
+
+/** Removes empty parents from the inside out, which came with what was in them; never the spec itself. */
+export function prune(draft: Draft, path: Path, depth: number): void {
+  for (let here = path; here.length > depth; here = here.slice(0, -1)) {
+    const value = draft.get(...here);
+    if (!isObject(value) || Object.keys(value).length > 0) return;
+    draft.remove(here, undefined);
+  }
+}

@@ -1,0 +1,62 @@
+import { canonical, equal, isObject, type Json, type JsonObject, own } from "../../../../core/json.ts";
+import type { Path } from "../../../../core/path.ts";
+import { shallow } from "../../../../core/provenance/origin.ts";
+import { STEPS_TO_REPORT, valuesIn, type WorkBudget } from "../../merge/work-budget.ts";
+import type { UnmetRequirement } from "../criterion.ts";
+
+/** How a list is enforced. */
+export interface Enforced {
+  /** Whether an element of the pod has the effect of one of the policy. */
+  readonly meets: (given: Json, wanted: Json) => boolean;
+  /** The member that names an element in a message. */
+  readonly namedBy: string;
+  /** @default every element */
+  readonly only?: (element: JsonObject) => boolean;
+}
+
+/** Longer lists are compared element by element, within the work budget. */
+const MAX_INDEXED = 1_024;
+
+/** Comparing two elements may search each item of one among several of the other. */
+const STEPS_TO_COMPARE = 8;
+
+/** The policy's elements that no element of a pod's list meets. What exceeds the work budget is unmet. */
+export function unmetElements(
+  path: Path,
+  given: readonly Json[],
+  wanted: readonly JsonObject[],
+  { meets, namedBy, only }: Enforced,
+  budget: WorkBudget,
+): UnmetRequirement[] {
+  const required = only === undefined ? wanted : wanted.filter(only);
+  if (required.length === 0) return [];
+  // Nearly always the element is there as the policy has it: usher has injected it.
+  const plain = given.length > MAX_INDEXED ? [] : given.filter(shallow);
+  for (const one of plain) budget.spend(valuesIn(one));
+  const texts = new Set(plain.map(canonical));
+  return required.flatMap((one) => {
+    const steps = STEPS_TO_COMPARE * valuesIn(one);
+    if (budget.spend(STEPS_TO_REPORT + steps) && texts.has(canonical(one))) return [];
+    if (given.some((other) => budget.spend(steps) && meets(other, one))) return [];
+    const name = own(one, namedBy);
+    const which = typeof name === "string" && name !== "" ? ` with ${namedBy} ${name}` : "";
+    return [{ path, wants: `the policy's entry${which}` }];
+  });
+}
+
+/**
+ * Whether an element has all that another has: equal members, lists with at least its items. The API server itself extends terms: the
+ * values that matchLabelKeys take from the pod become requirements of the selector.
+ */
+export function extendsElement(given: Json | undefined, wanted: Json | undefined): boolean {
+  if (Array.isArray(wanted)) {
+    if (!Array.isArray(given)) return wanted.length === 0 && (given === undefined || given === null);
+    return wanted.every((item: Json) => given.some((other: Json) => equal(other, item)));
+  }
+  if (!isObject(wanted) || !isObject(given)) return equal(given, wanted);
+  const extra = Object.keys(given).every((key) => {
+    const value = given[key];
+    return own(wanted, key) !== undefined || value === undefined || value === null || Array.isArray(value);
+  });
+  return extra && Object.keys(wanted).every((key) => extendsElement(own(given, key), wanted[key]));
+}

@@ -1,0 +1,45 @@
+import type { Draft } from "../../../core/evaluate/draft.ts";
+import type { PolicyRef } from "../../../core/evaluate/finding.ts";
+import type { Path } from "../../../core/path.ts";
+import type { Criteria, Limits } from "../criteria/criterion.ts";
+import { KnownTerms } from "../criteria/node-terms/known-term.ts";
+import { KnownLists } from "../criteria/shape/known-list.ts";
+import type { WorkBudget } from "./work-budget.ts";
+
+/** What one policy wants of one object, and what follows on a conflict. */
+export interface PlacementRequest {
+  readonly ref: PolicyRef;
+  readonly criteria: Criteria;
+  readonly onConflict: "Skip" | "Refuse";
+  readonly failure: "Ignore" | "Fail";
+  /**
+   * It restores what the stored object has: limits do not apply, and a value that the user sets wins without a finding. All restoring
+   * requests are merged before anything is removed and before any other.
+   */
+  readonly restoring: boolean;
+}
+
+/** The object that placement requests are merged into, with what is known of it. Shared by all requests of one merge. */
+export interface MergedObject {
+  readonly draft: Draft;
+  /** The path of the pod's spec. */
+  readonly spec: Path;
+  /** A Pod itself, not a template. */
+  readonly pod: boolean;
+  /** The policy that set a place in this merge. */
+  readonly holders: Map<string, PolicyRef>;
+  /** Its lists, each read once. */
+  readonly lists: KnownLists;
+  /** Its required terms, each read once. */
+  readonly terms: KnownTerms;
+}
+
+/** The same for one request. */
+export interface Target extends MergedObject {
+  readonly limits: Limits;
+  readonly budget: WorkBudget;
+}
+
+export function mergedObject(draft: Draft, spec: Path, pod: boolean): MergedObject {
+  return { draft, spec, pod, holders: new Map(), lists: new KnownLists(), terms: new KnownTerms() };
+}

@@ -1,0 +1,49 @@
+import { allow, type Decision, deny } from "../../../core/evaluate/decision.ts";
+import type { Draft } from "../../../core/evaluate/draft.ts";
+import type { Finding } from "../../../core/evaluate/finding.ts";
+import { policyName } from "../../../core/evaluate/finding.ts";
+import type { Context } from "../../../core/module/module.ts";
+import type { SelectorIndex } from "../../../core/policy/selector-index.ts";
+import type { PlacementPolicy } from "../policy/policy.ts";
+import type { Selection } from "../select/select.ts";
+
+/** Policies by what they select: all of them, and those that also inject on UPDATE. */
+export interface Policies {
+  readonly all: SelectorIndex<PlacementPolicy>;
+  readonly injecting: SelectorIndex<PlacementPolicy>;
+}
+
+export function refuses(findings: readonly Finding[]): boolean {
+  return findings.some(({ outcome }) => outcome === "violated");
+}
+
+/** Where one policy refuses, none has changed anything. */
+export function decide(draft: Draft, start: number, findings: readonly Finding[]): Decision {
+  if (!refuses(findings)) return allow(findings);
+  draft.undo(start);
+  return deny({ code: 403, reason: "Forbidden" }, findings);
+}
+
+/** Where no policy is tried, the trace gives one reason for all. */
+export function traceAll({ trace }: Context, { all }: Policies, why: string): void {
+  if (trace !== undefined) for (const { ref } of all.items) trace({ policy: ref, applies: "not", why });
+}
+
+/** Unclear is never "no match": it is reported, and the policy's failure mode decides. */
+export function unclearFindings({ unclear }: Selection): Finding[] {
+  return unclear.map(({ policy, why, because }) => {
+    const closed = policy.failure === "Fail";
+    const name = policyName(policy.ref);
+    return {
+      policy: policy.ref,
+      rule: "selection",
+      outcome: closed ? "violated" : "failed",
+      code: because === "namespace" ? "USHER-P02" : "USHER-P03",
+      message: closed
+        ? `policy ${name} may select this object and refuses it: ${why}`
+        : `policy ${name} skipped: ${why}`,
+      ...(closed ? {} : { warn: 70 }),
+      audit: { key: "unclear", value: name },
+    };
+  });
+}
