@@ -16,16 +16,16 @@ const LEDGER = { resource: "ledgers", namespace: "usher", name: "ann" };
 const NEED: Need = { get: LEDGER, live: true };
 
 interface Process {
-  readonly lanes: CommitBatchers;
+  readonly batchers: CommitBatchers;
   readonly fetch: (deadline: Deadline) => Promise<Fact>;
   readonly commit: (commit: Commit, deadline: Deadline) => Promise<unknown>;
 }
 
 function processOn(server: TestApiServer): Process {
-  const lanes = new CommitBatchers(server.client, server.resources);
-  const needs = createNeeds(server.client, server.resources, lanes);
+  const batchers = new CommitBatchers(server.client, server.resources);
+  const needs = createNeeds(server.client, server.resources, batchers);
   const fetch = async (deadline: Deadline) => (await needs([NEED], deadline))[0] ?? { failed: "no fact" };
-  return { lanes, fetch, commit: createCommits(lanes) };
+  return { batchers, fetch, commit: createCommits(batchers) };
 }
 
 /** The next state: one more name in it. */
@@ -71,14 +71,14 @@ function tally(results: readonly string[]): Record<string, number> {
 
 const names = (count: number, prefix = "p") => Array.from({ length: count }, (_, i) => `${prefix}${i}`);
 
-test("one request reads, writes once, and is done", async () => {
+test("a single request reads and writes once", async () => {
   const server = new TestApiServer();
   expect(await reserve(processOn(server), "pod", 5)).toBe("done");
   expect(server.answered).toEqual(["GET 404", "POST 201"]);
   expect(namesIn(server)).toEqual(["pod"]);
 });
 
-test("what is written carries the real version and none of the lane's own", async () => {
+test("a write carries the stored version and never an unwritten one", async () => {
   const server = new TestApiServer();
   server.put(PATH, {});
   const process = processOn(server);
@@ -88,7 +88,7 @@ test("what is written carries the real version and none of the lane's own", asyn
   for (const version of versions) expect(version).toMatch(/^\d+$/);
 });
 
-test("a crowd in one process is written in a few batches without any conflict at the API server", async () => {
+test("concurrent requests of one replica are written in a few batches without conflicts", async () => {
   const server = new TestApiServer();
   server.put(PATH, {});
   const process = processOn(server);
@@ -99,7 +99,7 @@ test("a crowd in one process is written in a few batches without any conflict at
   expect(server.count("PUT 200")).toBeLessThan(5);
 });
 
-test.each([3, 12, 150])("three processes with limit %i admit exactly that many of 150", async (limit) => {
+test.each([3, 12, 150])("three replicas with limit %i admit exactly that many of 150", async (limit) => {
   const server = new TestApiServer();
   const processes = [processOn(server), processOn(server), processOn(server)];
   const results = await Promise.all(
@@ -110,7 +110,7 @@ test.each([3, 12, 150])("three processes with limit %i admit exactly that many o
   expect(server.count("PUT 409") + server.count("POST 409")).toBeLessThan(30);
 });
 
-test("any number of processes, requests, leavers, lost and broken writes: never more than the limit, and all that were told so are in", async () => {
+test("any number of replicas, requests, aborts, lost and broken writes: never exceeds the limit, and counts every allowed request", async () => {
   const fate = fc.constantFrom("fine", "fine", "fine", "broken before", "broken after", "slow");
   const plan = fc.record({
     limit: fc.integer({ min: 1, max: 12 }),
@@ -158,7 +158,7 @@ test("any number of processes, requests, leavers, lost and broken writes: never 
   );
 });
 
-test("who left before the batch was sent is not counted, and those behind come in all the same", async () => {
+test("a request aborted before its batch was sent is not counted, and those behind it succeed", async () => {
   const server = new TestApiServer();
   server.put(PATH, {});
   const process = processOn(server);
@@ -170,7 +170,7 @@ test("who left before the batch was sent is not counted, and those behind come i
   const leaver = testDeadline();
   const gone = reserve(process, "gone", 9, leaver);
   const behind = reserve(process, "behind", 9);
-  await until(() => process.lanes.size === 1);
+  await until(() => process.batchers.size === 1);
   for (let i = 0; i < 10; i++) await step();
   leaver.end();
   release.resolve(undefined);
@@ -179,7 +179,7 @@ test("who left before the batch was sent is not counted, and those behind come i
   expect(namesIn(server)).toEqual(["first", "behind"]);
 });
 
-test("a write for which nobody waits any more is given up, and does not hold up who comes next", async () => {
+test("a write that no request waits for is aborted, and does not delay the next", async () => {
   const server = new TestApiServer();
   server.put(PATH, {});
   const process = processOn(server);
@@ -193,7 +193,7 @@ test("a write for which nobody waits any more is given up, and does not hold up 
   expect(await reserve(process, "next", 9)).toBe("done");
 });
 
-test("a busy API server is asked again when it says, and the batch has grown meanwhile", async () => {
+test("a write answered 429 is repeated after Retry-After, with commits that joined meanwhile", async () => {
   const server = new TestApiServer();
   server.put(PATH, {});
   const process = processOn(server);
@@ -209,7 +209,7 @@ test("a busy API server is asked again when it says, and the batch has grown mea
   expect(server.answered.filter((one) => one.startsWith("PUT"))).toEqual(["PUT 429", "PUT 200"]);
 });
 
-test("a refused write is a failure in the API server's words, and not tried again", async () => {
+test("a rejected write is a failure with the API server's message, and not repeated", async () => {
   const server = new TestApiServer();
   server.put(PATH, {});
   server.fault = (method) => (method === "PUT" ? refuse(403, "Forbidden") : undefined);
@@ -219,7 +219,7 @@ test("a refused write is a failure in the API server's words, and not tried agai
   expect(server.count("PUT 403")).toBe(1);
 });
 
-test("a version that is not the newest conflicts without a word to the API server", async () => {
+test("an outdated version conflicts without a request", async () => {
   const server = new TestApiServer();
   server.put(PATH, {});
   const process = processOn(server);
@@ -231,7 +231,7 @@ test("a version that is not the newest conflicts without a word to the API serve
   expect(server.answered).toEqual(["GET 200", "GET 200", "PUT 200"]);
 });
 
-test("what was made from a state that was then never written conflicts, and its version never leaves the process", async () => {
+test("a commit based on a state that was never written conflicts, and its version is never sent", async () => {
   const server = new TestApiServer();
   server.put(PATH, {});
   const process = processOn(server);
@@ -251,11 +251,11 @@ test("what was made from a state that was then never written conflicts, and its 
   expect(server.answered).toEqual(["GET 200", "PUT 409"]);
 });
 
-test("a turn that is not used is passed on when its request ends or fetches again", async () => {
+test("an unused turn is released when its request ends or fetches again", async () => {
   const server = new TestApiServer();
   server.put(PATH, {});
   const process = processOn(server);
-  expect(await reserve(process, "opens the lane", 9)).toBe("done");
+  expect(await reserve(process, "opens the batcher", 9)).toBe("done");
   const [first, second, third] = [testDeadline(), testDeadline(), testDeadline()];
   await process.fetch(first);
   const waiting = process.fetch(second);
@@ -268,17 +268,17 @@ test("a turn that is not used is passed on when its request ends or fetches agai
   expect("found" in (await again)).toBe(true);
 });
 
-test("a quiet lane is read anew: what another process wrote is seen", async () => {
+test("an idle batcher reads again, and sees the writes of other replicas", async () => {
   const server = new TestApiServer();
   const process = processOn(server);
   await reserve(process, "mine", 9);
   server.put(PATH, { data: { mine: "", theirs: "" } });
-  expect(process.lanes.size).toBe(1);
+  expect(process.batchers.size).toBe(1);
   const fact = await process.fetch(testDeadline());
   expect("found" in fact && Object.keys(at(fact.found, "data") as JsonObject)).toEqual(["mine", "theirs"]);
 });
 
-test("an object that was deleted meanwhile is made anew", async () => {
+test("an object that was deleted meanwhile is created again", async () => {
   const server = new TestApiServer();
   server.put(PATH, {});
   const process = processOn(server);
@@ -290,11 +290,11 @@ test("an object that was deleted meanwhile is made anew", async () => {
   expect(server.count("POST 201")).toBe(1);
 });
 
-test("an error of the API server while reading is everybody's who waits, as a sentence", async () => {
+test("a failed read is the result of all waiting requests", async () => {
   const server = new TestApiServer();
   server.put(PATH, {});
   const process = processOn(server);
-  await reserve(process, "opens the lane", 9);
+  await reserve(process, "opens the batcher", 9);
   server.fault = () => answerOf(500, { message: "etcd is away" });
   const results = await Promise.all(names(3).map((name) => reserve(process, name, 9)));
   expect(tally(results)).toEqual({ "ledgers usher/ann: the API server answered 500: etcd is away": 3 });

@@ -8,12 +8,12 @@ import type { CommitBatchers } from "./commit-batchers.ts";
 
 export type MakeCommit = (commit: Commit, deadline: Deadline) => Promise<CommitResult>;
 
-/** The writes that must succeed before "allow": each swaps what its fact rests on for the next state, or conflicts. */
-export function createCommits(lanes: CommitBatchers): MakeCommit {
+/** Writes that must succeed before an allowed response: each replaces the version that its fact rests on, or conflicts. */
+export function createCommits(batchers: CommitBatchers): MakeCommit {
   return async (commit, deadline) => {
     if (deadline.remaining() <= 0) return DEADLINE_EXCEEDED;
     try {
-      return await lanes.commit(commit, deadline);
+      return await batchers.commit(commit, deadline);
     } catch (error) {
       return { failed: errorMessage(describeTarget(commit), error) };
     }

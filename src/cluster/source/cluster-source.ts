@@ -35,7 +35,7 @@ export function openCluster(options: InformerCacheOptions): ClusterSource {
     observed: (observed) => void (assembly.observeServerVersion(observed) && changed([])),
   });
   const cache = openInformerCache({ ...options, resources, changed, prerequisite: version.first });
-  const lanes = new CommitBatchers(client, resources);
+  const batchers = new CommitBatchers(client, resources);
   return {
     assembly,
     cache,
@@ -44,8 +44,8 @@ export function openCluster(options: InformerCacheOptions): ClusterSource {
     get ready() {
       return cache.ready;
     },
-    fetch: createNeeds(client, resources, lanes),
-    commit: createCommits(lanes),
+    fetch: createNeeds(client, resources, batchers),
+    commit: createCommits(batchers),
     stop: () => {
       version.stop();
       return cache.stop();

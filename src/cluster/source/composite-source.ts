@@ -4,7 +4,7 @@ import type { ServerVersion } from "../../core/kubernetes/versions.ts";
 import type { Source } from "../../core/view/source.ts";
 import type { Change } from "../../core/view/view.ts";
 
-/** Which resources a source answers for. */
+/** Which resources a source provides. */
 export type Owns = (resource: string) => boolean;
 
 export interface Part {
@@ -12,10 +12,7 @@ export interface Part {
   readonly owns: Owns;
 }
 
-/**
- * The same assembly for one of several sources: what the source does not own it can't change. What it knows and what it decides is
- * that of the whole.
- */
+/** The shared assembly as one of several sources sees it: only changes of the source's own resources reach it. */
 class Share extends Assembly {
   readonly #whole: Assembly;
   readonly #owns: Owns;
@@ -63,14 +60,14 @@ class Share extends Assembly {
   }
 }
 
-/** An assembly to open a source with that is to be a part of another. */
+/** The assembly to open one of several sources with. */
 export function shareOf(assembly: Assembly, owns: Owns): Assembly {
   return new Share(assembly, owns);
 }
 
 /**
- * Several sources as one, such as policies from files and nodes from a cluster. Each was opened with its share of the assembly. What
- * none owns belongs to the last, as does every question about access.
+ * Several sources as one, such as policies from files and nodes from a cluster. Each was opened with its share of the assembly. The last
+ * one provides what none owns, and access reviews.
  */
 export function composeSources(assembly: Assembly, parts: readonly [Part, ...Part[]]): Source {
   const sources = parts.map(({ source }) => source);
@@ -83,15 +80,15 @@ export function composeSources(assembly: Assembly, parts: readonly [Part, ...Par
     },
     fetch: async (needs, deadline) => {
       const facts: Fact[] = needs.map(() => ({ failed: "the source returned no fact" }));
-      const places = Map.groupBy(needs.keys(), (place) => ownerOfNeed(needs[place], ownerOf, last));
-      const asked = [...places].map(async ([owner, theirs]) => {
-        const answers = await owner.fetch(
-          theirs.flatMap((place) => needs[place] ?? []),
+      const byOwner = Map.groupBy(needs.keys(), (place) => ownerOfNeed(needs[place], ownerOf, last));
+      const fetched = [...byOwner].map(async ([owner, indexes]) => {
+        const found = await owner.fetch(
+          indexes.flatMap((place) => needs[place] ?? []),
           deadline,
         );
-        for (const [i, answer] of answers.entries()) facts[theirs[i] ?? -1] = answer;
+        for (const [i, fact] of found.entries()) facts[indexes[i] ?? -1] = fact;
       });
-      await Promise.all(asked);
+      await Promise.all(fetched);
       return facts;
     },
     commit: (commit, deadline) => ownerOf(commit.resource).commit(commit, deadline),

@@ -13,39 +13,48 @@ import { SharedReads } from "./shared-reads.ts";
 export type FetchNeeds = (needs: readonly Need[], deadline: Deadline) => Promise<readonly Fact[]>;
 
 /**
- * Answers what a view can't hold from the API server, all needs of a call in parallel. With `lanes`, an object that other requests
- * are about to change is given in its newest state, not yet written, in turn; without, facts are always what is stored.
+ * Fetches from the API server what the view does not hold, all needs of a call in parallel. With `batchers`, an object that other
+ * requests are changing is returned in its newest state, not yet written, in turn; without, facts are always what is stored.
  */
-export function createNeeds(client: Client, resources: ResourceResolver, lanes?: CommitBatchers): FetchNeeds {
+export function createNeeds(
+  client: Client,
+  resources: ResourceResolver,
+  batchers?: CommitBatchers,
+): FetchNeeds {
   const reads = new SharedReads();
   const ask = (need: Need, deadline: Deadline): Promise<Fact> =>
-    reads.ask(needKey(need), deadline, (own) => answer(client, resources, need, own));
+    reads.read(needKey(need), deadline, (own) => fetchNeed(client, resources, need, own));
 
   return async (needs, deadline) => {
-    lanes?.leave(deadline);
+    batchers?.release(deadline);
     const facts = new Map<Need, Fact>();
     const inTurn: { readonly need: Need; readonly target: Target }[] = [];
-    const asked: Promise<unknown>[] = [];
+    const fetched: Promise<unknown>[] = [];
     for (const need of needs) {
-      const target = changing(need, lanes);
+      const target = changing(need, batchers);
       if (target !== undefined) inTurn.push({ need, target });
-      else asked.push(ask(need, deadline).then((fact) => facts.set(need, fact)));
+      else fetched.push(ask(need, deadline).then((fact) => facts.set(need, fact)));
     }
-    await Promise.all(asked);
-    // A turn keeps others waiting, so it comes after all that takes time; and in one order for all, or two could wait for each other.
+    await Promise.all(fetched);
+    // A turn delays other requests, so it comes last; and in one order for all requests, which rules out deadlocks.
     inTurn.sort((a, b) => (batcherKey(a.target) < batcherKey(b.target) ? -1 : 1));
     for (const { need, target } of inTurn) {
-      facts.set(need, await (lanes?.fetch(target, deadline) ?? ask(need, deadline)));
+      facts.set(need, await (batchers?.fetch(target, deadline) ?? ask(need, deadline)));
     }
     return needs.map((need) => facts.get(need) ?? { failed: "not fetched" });
   };
 }
 
-function changing(need: Need, lanes: CommitBatchers | undefined): Target | undefined {
-  return "get" in need && need.live === true && lanes?.isOpen(need.get) ? need.get : undefined;
+function changing(need: Need, batchers: CommitBatchers | undefined): Target | undefined {
+  return "get" in need && need.live === true && batchers?.isOpen(need.get) ? need.get : undefined;
 }
 
-function answer(client: Client, resources: ResourceResolver, need: Need, deadline: Deadline): Promise<Fact> {
+function fetchNeed(
+  client: Client,
+  resources: ResourceResolver,
+  need: Need,
+  deadline: Deadline,
+): Promise<Fact> {
   if ("get" in need) return readObject(client, resources, need.get, deadline);
   if ("list" in need) return boundedList(client, resources, need, deadline);
   return accessReview(client, need, deadline);
