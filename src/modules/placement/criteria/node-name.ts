@@ -1,6 +1,8 @@
-import type { Json } from "../../../core/json.ts";
+import type { Json, JsonObject } from "../../../core/json.ts";
 import { isGatedSpec } from "../../../core/kubernetes/pod-state.ts";
+import { pointer } from "../../../core/path.ts";
 import { type Problem, warningProblem } from "../../../core/policy/problem.ts";
+import { provenanceOf } from "../../../core/provenance/origin.ts";
 import { type Criteria, IMMUTABLE, type Limits, wantedOf } from "./criterion.ts";
 import { schedulingGates } from "./scheduling-gates.ts";
 import { nameCriterion } from "./shape/name.ts";
@@ -55,4 +57,11 @@ function bypassed(_wanted: string, criteria: Criteria): Problem[] {
       ? []
       : say(`bypasses the scheduler: a node that does not match ${checked.join(" or ")} rejects the pod`)),
   ];
+}
+
+/** The API server may call twice for one CREATE; the second time the pod has the node of a policy. */
+export function isBoundByPolicy(pod: JsonObject): boolean {
+  return provenanceOf(pod).some(
+    ({ module, set }) => module === "placement" && set.includes(pointer(["spec", nodeName.name])),
+  );
 }

@@ -1,10 +1,10 @@
 import { canonical } from "../../../core/json.ts";
 import { nodeAffinity } from "../../../core/kubernetes/schemas.ts";
 import { MUTABLE_WHILE_GATED } from "./criterion.ts";
-import { describeWeighted } from "./shape/affinity.ts";
 import { PREFERRED } from "./shape/affinity-lists.ts";
 import { checkPreferredNodeTerm } from "./shape/check-affinity.ts";
 import { listCriterion } from "./shape/list.ts";
+import { describeWeighted } from "./shape/pod-terms.ts";
 
 /**
  * Preferred node affinity

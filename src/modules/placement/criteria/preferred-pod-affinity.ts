@@ -1,5 +1,5 @@
-import { podTermsCriterion } from "./shape/affinity.ts";
 import { PREFERRED } from "./shape/affinity-lists.ts";
+import { podTermsCriterion } from "./shape/pod-terms.ts";
 
 /**
  * Preferred pod affinity

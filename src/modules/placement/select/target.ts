@@ -8,7 +8,7 @@ import {
 } from "../../../core/kubernetes/object.ts";
 import { isBound } from "../../../core/kubernetes/pod-state.ts";
 import type { WorkloadKind, WorkloadTable } from "../../../core/kubernetes/workloads.ts";
-import { provenanceOf } from "../../../core/provenance/origin.ts";
+import { isBoundByPolicy } from "../criteria/node-name.ts";
 import type { PlacementPolicy } from "../policy/policy.ts";
 
 /** A pod itself, not something that makes pods. */
@@ -37,7 +37,8 @@ export function leftAlone(
   if (isPod(workload)) {
     if (isMirrorPod(object)) return "it mirrors a static pod, which runs already";
     // On UPDATE a pod on its node gets nothing new either, but what it has is not lost.
-    if (operation === "CREATE" && isBound(object) && !boundByUs(object)) return "it has its node already";
+    if (operation === "CREATE" && isBound(object) && !isBoundByPolicy(object))
+      return "it has its node already";
     // The DaemonSet controller decides by the template on which nodes a pod belongs: a pod placed otherwise never fits.
     if (owner?.kind === "DaemonSet") return "it is placed through the template of its DaemonSet";
     return undefined;
@@ -49,13 +50,6 @@ export function leftAlone(
   if (owner !== undefined && owner.kind !== "CronJob")
     return `it belongs to ${owner.kind} ${controller?.name ?? ""}`;
   return undefined;
-}
-
-/** One CREATE may be asked about twice; the second time the node is there because a policy gave it. */
-function boundByUs(pod: JsonObject): boolean {
-  return provenanceOf(pod).some(
-    ({ module, set }) => module === "placement" && set.includes("/spec/nodeName"),
-  );
 }
 
 /** Why a policy has nothing to say to pods, or to templates. */

@@ -1,20 +1,11 @@
 import { canonical, type JsonObject, own, stringAt } from "../../../../core/json.ts";
-import { affinity, podAffinity, podAntiAffinity } from "../../../../core/kubernetes/schemas.ts";
+import { podAffinity, podAntiAffinity } from "../../../../core/kubernetes/schemas.ts";
 import type { Criterion } from "../criterion.ts";
 import { IMMUTABLE } from "../criterion.ts";
 import { type PREFERRED, REQUIRED } from "./affinity-lists.ts";
 import { checkPodTerm, checkPreferredPodTerm } from "./check-affinity.ts";
 import { listCriterion } from "./list.ts";
 import { extendsElement } from "./unmet-elements.ts";
-
-/** The objects that hold several criteria, with their descriptions. */
-export const PARENTS: Readonly<Record<string, string>> = {
-  affinity:
-    "Node affinity, pod affinity and pod anti-affinity to add to the pod. Required node affinity must hold in addition to the pod's.",
-  ...Object.fromEntries(
-    Object.entries(affinity.shape).map(([name, schema]) => [`affinity.${name}`, schema.description ?? ""]),
-  ),
-};
 
 const SCHEMAS = { podAffinity, podAntiAffinity } as const;
 

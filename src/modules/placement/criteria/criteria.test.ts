@@ -1,0 +1,127 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { CRITERION_CASES } from "../../../../test/builders/criterion-cases.ts";
+import { again } from "../../../../test/builders/json.ts";
+import { merged, mergedSpec } from "../../../../test/builders/merged.ts";
+import { pod } from "../../../../test/builders/pod.ts";
+import { Draft } from "../../../core/evaluate/draft.ts";
+import { canonical, type Json, type JsonObject } from "../../../core/json.ts";
+import type { Problem } from "../../../core/policy/problem.ts";
+import { provenanceOf } from "../../../core/provenance/origin.ts";
+import type { PlacementRequest } from "../merge/target.ts";
+import { WorkBudget } from "../merge/work-budget.ts";
+import { injectionsOf } from "../update/injections.ts";
+import { removeInjections } from "../update/remove-injection.ts";
+import { CRITERIA, criterionAt, parseCriteria } from "./criteria.ts";
+
+const MODULE = join(import.meta.dirname, "..");
+
+/** What a policy with this spec wants. */
+function requestOf(spec: JsonObject): PlacementRequest {
+  const criteria = parseCriteria(spec, []);
+  return { ref: { kind: "K", name: "p" }, criteria, onConflict: "Skip", failure: "Ignore", restoring: false };
+}
+
+describe.each(CRITERIA.map((criterion) => [criterion.name, criterion] as const))("%s", (name, criterion) => {
+  const cases = CRITERION_CASES[name] ?? { table: [], policies: fc.constant({}), hostile: [] };
+  const unmet = (podSpec: JsonObject, policy: JsonObject) =>
+    parseCriteria(policy, []).flatMap(
+      ({ value }) => criterion.unmet?.(podSpec, value, new WorkBudget()) ?? [],
+    );
+
+  test("has a table of cases, a property and hostile values", () => {
+    expect(cases.table.length).toBeGreaterThan(1);
+    expect(cases.hostile.length).toBeGreaterThan(1);
+    const [sample = {}] = fc.sample(cases.policies, 1);
+    expect(parseCriteria(sample, []).map((want) => want.criterion)).toEqual([criterion]);
+  });
+
+  test.each(cases.table)("%s", (_what, policy, before, after) => {
+    const first = mergedSpec(before, [requestOf(policy)]);
+    expect(canonical(first.spec)).toBe(canonical({ ...after }));
+    expect(merged(first.object, [requestOf(policy)]).patch).toEqual([]);
+  });
+
+  test("on a pod without it all is added, enforced, restored and removed", () => {
+    fc.assert(
+      fc.property(cases.policies, (policy) => {
+        const manifest = pod({ spec: { containers: [] } });
+        const stored = merged(manifest, [requestOf(policy)]);
+        if (criterion.unmet !== undefined) expect(unmet({}, policy)).not.toEqual([]);
+        expect(unmet(stored.spec, policy)).toEqual([]);
+        const restored = merged(manifest, injectionsOf(stored.object, ["spec"]), { old: stored.object });
+        expect(canonical(restored.spec)).toBe(canonical(stored.spec));
+        const draft = new Draft(again(stored.object), again(stored.object));
+        removeInjections(draft, provenanceOf(stored.object), ["spec"]);
+        expect(draft.get("spec")).toEqual(manifest["spec"]);
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  test("what provenance records belongs to it", () => {
+    fc.assert(
+      fc.property(cases.policies, (policy) => {
+        const [origin] = provenanceOf(merged(pod({ spec: {} }), [requestOf(policy)]).object);
+        const places = criterion.recorded === "set" ? origin?.set : Object.keys(origin?.added ?? {});
+        expect(places?.length).toBeGreaterThan(0);
+        for (const place of places ?? []) expect(criterionAt(place, ["spec"])).toBe(criterion);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test.each(cases.hostile.map((value) => [JSON.stringify(value), value] as const))(
+    "hostile: %s",
+    (_text, value) => {
+      const written = criterion.path.reduceRight<Json>(
+        (inner, step) => ({ [step]: inner }),
+        value,
+      ) as JsonObject;
+      const problems: Problem[] = [];
+      expect(parseCriteria(written, problems)).toEqual([]);
+      expect(problems).toMatchObject([{ severity: "error" }]);
+      const [policy = {}] = fc.sample(cases.policies, 1);
+      const { patch, findings } = mergedSpec(written, [requestOf(policy)]);
+      expect(patch).toEqual([]);
+      expect(findings.every(({ outcome }) => outcome === "failed" || outcome === "skipped")).toBe(true);
+      expect(() => unmet(written, policy)).not.toThrow();
+    },
+  );
+
+  test("its file says what it is, how it merges, what holds and where it is mutable", () => {
+    const file = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    const text = readFileSync(join(MODULE, "criteria", `${file}.ts`), "utf8");
+    expect(text).toMatch(/\n \* Field: +spec\..*\n \* Merge: .*\n \* Holds: .*\n \* Update: /s);
+  });
+});
+
+test("cases are of criteria that exist, whose names are unique", () => {
+  const names = CRITERIA.map(({ name }) => name);
+  expect(new Set(names).size).toBe(names.length);
+  expect(Object.keys(CRITERION_CASES).toSorted()).toEqual(names.toSorted());
+});
+
+/** The texts of error codes explain fields to users. */
+const EXPLAINS = ["codes.ts"];
+
+test("no file outside this folder names a criterion", () => {
+  const words = new Set(CRITERIA.flatMap(({ name, path }) => [name, ...path.map(String)]));
+  const named = new RegExp(`\\b(?:${[...words].join("|")})\\b`);
+  const files = readdirSync(MODULE, { recursive: true, encoding: "utf8" }).filter(
+    (file) =>
+      file.endsWith(".ts") &&
+      !file.endsWith(".test.ts") &&
+      !file.startsWith("criteria/") &&
+      !EXPLAINS.includes(file),
+  );
+  expect(files.length).toBeGreaterThan(30);
+  const naming = files.flatMap((file) => {
+    const code = readFileSync(join(MODULE, file), "utf8").replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
+    const found = named.exec(code);
+    return found === null ? [] : [`${file}: ${found[0]}`];
+  });
+  expect(naming).toEqual([]);
+});
