@@ -117,11 +117,11 @@ describe("usher node-labels plan", () => {
     expect(err).toMatch(message);
   });
 
-  it("a rule that can't be read is told, and makes the answer incomplete", async () => {
+  it("an invalid rule is reported, and makes the preview incomplete", async () => {
     const source = folder({ "all.yaml": SAMPLES.replace("worker-0.*", "worker-[") });
     const { code, err } = await usher(["node-labels", "plan", "--source", source]);
     expect(code).toBe(2);
-    expect(err).toMatch(/nodeNamePatterns\[0\]: "worker-\[" is no pattern/);
+    expect(err).toMatch(/nodeNamePatterns\[0\]: "worker-\[" is not a valid pattern/);
   });
 });
 
@@ -136,7 +136,7 @@ describe("settings of modules", () => {
     [
       "a wrong key",
       "node-labels: { startupTaint: a b }",
-      /spec.modules.node-labels.startupTaint: must be the key of a taint/,
+      /spec.modules.node-labels.startupTaint: must be a taint key/,
     ],
     [
       "a wrong type",

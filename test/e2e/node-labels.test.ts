@@ -657,7 +657,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
     );
     const applied = await cluster().kubectl(["apply", "-f", "-"], { input });
     expect(applied.code).toBe(0);
-    expect(applied.stderr).toMatch(/Warning: .*it has no effect: node-labels is switched off/);
+    expect(applied.stderr).toMatch(/Warning: .*has no effect: node-labels is disabled/);
   });
 
   test("usher was allowed all that it asked for", () => {

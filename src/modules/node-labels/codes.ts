@@ -3,26 +3,26 @@ import type { Code } from "../../core/module/module.ts";
 export const CODES: readonly Code[] = [
   {
     code: "USHER-L01",
-    title: "Two rules say something different for one key of a node",
+    title: "Two rules set different values for one key of a node",
     meaning:
-      "Both rules mean the same node and set the same label, annotation or taint to different values. The one with the higher spec.priority wins, then the name that comes first alphabetically, then the namespace. If the winner goes, the other's value appears.",
+      "Both rules match the same node and set the same label, annotation or taint to different values. The rule with the higher spec.priority wins, then the name that comes first alphabetically, then the namespace. If the winner is deleted, the value of the other rule applies.",
     remedy:
-      "Take the key out of one rule, narrow the patterns of one, or give the one that should win a higher spec.priority. `usher node-labels plan` shows what each node would get.",
+      "Remove the key from one rule, narrow the patterns of one, or give the rule that should win a higher spec.priority. `usher node-labels plan` shows what each node would get.",
   },
   {
     code: "USHER-L02",
-    title: "A label follows right after the node has registered",
+    title: "A label is set right after the node has registered",
     meaning:
-      "The API server's plugin NodeRestriction refuses a node that registers itself with this label: in the domains kubernetes.io and k8s.io a node may name only a few keys, and none in node-restriction.kubernetes.io. Usher sets it a moment later, and until then the startup taint keeps work away.",
+      "The admission plugin NodeRestriction refuses a node that registers itself with this label: in the domains kubernetes.io and k8s.io a node may set only a few keys, and none in node-restriction.kubernetes.io. Usher sets the label right after registration; until then the startup taint keeps pods off the node.",
     remedy:
-      "Nothing need be done. Where the very first state of the node matters, as for a machine config pool, select by a label of a domain of your own, which the node has from birth.",
+      "No action is needed. Where the very first state of the node matters, as for a machine config pool, select by a label in a domain of your own, which the node has from its creation on.",
   },
   {
     code: "USHER-L03",
-    title: "This needs an acknowledgement",
+    title: "The key or domain needs an acknowledgement",
     meaning:
-      "The label is one that the kubelet itself keeps right (hostname, os, arch, instance type, region, zone), or a whole domain of Kubernetes would be owned, so that labels which others rely on would be removed.",
+      "The label is managed by the kubelet itself (hostname, os, arch, instance type, region, zone), or a whole domain of Kubernetes would be owned, so that labels on which other software relies would be removed.",
     remedy:
-      "If you mean it, annotate the object with usher.dev/acknowledge: followed by the key or the domain, several with commas between them.",
+      "To confirm, annotate the object with usher.dev/acknowledge: and the key or domain; separate several with commas.",
   },
 ];

@@ -24,7 +24,7 @@ describe("a rule is refused when it is written", () => {
     [
       "a bad pattern, with its place",
       { ...GOOD, nodeNamePatterns: ["ok", "worker-["] },
-      /nodeNamePatterns\[1\]: "worker-\[" is no pattern: missing closing \] \(at character 8: "\["\)/,
+      /nodeNamePatterns\[1\]: "worker-\[" is not a valid pattern: missing closing \] \(at character 8: "\["\)/,
     ],
     ["a bad key", { ...GOOD, labels: { "a b/c": "x" } }, /labels\[a b\/c\]: the prefix of a label key/],
     ["two slashes", { ...GOOD, labels: { "a/b/c": "x" } }, /at most one "\/"/],
@@ -36,13 +36,13 @@ describe("a rule is refused when it is written", () => {
     [
       "a protected key",
       { ...GOOD, labels: { "kubernetes.io/hostname": "x" } },
-      /kept right by the kubelet.*USHER-L03.*usher.dev\/acknowledge: kubernetes.io\/hostname/,
+      /managed by the kubelet.*USHER-L03.*usher.dev\/acknowledge: kubernetes.io\/hostname/,
     ],
     ["a bad annotation", { ...GOOD, annotations: { "a b": "x" } }, /annotations\[a b\]/],
     [
       "usher's own annotation",
       { ...GOOD, annotations: { "usher.dev/node-labels": "{}" } },
-      /usher's own notes/,
+      /reserved for usher/,
     ],
     ["a bad taint", { ...GOOD, taints: [{ key: "a b", effect: "NoSchedule" }] }, /taints\[0\]\.key/],
     ["an unknown effect", { ...GOOD, taints: [{ key: "a", effect: "Never" }] }, /taints\[0\]\.effect/],
@@ -55,14 +55,14 @@ describe("a rule is refused when it is written", () => {
           { key: "a", value: "b", effect: "NoExecute" },
         ],
       },
-      /there twice/,
+      /duplicate taint/,
     ],
     [
       "a bad selector",
       { ...GOOD, nodeSelector: { matchExpressions: [{ key: "a", operator: "In" }] } },
       /nodeSelector/,
     ],
-    ["no text", { ...GOOD, labels: { "a/b": 7 } }, /labels\[a\/b\]/],
+    ["not a string", { ...GOOD, labels: { "a/b": 7 } }, /labels\[a\/b\]/],
   ])("%s", (_what, spec, message) => {
     expect(said(rule("r", spec), "error").join("\n")).toMatch(message);
   });
@@ -86,7 +86,7 @@ describe("a rule is refused when it is written", () => {
   });
 });
 
-describe("a rule is let in with a warning", () => {
+describe("a rule is admitted with a warning", () => {
   it.each<[string, JsonObject, RegExp]>([
     ["for a key without a slash", { ...GOOD, labels: { plain: "x" } }, /has no domain/],
     [
@@ -94,15 +94,15 @@ describe("a rule is let in with a warning", () => {
       { ...GOOD, labels: { "node-role.kubernetes.io/edge": "" } },
       /USHER-L02/,
     ],
-    ["where it means no node", { labels: {} }, /means no node/],
-    ["for an empty pattern", { ...GOOD, nodeNamePatterns: [""] }, /fits no name/],
+    ["where it matches no node", { labels: {} }, /matches no node/],
+    ["for an empty pattern", { ...GOOD, nodeNamePatterns: [""] }, /matches no name/],
     [
       "for a role by a label that a kubelet sets",
       {
         nodeSelector: { matchLabels: { "example.com/pool": "edge" } },
         labels: { "node-role.kubernetes.io/edge": "" },
       },
-      /any node could give itself node-role/,
+      /any node could grant itself node-role/,
     ],
   ])("%s", (_what, spec, message) => {
     expect(said(rule("r", spec), "error")).toEqual([]);
@@ -120,10 +120,10 @@ describe("a rule is let in with a warning", () => {
 
 describe("an ownership", () => {
   it.each<[string, JsonObject, JsonObject, RegExp]>([
-    ["of everything", {}, {}, /without domain and namePattern it would own every label/],
+    ["of everything", {}, {}, /without them every label would be owned/],
     ["of an empty domain", { domain: "" }, {}, /must not be empty/],
     ["of what is no domain", { domain: "A B" }, {}, /is not a DNS subdomain/],
-    ["of a bad pattern", { namePattern: "a(" }, {}, /is no pattern: missing closing \)/],
+    ["of a bad pattern", { namePattern: "a(" }, {}, /is not a valid pattern: missing closing \)/],
     ["of kubernetes.io", { domain: "kubernetes.io" }, {}, /USHER-L03.*acknowledge: kubernetes.io/],
     ["of a whole subdomain", { domain: "node-role.kubernetes.io" }, {}, /USHER-L03/],
     [
@@ -161,7 +161,7 @@ it.each([null, 7, "x", [], {}, { nodeNamePatterns: 7, labels: "x", taints: [null
   },
 );
 
-describe("where an object has no effect, whoever writes it is warned and not refused", () => {
+describe("an object without effect is admitted with a warning", () => {
   const here = (object: JsonObject, settings: JsonObject) => {
     const installation = { ...DEFAULT_INSTALLATION, settings: { "node-labels": settings } };
     const kind = object["kind"] === "Labels" ? labels : ownedLabels;
@@ -170,8 +170,8 @@ describe("where an object has no effect, whoever writes it is warned and not ref
       describeProblem(one),
     ]);
   };
-  const elsewhere = /^metadata\.namespace: it has no effect: only objects in namespace rules count/;
-  const off = /^metadata\.namespace: it has no effect: node-labels is switched off/;
+  const elsewhere = /^metadata\.namespace: has no effect: .*restricts node-labels to namespace rules/;
+  const off = /^metadata\.namespace: has no effect: node-labels is disabled/;
 
   it.each<[string, JsonObject, JsonObject, RegExp | undefined]>([
     ["a rule outside of the namespace", rule("r", GOOD), { namespace: "rules" }, elsewhere],

@@ -16,9 +16,9 @@ import { inertHere, ruleWarnings } from "./rules/rule-warnings.ts";
 const GROUP = "node-labels.openshift.io";
 const VERSION = "v1beta1";
 
-/** A rule for each node of a large site fits in; beyond that it is several rules. */
+/** Enough to name each node of a large site; more take several rules. */
 const MOST_PATTERNS = 256;
-/** More labels on one node by one rule are a mistake, as are annotations and taints in such numbers. */
+/** Far more labels or annotations than one rule has in practice; taints are fewer. */
 const MOST_ENTRIES = 64;
 const MOST_TAINTS = 16;
 const ANNOTATION_LENGTH = 4_096;
@@ -35,12 +35,16 @@ function map(value: z.ZodString, description: string) {
 const taint = z
   .strictObject({
     key: z.string().min(1).max(KEY_LENGTH).describe("The key of the taint."),
-    value: z.string().max(LABEL_LENGTH).optional().describe("Its value. Default none."),
+    value: z
+      .string()
+      .max(LABEL_LENGTH)
+      .optional()
+      .describe("The value of the taint. Defaults to the empty string."),
     effect: z
       .enum([...TAINT_EFFECTS] as [string, ...string[]])
-      .describe("What it does to pods that do not tolerate it."),
+      .describe("The effect of the taint on pods that do not tolerate it."),
   })
-  .describe("A taint that the nodes shall have.");
+  .describe("A taint to set on matching nodes.");
 
 const ruleSpec = z.strictObject({
   nodeNamePatterns: z
@@ -48,35 +52,35 @@ const ruleSpec = z.strictObject({
     .max(MOST_PATTERNS)
     .optional()
     .describe(
-      "Which nodes, by name: regular expressions in Go's syntax, any of which must fit the whole name.",
+      "Selects nodes by name: regular expressions in Go's syntax, any of which must match the whole name.",
     ),
   nodeSelector: labelSelector
     .optional()
     .describe(
-      "Which nodes, by labels that no rule sets and no OwnedLabels owns; together with patterns both must fit. Without patterns it selects alone.",
+      "Selects nodes by labels that no rule sets and no OwnedLabels owns. If nodeNamePatterns are given as well, both must match.",
     ),
-  labels: map(z.string().max(LABEL_LENGTH), "Labels to set, by key.").optional(),
+  labels: map(z.string().max(LABEL_LENGTH), "Labels to set on matching nodes, by key.").optional(),
   annotations: map(
     z.string().max(ANNOTATION_LENGTH),
-    "Annotations to set, by key. What usher set goes with the rule.",
+    "Annotations to set on matching nodes, by key. Annotations that usher set are removed with the rule.",
   ).optional(),
   taints: z
     .array(taint)
     .max(MOST_TAINTS)
     .optional()
-    .describe("Taints to set. What usher set goes with the rule."),
-  // 32 bits, as PriorityClass values have; the extremes are of no use to anyone.
+    .describe("Taints to set on matching nodes. Taints that usher set are removed with the rule."),
+  // The range of user-defined PriorityClass values.
   priority: z
     .int()
     .min(-1_000_000_000)
     .max(1_000_000_000)
     .optional()
-    .describe("Which rule wins where two set one key: the higher one. Default 0."),
+    .describe("Precedence where two rules set the same key: the higher priority wins. Defaults to 0."),
   startupTaint: z
     .boolean()
     .optional()
     .describe(
-      "Whether new nodes keep work away until usher has seen that they are right. Default false; where a label must follow after registration it is so anyway.",
+      "Whether a new node has the startup taint until usher has verified its labels. Defaults to false; nodes with labels that can only be set after registration always have it.",
     ),
 });
 
@@ -88,7 +92,7 @@ export const labels: Kind<Policy> = {
   scope: "Namespaced",
   reach: "Cluster",
   standing: "resource",
-  summary: "labels, annotations and taints for nodes, by their names; acts on all nodes of the cluster",
+  summary: "sets labels, annotations and taints on nodes by name; applies to all nodes of the cluster",
   versions: [
     {
       name: VERSION,
@@ -100,33 +104,33 @@ export const labels: Kind<Policy> = {
           name: "Nodes",
           type: "integer",
           jsonPath: ".status.matchedNodes",
-          description: "Nodes that it means.",
+          description: "Number of nodes that the rule matches.",
         },
         {
           name: "Conflicts",
           type: "integer",
           jsonPath: ".status.conflictCount",
-          description: "Keys about which another rule says something else.",
+          description: "Number of keys that another rule sets to a different value.",
         },
         { name: "Priority", type: "integer", jsonPath: ".spec.priority", priority: 1 },
         {
           name: "Valid",
           type: "string",
           jsonPath: '.status.conditions[?(@.type=="Valid")].status',
-          description: "Whether usher can use all of it.",
+          description: "Whether the whole rule is valid.",
         },
         {
           name: "Applied",
           type: "string",
           jsonPath: '.status.conditions[?(@.type=="Applied")].status',
-          description: "Whether all its nodes could be written.",
+          description: "Whether all matching nodes could be written.",
         },
         { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
       ],
     },
   ],
   check: (object, _view, installation) => [
-    ...prepareRule(object, NOBODY).problems,
+    ...prepareRule(object, UNNAMED).problems,
     ...ruleWarnings(specOf(object)),
     ...inertHere(object, installation),
   ],
@@ -138,13 +142,15 @@ const ownershipSpec = z.strictObject({
     .string()
     .max(253)
     .optional()
-    .describe("The part of a label's key before the slash. Absent: any that does not belong to Kubernetes."),
+    .describe(
+      "The domain of owned labels: the part of the key before the slash. Defaults to every domain that does not belong to Kubernetes.",
+    ),
   namePattern: z
     .string()
     .max(PATTERN_LENGTH)
     .optional()
     .describe(
-      "The part after the slash: a regular expression in Go's syntax that must fit all of it. Absent: any.",
+      "The names of owned labels: a regular expression in Go's syntax that must match the whole part of the key after the slash. Defaults to every name.",
     ),
 });
 
@@ -156,7 +162,7 @@ export const ownedLabels: Kind<Policy> = {
   scope: "Namespaced",
   reach: "Cluster",
   standing: "resource",
-  summary: "labels that nodes have only because a Labels object says so; others of them are removed",
+  summary: "owns labels of nodes: those that no Labels object sets are removed",
   versions: [
     {
       name: VERSION,
@@ -166,7 +172,7 @@ export const ownedLabels: Kind<Policy> = {
       celRules: [
         {
           rule: "has(self.domain) || has(self.namePattern)",
-          message: "domain, namePattern, or both must be given: without either it would own every label",
+          message: "domain, namePattern, or both are required: without them every label would be owned",
         },
       ],
       columns: [
@@ -176,20 +182,20 @@ export const ownedLabels: Kind<Policy> = {
           name: "Valid",
           type: "string",
           jsonPath: '.status.conditions[?(@.type=="Valid")].status',
-          description: "Whether usher can use it.",
+          description: "Whether the OwnedLabels is valid.",
         },
         { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
       ],
     },
   ],
   check: (object, _view, installation): Problem[] => [
-    ...prepareOwnership(object, NOBODY).problems,
+    ...prepareOwnership(object, UNNAMED).problems,
     ...inertHere(object, installation),
   ],
   prepare: prepareOwnership,
 };
 
-const NOBODY = { kind: "", name: "" };
+const UNNAMED = { kind: "", name: "" };
 
 function specOf(object: JsonObject): JsonObject {
   return isObject(object["spec"]) ? object["spec"] : {};

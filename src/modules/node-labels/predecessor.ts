@@ -5,22 +5,22 @@ import type { View } from "../../core/view/view.ts";
 
 export const WEBHOOKS = "mutatingwebhookconfigurations.admissionregistration.k8s.io";
 
-/** Put by node-label-operator on every Labels. Where it is gone, nobody else takes it off, and they can't be deleted. */
+/** Set by node-label-operator on every Labels. Once it is uninstalled, nothing else removes the finalizer, and they can't be deleted. */
 export const FINALIZER = "node-label-operator.openshift.io/finalizer";
 
-/** How its webhook calls itself, and where it is asked; OLM gives the configuration a name that nobody can foresee. */
+/** The name and the path of its webhook; OLM generates the name of the configuration. */
 const WEBHOOK = "mnode.kb.io";
 const PATH = "/label-v1-nodes";
 
 const MEANING =
-  "node-label-operator is still at work here: it overwrites labels of new nodes by its own order, and may refuse a node. Stop it once usher is ready: scale its Deployment to 0 and delete its webhook configuration; its Labels and OwnedLabels stay, and usher takes its finalizer off them";
+  "node-label-operator is still installed: it overwrites labels of new nodes by its own precedence, and may refuse a node. Stop it once usher is ready: scale its Deployment to 0 and delete its webhook configuration; its Labels and OwnedLabels stay, and usher removes its finalizer from them";
 
-/** By the names that its manifests give, for whoever installs. */
+/** By the name in its manifests. */
 export const PREDECESSORS: readonly Predecessor[] = [
   { name: "node-label-operator-mutating-webhook-configuration", meaning: MEANING },
 ];
 
-/** Its webhook, where it is still registered: what that means. */
+/** What it means that the webhook is still registered; `undefined` where it is not. */
 export function livePredecessor(view: View): string | undefined {
   for (const configuration of view.list(WEBHOOKS)) {
     for (const webhook of listAt(configuration, "webhooks")) {

@@ -1,6 +1,6 @@
 import { type Json, type JsonObject, listAt, own, stringAt } from "../../../core/json.ts";
 import { annotationsOf, labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
-import { type NodeRecord, noted, type Recorded, recordOf } from "../ledger/record.ts";
+import { type NodeRecord, type Recorded, recordedValue, recordOf } from "../ledger/record.ts";
 import type { Ownership } from "../rules/ownership.ts";
 import type { RuledTaint } from "../rules/rule.ts";
 import type { Settings } from "../settings.ts";
@@ -105,11 +105,12 @@ function annotationChanges(
     const from = textOf(present, key);
     if (from !== value) changes.push(set("annotation", key, from, value, rule.id));
     if (from !== value || before.annotations.has(key))
-      record.set(key, { rule: rule.id, value: noted(value) });
+      record.set(key, { rule: rule.id, value: recordedValue(value) });
   }
   for (const [key, recorded] of before.annotations) {
     const from = textOf(present, key);
-    if (desired.annotations.has(key) || from === undefined || noted(from) !== recorded.value) continue;
+    if (desired.annotations.has(key) || from === undefined || recordedValue(from) !== recorded.value)
+      continue;
     if (desired.retains("annotations", key)) record.set(key, recorded);
     else changes.push({ what: "annotation", change: "remove", key, from, by: recorded.rule });
   }

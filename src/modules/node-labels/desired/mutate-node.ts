@@ -6,7 +6,7 @@ import { isNodeIdentity } from "../../../core/kubernetes/principals.ts";
 import { whyNot } from "../../../core/kubernetes/selectors/label-selector.ts";
 import type { Context, TraceEntry } from "../../../core/module/module.ts";
 import type { Path } from "../../../core/path.ts";
-import { type NodeRecord, noted, RECORD, recordText } from "../ledger/record.ts";
+import { type NodeRecord, RECORD, recordedValue, recordText } from "../ledger/record.ts";
 import { admittedAtRegistration } from "../rules/label-keys.ts";
 import { matchesName, type NodeRule } from "../rules/rule.ts";
 import type { RuleIndex } from "../rules/rule-index.ts";
@@ -15,24 +15,24 @@ import { type Desired, desiredOf } from "./desired.ts";
 import { keyAndEffect, taintId, taintsOn, writtenTaint } from "./difference.ts";
 
 /**
- * A node as it is created gets what all rules say, so that the first who sees it sees it right. Nothing here refuses a node or writes what
- * the API server would refuse it for: what NodeRestriction would not take from a node that registers itself is left to the controller,
- * and the startup taint holds work back until then.
+ * Sets what all rules require on a node at its creation, so that no client ever sees it without. It never refuses a node, nor sets what
+ * the API server would refuse: labels that NodeRestriction denies to a node that registers itself are left to the controller, and the
+ * startup taint keeps pods off the node until then.
  */
 export function mutateNode(context: Context, index: RuleIndex): Decision {
   const { request, object: draft, view, trace } = context;
   const name = nameOf(draft.object);
   if (request.object === undefined || name === "" || !index.settings.enabled) return allow();
-  if (trace !== undefined) for (const entry of explained(index, draft.object)) trace(entry);
+  if (trace !== undefined) for (const entry of traceOf(index, draft.object)) trace(entry);
   const desired = desiredOf(draft.object, index);
-  const itself = isNodeIdentity(request.userInfo) !== undefined;
+  const registersItself = isNodeIdentity(request.userInfo) !== undefined;
   const openshift = isOpenshift(index.settings, view);
   const findings: Finding[] = [];
   const deferred = new Set<string>();
   const labels = new Map<string, string>();
   for (const [key, { value, rule }] of desired.labels) {
     const path = ["metadata", "labels", key];
-    if (itself && !admittedAtRegistration(key, openshift)) {
+    if (registersItself && !admittedAtRegistration(key, openshift)) {
       deferred.add(key);
       findings.push(deferral(key, value, rule));
     } else if (draft.get(...path) === value) findings.push(finding(rule, "label", "same", `${key}=${value}`));
@@ -41,13 +41,13 @@ export function mutateNode(context: Context, index: RuleIndex): Decision {
       findings.push(finding(rule, "label", "applied", `${key}=${value}`, path));
     }
   }
-  const record = { labels, ...others(context, desired, findings) };
+  const record = { labels, ...annotationsAndTaints(context, desired, findings) };
   if (deferred.size > 0 || desired.startup !== undefined) addStartup(context, index, desired, findings);
   writeRecord(context, record);
   return allow(findings);
 }
 
-function others(
+function annotationsAndTaints(
   { object: draft }: Context,
   desired: Desired,
   findings: Finding[],
@@ -56,7 +56,7 @@ function others(
   for (const [key, { value, rule }] of desired.annotations) {
     const path = ["metadata", "annotations", key];
     if (draft.get(...path) === value || !draft.set(path, value, undefined)) continue;
-    annotations.set(key, { rule: rule.id, value: noted(value) });
+    annotations.set(key, { rule: rule.id, value: recordedValue(value) });
     findings.push(finding(rule, "annotation", "applied", key, path));
   }
   const taints = new Map();
@@ -67,7 +67,7 @@ function others(
     const done =
       from === undefined
         ? draft.append(["spec", "taints"], writtenTaint(taint), undefined)
-        : draft.set(["spec", "taints", placeOf(draft.object, key), "value"], taint.value, undefined);
+        : draft.set(["spec", "taints", indexOfTaint(draft.object, key), "value"], taint.value, undefined);
     if (!done) continue;
     taints.set(key, { rule: rule.id, value: taint.value });
     findings.push(finding(rule, "taint", "applied", `${key} ${taint.value}`.trim(), ["spec", "taints"]));
@@ -75,8 +75,8 @@ function others(
   return { annotations, taints };
 }
 
-function placeOf(node: Parameters<typeof taintsOn>[0], id: string): number {
-  // Of two with one id, which the API server refuses anyway, the last is the one that was looked at.
+function indexOfTaint(node: Parameters<typeof taintsOn>[0], id: string): number {
+  // Of two with one id, which the API server refuses anyway, `taintsOn` has the last.
   return listAt(node, "spec", "taints").findLastIndex((taint) => taintId(taint) === id);
 }
 
@@ -96,7 +96,7 @@ function addStartup(
     findings.push(finding(startup, "startup-taint", "applied", key, ["spec", "taints"]));
 }
 
-/** What came with the request is nobody's note: it is replaced by the truth, or taken out. */
+/** A record that came with the request is not usher's: it is replaced, or removed. */
 function writeRecord({ object: draft }: Context, record: NodeRecord): void {
   const path = ["metadata", "annotations", RECORD];
   const text = recordText(record);
@@ -104,7 +104,7 @@ function writeRecord({ object: draft }: Context, record: NodeRecord): void {
   else if (stringAt(draft.object, ...path) !== undefined) draft.remove(path, undefined);
 }
 
-/** The edits carry no finding of their own: the note on the node says which rule set what, and keeps true when rules change. */
+/** The edits carry no finding of their own: the record on the node names the rule of each key, and stays current as rules change. */
 function finding(
   rule: NodeRule,
   name: string,
@@ -127,28 +127,28 @@ function deferral(key: string, value: string, rule: NodeRule): Finding {
     rule: "deferred",
     outcome: "skipped",
     code: "USHER-L02",
-    message: `label ${key}=${value} can't be set while a node registers itself; it follows at once`,
+    message: `label ${key}=${value} can't be set while a node registers itself; the controller sets it right after`,
     audit: { key: "deferred", value: key },
   };
 }
 
-/** Every rule, and why it means this node or does not. */
-function* explained(index: RuleIndex, node: Parameters<typeof nameOf>[0]): Iterable<TraceEntry> {
+/** Every rule, and why it matches this node or does not. */
+function* traceOf(index: RuleIndex, node: Parameters<typeof nameOf>[0]): Iterable<TraceEntry> {
   const name = nameOf(node);
   const labels = labelsOf(node);
   for (const rule of index.rules) {
     const policy = rule.ref;
     if (index.matches(rule, name, labels)) {
-      const why = rule.patterns.length === 0 ? "its labels fit" : `the name ${name} fits`;
+      const why = rule.patterns.length === 0 ? "its nodeSelector matches" : `the name ${name} matches`;
       yield { policy, applies: "applies", why };
     } else if (!matchesName(rule, name))
-      yield { policy, applies: "not", why: `no pattern fits the whole name ${name}` };
+      yield { policy, applies: "not", why: `no pattern matches the whole name ${name}` };
     else {
       const why = rule.selector === undefined ? undefined : whyNot(rule.selector, labels);
       yield {
         policy,
         applies: "not",
-        why: `nodeSelector: ${why ?? "the labels that fit are set by rules or owned, and those are not seen"}`,
+        why: `nodeSelector: ${why ?? "labels that rules set or OwnedLabels own count as absent"}`,
       };
     }
   }

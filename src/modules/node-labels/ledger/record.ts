@@ -1,19 +1,19 @@
 import { createHash } from "node:crypto";
 import { at, isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 
-/** The one annotation on a node that says what usher set there, and by which rule. */
+/** The annotation on a node that records what usher set, and by which rule. */
 export const RECORD = "usher.dev/node-labels";
 
-/** More than this the note may not take: with the annotations of rules and of others it must stay below what the API server allows. */
+/** The most bytes of the record: together with all other annotations it must stay below the API server's limit. */
 export const RECORD_BYTES = 65_536;
 
-/** Who set something, and to what: where it has another value by now, it is somebody else's. */
+/** The rule that set a key, and the value: a key with another value by now was changed by another writer. */
 export interface Recorded {
   readonly rule: string;
   readonly value: string;
 }
 
-/** What usher set on a node. Labels go by ownership, so of them only the rule is noted, for people. */
+/** What usher set on a node. Labels are removed by ownership, so for them only the rule is recorded, for readers. */
 export interface NodeRecord {
   readonly labels: ReadonlyMap<string, string>;
   readonly annotations: ReadonlyMap<string, Recorded>;
@@ -21,7 +21,7 @@ export interface NodeRecord {
   readonly taints: ReadonlyMap<string, Recorded>;
 }
 
-/** Reads the note. Anyone who may write the node may write it, so nothing in it is more than a hint. */
+/** Reads the record. Every writer of the node may change it, so it is no more than a hint. */
 export function recordOf(node: JsonObject): NodeRecord {
   const labels = new Map<string, string>();
   const read = parsed(stringAt(node, "metadata", "annotations", RECORD));
@@ -57,7 +57,7 @@ function pairsIn(read: JsonObject, field: string): Map<string, Recorded> {
   return found;
 }
 
-/** The note's text, in one spelling; `undefined` where there is nothing to note. Where all has no room, labels are left out first. */
+/** The record as canonical JSON; `undefined` where it is empty. Labels are left out where it would be too large. */
 export function recordText({ labels, annotations, taints }: NodeRecord): string | undefined {
   const needed = {
     ...(annotations.size === 0 ? {} : { annotations: sorted(annotations) }),
@@ -72,8 +72,8 @@ export function recordText({ labels, annotations, taints }: NodeRecord): string 
   return undefined;
 }
 
-/** A value as the note has it: a long one only by its fingerprint. */
-export function noted(value: string): string {
+/** A value as the record has it: of a long one the digest. */
+export function recordedValue(value: string): string {
   return value.length <= 63 ? value : `sha256:${createHash("sha256").update(value).digest("hex")}`;
 }
 

@@ -4,7 +4,7 @@ import { startupChanges } from "../desired/difference.ts";
 import { taintOperations } from "../desired/node-patch.ts";
 import { settingsOf } from "../settings.ts";
 
-/** A node that began just before usher went would keep work away for ever. All else that usher set may stay, and says whose it is. */
+/** A node that registered just before usher was uninstalled would stay unschedulable. Everything else that usher set may stay; the record on the node names it. */
 export function startupCleanup(installation: Installation): Cleanup {
   const settings = settingsOf(installation);
   const { startupTaint } = settings;

@@ -138,16 +138,16 @@ describe("the plan of a policy", () => {
       "its warnings",
       set("r", ["w"], { plain: "" }),
       undefined,
-      /"type":"Valid","status":"True","reason":"Doubtful"/,
+      /"type":"Valid","status":"True","reason":"ValidWithWarnings"/,
     ],
     ["who should write it", set("r", ["w"], { "a/b": "" }), undefined, /only administrators/],
     [
       "that its namespace does not count",
       set("r", ["w"], { "a/b": "" }),
       { namespace: "rules" },
-      /only objects in namespace rules count/,
+      /restricts node-labels to namespace rules/,
     ],
-    ["that the module is off", set("r", ["w"], { "a/b": "" }), { enabled: false }, /switched off/],
+    ["that the module is off", set("r", ["w"], { "a/b": "" }), { enabled: false }, /is disabled/],
   ])("says %s", (_what, object, settings, text) => {
     const plan = reconciled(nodeLabelsWith([object], settings), policyKey(RULES, "default", "r"), [
       stored(object),

@@ -9,34 +9,42 @@ import {
 } from "../../../core/policy/condition.ts";
 import { describeProblem, type Problem } from "../../../core/policy/problem.ts";
 
-const said = conditions(
-  "Valid: whether usher can use all of it. Conflict: whether another rule says something else. Applied: whether all nodes could be written. Alone: whether no other system sets node labels here.",
+const conditionList = conditions(
+  "Latest observations of the object's state. Valid: whether all of it is valid. Conflict: whether another rule sets a different value. Applied: whether all nodes could be written. Alone: whether no other system sets node labels.",
 );
 
-const observedGeneration = z.int().optional().describe("The generation that this is about.");
+const observedGeneration = z.int().optional().describe("The generation that was last reconciled.");
 
-/** What usher says of a rule. */
+/** The status of a Labels object. */
 export const ruleStatus = z.strictObject({
   observedGeneration,
-  matchedNodes: z.int().min(0).optional().describe("Nodes that it means."),
-  conflictCount: z.int().min(0).optional().describe("Keys about which another rule says something else."),
+  matchedNodes: z.int().min(0).optional().describe("Number of nodes that the rule matches."),
+  conflictCount: z
+    .int()
+    .min(0)
+    .optional()
+    .describe("Number of keys that another rule sets to a different value."),
   conflicts: z
     .array(
       z.strictObject({
-        key: z.string().max(512).describe("What both set."),
+        key: z.string().max(512).describe("The label, annotation or taint that both rules set."),
         with: z.string().max(512).describe("The other rule, as namespace/name."),
-        wins: z.boolean().describe("Whether this rule's value is the one that nodes have."),
-        nodes: z.int().min(0).describe("On how many nodes."),
+        wins: z.boolean().describe("Whether the value of this rule applies."),
+        nodes: z.int().min(0).describe("Number of nodes with the conflict."),
       }),
     )
     .max(64)
     .optional()
-    .describe("What other rules say otherwise, the first of them."),
-  lastError: z.string().max(4096).optional().describe("Why a node could not be written."),
-  conditions: said,
+    .describe("Conflicts with other rules, those on the most nodes first."),
+  lastError: z
+    .string()
+    .max(4096)
+    .optional()
+    .describe("Why a node could not be written, of the first that failed."),
+  conditions: conditionList,
 });
 
-export const ownershipStatus = z.strictObject({ observedGeneration, conditions: said });
+export const ownershipStatus = z.strictObject({ observedGeneration, conditions: conditionList });
 
 export interface Conflict {
   readonly key: string;
@@ -45,24 +53,24 @@ export interface Conflict {
   readonly nodes: number;
 }
 
-/** What is known of a rule as it stands. */
+/** What was observed of a rule. */
 export interface RuleState {
   readonly generation: number | undefined;
   readonly problems: readonly Problem[];
-  /** Why it has no effect at all, whatever it says. */
+  /** Why it has no effect at all. */
   readonly inert: string | undefined;
   readonly matchedNodes: number;
   readonly conflicts: readonly Conflict[];
   /** Nodes that could not be written, and why the first of them could not. */
   readonly failing: { readonly nodes: number; readonly error: string } | undefined;
-  /** Another system that sets labels of nodes here. */
+  /** Another system that sets labels of nodes in this cluster. */
   readonly predecessor: string | undefined;
 }
 
-/** Longer lists help nobody. */
+/** Longer lists are of no use to a reader. */
 const LISTED = 16;
 
-/** Those that a status names. */
+/** The conflicts that the status lists. */
 export function listed(conflicts: readonly Conflict[]): readonly Conflict[] {
   return conflicts.slice(0, LISTED);
 }
@@ -100,24 +108,30 @@ function validity({ problems, inert }: Pick<RuleState, "problems" | "inert">): S
   const text = (list: readonly Problem[]) => list.map(describeProblem).join("; ");
   if (errors.length > 0) return { type: "Valid", holds: false, reason: "Invalid", message: text(errors) };
   if (inert !== undefined) return { type: "Valid", holds: false, reason: "NotInForce", message: inert };
-  if (problems.length > 0) return { type: "Valid", holds: true, reason: "Doubtful", message: text(problems) };
+  if (problems.length > 0)
+    return { type: "Valid", holds: true, reason: "ValidWithWarnings", message: text(problems) };
   return { type: "Valid", holds: true, reason: "Usable", message: ADMINISTRATORS };
 }
 
-/** Said where nothing else is to be said, because the kind's scope suggests otherwise. */
+/** Shown where there are no problems, because the kind is namespaced. */
 const ADMINISTRATORS =
-  "in use; it acts on all nodes of the cluster, so only administrators should be allowed to write such objects";
+  "in use; applies to all nodes of the cluster, so only administrators should be allowed to write such objects";
 
 function conflictCondition(conflicts: readonly Conflict[]): Said {
   if (conflicts.length === 0)
-    return { type: "Conflict", holds: false, reason: "None", message: "no other rule says something else" };
+    return {
+      type: "Conflict",
+      holds: false,
+      reason: "None",
+      message: "no other rule sets a different value",
+    };
   const [first] = conflicts;
   const side = first?.wins === true ? "this rule wins" : "the other rule wins";
   return {
     type: "Conflict",
     holds: true,
     reason: "OtherRule",
-    message: `${first?.key ?? ""}: rule ${first?.with ?? ""} says something else on ${first?.nodes ?? 0} nodes; ${side} (USHER-L01)`,
+    message: `${first?.key ?? ""}: rule ${first?.with ?? ""} sets a different value on ${first?.nodes ?? 0} nodes; ${side} (USHER-L01)`,
   };
 }
 
@@ -128,9 +142,9 @@ function appliedCondition({ failing, inert, matchedNodes }: RuleState): Said {
       type: "Applied",
       holds: true,
       reason: "Written",
-      message: `${matchedNodes} nodes are kept right`,
+      message: `applied to ${matchedNodes} nodes`,
     };
-  const message = `${failing.nodes} nodes could not be written; they are tried again: ${failing.error}`;
+  const message = `failed to write ${failing.nodes} nodes, retrying: ${failing.error}`;
   return { type: "Applied", holds: false, reason: "WriteFailed", message };
 }
 

@@ -15,8 +15,8 @@ export function isKubernetesDomain(domain: string): boolean {
   return isWithin(domain, "kubernetes.io") || isWithin(domain, "k8s.io");
 }
 
-/** What the kubelet itself keeps right, under its stable and its beta names. */
-const KEPT_BY_KUBELET: ReadonlySet<string> = new Set([
+/** Labels that the kubelet itself manages, under their stable and their beta names. */
+const MANAGED_BY_KUBELET: ReadonlySet<string> = new Set([
   "kubernetes.io/hostname",
   "kubernetes.io/os",
   "kubernetes.io/arch",
@@ -30,14 +30,14 @@ const KEPT_BY_KUBELET: ReadonlySet<string> = new Set([
   "failure-domain.beta.kubernetes.io/zone",
 ]);
 
-/** A rule may set these only where someone has acknowledged it, and no OwnedLabels ever removes them. */
+/** A rule may set these only where its author has acknowledged it, and no OwnedLabels ever removes them. */
 export function isProtected(key: string): boolean {
-  return KEPT_BY_KUBELET.has(key);
+  return MANAGED_BY_KUBELET.has(key);
 }
 
 const ROLE_DOMAIN = "node-role.kubernetes.io";
 
-/** The roles that OpenShift's API server lets a node give itself when it registers. */
+/** The roles that OpenShift's API server lets a node set when it registers. */
 const OPENSHIFT_ROLES: ReadonlySet<string> = new Set(["control-plane", "master", "worker", "etcd"]);
 
 export function isRole(key: string): boolean {
@@ -45,15 +45,15 @@ export function isRole(key: string): boolean {
 }
 
 /**
- * Whether the admission plugin NodeRestriction lets a node register with this label. It runs after webhooks and takes what
- * they wrote for the kubelet's own: one label that it refuses keeps the node out of the cluster.
+ * Whether the admission plugin NodeRestriction lets a node register with this label. It runs after webhooks and does not tell their
+ * changes from the kubelet's: one label that it refuses keeps the node out of the cluster.
  */
 export function admittedAtRegistration(key: string, openshift: boolean): boolean {
   const { domain, name } = partsOf(key);
   if (domain === undefined) return true;
   if (isWithin(domain, "node-restriction.kubernetes.io")) return false;
   if (!isKubernetesDomain(domain)) return true;
-  if (KEPT_BY_KUBELET.has(key)) return true;
+  if (MANAGED_BY_KUBELET.has(key)) return true;
   if (isWithin(domain, "kubelet.kubernetes.io") || isWithin(domain, "node.kubernetes.io")) return true;
   return openshift && domain === ROLE_DOMAIN && OPENSHIFT_ROLES.has(name);
 }

@@ -9,7 +9,7 @@ import { isKubernetesDomain, isProtected, partsOf } from "./label-keys.ts";
 import { type NamePattern, type PatternProblem, readPattern } from "./pattern.ts";
 import { describePattern } from "./rule-patterns.ts";
 
-/** An OwnedLabels object made ready: labels that are there only because a rule says so. */
+/** A prepared OwnedLabels object: labels that are removed where no rule sets them. */
 export interface Ownership {
   readonly kind: "ownership";
   readonly ref: PolicyRef;
@@ -20,7 +20,7 @@ export interface Ownership {
   readonly created: number | undefined;
 }
 
-/** A wrong part makes it own nothing at all: half of it would own more than its author meant. */
+/** An invalid field makes it own nothing at all: the rest alone would own more than its author meant. */
 export function prepareOwnership(object: JsonObject, ref: PolicyRef): Prepared<Ownership> {
   if (isBeingDeleted(object)) return { policy: undefined, problems: [] };
   const spec = isObject(object["spec"]) ? object["spec"] : {};
@@ -35,8 +35,8 @@ export function prepareOwnership(object: JsonObject, ref: PolicyRef): Prepared<O
     problems.push(
       problem(
         ["spec"],
-        "owns nothing that can be named: without domain and namePattern it would own every label",
-        "write domain, namePattern, or both",
+        "domain, namePattern, or both are required: without them every label would be owned",
+        "set domain, namePattern, or both",
       ),
     );
   if (problems.length > 0 || (name !== undefined && !("matches" in name)))
@@ -57,18 +57,18 @@ function textAt(spec: JsonObject, field: string, problems: Problem[]): string | 
   const value = at(spec, field);
   if (value === undefined || value === null) return undefined;
   if (typeof value === "string") return value;
-  problems.push(problem(["spec", field], "must be a text"));
+  problems.push(problem(["spec", field], "must be a string"));
   return undefined;
 }
 
-/** Names that nobody has, one for each beginning: a pattern that fits any of them fits whatever comes. */
-const NOBODYS = [..."abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"].map(
-  (first) => `${first}-usher-0x-nobody`,
+/** Unlikely label names, one for each first character: a pattern that matches one of them matches nearly every name. */
+const UNLIKELY = [..."abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"].map(
+  (first) => `${first}-usher-0x-unlikely`,
 );
 
-/** Whether a pattern names some labels, and not nearly all of a domain. One that can't be read owns nothing anyway. */
+/** Whether a pattern matches some names, and not nearly every one. An invalid pattern owns nothing anyway. */
 function isNarrow(name: NamePattern | PatternProblem): boolean {
-  return !("matches" in name) || !NOBODYS.some((nobody) => name.matches(nobody));
+  return !("matches" in name) || !UNLIKELY.some((one) => name.matches(one));
 }
 
 function checkDomain(object: JsonObject, domain: string, narrow: boolean, problems: Problem[]): void {
@@ -79,15 +79,15 @@ function checkDomain(object: JsonObject, domain: string, narrow: boolean, proble
     problems.push(
       problem(
         path,
-        `${domain} belongs to Kubernetes: all of it but the protected keys would be removed from nodes where no rule sets it (USHER-L03)`,
-        `write a namePattern that fits only what you mean or, if you mean it, annotate the object with ${ACKNOWLEDGE}: ${domain}`,
+        `${domain} belongs to Kubernetes: except for protected keys, labels of this domain that no rule sets would be removed from nodes (USHER-L03)`,
+        `set a namePattern that matches only your labels, or confirm by annotating the object with ${ACKNOWLEDGE}: ${domain}`,
       ),
     );
 }
 
 /**
- * Whether a label is owned. What the kubelet keeps right never is. Without a domain nothing that belongs to Kubernetes is meant, and
- * a key without a slash has no domain that could be named.
+ * Whether a label is owned. Labels that the kubelet manages never are. Without a domain, labels of Kubernetes' domains are not; a key
+ * without a slash is in no domain.
  */
 export function owns({ domain, name }: Ownership, key: string): boolean {
   if (isProtected(key)) return false;

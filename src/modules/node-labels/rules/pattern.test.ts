@@ -107,7 +107,7 @@ describe("what a pattern may cost", () => {
       { kind: "Labels", name: "r" },
     );
     expect(compiles.mock.calls.length).toBeLessThan(20);
-    expect(problems.at(-1)?.message).toMatch(/costs more than the patterns before it leave/);
+    expect(problems.at(-1)?.message).toMatch(/exceed its cost limit/);
     // What costs nothing has always room.
     expect(policy?.patterns.at(-1)?.source).toBe("w-0");
     expect(policy?.coversEveryNode).toBe(true);

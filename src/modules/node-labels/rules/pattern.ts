@@ -26,34 +26,34 @@ export interface PatternProblem {
 
 type Read = NamePattern | PatternProblem;
 
-/** Whoever changes a rule has it read by the webhook, the status and the nodes' plans; it is compiled for the first of them. */
-const READ = 512;
-const read = new Map<string, Read>();
+/** Memo: a changed rule is read for admission, for its status and for each node, and compiled for the first of them. */
+const MEMO_SIZE = 512;
+const memo = new Map<string, Read>();
 
 /**
  * Reads a pattern. It is never glued to anchors as text: `a|b` between `^` and `$` would mean "begins with a or ends with b".
  * The engine is asked for a match of the whole instead, which is what grouping and anchoring once means.
  */
 export function readPattern(source: string): Read {
-  const known = read.get(source);
+  const known = memo.get(source);
   if (known !== undefined) return known;
-  const made = readAnew(source);
-  // The one that came first goes first: whoever uses a pattern holds it anyway.
-  const [oldest] = read.size < READ ? [] : read.keys();
-  if (oldest !== undefined) read.delete(oldest);
-  // A text that is too long is not kept either.
-  if (source.length <= PATTERN_LENGTH) read.set(source, made);
+  const made = parse(source);
+  // The oldest goes first: a pattern in use is held by its rule anyway.
+  const [oldest] = memo.size < MEMO_SIZE ? [] : memo.keys();
+  if (oldest !== undefined) memo.delete(oldest);
+  // A source that is too long is not kept.
+  if (source.length <= PATTERN_LENGTH) memo.set(source, made);
   return made;
 }
 
-function readAnew(source: string): Read {
+function parse(source: string): Read {
   if (source.length > PATTERN_LENGTH)
     return {
       message: `is longer than ${PATTERN_LENGTH} characters; write several patterns`,
       position: PATTERN_LENGTH,
     };
   const prefix = literalPrefix(source);
-  // A name is no program: nothing to compile, nothing to keep.
+  // A literal name needs no program.
   if (prefix === source && isPlain(source)) return { source, prefix, matches: (text) => text === source };
   const scanned = scan(source);
   if (scanned.steps > MOST_STEPS) return TOO_LARGE;
@@ -73,7 +73,7 @@ const TOO_LARGE: PatternProblem = {
   position: 0,
 };
 
-/** Compiled again when it is first asked: most of ten thousand patterns never are, because how they begin or end says no. */
+/** Compiles on first use: most of ten thousand patterns are never tried, because prefix or suffix rule them out. */
 class CompiledPattern implements NamePattern {
   readonly source: string;
   readonly prefix: string;
@@ -84,7 +84,7 @@ class CompiledPattern implements NamePattern {
     this.source = source;
     this.prefix = prefix;
     this.#suffix = literalSuffix(source);
-    // One that is tried on every text will be needed at once.
+    // Without prefix and suffix it is tried on every name.
     if (prefix === "" && this.#suffix === "") this.#compiled = compiled;
   }
 
@@ -97,7 +97,7 @@ class CompiledPattern implements NamePattern {
 
 interface Failure {
   readonly error: string;
-  /** The part that the engine stumbled over. */
+  /** The part that the engine rejects. */
   readonly near: string | undefined;
 }
 
@@ -114,7 +114,7 @@ function compile(source: string): RE2JS | Failure {
   }
 }
 
-/** Where it goes wrong, as far as the engine's words and the brackets say so. It is never tried out: that took seconds. */
+/** Where the error is, as far as the engine's message and the brackets show. Trying prefixes out took seconds. */
 function placeOf(source: string, { error, near }: Failure, scanned: Scanned): number | undefined {
   if (error.includes("missing closing )")) return scanned.unclosed;
   if (error.includes("unexpected )")) return scanned.unopened;
@@ -147,13 +147,13 @@ export function literalPrefix(source: string): string {
     const escaped = source[at] === "\\";
     const character = source[escaped ? at + 1 : at] ?? "";
     if (character === "" || (escaped ? !/[-.]/.test(character) : SPECIAL.test(character))) break;
-    // Half of a pair is no character: what repeats it repeats the whole.
+    // Half of a surrogate pair is no character: a repetition repeats the whole.
     if (character > "\u007f") break;
     const next = source[at + (escaped ? 2 : 1)];
     if (next === "*" || next === "?" || next === "{") break;
     prefix += character;
     at += escaped ? 2 : 1;
-    // It repeats: what comes after the first is open.
+    // Repeated: only the first is certain.
     if (next === "+") break;
   }
   return prefix;

@@ -2,13 +2,13 @@ import { at, type Json, type JsonObject, listAt } from "../../../core/json.ts";
 import { type Problem, problem } from "../../../core/policy/problem.ts";
 import { type NamePattern, type PatternProblem, readPattern, stepsOf } from "./pattern.ts";
 
-/** The valid patterns of a rule; what is wrong with the others is told. */
+/** The valid patterns of a rule; the others become problems. */
 export function patternsOf(spec: JsonObject, problems: Problem[]): NamePattern[] {
   const patterns: NamePattern[] = [];
   const path = ["spec", "nodeNamePatterns"];
   const written = at(spec, "nodeNamePatterns");
   if (written !== undefined && written !== null && !Array.isArray(written))
-    problems.push(problem(path, "must be a list of patterns"));
+    problems.push(problem(path, "must be an array of patterns"));
   let steps = 0;
   for (const [i, source] of listAt(spec, "nodeNamePatterns").entries()) {
     const cost = typeof source === "string" ? stepsOf(source) : 0;
@@ -21,13 +21,12 @@ export function patternsOf(spec: JsonObject, problems: Problem[]): NamePattern[]
   return patterns;
 }
 
-/** 256 patterns of 64 characters, or of fewer with counts; whole names cost nothing. It takes half a second at most. */
+/** 256 patterns of 64 characters, or fewer with counts; whole names cost nothing. Compiling them takes half a second at most. */
 const RULE_STEPS = 16_384;
 
-const NO_PATTERN: PatternProblem = { message: "must be a text", position: 0 };
+const NO_PATTERN: PatternProblem = { message: "must be a string", position: 0 };
 const TOO_MUCH: PatternProblem = {
-  message:
-    "is not looked at: it costs more than the patterns before it leave of what a rule may; write several rules, or smaller counts",
+  message: "is ignored: the patterns of the rule exceed its cost limit; use several rules, or smaller counts",
   position: undefined,
 };
 
@@ -35,7 +34,7 @@ const TOO_MUCH: PatternProblem = {
 export function describePattern(source: Json, { message, position }: PatternProblem): string {
   const text = typeof source === "string" ? source : JSON.stringify(source);
   const whole = text.length > 60 ? `${text.slice(0, 60)}…` : text;
-  return `"${whole}" ${message.startsWith("is ") ? message : `is no pattern: ${message}`}${placeIn(text, position)}`;
+  return `"${whole}" ${message.startsWith("is ") ? message : `is not a valid pattern: ${message}`}${placeIn(text, position)}`;
 }
 
 function placeIn(text: string, position: number | undefined): string {

@@ -12,7 +12,7 @@ import { isProtected } from "./label-keys.ts";
 import type { NamePattern } from "./pattern.ts";
 import { patternsOf } from "./rule-patterns.ts";
 
-/** Annotations of this prefix are usher's own notes. */
+/** The prefix of usher's own annotations. */
 const OWN_PREFIX = "usher.dev/";
 
 export interface RuledTaint {
@@ -21,40 +21,40 @@ export interface RuledTaint {
   readonly effect: string;
 }
 
-/** Keys that a rule names with something that can't be set: where it means a node, what usher set there before stays. */
+/** Keys with an invalid value: on nodes that the rule matches, what usher set for them before stays. */
 export interface InvalidKeys {
   readonly keys: ReadonlySet<string>;
-  /** It can't even be known which. */
+  /** Which keys is unknown. */
   readonly every: boolean;
 }
 
-/** A Labels object made ready. */
+/** A prepared Labels object. */
 export interface NodeRule {
   readonly kind: "rule";
   readonly ref: PolicyRef;
-  /** `namespace/name`, as people and the record on a node name it. */
+  /** `namespace/name`, as in the record on a node. */
   readonly id: string;
   readonly priority: number;
   readonly patterns: readonly NamePattern[];
-  /** `undefined`: labels do not matter. */
+  /** `undefined`: any labels match. */
   readonly selector: CompiledSelector | undefined;
   readonly labels: ReadonlyMap<string, string>;
   readonly annotations: ReadonlyMap<string, string>;
   readonly taints: readonly RuledTaint[];
   readonly startupTaint: boolean;
-  /** Keys that it names, be it with a value that can't be set: where it means a node, none of these is anybody's to remove. */
+  /** Label keys that it names, also with an invalid value: on nodes that it matches no OwnedLabels removes them. */
   readonly covers: ReadonlySet<string>;
-  /** It can't be known which nodes it means, so it covers its keys on all of them. */
+  /** Which nodes it matches is unknown, so it covers its keys on all of them. */
   readonly coversEveryNode: boolean;
-  /** It can't be known which keys it means, so it covers all of them. */
+  /** Which keys it names is unknown, so it covers all of them. */
   readonly coversEveryKey: boolean;
   /** Taints by `key:effect`. */
   readonly invalidKeys: Readonly<Record<"annotations" | "taints", InvalidKeys>>;
 }
 
-/** Never throws and never gives up half-way: the valid parts go on, and the invalid ones keep what they might mean. */
+/** Never throws. Valid parts apply; invalid ones cover what they might mean, so that it is not removed. */
 export function prepareRule(object: JsonObject, ref: PolicyRef): Prepared<NodeRule> {
-  // What is on its way out neither sets nor covers anything.
+  // A rule that is being deleted neither sets nor covers anything.
   if (isBeingDeleted(object)) return { policy: undefined, problems: [] };
   const spec = isObject(object["spec"]) ? object["spec"] : {};
   const problems: Problem[] = [];
@@ -105,14 +105,14 @@ function labelsIn(
   const labels = new Map<string, string>();
   for (const [key, value, path] of pairsAt(spec, "labels", problems)) {
     covers.add(key);
-    const wrong = checkLabelKey(key) ?? (value === undefined ? NO_TEXT : checkLabelValue(value));
+    const wrong = checkLabelKey(key) ?? (value === undefined ? NOT_A_STRING : checkLabelValue(value));
     if (wrong !== undefined) problems.push(problem(path, wrong));
     else if (isProtected(key) && !acks.has(key))
       problems.push(
         problem(
           path,
-          "is kept right by the kubelet itself, and software relies on it (USHER-L03)",
-          `if you mean it, annotate the rule with ${ACKNOWLEDGE}: ${key}`,
+          "is managed by the kubelet, and other software relies on it (USHER-L03)",
+          `to set it anyway, annotate the rule with ${ACKNOWLEDGE}: ${key}`,
         ),
       );
     else labels.set(key, value ?? "");
@@ -131,19 +131,19 @@ function annotationsIn(
   const valid = new Map<string, string>();
   const keys = new Set<string>();
   for (const [key, value, path] of pairsAt(spec, "annotations", problems)) {
-    const wrong = checkAnnotationKey(key) ?? (value === undefined ? NO_TEXT : undefined);
+    const wrong = checkAnnotationKey(key) ?? (value === undefined ? NOT_A_STRING : undefined);
     if (wrong !== undefined) keys.add(key);
     if (wrong !== undefined) problems.push(problem(path, wrong));
     else if (key.toLowerCase().startsWith(OWN_PREFIX))
-      problems.push(problem(path, "belongs to usher's own notes; choose another prefix"));
+      problems.push(problem(path, "has a prefix that is reserved for usher; choose another one"));
     else valid.set(key, value ?? "");
   }
   return { valid, keys, every: isNoMap(at(spec, "annotations")) };
 }
 
-const NO_TEXT = "must be a text";
+const NOT_A_STRING = "must be a string";
 
-/** The members of a map, with their places; what is no text comes as `undefined`. */
+/** The entries of a map with their paths; a value that is not a string is `undefined`. */
 function pairsAt(
   spec: JsonObject,
   field: string,
@@ -166,7 +166,7 @@ function taintsIn(spec: JsonObject, problems: Problem[]): InvalidKeys & { readon
   const keys = new Set<string>();
   const written = at(spec, "taints");
   let every = written !== undefined && written !== null && !Array.isArray(written);
-  if (every) problems.push(problem(["spec", "taints"], "must be a list of taints"));
+  if (every) problems.push(problem(["spec", "taints"], "must be an array of taints"));
   for (const [i, item] of listAt(spec, "taints").entries()) {
     const path = ["spec", "taints", i];
     const key = stringAt(item, "key") ?? "";
@@ -175,27 +175,26 @@ function taintsIn(spec: JsonObject, problems: Problem[]): InvalidKeys & { readon
     const wrongKey = checkLabelKey(key);
     const wrongValue = checkLabelValue(value);
     every ||= wrongKey !== undefined;
-    // With an effect that is none it may be any of them.
+    // An invalid effect may stand for any of them.
     for (const one of TAINT_EFFECTS.has(effect) ? [effect] : TAINT_EFFECTS)
       if (wrongValue !== undefined || one !== effect) keys.add(`${key}:${one}`);
     if (wrongKey !== undefined) problems.push(problem([...path, "key"], wrongKey));
     else if (wrongValue !== undefined) problems.push(problem([...path, "value"], wrongValue));
     else if (!TAINT_EFFECTS.has(effect))
       problems.push(problem([...path, "effect"], `must be one of ${[...TAINT_EFFECTS].join(", ")}`));
-    else if (taints.has(`${key}:${effect}`))
-      problems.push(problem(path, `${key}:${effect} is there twice; a node has one value for it`));
+    else if (taints.has(`${key}:${effect}`)) problems.push(problem(path, `duplicate taint ${key}:${effect}`));
     else taints.set(`${key}:${effect}`, { key, value, effect });
   }
   return { valid: [...taints.values()], keys, every };
 }
 
-/** Whether the name, and nothing but the name, lets a rule mean a node. */
+/** Whether a rule matches a node by name; its nodeSelector is not checked. */
 export function matchesName(rule: NodeRule, name: string): boolean {
   if (rule.patterns.length === 0) return rule.selector !== undefined && !rule.coversEveryNode;
   return rule.patterns.some((pattern) => pattern.matches(name));
 }
 
-/** The order in which rules speak: the higher priority first, then by name, then by namespace. */
+/** Precedence: the higher priority first, then by name, then by namespace. */
 export function compareRules(a: NodeRule, b: NodeRule): number {
   if (a.priority !== b.priority) return b.priority - a.priority;
   if (a.ref.name !== b.ref.name) return a.ref.name < b.ref.name ? -1 : 1;

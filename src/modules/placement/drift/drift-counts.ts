@@ -4,29 +4,29 @@ import type { EventToWrite } from "../../../core/evaluate/effects.ts";
 import type { PolicyRef } from "../../../core/evaluate/finding.ts";
 import type { JsonObject } from "../../../core/json.ts";
 
-/** Enough to begin with; `usher placement status` has them all. */
+/** Some to start with; `usher placement status` lists all. */
 const MOST_EXAMPLES = 10;
 
 const LONGEST_REASON = 320;
 
 const count = (text: string) => z.int().min(0).describe(text);
 
-/** The part of a policy's status that says how workloads stand to it. */
+/** The drift of stored workloads, in the status of a policy. */
 export const workloadsStatus = z.strictObject({
-  current: count("Workloads that carry what the policy wants."),
-  stale: count("Workloads that carry something of it that it no longer wants so."),
-  orphaned: count("Workloads that carry something of it though it no longer wants them."),
-  missing: count("Workloads that it wants and that carry nothing of it."),
+  current: count("Workloads with what the policy requires."),
+  stale: count("Workloads with values of an earlier version of the policy."),
+  orphaned: count("Workloads with values of the policy that it no longer selects."),
+  missing: count("Workloads that the policy selects and that have none of its values."),
   examples: z
     .array(z.string().max(640))
     .max(MOST_EXAMPLES)
     .optional()
-    .describe("Some that are not current, such as: stale Deployment shop/web."),
+    .describe("Some workloads that are not current, for example: stale Deployment shop/web."),
   unread: z
     .array(z.string().max(LONGEST_REASON))
     .max(MOST_EXAMPLES)
     .optional()
-    .describe("What could not be looked at, with the reason. Then the counts are of the rest."),
+    .describe("Resources that could not be read, with the reason. The counts cover the rest."),
 });
 
 interface Totals {
@@ -34,7 +34,7 @@ interface Totals {
   readonly examples: string[];
 }
 
-/** How workloads stand to each policy, gathered over one walk through the cluster. */
+/** The drift of stored workloads by policy, counted over one scan of the cluster. */
 export class DriftCounts {
   readonly #policies = new Map<string, Totals>();
   readonly #unread: string[] = [];
@@ -50,12 +50,12 @@ export class DriftCounts {
     }
   }
 
-  /** Why a part of the cluster was not looked at. */
+  /** Why a resource could not be read. */
   noteUnread(why: string): void {
     if (this.#unread.length < MOST_EXAMPLES) this.#unread.push(why.slice(0, LONGEST_REASON));
   }
 
-  /** For its status. */
+  /** For the status of a policy. */
   of(policy: string): JsonObject {
     const { counts, examples } = this.#policies.get(policy) ?? { counts: none(), examples: [] };
     const unread = this.#unread;
@@ -66,7 +66,7 @@ export class DriftCounts {
     };
   }
 
-  /** Over all policies, those that are gone as well. */
+  /** Over all policies, deleted ones included. */
   sums(): Record<DriftState, number> {
     const sums = none();
     for (const { counts } of this.#policies.values())
@@ -74,25 +74,25 @@ export class DriftCounts {
     return sums;
   }
 
-  /** What to tell of a policy, where it is not what was told before. */
+  /** The event about a policy whose drift has changed since the last scan. */
   event(policy: string, ref: PolicyRef, before: DriftCounts | undefined): EventToWrite | undefined {
-    const was = before?.behind(policy) ?? 0;
-    const is = this.behind(policy);
+    const was = before?.drifted(policy) ?? 0;
+    const is = this.drifted(policy);
     if (was === is) return undefined;
     const { kind, namespace, name } = ref;
     const regarding = { kind, ...(namespace === undefined ? {} : { namespace }), name };
     if (is === 0) {
-      const message = "all workloads carry what the policy wants";
+      const message = "all workloads are up to date with the policy";
       return { type: "Normal", reason: "WorkloadsCurrent", regarding, policy: ref, message };
     }
     const { counts, examples } = this.#policies.get(policy) ?? { counts: none(), examples: [] };
     const parts = DRIFT_STATES.filter((state) => state !== "current" && counts[state] > 0);
-    const message = `workloads do not carry what the policy wants: ${parts.map((state) => `${counts[state]} ${state}`).join(", ")}, such as ${examples[0] ?? ""}; usher placement status shows them, usher placement reapply renews them (USHER-P40)`;
+    const message = `workloads have drifted from the policy: ${parts.map((state) => `${counts[state]} ${state}`).join(", ")}, for example ${examples[0] ?? ""}; list them with usher placement status, update them with usher placement reapply (USHER-P40)`;
     return { type: "Warning", reason: "WorkloadsBehind", regarding, policy: ref, message };
   }
 
-  /** How many are not as the policy wants them. */
-  behind(policy: string): number {
+  /** How many workloads are not current. */
+  drifted(policy: string): number {
     const counts = this.#policies.get(policy)?.counts;
     return counts === undefined ? 0 : counts.stale + counts.orphaned + counts.missing;
   }

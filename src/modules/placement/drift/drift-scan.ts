@@ -11,10 +11,10 @@ import { mutabilityOf } from "../update/mutability.ts";
 import { REAPPLY } from "../update/reapply.ts";
 import { repairsDrift } from "./drift-repair.ts";
 
-/** What of the stored workloads is looked at, and how they are asked to be placed anew. */
+/** Which stored workloads are scanned, and how a policy is reapplied to them. */
 export const driftScan: DriftScan = {
   annotation: REAPPLY,
-  // A pod on its node can't be changed any more, and most are.
+  // Scheduled pods are immutable, and most pods are scheduled.
   fieldSelector: (workload) => (isPod(workload) ? UNBOUND_PODS : undefined),
   leftAlone: (object, workload, workloads) => {
     const apart = leftAlone(object, workload, workloads, "UPDATE") ?? ofKnown(object, workload, workloads);
@@ -22,7 +22,7 @@ export const driftScan: DriftScan = {
     const mutability = mutabilityOf(workload, object);
     return "immutable" in mutability ? mutability.immutable : undefined;
   },
-  // One that has something of a policy came in while usher was there, and can't be helped otherwise.
+  // An object with injections was admitted by usher; it is compared as an update.
   asNew: (object, workload, workloads) => {
     const apart = leftAlone(object, workload, workloads, "UPDATE") ?? ofKnown(object, workload, workloads);
     const placed = provenanceOf(object).some(({ module }) => module === "placement");
@@ -31,7 +31,7 @@ export const driftScan: DriftScan = {
   },
 };
 
-/** A pod whose controller makes new ones once its template has changed. */
+/** A pod whose controller replaces it once its template has changed. */
 function ofKnown(object: JsonObject, workload: WorkloadKind, workloads: WorkloadTable): string | undefined {
   const controller = isPod(workload) ? controllerOf(object) : undefined;
   if (controller === undefined) return undefined;
@@ -40,7 +40,7 @@ function ofKnown(object: JsonObject, workload: WorkloadKind, workloads: Workload
   return known ? `it belongs to ${controller.kind} ${controller.name}` : undefined;
 }
 
-/** A pod or a Job that has run to its end: where it should have run matters to nobody. */
+/** A finished pod or Job: its placement no longer matters. */
 function isOver(object: JsonObject): boolean {
   const phase = stringAt(object, "status", "phase");
   if (phase === "Succeeded" || phase === "Failed") return true;

@@ -119,7 +119,7 @@ describe("reconcile", () => {
               type: "Effective",
               status: "True",
               reason: "InEffect",
-              message: "objects that it selects get what it wants",
+              message: "the policy applies to the objects that it selects",
               lastTransitionTime: "2026-11-15T12:00:00Z",
               observedGeneration: 3,
             },
@@ -149,11 +149,11 @@ describe("reconcile", () => {
     expect(JSON.stringify(status)).toContain("spec.nodeSelector.pool");
   });
 
-  test("a doubt is told without making the policy invalid", () => {
+  test("warnings do not make the policy invalid", () => {
     const status = statusIn(reconciled(stored({ podSelector: {}, nodeSelector: { a: "b" } })));
     expect(status).toMatchObject({
       conditions: [
-        { status: "True", reason: "Doubtful" },
+        { status: "True", reason: "ValidWithWarnings" },
         { status: "False", reason: "SelectsNothing" },
       ],
     });

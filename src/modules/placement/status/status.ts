@@ -15,44 +15,44 @@ import { workloadsStatus } from "../drift/drift-counts.ts";
 
 const count = (text: string) => z.int().min(0).optional().describe(text);
 
-/** What usher says of a policy. Counts are of all replicas since each of them started, so they may fall. */
+/** The status of a policy. Counts are sums over all replicas since each of them started, so they may fall. */
 export const policyStatus = z.strictObject({
-  observedGeneration: z.int().optional().describe("The generation of the policy that this is about."),
-  matched: count("Requests in which the policy wanted the object."),
-  applied: count("Requests in which it changed the object."),
+  observedGeneration: z.int().optional().describe("The generation that was last reconciled."),
+  matched: count("Requests whose object the policy selected."),
+  applied: count("Requests whose object the policy changed."),
   skipped: count(
-    "Requests in which a part was left out because the object, or a policy before it, says otherwise.",
+    "Requests in which a part of the policy was not applied because of a conflict with the object or with another policy.",
   ),
-  failed: count("Requests in which it could not be said whether the policy wants the object."),
-  lastApplied: moment.optional().describe("When it last changed an object."),
+  failed: count("Requests in which the policy could not be evaluated."),
+  lastApplied: moment.optional().describe("When the policy last changed an object."),
   conflicts: z
     .array(
       z.strictObject({
         object: z.string().max(600).describe("The kind, namespace and name of the object."),
-        field: z.string().max(1_024).describe("The field of it."),
-        message: z.string().max(1_024).describe("Who says what there, and what was done."),
-        time: moment.describe("When it was last so."),
+        field: z.string().max(1_024).describe("The field with the conflict."),
+        message: z.string().max(1_024).describe("The values in conflict, and which one was kept."),
+        time: moment.describe("When the conflict was last seen."),
       }),
     )
     .max(5)
     .optional()
-    .describe("Where the policy could not have its way: the last few, the latest first."),
+    .describe("Recent conflicts, the latest first."),
   workloads: workloadsStatus
     .optional()
-    .describe("How stored workloads stand to the policy, as they were last looked at."),
+    .describe("Drift of stored workloads from the policy, as of the last scan."),
   conditions: conditions(
-    "Valid: whether usher can use all of the policy. Effective: whether it can mean any object, as namespaces were when this was written.",
+    "Latest observations of the policy's state. Valid: whether all of the policy is valid. Effective: whether it can select any object, given the namespaces at the time.",
   ),
 });
 
-/** Whether a policy can mean any object, and in which words. */
+/** Whether a policy can select any object. */
 export interface Effect {
   readonly effective: boolean;
   readonly reason: string;
   readonly message: string;
 }
 
-/** The status that a policy should have. `before` is the one it has: what did not change keeps its time. */
+/** The status that a policy should have. `before` is the current one: unchanged conditions keep their time. */
 export function statusOf(
   policy: {
     readonly generation: number | undefined;
@@ -75,7 +75,7 @@ export function statusOf(
     failed,
     ...(last === undefined ? {} : { lastApplied: last }),
     ...conflictsOf(tally, before),
-    // Who has just begun to lead has not looked yet; what was found before stands until then.
+    // A new leader has not scanned yet; the last counts stay until then.
     ...workloadsOf(workloads ?? before["workloads"]),
     conditions: [validity(problems), effectiveness(effect)].map((one) =>
       conditionOf(one, generation, before, now),
@@ -89,7 +89,7 @@ function validity(problems: readonly Problem[]): Said {
   return {
     type: "Valid",
     holds: errors.length === 0,
-    reason: errors.length > 0 ? "Invalid" : problems.length > 0 ? "Doubtful" : "Usable",
+    reason: errors.length > 0 ? "Invalid" : problems.length > 0 ? "ValidWithWarnings" : "Usable",
     message: said === "" ? "the policy is in use" : said,
   };
 }
@@ -98,7 +98,7 @@ function effectiveness({ effective, reason, message }: Effect): Said {
   return { type: "Effective", holds: effective, reason, message };
 }
 
-/** A new leader has heard of none yet; what was known before stands until then. */
+/** A new leader has no tallies yet; known conflicts stay until then. */
 function conflictsOf(tally: CountedTally | undefined, before: JsonObject): JsonObject {
   if (tally?.conflicts === undefined) {
     const known = listAt(before, "conflicts");
