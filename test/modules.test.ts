@@ -14,7 +14,7 @@ import { customResourceDefinition } from "../src/core/registration/index.ts";
 import { modules } from "../src/modules/all.ts";
 import { declarations } from "../src/modules/index.ts";
 
-/** What holds for every module, whoever writes it. */
+/** What holds for every module. */
 const src = join(import.meta.dirname, "..", "src");
 const all = [...modules, policyCheck(modules)];
 const assembly = new Assembly(all, DEFAULT_INSTALLATION, new Gates([]));

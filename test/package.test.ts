@@ -17,7 +17,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { cacheFolder } from "./cluster/binaries/places.ts";
 
-/** What a stranger gets from the registry: packed, unpacked elsewhere, compiled against and run. */
+/** What a user gets from the registry: packed, unpacked elsewhere, compiled against and run. */
 const root = join(import.meta.dirname, "..");
 const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
 let consumer = "";

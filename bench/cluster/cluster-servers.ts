@@ -17,7 +17,7 @@ export type Place = (typeof PLACES)[number];
 const POLICIES = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies";
 const CONNECTIONS = 16;
 /** The API server goes on compacting and caching what it was just given. */
-const QUIET_MS = 3_000;
+const IDLE_MS = 3_000;
 
 export class ClusterServers extends Servers {
   #large: Promise<Cluster> | undefined;
@@ -68,7 +68,7 @@ export class ClusterServers extends Servers {
       await make(POLICIES, policies, policy);
       await make("/api/v1/nodes", nodes, largeClusterNode);
       await make("/api/v1/namespaces", namespaces, largeClusterNamespace);
-      await sleep(QUIET_MS);
+      await sleep(IDLE_MS);
       return cluster;
     } catch (error) {
       await cluster.stop();

@@ -47,17 +47,17 @@ async function measured(servers: ClusterServers, cluster: Cluster, total: number
   });
   const { client, calls } = counted(await clientOf(cluster, cluster.server));
   const assembly = new Assembly([nodeLabels], DEFAULT_INSTALLATION, new Gates([]));
-  let holding: Controller | undefined;
+  let controller: Controller | undefined;
   const source = openCluster({
     client,
     assembly,
     log: SILENT,
-    changed: (changes) => holding?.changed(changes),
+    changed: (changes) => controller?.changed(changes),
   });
   try {
     await source.cache.waitForSync();
     await source.cache.startLeading();
-    holding = new Controller({
+    controller = new Controller({
       modules: [nodeLabels],
       view: () => assembly.view,
       fetch: createNeeds(client, source.resources),
@@ -66,8 +66,8 @@ async function measured(servers: ClusterServers, cluster: Cluster, total: number
       log: SILENT,
       assembly,
     });
-    holding.start();
-    await eventually("nothing to do", () => idle(holding), LONGEST_MS);
+    controller.start();
+    await eventually("nothing to do", () => idle(controller), LONGEST_MS);
     calls.clear();
     servers.say("changing the rule …");
     const started = performance.now();
@@ -75,7 +75,7 @@ async function measured(servers: ClusterServers, cluster: Cluster, total: number
     const labelled = total / 2;
     await eventually(
       "all relabelled",
-      () => (calls.get("PATCH nodes") ?? 0) >= labelled && idle(holding),
+      () => (calls.get("PATCH nodes") ?? 0) >= labelled && idle(controller),
       LONGEST_MS,
     );
     const seconds = (performance.now() - started) / 1e3;
@@ -94,7 +94,7 @@ async function measured(servers: ClusterServers, cluster: Cluster, total: number
       figures: { total, labelled, seconds, calls: Object.fromEntries(calls) },
     };
   } finally {
-    await holding?.stop();
+    await controller?.stop();
     await source.stop();
     client.close();
   }
@@ -104,8 +104,8 @@ function written(pattern: string, value: string) {
   return { ...ruleChange("edge", pattern, value).object, metadata: { name: "edge" } };
 }
 
-function idle(holding: Controller | undefined): boolean {
-  const { due, later, running } = holding?.stats.items ?? { due: 1, later: 0, running: 0 };
+function idle(controller: Controller | undefined): boolean {
+  const { due, later, running } = controller?.stats.items ?? { due: 1, later: 0, running: 0 };
   return due + later + running === 0;
 }
 

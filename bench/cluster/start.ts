@@ -11,15 +11,15 @@ import { stallIn, stallWatch } from "./event-loop-stall.ts";
 import { LARGE_CLUSTER } from "./large-cluster.ts";
 
 const PROMISED = { seconds: 3, mebibytes: 150, stallMs: 20 };
-const FULL = { times: 9, settleMs: 10_000 };
-const QUICK = { times: 3, settleMs: 3_000 };
+const FULL = { times: 9, idleMs: 10_000 };
+const QUICK = { times: 3, idleMs: 3_000 };
 
 interface Sample {
   readonly place: Place;
   readonly seconds: number;
   /** Resident memory in bytes, when ready and some seconds later. */
   readonly ready: number;
-  readonly settled: number;
+  readonly afterIdle: number;
   /** In µs. */
   readonly stall: number;
   readonly busy: number;
@@ -27,12 +27,12 @@ interface Sample {
 
 export async function start(servers: ClusterServers): Promise<Result> {
   await servers.large();
-  const { times, settleMs } = servers.quick ? QUICK : FULL;
+  const { times, idleMs } = servers.quick ? QUICK : FULL;
   servers.say(`starting usher ${times} times in each way, and as often with its loop watched …`);
   const samples: Sample[] = [];
   for (let i = 0; i <= times; i++) {
     for (const place of PLACES) {
-      const sample = await measure(servers, place, settleMs);
+      const sample = await measure(servers, place, idleMs);
       // The first start pays for a cold disk, which says nothing of usher.
       if (i > 0) samples.push(sample);
     }
@@ -40,32 +40,32 @@ export async function start(servers: ClusterServers): Promise<Result> {
   const { policies, nodes, namespaces } = LARGE_CLUSTER;
   return {
     title: `Start on a live cluster with ${count(policies)} policies, ${count(nodes)} nodes, ${count(namespaces)} namespaces: bin/usher serve, ${times} starts each`,
-    rows: PLACES.flatMap((place) => rowsOf(place, samples, settleMs)),
-    figures: { ...LARGE_CLUSTER, settleMs, samples },
+    rows: PLACES.flatMap((place) => rowsOf(place, samples, idleMs)),
+    figures: { ...LARGE_CLUSTER, idleMs, samples },
   };
 }
 
-async function measure(servers: ClusterServers, place: Place, settleMs: number): Promise<Sample> {
+async function measure(servers: ClusterServers, place: Place, idleMs: number): Promise<Sample> {
   const child = await servers.startFollower(place);
   const resident = async () => seriesOf(await scrape(child), "process_resident_memory_bytes");
   const ready = await resident();
-  await sleep(settleMs);
-  const settled = await resident();
+  await sleep(idleMs);
+  const afterIdle = await resident();
   await child.stop();
   // Apart from the others: looking every millisecond takes time itself.
   const file = join(servers.scratch, "stall");
   await servers.startFollower(place, stallWatch(file)).then((watched) => watched.stop());
   const { wall, processor } = stallIn(file);
-  return { place, seconds: child.seconds, ready, settled, stall: wall * 1e3, busy: processor * 1e3 };
+  return { place, seconds: child.seconds, ready, afterIdle, stall: wall * 1e3, busy: processor * 1e3 };
 }
 
-function rowsOf(place: Place, samples: readonly Sample[], settleMs: number): Row[] {
+function rowsOf(place: Place, samples: readonly Sample[], idleMs: number): Row[] {
   const of = (one: Exclude<keyof Sample, "place">) =>
     spreadOf(samples.filter((sample) => sample.place === place).map((sample) => sample[one]));
-  const [seconds, ready, settled, stall, busy] = [
+  const [seconds, ready, afterIdle, stall, busy] = [
     of("seconds"),
     of("ready"),
-    of("settled"),
+    of("afterIdle"),
     of("stall"),
     of("busy"),
   ];
@@ -84,10 +84,10 @@ function rowsOf(place: Place, samples: readonly Sample[], settleMs: number): Row
       target: atMost(PROMISED.mebibytes, ready.median / 1_048_576, " MiB"),
     },
     {
-      what: `${place}: the same, ${settleMs / 1_000} s later`,
-      figure: mebibytes(settled.median),
-      spread: range(settled, mebibytes),
-      target: atMost(PROMISED.mebibytes, settled.median / 1_048_576, " MiB"),
+      what: `${place}: the same, ${idleMs / 1_000} s later`,
+      figure: mebibytes(afterIdle.median),
+      spread: range(afterIdle, mebibytes),
+      target: atMost(PROMISED.mebibytes, afterIdle.median / 1_048_576, " MiB"),
     },
     {
       what: `${place}: longest stall of the loop while it reads the cluster`,

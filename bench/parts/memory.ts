@@ -7,7 +7,7 @@ import { scrape, seriesOf } from "../servers/scrape.ts";
 import type { Servers } from "../servers/servers.ts";
 
 const LIMIT_MIB = 150;
-/** By then what only the reading needed must have been given back. */
+/** By then what only the reading needed must have been released. */
 const IDLE_SECONDS = { full: 60, quick: 5 };
 
 export async function memory(servers: Servers): Promise<Result> {
@@ -29,6 +29,6 @@ export async function memory(servers: Servers): Promise<Result> {
         target: atMost(LIMIT_MIB, idle / 1_048_576, " MiB"),
       },
     ],
-    figures: { policies: most, ready: first, settled: idle, settledAfterSeconds: wait },
+    figures: { policies: most, ready: first, afterIdle: idle, idleSeconds: wait },
   };
 }

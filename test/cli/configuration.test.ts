@@ -66,7 +66,7 @@ test("namespaces are left alone or opened as it says", async () => {
     (await reviewedOne(["-", ...setting(config)], pod)).patch.length > 0;
   expect(await changed(HEAD)).toBe(false);
   expect(await changed(`${HEAD}spec: {openNamespaces: [kube-system]}\n`)).toBe(true);
-  // Whoever names another one of the control plane's does not mean that kube-system is none.
+  // Naming another control plane namespace does not drop kube-system.
   expect(await changed(`${HEAD}spec: {controlPlaneNamespaces: [other]}\n`)).toBe(false);
 });
 

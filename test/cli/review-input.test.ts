@@ -192,9 +192,9 @@ test.each([
   ["v1", "Deployment", "there is no Deployment in v1; it is in apps/v1"],
   ["apps/v1", "Deploymnt", 'apps/v1 has no kind Deploymnt that usher knows; did you mean "Deployment"?'],
   ["apps/v1beta1", "Deployment", "usher knows Deployment as apps/v1 only"],
-])("%s %s passes with a word, because it may be a slip", async (apiVersion, kind, doubt) => {
+])("%s %s passes with a word, because it may be a slip", async (apiVersion, kind, warning) => {
   const stdin = `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: {name: a}\n`;
   const { err, code } = await reviewed(["-", ...SOURCE], stdin);
-  expect(err).toContain(doubt);
+  expect(err).toContain(warning);
   expect(code).toBe(0);
 });

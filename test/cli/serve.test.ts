@@ -31,7 +31,7 @@ test("one line when it is ready, with both addresses; a port in use is a wrong c
     expect(again[i]).toMatchObject({ code: 2, out: "" });
     expect(again[i]?.err).toContain(`is in use: stop the other program or choose another with ${flag}\n`);
   }
-  // As npm does: the terminal sends it to all, and whoever started us sends it on.
+  // As npm does: the terminal sends it to all, and the parent process sends it on.
   served.child.kill("SIGINT");
   served.child.kill("SIGINT");
   const { code, out } = await served.end;
@@ -53,7 +53,7 @@ test("a file that breaks is shown with its place while its last good version is 
   writeFileSync(join(source, "policies.yaml"), POLICIES.replace("priority: -10", "priority: ten"));
   const said = await served.said(/still serving/);
   const line = POLICIES.split("\n").findIndex((one) => one.includes("priority: -10")) + 1;
-  expect(said).toContain(`${source}/policies.yaml:${line}:13: spec.priority: must be a number, not "ten"\n`);
+  expect(said).toContain(`${source}/policies.yaml:${line}:13: spec.priority: must be a number, got "ten"\n`);
   expect(said).toContain(`   ${line} |   priority: ten\n      |             ^^^\n`);
   expect(said).toContain("still serving the last good version of this file (4 policies)\n");
   writeFileSync(join(source, "policies.yaml"), POLICIES.replace("pool: etcd", "pool: other"));

@@ -49,7 +49,7 @@ test("npm start serves the examples, says three things to type, and Ctrl-C ends 
   expect((await served.end).code).toBe(0);
 });
 
-test("whoever edits a policy sees it in the window", async () => {
+test("an edit of a policy is shown in the terminal", async () => {
   const directory = folder({});
   cpSync(join(ROOT, "examples"), directory, { recursive: true });
   const args = ["serve", "--source", "cluster", "--port", "0", "--ops-port", "0"];

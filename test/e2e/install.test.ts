@@ -211,7 +211,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
       return entries.every((entry) => at(entry, "name") !== "other.example.com");
     });
     expect(listAt(await hook(), "namespaceSelector", "matchExpressions")).toContainEqual(expression);
-    // Stays so: there is no quarrel about it.
+    // Stays so: no controller reverts it.
     const before = stringAt(await cluster().call("GET", MUTATING), "metadata", "resourceVersion");
     await cluster().call("PATCH", VALIDATING, [
       { op: "replace", path: "/webhooks/0/timeoutSeconds", value: 29 },

@@ -467,7 +467,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
     expect(new Set(made.map(({ name }) => name))).toEqual(new Set(touched));
     for (const node of touched) {
       const work = made.filter(({ name }) => name === node).map(({ call }) => call);
-      // Whoever else writes a node just then makes usher look at it once more, and plan a patch that conflicts anew.
+      // Another write of the node makes usher reconcile it again, and plan a patch that conflicts again.
       const alone = since.every(({ name, own }) => own || name !== node);
       expect(
         work.filter((call) => call === "patch 200"),

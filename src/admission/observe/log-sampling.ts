@@ -9,7 +9,7 @@ export const SAME_FAULT_EVERY_MS = 1_000;
  */
 export function sampledLog(log: Log, clock: () => number = () => performance.now()): Log {
   const last = new Map<string, { readonly at: number; left: number }>();
-  const sparingly = (write: Log["error"]) => (facts: object, message: string) => {
+  const sampled = (write: Log["error"]) => (facts: object, message: string) => {
     const now = clock();
     const before = last.get(message);
     if (before !== undefined && now - before.at < SAME_FAULT_EVERY_MS) {
@@ -24,8 +24,8 @@ export function sampledLog(log: Log, clock: () => number = () => performance.now
   return {
     debug: (facts, message) => log.debug(facts, message),
     info: (facts, message) => log.info(facts, message),
-    warn: sparingly((facts, message) => log.warn(facts, message)),
-    error: sparingly((facts, message) => log.error(facts, message)),
+    warn: sampled((facts, message) => log.warn(facts, message)),
+    error: sampled((facts, message) => log.error(facts, message)),
     ...(isLevelEnabled === undefined
       ? {}
       : { isLevelEnabled: (level) => log.isLevelEnabled?.(level) ?? false }),

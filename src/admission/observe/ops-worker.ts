@@ -10,7 +10,7 @@ import { INDEX, livez, ownMetrics, type Page, READ_ONLY, readyz, UNKNOWN_PAGE } 
  * stuck is just what must be told then.
  */
 
-/** A probe sends one line. Whoever takes longer is not one. */
+/** A probe sends one line; a client that takes longer is not one. */
 const RECEIVE_MS = 5_000;
 
 const work = workerData as OpsWork;
@@ -20,17 +20,17 @@ const port = parentPort;
 let snapshot = { text: "", at: performance.now() };
 let asked: PromiseWithResolvers<void> | undefined;
 
-const tell = (message: FromOps) => port?.postMessage(message);
+const notify = (message: FromOps) => port?.postMessage(message);
 
 /** The main thread's figures: new ones if it can give them at once, else the last. */
 async function metrics(): Promise<Page> {
   if (asked === undefined) {
     asked = Promise.withResolvers<void>();
-    tell({ wants: "metrics" });
+    notify({ wants: "metrics" });
   }
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<"late">((resolve) => {
-    timer = setTimeout(() => resolve("late"), work.patienceMs);
+    timer = setTimeout(() => resolve("late"), work.timeoutMs);
   });
   const outcome = await Promise.race([asked.promise, late]);
   clearTimeout(timer);
@@ -83,9 +83,9 @@ const server = createServer(
   },
 );
 
-server.on("error", (error: NodeJS.ErrnoException) => tell({ failed: error.code ?? error.message }));
+server.on("error", (error: NodeJS.ErrnoException) => notify({ failed: error.code ?? error.message }));
 server.listen({ host: work.bind, port: work.port }, () =>
-  tell({ listening: (server.address() as AddressInfo).port }),
+  notify({ listening: (server.address() as AddressInfo).port }),
 );
 
 port?.on("message", (message: ToOps) => {

@@ -5,7 +5,7 @@ import type { Health } from "./health.ts";
 import { SILENCE_LIMIT_MS } from "./ops-pages.ts";
 
 /** How long a scrape waits for the main thread's figures before it gets the last ones. A tenth of a usual scrape timeout is 1 s. */
-const METRICS_PATIENCE_MS = 250;
+const METRICS_TIMEOUT_MS = 250;
 
 /** What the worker is given at its start. */
 export interface OpsWork {
@@ -13,7 +13,7 @@ export interface OpsWork {
   readonly bind: string;
   readonly port: number;
   readonly silenceMs: number;
-  readonly patienceMs: number;
+  readonly timeoutMs: number;
 }
 
 export type FromOps =
@@ -53,7 +53,7 @@ export async function openOps(options: OpsOptions): Promise<Ops> {
     bind,
     port,
     silenceMs: options.silenceMs ?? SILENCE_LIMIT_MS,
-    patienceMs: METRICS_PATIENCE_MS,
+    timeoutMs: METRICS_TIMEOUT_MS,
   };
   // What the main thread was started with (a debugger, a test runner's hooks) is not for this one.
   const worker = new Worker(workerUrl(), { workerData: work, execArgv: [], name: "usher-ops" });

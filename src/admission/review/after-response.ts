@@ -18,14 +18,14 @@ export interface AfterResponseOptions {
 export function afterResponse(options: AfterResponseOptions): (evaluation: Evaluation) => void {
   return (evaluation) => {
     try {
-      settle(evaluation, options);
+      record(evaluation, options);
     } catch (error) {
       options.log.error(factsOf(error), "the effects of a decision broke");
     }
   };
 }
 
-function settle(evaluation: Evaluation, { log, count, effects }: AfterResponseOptions): void {
+function record(evaluation: Evaluation, { log, count, effects }: AfterResponseOptions): void {
   // Nobody was asked, so nothing was decided.
   if (evaluation.asked.length === 0) return;
   if (effects === undefined) count(countsAfter(evaluation));

@@ -16,7 +16,7 @@ export function marginOf(waitsMs: number): number {
   return Math.min(Math.max(waitsMs * MARGIN_SHARE, MARGIN_LEAST_MS), MARGIN_MOST_MS);
 }
 
-/** Whoever waits for an answer, as far as we care: when they go, `close` is emitted. A ServerResponse is one. */
+/** The client that waits for a response: `close` is emitted when it disconnects. A ServerResponse is one. */
 export interface Caller {
   readonly once: (event: "close", listener: () => void) => unknown;
 }

@@ -88,13 +88,13 @@ test.each<[string, Json, RegExp]>([
   ["kind", [], /request.kind is missing/],
   ["kind", { group: "", version: "v1" }, /request.kind.kind is missing/],
   ["resource", null, /request.resource is missing/],
-  ["resource", { group: 1, version: "v1", resource: "pods" }, /request.resource.group must be a text/],
+  ["resource", { group: 1, version: "v1", resource: "pods" }, /request.resource.group must be a string/],
   ["resource", { group: "", version: "", resource: "pods" }, /request.resource.version is missing/],
   ["operation", "PATCH", /request.operation must be one of/],
   ["operation", null, /request.operation must be one of/],
   ["operation", "constructor", /request.operation must be one of/],
   ["userInfo", null, /request.userInfo is missing/],
-  ["userInfo", { username: {} }, /request.userInfo.username must be a text/],
+  ["userInfo", { username: {} }, /request.userInfo.username must be a string/],
   ["userInfo", { groups: "admins" }, /groups must be a list/],
   ["userInfo", { groups: [1] }, /groups must hold texts/],
   ["userInfo", { extra: [] }, /extra must be an object/],
@@ -103,9 +103,9 @@ test.each<[string, Json, RegExp]>([
   ["oldObject", [], /request.oldObject must be an object/],
   ["options", 1, /request.options must be an object/],
   ["dryRun", "true", /request.dryRun must be true or false/],
-  ["name", 1, /request.name must be a text/],
-  ["namespace", {}, /request.namespace must be a text/],
-  ["subResource", false, /request.subResource must be a text/],
+  ["name", 1, /request.name must be a string/],
+  ["namespace", {}, /request.namespace must be a string/],
+  ["subResource", false, /request.subResource must be a string/],
 ])("a wrong %s (%j) is answered to its uid", (field, value, message) => {
   const { uid, message: said } = failure(review({ [field]: value }));
   expect(uid).toBe(UID);

@@ -18,7 +18,7 @@ const UID_LENGTH = 256;
 /** A body that is no request. With a uid it can be answered as a review, without one only as an HTTP error. */
 export class Undecodable {
   readonly uid: string | undefined;
-  /** One line for whoever called. */
+  /** One line for the caller. */
   readonly message: string;
 
   /** Which object it is about, as far as that could be read. */
@@ -162,7 +162,7 @@ function dryRunOf(value: unknown): boolean {
 function textOf(parent: JsonObject, key: string, path: string): string {
   const value = parent[key];
   if (value === undefined || value === null) return "";
-  if (typeof value !== "string") throw new WrongField(`${path} must be a text`);
+  if (typeof value !== "string") throw new WrongField(`${path} must be a string`);
   return value;
 }
 

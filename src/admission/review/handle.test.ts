@@ -151,7 +151,7 @@ test("a fault while waiting is answered as well", async () => {
   const log: Log = { ...SILENT, error: (_facts, message) => faults.push(message) };
   const response = responseOf(await ask("/validate/pool", source, BODY, log));
   expect(response).toMatchObject({ allowed: false, status: { code: 500 } });
-  expect(faults).toEqual(["a request broke usher"]);
+  expect(faults).toEqual(["internal error handling admission request"]);
 });
 
 test("an object as deep as Go allows breaks nothing", () => {

@@ -64,7 +64,10 @@ export function createHandle({ source, log, now = Date.now, acceptsToken }: Hand
   }
 
   function broken(error: unknown, route: Route, request: AdmissionRequest): HttpResponse {
-    log.error({ ...factsOf(error), phase: route.phase, kind: request.kind.kind }, "a request broke usher");
+    log.error(
+      { ...factsOf(error), phase: route.phase, kind: request.kind.kind },
+      "internal error handling admission request",
+    );
     return faultReply(route, request);
   }
 
@@ -81,7 +84,7 @@ export function createHandle({ source, log, now = Date.now, acceptsToken }: Hand
       }
       return judge(route, request, new RequestDeadline(source, log, caller, started, route.waitsMs));
     } catch (error) {
-      log.error(factsOf(error), "a call broke usher");
+      log.error(factsOf(error), "internal error handling HTTP request");
       return textResponse(500, FAULT);
     }
   };

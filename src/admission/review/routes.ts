@@ -6,7 +6,7 @@ import { parseDuration } from "./duration.ts";
 export const DEFAULT_CALL_MS = 10_000;
 
 /**
- * Parsed addresses that are remembered. An installation has a handful; whoever invents new ones only makes us forget and
+ * Parsed addresses that are remembered. An installation has a handful; a client that invents new ones only makes usher forget and
  * parse again.
  */
 export const REMEMBERED_ROUTES = 256;

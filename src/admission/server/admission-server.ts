@@ -77,8 +77,8 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
   const { source, bind = LOOPBACK } = options;
   const log = sampledLog(options.log);
   const limits: Limits = { ...LIMITS, ...options.limits };
-  const heart = startHeartbeat(source);
-  const stops: (() => unknown)[] = [heart.stop];
+  const heartbeat = startHeartbeat(source);
+  const stops: (() => unknown)[] = [heartbeat.stop];
   // The pair in use; the metric that tells when it runs out follows a swap.
   const serving: { pair: KeyPair | undefined } = { pair: undefined };
   try {
@@ -90,7 +90,7 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
       version: options.version,
     });
     const opening = openOps({
-      pulse: heart.pulse,
+      pulse: heartbeat.pulse,
       bind,
       port: options.opsPort ?? OPS_PORT,
       metrics: async () => (await gathering).text(),
@@ -129,8 +129,8 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
         if (options.certificate.current !== certificate) use(options.certificate.current);
       } else stops.push(watchKeyPair({ files: options.certificate, current: certificate, use, log }).stop);
     }
-    heart.pulse.set("listening", true);
-    const { pulse } = heart;
+    heartbeat.pulse.set("listening", true);
+    const { pulse } = heartbeat;
     const shutdown = new Shutdown({ webhook, pulse, finishMs: limits.finishMs, stops });
     return {
       webhookAddress: webhook.address,
@@ -146,7 +146,7 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
   }
 }
 
-/** Whatever failed was told to whoever started us; stopping what never ran is no second failure. */
+/** The failure was returned to the caller; stopping what never ran is no second failure. */
 function ignore(): void {}
 
 function certificateFor(options: AdmissionOptions, bind: string): Promise<KeyPair | OwnCertificate> {

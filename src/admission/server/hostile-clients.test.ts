@@ -103,7 +103,7 @@ test("a body of just the limit is read", async () => {
   expect((await post(url, server.ca, text.padEnd(BODY_BYTES + 1))).status).toBe(413);
 });
 
-test("whoever is still sending when refused gets to read why", async () => {
+test("a client that is still sending when refused can read why", async () => {
   const url = `${server.webhookAddress.url}/validate/welcome`;
   for (let i = 0; i < 5; i++) expect((await post(url, server.ca, " ".repeat(3_000_000))).status).toBe(413);
 });

@@ -39,7 +39,7 @@ const HANDSHAKE_MS = 10_000;
 /** The API server writes its headers at once. Also ends a connection on which nothing is ever sent. */
 const HEADERS_MS = 10_000;
 
-/** Whoever has not sent the whole request by then is not waiting for the answer any more. */
+/** A client that has not sent the whole request by then is no longer waiting for the response. */
 const REQUEST_MS = LONGEST_CALL_MS;
 
 /**

@@ -36,7 +36,7 @@ async function start(finishMs = 10_000) {
 
 const KEPT = { headers: { "content-type": "application/json" } };
 
-test("a drain: not ready, serves on and says goodbye, finishes what is in flight, and is gone", async () => {
+test("a drain: not ready, serves on with Connection: close, finishes what is in flight, and is gone", async () => {
   const { server, call, asked, answer } = await start();
   const ready = () => get(`${server.opsAddress.url}/readyz`);
   const agent = keeping();

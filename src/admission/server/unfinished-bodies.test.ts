@@ -12,8 +12,8 @@ function senders(names: readonly string[]) {
 
 test("the oldest gives way, and as many as it takes", () => {
   const { ended, of } = senders(["a", "b", "c"]);
-  const told: number[] = [];
-  const unfinished = new UnfinishedBodies(100, (bytes) => told.push(bytes));
+  const closed: number[] = [];
+  const unfinished = new UnfinishedBodies(100, (bytes) => closed.push(bytes));
   unfinished.hold(of("a"), 10);
   unfinished.hold(of("b"), 40);
   unfinished.hold(of("a"), 60);
@@ -24,7 +24,7 @@ test("the oldest gives way, and as many as it takes", () => {
   expect(ended).toEqual(["a", "b"]);
   unfinished.hold(of("c"), 101);
   expect(ended).toEqual(["a", "b", "c"]);
-  expect(told).toEqual([60, 40, 101]);
+  expect(closed).toEqual([60, 40, 101]);
 });
 
 test("what is released counts no longer, and who grows is counted once", () => {
@@ -37,7 +37,7 @@ test("what is released counts no longer, and who grows is counted once", () => {
   expect(ended).toEqual([]);
 });
 
-test("never is more held than may be, whoever sends what", () => {
+test("never holds more than the limit, in any order of requests", () => {
   const step = fc.tuple(fc.constantFrom("a", "b", "c", "d"), fc.integer({ min: 0, max: 60 }), fc.boolean());
   fc.assert(
     fc.property(fc.array(step), (steps) => {

@@ -1,4 +1,4 @@
-/** Whoever has sent a part of a request. */
+/** A client that has sent a part of a request. */
 export interface Sender {
   /** Ends it: there was no room for what it has sent. */
   giveWay(): void;

@@ -82,7 +82,7 @@ test("the swap of a mounted Secret is noticed", async () => {
   await expect.poll(() => trusted(url, second), { timeout: 10_000 }).toBe(true);
 });
 
-test("what does not fit together keeps the old pair, is told once, and is mended by what fits", async () => {
+test("what does not fit together keeps the old pair, is reported once, and is replaced by a pair that fits", async () => {
   const [first, second] = [await makeCertificate(["127.0.0.1"]), await makeCertificate(["127.0.0.1"])];
   await put(first);
   const used: string[] = [];
@@ -91,7 +91,7 @@ test("what does not fit together keeps the old pair, is told once, and is mended
     current: first,
     use: ({ cert }) => used.push(cert),
     log,
-    settleMs: 5,
+    stableMs: 5,
     lookEveryMs: 20,
   });
   await writeFile(files().certFile, second.cert);
@@ -113,7 +113,7 @@ test("a pair that the server can't use keeps the old one", async () => {
   const use = () => {
     throw new Error("key too small");
   };
-  const watching = watchKeyPair({ files: files(), current: first, use, log, settleMs: 1 });
+  const watching = watchKeyPair({ files: files(), current: first, use, log, stableMs: 1 });
   await expect.poll(() => said).toMatchObject([{ error: "key too small" }]);
   watching.stop();
 });

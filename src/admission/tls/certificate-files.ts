@@ -11,7 +11,7 @@ export interface CertificateFiles {
 }
 
 /** Certificate and key are two writes, and a mounted Secret is swapped in several steps: look once they have settled. */
-const SETTLE_MS = 200;
+const STABLE_MS = 200;
 
 /** Not every file system tells of changes. The kubelet itself brings a new Secret only about once a minute. */
 const LOOK_EVERY_MS = 10_000;
@@ -60,7 +60,7 @@ export interface WatchOptions {
   /** Puts a new pair to use; a throw keeps the old one. */
   readonly use: (pair: KeyPair) => void;
   readonly log: Log;
-  readonly settleMs?: number | undefined;
+  readonly stableMs?: number | undefined;
   readonly lookEveryMs?: number | undefined;
 }
 
@@ -70,7 +70,7 @@ export interface WatchOptions {
  * pair, and is reported once.
  */
 export function watchKeyPair(options: WatchOptions): { readonly stop: () => void } {
-  const { files, use, log, settleMs = SETTLE_MS, lookEveryMs = LOOK_EVERY_MS } = options;
+  const { files, use, log, stableMs = STABLE_MS, lookEveryMs = LOOK_EVERY_MS } = options;
   let current = options.current;
   let reported: string | undefined;
   let soon: NodeJS.Timeout | undefined;
@@ -94,7 +94,7 @@ export function watchKeyPair(options: WatchOptions): { readonly stop: () => void
   };
   const noticed = () => {
     clearTimeout(soon);
-    soon = setTimeout(look, settleMs);
+    soon = setTimeout(look, stableMs);
     soon.unref();
   };
 
@@ -103,7 +103,7 @@ export function watchKeyPair(options: WatchOptions): { readonly stop: () => void
   const watchers = [...new Set([dirname(files.certFile), dirname(files.keyFile)])].map((directory) =>
     watchDirectory(directory, noticed, log),
   );
-  // Whoever changed the files between the first reading and the watching was not noticed.
+  // A change between the first read and the watch was not noticed.
   noticed();
   return {
     stop: () => {

@@ -29,7 +29,7 @@ test("a certificate that holds what it says", async () => {
   expect(key).toContain("BEGIN PRIVATE KEY");
   const days = (Date.parse(leaf.validTo) - Date.parse(leaf.validFrom)) / 86_400_000;
   expect(Math.round(days)).toBe(OWN_CERTIFICATE_DAYS);
-  // Whoever is a day behind can use it at once.
+  // A client whose clock is a day behind can use it at once.
   for (const { validFrom } of [leaf, authority])
     expect(Date.parse(validFrom)).toBeLessThanOrEqual(Date.now() - 86_400_000);
 });

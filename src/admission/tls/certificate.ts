@@ -42,7 +42,7 @@ export function namesFor(bind: string, more: readonly string[] = []): string[] {
 
 /**
  * A certificate for these names and addresses, signed by an authority that is made for it. The authority's key is thrown away
- * here, so whoever trusts it trusts this one certificate.
+ * here, so a reader that trusts it trusts this one certificate.
  */
 export async function makeCertificate(
   names: readonly string[],

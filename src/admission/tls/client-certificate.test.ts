@@ -77,7 +77,7 @@ test("another's name, or no name, or another's authority: 403 with a sentence", 
 
 test("without names every certificate of the authority will do", async () => {
   const open = await startTestServer({ clients: { ca: ours.ca } });
-  const client = await ours.issue("CN=whoever");
+  const client = await ours.issue("CN=anyone");
   const got = await post(`${open.webhookAddress.url}/validate/welcome`, open.ca, undefined, { ...client });
   expect(got.status).toBe(200);
   await open.close();

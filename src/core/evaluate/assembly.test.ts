@@ -20,10 +20,10 @@ const KIND = kindOf("test.example", "Rule", {
     {
       name: "v0",
       storage: false,
-      spec: z.strictObject({ tell: z.string() }),
+      spec: z.strictObject({ report: z.string() }),
       upgrade: (object) => {
-        if (at(object, "spec", "tell") === "!") throw new Error("can't be upgraded");
-        return { ...object, spec: { say: at(object, "spec", "tell") ?? null } };
+        if (at(object, "spec", "report") === "!") throw new Error("can't be upgraded");
+        return { ...object, spec: { say: at(object, "spec", "report") ?? null } };
       },
     },
   ],
@@ -157,8 +157,8 @@ describe("policies", () => {
 
   test("a bad one harms no other, and what is wrong with it is known", () => {
     const { module, says } = talker(true);
-    const upgraded = rule("old", undefined, { apiVersion: "test.example/v0", spec: { tell: "of old" } });
-    const stuck = rule("stuck", undefined, { apiVersion: "test.example/v0", spec: { tell: "!" } });
+    const upgraded = rule("old", undefined, { apiVersion: "test.example/v0", spec: { report: "of old" } });
+    const stuck = rule("stuck", undefined, { apiVersion: "test.example/v0", spec: { report: "!" } });
     const assembly = assemblyOf(
       [module],
       [rule("a", "a"), rule("bad", 17), rule("worse", "throw"), stuck, upgraded, rule("z", "z")],
@@ -170,7 +170,7 @@ describe("policies", () => {
       ["worse", undefined],
       ["stuck", undefined],
     ]);
-    // Mended, it counts.
+    // Repaired, it counts.
     assembly.apply([rule("bad", "good")]);
     expect(says(assembly)).toContain("good");
   });

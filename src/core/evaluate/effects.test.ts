@@ -31,7 +31,7 @@ const patcher = moduleThat("patcher", {
     ]);
   },
 });
-const quiet = moduleThat("quiet", { mutate: () => allow() });
+const silent = moduleThat("silent", { mutate: () => allow() });
 const refuser = moduleThat("refuser", {
   mutate: () => deny({ code: 403, reason: "Forbidden" }, [finding({ outcome: "violated", message: "no" })]),
 });
@@ -70,10 +70,10 @@ describe("counts", () => {
   });
 
   test("one decision for each hook that was asked, and none for others", () => {
-    const evaluation = atOnce(ask([patcher, quiet, refuser, unwilling], requestFor(pod())));
+    const evaluation = atOnce(ask([patcher, silent, refuser, unwilling], requestFor(pod())));
     expect(decisions(effectsOf(evaluation))).toEqual([
       "patcher-mutate mutate patch",
-      "quiet-mutate mutate allow",
+      "silent-mutate mutate allow",
       "refuser-mutate mutate deny",
     ]);
   });

@@ -123,7 +123,7 @@ function objectOf({ kind: type, namespace, name, object, oldObject }: AdmissionR
   };
 }
 
-/** Of one request: whoever has more than this in one object has one cause for all. */
+/** Of one request: beyond this number one cause stands for all. */
 const MOST_CONFLICTS = 3;
 
 function talliesOf({ findings, request }: Evaluation): Tally[] {

@@ -271,7 +271,7 @@ describe("denials", () => {
   const refuses = (name: string, code: number) =>
     moduleThat(name, { mutate: () => deny({ code, reason: "Forbidden", message: `${name} says no` }, []) });
 
-  test("all are told, nothing is patched, and no note is written", () => {
+  test("all are traced, nothing is patched, and no note is written", () => {
     const evaluation = atOnce(
       ask([refuses("one", 403), writer("left", LEFT), refuses("two", 422)], requestFor(pod())),
     );
@@ -298,7 +298,7 @@ test("a note that has no room is left out, and that is said", () => {
 });
 
 describe("trace", () => {
-  const told = moduleThat("told", {
+  const traced = moduleThat("told", {
     mutate: ({ trace }) => {
       trace?.({ policy: LEFT, applies: "applies", why: "it does" });
       return allow();
@@ -306,13 +306,13 @@ describe("trace", () => {
   });
 
   test("only when someone asks why", () => {
-    expect(atOnce(ask([told], requestFor(pod()))).trace).toEqual([]);
-    expect(atOnce(ask([told], requestFor(pod()), outside(), { trace: true })).trace).toEqual([
+    expect(atOnce(ask([traced], requestFor(pod()))).trace).toEqual([]);
+    expect(atOnce(ask([traced], requestFor(pod()), outside(), { trace: true })).trace).toEqual([
       { module: "told", policy: LEFT, applies: "applies", why: "it does" },
     ]);
   });
 
-  test("a round that is repeated is told once", async () => {
+  test("a round that is repeated is traced once", async () => {
     const asks = moduleThat("asks", {
       mutate: ({ facts, trace }) => {
         trace?.({ policy: RIGHT, applies: "not", why: "no" });
@@ -320,7 +320,7 @@ describe("trace", () => {
         return facts.of(one) === undefined ? need(one) : allow();
       },
     });
-    const evaluation = await ask([told, asks], requestFor(pod()), outside(), { trace: true });
+    const evaluation = await ask([traced, asks], requestFor(pod()), outside(), { trace: true });
     expect(evaluation.trace.map(({ module }) => module)).toEqual(["told", "asks"]);
   });
 
@@ -331,7 +331,7 @@ describe("trace", () => {
         problems: object["bad"] === true ? [{ path: ["spec"], message: "is wrong", severity: "error" }] : [],
       }),
     });
-    const module: Module = { ...told, kinds: [kind] };
+    const module: Module = { ...traced, kinds: [kind] };
     const assembly = assemblyOf([module]);
     assembly.apply(
       [true, false].map((bad) => ({

@@ -66,8 +66,8 @@ describe("needs", () => {
 
   test("of several modules in one fetch, the same one once", async () => {
     const world = outside();
-    const quiet = moduleThat("quiet", { mutate: () => allow() });
-    const modules = [asker("a", nodeNeed("x")), quiet, asker("b", nodeNeed("y")), asker("c", nodeNeed("x"))];
+    const silent = moduleThat("silent", { mutate: () => allow() });
+    const modules = [asker("a", nodeNeed("x")), silent, asker("b", nodeNeed("y")), asker("c", nodeNeed("x"))];
     const evaluation = await ask(modules, requestFor(pod({ spec: {} })), world);
     expect(world.fetches).toEqual([[nodeNeed("x"), nodeNeed("y")]]);
     expect(evaluation.draft.get("spec", "learnt")).toEqual({

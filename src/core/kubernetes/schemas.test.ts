@@ -16,7 +16,7 @@ import { compileNodeSelector } from "./selectors/node-selector.ts";
 
 const LONG_KEY = `${"p".repeat(253)}/${"n".repeat(63)}`;
 
-describe("taken and refused", () => {
+describe("accepted and refused", () => {
   const term = { topologyKey: "zone" };
   const spread = { maxSkew: 1, topologyKey: "zone", whenUnsatisfiable: "DoNotSchedule" };
   const cases: [string, z.ZodType, Json, boolean][] = [
@@ -79,8 +79,8 @@ describe("taken and refused", () => {
     ["a spread that never spreads", topologySpreadConstraint, { ...spread, maxSkew: 0 }, false],
     ["a spread beyond an int32", topologySpreadConstraint, { ...spread, maxSkew: 2 ** 31 }, false],
   ];
-  test.each(cases)("%s", (_name, schema, value, taken) => {
-    expect(schema.safeParse(value).success).toBe(taken);
+  test.each(cases)("%s", (_name, schema, value, accepted) => {
+    expect(schema.safeParse(value).success).toBe(accepted);
   });
 });
 

@@ -14,7 +14,7 @@ export const TAINT_EFFECTS: ReadonlySet<string> = new Set<TaintEffect>([
   "NoExecute",
 ]);
 
-/** The effects that keep a pod off a node; PreferNoSchedule is a wish only. */
+/** The effects that keep a pod off a node; PreferNoSchedule is a preference only. */
 export const HARD_EFFECTS: readonly TaintEffect[] = ["NoSchedule", "NoExecute"];
 
 /** The taints of a node object, without what is no taint. */

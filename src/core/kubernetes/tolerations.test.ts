@@ -65,7 +65,7 @@ describe("all taints of a node", () => {
   ];
   const bears = (...keys: string[]): Json[] => keys.map((key) => ({ key, operator: "Exists" }));
 
-  test("a wish keeps no pod away", () => {
+  test("a preference keeps no pod away", () => {
     expect(toleratesAll(bears("a", "c"), taints)).toBe(true);
     expect(toleratesAll(bears("a"), taints)).toBe(false);
     expect(untolerated(bears("a"), taints)).toEqual([taints[2]]);

@@ -157,8 +157,7 @@ function coversValues(wide: PlainToleration, narrow: PlainToleration): boolean {
 
 /** What the API server would refuse in a toleration, and fields that it would drop. */
 export function checkToleration(value: Json | undefined, path: Path): FieldError[] {
-  if (!isObject(value))
-    return [{ path, message: `a toleration must be an object, this is ${typeName(value)}` }];
+  if (!isObject(value)) return [{ path, message: `a toleration must be an object, got ${typeName(value)}` }];
   const problems: FieldError[] = [];
   const problem = (field: string, message: string) => problems.push({ path: [...path, field], message });
   for (const field of Object.keys(value)) {
@@ -167,7 +166,7 @@ export function checkToleration(value: Json | undefined, path: Path): FieldError
   }
   for (const field of ["key", "operator", "value", "effect"]) {
     const text = own(value, field) ?? "";
-    if (typeof text !== "string") problem(field, `${field} must be a text, this is ${typeName(text)}`);
+    if (typeof text !== "string") problem(field, `${field} must be a string, got ${typeName(text)}`);
   }
   const seconds = own(value, "tolerationSeconds") ?? 0;
   if (!Number.isInteger(seconds)) problem("tolerationSeconds", "tolerationSeconds must be a whole number");

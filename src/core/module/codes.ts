@@ -8,7 +8,7 @@ export const CORE_CODES: readonly Code[] = [
     meaning:
       "This is a fault in usher. The module's hook says what happens then: an open hook lets the request pass unchanged with a warning, a closed one refuses it.",
     remedy:
-      "Look for the audit annotation ending in .fault and for the log line of the same moment, and report both. Until it is mended, switch that module's hook off or exclude the object.",
+      "Look for the audit annotation ending in .fault and for the log line of the same moment, and report both. Until it is fixed, switch that module's hook off or exclude the object.",
   },
   {
     code: "USHER-E02",

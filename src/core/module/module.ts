@@ -48,7 +48,7 @@ export interface Context {
   readonly object: Draft;
   readonly view: View;
   readonly facts: Facts;
-  /** Milliseconds since 1970, given by the shell: the heart reads no clock. */
+  /** Milliseconds since 1970, provided by the shell: the core reads no clock. */
   readonly now: number;
   readonly installation: Installation;
   readonly gates: Gates;

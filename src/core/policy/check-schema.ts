@@ -40,7 +40,7 @@ function addIssue(
     case "invalid_type":
       if (missing) problems.push(problem(path, `is missing: ${nounOf(issue.expected)} is required`));
       else {
-        const message = `must be ${nounOf(issue.expected)}, not ${shown(found)}`;
+        const message = `must be ${nounOf(issue.expected)}, got ${shown(found)}`;
         problems.push(problem(path, message, quotesHint(issue.expected, found)));
       }
       return;
@@ -108,7 +108,7 @@ function addUnion(
   const path = ["spec", ...inner];
   if (found === undefined || found === null)
     problems.push(problem(path, `is missing: ${choice} is required`));
-  else problems.push(problem(path, `must be ${choice}, not ${shown(found)}`));
+  else problems.push(problem(path, `must be ${choice}, got ${shown(found)}`));
 }
 
 function isOfType(issue: z.core.$ZodIssue): boolean {
@@ -131,7 +131,7 @@ function boundMessage(
     return `${shown(found)} is too ${small ? "short" : "long"}: ${least} ${bound} characters are allowed`;
   }
   const limit = issue.inclusive === false ? (small ? "more than" : "less than") : least;
-  return `must be ${limit} ${bound}, not ${shown(found)}`;
+  return `must be ${limit} ${bound}, got ${shown(found)}`;
 }
 
 function formOf(issue: z.core.$ZodIssueInvalidStringFormat): string {
@@ -160,8 +160,8 @@ function nounOf(expected: string): string {
     record: "an object",
     object: "an object",
     array: "a list",
-    string: "a text",
-    int: "a whole number",
+    string: "a string",
+    int: "an integer",
     number: "a number",
     boolean: "true or false",
     nonoptional: "a value",

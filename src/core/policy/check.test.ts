@@ -146,7 +146,7 @@ describe("what is said of a spec", () => {
       "a missing operator and key",
       { podSelector: { matchExpressions: [{}] } },
       [
-        "error: spec.podSelector.matchExpressions[0].key: is missing: a text is required",
+        "error: spec.podSelector.matchExpressions[0].key: is missing: a string is required",
         "error: spec.podSelector.matchExpressions[0].operator: is missing: one of In, NotIn, Exists, DoesNotExist is required",
       ],
     ],
@@ -155,7 +155,7 @@ describe("what is said of a spec", () => {
       { spread: [{ maxSkew: null, topologyKey: null, whenUnsatisfiable: null }] },
       [
         "error: spec.spread[0].maxSkew: is missing: a number is required",
-        "error: spec.spread[0].topologyKey: is missing: a text is required",
+        "error: spec.spread[0].topologyKey: is missing: a string is required",
         "error: spec.spread[0].whenUnsatisfiable: is missing: one of DoNotSchedule, ScheduleAnyway is required",
       ],
     ],
@@ -163,24 +163,24 @@ describe("what is said of a spec", () => {
       "a label value that YAML made a boolean or a number",
       { nodeSelector: { gpu: true, size: 8 } },
       [
-        'error: spec.nodeSelector.gpu: must be a text, not true; write it in quotes: "true"',
-        'error: spec.nodeSelector.size: must be a text, not 8; write it in quotes: "8"',
+        'error: spec.nodeSelector.gpu: must be a string, got true; write it in quotes: "true"',
+        'error: spec.nodeSelector.size: must be a string, got 8; write it in quotes: "8"',
       ],
     ],
     [
       "a number in quotes",
       { tolerations: [{ tolerationSeconds: "60" }] },
-      ['error: spec.tolerations[0].tolerationSeconds: must be a number, not "60"; write it without quotes'],
+      ['error: spec.tolerations[0].tolerationSeconds: must be a number, got "60"; write it without quotes'],
     ],
     [
       "a fraction",
       { tolerations: [{ tolerationSeconds: 1.5 }] },
-      ["error: spec.tolerations[0].tolerationSeconds: must be a whole number, not 1.5"],
+      ["error: spec.tolerations[0].tolerationSeconds: must be an integer, got 1.5"],
     ],
     [
       "an object for a list, and a long one",
       { tolerations: { key: "a".repeat(80) } },
-      [`error: spec.tolerations: must be a list, not {"key":"${"a".repeat(52)}…`],
+      [`error: spec.tolerations: must be a list, got {"key":"${"a".repeat(52)}…`],
     ],
     [
       "a weight out of bounds",
@@ -193,7 +193,7 @@ describe("what is said of a spec", () => {
       },
       [
         "error: spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: " +
-          "must be at most 100, not 101",
+          "must be at most 100, got 101",
       ],
     ],
     [
@@ -228,7 +228,7 @@ describe("what is said of a spec", () => {
       { code: "ab" },
       ['error: spec.code: "ab" is too short: at least 3 characters are allowed'],
     ],
-    ["a bound that is not allowed itself", { share: 1 }, ["error: spec.share: must be less than 1, not 1"]],
+    ["a bound that is not allowed itself", { share: 1 }, ["error: spec.share: must be less than 1, got 1"]],
     [
       "a key",
       { named: { long: { size: 1 } } },
@@ -240,7 +240,7 @@ describe("what is said of a spec", () => {
       ['error: spec.pattern: "A" does not have the form that is asked for: /^[a-z]+$/'],
     ],
     ["a form with a sentence of its own", { secret: "y" }, ["error: spec.secret: must begin with an x"]],
-    ["no alternative", { port: true }, ["error: spec.port: must be a number or a text, not true"]],
+    ["no alternative", { port: true }, ["error: spec.port: must be a number or a string, got true"]],
     [
       "one alternative, but wrong inside",
       { port: "abcdef" },
@@ -249,7 +249,7 @@ describe("what is said of a spec", () => {
     [
       "the alternative of the right type, wrong inside",
       { source: {} },
-      ["error: spec.source.file: is missing: a text is required"],
+      ["error: spec.source.file: is missing: a string is required"],
     ],
   ];
   test.each(cases)("%s", (_name, spec, expected) => {
@@ -291,7 +291,7 @@ describe("what is said outside the spec", () => {
   test("an absent spec is an empty one, any other thing is no spec", () => {
     const { spec: _spec, ...without } = object({});
     expect(said(without)).toEqual(["error: spec.mode: is missing: one of strict, lenient is required"]);
-    expect(said(object([1]))).toEqual(["error: spec: must be an object, not [1]"]);
+    expect(said(object([1]))).toEqual(["error: spec: must be an object, got [1]"]);
   });
 });
 

@@ -31,7 +31,7 @@ export function checkObject(
   }
   const problems = checkOutside(kind, object);
   const spec = object["spec"] ?? {};
-  if (!isObject(spec)) problems.push(problem(["spec"], `must be an object, not ${shown(spec)}`));
+  if (!isObject(spec)) problems.push(problem(["spec"], `must be an object, got ${shown(spec)}`));
   else problems.push(...schemaProblems(version.spec, spec));
   const failed = problems.some(({ severity }) => severity === "error");
   // What a module checks further rests on the shape; with a wrong one it would only repeat what is said already.

@@ -22,7 +22,7 @@ export function conditions(types: string) {
     )
     .max(8)
     .optional()
-    .describe("What is the matter with it.");
+    .describe("Latest observations of the object's state.");
 }
 
 /** What is said under one type. */

@@ -155,8 +155,8 @@ describe("allowed", () => {
   });
 
   test("what is no policy of ours, and what carries no object", () => {
-    const foreign = { ...rule({ level: "x" }), kind: "Setting", apiVersion: "test.example/v1" };
-    expect(judge(requestFor(foreign)).allowed).toBe(true);
+    const unknown = { ...rule({ level: "x" }), kind: "Setting", apiVersion: "test.example/v1" };
+    expect(judge(requestFor(unknown)).allowed).toBe(true);
     expect(judge(requestFor(rule({ level: "x" }), { object: undefined })).allowed).toBe(true);
   });
 });

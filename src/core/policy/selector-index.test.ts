@@ -4,16 +4,16 @@ import type { JsonObject } from "../json.ts";
 import {
   type CompiledSelector,
   compileSelector,
-  demands,
   matches,
+  requiredLabels,
 } from "../kubernetes/selectors/label-selector.ts";
-import { type Demand, SelectorIndex } from "./selector-index.ts";
+import { type RequiredLabel, SelectorIndex } from "./selector-index.ts";
 
 interface Item {
   readonly id: number;
   readonly pod: CompiledSelector;
   readonly namespace: CompiledSelector;
-  readonly demands: readonly Demand[];
+  readonly requiredLabels: readonly RequiredLabel[];
 }
 
 const KEYS = ["app", "tier", "constructor"];
@@ -37,9 +37,9 @@ const item: fc.Arbitrary<Item> = fc.tuple(selector, selector).map(([pod, namespa
   id: ids++,
   pod,
   namespace,
-  demands: [
-    ...demands(pod).map((one) => ({ of: "pod", ...one })),
-    ...demands(namespace).map((one) => ({ of: "namespace", ...one })),
+  requiredLabels: [
+    ...requiredLabels(pod).map((one) => ({ of: "pod", ...one })),
+    ...requiredLabels(namespace).map((one) => ({ of: "namespace", ...one })),
   ],
 }));
 const items = fc.array(item, { maxLength: 15 });
@@ -90,8 +90,8 @@ test("after any coming and going it finds what a new one finds", () => {
   );
 });
 
-const wants = (...list: Demand[]) => ({ demands: list });
-const pod = (key: string, ...values: string[]): Demand => ({ of: "pod", key, values });
+const wants = (...list: RequiredLabel[]) => ({ requiredLabels: list });
+const pod = (key: string, ...values: string[]): RequiredLabel => ({ of: "pod", key, values });
 
 describe("where items are filed", () => {
   test("thousands that share a common label do not come up for one that has only it", () => {
@@ -107,7 +107,7 @@ describe("where items are filed", () => {
     expect(new SelectorIndex([one]).candidates({ pod: { shard: "s" } })).toEqual([one]);
   });
 
-  test("one without a demand comes always", () => {
+  test("one without a required label comes always", () => {
     const one = wants();
     const index = new SelectorIndex([one]);
     expect(index.candidates({})).toEqual([one]);
@@ -125,8 +125,8 @@ describe("where items are filed", () => {
 });
 
 describe("counts", () => {
-  /** Where a newcomer with both demands is filed shows which of the two is taken for rarer. */
-  const filedUnder = (index: SelectorIndex<{ readonly demands: readonly Demand[] }>) => {
+  /** Where a newcomer with both required labels is filed shows which of the two is taken for rarer. */
+  const filedUnder = (index: SelectorIndex<{ readonly requiredLabels: readonly RequiredLabel[] }>) => {
     const newcomer = wants(pod("left", "x"), pod("right", "y"));
     index.add(newcomer);
     const found = index.candidates({ pod: { left: "x" } }).includes(newcomer) ? "left" : "right";
@@ -136,7 +136,9 @@ describe("counts", () => {
 
   test("go down again when items go", () => {
     const busy = Array.from({ length: 5 }, () => wants(pod("left", "x")));
-    const index = new SelectorIndex<{ readonly demands: readonly Demand[] }>([wants(pod("right", "y"))]);
+    const index = new SelectorIndex<{ readonly requiredLabels: readonly RequiredLabel[] }>([
+      wants(pod("right", "y")),
+    ]);
     expect(filedUnder(index)).toBe("left");
     for (const one of busy) index.add(one);
     expect(filedUnder(index)).toBe("right");
@@ -145,13 +147,13 @@ describe("counts", () => {
   });
 
   test("do not go down for what was never there", () => {
-    const stranger = wants(pod("left", "x"));
-    const index = new SelectorIndex<{ readonly demands: readonly Demand[] }>([
+    const unknown = wants(pod("left", "x"));
+    const index = new SelectorIndex<{ readonly requiredLabels: readonly RequiredLabel[] }>([
       wants(pod("left", "x")),
       wants(pod("left", "x")),
       wants(pod("right", "y")),
     ]);
-    for (let i = 0; i < 5; i++) index.remove(stranger);
+    for (let i = 0; i < 5; i++) index.remove(unknown);
     expect(filedUnder(index)).toBe("right");
   });
 });

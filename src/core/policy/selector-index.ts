@@ -1,7 +1,7 @@
 import type { JsonObject } from "../json.ts";
 
 /** Something that an object must carry for a policy to want it: a label with one of some values, or with any. */
-export interface Demand {
+export interface RequiredLabel {
   /** Whose labels: `pod`, `namespace`, … Each has its own keys. */
   readonly of: string;
   readonly key: string;
@@ -14,36 +14,36 @@ interface Shelf<Item> {
   readonly any: Set<Item>;
 }
 
-/** Stands for "any value" where demands are counted. No label value holds a space, so it can't be taken for one. */
+/** Stands for "any value" where required labels are counted. No label value holds a space, so it can't be taken for one. */
 const ANY = " ";
 
 /**
- * Finds the few policies that may want an object, without asking each. Every policy is filed under the rarest of its demands,
- * so that thousands that share a common label (`app=etcd`) do not come up together; those without a demand come always.
+ * Finds the few policies that may want an object, without asking each. Every policy is indexed by the rarest of its required labels,
+ * so that thousands that share a common label (`app=etcd`) do not come up together; those without a required label are always candidates.
  * What it gives are candidates: the caller matches them for certain.
  */
-export class SelectorIndex<Item extends { readonly demands: readonly Demand[] }> {
+export class SelectorIndex<Item extends { readonly requiredLabels: readonly RequiredLabel[] }> {
   readonly #shelves = new Map<string, Map<string, Shelf<Item>>>();
   readonly #always = new Set<Item>();
   readonly #anchored = new Map<string, Set<Item>>();
-  /** Under which demand each item is filed. */
-  readonly #places = new Map<Item, Demand | undefined>();
-  /** How often each demand is made: kinds of labels, then keys, then values. */
+  /** Under which label each item is indexed. */
+  readonly #places = new Map<Item, RequiredLabel | undefined>();
+  /** How often each label is required: kinds of labels, then keys, then values. */
   readonly #frequencies = new Map<string, Map<string, Map<string, number>>>();
 
   constructor(items: readonly Item[]) {
-    for (const { demands } of items) this.#count(demands, 1);
+    for (const { requiredLabels } of items) this.#count(requiredLabels, 1);
     for (const item of items) this.#file(item);
   }
 
   add(item: Item): void {
-    this.#count(item.demands, 1);
+    this.#count(item.requiredLabels, 1);
     this.#file(item);
   }
 
   remove(item: Item): void {
     if (!this.#places.has(item)) return;
-    this.#count(item.demands, -1);
+    this.#count(item.requiredLabels, -1);
     const anchor = this.#places.get(item);
     this.#places.delete(item);
     if (anchor === undefined) {
@@ -91,7 +91,7 @@ export class SelectorIndex<Item extends { readonly demands: readonly Demand[] }>
   }
 
   #file(item: Item): void {
-    const anchor = this.#rarest(item.demands);
+    const anchor = this.#rarest(item.requiredLabels);
     this.#places.set(item, anchor);
     if (anchor === undefined) {
       this.#always.add(item);
@@ -104,8 +104,8 @@ export class SelectorIndex<Item extends { readonly demands: readonly Demand[] }>
     entry(this.#anchored, of, newSet).add(item);
   }
 
-  #count(demands: readonly Demand[], by: 1 | -1): void {
-    for (const { of, key, values } of demands) {
+  #count(requiredLabels: readonly RequiredLabel[], by: 1 | -1): void {
+    for (const { of, key, values } of requiredLabels) {
       const keys = entry(this.#frequencies, of, newMap<string, Map<string, number>>);
       const counts = entry(keys, key, newMap<string, number>);
       for (const value of values ?? [ANY]) {
@@ -118,17 +118,17 @@ export class SelectorIndex<Item extends { readonly demands: readonly Demand[] }>
     }
   }
 
-  #rarest(demands: readonly Demand[]): Demand | undefined {
-    if (demands.length <= 1) return demands[0];
-    let best: Demand | undefined;
+  #rarest(requiredLabels: readonly RequiredLabel[]): RequiredLabel | undefined {
+    if (requiredLabels.length <= 1) return requiredLabels[0];
+    let best: RequiredLabel | undefined;
     let bestCount = Number.POSITIVE_INFINITY;
-    for (const demand of demands) {
-      const counts = this.#frequencies.get(demand.of)?.get(demand.key);
-      // "Any value" is met by every object with that key: as common as a demand gets.
-      let count = demand.values === undefined ? 1_000_000 : 0;
-      for (const value of demand.values ?? [ANY]) count = Math.max(count, counts?.get(value) ?? 0);
+    for (const label of requiredLabels) {
+      const counts = this.#frequencies.get(label.of)?.get(label.key);
+      // "Any value" is met by every object with that key: as common as a label gets.
+      let count = label.values === undefined ? 1_000_000 : 0;
+      for (const value of label.values ?? [ANY]) count = Math.max(count, counts?.get(value) ?? 0);
       if (count < bestCount) {
-        best = demand;
+        best = label;
         bestCount = count;
       }
     }

@@ -61,7 +61,7 @@ export function provenanceOf(object: JsonObject | undefined): Origin[] {
         policy,
         ...(uid === undefined ? {} : { uid }),
         ...(Number.isSafeInteger(generation) ? { generation: Number(generation) } : {}),
-        set: Array.isArray(set) ? taken(set.filter(isPointer), room) : [],
+        set: Array.isArray(set) ? limited(set.filter(isPointer), room) : [],
         added: isObject(added) ? listsOf(added, room) : {},
       });
     }
@@ -71,7 +71,7 @@ export function provenanceOf(object: JsonObject | undefined): Origin[] {
 
 /**
  * From which version of the stored object this one was written anew. It is only true of the update that leads away from that version;
- * whoever writes it himself asks to be written anew, as everybody may.
+ * a client that writes it requests a reapply, as every client may.
  */
 export function renewedFrom(object: JsonObject | undefined): string | undefined {
   const text = stringAt(object, "metadata", "annotations", PROVENANCE);
@@ -109,7 +109,7 @@ interface Room {
 }
 
 /** As many of these as there is room for. */
-function taken<Item>(items: readonly Item[], room: Room): readonly Item[] {
+function limited<Item>(items: readonly Item[], room: Room): readonly Item[] {
   const some = items.slice(0, Math.max(0, room.left));
   // One that names nothing takes room as well.
   room.left -= Math.max(1, some.length);
@@ -120,7 +120,7 @@ function listsOf(added: JsonObject, room: Room): Record<string, readonly Json[]>
   const lists: Record<string, readonly Json[]> = {};
   for (const key of Object.keys(added)) {
     const list = added[key];
-    if (Array.isArray(list) && isPointer(key)) lists[key] = taken(list.filter(shallow), room);
+    if (Array.isArray(list) && isPointer(key)) lists[key] = limited(list.filter(shallow), room);
   }
   return lists;
 }

@@ -67,13 +67,13 @@ function registered(installation: Installation = DEFAULT_INSTALLATION): Registra
   return registration(new Assembly(modules, installation, new Gates([])), OPTIONS);
 }
 
-function told(list: readonly Json[]): string[] {
+function reported(list: readonly Json[]): string[] {
   return list.map((object) => `${at(object, "kind")} ${at(object, "metadata", "name")}`);
 }
 
 test("an assembly gives everything, in the order in which to apply it", () => {
   const { objects, notes } = registered();
-  expect(told(objects)).toEqual([
+  expect(reported(objects)).toEqual([
     "Namespace usher-system",
     "CustomResourceDefinition seatings.test.usher.dev",
     "ServiceAccount usher",
@@ -112,7 +112,7 @@ test.each([
 
 test("a namespace that is not usher's own is not among them", () => {
   for (const namespace of ["default", "kube-system"]) {
-    expect(told(registered({ ...DEFAULT_INSTALLATION, namespace }).objects)).not.toContain(
+    expect(reported(registered({ ...DEFAULT_INSTALLATION, namespace }).objects)).not.toContain(
       `Namespace ${namespace}`,
     );
   }

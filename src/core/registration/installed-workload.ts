@@ -7,7 +7,7 @@ export interface InstalledWorkload {
   readonly image?: string;
   readonly replicas?: number;
   readonly podLabels: Readonly<Record<string, string>>;
-  /** The file that the replicas read; whoever edited it may have written YAML. */
+  /** The file that the replicas read; an administrator may have written YAML. */
   readonly configuration?: string;
 }
 

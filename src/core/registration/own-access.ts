@@ -9,7 +9,7 @@ const API = "rbac.authorization.k8s.io";
 /**
  * What usher may do with its own installation, beside reading and judging. Whatever has a fixed name is granted by that name. Usher
  * creates by server-side apply: the API server checks that as `create` with the name, where a POST has none that a rule could hold.
- * It can't change its own roles. Whoever takes it over has its webhooks all the same, which may be registered for everything: its
+ * It can't change its own roles. An attacker that controls usher has its webhooks all the same, which may be registered for everything: its
  * namespace is to be guarded like the control plane's.
  */
 export function ownAccess(modules: readonly Module[], installation: Installation): JsonObject[] {

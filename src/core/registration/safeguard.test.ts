@@ -32,12 +32,12 @@ function hook(rules: readonly Rule[], more: Partial<Hook> = {}): Hook {
 
 /** What became of the rules: `closed` and `open` ones as `group/resource scope`. */
 function fate(rules: readonly Rule[]): { closed: string[]; open: string[] } {
-  const told = (failure: string) =>
+  const reported = (failure: string) =>
     safeguard([hook(rules)], DEFAULT_INSTALLATION)
       .hooks.filter((one) => one.failure === failure)
       .flatMap((one) => one.rules)
       .map(({ groups, resources, scope }) => `${groups}:${resources} ${scope ?? "*"}`);
-  return { closed: told("closed"), open: told("open") };
+  return { closed: reported("closed"), open: reported("open") };
 }
 
 describe("rules of a closed hook", () => {

@@ -181,7 +181,7 @@ test("names that would be one, or too long, are told apart", () => {
   ]);
 });
 
-test("what can't be registered is left out or mended, and said", () => {
+test("what can't be registered is left out or repaired, and reported", () => {
   const hooks = [
     hook("nothing", { rules: [{ ...PODS, operations: [] }] }),
     hook("nowhere", { namespaces: { only: [] } }),

@@ -24,7 +24,7 @@ export const REPLICAS = 2;
 /** No user of any image; `restricted` only asks that it is not root. */
 const USER = 65_532;
 
-/** Serving on after SIGTERM takes 5 s and the longest call 30 s, and then the lease is given back. */
+/** Serving on after SIGTERM takes 5 s and the longest call 30 s, and then the lease is released. */
 const GRACE_SECONDS = 45;
 
 const CONFIGURATION_FOLDER = "/etc/usher";
@@ -109,7 +109,7 @@ function podSpec(image: string, tolerations: readonly JsonObject[]): JsonObject 
       seccompProfile: { type: "RuntimeDefault" },
     },
     ...(tolerations.length === 0 ? {} : { tolerations }),
-    // Wishes, not demands: on a single node both replicas must run too.
+    // Preferences, not requirements: on a single node both replicas must run too.
     topologySpreadConstraints: ["kubernetes.io/hostname", "topology.kubernetes.io/zone"].map(
       (topologyKey) => ({
         maxSkew: 1,
@@ -133,7 +133,7 @@ function podSpec(image: string, tolerations: readonly JsonObject[]): JsonObject 
           field("POD_NAME", "metadata.name"),
           field("POD_NAMESPACE", "metadata.namespace"),
           field("POD_UID", "metadata.uid"),
-          // Where it is anyway; whoever mounts a token of its own changes it here.
+          // The default path; change it here to mount another token.
           { name: "USHER_SERVICE_ACCOUNT", value: "/var/run/secrets/kubernetes.io/serviceaccount" },
         ],
         ports: [

@@ -3,7 +3,7 @@ import type { Commit } from "../evaluate/decision.ts";
 import type { CommitResult } from "../evaluate/evaluate.ts";
 import type { Fact, Need } from "../evaluate/need.ts";
 
-/** How much time is left for what waits, given by whoever serves the request. */
+/** How much time is left for what waits, provided by the server of the request. */
 export interface Deadline {
   /** Milliseconds; zero or less when it is over or the caller is gone. */
   readonly remaining: () => number;

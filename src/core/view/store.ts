@@ -8,7 +8,7 @@ class Table {
   readonly namespaces: Map<string, Set<string>>;
   readonly indexed: Map<string, Map<string, Set<string>>>;
   readonly indexes: readonly Index[];
-  /** Whether more than one store holds this table: then whoever writes makes a copy of its own first. */
+  /** Whether more than one store holds this table: then a writer copies it first. */
   shared = false;
 
   constructor(indexes: readonly Index[], from?: Table) {

@@ -31,7 +31,7 @@ export interface View {
   with(changes: readonly Change[]): View;
 }
 
-/** A way to find objects of a resource other than by name. Declared by a module, kept right as objects change. */
+/** A way to find objects of a resource other than by name. Declared by a module, updated as objects change. */
 export interface Index {
   readonly name: string;
   readonly values: (object: JsonObject) => readonly string[];

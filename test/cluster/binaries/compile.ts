@@ -36,7 +36,7 @@ export function goCompiler(go: string): Compiler {
   };
 }
 
-/** Compiles beside the final place and renames: whoever looks sees a whole binary or none. */
+/** Compiles beside the final place and renames: a reader sees a whole binary or none. */
 export async function compileInto(path: string, recipe: Recipe, compile: Compiler): Promise<void> {
   const folder = dirname(path);
   mkdirSync(folder, { recursive: true });

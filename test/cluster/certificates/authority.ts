@@ -1,4 +1,4 @@
-// A certificate authority for one test cluster: whoever it signs for is that user to the API server.
+// A certificate authority for one test cluster: a certificate that it signs is that user to the API server.
 import "./reflect.ts";
 import { createPrivateKey, createPublicKey, KeyObject, webcrypto } from "node:crypto";
 import { isIP } from "node:net";

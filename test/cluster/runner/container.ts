@@ -6,7 +6,7 @@ import type { ContainerSpec } from "./pod-spec.ts";
 import { type LocalPort, probeOnce, probeUntil } from "./probe.ts";
 import type { ContainerReport, State } from "./status.ts";
 
-/** A kubelet waits 10 s after the first failure and at most 5 min; tests have no such patience. */
+/** A kubelet waits 10 s after the first failure and at most 5 min; tests can't wait that long. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
 

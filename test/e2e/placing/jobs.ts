@@ -8,7 +8,7 @@ const LATER = { template: { metadata: { labels: { app: "later" } } } };
 /** No node has this label, so the pods wait and the Job goes on. */
 const NOWHERE = { nodeSelector: { nowhere: "yes" } };
 
-/** The template of a Job is fixed once it has started: whoever touches it then stops every update, deletion included. */
+/** The template of a Job is fixed once it has started: changing it then blocks every update, deletion included. */
 export function jobs(stage: PlacementStage): void {
   const active = (name: string) =>
     eventually(`a pod of ${name}`, async () => at(await stage.get(`jobs/${name}`), "status", "active") === 1);

@@ -16,7 +16,7 @@ test("fillZero fills empty texts and zeros too", () => {
   });
 });
 
-test("an object that needs nothing is given back itself", () => {
+test("an object that needs nothing is returned itself", () => {
   const object = { a: 1, list: [1, { b: 2 }], member: { c: 3 } };
   expect(fillAbsent(object, { a: 5 })).toBe(object);
   expect(changeMember(object, "member", (member) => member)).toBe(object);

@@ -1,7 +1,7 @@
 import { isObject, type Json, type JsonObject, own } from "../../json.ts";
 
 /**
- * Filling in defaults without touching what came in: an object that needs nothing is given back itself, any other is
+ * Filling in defaults without touching what came in: an object that needs nothing is returned itself, any other is
  * copied one level deep. Spreading and computed keys make own properties, so `__proto__` stays a plain key.
  */
 

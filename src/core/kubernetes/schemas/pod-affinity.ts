@@ -38,14 +38,12 @@ export const podAffinityTerm = z
     matchLabelKeys: atomicList(
       labelKey,
       MAX_NAMES,
-      "Label keys whose values are taken from the incoming pod and demanded of the others. " +
-        "Needs labelSelector.",
+      "Label keys whose values of the incoming pod the other pods must have. " + "Needs labelSelector.",
     ),
     mismatchLabelKeys: atomicList(
       labelKey,
       MAX_NAMES,
-      "Label keys whose values are taken from the incoming pod and must differ in the others. " +
-        "Needs labelSelector.",
+      "Label keys whose values of the incoming pod the other pods must not have. " + "Needs labelSelector.",
     ),
   })
   .meta({

@@ -4,11 +4,12 @@ import { KEY_LENGTH, LABEL_KEY_PATTERN, MAX_NAMES } from "./bounds.ts";
 const schedulingGate = z
   .strictObject({
     name: z.string().min(1).max(KEY_LENGTH).meta({
-      description: "A name like a label's key. Whoever opens the gate takes it out of the pod by this name.",
+      description:
+        "Name of the gate, in the form of a label key. The controller that opens the gate removes it by this name.",
       pattern: LABEL_KEY_PATTERN,
     }),
   })
-  .describe("Something that must be taken away before the scheduler looks at the pod.");
+  .describe("A gate that must be removed before the pod is scheduled.");
 
 /** As in a pod: each name once. */
 export const schedulingGates = z

@@ -25,7 +25,7 @@ export const topologySpreadConstraint = z
       .min(1)
       .max(INT32_MAX)
       .nullish()
-      .describe("With fewer places than this, the fewest is taken to be 0. Only with DoNotSchedule."),
+      .describe("With fewer domains than this, the global minimum is treated as 0. Only with DoNotSchedule."),
     nodeAffinityPolicy: z
       .enum(INCLUSION_POLICIES)
       .nullish()
@@ -41,7 +41,7 @@ export const topologySpreadConstraint = z
     matchLabelKeys: atomicList(
       z.string().min(1).max(KEY_LENGTH).meta({ pattern: LABEL_KEY_PATTERN }),
       MAX_NAMES,
-      "Label keys whose values are taken from the incoming pod and demanded of the pods that are counted.",
+      "Label keys whose values of the incoming pod the counted pods must have.",
     ),
   })
   .meta({

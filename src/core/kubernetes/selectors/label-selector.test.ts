@@ -5,10 +5,10 @@ import { fieldPath } from "../../path.ts";
 import {
   type CompiledSelector,
   compileSelector,
-  demands,
   type LabelSelector,
   matches,
   matchesPartly,
+  requiredLabels,
   whyNot,
 } from "./label-selector.ts";
 
@@ -181,13 +181,13 @@ test("what an index may use", () => {
       { key: "e", operator: "DoesNotExist" },
     ],
   });
-  expect(demands(selector)).toEqual([
+  expect(requiredLabels(selector)).toEqual([
     { key: "a", values: ["1"] },
     { key: "b", values: ["x", "y"] },
     { key: "c", values: undefined },
   ]);
-  expect(demands(compiled({}))).toEqual([]);
-  expect(demands(compiled(undefined))).toEqual([]);
+  expect(requiredLabels(compiled({}))).toEqual([]);
+  expect(requiredLabels(compiled(undefined))).toEqual([]);
 });
 
 /** Read straight from the selector as written, by the four sentences of the documentation. */
@@ -232,10 +232,10 @@ test("matches as a plain reading of the selector does", () => {
       expect(matches(compiled(selector as Json), labels)).toBe(expected);
       expect(whyNot(compiled(selector as Json), labels) === undefined).toBe(expected);
       expect(matchesPartly(compiled(selector as Json), labels, () => true)).toBe(expected ? "yes" : "no");
-      for (const demand of demands(compiled(selector as Json))) {
+      for (const label of requiredLabels(compiled(selector as Json))) {
         if (!expected) continue;
-        expect(Object.keys(labels)).toContain(demand.key);
-        if (demand.values !== undefined) expect(demand.values).toContain(labels[demand.key]);
+        expect(Object.keys(labels)).toContain(label.key);
+        if (label.values !== undefined) expect(label.values).toContain(labels[label.key]);
       }
     }),
     { numRuns: 500 },

@@ -37,7 +37,7 @@ const NOTHING: CompiledSelector = { kind: "nothing" };
 const EVERYTHING: CompiledSelector = { kind: "everything" };
 
 /**
- * An absent selector selects nothing, an empty one everything. With any problem the selector given back selects
+ * An absent selector selects nothing, an empty one everything. With any problem the returned selector selects
  * nothing, for half a selector would select more than its author meant; whether to go on is the caller's decision.
  */
 export function compileSelector(
@@ -46,7 +46,7 @@ export function compileSelector(
 ): { selector: CompiledSelector; problems: SelectorProblem[] } {
   if (selector === undefined || selector === null) return { selector: NOTHING, problems: [] };
   if (!isObject(selector)) {
-    const message = `a label selector must be an object, this is ${typeName(selector)}`;
+    const message = `a label selector must be an object, got ${typeName(selector)}`;
     return { selector: NOTHING, problems: [{ path, message }] };
   }
   const problems: FieldError[] = [];
@@ -69,7 +69,7 @@ export function compileSelector(
 function compileLabels(labels: Json | undefined, path: Path, problems: FieldError[]): Requirement[] {
   if (labels === undefined || labels === null) return [];
   if (!isObject(labels)) {
-    problems.push({ path, message: `matchLabels must be an object, this is ${typeName(labels)}` });
+    problems.push({ path, message: `matchLabels must be an object, got ${typeName(labels)}` });
     return [];
   }
   const requirements: Requirement[] = [];
@@ -80,7 +80,7 @@ function compileLabels(labels: Json | undefined, path: Path, problems: FieldErro
     const wrongValue =
       typeof value === "string"
         ? checkLabelValue(value)
-        : `a label value must be a text, this is ${typeName(value)}`;
+        : `a label value must be a string, got ${typeName(value)}`;
     for (const message of [checkLabelKey(key), wrongValue]) {
       if (message !== undefined) problems.push({ path: [...path, key], message });
     }
@@ -92,7 +92,7 @@ function compileLabels(labels: Json | undefined, path: Path, problems: FieldErro
 function compileExpressions(list: Json | undefined, path: Path, problems: FieldError[]): Requirement[] {
   if (list === undefined || list === null) return [];
   if (!Array.isArray(list)) {
-    problems.push({ path, message: `matchExpressions must be a list, this is ${typeName(list)}` });
+    problems.push({ path, message: `matchExpressions must be a list, got ${typeName(list)}` });
     return [];
   }
   const requirements: Requirement[] = [];
@@ -206,9 +206,9 @@ function shown(value: string): string {
 
 /**
  * The labels that an object must have to match, for an index: with one of these values or, where there are none,
- * with any. Empty for a selector that demands no label, and for one that selects nothing: look at `kind` first.
+ * with any. Empty for a selector that requires no label, and for one that selects nothing: look at `kind` first.
  */
-export function demands(
+export function requiredLabels(
   selector: CompiledSelector,
 ): readonly { key: string; values: readonly string[] | undefined }[] {
   if (selector.kind !== "requirements") return [];

@@ -59,7 +59,7 @@ export function compileNodeSelector(
   if (!isObject(value)) {
     return {
       terms: [],
-      problems: [{ path, message: `a node selector must be an object, this is ${typeName(value)}` }],
+      problems: [{ path, message: `a node selector must be an object, got ${typeName(value)}` }],
     };
   }
   const problems: FieldError[] = [];
@@ -73,7 +73,7 @@ export function compileNodeSelector(
   if (!Array.isArray(list)) {
     problems.push({
       path: termsPath,
-      message: `nodeSelectorTerms must be a list, this is ${typeName(list)}`,
+      message: `nodeSelectorTerms must be a list, got ${typeName(list)}`,
     });
     return { terms: [], problems };
   }
@@ -87,7 +87,7 @@ export function compileTerm(term: Json | undefined, path: Path, problems: FieldE
   // A null in the list is to Go a term with nothing in it.
   if (term === null || term === undefined) return { kind: "empty" };
   if (!isObject(term)) {
-    problems.push({ path, message: `a node selector term must be an object, this is ${typeName(term)}` });
+    problems.push({ path, message: `a node selector term must be an object, got ${typeName(term)}` });
     return { kind: "broken" };
   }
   for (const field of Object.keys(term)) {
@@ -111,7 +111,7 @@ function compileList<T>(
 ): T[] | undefined {
   const list = own(term, field) ?? [];
   if (!Array.isArray(list)) {
-    problems.push({ path: [...path, field], message: `${field} must be a list, this is ${typeName(list)}` });
+    problems.push({ path: [...path, field], message: `${field} must be a list, got ${typeName(list)}` });
     return undefined;
   }
   const compiled: T[] = [];

@@ -19,7 +19,7 @@ export function readExpression(
   problems: FieldError[],
 ): Expression | undefined {
   if (!isObject(value)) {
-    problems.push({ path, message: `a requirement must be an object, this is ${typeName(value)}` });
+    problems.push({ path, message: `a requirement must be an object, got ${typeName(value)}` });
     return undefined;
   }
   const key = readText(value, "key", path, problems);
@@ -43,7 +43,7 @@ export function checkExpressionFields(value: Json | undefined, path: Path, probl
 function readText(value: Json, field: string, path: Path, problems: FieldError[]): string | undefined {
   const text = own(value, field) ?? "";
   if (typeof text === "string") return text;
-  problems.push({ path: [...path, field], message: `${field} must be a text, this is ${typeName(text)}` });
+  problems.push({ path: [...path, field], message: `${field} must be a string, got ${typeName(text)}` });
   return undefined;
 }
 
@@ -54,13 +54,13 @@ function readTexts(
 ): readonly string[] | undefined {
   if (values === undefined || values === null) return [];
   if (!Array.isArray(values)) {
-    problems.push({ path, message: `values must be a list, this is ${typeName(values)}` });
+    problems.push({ path, message: `values must be a list, got ${typeName(values)}` });
     return undefined;
   }
   const texts: string[] = [];
   for (const [i, value] of values.entries()) {
     if (typeof value === "string") texts.push(value);
-    else problems.push({ path: [...path, i], message: `a value must be a text, this is ${typeName(value)}` });
+    else problems.push({ path: [...path, i], message: `a value must be a string, got ${typeName(value)}` });
   }
   return texts.length === values.length ? texts : undefined;
 }

@@ -40,7 +40,7 @@ describe("preparing", () => {
     expect(prepared(spec).policy?.priority).toBe(expected);
   });
 
-  test("what it demands is what it selects by", () => {
+  test("required labels are those of the selectors", () => {
     const { policy } = prepared({
       namespaceSelector: { matchLabels: { team: "red" } },
       podSelector: {
@@ -50,11 +50,11 @@ describe("preparing", () => {
         ],
       },
     });
-    expect(policy?.demands).toEqual([
+    expect(policy?.requiredLabels).toEqual([
       { of: "pod", key: "app", values: undefined },
       { of: "namespace", key: "team", values: ["red"] },
     ]);
-    expect(prepared({ podSelector: {} }, "Namespaced").policy?.demands).toEqual([
+    expect(prepared({ podSelector: {} }, "Namespaced").policy?.requiredLabels).toEqual([
       { of: "namespace", key: "kubernetes.io/metadata.name", values: ["shop"] },
     ]);
   });
@@ -104,7 +104,7 @@ test("the order is a total one: turned round it is the opposite", () => {
       onUpdate: "Restore",
       onConflict: "Skip",
       enforcement: "None",
-      demands: [],
+      requiredLabels: [],
     })),
   );
   for (const a of policies) {
@@ -180,7 +180,7 @@ describe("whatever is written in a spec", () => {
     );
   });
 
-  test("what a policy demands can be asked of any spec", () => {
+  test("requirements can be checked against any spec", () => {
     fc.assert(
       fc.property(spec, spec, (written, pod) => {
         const criteria = parseCriteria(written, []);

@@ -3,13 +3,13 @@ import { at, isObject, type JsonObject } from "../../../core/json.ts";
 import {
   type CompiledSelector,
   compileSelector,
-  demands,
+  requiredLabels,
 } from "../../../core/kubernetes/selectors/label-selector.ts";
 import { valuesOf } from "../../../core/kubernetes/selectors/values.ts";
 import type { Path } from "../../../core/path.ts";
 import type { Prepared } from "../../../core/policy/kind.ts";
 import { describeProblem, type Problem, problem } from "../../../core/policy/problem.ts";
-import type { Demand } from "../../../core/policy/selector-index.ts";
+import type { RequiredLabel } from "../../../core/policy/selector-index.ts";
 import { parseCriteria } from "../criteria/criteria.ts";
 import type { Criteria } from "../criteria/criterion.ts";
 
@@ -33,7 +33,7 @@ interface Manner {
   readonly onUpdate: (typeof ON_UPDATE)[number];
   /** What follows where the object, or a policy that goes before, says otherwise. */
   readonly onConflict: (typeof ON_CONFLICT)[number];
-  /** What follows where an object comes to be stored without what the policy demands. */
+  /** What follows where an object comes to be stored without what the policy requires. */
   readonly enforcement: (typeof ENFORCEMENT)[number];
 }
 
@@ -46,7 +46,7 @@ export interface PlacementPolicy extends Manner {
   /** Why parts of it can't be used; then what it selects follows its failure mode. */
   readonly broken: string | undefined;
   readonly criteria: Criteria;
-  readonly demands: readonly Demand[];
+  readonly requiredLabels: readonly RequiredLabel[];
 }
 
 /** Demands are worked out when the index asks, which is once or twice in a policy's life: to keep them costs memory for nothing. */
@@ -63,7 +63,7 @@ class ReadyPolicy implements PlacementPolicy {
   readonly broken: string | undefined;
   readonly criteria: Criteria;
 
-  constructor(policy: Omit<PlacementPolicy, "demands">) {
+  constructor(policy: Omit<PlacementPolicy, "requiredLabels">) {
     this.ref = policy.ref;
     this.priority = policy.priority;
     this.failure = policy.failure;
@@ -77,8 +77,8 @@ class ReadyPolicy implements PlacementPolicy {
     this.criteria = policy.criteria;
   }
 
-  get demands(): readonly Demand[] {
-    return [...demandsOf("pod", this.podSelector), ...demandsOf("namespace", this.namespaceSelector)];
+  get requiredLabels(): readonly RequiredLabel[] {
+    return [...labelsOf("pod", this.podSelector), ...labelsOf("namespace", this.namespaceSelector)];
   }
 }
 
@@ -157,8 +157,10 @@ function choiceAt<Word extends string>(
   return found ?? words[0];
 }
 
-function demandsOf(of: string, selector: CompiledSelector | undefined): Demand[] {
-  return selector === undefined ? [] : demands(selector).map(({ key, values }) => ({ of, key, values }));
+function labelsOf(of: string, selector: CompiledSelector | undefined): RequiredLabel[] {
+  return selector === undefined
+    ? []
+    : requiredLabels(selector).map(({ key, values }) => ({ of, key, values }));
 }
 
 /**

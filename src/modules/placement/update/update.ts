@@ -74,7 +74,7 @@ function lenient({ wanting, unclear }: Selection): Selection {
   const open = (policy: PlacementPolicy): PlacementPolicy =>
     policy.onConflict === "Skip" && policy.failure === "Ignore"
       ? policy
-      : { ...policy, demands: [], onConflict: "Skip", failure: "Ignore" };
+      : { ...policy, requiredLabels: [], onConflict: "Skip", failure: "Ignore" };
   return {
     wanting: wanting.map(open),
     unclear: unclear.map((one) => ({ ...one, policy: open(one.policy) })),

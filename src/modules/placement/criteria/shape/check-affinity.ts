@@ -39,8 +39,7 @@ function checkWeighted(
   field: string,
   check: (inner: Json, path: Path) => readonly Found[],
 ): Found[] {
-  if (!isObject(value))
-    return [{ path, message: `a preference must be an object, this is ${typeName(value)}` }];
+  if (!isObject(value)) return [{ path, message: `a preference must be an object, got ${typeName(value)}` }];
   const found = unknownFields(value, path, new Set(["weight", field]), "a preference");
   const weight = own(value, "weight");
   if (typeof weight !== "number" || !Number.isInteger(weight) || weight < 1 || weight > 100)
@@ -54,7 +53,7 @@ function checkWeighted(
 /** Other pods, and what counts as the same place as theirs. */
 export function checkPodTerm(value: Json, path: Path): Found[] {
   if (!isObject(value))
-    return [{ path, message: `a pod affinity term must be an object, this is ${typeName(value)}` }];
+    return [{ path, message: `a pod affinity term must be an object, got ${typeName(value)}` }];
   const found = unknownFields(value, path, POD_TERM, "a pod affinity term");
   const selector = own(value, "labelSelector");
   found.push(...compileSelector(selector, [...path, "labelSelector"]).problems);
@@ -77,7 +76,7 @@ export function checkPodTerm(value: Json, path: Path): Found[] {
 export function checkTopologyKey(value: JsonObject, path: Path): Found[] {
   const key = own(value, "topologyKey") ?? "";
   const place = [...path, "topologyKey"];
-  if (typeof key !== "string") return [{ path: place, message: `must be a text, this is ${typeName(key)}` }];
+  if (typeof key !== "string") return [{ path: place, message: `must be a string, got ${typeName(key)}` }];
   if (key === "") return [{ path: place, message: "is needed: the node label whose value makes a place" }];
   const wrong = checkLabelKey(key);
   return wrong === undefined ? [] : [{ path: place, message: wrong }];
@@ -124,9 +123,9 @@ function checkNames(
   const list = own(value, field);
   if (list === undefined || list === null) return [];
   if (!Array.isArray(list))
-    return [{ path: [...path, field], message: `must be a list, this is ${typeName(list)}` }];
+    return [{ path: [...path, field], message: `must be a list, got ${typeName(list)}` }];
   return list.flatMap((item: Json, i) => {
-    const wrong = typeof item === "string" ? check(item) : `must be a text, this is ${typeName(item)}`;
+    const wrong = typeof item === "string" ? check(item) : `must be a string, got ${typeName(item)}`;
     return wrong === undefined ? [] : [{ path: [...path, field, i], message: wrong }];
   });
 }

@@ -24,7 +24,7 @@ const INCLUSION: readonly (Json | undefined)[] = [undefined, null, "Honor", "Ign
 /** What the API server would refuse in a topology spread constraint. */
 export function checkSpread(value: Json, path: Path): Found[] {
   if (!isObject(value))
-    return [{ path, message: `a topology spread constraint must be an object, this is ${typeName(value)}` }];
+    return [{ path, message: `a topology spread constraint must be an object, got ${typeName(value)}` }];
   const found = unknownFields(value, path, FIELDS, "a topology spread constraint");
   const say = (field: string, message: string) => found.push({ path: [...path, field], message });
   if (!isPositive(own(value, "maxSkew"))) say("maxSkew", "must be a whole number above 0");
