@@ -9,7 +9,7 @@ import { labels, ownedLabels } from "./kinds.ts";
 import { prepareOwnership } from "./rules/ownership.ts";
 import { prepareRule } from "./rules/rule.ts";
 
-function said(object: JsonObject, severity: "error" | "warning"): string[] {
+function messages(object: JsonObject, severity: "error" | "warning"): string[] {
   const kind = object["kind"] === "Labels" ? labels : ownedLabels;
   return checkObject(kind, object, new Store())
     .filter((one) => one.severity === severity)
@@ -19,7 +19,7 @@ function said(object: JsonObject, severity: "error" | "warning"): string[] {
 const GOOD = { nodeNamePatterns: ["w.*"], labels: { "test.openshift.io/foo1": "bar1" } };
 const ack = (text: string) => ({ annotations: { "usher.dev/acknowledge": text } });
 
-describe("a rule is refused when it is written", () => {
+describe("a rule is invalid", () => {
   it.each<[string, JsonObject, RegExp]>([
     [
       "a bad pattern, with its place",
@@ -64,7 +64,7 @@ describe("a rule is refused when it is written", () => {
     ],
     ["not a string", { ...GOOD, labels: { "a/b": 7 } }, /labels\[a\/b\]/],
   ])("%s", (_what, spec, message) => {
-    expect(said(rule("r", spec), "error").join("\n")).toMatch(message);
+    expect(messages(rule("r", spec), "error").join("\n")).toMatch(message);
   });
 
   it.each<[string, JsonObject, JsonObject]>([
@@ -81,8 +81,8 @@ describe("a rule is refused when it is written", () => {
       { ...GOOD, labels: { "kubernetes.io/os": "a" } },
       ack("x, kubernetes.io/os"),
     ],
-  ])("but not for %s", (_what, spec, metadata) => {
-    expect(said(rule("r", spec, metadata), "error")).toEqual([]);
+  ])("valid: %s", (_what, spec, metadata) => {
+    expect(messages(rule("r", spec, metadata), "error")).toEqual([]);
   });
 });
 
@@ -105,8 +105,8 @@ describe("a rule is admitted with a warning", () => {
       /any node could grant itself node-role/,
     ],
   ])("%s", (_what, spec, message) => {
-    expect(said(rule("r", spec), "error")).toEqual([]);
-    expect(said(rule("r", spec), "warning").join("\n")).toMatch(message);
+    expect(messages(rule("r", spec), "error")).toEqual([]);
+    expect(messages(rule("r", spec), "warning").join("\n")).toMatch(message);
   });
 
   it("but not for a role by a label that only administrators set", () => {
@@ -114,11 +114,11 @@ describe("a rule is admitted with a warning", () => {
       nodeSelector: { matchLabels: { "node-restriction.kubernetes.io/pool": "edge" } },
       labels: { "example.com/edge": "" },
     };
-    expect(said(rule("r", spec), "warning")).toEqual([]);
+    expect(messages(rule("r", spec), "warning")).toEqual([]);
   });
 });
 
-describe("an ownership", () => {
+describe("an OwnedLabels", () => {
   it.each<[string, JsonObject, JsonObject, RegExp]>([
     ["of everything", {}, {}, /without them every label would be owned/],
     ["of an empty domain", { domain: "" }, {}, /must not be empty/],
@@ -134,8 +134,8 @@ describe("an ownership", () => {
     ],
     ["of a large part of it", { domain: "kubernetes.io", namePattern: "[a-m].+" }, {}, /USHER-L03/],
     ["of k8s.io, another acknowledged", { domain: "k8s.io" }, ack("kubernetes.io"), /USHER-L03/],
-  ])("%s is refused", (_what, spec, metadata, message) => {
-    expect(said(owned("o", spec, metadata), "error").join("\n")).toMatch(message);
+  ])("%s is invalid", (_what, spec, metadata, message) => {
+    expect(messages(owned("o", spec, metadata), "error").join("\n")).toMatch(message);
     expect(prepareOwnership(owned("o", spec, metadata), { kind: "", name: "o" }).policy).toBeUndefined();
   });
 
@@ -147,13 +147,13 @@ describe("an ownership", () => {
     ["of any name elsewhere", { domain: "a.b", namePattern: ".*" }, {}],
     ["of any name, acknowledged", { domain: "kubernetes.io", namePattern: ".*" }, ack("kubernetes.io")],
     ["of kubernetes.io, acknowledged", { domain: "kubernetes.io" }, ack("kubernetes.io")],
-  ])("%s is let in", (_what, spec, metadata) => {
-    expect(said(owned("o", spec, metadata), "error")).toEqual([]);
+  ])("%s is valid", (_what, spec, metadata) => {
+    expect(messages(owned("o", spec, metadata), "error")).toEqual([]);
   });
 });
 
 it.each([null, 7, "x", [], {}, { nodeNamePatterns: 7, labels: "x", taints: [null, 7], annotations: [] }])(
-  "whatever stands in spec, preparing does not throw: %j",
+  "prepare does not throw for any spec: %j",
   (spec) => {
     const object = { ...node("x"), spec: spec as JsonObject };
     expect(() => prepareRule(object, { kind: "", name: "" })).not.toThrow();
@@ -185,7 +185,7 @@ describe("an object without effect is admitted with a warning", () => {
     );
   });
 
-  it("not where nobody knows which installation it is for", () => {
-    expect(said(rule("r", GOOD), "warning")).toEqual([]);
+  it("no warning without an installation", () => {
+    expect(messages(rule("r", GOOD), "warning")).toEqual([]);
   });
 });

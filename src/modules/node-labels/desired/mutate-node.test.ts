@@ -41,7 +41,7 @@ describe("a node that registers itself", () => {
   });
 
   it.each<[string, JsonObject | undefined, JsonObject[], boolean]>([
-    ["is told", { openshift: true }, [], true],
+    ["is configured", { openshift: true }, [], true],
     [
       "shows itself",
       undefined,

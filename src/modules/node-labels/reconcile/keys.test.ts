@@ -45,7 +45,7 @@ function followed(
   return { keys, steps };
 }
 
-describe("a change of a rule names just the nodes that it touches", () => {
+describe("the keys of a changed rule are only the nodes that it affects", () => {
   const nodes = Array.from({ length: 20 }, (_, i) => right(`w-${i}`));
   const base = [set("r", ["w-.*"], { [KEY]: "1" }), ...nodes];
   const nodeNames = (keys: readonly NodeLabelsKey[]) =>
@@ -78,13 +78,13 @@ describe("a change of a rule names just the nodes that it touches", () => {
     expect(nodeNames(keysOf(assembly, left(set("r", ["w-1.*"], {}))))).toHaveLength(11);
   });
 
-  it("that it was applied more often touches its status alone, also while nodes are not right yet", () => {
+  it("the key of changed tallies is the policy alone", () => {
     const change = arrived(set("r", ["w-.*"], { [KEY]: "2" }));
     const key = policyKey(change.resource, change.namespace, change.name);
     expect(reconciler.tallyKeys?.(change)).toEqual([key]);
   });
 
-  it("of very many nodes some at a time, and in the end the same", () => {
+  it("very many nodes are found a step at a time", () => {
     const many = Array.from({ length: 1_700 }, (_, i) => right(`w-${i}`));
     const assembly = nodeLabelsWith([
       set("r", ["w-.*"], { [KEY]: "1" }),
@@ -103,7 +103,7 @@ describe("a change of a rule names just the nodes that it touches", () => {
     expect(reconciled(assembly, SWEEP, []).enqueue).toEqual([]);
   });
 
-  it("for very many rules in one sweep, which goes round once more for those that come meanwhile", () => {
+  it("very many rules share one sweep, which has another round for those that change meanwhile", () => {
     const many = Array.from({ length: 1_000 }, (_, i) => right(`w-${i}`));
     const rules = Array.from({ length: 100 }, (_, i) => set(`r${i}`, [`.*[05]`], { [`a/k${i}`]: "1" }));
     const assembly = nodeLabelsWith([...rules, ...many]);
@@ -118,7 +118,7 @@ describe("a change of a rule names just the nodes that it touches", () => {
     for (let i = 0; i < 100; i++) expect(after.keys).toContainEqual(policyKey(RULES, "default", `r${i}`));
   });
 
-  it("where a sweep is under way, also for other nodes than those of the first", () => {
+  it("during a sweep, also nodes of a rule that changes meanwhile", () => {
     const many = ["a", "b"].flatMap((x) => Array.from({ length: 300 }, (_, i) => right(`${x}-${i}`)));
     const rules = [set("a", ["a-.*"], { [KEY]: "1" }), set("b", ["b-.*"], { [KEY]: "1" })];
     const assembly = nodeLabelsWith([...rules, ...many]);
@@ -130,7 +130,7 @@ describe("a change of a rule names just the nodes that it touches", () => {
     expect(new Set(nodeNames(keys)).size).toBe(600);
   });
 
-  it("where a sweep is under way, a rule for whole names does not wait for it", () => {
+  it("a rule for whole names does not wait for a sweep", () => {
     const many = Array.from({ length: 1_000 }, (_, i) => right(`w-${i}`));
     const assembly = nodeLabelsWith([set("r", ["w-.*"], { [KEY]: "1" }), ...many]);
     expect(keysOf(assembly, arrived(set("r", ["w-.*"], { [KEY]: "2" })))).toContainEqual(SWEEP);
@@ -138,13 +138,13 @@ describe("a change of a rule names just the nodes that it touches", () => {
     expect(keys).toEqual([policyKey(RULES, "default", "one"), nodeKey("w-999")]);
   });
 
-  it("a rule that no longer sets a label lets others see it", () => {
+  it("nodes whose label no rule sets any longer, for rules that select by it", () => {
     const picks = rule("s", { nodeSelector: { matchLabels: { [KEY]: "1" } }, labels: { "a/b": "" } });
     const assembly = nodeLabelsWith([...base, picks]);
     expect(nodeNames(keysOf(assembly, left(set("r", ["w-.*"], {}))))).toHaveLength(20);
   });
 
-  it("and the rules that look at a label of it, which they see now or no longer, with those they quarrel with", () => {
+  it("the rules that select by a label of it, and the rules that those conflict with", () => {
     const selects = (name: string, labels: Record<string, string>) =>
       rule(name, { nodeSelector: { matchLabels: { rack: "7" } }, labels });
     const p = set("p", ["n-0"], { "a/b": "p" });
@@ -160,7 +160,7 @@ describe("a change of a rule names just the nodes that it touches", () => {
     }
   });
 
-  it("a rule by labels, and just those that it quarrels with on nodes with these labels", () => {
+  it("a rule with a nodeSelector, and the rules that it conflicts with on matching nodes", () => {
     const selects = (value: string) =>
       rule("s", { nodeSelector: { matchLabels: { rack: "7" } }, labels: { "a/b": value } });
     const others = [set("p", ["n-0"], { "a/b": "p" }), set("far", ["m"], { "a/b": "far" })];
@@ -169,7 +169,7 @@ describe("a change of a rule names just the nodes that it touches", () => {
     expect(keys).toEqual([policyKey(RULES, "default", "s"), policyKey(RULES, "default", "p")]);
   });
 
-  it("itself and the rules that it quarrels with, of all that set the same key", () => {
+  it("itself and the rules that it conflicts with, of all that set the same key", () => {
     const other = rule("q", { nodeNamePatterns: ["w-1"], labels: { [KEY]: "9" } }, { namespace: "b" });
     const elsewhere = Array.from({ length: 50 }, (_, i) => set(`e${i}`, [`x-${i}`], { [KEY]: `${i}` }));
     const assembly = nodeLabelsWith([...base, other, ...elsewhere, node("x-1", { [KEY]: "1" })]);
@@ -181,8 +181,8 @@ describe("a change of a rule names just the nodes that it touches", () => {
   });
 });
 
-describe("a change of a node", () => {
-  it("names it where it is not right, and the rules that count it where it came or went", () => {
+describe("the keys of a changed node", () => {
+  it("is the node where it needs work, and the rules that count it where it was created or deleted", () => {
     const assembly = nodeLabelsWith([set("r", ["w-.*"], { [KEY]: "1" })]);
     expect(keysOf(assembly, arrived(node("w-0")))).toEqual([
       nodeKey("w-0"),
@@ -194,7 +194,7 @@ describe("a change of a node", () => {
     expect(keysOf(assembly, arrived(node("x")))).toEqual([]);
   });
 
-  it("names all rules that meant it or mean it where a label of it makes a difference to one, and else none", () => {
+  it("includes all rules that matched or match where a label changes one of them, else none", () => {
     const selecting = rule("s", { nodeSelector: { matchLabels: { rack: "7" } }, labels: { "a/b": "s" } });
     const p = set("p", ["n-0"], { "a/b": "p" });
     const done = { "a/b": "p" };
@@ -207,7 +207,7 @@ describe("a change of a node", () => {
     expect(keysOf(assembly, arrived(node("n-0", { rack: "7", ...done })))).toEqual(both);
   });
 
-  it("whoever begins to lead looks at some nodes at a time, the fewer the more rules are tried for each", () => {
+  it("a new leader compares some nodes at a time, the fewer the more rules are tried for each", () => {
     const rules = Array.from({ length: 500 }, (_, i) => set(`r${i}`, [`.*[xy]${i}.*`], { "a/b": `${i}` }));
     const nodes = Array.from({ length: 400 }, (_, i) => node(`w-x${i}`));
     const assembly = nodeLabelsWith([...rules, ...nodes]);
@@ -222,7 +222,7 @@ describe("a change of a node", () => {
     expect(keys.filter((key) => key.kind === "node")).toHaveLength(400);
   });
 
-  it("whoever begins to lead looks at nodes that are not right, and at every policy", () => {
+  it("a new leader reconciles nodes that need work, and every policy", () => {
     const assembly = nodeLabelsWith([
       set("r", ["w-.*"], { [KEY]: "1" }),
       owned("o", { domain: "a.b" }),

@@ -16,22 +16,22 @@ import { at, type JsonObject } from "../../../core/json.ts";
 import { type NodeLabelsKey, nodeKey, policyKey } from "./keys.ts";
 import { nodeLabelsReconciler as reconciler } from "./reconciler.ts";
 
-describe("the plan of a policy", () => {
+describe("reconciling a policy", () => {
   const rules = [set("a", ["w-.*"], { [KEY]: "1" }), set("b", ["w-0"], { [KEY]: "2" })];
   const nodes = [right("w-0"), right("w-1"), node("x")];
 
-  it("counts nodes and conflicts, and tells of a new one once", () => {
+  it("counts nodes and conflicts, with one event for a new conflict", () => {
     const assembly = nodeLabelsWith([...rules, ...nodes]);
     const loser = rules[1] as JsonObject;
-    const plan = reconciled(assembly, policyKey(RULES, "default", "b"), [stored(loser)]);
-    const status = at(plan.writes as never, 0, "status") as JsonObject;
+    const result = reconciled(assembly, policyKey(RULES, "default", "b"), [stored(loser)]);
+    const status = at(result.writes as never, 0, "status") as JsonObject;
     expect(status).toMatchObject({
       observedGeneration: 1,
       matchedNodes: 1,
       conflictCount: 1,
       conflicts: [{ key: KEY, with: "default/a", wins: false, nodes: 1 }],
     });
-    expect(plan.events).toMatchObject([
+    expect(result.events).toMatchObject([
       {
         type: "Warning",
         reason: "LabelConflict",
@@ -49,14 +49,14 @@ describe("the plan of a policy", () => {
     });
   });
 
-  it("tells of those that its status lists, and of none again that has no place in it", () => {
+  it("has events for conflicts that the status lists, and none for the rest", () => {
     const others = Array.from({ length: 20 }, (_, i) => set(`o${i}`, ["w-0"], { [KEY]: `${i + 2}` }));
     const [, loser = {}] = rules;
     const assembly = nodeLabelsWith([loser, ...others, ...nodes]);
     const key = policyKey(RULES, "default", "b");
-    const plan = reconciled(assembly, key, [stored(loser)]);
-    expect(plan.events).toHaveLength(4);
-    const status = at(plan.writes as never, 0, "status") as JsonObject;
+    const result = reconciled(assembly, key, [stored(loser)]);
+    expect(result.events).toHaveLength(4);
+    const status = at(result.writes as never, 0, "status") as JsonObject;
     assembly.apply([arrived(right("w-0", "9"))]);
     const later = { ...status, matchedNodes: 7 };
     const again = reconciled(assembly, key, [stored({ ...loser, status: later })], { now: NOW + 6_000 });
@@ -96,29 +96,33 @@ describe("the plan of a policy", () => {
     expect(back.requeueAfter).toBeUndefined();
   });
 
-  it("says which node could not be written, and why", () => {
+  it("reports which node could not be written, and why", () => {
     const assembly = nodeLabelsWith([...rules, ...nodes]);
     const failure = (key: NodeLabelsKey) =>
       key.kind === "node" && key.name === "w-1" ? "patch nodes w-1 was refused" : undefined;
-    const plan = reconciled(assembly, policyKey(RULES, "default", "a"), [stored(rules[0] as JsonObject)], {
+    const result = reconciled(assembly, policyKey(RULES, "default", "a"), [stored(rules[0] as JsonObject)], {
       failure,
     });
-    expect(at(plan.writes as never, 0, "status")).toMatchObject({ lastError: "patch nodes w-1 was refused" });
-    expect(JSON.stringify(plan.writes)).toContain('"type":"Applied","status":"False","reason":"WriteFailed"');
+    expect(at(result.writes as never, 0, "status")).toMatchObject({
+      lastError: "patch nodes w-1 was refused",
+    });
+    expect(JSON.stringify(result.writes)).toContain(
+      '"type":"Applied","status":"False","reason":"WriteFailed"',
+    );
     expect(
       reconciler.failureKeys?.(nodeKey("w-1"), stateOf(assembly), { view: assembly.view, assembly }),
     ).toEqual([policyKey(RULES, "default", "a")]);
   });
 
-  it("takes upstream's finalizer off, and no other", () => {
+  it("removes upstream's finalizer, and no other", () => {
     const finalizers = ["mine/keep", "node-label-operator.openshift.io/finalizer"];
     const old = rule(
       "r",
       { nodeNamePatterns: ["w"], labels: {} },
       { finalizers, deletionTimestamp: "2026-01-01T00:00:00Z" },
     );
-    const plan = reconciled(nodeLabelsWith([old]), policyKey(RULES, "default", "r"), [stored(old)]);
-    expect(plan.writes).toEqual([
+    const result = reconciled(nodeLabelsWith([old]), policyKey(RULES, "default", "r"), [stored(old)]);
+    expect(result.writes).toEqual([
       {
         patch: [{ op: "replace", path: "/metadata/finalizers", value: ["mine/keep"] }],
         of: { resource: RULES, namespace: "default", name: "r" },
@@ -128,31 +132,31 @@ describe("the plan of a policy", () => {
   });
 
   it.each<[string, JsonObject, JsonObject | undefined, RegExp]>([
-    [
-      "what is wrong with it",
-      set("r", ["["], {}),
-      undefined,
-      /"type":"Valid","status":"False","reason":"Invalid"/,
-    ],
+    ["its errors", set("r", ["["], {}), undefined, /"type":"Valid","status":"False","reason":"Invalid"/],
     [
       "its warnings",
       set("r", ["w"], { plain: "" }),
       undefined,
       /"type":"Valid","status":"True","reason":"ValidWithWarnings"/,
     ],
-    ["who should write it", set("r", ["w"], { "a/b": "" }), undefined, /only administrators/],
     [
-      "that its namespace does not count",
+      "that only administrators should write it",
+      set("r", ["w"], { "a/b": "" }),
+      undefined,
+      /only administrators/,
+    ],
+    [
+      "that its namespace is out of scope",
       set("r", ["w"], { "a/b": "" }),
       { namespace: "rules" },
       /restricts node-labels to namespace rules/,
     ],
-    ["that the module is off", set("r", ["w"], { "a/b": "" }), { enabled: false }, /is disabled/],
-  ])("says %s", (_what, object, settings, text) => {
-    const plan = reconciled(nodeLabelsWith([object], settings), policyKey(RULES, "default", "r"), [
+    ["that the module is disabled", set("r", ["w"], { "a/b": "" }), { enabled: false }, /is disabled/],
+  ])("reports %s", (_what, object, settings, text) => {
+    const result = reconciled(nodeLabelsWith([object], settings), policyKey(RULES, "default", "r"), [
       stored(object),
     ]);
-    expect(JSON.stringify(plan.writes)).toMatch(text);
+    expect(JSON.stringify(result.writes)).toMatch(text);
   });
 
   const webhook: JsonObject = {
@@ -161,14 +165,14 @@ describe("the plan of a policy", () => {
     webhooks: [{ name: "mnode.kb.io", clientConfig: { service: { path: "/label-v1-nodes" } } }],
   };
 
-  it("leaves upstream's finalizer while upstream is there, which would put it on again, and says so", () => {
+  it("keeps upstream's finalizer while upstream runs, which would add it again, and reports that", () => {
     const finalizers = ["node-label-operator.openshift.io/finalizer"];
     const spec = { nodeNamePatterns: ["w"], labels: {} };
     const kept = rule("r", spec, { finalizers });
     const beside = nodeLabelsWith([kept, webhook]);
-    const plan = reconciled(beside, policyKey(RULES, "default", "r"), [stored(kept)]);
-    expect(JSON.stringify(plan.writes)).toMatch(/^\[{"status":.*"type":"Alone"/);
-    // On what is being deleted nobody puts it again, and upstream may be gone while its webhook is still registered.
+    const result = reconciled(beside, policyKey(RULES, "default", "r"), [stored(kept)]);
+    expect(JSON.stringify(result.writes)).toMatch(/^\[{"status":.*"type":"Alone"/);
+    // Upstream does not add it to an object that is being deleted, and may be gone while its webhook is still registered.
     const going = rule("r", spec, { finalizers, deletionTimestamp: "2026-01-01T00:00:00Z" });
     const last = reconciled(nodeLabelsWith([going, webhook]), policyKey(RULES, "default", "r"), [
       stored(going),
@@ -176,17 +180,17 @@ describe("the plan of a policy", () => {
     expect(last.writes).toMatchObject([{ patch: [{ path: "/metadata/finalizers", value: [] }] }]);
   });
 
-  it("says so where upstream's webhook is still there, whatever OLM called its configuration", () => {
+  it("reports upstream's webhook, whatever the name that OLM gave its configuration", () => {
     const assembly = nodeLabelsWith(rules.slice(0, 1));
     expect(keysOf(assembly, arrived(webhook))).toEqual([policyKey(RULES, "default", "a")]);
-    const plan = reconciled(assembly, policyKey(RULES, "default", "a"), [stored(rules[0] as JsonObject)]);
-    expect(JSON.stringify(plan.writes)).toMatch(/"type":"Alone","status":"False".*mnode.kb.io-x7f2p/);
+    const result = reconciled(assembly, policyKey(RULES, "default", "a"), [stored(rules[0] as JsonObject)]);
+    expect(JSON.stringify(result.writes)).toMatch(/"type":"Alone","status":"False".*mnode.kb.io-x7f2p/);
     expect(keysOf(assembly, left(webhook))).toHaveLength(1);
   });
 
-  it("of an ownership says whether it is valid", () => {
+  it("of an OwnedLabels reports whether it is valid", () => {
     const object = owned("o", { domain: "kubernetes.io" });
-    const plan = reconciled(nodeLabelsWith([object]), policyKey(OWNED, "default", "o"), [stored(object)]);
-    expect(JSON.stringify(plan.writes)).toMatch(/"type":"Valid","status":"False".*USHER-L03/);
+    const result = reconciled(nodeLabelsWith([object]), policyKey(OWNED, "default", "o"), [stored(object)]);
+    expect(JSON.stringify(result.writes)).toMatch(/"type":"Valid","status":"False".*USHER-L03/);
   });
 });

@@ -14,17 +14,17 @@ import {
 import { at, type JsonObject } from "../../../core/json.ts";
 import { nodeKey } from "./keys.ts";
 
-describe("the plan of a node", () => {
+describe("reconciling a node", () => {
   const rules = [set("r", ["w-.*"], { [KEY]: "1" })];
 
-  it("is one guarded patch of what is stored", () => {
+  it("patches the stored node, guarded by its resourceVersion", () => {
     const assembly = nodeLabelsWith([...rules, node("w-0")]);
-    const plan = reconciled(assembly, nodeKey("w-0"), [stored(node("w-0", { mine: "x" }), "42")]);
-    expect(plan).toMatchObject({
+    const result = reconciled(assembly, nodeKey("w-0"), [stored(node("w-0", { mine: "x" }), "42")]);
+    expect(result).toMatchObject({
       writes: [{ of: { resource: "nodes", name: "w-0" }, resourceVersion: "42" }],
       asked: 1,
     });
-    expect(at(plan.writes as never, 0, "patch", 0)).toEqual({
+    expect(at(result.writes as never, 0, "patch", 0)).toEqual({
       op: "add",
       path: "/metadata/labels/test.openshift.io~1foo1",
       value: "1",
@@ -32,11 +32,11 @@ describe("the plan of a node", () => {
   });
 
   it.each<[string, JsonObject[], JsonObject[], number]>([
-    ["where it is right, nothing is even asked", [right("w-0")], [], 0],
-    ["where it is gone, nothing is done", [node("w-0")], [], 1],
-    ["where it is right by now, nothing is done", [node("w-0")], [stored(right("w-0"))], 1],
+    ["an up-to-date node takes no read", [right("w-0")], [], 0],
+    ["a deleted node takes no write", [node("w-0")], [], 1],
+    ["a node that is up to date by now takes no write", [node("w-0")], [stored(right("w-0"))], 1],
     [
-      "where it is being deleted, nothing is done",
+      "a node that is being deleted takes no write",
       [node("w-0")],
       [stored(node("w-0", {}, { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } }))],
       1,
@@ -46,17 +46,17 @@ describe("the plan of a node", () => {
     expect(reconciled(assembly, nodeKey("w-0"), there)).toMatchObject({ writes: [], asked });
   });
 
-  it("waits with what an ownership that has just come would remove, and not with the rest", () => {
+  it("delays removals of a new OwnedLabels, and nothing else", () => {
     const created = new Date(NOW - 20_000).toISOString();
     const assembly = nodeLabelsWith([
       set("r", ["w-.*"], { "a.b/c": "1" }),
       owned("o", { domain: "test.openshift.io" }, { creationTimestamp: created }),
       right("w-0"),
     ]);
-    const plan = reconciled(assembly, nodeKey("w-0"), [stored(right("w-0"))]);
-    expect(plan.requeueAfter).toBe(40);
-    expect(JSON.stringify(plan.writes)).toContain("a.b~1c");
-    expect(JSON.stringify(plan.writes)).not.toContain("remove");
+    const result = reconciled(assembly, nodeKey("w-0"), [stored(right("w-0"))]);
+    expect(result.requeueAfter).toBe(40);
+    expect(JSON.stringify(result.writes)).toContain("a.b~1c");
+    expect(JSON.stringify(result.writes)).not.toContain("remove");
     const later = reconciled(assembly, nodeKey("w-0"), [stored(right("w-0"))], { now: NOW + 40_000 });
     expect(JSON.stringify(later.writes)).toContain(
       '"remove","path":"/metadata/labels/test.openshift.io~1foo1"',
@@ -86,15 +86,15 @@ describe("the plan of a node", () => {
     ["the taint, as it was once written, for no name", "dedicated=edge:NoSchedule", false],
     ["a name that can't be read", "dedicated=edge:NoSchedule [", false],
     ["a pattern that can't be read", 'dedicated=edge:NoSchedule "["', false],
-  ])("takes a taint off only where the ledger includes it: %s", (_what, text, off) => {
+  ])("removes a taint only where the ledger includes it: %s", (_what, text, off) => {
     const assembly = nodeLabelsWith([tainted("w-0")]);
-    const plan = reconciled(assembly, nodeKey("w-0"), [stored(tainted("w-0")), ledger(text)]);
-    expect(JSON.stringify(plan.writes).includes('"op":"remove","path":"/spec/taints"')).toBe(off);
+    const result = reconciled(assembly, nodeKey("w-0"), [stored(tainted("w-0")), ledger(text)]);
+    expect(JSON.stringify(result.writes).includes('"op":"remove","path":"/spec/taints"')).toBe(off);
   });
 
   const rule = (name: string, patterns: string[]) => set(name, patterns, {}, { taints: [DEDICATED] });
 
-  it("the ledger is written where a rule has a taint that it does not know", () => {
+  it("writes taints of rules to the ledger", () => {
     const assembly = nodeLabelsWith([rule("r", ["w-.*", "v"])]);
     const lines = 'dedicated=edge:NoSchedule "w-.*"\ndedicated=edge:NoSchedule "v"';
     expect(reconciled(assembly, LEDGER, []).writes).toMatchObject([
@@ -107,7 +107,7 @@ describe("the plan of a node", () => {
     expect(reconciled(assembly, LEDGER, [ledger(lines)]).writes).toEqual([]);
   });
 
-  it("the ledger holds as much as a ConfigMap can, the newest of it", () => {
+  it("limits the ledger to what a ConfigMap holds, the newest lines", () => {
     const names = Array.from({ length: 256 }, (_, i) => `${i}-${"x".repeat(1_000)}`);
     const rules = [0, 1, 2, 3].map((i) =>
       rule(
@@ -122,7 +122,7 @@ describe("the plan of a node", () => {
     expect(text).not.toContain('"z"');
   });
 
-  it("a taint is in the ledger before it is on a node", () => {
+  it("writes a taint to the ledger before it is set on a node", () => {
     const bare = node("w-0");
     const assembly = nodeLabelsWith([rule("r", ["w-.*"]), bare]);
     const written = 'dedicated=edge:NoSchedule "w-.*"';
@@ -138,27 +138,27 @@ describe("the plan of a node", () => {
     expect(reconciled(assembly, nodeKey("w-0"), [stored(bare)])).toMatchObject({ asked: 1, writes: [{}] });
   });
 
-  it("while the ledger can't be read all but taints is done", () => {
+  it("leaves taints alone while the ledger can't be read", () => {
     const starting = node(
       "w-0",
       {},
       { spec: { taints: [{ key: "usher.dev/starting", effect: "NoSchedule" }] } },
     );
     const assembly = nodeLabelsWith([...rules, rule("t", ["w-.*"]), starting]);
-    const plan = reconciled(assembly, nodeKey("w-0"), [stored(starting)], { failing: ["configmaps"] });
-    expect(plan.requeueAfter).toBe(30);
-    const [write] = plan.writes;
+    const result = reconciled(assembly, nodeKey("w-0"), [stored(starting)], { failing: ["configmaps"] });
+    expect(result.requeueAfter).toBe(30);
+    const [write] = result.writes;
     expect(JSON.stringify(write)).toContain("test.openshift.io~1foo1");
     expect(JSON.stringify(write)).not.toContain("taints");
   });
 
-  it("a taint goes with its rule also where the ledger never had it", () => {
+  it("removes a taint with its rule also where the ledger never had it", () => {
     const assembly = nodeLabelsWith([rule("r", ["w-.*"]), tainted("w-0"), tainted("core-9")]);
     expect(keysOf(assembly, left(rule("r", ["w-.*"])))).toEqual(
       expect.arrayContaining([LEDGER, nodeKey("w-0")]),
     );
-    const plan = reconciled(assembly, nodeKey("w-0"), [stored(tainted("w-0")), ledger("")]);
-    expect(JSON.stringify(plan.writes)).toContain('"op":"remove","path":"/spec/taints"');
+    const result = reconciled(assembly, nodeKey("w-0"), [stored(tainted("w-0")), ledger("")]);
+    expect(JSON.stringify(result.writes)).toContain('"op":"remove","path":"/spec/taints"');
     const other = reconciled(assembly, nodeKey("core-9"), [stored(tainted("core-9")), ledger("")]);
     expect(JSON.stringify(other.writes)).not.toContain("/spec/taints");
     const lines = 'dedicated=edge:NoSchedule "w-.*"';
@@ -178,7 +178,7 @@ describe("the plan of a node", () => {
   });
 });
 
-describe("switched off", () => {
+describe("disabled", () => {
   const starting = { key: "usher.dev/starting", effect: "NoSchedule" };
   const theirs = { key: "theirs", effect: "NoSchedule" };
   const objects = [
@@ -189,7 +189,7 @@ describe("switched off", () => {
   ];
   const off = () => nodeLabelsWith(objects, { enabled: false });
 
-  it("whoever begins to lead looks at just the nodes with the startup taint, and takes off just that", () => {
+  it("a new leader reconciles only nodes with the startup taint, and removes only that", () => {
     const assembly = off();
     const keys = initialKeysOf(assembly);
     expect(keys.filter((key) => key.kind === "node")).toEqual([nodeKey("held")]);
@@ -203,13 +203,13 @@ describe("switched off", () => {
     ]);
   });
 
-  it("a node that a replica of before still tainted is named, and so is none that is only unlabelled", () => {
+  it("reconciles a node that an older replica has tainted, but no unlabelled one", () => {
     const late = node("late", {}, { spec: { taints: [starting] } });
     expect(keysOf(off(), arrived(late))).toContainEqual(nodeKey("late"));
     expect(keysOf(off(), arrived(node("new"))).filter((key) => key.kind === "node")).toEqual([]);
   });
 
-  it("a change of a rule names no node that it would label", () => {
+  it("a changed rule affects no node", () => {
     const keys = keysOf(off(), arrived(set("r", [".*"], { [KEY]: "2" })));
     expect(keys.filter((key) => key.kind === "node")).toEqual([nodeKey("held")]);
   });

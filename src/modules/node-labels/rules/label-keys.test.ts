@@ -37,7 +37,7 @@ describe("what NodeRestriction takes from a node that registers itself", () => {
   });
 });
 
-it("protects what the kubelet keeps right, stable and beta", () => {
+it("protects labels that the kubelet manages, stable and beta", () => {
   for (const key of [
     "kubernetes.io/hostname",
     "beta.kubernetes.io/arch",

@@ -45,8 +45,8 @@ export function isRole(key: string): boolean {
 }
 
 /**
- * Whether the admission plugin NodeRestriction lets a node register with this label. It runs after webhooks and does not tell their
- * changes from the kubelet's: one label that it refuses keeps the node out of the cluster.
+ * Whether the admission plugin NodeRestriction lets a node register with this label. It runs after webhooks and can't distinguish
+ * their changes from the kubelet's: one label that it refuses keeps the node out of the cluster.
  */
 export function admittedAtRegistration(key: string, openshift: boolean): boolean {
   const { domain, name } = partsOf(key);

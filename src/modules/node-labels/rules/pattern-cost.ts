@@ -6,7 +6,7 @@
 const CLASS_STEPS = 20;
 const RANGE_STEPS = 160;
 
-/** What one walk through a pattern tells. */
+/** What one pass over a pattern finds. */
 export interface Scanned {
   readonly steps: number;
   /** Where the innermost group begins that nothing closes. */
@@ -23,7 +23,7 @@ interface Group {
 const COUNT = /\{(\d+)(?:,(\d*))?\}/y;
 const POSIX = /\[:\^?\w+:\]/y;
 
-/** Walks through a pattern once, whether it is one or not. Where it is not sure it counts more, never less. */
+/** Scans a pattern once, valid or not. Where the cost is uncertain it counts more, never less. */
 export function scan(source: string): Scanned {
   const groups: Group[] = [];
   let unopened: number | undefined;

@@ -10,7 +10,7 @@ function matches(source: string, text: string): boolean {
   return read.matches(text);
 }
 
-describe("a pattern fits the whole of a name", () => {
+describe("a pattern matches the whole name", () => {
   it.each([
     ["worker-0", "worker-0", true],
     ["worker-0", "worker-0-dummy", false],
@@ -47,7 +47,7 @@ describe("a pattern fits the whole of a name", () => {
   });
 });
 
-describe("what is no pattern is said with its place", () => {
+describe("an invalid pattern is reported with its position", () => {
   it.each([
     ["worker-[", 7, /missing closing ]/],
     ["(worker", 0, /missing closing \)/],
@@ -185,7 +185,7 @@ test("what a pattern is known to begin and end with never hides a match", () => 
   );
 });
 
-test("any text is a pattern or is said why not, and never throws", () => {
+test("any string is a pattern or has an error, and never throws", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary", maxLength: 40 }), (any) => {
       const read = readPattern(any);

@@ -106,9 +106,9 @@ function compile(source: string): RE2JS | Failure {
     return RE2JS.compile(source);
   } catch (error) {
     // The engine's errors carry a short sentence and the part of the pattern that it is about.
-    const { error: said, input } = error as { error?: unknown; input?: unknown };
+    const { error: reason, input } = error as { error?: unknown; input?: unknown };
     return {
-      error: typeof said === "string" ? said : "is no regular expression of Go's syntax (RE2)",
+      error: typeof reason === "string" ? reason : "is not a regular expression in Go's syntax (RE2)",
       near: typeof input === "string" ? input : undefined,
     };
   }

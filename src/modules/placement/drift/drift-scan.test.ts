@@ -26,7 +26,7 @@ function kindOf(object: JsonObject) {
   return found;
 }
 
-describe("what is looked at", () => {
+describe("scanned workloads", () => {
   const gated = { containers: [], schedulingGates: [{ name: "wait" }] };
   test.each<[string, JsonObject, RegExp | undefined]>([
     ["a Deployment", deployment(), undefined],
@@ -79,18 +79,18 @@ describe("what is looked at", () => {
     ["a pod of a ReplicaSet", pod({ owner: controlledBy("apps/v1", "ReplicaSet", "web-1") }), false],
     ["a pod of a DaemonSet", pod({ owner: controlledBy("apps/v1", "DaemonSet", "web-1") }), false],
     ["a pod that is being deleted", pod({ metadata: { deletionTimestamp: "now" } }), false],
-  ])("%s that usher missed is told of: %s", (_, object, told) => {
+  ])("%s that usher did not admit is missing: %s", (_, object, missing) => {
     const known = [
       clusterPolicy("p", { namespaceSelector: {}, podSelector: {}, nodeSelector: { pool: "x" } }),
     ];
-    const { carried, rolls, refused } = surveyUnder(known, object);
-    expect(carried.map(({ state }) => state)).toEqual(told ? ["missing"] : []);
+    const { carried, rolls, refused } = scanUnder(known, object);
+    expect(carried.map(({ state }) => state)).toEqual(missing ? ["missing"] : []);
     expect(rolls).toBe(false);
-    if (told) expect(refused).toContain("the object is immutable");
+    if (missing) expect(refused).toContain("the object is immutable");
     // What has something of a policy is as it should be, as far as anybody can help it.
     const { nodeName: _node, ...spec } = object["spec"] as JsonObject;
     const placed = storedAfter(known, { ...object, spec });
-    expect(surveyUnder(known, placed).carried).toEqual([]);
+    expect(scanUnder(known, placed).carried).toEqual([]);
   });
 
   test("of pods only those without a node are read", () => {
@@ -144,7 +144,7 @@ const podSpec = fc
   .record(
     {
       nodeSelector: fc.dictionary(fc.constant("pool"), fc.constantFrom("x", "z"), { minKeys: 1 }),
-      // A requirement that the pod shares with a policy can't be told from the policy's afterwards, so it has others.
+      // A requirement that the pod shares with a policy can't be missing from the policy's afterwards, so it has others.
       affinity: terms("own-a", "own-b").map(required),
     },
     { requiredKeys: [] },
@@ -159,7 +159,7 @@ function storedAfter(known: readonly JsonObject[], object: JsonObject, old?: Jso
   return atOnce(evaluate(call, outside())).draft.object;
 }
 
-function surveyUnder(known: readonly JsonObject[], object: JsonObject): ObjectDrift {
+function scanUnder(known: readonly JsonObject[], object: JsonObject): ObjectDrift {
   const assembly = assemblyOf([placement], [SHOP, ...known].map(came));
   const found = scanObject(placement, object, kindOf(object), assembly, { facts: new Facts(), now: 0 });
   if ("needs" in found) throw new Error("nothing should be needed");
@@ -193,31 +193,31 @@ function meaningOf(object: JsonObject): unknown {
   };
 }
 
-describe("whatever policies were and are", () => {
-  test("what has just come in is current, and nothing would change", () => {
+describe("for any policies before and now", () => {
+  test("a workload that was just admitted is current", () => {
     fc.assert(
       fc.property(policies, podSpec, (known, spec) => {
         const stored = storedAfter(known, deployment({ spec }));
-        const { carried, rolls, refused } = surveyUnder(known, stored);
+        const { carried, rolls, refused } = scanUnder(known, stored);
         expect({ rolls, refused }).toEqual({ rolls: false, refused: undefined });
         for (const { state } of carried) expect(state).toBe("current");
       }),
     );
   });
 
-  test("a driftScan says that an object would change just where a reapply changes it, and after it all is current", () => {
+  test("a scan reports a change exactly where a reapply makes one, after which all is current", () => {
     let rolled = 0;
     fc.assert(
       fc.property(policies, policies, podSpec, (before, now, spec) => {
         const stored = storedAfter(before, deployment({ spec }));
-        const { rolls, carried } = surveyUnder(now, stored);
+        const { rolls, carried } = scanUnder(now, stored);
         const renewed = storedAfter(now, asking(stored), stored);
         expect(specOf(renewed) !== specOf(stored)).toBe(rolls);
         if (rolls) {
           rolled++;
           expect(carried.some(({ state }) => state !== "current")).toBe(true);
         }
-        const again = surveyUnder(now, renewed);
+        const again = scanUnder(now, renewed);
         expect(again.rolls).toBe(false);
         for (const { state } of again.carried) expect(state).toBe("current");
       }),
@@ -225,7 +225,7 @@ describe("whatever policies were and are", () => {
     expect(rolled).toBeGreaterThan(0);
   });
 
-  test("after a reapply it may run just where it could if it had come in now", () => {
+  test("after a reapply a workload may run exactly where a new one may", () => {
     fc.assert(
       fc.property(policies, policies, podSpec, (before, now, spec) => {
         const stored = storedAfter(before, deployment({ spec }));
@@ -235,10 +235,10 @@ describe("whatever policies were and are", () => {
     );
   });
 
-  test("without its note, as after a replace while usher was away, it is missing or needs nothing", () => {
+  test("without provenance, as after a replace while usher was down, it is missing or needs nothing", () => {
     fc.assert(
       fc.property(policies, podSpec, (known, spec) => {
-        const { carried, rolls } = surveyUnder(known, deployment({ spec }));
+        const { carried, rolls } = scanUnder(known, deployment({ spec }));
         for (const { state } of carried) expect(state).toBe("missing");
         expect(carried.length > 0).toBe(rolls);
       }),

@@ -48,7 +48,7 @@ function reconciled(
 
 function statusIn({ writes }: ReconcileResult): JsonObject {
   const [write] = writes;
-  if (write === undefined || !("status" in write)) throw new Error("no status was planned");
+  if (write === undefined || !("status" in write)) throw new Error("no status was written");
   return write.status;
 }
 
@@ -64,12 +64,12 @@ describe("keys", () => {
 });
 
 describe("reconcile", () => {
-  test("asks for the stored policy, past every cache", () => {
+  test("needs the stored policy", () => {
     const context = { view: new Store(), facts: new Facts(), now: NOW };
     expect(reconciler.reconcile(STATUS, reconciler.initialState(), context)).toEqual({ need: [live] });
   });
 
-  test("a policy that is gone, and a key of nobody, need nothing", () => {
+  test("a deleted policy, and a key of another resource, need nothing", () => {
     expect(reconciled(undefined).writes).toEqual([]);
     expect(
       reconciler.reconcile({ ...STATUS, resource: "pods" }, reconciler.initialState(), {
@@ -82,7 +82,7 @@ describe("reconcile", () => {
     });
   });
 
-  test("a policy that can't be read is looked at again, not forgotten", () => {
+  test("a policy that can't be read is retried", () => {
     const facts = new Facts();
     facts.set(live, { failed: "the API server answered 503" });
     expect(() =>
@@ -90,12 +90,12 @@ describe("reconcile", () => {
     ).toThrow("503");
   });
 
-  test("writes what the policy came to, bound to the version that was read", () => {
-    const plan = reconciled(stored(GOOD), {
+  test("writes the status, guarded by the resourceVersion that was read", () => {
+    const result = reconciled(stored(GOOD), {
       outcomes: { matched: 5, applied: 4, skipped: 1 },
       lastApplied: NOW - 1_000,
     });
-    expect(plan.writes).toEqual([
+    expect(result.writes).toEqual([
       {
         of: { resource: RESOURCE, name: "etcd" },
         resourceVersion: "77",
@@ -129,13 +129,13 @@ describe("reconcile", () => {
     ]);
   });
 
-  test("is content with a status that says so already, however much later", () => {
+  test("writes nothing where the status is current", () => {
     const status = statusIn(reconciled(stored(GOOD), { outcomes: { matched: 1 } }));
     expect(reconciled(stored(GOOD, status), { outcomes: { matched: 1 } }, LATER).writes).toEqual([]);
     expect(reconciled(stored(GOOD, status), { outcomes: { matched: 2 } }, LATER).writes).toHaveLength(1);
   });
 
-  test("names what is wrong, since when, and keeps the time of the last change", () => {
+  test("reports errors with their time, and keeps the time of the last change", () => {
     const fine = statusIn(reconciled(stored(GOOD), { outcomes: { applied: 1 }, lastApplied: NOW }));
     const bad = { ...GOOD, nodeSelector: { pool: "not a label value" } };
     const status = statusIn(reconciled(stored(bad, fine), undefined, LATER));
@@ -160,7 +160,7 @@ describe("reconcile", () => {
     expect(JSON.stringify(status)).toContain("namespaceSelector");
   });
 
-  test("says where the policy could not have its way, and remembers it over a change of leader", () => {
+  test("lists conflicts, and keeps them over a change of leader", () => {
     const conflict = { object: "Pod shop/web", field: "spec.nodeSelector.pool", message: "m", at: NOW };
     const status = statusIn(reconciled(stored(GOOD), { outcomes: { skipped: 1 }, conflicts: [conflict] }));
     const told = [

@@ -85,12 +85,12 @@ export function statusOf(
 
 function validity(problems: readonly Problem[]): Said {
   const errors = problems.filter(({ severity }) => severity === "error");
-  const said = (errors.length > 0 ? errors : problems).map(describeProblem).join("; ");
+  const text = (errors.length > 0 ? errors : problems).map(describeProblem).join("; ");
   return {
     type: "Valid",
     holds: errors.length === 0,
     reason: errors.length > 0 ? "Invalid" : problems.length > 0 ? "ValidWithWarnings" : "Usable",
-    message: said === "" ? "the policy is in use" : said,
+    message: text === "" ? "the policy is in use" : text,
   };
 }
 
