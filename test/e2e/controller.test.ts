@@ -248,7 +248,7 @@ describeCluster("controller", (cluster) => {
     await withClient(async (client) => {
       const replica = (name: string) => {
         const tallies = new Tallies();
-        const options = { client, namespace: namespace(), replica: name, book: tallies, log: SILENT };
+        const options = { client, namespace: namespace(), replica: name, tallies, log: SILENT };
         const policy = { kind: "Policy", name: "a", uid: "u" };
         tallies.add([{ module: "tiny", policy, outcomes: { applied: 2, same: 1 } }], 1_000);
         return {

@@ -11,7 +11,7 @@ import {
   resolveAll,
   unwrittenFact,
 } from "./pending-commit.ts";
-import { startTurn, type Turn } from "./turn.ts";
+import { startTurn, type Turn, type TurnRequest } from "./turn.ts";
 
 /** How a batcher reads and writes its object. */
 export interface BatcherAccess {
@@ -37,12 +37,6 @@ const LONGEST_GAP_MS = 50;
 
 /** For one shared read of the object. Each waiting request has a deadline of its own as well. */
 const READ_TIMEOUT_MS = 10_000;
-
-interface Waiter {
-  readonly signal: AbortSignal;
-  readonly arrived: number;
-  readonly resolve: (fact: Fact) => void;
-}
 
 /** The last known stored state. */
 interface Stored {
@@ -72,7 +66,7 @@ export class CommitBatcher {
   #stored: Stored | undefined;
   #batch: PendingCommit[] = [];
   #inFlight: PendingCommit[] = [];
-  #waiters: Waiter[] = [];
+  #waiters: TurnRequest[] = [];
   #turn: Turn | undefined;
   #reading: AbortController | undefined;
   #writing: AbortController | undefined;
@@ -99,7 +93,7 @@ export class CommitBatcher {
   fetch({ signal }: Deadline): Promise<Fact> {
     if (signal.aborted) return Promise.resolve(DEADLINE_EXCEEDED);
     const { promise, resolve } = Promise.withResolvers<Fact>();
-    const waiter: Waiter = { signal, arrived: ++this.#tick, resolve };
+    const waiter: TurnRequest = { signal, arrived: ++this.#tick, resolve };
     const off = onAbort(signal, () => {
       resolve(DEADLINE_EXCEEDED);
       this.#waiters = this.#waiters.filter((other) => other !== waiter);
@@ -166,7 +160,7 @@ export class CommitBatcher {
     else void this.#read();
   }
 
-  #startTurn(waiter: Waiter, fact: Fact): void {
+  #startTurn(waiter: TurnRequest, fact: Fact): void {
     this.#waiters.shift();
     const { signal } = waiter;
     this.#turn = startTurn(signal, () => this.release(signal));

@@ -1,3 +1,4 @@
+import type { Fact } from "../../core/evaluate/need.ts";
 import { onAbort } from "../client/retry.ts";
 
 /**
@@ -10,6 +11,13 @@ const TURN_LIMIT_MS = 250;
 export interface Turn {
   readonly signal: AbortSignal;
   readonly release: () => void;
+}
+
+/** A request that waits for its turn. */
+export interface TurnRequest {
+  readonly signal: AbortSignal;
+  readonly arrived: number;
+  readonly resolve: (fact: Fact) => void;
 }
 
 /** Calls `end` when the request's signal aborts or the turn takes too long. */

@@ -2,70 +2,70 @@ import type { EventToWrite } from "../../core/evaluate/effects.ts";
 import { TokenBucket } from "../controller/token-bucket.ts";
 
 export interface EventLimits {
-  /** Series that are remembered at once. */
+  /** Series in memory. */
   readonly series: number;
-  /** An event that did not come again for so long begins a new series. */
-  readonly quietMs: number;
-  /** A count is brought up to date at most so often: each time is a write. */
-  readonly recountMs: number;
-  /** New series about one object at once, and then one for each `refillMs`. As Kubernetes' own components limit themselves. */
+  /** An event that did not recur for so long starts a new series. */
+  readonly seriesTimeoutMs: number;
+  /** The shortest interval between updates of a count: each is a write. */
+  readonly updateMs: number;
+  /** New series about one object at once, then one per `refillMs`: the spam filter of client-go's event correlator. */
   readonly burst: number;
   readonly refillMs: number;
-  /** How long one waits that the API server could not take, after the first time; twice as long after each other. */
+  /** The delay after a failed write, doubled after each further one. */
   readonly retryMs: number;
-  /** So many times in a row it is tried. */
+  /** Attempts in a row before a series is dropped. */
   readonly attempts: number;
 }
 
 export const EVENT_LIMITS: EventLimits = {
   series: 2_000,
-  quietMs: 360_000,
-  recountMs: 30_000,
+  seriesTimeoutMs: 360_000,
+  updateMs: 30_000,
   burst: 25,
   refillMs: 300_000,
-  // Eight and a half minutes: what is older than that is no news.
+  // 8.5 minutes in total: older events are of no use.
   retryMs: 1_000,
   attempts: 10,
 };
 
-/** The same thing said of the same object, so many times. */
+/** Equal events about one object, with their count. */
 export interface EventSeries {
-  /** Tells it from an earlier one of the same words. */
+  /** Distinguishes it from an earlier series of equal events. */
   readonly id: number;
   readonly event: EventToWrite;
   readonly count: number;
   readonly firstAt: number;
   readonly lastAt: number;
-  /** The name of the Event, once there is one. */
+  /** The name of the Event, once it is created. */
   readonly name: string | undefined;
 }
 
 type Entry = {
   -readonly [Key in keyof EventSeries]: EventSeries[Key];
 } & {
-  told: number;
-  /** Not written before. */
+  writtenCount: number;
+  /** Not written earlier than this. */
   dueAt: number;
-  /** How many times in a row the API server could not take it. */
-  refusals: number;
+  /** Failed writes in a row. */
+  failures: number;
 };
 
 /**
- * What is to be said to the cluster in events: the same again only counts up, too much about one object is dropped, and so is what
- * does not fit. Pure but for what it remembers; times are given, in milliseconds of any origin that never go back.
+ * Aggregates equal events into series, drops events beyond the rate limit of an object, and bounds its memory. No I/O and no clock:
+ * callers pass a monotonic time in milliseconds.
  */
 export class EventCorrelator {
   readonly #limits: EventLimits;
   readonly #entries = new Map<string, Entry>();
   readonly #sources = new Map<string, TokenBucket>();
   #dropped = 0;
-  #made = 0;
+  #lastId = 0;
 
   constructor(limits: EventLimits = EVENT_LIMITS) {
     this.#limits = limits;
   }
 
-  /** How many were never told, for a metric. */
+  /** Events never written, for a metric. */
   get dropped(): number {
     return this.#dropped;
   }
@@ -74,10 +74,10 @@ export class EventCorrelator {
     return this.#entries.size;
   }
 
-  note(event: EventToWrite, now: number): void {
+  record(event: EventToWrite, now: number): void {
     const key = keyOf(event);
     const known = this.#entries.get(key);
-    if (known !== undefined && now - known.lastAt < this.#limits.quietMs) {
+    if (known !== undefined && now - known.lastAt < this.#limits.seriesTimeoutMs) {
       known.count += 1;
       known.lastAt = now;
       return;
@@ -88,71 +88,79 @@ export class EventCorrelator {
     }
     if (known !== undefined) this.#remove(key, known);
     this.#makeRoom(now);
-    const fresh = { count: 1, firstAt: now, lastAt: now, name: undefined, told: 0, dueAt: now, refusals: 0 };
-    this.#entries.set(key, { id: ++this.#made, event, ...fresh });
+    const initial = {
+      count: 1,
+      firstAt: now,
+      lastAt: now,
+      name: undefined,
+      writtenCount: 0,
+      dueAt: now,
+      failures: 0,
+    };
+    this.#entries.set(key, { id: ++this.#lastId, event, ...initial });
   }
 
-  /** What is to be written now. First comes what has been due for longest, so none that fails keeps others waiting. */
-  due(now: number, most: number): EventSeries[] {
+  /** The series to write now, the longest due first, so that failing ones do not starve others. */
+  due(now: number, limit: number): EventSeries[] {
     const due: Entry[] = [];
     for (const entry of this.#entries.values())
-      if (entry.told < entry.count && entry.dueAt <= now) due.push(entry);
+      if (entry.writtenCount < entry.count && entry.dueAt <= now) due.push(entry);
     due.sort((a, b) => a.dueAt - b.dueAt);
-    return due.slice(0, most).map((entry) => ({ ...entry }));
+    return due.slice(0, limit).map((entry) => ({ ...entry }));
   }
 
-  /** Whether anything will ever be due. */
+  /** Whether any series is not written yet. */
   get pending(): boolean {
-    for (const { told, count } of this.#entries.values()) if (told < count) return true;
+    for (const { writtenCount, count } of this.#entries.values()) if (writtenCount < count) return true;
     return false;
   }
 
-  /** A series was written as it was given out; `name` is its Event's. `undefined`: that Event is gone, it begins anew. */
-  told(series: EventSeries, name: string | undefined, now: number): void {
+  /** After a write; `name` is the Event's. `undefined`: the Event no longer exists and is created again. */
+  written(series: EventSeries, name: string | undefined, now: number): void {
     const entry = this.#entryOf(series);
     if (entry === undefined) return;
     entry.name = name;
-    entry.told = name === undefined ? 0 : series.count;
-    entry.dueAt = name === undefined ? now : now + this.#limits.recountMs;
-    entry.refusals = 0;
+    entry.writtenCount = name === undefined ? 0 : series.count;
+    entry.dueAt = name === undefined ? now : now + this.#limits.updateMs;
+    entry.failures = 0;
   }
 
-  /** A series that the API server could not take just now. */
-  refused(series: EventSeries, now: number): void {
+  /** After a transient failure. */
+  failed(series: EventSeries, now: number): void {
     const entry = this.#entryOf(series);
     if (entry === undefined) return;
-    entry.dueAt = now + this.#limits.retryMs * 2 ** entry.refusals;
-    entry.refusals += 1;
-    if (entry.refusals >= this.#limits.attempts) this.drop(series);
+    entry.dueAt = now + this.#limits.retryMs * 2 ** entry.failures;
+    entry.failures += 1;
+    if (entry.failures >= this.#limits.attempts) this.drop(series);
   }
 
-  /** A series that nobody answered: it is not to blame, but others come first. */
-  unanswered(series: EventSeries, now: number): void {
+  /** After a broken connection: not counted as a failure, but others come first. */
+  deferred(series: EventSeries, now: number): void {
     const entry = this.#entryOf(series);
     if (entry !== undefined) entry.dueAt = now;
   }
 
-  /** A series that can't be written. */
+  /** Gives up a series that can't be written. */
   drop(series: EventSeries): void {
     const entry = this.#entryOf(series);
     if (entry !== undefined) this.#remove(keyOf(series.event), entry);
   }
 
-  /** `undefined` where it was forgotten meanwhile, or another of the same words has taken its place. */
+  /** `undefined` if the series was evicted or replaced meanwhile. */
   #entryOf({ id, event }: EventSeries): Entry | undefined {
     const entry = this.#entries.get(keyOf(event));
     return entry?.id === id ? entry : undefined;
   }
 
-  #remove(key: string, { count, told }: Entry): void {
+  #remove(key: string, { count, writtenCount }: Entry): void {
     this.#entries.delete(key);
-    this.#dropped += count - told;
+    this.#dropped += count - writtenCount;
   }
 
   #makeRoom(now: number): void {
     if (this.#entries.size < this.#limits.series) return;
     for (const [key, entry] of this.#entries) {
-      if (now - entry.lastAt >= this.#limits.quietMs) this.#remove(key, entry);
+      if (now - entry.lastAt >= this.#limits.seriesTimeoutMs) this.#remove(key, entry);
     }
     for (const [key, entry] of this.#entries) {
       if (this.#entries.size < this.#limits.series) return;
@@ -165,8 +173,8 @@ export class EventCorrelator {
     const known = this.#sources.get(key);
     if (known !== undefined) return known;
     if (this.#sources.size >= this.#limits.series) {
-      for (const [one, bucket] of this.#sources) if (bucket.full(now)) this.#sources.delete(one);
-      // All of them busy: the oldest is forgotten, which gives it a little more than its share.
+      for (const [other, bucket] of this.#sources) if (bucket.full(now)) this.#sources.delete(other);
+      // None is full: evicts the oldest, which may exceed its limit once.
       const [oldest] = this.#sources.keys();
       if (this.#sources.size >= this.#limits.series && oldest !== undefined) this.#sources.delete(oldest);
     }

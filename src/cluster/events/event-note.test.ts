@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { noteOf } from "./event-note.ts";
+import { noteOf } from "./event-recorder.ts";
 
 test.each([
   ["what just fits stays", "x".repeat(1_024), "x".repeat(1_024)],
@@ -12,7 +12,7 @@ test.each([
   expect(noteOf(message)).toBe(note);
 });
 
-test("a note is as much of its message as fits, and ends at a character", () => {
+test("a note is the longest prefix that fits, cut at a character boundary", () => {
   const character = fc.oneof(
     fc.string({ unit: "binary", minLength: 1, maxLength: 1 }),
     fc.constantFrom("a", "ä", "…", "😀"),

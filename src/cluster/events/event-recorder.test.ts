@@ -39,7 +39,7 @@ function about(name: string, changes: Partial<EventToWrite> = {}): EventToWrite 
   return event({ regarding: { kind: "Pod", namespace: "shop", name }, ...changes });
 }
 
-test("an event says who, what and about which object, and which policy was the reason", async () => {
+test("an event has controller, object, note and the policy as related object", async () => {
   const server = new TestApiServer();
   const { events } = eventsOn(server);
   events.add([event()]);
@@ -62,7 +62,7 @@ test("an event says who, what and about which object, and which policy was the r
   expect(at(server.bodies[0], "series")).toBeUndefined();
 });
 
-test("one about another object refers to it by apiVersion and uid, as kubectl describe looks for it", async () => {
+test("an event refers to its object by apiVersion and uid, as kubectl describe looks for it", async () => {
   const server = new TestApiServer();
   const { events } = eventsOn(server);
   const regarding = { apiVersion: "apps/v1", kind: "ReplicaSet", namespace: "shop", name: "web", uid: "u-9" };
@@ -72,7 +72,7 @@ test("one about another object refers to it by apiVersion and uid, as kubectl de
   expect(server.bodies).toMatchObject([{ regarding }, { regarding: { uid: "u-10" } }]);
 });
 
-test("one about the policy itself carries its uid, and a cluster-scoped one lives in default", async () => {
+test("an event about the policy itself has its uid, and one about a cluster-scoped object is in default", async () => {
   const server = new TestApiServer();
   const { events } = eventsOn(server);
   const { kind, name } = POLICY;
@@ -85,7 +85,7 @@ test("one about the policy itself carries its uid, and a cluster-scoped one live
   expect(Buffer.byteLength(stringAt(body, "note") ?? "")).toBe(1_024);
 });
 
-test("a repeated one is counted up on the event that there is; one that expired begins anew", async () => {
+test("a repeated event updates the count of its Event; an expired Event is created again", async () => {
   const server = new TestApiServer();
   const { events, pass } = eventsOn(server);
   events.add([event()]);
@@ -103,7 +103,7 @@ test("a repeated one is counted up on the event that there is; one that expired 
   expect(server.bodies.at(-1)).toMatchObject({ kind: "Event", series: { count: 4 } });
 });
 
-test("what is refused is dropped and counted; what could not be asked waits", async () => {
+test("a rejected event is dropped and counted; after a broken connection it waits", async () => {
   const server = new TestApiServer();
   const { events, pass } = eventsOn(server);
   events.add([event(), event(), event({ reason: "Other" })]);
@@ -121,7 +121,7 @@ test("what is refused is dropped and counted; what could not be asked waits", as
   expect(server.objects.size).toBe(1);
 });
 
-test("at most twenty are written at once, and stopping writes what is due", async () => {
+test("writes at most twenty at once, and what is due when stopped", async () => {
   const server = new TestApiServer();
   const { events } = eventsOn(server);
   events.add(Array.from({ length: 50 }, (_, i) => about(`p${i}`)));
@@ -132,7 +132,7 @@ test("at most twenty are written at once, and stopping writes what is due", asyn
   expect(server.asked).toHaveLength(40);
 });
 
-test("stopping writes what came while others were being written, and nothing is written after it", async () => {
+test("stopping writes events added during a write, and nothing after it", async () => {
   const server = new TestApiServer();
   const { events } = eventsOn(server);
   const gate = Promise.withResolvers<undefined>();
@@ -154,7 +154,7 @@ test("stopping writes what came while others were being written, and nothing is 
   expect(server.bodies).toHaveLength(2);
 });
 
-test("those that are always answered with an error keep none behind them waiting, and are given up in the end", async () => {
+test("events that always fail do not starve others, and are dropped in the end", async () => {
   const server = new TestApiServer();
   const { events, pass } = eventsOn(server);
   server.fault = (_, __, { body }) =>
@@ -182,13 +182,13 @@ test.each(["a/b", "..", "", "%2e"])(
   },
 );
 
-test("one that is never answered keeps the others waiting for one round only", async () => {
+test("an event without response delays the others for one round only", async () => {
   const server = new TestApiServer();
   const { events, pass } = eventsOn(server);
   server.fault = (_, __, { body }) => {
     if (stringAt(body, "regarding", "name") === "well") return undefined;
     pass(30_000);
-    return new ConnectionError("no whole answer");
+    return new ConnectionError("no response");
   };
   events.add([about("ill"), about("well")]);
   await events.flush();
@@ -198,16 +198,16 @@ test("one that is never answered keeps the others waiting for one round only", a
   expect(events.dropped).toBe(0);
 });
 
-test("a clock that is set back costs no events, and what is written has the time that it says", async () => {
+test("a wall clock that is set back drops no events", async () => {
   const server = new TestApiServer();
   const { events, time, pass } = eventsOn(server);
-  const { burst, refillMs, recountMs } = EVENT_LIMITS;
+  const { burst, refillMs, updateMs } = EVENT_LIMITS;
   events.add(Array.from({ length: burst }, (_, i) => event({ message: `message ${i}` })));
   for (let i = 0; i < 2; i++) await events.flush();
   time.now = Date.parse("2022-11-14T00:00:00Z");
   pass(refillMs);
   events.add([event({ message: "another" }), event({ message: "message 0" })]);
-  pass(recountMs);
+  pass(updateMs);
   await events.flush();
   expect(events.dropped).toBe(0);
   expect(server.bodies.slice(burst)).toMatchObject([

@@ -6,66 +6,65 @@ import { type ApiResponse, type Client, ConnectionError } from "../client/client
 import { microTime } from "../client/micro-time.ts";
 import { pathSegment } from "../client/path-segment.ts";
 import { EventCorrelator, type EventSeries } from "./event-correlator.ts";
-import { noteOf } from "./event-note.ts";
 
-/** Who says it, in the form that Kubernetes asks for: a domain and a name. */
-const CONTROLLER = "usher.dev/usher";
+/** A domain and a name, as events.k8s.io requires. */
+const REPORTING_CONTROLLER = "usher.dev/usher";
 
-/** How often what has gathered is written, and how much of it at most: so many a second, whatever happens. */
+/** Bounds the writes: so many per interval, whatever happens. */
 const WRITE_EVERY_MS = 1_000;
 const MOST_AT_ONCE = 20;
 
-/** The API server takes no longer one; the end of a pod's name is what tells it from others. */
+/** The API server's limit; the end of a pod's name is what is unique. */
 const LONGEST_INSTANCE = 128;
-/** Of the object's name in the Event's, which may have 253 characters. */
-const LONGEST_ABOUT = 200;
+/** Of the object's name within the Event's, which may have 253 characters. */
+const LONGEST_OBJECT_NAME = 200;
 
 export interface EventRecorderOptions {
   readonly client: Client;
-  /** Which replica says it: the pod's name. */
+  /** The replica: the pod's name. */
   readonly instance: string;
-  /** The apiVersion of a kind, where it is known; without one an event is found by kind and name. */
+  /** The apiVersion of a kind, where known; without it `kubectl describe` finds events by kind and name. */
   readonly apiVersionOf?: (kind: string) => string | undefined;
   /** Milliseconds since 1970, for what is written. */
   readonly now?: () => number;
-  /** Milliseconds, any origin, for all limits: the other may be set back by a year. */
+  /** Monotonic milliseconds, for all limits: the wall clock may be set back. */
   readonly clock?: () => number;
-  readonly book?: EventCorrelator;
+  readonly correlator?: EventCorrelator;
 }
 
-/** Writes events after the answer. To add one never waits and never fails; what can't be written is counted as dropped. */
+/** Writes events after the response. `add` never waits and never fails; what can't be written counts as dropped. */
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
-  readonly #book: EventCorrelator;
+  readonly #correlator: EventCorrelator;
   readonly #now: () => number;
   readonly #clock: () => number;
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
   #stopped = false;
-  #made = 0;
+  #created = 0;
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
-    this.#book = options.book ?? new EventCorrelator();
+    this.#correlator = options.correlator ?? new EventCorrelator();
     this.#now = options.now ?? Date.now;
     this.#clock = options.clock ?? (() => performance.now());
   }
 
-  /** Never told, for a metric. */
+  /** Events never written, for a metric. */
   get dropped(): number {
-    return this.#book.dropped;
+    return this.#correlator.dropped;
   }
 
   add(events: readonly EventToWrite[]): void {
-    for (const event of events) this.#book.note(event, this.#clock());
+    for (const event of events) this.#correlator.record(event, this.#clock());
     this.#schedule();
   }
 
-  /** Writes once more what is due, and no more after that. */
+  /** Writes what is due once more, then stops. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);
-    // What came while others were being written is not among those.
+    // Events added during a write are not part of it.
     await this.#writing;
     await this.flush();
   }
@@ -79,7 +78,7 @@ export class EventRecorder {
   }
 
   #schedule(): void {
-    if (this.#stopped || this.#timer !== undefined || !this.#book.pending) return;
+    if (this.#stopped || this.#timer !== undefined || !this.#correlator.pending) return;
     this.#timer = setTimeout(async () => {
       await this.flush();
       this.#timer = undefined;
@@ -87,32 +86,32 @@ export class EventRecorder {
     }, WRITE_EVERY_MS).unref();
   }
 
-  /** One after the other: events are never worth a second connection. */
+  /** In sequence: events are not worth a second connection. */
   async #write(): Promise<void> {
-    for (const series of this.#book.due(this.#clock(), MOST_AT_ONCE)) {
+    for (const series of this.#correlator.due(this.#clock(), MOST_AT_ONCE)) {
       try {
-        const answer = await (series.name === undefined
+        const response = await (series.name === undefined
           ? this.#create(series)
-          : this.#recount(series, series.name));
-        this.#settle(series, answer);
+          : this.#updateCount(series, series.name));
+        this.#handleResponse(series, response);
       } catch (error) {
-        // No API server: it waits in the book, which is bounded, until there is one again.
-        if (error instanceof ConnectionError) return this.#book.unanswered(series, this.#clock());
-        // It can't even be asked for, as in a namespace that no object can be in.
-        this.#book.drop(series);
+        // API server unreachable: the series waits in the correlator, which is bounded.
+        if (error instanceof ConnectionError) return this.#correlator.deferred(series, this.#clock());
+        // The path is invalid, for instance by its namespace.
+        this.#correlator.drop(series);
       }
     }
   }
 
-  #settle(series: EventSeries, answer: ApiResponse & { readonly name: string }): void {
+  #handleResponse(series: EventSeries, response: ApiResponse & { readonly name: string }): void {
     const now = this.#clock();
-    if (answer.status < 300) this.#book.told(series, answer.name, now);
-    // An Event lives for an hour; one that came again after that begins anew.
-    else if (series.name !== undefined && isNotFound(answer, series.name))
-      this.#book.told(series, undefined, now);
-    // 429 and 5xx pass; anything else will be answered the same way the next time.
-    else if (answer.status < 500 && answer.status !== 429) this.#book.drop(series);
-    else this.#book.refused(series, now);
+    if (response.status < 300) this.#correlator.written(series, response.name, now);
+    // Events expire after an hour; a later one is created again.
+    else if (series.name !== undefined && isNotFound(response, series.name))
+      this.#correlator.written(series, undefined, now);
+    // 429 and 5xx are transient; anything else would be rejected again.
+    else if (response.status < 500 && response.status !== 429) this.#correlator.drop(series);
+    else this.#correlator.failed(series, now);
   }
 
   async #create(series: EventSeries): Promise<ApiResponse & { readonly name: string }> {
@@ -121,7 +120,7 @@ export class EventRecorder {
     return { ...(await this.#options.client.request("POST", collectionOf(series.event), { body })), name };
   }
 
-  async #recount(
+  async #updateCount(
     { event, count, lastAt }: EventSeries,
     name: string,
   ): Promise<ApiResponse & { readonly name: string }> {
@@ -131,13 +130,13 @@ export class EventRecorder {
     return { ...(await this.#options.client.request("PATCH", path, { body, contentType })), name };
   }
 
-  /** As Kubernetes names them: after the object, and a number that nobody else has. */
+  /** As client-go names them: the object, and a unique suffix. */
   #nameFor({ regarding }: EventToWrite): string {
     const about = regarding.name === "" ? regarding.kind.toLowerCase() : regarding.name;
-    const number = `${this.#now().toString(16)}${(this.#made++ % 65_536).toString(16).padStart(4, "0")}`;
+    const number = `${this.#now().toString(16)}${(this.#created++ % 65_536).toString(16).padStart(4, "0")}`;
     const instance = this.#options.instance.slice(-10).replace(/[^a-z0-9]/g, "");
-    // A part of a name must end with a letter or a digit.
-    return `${about.slice(0, LONGEST_ABOUT).replace(/[^a-z0-9]+$/, "")}.${number}${instance}`;
+    // A DNS label must end with a letter or a digit.
+    return `${about.slice(0, LONGEST_OBJECT_NAME).replace(/[^a-z0-9]+$/, "")}.${number}${instance}`;
   }
 
   #body({ event, count, firstAt, lastAt }: EventSeries, name: string): JsonObject {
@@ -152,7 +151,7 @@ export class EventRecorder {
       kind: "Event",
       metadata: { name, namespace: namespaceOf(event) },
       eventTime: this.#time(firstAt),
-      reportingController: CONTROLLER,
+      reportingController: REPORTING_CONTROLLER,
       reportingInstance: this.#options.instance.slice(-LONGEST_INSTANCE),
       action: "Admission",
       type,
@@ -164,7 +163,7 @@ export class EventRecorder {
     };
   }
 
-  /** When something was, by the time of day as it is known now. */
+  /** A monotonic time as wall clock time. */
   #time(at: number): string {
     return microTime(this.#now() - (this.#clock() - at));
   }
@@ -181,11 +180,23 @@ export class EventRecorder {
   }
 }
 
-/** EventRecorder about cluster-scoped objects live in `default`: kubectl looks there. */
+/** Events about cluster-scoped objects are in `default`, where kubectl looks for them. */
 function namespaceOf({ regarding }: EventToWrite): string {
   return regarding.namespace ?? "default";
 }
 
 function collectionOf(event: EventToWrite): string {
   return `/apis/events.k8s.io/v1/namespaces/${pathSegment("namespace", namespaceOf(event))}/events`;
+}
+
+/** The API server limits notes to 1,024 bytes of UTF-8. */
+const LONGEST_NOTE_BYTES = 1_024;
+const ELLIPSIS = "…";
+
+/** A message as the note of an Event, cut at a character boundary. */
+export function noteOf(message: string): string {
+  if (Buffer.byteLength(message) <= LONGEST_NOTE_BYTES) return message;
+  // encodeInto writes whole characters only.
+  const room = new Uint8Array(LONGEST_NOTE_BYTES - Buffer.byteLength(ELLIPSIS));
+  return message.slice(0, new TextEncoder().encodeInto(message, room).read) + ELLIPSIS;
 }

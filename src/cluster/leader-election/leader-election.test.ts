@@ -10,7 +10,7 @@ import { LEASE_TIMES, type LeaseTimes } from "./lease-state.ts";
 const PATH = "/apis/coordination.k8s.io/v1/namespaces/usher-system/leases/usher";
 
 /** Short, so that a test does not wait; the relations are those of the real ones. */
-const TIMES: LeaseTimes = { durationMs: 1_500, renewMs: 50, actMs: 300, retryMs: 20 };
+const TIMES: LeaseTimes = { durationMs: 1_500, renewMs: 50, renewDeadlineMs: 300, retryMs: 20 };
 
 function candidate(
   { client }: Pick<TestApiServer, "client">,
@@ -59,7 +59,7 @@ function hang(timeoutMs = 0): Promise<Error> {
 
 const holderIn = (server: TestApiServer) => stringAt(server.objects.get(PATH), "spec", "holderIdentity");
 
-test("the first one leads, and renews with the version of its last write", async () => {
+test("the first candidate leads, and renews with the version of its last write", async () => {
   const server = new TestApiServer();
   const events: string[] = [];
   const lease = candidate(server, "a", events);
@@ -74,7 +74,7 @@ test("the first one leads, and renews with the version of its last write", async
   expect(events).toEqual(["a leads", "a ends"]);
 });
 
-test("stopping ends the work first and then releases, and the next one leads without waiting for the end", async () => {
+test("stopping awaits onStoppedLeading, releases, and the next candidate leads without waiting for the expiry", async () => {
   const server = new TestApiServer();
   const events: string[] = [];
   // A lease that would last: only its release can make room.
@@ -98,7 +98,7 @@ test("stopping ends the work first and then releases, and the next one leads wit
   expect(holderIn(server)).toBe("");
 });
 
-test("a holder that can't renew stops acting by itself, though the API server never answers", async () => {
+test("a holder that can't renew stops leading at the renew deadline, even without any response", async () => {
   const server = new TestApiServer();
   const events: string[] = [];
   const lease = candidate(server, "a", events);
@@ -109,7 +109,7 @@ test("a holder that can't renew stops acting by itself, though the API server ne
   server.fault = () => undefined;
 });
 
-test("a lease that another one took is not renewed", async () => {
+test("a lease that another candidate acquired is not renewed", async () => {
   const server = new TestApiServer();
   const events: string[] = [];
   const lease = candidate(server, "a", events);
@@ -143,7 +143,7 @@ test("errors are reported, and retried", async () => {
   await lease.stop();
 });
 
-test("a candidate whose looks fail now and then takes over when the lease has run out, not later", async () => {
+test("a candidate with failing reads acquires the lease at its expiry, not later", async () => {
   const pass = stopTime();
   const server = new TestApiServer();
   server.put(PATH, { spec: { holderIdentity: "dead", leaseDurationSeconds: 15, leaseTransitions: 0 } });
@@ -176,7 +176,7 @@ test.each([
     if (taken && isObject(body)) server.put(PATH, body);
     return hang(timeoutMs);
   };
-  await pass(3 * LEASE_TIMES.actMs);
+  await pass(3 * LEASE_TIMES.renewDeadlineMs);
   expect(hung).toBe(1);
   expect(lease.leading).toBe(true);
   expect(events).toEqual(["a leads", "lease usher: no response: too late"]);
@@ -185,7 +185,7 @@ test.each([
   await lease.stop();
 });
 
-test("after a renewal without an answer the next try is not made on a connection that may be as dead", async () => {
+test("after a renewal without response idle connections are closed before the retry", async () => {
   const server = new TestApiServer();
   const asked: string[] = [];
   const client = { ...server.client, closeIdleConnections: () => void asked.push("let go") };
@@ -199,7 +199,7 @@ test("after a renewal without an answer the next try is not made on a connection
   await lease.stop();
 });
 
-test("a renewal that arrives when another one leads changes nothing", async () => {
+test("a late renewal conflicts when another candidate leads", async () => {
   const pass = stopTime();
   const server = new TestApiServer();
   const events: string[] = [];
@@ -222,13 +222,13 @@ test("a renewal that arrives when another one leads changes nothing", async () =
   await lease.stop();
 });
 
-test("a holder that is stopped after a renewal whose end it did not see still releases", async () => {
+test("a holder that is stopped after a renewal with unknown result still releases", async () => {
   const server = new TestApiServer();
   const events: string[] = [];
   const lease = candidate(server, "a", events, {
     ...TIMES,
     durationMs: 60_000,
-    actMs: 40_000,
+    renewDeadlineMs: 40_000,
     retryMs: 10_000,
   });
   await until(() => lease.leading);
@@ -239,6 +239,6 @@ test("a holder that is stopped after a renewal whose end it did not see still re
   expect(holderIn(server)).toBe("");
 });
 
-test("a moment has six digits after the point, as the API server wants it", () => {
+test("times have six fractional digits, as MicroTime requires", () => {
   expect(microTime(1_700_000_000_123)).toBe("2023-11-14T22:13:20.123000Z");
 });

@@ -5,14 +5,14 @@ import { microTime } from "../client/micro-time.ts";
 import { pathSegment } from "../client/path-segment.ts";
 import { pause } from "../client/retry.ts";
 import {
+  isLeader,
   LEASE_TIMES,
   type LeaseRecord,
   type LeaseState,
   type LeaseTimes,
-  leads,
-  leaseAnswerMs,
   leaseRead,
   leaseStep,
+  leaseTimeoutMs,
   leaseUncertain,
   leaseWait,
   leaseWritten,
@@ -23,25 +23,25 @@ export interface LeaderElectionOptions {
   readonly client: Client;
   readonly namespace: string;
   readonly name: string;
-  /** Unique among all candidates: a pod's name. */
+  /** Unique among all candidates: the pod's name. */
   readonly identity: string;
-  /** Called when leading begins. */
+  /** Called when this candidate becomes the leader. */
   readonly onStartedLeading: () => void;
-  /** Called when it ends; what is awaited here comes before the lease is released. */
+  /** Called when it is no longer the leader; the lease is released after the returned promise. */
   readonly onStoppedLeading: () => Promise<void> | void;
-  /** Why a look or a renewal failed, for the log. */
+  /** Called with the reason when reading or renewing the lease failed. */
   readonly onError?: (why: string) => void;
   readonly times?: LeaseTimes;
   /** Milliseconds, any origin. */
   readonly clock?: () => number;
-  /** For people who read the LeaderElection. */
+  /** For the times in the Lease, which are for display only. */
   readonly wallClock?: () => number;
   readonly random?: () => number;
 }
 
 /**
- * One candidate for leading. Holds a coordination.k8s.io/v1 LeaderElection, tells when leading begins and ends, and lets go when it is stopped,
- * so that a successor need not wait for the lease to run out.
+ * A candidate of leader election by a coordination.k8s.io/v1 Lease. Releases the lease when stopped, so that a successor need not wait
+ * for its expiry.
  */
 export class LeaderElection {
   readonly #options: LeaderElectionOptions;
@@ -50,8 +50,8 @@ export class LeaderElection {
   readonly #clock: () => number;
   readonly #stop = new AbortController();
   #state: LeaseState;
-  #acting = false;
-  #told: Promise<void> = Promise.resolve();
+  #isActive = false;
+  #callbacks: Promise<void> = Promise.resolve();
   #acquired = "";
   #expiry: NodeJS.Timeout | undefined;
   #loop: Promise<void> = Promise.resolve();
@@ -65,27 +65,27 @@ export class LeaderElection {
     this.#state = newLeaseState(options.identity, options.times ?? LEASE_TIMES);
   }
 
-  /** To be asked before every write: true only while nobody else can lead. */
+  /** To be checked before every write: true only while no other candidate can lead. */
   get leading(): boolean {
-    return this.#acting && leads(this.#state, this.#clock());
+    return this.#isActive && isLeader(this.#state, this.#clock());
   }
 
-  /** Who holds it, as far as is known. */
+  /** The last observed holder. */
   get holder(): string | undefined {
-    return this.#state.seen?.record?.holder;
+    return this.#state.observed?.record?.holder;
   }
 
   start(): void {
     this.#loop = this.#run();
   }
 
-  /** Ends leading, waits until what was under way has ended, and releases the lease. */
+  /** Stops leading, awaits onStoppedLeading, and releases the lease. */
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#loop;
     const held = this.#state.heldSince !== undefined;
-    this.#end();
-    await this.#told;
+    this.#stopLeading();
+    await this.#callbacks;
     if (held) await this.#release();
   }
 
@@ -93,122 +93,125 @@ export class LeaderElection {
     const { signal } = this.#stop;
     while (!signal.aborted) {
       const began = this.#clock();
-      const fine = await this.#step();
-      this.#follow();
+      const succeeded = await this.#step();
+      this.#update();
       const now = this.#clock();
       const random = this.#options.random ?? Math.random;
       const { retryMs } = this.#state.times;
-      // Candidates spread, so that they do not all write at one moment. Who has waited for an answer in vain has waited already.
+      // Jittered, so that candidates do not write at the same time. A timed out request counts towards the interval.
       const again = began + retryMs * (0.75 + 0.5 * random());
-      await pause(fine ? leaseWait(this.#state, now) : Math.max(0, again - now), signal);
+      await pause(succeeded ? leaseWait(this.#state, now) : Math.max(0, again - now), signal);
     }
   }
 
-  /** One look or one write. False where it failed. */
+  /** One read or one write. False if it failed. */
   async #step(): Promise<boolean> {
     const now = this.#clock();
     const next = leaseStep(this.#state, now);
     try {
       if (next.step === "read") {
         const record = await this.#read();
-        if (typeof record === "string") return this.#onError(record);
+        if (typeof record === "string") return this.#report(record);
         this.#state = leaseRead(this.#state, record, this.#clock());
         const then = leaseStep(this.#state, this.#clock());
-        // What a look shows to be free is taken without a pause.
+        // A free lease is acquired at once.
         return then.step === "read" || (await this.#write(then));
       }
       return await this.#write(next);
     } catch (error) {
-      // Kept connections die together, and there is no time to find each of them dead.
+      // Kept connections die together, and the renew deadline leaves no time to try each of them.
       this.#options.client.closeIdleConnections?.();
-      return this.#onError(errorMessage(`lease ${this.#options.name}`, error));
+      return this.#report(errorMessage(`lease ${this.#options.name}`, error));
     }
   }
 
   async #read(): Promise<LeaseRecord | undefined | string> {
-    const answer = await this.#ask("GET", this.#path);
-    if (isNotFound(answer, this.#options.name)) return undefined;
-    return recordOf(answer.body) ?? responseMessage(`lease ${this.#options.name}`, answer);
+    const response = await this.#request("GET", this.#path);
+    if (isNotFound(response, this.#options.name)) return undefined;
+    return recordOf(response.body) ?? responseMessage(`lease ${this.#options.name}`, response);
   }
 
   async #write(step: Extract<ReturnType<typeof leaseStep>, { step: "write" }>): Promise<boolean> {
     const sent = this.#clock();
-    const { resourceVersion, transitions, takeover } = step;
-    const moment = microTime((this.#options.wallClock ?? Date.now)());
+    const { resourceVersion, transitions, acquires } = step;
+    const time = microTime((this.#options.wallClock ?? Date.now)());
     const spec = {
       holderIdentity: this.#options.identity,
       leaseDurationSeconds: Math.ceil(this.#state.times.durationMs / 1_000),
-      renewTime: moment,
+      renewTime: time,
       leaseTransitions: transitions,
-      acquireTime: takeover ? moment : this.#acquired,
+      acquireTime: acquires ? time : this.#acquired,
     };
     const create = resourceVersion === undefined;
-    const asked = this.#ask(
+    const pending = this.#request(
       create ? "POST" : "PUT",
       create ? this.#collection : this.#path,
       this.#body(spec, resourceVersion),
     );
-    const answer = await asked.catch((error: unknown) => {
-      // A write that broke may have been taken: the version that we know may be old. A look that broke changes nothing of that.
+    const response = await pending.catch((error: unknown) => {
+      // A write that broke may have succeeded, so the known version may be outdated.
       this.#state = leaseUncertain(this.#state);
       throw error;
     });
-    const record = answer.status < 300 ? recordOf(answer.body) : undefined;
+    const record = response.status < 300 ? recordOf(response.body) : undefined;
     if (record !== undefined) {
       this.#acquired = spec.acquireTime;
       this.#state = leaseWritten(this.#state, record, sent);
       return true;
     }
-    // Another one was faster, or it was deleted: look who leads.
+    // Another candidate was faster, or the Lease was deleted: read it again.
     this.#state = leaseUncertain(this.#state);
-    const raced = answer.status === 409 || isNotFound(answer, this.#options.name);
-    return raced ? false : this.#onError(responseMessage(`lease ${this.#options.name}`, answer));
+    const raced = response.status === 409 || isNotFound(response, this.#options.name);
+    return raced ? false : this.#report(responseMessage(`lease ${this.#options.name}`, response));
   }
 
-  /** Brings what others were told in line with what is the case. */
-  #follow(): void {
+  /** Calls back on changes of leadership. */
+  #update(): void {
     clearTimeout(this.#expiry);
     const now = this.#clock();
-    const leading = leads(this.#state, now) && !this.#stop.signal.aborted;
-    if (leading && !this.#acting) {
-      this.#acting = true;
-      this.#tell(() => (this.#acting ? this.#options.onStartedLeading() : undefined));
-    } else if (!leading) this.#end();
+    const leading = isLeader(this.#state, now) && !this.#stop.signal.aborted;
+    if (leading && !this.#isActive) {
+      this.#isActive = true;
+      this.#callBack(() => (this.#isActive ? this.#options.onStartedLeading() : undefined));
+    } else if (!leading) this.#stopLeading();
     const { heldSince, times } = this.#state;
-    // A renewal that hangs must not keep us acting: the end comes by itself.
+    // Leading ends at the renew deadline even while a renewal hangs.
     if (leading && heldSince !== undefined)
-      this.#expiry = setTimeout(() => this.#follow(), Math.max(1, heldSince + times.actMs - now)).unref();
+      this.#expiry = setTimeout(
+        () => this.#update(),
+        Math.max(1, heldSince + times.renewDeadlineMs - now),
+      ).unref();
   }
 
-  #end(): void {
+  #stopLeading(): void {
     clearTimeout(this.#expiry);
-    if (!this.#acting) return;
-    this.#acting = false;
-    this.#tell(this.#options.onStoppedLeading);
+    if (!this.#isActive) return;
+    this.#isActive = false;
+    this.#callBack(this.#options.onStoppedLeading);
   }
 
-  /** One after the other: who begins anew must find the end of the last time over. */
-  #tell(call: () => Promise<void> | void): void {
-    this.#told = this.#told.then(call).catch((error: unknown) => {
-      this.#onError(errorMessage("beginning or ending to lead", error));
+  /** In sequence: onStartedLeading runs after the previous onStoppedLeading has finished. */
+  #callBack(call: () => Promise<void> | void): void {
+    this.#callbacks = this.#callbacks.then(call).catch((error: unknown) => {
+      this.#report(errorMessage("leader election callback", error));
     });
   }
 
-  /** With the version of our last renewal: where somebody has taken over already, this changes nothing. */
+  /** Guarded by the version of the last renewal: a no-op if another candidate acquired the lease. */
   async #release(): Promise<void> {
     try {
-      // After a renewal whose end was not seen the version is not known.
-      const record = this.#state.seen?.record ?? (await this.#read());
+      // After a renewal with unknown result the version must be read.
+      const record = this.#state.observed?.record ?? (await this.#read());
       if (typeof record !== "object" || record.holder !== this.#options.identity) return;
       const spec = { holderIdentity: "", leaseDurationSeconds: 1, leaseTransitions: record.transitions };
-      await this.#ask("PUT", this.#path, this.#body(spec, record.resourceVersion));
+      await this.#request("PUT", this.#path, this.#body(spec, record.resourceVersion));
     } catch (error) {
-      this.#onError(errorMessage("releasing the lease", error));
+      this.#report(errorMessage("releasing the lease", error));
     }
   }
 
-  #ask(method: string, path: string, body?: JsonObject): Promise<ApiResponse> {
-    const timeoutMs = leaseAnswerMs(this.#state.times);
+  #request(method: string, path: string, body?: JsonObject): Promise<ApiResponse> {
+    const timeoutMs = leaseTimeoutMs(this.#state.times);
     return this.#options.client.request(
       method,
       path,
@@ -227,7 +230,7 @@ export class LeaderElection {
     };
   }
 
-  #onError(why: string): false {
+  #report(why: string): false {
     this.#options.onError?.(why);
     return false;
   }

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import {
+  isLeader,
   LEASE_TIMES,
   type LeaseRecord,
   type LeaseState,
-  leads,
-  leaseAnswerMs,
   leaseRead,
   leaseStep,
+  leaseTimeoutMs,
   leaseUncertain,
   leaseWait,
   leaseWritten,
@@ -21,26 +21,26 @@ function record(changes: Partial<LeaseRecord> = {}): LeaseRecord {
 const fresh = newLeaseState("me");
 const held = (sent: number): LeaseState => leaseWritten(fresh, record({ holder: "me" }), sent);
 
-test("the times leave room: a holder acts for less than its lease, and may miss a renewal", () => {
-  const { durationMs, renewMs, actMs, retryMs } = LEASE_TIMES;
-  expect(actMs).toBeLessThan(durationMs);
-  expect(renewMs + 2 * retryMs).toBeLessThan(actMs);
+test("a holder leads for less than the lease duration, and may miss a renewal", () => {
+  const { durationMs, renewMs, renewDeadlineMs, retryMs } = LEASE_TIMES;
+  expect(renewDeadlineMs).toBeLessThan(durationMs);
+  expect(renewMs + 2 * retryMs).toBeLessThan(renewDeadlineMs);
   // One that hangs is over, and the pause after it too, when there is as much time again.
-  expect(renewMs + 2 * leaseAnswerMs(LEASE_TIMES)).toBeLessThanOrEqual(actMs);
-  expect(1.25 * retryMs).toBeLessThanOrEqual(leaseAnswerMs(LEASE_TIMES));
+  expect(renewMs + 2 * leaseTimeoutMs(LEASE_TIMES)).toBeLessThanOrEqual(renewDeadlineMs);
+  expect(1.25 * retryMs).toBeLessThanOrEqual(leaseTimeoutMs(LEASE_TIMES));
 });
 
-describe("what to do next", () => {
-  test("looks first", () => {
+describe("the next step", () => {
+  test("reads first", () => {
     expect(leaseStep(fresh, 0)).toEqual({ step: "read" });
   });
 
-  test("makes the lease where there is none", () => {
-    const step = { step: "write", resourceVersion: undefined, transitions: 0, takeover: true };
+  test("creates a missing lease", () => {
+    const step = { step: "write", resourceVersion: undefined, transitions: 0, acquires: true };
     expect(leaseStep(leaseRead(fresh, undefined, 0), 0)).toEqual(step);
   });
 
-  test("leaves it to its holder as long as that gives signs of life, whatever times are written in it", () => {
+  test("waits while the holder renews, whatever times the Lease contains", () => {
     let state = leaseRead(fresh, record(), 0);
     for (let i = 1; i < 10; i++) {
       state = leaseRead(state, record({ resourceVersion: String(i) }), i * 14_000);
@@ -48,59 +48,59 @@ describe("what to do next", () => {
     }
   });
 
-  test("takes it once it has stood unchanged for its duration before our eyes, not by the first look", () => {
+  test("acquires a lease observed unchanged for its duration, not at the first read", () => {
     let state = leaseRead(fresh, record(), 1_000_000);
     expect(leaseStep(state, 1_000_000)).toEqual({ step: "read" });
     state = leaseRead(state, record(), 1_014_999);
     expect(leaseStep(state, 1_014_999)).toEqual({ step: "read" });
-    const step = { step: "write", resourceVersion: "7", transitions: 4, takeover: true };
+    const step = { step: "write", resourceVersion: "7", transitions: 4, acquires: true };
     expect(leaseStep(state, 1_015_000)).toEqual(step);
   });
 
-  test("takes a released one at once", () => {
-    const step = { step: "write", resourceVersion: "7", transitions: 4, takeover: true };
+  test("acquires a released lease at once", () => {
+    const step = { step: "write", resourceVersion: "7", transitions: 4, acquires: true };
     expect(leaseStep(leaseRead(fresh, record({ holder: "" }), 5), 5)).toEqual(step);
   });
 
-  test("renews its own, with the version of its last write", () => {
-    const step = { step: "write", resourceVersion: "7", transitions: 3, takeover: false };
+  test("renews its own lease with the version of its last write", () => {
+    const step = { step: "write", resourceVersion: "7", transitions: 3, acquires: false };
     expect(leaseStep(held(0), 5_000)).toEqual(step);
   });
 
-  test("takes over from a predecessor of the same name at once", () => {
+  test("acquires the lease of a previous process with the same identity at once", () => {
     const state = leaseRead(fresh, record({ holder: "me" }), 0);
-    expect(leads(state, 0)).toBe(false);
-    expect(leaseStep(state, 0)).toMatchObject({ step: "write", takeover: true });
+    expect(isLeader(state, 0)).toBe(false);
+    expect(leaseStep(state, 0)).toMatchObject({ step: "write", acquires: true });
   });
 });
 
 describe("leading", () => {
-  test("counts from when the renewal was sent, and ends before the lease does", () => {
-    expect(leads(held(1_000), 10_999)).toBe(true);
-    expect(leads(held(1_000), 11_000)).toBe(false);
+  test("counts from when the renewal was sent, and ends before the lease expires", () => {
+    expect(isLeader(held(1_000), 10_999)).toBe(true);
+    expect(isLeader(held(1_000), 11_000)).toBe(false);
   });
 
-  test("ends as soon as another holder is seen, or none", () => {
-    expect(leads(leaseRead(held(0), record({ resourceVersion: "8" }), 10), 10)).toBe(false);
-    expect(leads(leaseRead(held(0), undefined, 10), 10)).toBe(false);
+  test("ends as soon as another holder is observed, or none", () => {
+    expect(isLeader(leaseRead(held(0), record({ resourceVersion: "8" }), 10), 10)).toBe(false);
+    expect(isLeader(leaseRead(held(0), undefined, 10), 10)).toBe(false);
   });
 
-  test("goes on while it is uncertain, but no longer by a look: only a write renews", () => {
+  test("continues after a write with unknown result, but only a write extends it", () => {
     let state = leaseUncertain(held(0));
     expect(leaseStep(state, 6_000)).toEqual({ step: "read" });
     state = leaseRead(state, record({ holder: "me" }), 6_000);
-    expect(leads(state, 9_999)).toBe(true);
-    expect(leads(state, 10_000)).toBe(false);
+    expect(isLeader(state, 9_999)).toBe(true);
+    expect(isLeader(state, 10_000)).toBe(false);
   });
 });
 
-test("waits until the renewal is due, and looks no later than the lease may be taken", () => {
+test("waits until the renewal is due, and reads no later than the lease's expiry", () => {
   expect(leaseWait(held(1_000), 2_000)).toBe(4_000);
   expect(leaseWait(leaseRead(fresh, record(), 0), 100)).toBe(2_000);
   expect(leaseWait(leaseRead(fresh, record(), 0), 14_600)).toBe(400);
 });
 
-test("never do two lead at once, whatever is delayed, lost or stopped, and however their clocks are set", () => {
+test("two candidates never lead at once, whatever is delayed, lost or stopped, and however their clocks are set", () => {
   // Mostly quick, or hardly anybody would ever lead; now and then longer than any of the times.
   const delay = fc.oneof({ weight: 6, arbitrary: fc.nat(200) }, { weight: 1, arbitrary: fc.nat(20_000) });
   const lost = fc.nat(9).map((chance) => chance === 0);
@@ -115,7 +115,7 @@ test("never do two lead at once, whatever is delayed, lost or stopped, and howev
       let version = 0;
       const states = list.map((_, i) => newLeaseState(`c${i}`));
       const leading = (time: number) =>
-        states.filter((state, i) => leads(state, time + (list[i]?.clock ?? 0))).length;
+        states.filter((state, i) => isLeader(state, time + (list[i]?.clock ?? 0))).length;
       const due: { at: number; run: (time: number) => void }[] = [];
       const begin = (i: number, time: number, turn: number): void => {
         const state = states[i];
@@ -130,8 +130,8 @@ test("never do two lead at once, whatever is delayed, lost or stopped, and howev
           at: time + delay.out,
           run: () => {
             if (step.step === "read") {
-              const seen = stored;
-              answer = (now) => leaseRead(states[i] ?? state, seen, now);
+              const observed = stored;
+              answer = (now) => leaseRead(states[i] ?? state, observed, now);
             } else if (stored?.resourceVersion === step.resourceVersion) {
               const { transitions } = step;
               stored = {
@@ -145,7 +145,7 @@ test("never do two lead at once, whatever is delayed, lost or stopped, and howev
             } else answer = () => leaseUncertain(states[i] ?? state);
           },
         });
-        const back = time + Math.min(delay.out + delay.back, leaseAnswerMs(LEASE_TIMES));
+        const back = time + Math.min(delay.out + delay.back, leaseTimeoutMs(LEASE_TIMES));
         due.push({
           at: back,
           run: () => {

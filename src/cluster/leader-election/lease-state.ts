@@ -1,35 +1,35 @@
 /**
- * Who leads, as one of the candidates sees it. Pure: it is told what was read and when, on its own clock. Times in a Lease are other
- * people's clocks and are written for people only; what counts is how long a record has stood unchanged before our own eyes.
+ * Leader election by a Lease, as one candidate sees it. Pure: callers pass records and the time of the candidate's own clock. Times in
+ * the Lease are other clocks' and for display only; what counts is for how long a record was observed unchanged, as in client-go.
  */
 
 export interface LeaseTimes {
-  /** After so long without a sign of life the next one may take over. */
+  /** After so long without a renewal another candidate may acquire the lease. */
   readonly durationMs: number;
-  /** How often the holder gives a sign of life. */
+  /** How often the holder renews. */
   readonly renewMs: number;
   /**
-   * When a holder that could not renew stops acting, counted from when its last successful renewal was sent. A Lease does not fence:
-   * what is left until the end is for writes that are on their way.
+   * How long the holder leads after its last successful renewal was sent. A Lease does not fence: the rest of the duration is for writes
+   * in flight.
    */
-  readonly actMs: number;
-  /** How often a candidate looks, and a holder tries again after a failure. */
+  readonly renewDeadlineMs: number;
+  /** How often a candidate reads the lease, and a holder retries a failed renewal. */
   readonly retryMs: number;
 }
 
 export const LEASE_TIMES: LeaseTimes = {
   durationMs: 15_000,
   renewMs: 5_000,
-  actMs: 10_000,
+  renewDeadlineMs: 10_000,
   retryMs: 2_000,
 };
 
 /**
- * How long an answer may take. A renewal that hangs is given up so early that another try, which may take as long, ends before the
- * holder must stop acting. Should the given up one arrive after all, its version is old or it renews what is ours: no harm is done.
+ * The timeout of a request. A renewal that hangs is abandoned early enough for another attempt, which may take as long, before the
+ * renew deadline. If the abandoned one arrives after all, its version conflicts or it renews the own lease: both are harmless.
  */
-export function leaseAnswerMs({ actMs, renewMs }: LeaseTimes): number {
-  return (actMs - renewMs) / 2;
+export function leaseTimeoutMs({ renewDeadlineMs, renewMs }: LeaseTimes): number {
+  return (renewDeadlineMs - renewMs) / 2;
 }
 
 /** A Lease as it was read. */
@@ -44,40 +44,41 @@ export interface LeaseRecord {
 export interface LeaseState {
   readonly identity: string;
   readonly times: LeaseTimes;
-  /** What was seen last, and since when it has stood. `undefined`: nothing was read yet. */
-  readonly seen: { readonly record: LeaseRecord | undefined; readonly since: number } | undefined;
-  /** When the renewal was sent by which we hold the lease. */
+  /** The last record, and since when it is unchanged. `undefined`: not read yet. */
+  readonly observed: { readonly record: LeaseRecord | undefined; readonly since: number } | undefined;
+  /** When the last successful renewal was sent; `undefined`: not the holder. */
   readonly heldSince: number | undefined;
 }
 
 export function newLeaseState(identity: string, times: LeaseTimes = LEASE_TIMES): LeaseState {
-  return { identity, times, seen: undefined, heldSince: undefined };
+  return { identity, times, observed: undefined, heldSince: undefined };
 }
 
-/** A read was answered; `undefined`: there is no Lease. */
+/** After a read; `undefined`: the Lease does not exist. */
 export function leaseRead(state: LeaseState, record: LeaseRecord | undefined, now: number): LeaseState {
-  const same = state.seen !== undefined && state.seen.record?.resourceVersion === record?.resourceVersion;
-  const lost = record?.holder !== state.identity;
+  const same =
+    state.observed !== undefined && state.observed.record?.resourceVersion === record?.resourceVersion;
+  const isOther = record?.holder !== state.identity;
   return {
     ...state,
-    seen: { record, since: same ? (state.seen?.since ?? now) : now },
-    heldSince: lost ? undefined : state.heldSince,
+    observed: { record, since: same ? (state.observed?.since ?? now) : now },
+    heldSince: isOther ? undefined : state.heldSince,
   };
 }
 
-/** A write of ours was taken; `sent` is when it left. */
+/** After a successful write that was sent at `sent`. */
 export function leaseWritten(state: LeaseState, record: LeaseRecord, sent: number): LeaseState {
-  return { ...state, seen: { record, since: sent }, heldSince: sent };
+  return { ...state, observed: { record, since: sent }, heldSince: sent };
 }
 
-/** Someone else wrote, or it can't be known what happened: look again before anything else. */
+/** After a conflict, or a write with unknown result: the Lease must be read again first. */
 export function leaseUncertain(state: LeaseState): LeaseState {
-  return { ...state, seen: undefined };
+  return { ...state, observed: undefined };
 }
 
-/** Whether the holder may act now. */
-export function leads(state: LeaseState, now: number): boolean {
-  return state.heldSince !== undefined && now - state.heldSince < state.times.actMs;
+/** Whether this candidate is the leader now. */
+export function isLeader(state: LeaseState, now: number): boolean {
+  return state.heldSince !== undefined && now - state.heldSince < state.times.renewDeadlineMs;
 }
 
 export type LeaseStep =
@@ -87,33 +88,33 @@ export type LeaseStep =
       /** `undefined`: it must not exist yet. */
       readonly resourceVersion: string | undefined;
       readonly transitions: number;
-      /** False: a renewal of what is ours already. */
-      readonly takeover: boolean;
+      /** False for a renewal. */
+      readonly acquires: boolean;
     };
 
 /** What to do next. */
 export function leaseStep(state: LeaseState, now: number): LeaseStep {
-  const { seen, identity } = state;
-  if (seen === undefined) return { step: "read" };
-  const { record, since } = seen;
+  const { observed, identity } = state;
+  if (observed === undefined) return { step: "read" };
+  const { record, since } = observed;
   if (record === undefined)
-    return { step: "write", resourceVersion: undefined, transitions: 0, takeover: true };
+    return { step: "write", resourceVersion: undefined, transitions: 0, acquires: true };
   const { resourceVersion, transitions, holder } = record;
   if (holder === identity) {
-    // Ours by name but not by this process's own doing: a predecessor of the same name. Taking it is what renewing would be.
-    return { step: "write", resourceVersion, transitions, takeover: state.heldSince === undefined };
+    // Held by a previous process of the same identity: acquiring it is a renewal.
+    return { step: "write", resourceVersion, transitions, acquires: state.heldSince === undefined };
   }
   if (holder === "" || now - since >= record.durationMs) {
-    return { step: "write", resourceVersion, transitions: transitions + 1, takeover: true };
+    return { step: "write", resourceVersion, transitions: transitions + 1, acquires: true };
   }
   return { step: "read" };
 }
 
-/** How long to wait before the next step, where the last one went well. */
+/** The delay before the next step, after a successful one. */
 export function leaseWait(state: LeaseState, now: number): number {
-  const { seen, times, heldSince } = state;
+  const { observed, times, heldSince } = state;
   if (heldSince !== undefined) return Math.max(0, heldSince + times.renewMs - now);
-  if (seen?.record === undefined || seen.record.holder === "") return times.retryMs;
-  // Not later than the moment at which it may be taken.
-  return Math.min(times.retryMs, Math.max(1, seen.since + seen.record.durationMs - now));
+  if (observed?.record === undefined || observed.record.holder === "") return times.retryMs;
+  // Not later than the lease's expiry.
+  return Math.min(times.retryMs, Math.max(1, observed.since + observed.record.durationMs - now));
 }

@@ -52,7 +52,7 @@ const configMap = {
   object: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a", namespace: "shop" } },
 };
 
-test("each source brings what it owns into the one view, and nothing else", () => {
+test("each source changes its own resources in the shared view, and no others", () => {
   const { whole, files, cluster } = rig();
   expect(files.apply([greeting, configMap]).map(({ name }) => name)).toEqual(["p"]);
   expect(whole.view.served("configmaps")).toBe(false);
@@ -76,7 +76,7 @@ test("each source brings what it owns into the one view, and nothing else", () =
   expect(whole.view.count(GREETINGS)).toBe(1);
 });
 
-test("a need goes to whoever owns its resource, and the facts come in the order of the needs", async () => {
+test("needs go to the source of their resource, and facts keep the order of the needs", async () => {
   const { source } = rig();
   const needs: Need[] = [
     { get: { resource: "configmaps", namespace: "shop", name: "a" } },
@@ -94,7 +94,7 @@ test("a need goes to whoever owns its resource, and the facts come in the order 
   );
 });
 
-test("a commit goes to whoever owns its resource", async () => {
+test("a commit goes to the source of its resource", async () => {
   const { source } = rig();
   const commit: Commit = {
     resource: "configmaps",
@@ -108,7 +108,7 @@ test("a commit goes to whoever owns its resource", async () => {
   expect(await source.commit({ ...commit, resource: GREETINGS }, DEADLINE)).toEqual({ failed: "files" });
 });
 
-test("it is ready when all are, and stops all", async () => {
+test("is ready when all sources are, and stops all", async () => {
   const { source, state } = rig();
   expect(source.ready).toBe(false);
   state.ready = true;

@@ -12,29 +12,29 @@ const POLICY = { kind: "Policy", name: "a", uid: "u" };
 const FOLDER = "/api/v1/namespaces/usher-system/configmaps";
 
 function replica(server: TestApiServer, name: string, clock: () => number = () => 0) {
-  const book = new Tallies();
+  const tallies = new Tallies();
   const said: string[] = [];
   const told: (readonly CountedTally[])[] = [];
   const options = {
     client: server.client,
     namespace: "usher-system",
     replica: name,
-    book,
+    tallies,
     clock,
     log: { ...SILENT, warn: (facts: object) => void said.push(JSON.stringify(facts)) },
   };
   return {
-    book,
+    tallies,
     said,
     told,
     publisher: new TallyPublisher({ ...options, owner: { apiVersion: "v1", kind: "Pod", name, uid: "p" } }),
     collector: new TallyCollector({ ...options, counted: (policies) => void told.push(policies) }),
     count: (applied: number) =>
-      book.add([{ module: "placement", policy: POLICY, outcomes: { applied } }], 1_000),
+      tallies.add([{ module: "placement", policy: POLICY, outcomes: { applied } }], 1_000),
   };
 }
 
-test("each replica publishes an object of its own, owned by its pod, and only where there is something new", async () => {
+test("each replica publishes a ConfigMap owned by its pod, and only after changes", async () => {
   const server = new TestApiServer();
   const { publisher, count } = replica(server, "usher-1");
   await publisher.publish();
@@ -52,7 +52,7 @@ test("each replica publishes an object of its own, owned by its pod, and only wh
   expect(server.objects.size).toBe(0);
 });
 
-test("a quiet replica gives a sign of life now and then", async () => {
+test("a replica without changes publishes heartbeats", async () => {
   const server = new TestApiServer();
   let time = 0;
   const { publisher, count } = replica(server, "usher-1", () => time);
@@ -66,7 +66,7 @@ test("a quiet replica gives a sign of life now and then", async () => {
   expect(server.asked).toHaveLength(2);
 });
 
-test("the leader adds up all replicas, its own as they are now, and tells what has changed", async () => {
+test("the leader sums all replicas, its own from memory, and reports changes", async () => {
   const server = new TestApiServer();
   const [one, two, three] = ["1", "2", "3"].map((name) => replica(server, name));
   if (one === undefined || two === undefined || three === undefined) throw new Error("no replicas");
@@ -90,7 +90,7 @@ test("the leader adds up all replicas, its own as they are now, and tells what h
   expect(one.told.at(-1)).toMatchObject([{ outcomes: { applied: 17 } }]);
 });
 
-test("what its owner has left behind is not counted any more and deleted, but not what lives", async () => {
+test("orphaned tallies are not counted and are deleted, live ones are kept", async () => {
   const server = new TestApiServer();
   let time = 0;
   const [leader, dead, alive] = ["leader", "dead", "alive"].map((name) => replica(server, name, () => time));
@@ -110,7 +110,7 @@ test("what its owner has left behind is not counted any more and deleted, but no
   expect(leader.collector.of("placement", POLICY)).toMatchObject({ outcomes: { applied: 1 } });
 });
 
-test("a policy that only one replica has counted is told of when that goes, and none of its counts is left", async () => {
+test("a policy that only an orphan counted is reported without counts", async () => {
   const server = new TestApiServer();
   const [leader, other] = [replica(server, "leader"), replica(server, "other")];
   other.count(2);
@@ -125,7 +125,7 @@ test("a policy that only one replica has counted is told of when that goes, and 
   expect(leader.told).toHaveLength(2);
 });
 
-test("what was left behind and can't be deleted stays uncounted, and is tried again", async () => {
+test("an orphan that can't be deleted stays uncounted, and is retried", async () => {
   const server = new TestApiServer();
   let time = 0;
   const [leader, dead] = [replica(server, "leader", () => time), replica(server, "dead", () => time)];
@@ -143,7 +143,7 @@ test("what was left behind and can't be deleted stays uncounted, and is tried ag
   expect(server.objects.size).toBe(0);
 });
 
-test("a replica that went and came again, in the same version of its object, is as new", async () => {
+test("a ConfigMap that reappears unchanged is observed from then on", async () => {
   const server = new TestApiServer();
   let time = 0;
   const [leader, other] = [replica(server, "leader", () => time), replica(server, "other", () => time)];
@@ -160,7 +160,7 @@ test("a replica that went and came again, in the same version of its object, is 
   expect(leader.collector.of("placement", POLICY)).toMatchObject({ outcomes: { applied: 1 } });
 });
 
-test("of two answers the one that was asked for last counts, whichever comes last", async () => {
+test("of two collections the one started last counts, in whatever order they finish", async () => {
   const server = new TestApiServer();
   const [leader, other] = [replica(server, "leader"), replica(server, "other")];
   other.count(1);
@@ -200,7 +200,7 @@ test.each<[string, Error | undefined]>([
   expect(server.objects.size).toBe(0);
 });
 
-test("a replica publishes once at a time", async () => {
+test("a replica publishes one write at a time", async () => {
   const server = new TestApiServer();
   const { publisher, count } = replica(server, "usher-1");
   count(1);
@@ -212,7 +212,7 @@ test("a replica publishes once at a time", async () => {
   expect(server.asked).toHaveLength(2);
 });
 
-test("an API server that refuses is trouble for the log only", async () => {
+test("errors of the API server are logged, and nothing else", async () => {
   const server = new TestApiServer();
   server.fault = () => refuse(403, "Forbidden");
   const { publisher, collector, count, said } = replica(server, "usher-1");

@@ -7,24 +7,24 @@ function tally(name: string, outcomes: Tally["outcomes"], changes: Partial<Tally
   return { module: "placement", policy: { kind: "Policy", name, uid: "u", ...changes }, outcomes };
 }
 
-test("counts add up, and the last time that something was applied is kept", () => {
-  const book = new Tallies();
-  book.add([tally("a", { applied: 1 })], 100);
-  book.add([tally("a", { same: 2 }), tally("b", { violated: 1 })], 200);
-  book.add([tally("a", { applied: 3 }, { generation: 2 })], 300);
-  expect(book.list()).toEqual([
+test("sums counts and keeps the last applied time", () => {
+  const tallies = new Tallies();
+  tallies.add([tally("a", { applied: 1 })], 100);
+  tallies.add([tally("a", { same: 2 }), tally("b", { violated: 1 })], 200);
+  tallies.add([tally("a", { applied: 3 }, { generation: 2 })], 300);
+  expect(tallies.list()).toEqual([
     { ...tally("a", { applied: 4, same: 2 }, { generation: 2 }), lastApplied: 300 },
     tally("b", { violated: 1 }),
   ]);
-  expect(book.changes).toBe(4);
+  expect(tallies.changes).toBe(4);
 });
 
-test("of conflicts the last few are kept, each field of an object once", () => {
-  const book = new Tallies();
+test("keeps the latest conflicts, each field of an object once", () => {
+  const tallies = new Tallies();
   const conflict = (object: string, message = "m") => ({ object, field: "spec.x", message });
   for (const [i, object] of ["a", "b", "c", "a", "d", "e", "f"].entries())
-    book.add([{ ...tally("p", { skipped: 1 }), conflicts: [conflict(object, `${"m".repeat(300)}`)] }], i);
-  const [kept] = book.list();
+    tallies.add([{ ...tally("p", { skipped: 1 }), conflicts: [conflict(object, `${"m".repeat(300)}`)] }], i);
+  const [kept] = tallies.list();
   expect(kept?.conflicts?.map(({ object, at }) => `${object}${at}`)).toEqual(["f6", "e5", "d4", "a3", "c2"]);
   expect(kept?.conflicts?.[0]?.message).toHaveLength(256);
   expect(decodeTallies('[["m","K",null,"n",null,null,null,[1],[["o","f","m","soon"],["o"],7]]]')).toEqual([
@@ -32,18 +32,18 @@ test("of conflicts the last few are kept, each field of an object once", () => {
   ]);
 });
 
-test("a policy that was deleted and made again begins at nothing", () => {
-  const book = new Tallies();
-  book.add([tally("a", { applied: 5 })], 1);
-  book.add([tally("a", { applied: 1 }, { uid: "another" })], 2);
-  expect(book.list().map(({ outcomes }) => outcomes.applied)).toEqual([1, 5]);
+test("a policy that was deleted and created again starts at zero", () => {
+  const tallies = new Tallies();
+  tallies.add([tally("a", { applied: 5 })], 1);
+  tallies.add([tally("a", { applied: 1 }, { uid: "another" })], 2);
+  expect(tallies.list().map(({ outcomes }) => outcomes.applied)).toEqual([1, 5]);
 });
 
-test("of too many policies the quietest are forgotten", () => {
-  const book = new Tallies(2);
-  book.add([tally("a", { same: 1 }), tally("b", { same: 1 })], 1);
-  book.add([tally("a", { same: 1 }), tally("c", { same: 1 })], 2);
-  expect(book.list().map(({ policy }) => policy.name)).toEqual(["c", "a"]);
+test("evicts the least recently counted policies", () => {
+  const tallies = new Tallies(2);
+  tallies.add([tally("a", { same: 1 }), tally("b", { same: 1 })], 1);
+  tallies.add([tally("a", { same: 1 }), tally("c", { same: 1 })], 2);
+  expect(tallies.list().map(({ policy }) => policy.name)).toEqual(["c", "a"]);
 });
 
 const OUTCOMES = [
@@ -88,10 +88,10 @@ const anyTally: fc.Arbitrary<CountedTally> = fc
     ...(conflict === null ? {} : { conflicts: [conflict] }),
   }));
 
-test("merging does not depend on who comes first, nor on what was merged before", () => {
+test("merging is commutative and associative", () => {
   fc.assert(
-    fc.property(fc.array(fc.array(anyTally), { maxLength: 4 }), (books) => {
-      const all = mergeTallies(books);
+    fc.property(fc.array(fc.array(anyTally), { maxLength: 4 }), (decoded) => {
+      const all = mergeTallies(decoded);
       const numbers = (merged: Map<string, CountedTally>) =>
         new Map(
           [...merged]
@@ -109,14 +109,14 @@ test("merging does not depend on who comes first, nor on what was merged before"
             )
             .sort(([a], [b]) => (a < b ? -1 : 1)),
         );
-      expect(numbers(mergeTallies([...books].reverse()))).toEqual(numbers(all));
-      const [first = [], ...rest] = books;
+      expect(numbers(mergeTallies([...decoded].reverse()))).toEqual(numbers(all));
+      const [first = [], ...rest] = decoded;
       expect(numbers(mergeTallies([first, mergeTallies(rest).values()]))).toEqual(numbers(all));
     }),
   );
 });
 
-test("what is written can be read", () => {
+test("decodes what it encodes", () => {
   fc.assert(
     fc.property(fc.array(anyTally), (tallies) => {
       const { text, left } = encodeTallies(tallies, 1_000_000);
@@ -126,7 +126,7 @@ test("what is written can be read", () => {
   );
 });
 
-test("what does not fit is left out from the end, and said", () => {
+test("omits what does not fit, and counts it", () => {
   fc.assert(
     fc.property(fc.array(anyTally, { maxLength: 20 }), fc.nat(2_000), (tallies, most) => {
       const { text, left } = encodeTallies(tallies, most);
@@ -136,7 +136,7 @@ test("what does not fit is left out from the end, and said", () => {
   );
 });
 
-test("what another version or hand has written does no harm", () => {
+test("skips what it can't decode", () => {
   for (const text of ["", "{", "null", "{}", "7", '[1,null,{},["m"],["m","K",null,"n"]]'])
     expect(() => decodeTallies(text)).not.toThrow();
   expect(decodeTallies('[["m","K",null,"n",null,null,"soon",[1,-2,"x"]],3]')).toEqual([

@@ -2,20 +2,20 @@ import type { CountedTally, DatedConflict, Tally } from "../../core/evaluate/eff
 import { type PolicyRef, policyKey } from "../../core/evaluate/finding.ts";
 import { at, isObject, type Json, listAt, stringAt } from "../../core/json.ts";
 
-/** Policies that are counted; beyond, those are forgotten that nothing was heard of for longest. */
+/** Beyond this, the least recently counted policies are evicted. */
 const MOST_POLICIES = 10_000;
 
-/** Of each policy so many are kept: enough to see what they have in common. */
+/** Kept per policy: enough to see what they have in common. */
 const MOST_CONFLICTS = 5;
-/** Messages name an object, a field and two values; the rest of a longer one is no help. */
+/** A message names an object, a field and two values; longer ones are cut. */
 const MESSAGE_LENGTH = 256;
 
-/** A policy that was deleted and made again is another one. */
+/** Includes the uid: a policy that was deleted and created again is another one. */
 export function tallyKey(module: string, policy: PolicyRef): string {
   return `${module} ${policyKey(policy)} ${policy.uid ?? ""}`;
 }
 
-/** The tallies of one replica, from its start. */
+/** The tallies of one replica since its start. */
 export class Tallies {
   readonly #tallies = new Map<string, CountedTally>();
   readonly #most: number;
@@ -25,7 +25,7 @@ export class Tallies {
     this.#most = most;
   }
 
-  /** Goes up with every change. */
+  /** Increases with every change. */
   get changes(): number {
     return this.#changes;
   }
@@ -42,7 +42,7 @@ export class Tallies {
         ),
       };
       const before = this.#tallies.get(key);
-      // Taken out and put in again: the map's order is that of the last word.
+      // Reinserted, so that the map is ordered by the latest change.
       this.#tallies.delete(key);
       this.#tallies.set(key, before === undefined ? counted : sum(before, counted));
       this.#changes += 1;
@@ -53,17 +53,17 @@ export class Tallies {
     }
   }
 
-  /** The one heard of last comes first. */
+  /** The most recently counted first. */
   list(): CountedTally[] {
     return [...this.#tallies.values()].reverse();
   }
 }
 
-/** Several replicas' tallies as one: counts added up, the latest time, the newest generation. The order does not matter. */
-export function mergeTallies(books: Iterable<Iterable<CountedTally>>): Map<string, CountedTally> {
+/** Merges the tallies of replicas: sums of counts, the latest time, the newest generation. Independent of the order. */
+export function mergeTallies(replicas: Iterable<Iterable<CountedTally>>): Map<string, CountedTally> {
   const merged = new Map<string, CountedTally>();
-  for (const book of books) {
-    for (const tally of book) {
+  for (const tallies of replicas) {
+    for (const tally of tallies) {
       const key = tallyKey(tally.module, tally.policy);
       const before = merged.get(key);
       merged.set(key, before === undefined ? tally : sum(before, tally));
@@ -89,7 +89,7 @@ function sum(a: CountedTally, b: CountedTally): CountedTally {
   };
 }
 
-/** The latest of each field of each object, the latest first. Of those of one moment the text decides, so that all replicas agree. */
+/** The latest conflict of each field of each object, the latest first. The text breaks ties, so that all replicas agree. */
 function conflictsOf(all: readonly DatedConflict[]): Pick<CountedTally, "conflicts"> {
   if (all.length === 0) return {};
   const latest = new Map<string, DatedConflict>();
@@ -109,7 +109,7 @@ function compareConflicts(a: DatedConflict, b: DatedConflict): number {
 
 type Outcome = keyof Tally["outcomes"];
 
-/** In the order in which they are written. A new one comes last, so that replicas of two versions understand each other. */
+/** In the order of the encoding. New outcomes go last, so that replicas of two versions can read each other's tallies. */
 const OUTCOMES: readonly Outcome[] = [
   "applied",
   "same",
@@ -121,7 +121,7 @@ const OUTCOMES: readonly Outcome[] = [
   "matched",
 ];
 
-/** As text of at most so many bytes; `left` says how many did not fit. Those heard of last come first, so the quietest are left out. */
+/** Encodes as much as fits into the limit; `left` is the number of tallies that did not. The most recently counted come first. */
 export function encodeTallies(
   tallies: readonly CountedTally[],
   mostBytes: number,
@@ -151,7 +151,7 @@ export function encodeTallies(
   return { text: `[${lines.join(",\n")}]`, left: tallies.length - lines.length };
 }
 
-/** What another replica wrote. What can't be read is left out: a later version of usher may write differently. */
+/** Decodes what another replica wrote. Skips what can't be decoded: a later version may write differently. */
 export function decodeTallies(text: string): CountedTally[] {
   let parsed: Json;
   try {

@@ -9,34 +9,34 @@ import { decodeTallies, mergeTallies, tallyKey } from "./tallies.ts";
 import {
   collectionOf,
   ENTRY,
+  HEARTBEAT_MS,
   LABEL,
-  SIGN_OF_LIFE_MS,
-  TALLY_EVERY_MS,
+  TALLY_INTERVAL_MS,
   type TallyOptions,
   tallyName,
 } from "./tally-objects.ts";
 
-/** What planners ask: all replicas together, since each of them started. So a count falls when a replica goes. */
+/** Tallies of all replicas, each since its start, for reconcilers. A count falls when a replica goes. */
 export type TallySource = NonNullable<ReconcileContext["tallies"]>;
 
-/** What has not changed for three signs of life has no owner any more. */
-const ORPHANED_MS = 3 * SIGN_OF_LIFE_MS;
+/** Tallies that were unchanged for three heartbeats have no replica. */
+const ORPHANED_MS = 3 * HEARTBEAT_MS;
 
-/** Reads what all replicas have published, where this one leads. Its own tallies it takes from its book, as they are now. */
+/** Collects the published tallies of all replicas on the leader. Its own are read from memory. */
 export class TallyCollector implements TallySource {
   readonly #options: TallyOptions & {
     readonly counted: (policies: readonly CountedTally[]) => void;
   };
   readonly #clock: () => number;
-  /** Since when each published object has stood as it is, on our own clock. */
-  readonly #seen = new Map<string, { readonly version: string; readonly since: number }>();
+  /** Since when each ConfigMap is unchanged, by the own clock. */
+  readonly #observed = new Map<string, { readonly version: string; readonly since: number }>();
   #merged: ReadonlyMap<string, CountedTally> = new Map();
-  /** Which collects were begun, and which of them was taken in last. */
-  #begun = 0;
-  #taken = 0;
+  /** Numbers of the last collection started, and of the last one applied. */
+  #started = 0;
+  #applied = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  /** `counted` is told of the policies whose tallies have changed. */
+  /** `counted` is called with the policies whose tallies changed. */
   constructor(options: TallyOptions & { readonly counted: (policies: readonly CountedTally[]) => void }) {
     this.#options = options;
     this.#clock = options.clock ?? (() => performance.now());
@@ -47,7 +47,7 @@ export class TallyCollector implements TallySource {
   }
 
   start(): void {
-    this.#timer ??= setInterval(() => void this.collect(), TALLY_EVERY_MS).unref();
+    this.#timer ??= setInterval(() => void this.collect(), TALLY_INTERVAL_MS).unref();
     void this.collect();
   }
 
@@ -57,47 +57,48 @@ export class TallyCollector implements TallySource {
   }
 
   async collect(): Promise<void> {
-    const { client, namespace, replica, book, log, counted } = this.#options;
-    this.#begun += 1;
-    const turn = this.#begun;
+    const { client, namespace, replica, tallies, log, counted } = this.#options;
+    this.#started += 1;
+    const number = this.#started;
     try {
       const published = await listAll(client, collectionOf(namespace), { labelSelector: `${LABEL}=true` });
-      // One that was asked for later has been answered earlier: it knows better.
-      if (turn < this.#taken) return;
-      this.#taken = turn;
+      // A later collection finished earlier.
+      if (number < this.#applied) return;
+      this.#applied = number;
       this.#forgetAllBut(new Set(published.map(nameOf)));
       const own = tallyName(replica);
-      const others = published.filter((item) => nameOf(item) !== own && !this.#orphaned(item));
+      const others = published.filter((item) => nameOf(item) !== own && !this.#isOrphaned(item));
       const before = this.#merged;
-      const books = others.map((item) => decodeTallies(stringAt(item, "data", ENTRY) ?? ""));
-      this.#merged = mergeTallies([book.list(), ...books]);
+      const decoded = others.map((item) => decodeTallies(stringAt(item, "data", ENTRY) ?? ""));
+      this.#merged = mergeTallies([tallies.list(), ...decoded]);
       const changed = changesOf(before, this.#merged);
       if (changed.length > 0) counted(changed);
-      for (const item of published) if (nameOf(item) !== own && this.#orphaned(item)) await this.#bury(item);
+      for (const item of published)
+        if (nameOf(item) !== own && this.#isOrphaned(item)) await this.#deleteOrphan(item);
     } catch (error) {
-      log.warn({ error: errorMessage("tallies", error) }, "the tallies of the replicas could not be read");
+      log.warn({ error: errorMessage("tallies", error) }, "failed to collect tallies");
     }
   }
 
-  /** Each replica has another name, so there is no end to them. */
+  /** Names of replicas never repeat, so the map would grow forever. */
   #forgetAllBut(names: ReadonlySet<string>): void {
-    for (const name of this.#seen.keys()) if (!names.has(name)) this.#seen.delete(name);
+    for (const name of this.#observed.keys()) if (!names.has(name)) this.#observed.delete(name);
   }
 
-  #orphaned(item: Json): boolean {
+  #isOrphaned(item: Json): boolean {
     const name = nameOf(item);
     const version = stringAt(item, "metadata", "resourceVersion") ?? "";
-    const known = this.#seen.get(name);
+    const known = this.#observed.get(name);
     if (known?.version === version) return this.#clock() - known.since >= ORPHANED_MS;
-    this.#seen.set(name, { version, since: this.#clock() });
+    this.#observed.set(name, { version, since: this.#clock() });
     return false;
   }
 
-  async #bury(item: Json): Promise<void> {
+  async #deleteOrphan(item: Json): Promise<void> {
     const { client, namespace } = this.#options;
     const resourceVersion = stringAt(item, "metadata", "resourceVersion") ?? "";
     const path = `${collectionOf(namespace)}/${pathSegment("name", nameOf(item))}`;
-    // With its version: one that gives a sign of life right now stays.
+    // Guarded by its version: a heartbeat in between keeps it.
     await client.request("DELETE", path, { body: { preconditions: { resourceVersion } } });
   }
 }
@@ -106,7 +107,7 @@ function nameOf(item: Json): string {
   return stringAt(item, "metadata", "name") ?? "";
 }
 
-/** Also those that nobody counts any more: with nothing. */
+/** Includes policies that no replica counts any longer, with no outcomes. */
 function changesOf(
   before: ReadonlyMap<string, CountedTally>,
   now: ReadonlyMap<string, CountedTally>,

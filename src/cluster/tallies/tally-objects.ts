@@ -5,30 +5,27 @@ import type { Tallies } from "./tallies.ts";
 
 export interface TallyOptions {
   readonly client: Client;
-  /** Usher's own. */
+  /** Usher's namespace. */
   readonly namespace: string;
-  /** This replica's name: its pod's. */
+  /** The name of this replica's pod. */
   readonly replica: string;
-  readonly book: Tallies;
+  readonly tallies: Tallies;
   readonly log: Log;
   /** Milliseconds, any origin. */
   readonly clock?: () => number;
 }
 
-/**
- * Whoever applies a policy and then a pod looks at the status next, and must not wait for a minute. Cheap still: a write a replica,
- * where there is something new, and a small list by the leader.
- */
-export const TALLY_EVERY_MS = 10_000;
+/** Short, for users who look at a policy's status right after creating a pod. Costs a write per replica with news, and a list by the leader. */
+export const TALLY_INTERVAL_MS = 10_000;
 
-/** Even where nothing has changed it is written so often, as a sign of life. */
-export const SIGN_OF_LIFE_MS = 600_000;
+/** Tallies are written this often even when unchanged, to show that the replica exists. */
+export const HEARTBEAT_MS = 600_000;
 
-/** Every ConfigMap with tallies has this label, and holds them in this entry. */
+/** The label of each ConfigMap with tallies, and the key of its data. */
 export const LABEL = "usher.dev/tallies";
 export const ENTRY = "tallies";
 
-/** Each replica has an object of its own, so that no two ever write the same. */
+/** One object per replica, so that writes never conflict.  */
 export function tallyName(replica: string): string {
   return `usher-tallies-${replica}`;
 }

@@ -6,26 +6,26 @@ import { encodeTallies } from "./tallies.ts";
 import {
   collectionOf,
   ENTRY,
+  HEARTBEAT_MS,
   LABEL,
-  SIGN_OF_LIFE_MS,
-  TALLY_EVERY_MS,
+  TALLY_INTERVAL_MS,
   type TallyOptions,
   tallyName,
 } from "./tally-objects.ts";
 
-/** A ConfigMap holds 1 MiB; its metadata and what JSON escapes need some of it. About 5,000 policies. */
+/** Of the 1 MiB of a ConfigMap, minus metadata and JSON escapes. About 5,000 policies. */
 const MOST_BYTES = 700_000;
 
 /**
- * Publishes the tallies of this replica in a ConfigMap of its own. With an owner, the pod, Kubernetes deletes it together with that; else
- * `stop` does, or at last the leader.
+ * Publishes the tallies of this replica in a ConfigMap. With the pod as its owner, the garbage collector deletes it; otherwise `stop`
+ * does, or finally the leader.
  */
 export class TallyPublisher {
   readonly #options: TallyOptions & { readonly owner?: JsonObject };
   readonly #clock: () => number;
   #published = { changes: 0, at: Number.NEGATIVE_INFINITY };
-  /** Whether it was ever tried: what was not answered may have been done. */
-  #asked = false;
+  /** Whether a write was attempted: without a response it may have succeeded. */
+  #attempted = false;
   #publishing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
 
@@ -36,19 +36,19 @@ export class TallyPublisher {
   }
 
   start(): void {
-    this.#timer ??= setInterval(() => void this.publish(), TALLY_EVERY_MS).unref();
+    this.#timer ??= setInterval(() => void this.publish(), TALLY_INTERVAL_MS).unref();
   }
 
-  /** The counts go with the replica. */
+  /** Deletes the ConfigMap: counts end with the replica. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
-    // What is under way would else be written after it was deleted.
+    // A write in flight would recreate it.
     await this.#publishing;
-    if (!this.#asked) return;
-    await this.#ask("DELETE", this.#path).catch(() => undefined);
+    if (!this.#attempted) return;
+    await this.#request("DELETE", this.#path).catch(() => undefined);
   }
 
-  /** Writes where there is something new, or it is time for a sign of life. Once at a time, so that no older one comes last. */
+  /** Writes changes, or a heartbeat when due. One write at a time, so that an older one never comes last. */
   publish(): Promise<void> {
     this.#publishing ??= this.#publish().finally(() => {
       this.#publishing = undefined;
@@ -57,15 +57,15 @@ export class TallyPublisher {
   }
 
   async #publish(): Promise<void> {
-    const { changes } = this.#options.book;
-    const quiet = this.#clock() - this.#published.at < SIGN_OF_LIFE_MS;
-    if (changes === 0 || (changes === this.#published.changes && quiet)) return;
-    this.#asked = true;
+    const { changes } = this.#options.tallies;
+    const isRecent = this.#clock() - this.#published.at < HEARTBEAT_MS;
+    if (changes === 0 || (changes === this.#published.changes && isRecent)) return;
+    this.#attempted = true;
     try {
-      await this.#ask("PATCH", `${this.#path}?fieldManager=${FIELD_MANAGER}&force=true`, this.#body());
+      await this.#request("PATCH", `${this.#path}?fieldManager=${FIELD_MANAGER}&force=true`, this.#body());
       this.#published = { changes, at: this.#clock() };
     } catch (error) {
-      this.#options.log.warn({ error: errorMessage("tallies", error) }, "the tallies could not be published");
+      this.#options.log.warn({ error: errorMessage("tallies", error) }, "failed to publish tallies");
     }
   }
 
@@ -78,8 +78,8 @@ export class TallyPublisher {
   }
 
   #body(): JsonObject {
-    const { namespace, book, owner } = this.#options;
-    const { text, left } = encodeTallies(book.list(), MOST_BYTES);
+    const { namespace, tallies, owner } = this.#options;
+    const { text, left } = encodeTallies(tallies.list(), MOST_BYTES);
     return {
       apiVersion: "v1",
       kind: "ConfigMap",
@@ -87,7 +87,7 @@ export class TallyPublisher {
         name: this.#name,
         namespace,
         labels: { [LABEL]: "true" },
-        // Without it two writes of the same would be one, and no sign of life.
+        // Makes each write a change: an unchanged apply would not update the resourceVersion.
         annotations: { "usher.dev/tally": String(Math.round(this.#clock())) },
         ...(owner === undefined ? {} : { ownerReferences: [owner] }),
       },
@@ -95,13 +95,13 @@ export class TallyPublisher {
     };
   }
 
-  async #ask(method: string, path: string, body?: JsonObject): Promise<void> {
+  async #request(method: string, path: string, body?: JsonObject): Promise<void> {
     const contentType = "application/apply-patch+yaml";
-    const answer = await this.#options.client.request(
+    const response = await this.#options.client.request(
       method,
       path,
       body === undefined ? {} : { body, contentType },
     );
-    if (answer.status >= 300) throw new Error(responseMessage(`${method} ${this.#name}`, answer));
+    if (response.status >= 300) throw new Error(responseMessage(`${method} ${this.#name}`, response));
   }
 }

@@ -37,7 +37,7 @@ export interface ReplicaOptions {
  */
 export class Replica {
   readonly #options: ReplicaOptions;
-  readonly #book = new Tallies();
+  readonly #tallies = new Tallies();
   readonly #events: EventRecorder;
   #count: ((counts: readonly Count[]) => void) | undefined;
   readonly #publisher: TallyPublisher;
@@ -64,7 +64,7 @@ export class Replica {
       instance: identity,
       apiVersionOf: (kind) => apiVersions.get(kind),
     });
-    const counting = { client, namespace, replica: identity, book: this.#book, log };
+    const counting = { client, namespace, replica: identity, tallies: this.#tallies, log };
     this.#publisher = new TallyPublisher({ ...counting, ...(owner === undefined ? {} : { owner }) });
     this.#collector = new TallyCollector({
       ...counting,
@@ -114,7 +114,7 @@ export class Replica {
   /** After each answer. */
   readonly effects = ({ events, tallies }: Effects): void => {
     this.#events.add(events);
-    this.#book.add(tallies, Date.now());
+    this.#tallies.add(tallies, Date.now());
   };
 
   readonly controllerStats = (): ControllerStats => this.#controller.stats;
