@@ -71,7 +71,7 @@ describeOwnCluster("a certificate that grows old", { without: ["kube-scheduler",
       client: live.client,
       log: SILENT,
       refreshEveryMs: LOOK_EVERY_MS,
-      lookEveryMs: LOOK_EVERY_MS,
+      resyncMs: LOOK_EVERY_MS,
     };
     const certificates = await openCertificates({ ...keeping, namespace: NAMESPACE });
     const server = await startAdmission({

@@ -333,7 +333,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
       const { code, out } = await uninstall("--dry-run");
       expect(code).toBe(0);
       expect(out).toMatch(
-        new RegExp(`^Namespace usher-system +stays +holds what is not usher's: ${what}$`, "m"),
+        new RegExp(`^Namespace usher-system +stays +contains unmanaged objects: ${what}$`, "m"),
       );
       await cluster().call("DELETE", `${path}/${stringAt(object, "metadata", "name")}`);
     }
@@ -386,14 +386,12 @@ describeOwnCluster("an installation", {}, (cluster) => {
     const before = stringAt(await cluster().call("GET", CRD), "metadata", "resourceVersion");
     const { code, out, err } = await install();
     expect(code).toBe(1);
-    expect(out).toMatch(/clusterpodschedulingpolicies.kupid.gardener.cloud +not touched +belongs to kupid/);
+    expect(out).toMatch(/clusterpodschedulingpolicies.kupid.gardener.cloud +not changed +belongs to kupid/);
     expect(err).toMatch(
-      /it does not know spec\.[^:]*spec\.priority[^:]*spec\.namespaceSelector: the API server drops these/,
+      /its schema does not have spec\.[^:]*spec\.priority[^:]*spec\.namespaceSelector: the API server prunes these/,
     );
-    expect(err).toMatch(/MutatingWebhookConfiguration gardener-extension-kupid is here/);
-    expect(err).toMatch(
-      /1 stored policy breaks usher's rules\n +ClusterPodSchedulingPolicy stored-before: .*Inn/,
-    );
+    expect(err).toMatch(/MutatingWebhookConfiguration gardener-extension-kupid exists/);
+    expect(err).toMatch(/1 stored policy is not valid\n +ClusterPodSchedulingPolicy stored-before: .*Inn/);
     expect(err).toMatch(/--take-over/);
     expect(await exists(NAMESPACE)).toBe(false);
     expect(stringAt(await cluster().call("GET", CRD), "metadata", "resourceVersion")).toBe(before);
@@ -441,7 +439,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
     const gone = await uninstall("--custom-resources");
     expect(`${gone.code} ${gone.err}`).toMatch(/^0 .*usher is gone/s);
     expect(gone.out).toMatch(
-      /^Namespace usher-system +stays +holds what is not usher's: Secret usher-database$/m,
+      /^Namespace usher-system +stays +contains unmanaged objects: Secret usher-database$/m,
     );
     // A CRD goes once its objects have.
     await eventually("all of usher gone", async () => (await left(cluster())).length === 0);

@@ -28,7 +28,11 @@ describeOwnCluster(
     let server: AdmissionServer | undefined;
 
     beforeAll(async () => {
-      const kinds = registeredKinds(allModules);
+      const kinds = registeredKinds({
+        modules: allModules,
+        installation: DEFAULT_INSTALLATION,
+        gates: new Gates([]),
+      });
       // With a rule that may cost too much, or a schema that is not structural, the API server refuses the CRD here.
       await cluster().apply(...kinds);
       await eventually("the kinds", async () => {

@@ -40,10 +40,10 @@ export async function install(options: InstallOptions, io: Io): Promise<number> 
     const installed = options.defaults === true ? { namespace: found.namespace, podLabels: {} } : found;
     const { assembly, objects: wanted, notes, kept } = await installationObjects(options, io, { installed });
     const { namespace } = assembly.installation;
-    const foreign =
+    const conflicts =
       options.takeOver === true ? "take over" : options.leaveForeign === true ? "leave" : undefined;
     const plan = await planInstall(objects, wanted, assembly.modules, {
-      ...(foreign === undefined ? {} : { foreign }),
+      ...(conflicts === undefined ? {} : { conflicts }),
       downgrade: options.allowDowngrade === true,
     });
     screen.note(`usher ${version()} into ${client.server}, namespace ${namespace}`);
@@ -54,8 +54,8 @@ export async function install(options: InstallOptions, io: Io): Promise<number> 
     for (const refusal of plan.refusals)
       screen.complain(`nothing was changed: ${refusal.split("\n").map(printable).join("\n")}`);
     if (plan.refusals.length > 0) return EXIT.found;
-    if (plan.foreign.length > 0) {
-      const what = plan.foreign.map(({ object }) => describeObject(object)).join(", ");
+    if (plan.conflicts.length > 0) {
+      const what = plan.conflicts.map(({ object }) => describeObject(object)).join(", ");
       screen.complain(
         `nothing was changed: ${what} would be overwritten. Make it usher's with --take-over, or go on without touching it with --leave-foreign.`,
       );
@@ -94,7 +94,7 @@ async function carryOut(
 function showPlan(plan: InstallPlan, screen: Terminal): void {
   const rows = plan.objects.map(({ object, change, note }) => [
     describeObject(object),
-    change === "foreign" ? "not touched" : change,
+    change === "conflict" ? "not changed" : change,
     printable(note ?? ""),
   ]);
   for (const line of table(["OBJECT", "CHANGE", "NOTE"], rows)) screen.out(line);
@@ -105,7 +105,7 @@ function showPlan(plan: InstallPlan, screen: Terminal): void {
     `${count("update")} to update`,
     `${count("unchanged")} unchanged`,
   ];
-  if (count("foreign") > 0) parts.push(`${count("foreign")} of others`);
+  if (count("conflict") > 0) parts.push(`${count("conflict")} owned by others`);
   screen.out(`${plan.objects.length} objects: ${parts.join(", ")}`);
   for (const finding of plan.findings) {
     const [head = "", ...rest] = finding.split("\n");

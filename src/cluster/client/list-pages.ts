@@ -125,9 +125,10 @@ export async function listIfServed(
   client: Pick<Client, "request">,
   resource: ServedResource,
   namespace?: string,
+  options: Pick<ListOptions, "labelSelector"> = {},
 ): Promise<JsonObject[]> {
   try {
-    return await listAll(client, collectionPath(resource, namespace));
+    return await listAll(client, collectionPath(resource, namespace), options);
   } catch (error) {
     if (!(error instanceof ListError && error.status === 404 && error.firstPage)) throw error;
     if (await isListedByDiscovery(client, resource)) throw error;

@@ -27,7 +27,9 @@ export function watchedResources(modules: readonly Module[]): WatchedResource[] 
     // Kinds of files are not in the API server. Of others all fields are kept, whichever else modules read.
     if (kind.standing === "file") continue;
     const resource = kindResource(kind);
-    watched.set(resource, { resource, required: true, leaderOnly: false, prune: withoutManagedFields });
+    // Where the CRD is registered only at times, the kind may not be served.
+    const required = kind.registered === undefined;
+    watched.set(resource, { resource, required, leaderOnly: false, prune: withoutManagedFields });
   }
   return [...watched.values()];
 }

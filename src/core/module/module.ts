@@ -9,7 +9,7 @@ import type { AdmissionRequest } from "../evaluate/request.ts";
 import type { StepCounter } from "../evaluate/step-counter.ts";
 import type { JsonObject } from "../json.ts";
 import type { Path } from "../path.ts";
-import type { Kind } from "../policy/kind.ts";
+import type { Kind, StateKind } from "../policy/kind.ts";
 import type { Index, View } from "../view/view.ts";
 import type { Gate, Gates } from "./gates.ts";
 import type { Hook } from "./hook.ts";
@@ -93,6 +93,22 @@ export interface Predecessor {
   readonly meaning: string;
 }
 
+/** A resource of which a module has managed objects. */
+export interface ManagedResource {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly kind: string;
+  readonly scope: "Cluster" | "Namespaced";
+}
+
+/** Objects that follow from the view: the leader creates, repairs and deletes them, and an uninstall removes them first. */
+export interface ManagedObjects {
+  /** All that `desired` may have. */
+  readonly resources: readonly ManagedResource[];
+  readonly desired: (view: View, installation: Installation, gates: Gates) => readonly JsonObject[];
+}
+
 /** Something that a module puts on objects of others and that would be in their way once nobody is there to take it off. */
 export interface Cleanup {
   readonly group: string;
@@ -113,6 +129,8 @@ export interface Module<Policy = unknown> {
   readonly name: string;
   readonly summary: string;
   readonly kinds: readonly Kind<Policy>[];
+  /** Kinds that usher keeps for itself. @default none */
+  readonly stateKinds?: readonly StateKind[];
   readonly reads: readonly Read[];
   readonly hooks: (view: View, installation: Installation, gates: Gates) => readonly Hook[];
   /** Only indexes. Where the evaluator has no `update`, it runs again whenever a policy has changed. */
@@ -128,6 +146,8 @@ export interface Module<Policy = unknown> {
   readonly access?: (installation: Installation) => readonly Access[];
   /** What an installation may tell it, under its name in `spec.modules` of the configuration. Strict. @default nothing */
   readonly settings?: z.ZodType;
+  /** @default none */
+  readonly managed?: ManagedObjects;
   /** For taints that this module sets: usher's own pods must put up with them. @default none */
   readonly tolerations?: (installation: Installation) => readonly JsonObject[];
   /** Taken off when usher is uninstalled. @default nothing */

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { PolicyRef } from "../evaluate/finding.ts";
 import type { JsonObject } from "../json.ts";
+import type { Gates } from "../module/gates.ts";
 import type { Installation } from "../module/installation.ts";
 import type { View } from "../view/view.ts";
 import type { ConfigurationFormat } from "./configuration.ts";
@@ -40,22 +41,36 @@ export interface Prepared<Policy = unknown> {
   readonly problems: readonly Problem[];
 }
 
-/** A kind that a module defines: a custom resource, or a configuration file of the same standing. */
-export interface Kind<Policy = unknown> {
+/** What a CRD is made from. */
+export interface CustomResource {
   readonly group: string;
   readonly kind: string;
   readonly plural: string;
   readonly singular: string;
   readonly shortNames?: readonly string[];
   readonly scope: "Cluster" | "Namespaced";
+  readonly summary: string;
+  readonly versions: readonly KindVersion[];
+  /** Whether usher registers the CRD in this installation. Where it does not, the kind may not be served. @default always */
+  readonly registered?: (installation: Installation, gates: Gates) => boolean;
+  /** `never`: a CRD of another owner, such as OpenShift or OLM, is used as it is. @default at an administrator's request */
+  readonly takeOver?: "never";
+}
+
+/** A kind that usher keeps for itself, such as a ledger. Its objects are not policies; to see them, a module declares a read. */
+export interface StateKind extends CustomResource {
+  /** What usher may do with its objects, beside reading them. Users get no rights to them. */
+  readonly verbs: readonly ("create" | "update" | "patch" | "delete")[];
+}
+
+/** A kind of policies that a module defines: a custom resource, or a configuration file of the same standing. */
+export interface Kind<Policy = unknown> extends CustomResource {
   /** `Cluster`: its objects are in namespaces and act on the whole cluster, so who may write them is granted apart. @default as its scope */
   readonly reach?: "Cluster";
   /** `file`: read at start, never served by an API server. */
   readonly standing: "resource" | "file";
   /** For kinds of standing `file` that are not written as objects with metadata and spec. */
   readonly configuration?: ConfigurationFormat;
-  readonly summary: string;
-  readonly versions: readonly KindVersion[];
   /**
    * What the schema can't say: problems that need thought or the view. Given the installation where an object is written into it; what
    * is wrong just there is a warning. Never throws.

@@ -1,13 +1,13 @@
 import type { z } from "zod";
 import type { JsonObject } from "../json.ts";
-import type { Column, Kind, KindVersion } from "../policy/kind.ts";
+import type { Column, CustomResource, KindVersion } from "../policy/kind.ts";
 import { structuralSchema } from "./structural.ts";
 
 /** With columns of its own a kind loses the one that kubectl shows otherwise. */
 const AGE: Column = { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" };
 
 /** The CRD of a kind: all of it follows from the declaration. Throws where the declaration can't be said in a CRD. */
-export function customResourceDefinition(kind: Kind): JsonObject {
+export function customResourceDefinition(kind: CustomResource): JsonObject {
   const { group, plural, singular, shortNames = [] } = kind;
   const stored = kind.versions.filter(({ storage }) => storage);
   if (stored.length !== 1)
@@ -32,7 +32,7 @@ export function customResourceDefinition(kind: Kind): JsonObject {
   };
 }
 
-function versionOfCrd(kind: Kind, version: KindVersion): JsonObject {
+function versionOfCrd(kind: CustomResource, version: KindVersion): JsonObject {
   const { columns = [] } = version;
   return {
     name: version.name,
@@ -44,7 +44,7 @@ function versionOfCrd(kind: Kind, version: KindVersion): JsonObject {
   };
 }
 
-function wholeSchema(kind: Kind, version: KindVersion): JsonObject {
+function wholeSchema(kind: CustomResource, version: KindVersion): JsonObject {
   const { celRules = [] } = version;
   const spec: JsonObject = {
     ...described(version.spec, "What is wanted."),

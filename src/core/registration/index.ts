@@ -1,10 +1,10 @@
-import { isObject, type JsonObject } from "../json.ts";
+import type { JsonObject } from "../json.ts";
 import type { Hook } from "../module/hook.ts";
 import { controlPlaneOf, type Installation } from "../module/installation.ts";
-import type { Module } from "../module/module.ts";
 import { customResourceDefinition } from "./crd.ts";
+import { type Declarations, registeredResources } from "./custom-resources.ts";
 import { flowControl } from "./flow-control.ts";
-import { OWN_LABELS, VERSION_LABEL } from "./names.ts";
+import { labelled } from "./names.ts";
 import { ownAccess } from "./own-access.ts";
 import { accessObjects } from "./rbac.ts";
 import { type WebhookOptions, webhookConfigurations } from "./webhooks.ts";
@@ -14,10 +14,8 @@ export { customResourceDefinition } from "./crd.ts";
 export type { WebhookOptions } from "./webhooks.ts";
 
 /** What is registered: an assembly is such. */
-export interface Registrant {
-  readonly modules: readonly Module[];
+export interface Registrant extends Declarations {
   readonly declaredHooks: readonly Hook[];
-  readonly installation: Installation;
 }
 
 export interface RegistrationOptions extends WebhookOptions {
@@ -47,7 +45,7 @@ export function registration(registrant: Registrant, options: RegistrationOption
     ...(workload === undefined
       ? []
       : [
-          ...ownAccess(modules, installation),
+          ...ownAccess(registrant),
           ...flowControl(installation),
           ...workloadObjects(installation, {
             ...workload,
@@ -57,17 +55,18 @@ export function registration(registrant: Registrant, options: RegistrationOption
   ];
   const objects = [
     ...namespaceOf(installation).map((object) => labelled(object, version)),
-    ...registeredKinds(modules, version),
+    ...registeredKinds(registrant, version),
     ...others.map((object) => labelled(object, version)),
     ...webhooks.objects,
   ];
   return { objects, notes: webhooks.notes };
 }
 
-/** The CRDs alone: they follow from declarations only, so once is enough. */
-export function registeredKinds(modules: readonly Module[], version?: string): JsonObject[] {
-  const kinds = modules.flatMap((module) => module.kinds).filter(({ standing }) => standing === "resource");
-  return kinds.map((kind) => labelled(customResourceDefinition(kind), version));
+/** The CRDs alone: they follow from declarations and the installation, so once is enough. */
+export function registeredKinds(declarations: Declarations, version?: string): JsonObject[] {
+  return registeredResources(declarations).map((resource) =>
+    labelled(customResourceDefinition(resource), version),
+  );
 }
 
 /** The webhook configurations alone: they change with the policies. */
@@ -84,12 +83,4 @@ function namespaceOf(installation: Installation): JsonObject[] {
   const { namespace } = installation;
   if (namespace === "default" || controlPlaneOf(installation).includes(namespace)) return [];
   return [{ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } }];
-}
-
-function labelled(object: JsonObject, version: string | undefined): JsonObject {
-  const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
-  const labels = isObject(metadata["labels"]) ? metadata["labels"] : {};
-  // A label's value may not hold the `+` of a build, which has no part in the order of versions either.
-  const written = version === undefined ? {} : { [VERSION_LABEL]: version.replace(/\+.*$/s, "") };
-  return { ...object, metadata: { ...metadata, labels: { ...OWN_LABELS, ...written, ...labels } } };
 }

@@ -1,3 +1,5 @@
+import { isObject, type JsonObject } from "../json.ts";
+
 /** What the objects of an installation are called. There is one installation in a cluster, so the names are fixed. */
 export const OWN_NAMES = {
   account: "usher",
@@ -18,6 +20,19 @@ export const OWN_LABELS = {
   "app.kubernetes.io/name": "usher",
   "app.kubernetes.io/managed-by": "usher",
 } as const;
+
+/** An object with usher's labels, beside those that it has. */
+export function labelled(
+  object: JsonObject,
+  version: string | undefined,
+  more: Readonly<Record<string, string>> = {},
+): JsonObject {
+  const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
+  const labels = isObject(metadata["labels"]) ? metadata["labels"] : {};
+  // The value of a label can't have the `+` of a build, which does not count in the order of versions either.
+  const written = version === undefined ? {} : { [VERSION_LABEL]: version.replace(/\+.*$/s, "") };
+  return { ...object, metadata: { ...metadata, labels: { ...OWN_LABELS, ...written, ...labels, ...more } } };
+}
 
 /** Which usher wrote an object: an older one leaves what a newer one wrote. */
 export const VERSION_LABEL = "app.kubernetes.io/version";

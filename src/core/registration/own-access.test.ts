@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { kindOf } from "../../../test/builders/kind.ts";
 import { type JsonObject, stringAt } from "../json.ts";
+import { Gates } from "../module/gates.ts";
 import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import { defineModule, type Module } from "../module/module.ts";
 import { ownAccess } from "./own-access.ts";
@@ -23,6 +24,10 @@ function module(more: Partial<Module> = {}): Module {
   });
 }
 
+function access(modules: readonly Module[], installation = DEFAULT_INSTALLATION): JsonObject[] {
+  return ownAccess({ modules, installation, gates: new Gates([]) });
+}
+
 interface Rule {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
@@ -37,7 +42,7 @@ function rulesOf(objects: readonly JsonObject[], kind: string): Rule[] {
 }
 
 test("in the whole cluster usher writes only what has one of its own names", () => {
-  const rules = rulesOf(ownAccess([module()], DEFAULT_INSTALLATION), "ClusterRole");
+  const rules = rulesOf(access([module()], DEFAULT_INSTALLATION), "ClusterRole");
   expect(rules.map(({ resources, resourceNames }) => [resources.join(), resourceNames])).toEqual([
     ["mutatingwebhookconfigurations,validatingwebhookconfigurations", ["usher"]],
     ["customresourcedefinitions", ["seatings.test.usher.dev"]],
@@ -46,19 +51,19 @@ test("in the whole cluster usher writes only what has one of its own names", () 
 });
 
 test("a predecessor may be looked at, and no more", () => {
-  const objects = ownAccess([module({ predecessors: [{ name: "old", meaning: "" }] })], DEFAULT_INSTALLATION);
+  const objects = access([module({ predecessors: [{ name: "old", meaning: "" }] })], DEFAULT_INSTALLATION);
   const rule = rulesOf(objects, "ClusterRole").find(({ resourceNames }) => resourceNames?.includes("old"));
   expect(rule?.verbs).toEqual(["get"]);
 });
 
 test("without kinds there is no rule for all CRDs", () => {
-  const rules = rulesOf(ownAccess([module({ kinds: [] })], DEFAULT_INSTALLATION), "ClusterRole");
+  const rules = rulesOf(access([module({ kinds: [] })], DEFAULT_INSTALLATION), "ClusterRole");
   expect(rules.flatMap(({ resources }) => resources)).not.toContain("customresourcedefinitions");
   for (const { resourceNames } of rules) expect(resourceNames?.length).toBeGreaterThan(0);
 });
 
 test("of secrets it has just its own, and its roles it can't change", () => {
-  const objects = ownAccess([module()], { ...DEFAULT_INSTALLATION, namespace: "hall" });
+  const objects = access([module()], { ...DEFAULT_INSTALLATION, namespace: "hall" });
   const secrets = rulesOf(objects, "Role").filter(({ resources }) => resources.includes("secrets"));
   expect(secrets.map(({ resourceNames }) => resourceNames)).toEqual([["usher-certificates"]]);
   for (const { apiGroups, resources, verbs } of [
@@ -82,7 +87,7 @@ test("what others may do is asked only where a module says that it asks", () => 
 });
 
 test("of Leases it may look at and renew just its own: in kube-system there are the scheduler's", () => {
-  const rules = rulesOf(ownAccess([module()], DEFAULT_INSTALLATION), "Role");
+  const rules = rulesOf(access([module()], DEFAULT_INSTALLATION), "Role");
   const leases = rules.filter(({ resources }) => resources.includes("leases"));
   expect(leases.map(({ verbs, resourceNames }) => [verbs, resourceNames])).toEqual([
     [["get", "update"], ["usher"]],

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../json.ts";
-import type { Installation } from "../module/installation.ts";
 import type { Module } from "../module/module.ts";
 import { kindResource } from "../policy/kind.ts";
+import { type Declarations, registeredResources } from "./custom-resources.ts";
 import { OWN_NAMES } from "./names.ts";
 
 const API = "rbac.authorization.k8s.io";
@@ -12,9 +12,10 @@ const API = "rbac.authorization.k8s.io";
  * It can't change its own roles. An attacker that controls usher has its webhooks all the same, which may be registered for everything: its
  * namespace is to be guarded like the control plane's.
  */
-export function ownAccess(modules: readonly Module[], installation: Installation): JsonObject[] {
+export function ownAccess(declarations: Declarations): JsonObject[] {
+  const { modules, installation } = declarations;
   const { namespace } = installation;
-  const kinds = modules.flatMap((module) => module.kinds).filter(({ standing }) => standing === "resource");
+  const kinds = registeredResources(declarations);
   const predecessors = modules.flatMap((module) => module.predecessors ?? []);
   const { registration, account } = OWN_NAMES;
   return [
@@ -31,6 +32,7 @@ export function ownAccess(modules: readonly Module[], installation: Installation
           ["get"],
         ),
         ...named("apiextensions.k8s.io", ["customresourcedefinitions"], kinds.map(kindResource), KEEP),
+        ...managedRules(modules),
       ],
     },
     binding("ClusterRoleBinding", registration, { kind: "ClusterRole", name: registration }, namespace),
@@ -50,6 +52,16 @@ export function ownAccess(modules: readonly Module[], installation: Installation
     },
     binding("RoleBinding", account, { kind: "Role", name: account }, namespace),
   ];
+}
+
+/** Names of managed objects follow from policies, so the rights to them are by resource; removed with the role that has them. */
+function managedRules(modules: readonly Module[]): JsonObject[] {
+  const resources = modules.flatMap(({ managed }) => managed?.resources ?? []);
+  return [...Map.groupBy(resources, ({ group }) => group)].map(([group, all]) => ({
+    apiGroups: [group],
+    resources: [...new Set(all.map(({ resource }) => resource))].sort(),
+    verbs: [...KEEP, "list", "delete"],
+  }));
 }
 
 const WEBHOOKS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../json.ts";
 import type { Installation } from "../module/installation.ts";
 import type { Module } from "../module/module.ts";
-import type { Kind } from "../policy/kind.ts";
+import type { CustomResource, Kind } from "../policy/kind.ts";
 
 const API = "rbac.authorization.k8s.io";
 const READ = ["get", "list", "watch"];
@@ -49,6 +49,7 @@ function ownRules(
       withStatus.map(({ group, plural }) => ({ group, resource: `${plural}/status` })),
       ["update", "patch"],
     ),
+    ...stateGrants(modules),
     ...furtherGrants(modules, installation),
     // An event lives beside the object that it is about, which may be in any namespace. Patch counts up a repeated one.
     ...grants([{ group: "events.k8s.io", resource: "events" }], ["create", "patch"]),
@@ -56,6 +57,18 @@ function ownRules(
       ? grants([{ group: "authorization.k8s.io", resource: "subjectaccessreviews" }], ["create"])
       : []),
   ];
+}
+
+/** State kinds are usher's own: it reads them, and writes them as declared. */
+function stateGrants(modules: readonly Module[]): JsonObject[] {
+  return modules.flatMap(({ stateKinds = [] }) =>
+    stateKinds.flatMap((kind) => [
+      ...grants([resourceOf(kind)], [...READ, ...kind.verbs]),
+      ...(kind.versions.some(({ status }) => status !== undefined)
+        ? grants([{ group: kind.group, resource: `${kind.plural}/status` }], ["update", "patch"])
+        : []),
+    ]),
+  );
 }
 
 /** What modules need or write now and then, each verb with all its resources. */
@@ -93,7 +106,7 @@ function userRoles(kinds: readonly Kind[]): JsonObject[] {
   ];
 }
 
-function resourceOf({ group, plural }: Kind): Grant {
+function resourceOf({ group, plural }: CustomResource): Grant {
   return { group, resource: plural };
 }
 

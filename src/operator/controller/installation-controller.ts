@@ -2,8 +2,10 @@ import type { Client } from "../../cluster/client/client.ts";
 import { pause } from "../../cluster/client/retry.ts";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
 import type { JsonObject } from "../../core/json.ts";
+import { nameOf } from "../../core/kubernetes/object.ts";
 import type { Log } from "../../core/log.ts";
 import { kindResource } from "../../core/policy/kind.ts";
+import { neverTakenOver } from "../../core/registration/custom-resources.ts";
 import { registeredKinds } from "../../core/registration/index.ts";
 import type { Certificates } from "../certificates/certificates.ts";
 import { describeObject, Objects } from "../install/apply.ts";
@@ -11,8 +13,9 @@ import { predecessorsOf } from "../install/install-plan.ts";
 import { conflictingCrd, describeConflictingCrd, isOurs } from "../install/ownership-conflict.ts";
 import { brokenPolicies, resourceKinds } from "../install/stored-policies.ts";
 import { isNewer } from "../install/version.ts";
-import { crdDeviations } from "../webhooks/deviation.ts";
+import { objectDeviations } from "../webhooks/deviation.ts";
 import { WebhookController } from "../webhooks/webhook-controller.ts";
+import { ManagedObjectsController } from "./managed-objects-controller.ts";
 import { Repairs } from "./repairs.ts";
 import { RepeatedLog } from "./repeated-log.ts";
 
@@ -25,37 +28,39 @@ export interface InstallationControllerOptions {
   >;
   readonly log: Log;
   readonly version: string;
-  /** Asked before every write. @default while it is started */
+  /** Checked before every write. @default while it is started */
   readonly leading?: () => boolean;
-  /** Whether this replica has read all and answers. @default yes */
+  /** Whether this replica has synced and serves. @default yes */
   readonly ready?: () => boolean;
   /** @default usher */
   readonly service?: string;
-  /** Milliseconds, of a clock that nobody sets: how long something was trusted must not depend on that. */
+  /** Milliseconds, monotonic: how long an authority was trusted must not depend on the wall clock. */
   readonly clock?: () => number;
-  readonly lookEveryMs?: number;
+  readonly resyncMs?: number;
 }
 
-/** An edit stands for so long at most. Four small reads each time: far less than a watch that must be watched itself. */
-const LOOK_EVERY_MS = 3_000;
+/** An edit lasts for so long at most. Four small reads each time: far less than a watch that must be supervised itself. */
+const RESYNC_MS = 3_000;
 
-/** When policies come by the hundred, hooks follow them once for all that came in this time. */
-const GATHER_MS = 200;
+/** When policies change by the hundred, webhooks follow once for all changes of this time. */
+const BATCH_MS = 200;
 
-/** CRDs are large and hardly ever edited: they are looked at as seldom as this many looks take. */
+/** CRDs are large and hardly ever edited: one resync in so many reads them. */
 const CRDS_EVERY = 10;
 
 /**
- * What the leader keeps right while it leads: the certificate, both webhook configurations as the policies of the moment ask for
- * them, and the CRDs. Not its roles, its Deployment or its Service: those are the administrator's, and usher may not touch them.
+ * Reconciles the installation while this replica leads: the certificate, both webhook configurations as the policies of the moment ask for
+ * them, the objects that modules manage, and the CRDs. Not its roles, its Deployment or its Service: those are the administrator's, and
+ * usher may not write them.
  */
 export class InstallationController {
   readonly #options: InstallationControllerOptions;
   readonly #objects: Objects;
-  readonly #tellings: RepeatedLog;
+  readonly #repeated: RepeatedLog;
   readonly #repairs: Repairs;
   readonly #webhooks: WebhookController;
-  /** Made when they are first needed, which in most replicas is never. */
+  readonly #managed: ManagedObjectsController;
+  /** Made at first use, which in most replicas is never. */
   #crds: readonly JsonObject[] | undefined;
   #stop: AbortController | undefined;
   #running: Promise<void> = Promise.resolve();
@@ -66,64 +71,73 @@ export class InstallationController {
     this.#options = options;
     this.#objects = new Objects(options.client);
     const clock = options.clock ?? (() => performance.now());
-    this.#tellings = new RepeatedLog(options.log, clock);
-    this.#repairs = new Repairs(this.#objects, this.#tellings);
+    this.#repeated = new RepeatedLog(options.log, clock);
+    this.#repairs = new Repairs(this.#objects, this.#repeated);
     this.#webhooks = new WebhookController({
       ...options,
       clock,
       objects: this.#objects,
       repairs: this.#repairs,
-      tellings: this.#tellings,
+      repeated: this.#repeated,
+    });
+    this.#managed = new ManagedObjectsController({
+      ...options,
+      objects: this.#objects,
+      repairs: this.#repairs,
+      repeated: this.#repeated,
     });
   }
 
-  /** To be called when leading begins. */
+  /** To be called on started leading. */
   start(): void {
     if (this.#stop !== undefined) return;
     this.#stop = new AbortController();
     this.#webhooks.clear();
+    this.#managed.clear();
     this.#repairs.clear();
-    this.#tellings.clear();
+    this.#repeated.clear();
     this.#running = this.#run(this.#stop.signal);
   }
 
-  /** To be called when leading ends; done when nothing is under way any more. */
+  /** To be called on stopped leading; resolves when nothing is in flight. */
   async stop(): Promise<void> {
     this.#stop?.abort();
     this.#stop = undefined;
     await this.#running;
   }
 
-  /** Something changed that hooks may follow: look now. */
+  /** The view changed, which webhooks may follow: reconcile now. */
   changed(): void {
     this.#again = true;
     this.#wake();
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    const { certificates, lookEveryMs = LOOK_EVERY_MS } = this.#options;
-    const gatherMs = Math.min(GATHER_MS, lookEveryMs);
-    let lookDue = performance.now();
-    let crdsDue = lookDue;
+    const { certificates, resyncMs = RESYNC_MS } = this.#options;
+    const batchMs = Math.min(BATCH_MS, resyncMs);
+    let resyncDue = performance.now();
+    let crdsDue = resyncDue;
     const may = () => this.#may(signal);
-    await this.#try("other hands", () => this.#report());
+    await this.#try("predecessors", () => this.#report());
     while (!signal.aborted) {
       this.#again = false;
       const now = performance.now();
-      if (now < lookDue) {
-        await this.#try("the webhook configurations", () => this.#webhooks.follow(may));
+      if (now < resyncDue) {
+        await this.#try("webhook configurations", () => this.#webhooks.follow(may));
+        await this.#try("managed objects", () => this.#managed.follow(may));
       } else {
-        await this.#try("the certificate", () => certificates.reconcile(this.#webhooks.trust));
-        await this.#try("the webhook configurations", () => this.#webhooks.keep(may));
+        await this.#try("certificate", () => certificates.reconcile(this.#webhooks.trust));
+        await this.#try("webhook configurations", () => this.#webhooks.reconcile(may));
+        await this.#try("managed objects", () => this.#managed.reconcile(may));
         await certificates.refresh();
         if (now >= crdsDue) {
-          await this.#try("the CRDs", () => this.#keepCrds(may));
-          crdsDue = now + CRDS_EVERY * lookEveryMs;
+          await this.#try("CRDs", () => this.#reconcileCrds(may));
+          crdsDue = now + CRDS_EVERY * resyncMs;
         }
-        lookDue = performance.now() + gatherMs + lookEveryMs;
+        resyncDue = performance.now() + batchMs + resyncMs;
       }
-      await pause(gatherMs, signal);
-      await this.#untilDue(lookDue, signal);
+      await pause(batchMs, signal);
+      await this.#untilDue(resyncDue, signal);
     }
   }
 
@@ -131,34 +145,35 @@ export class InstallationController {
     if (this.#again) return;
     const woken = new AbortController();
     this.#wake = () => woken.abort();
-    // A timer may be early by a part of a millisecond, which would be one gathering too late.
+    // A timer may fire a part of a millisecond early, which would be one batch too late.
     await pause(Math.max(0, due - performance.now()) + 1, AbortSignal.any([signal, woken.signal]));
   }
 
   async #try(what: string, work: () => Promise<void>): Promise<void> {
     try {
       await work();
-      this.#tellings.worked(what);
+      this.#repeated.succeeded(what);
     } catch (error) {
-      this.#tellings.failed(what, error, "can't keep the installation right; trying again");
+      this.#repeated.failed(what, error, "failed to reconcile the installation, retrying");
     }
   }
 
-  async #keepCrds(may: () => boolean): Promise<void> {
+  async #reconcileCrds(may: () => boolean): Promise<void> {
     const { assembly, version } = this.#options;
-    this.#crds ??= registeredKinds(assembly.modules, version);
+    this.#crds ??= registeredKinds(assembly, version);
     for (const wanted of this.#crds) {
       const live = await this.#objects.read(wanted);
       if (live !== undefined && !isOurs(live)) {
-        this.#tellings.left("a CRD", describeConflictingCrd(conflictingCrd(wanted, live)));
+        const never = neverTakenOver(assembly.modules, nameOf(wanted));
+        this.#repeated.conflict("CRD", describeConflictingCrd(conflictingCrd(wanted, live)), never);
         continue;
       }
-      // While versions change over, an older leader must not take the fields of a newer CRD away.
+      // During an upgrade, an older leader must not remove the fields of a newer CRD.
       if (live !== undefined && isNewer(live, version)) continue;
-      const deviations = live === undefined ? ["missing"] : crdDeviations(wanted, live);
+      const deviations = live === undefined ? ["missing"] : objectDeviations(wanted, live);
       if (deviations.length === 0 || this.#repairs.isInVain(wanted, live) || !may()) continue;
-      await this.#repairs.write(wanted, live, crdDeviations);
-      this.#options.log.info({ object: describeObject(wanted), deviations }, "CRD set right");
+      await this.#repairs.write(wanted, live, objectDeviations);
+      this.#options.log.info({ object: describeObject(wanted), deviations }, "CRD repaired");
     }
   }
 
@@ -166,15 +181,15 @@ export class InstallationController {
     return !signal.aborted && (this.#options.leading?.() ?? true);
   }
 
-  /** Said once, when leading begins: what others have left here. */
+  /** Logged once, on started leading: predecessors, and stored policies that are not valid. */
   async #report(): Promise<void> {
     const { assembly, log } = this.#options;
     for (const finding of await predecessorsOf(this.#objects, assembly.modules))
-      log.warn({ finding }, "another system does the same work here");
+      log.warn({ finding }, "another system does the work of a module");
     for (const kind of resourceKinds(assembly.modules)) {
       const objects = assembly.view.list(kindResource(kind));
       for (const broken of brokenPolicies(kind, objects, assembly.view))
-        log.warn(broken, "a stored policy breaks usher's rules; what is wrong in it has no effect");
+        log.warn(broken, "stored policy is not valid, its invalid parts have no effect");
     }
   }
 }

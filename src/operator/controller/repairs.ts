@@ -1,30 +1,30 @@
 import { StatusError } from "../../cluster/client/api-response.ts";
 import { equal, type JsonObject } from "../../core/json.ts";
 import { describeObject, type Objects } from "../install/apply.ts";
-import { sameEssence } from "../webhooks/deviation.ts";
+import { sameDesiredFields } from "../webhooks/deviation.ts";
 import type { RepeatedLog } from "./repeated-log.ts";
 
-/** Sets objects right, and knows where that is of no use: what an API server drops, it drops again. */
+/** Writes desired objects, and knows where that is in vain: what an API server drops, it drops again. */
 export class Repairs {
   readonly #objects: Objects;
-  readonly #tellings: RepeatedLog;
-  /** What was written last, and what came of it. */
+  readonly #repeated: RepeatedLog;
+  /** The last write of each object, and its result. */
   readonly #written = new Map<string, { readonly wanted: JsonObject; readonly result: JsonObject }>();
 
-  constructor(objects: Objects, tellings: RepeatedLog) {
+  constructor(objects: Objects, repeated: RepeatedLog) {
     this.#objects = objects;
-    this.#tellings = tellings;
+    this.#repeated = repeated;
   }
 
   clear(): void {
     this.#written.clear();
   }
 
-  /** Whether an object stands as the last write left it, and that write would be the same now. */
+  /** Whether an object is as the last write left it, and that write would be the same now. */
   isInVain(wanted: JsonObject, live: JsonObject | undefined): boolean {
     const last = this.#written.get(describeObject(wanted));
     if (last === undefined || live === undefined) return false;
-    return equal(last.wanted, wanted) && sameEssence(last.result, live);
+    return equal(last.wanted, wanted) && sameDesiredFields(last.result, live);
   }
 
   async write(
@@ -33,21 +33,21 @@ export class Repairs {
     deviationsOf: (wanted: JsonObject, live: JsonObject) => string[],
   ): Promise<void> {
     let result = await this.#applied(wanted, live);
-    // What somebody put in beside our fields is his by the rules of apply; in webhooks it can switch usher off.
+    // Fields that another manager added stay its own in server-side apply; in webhooks they can disable usher.
     if (wanted["webhooks"] !== undefined && deviationsOf(wanted, result).length > 0)
       result = await this.#objects.replace(wanted, "webhooks", result);
     const object = describeObject(wanted);
     this.#written.set(object, { wanted, result });
     const lost = deviationsOf(wanted, result);
     if (lost.length > 0)
-      this.#tellings.once(
+      this.#repeated.once(
         `${object} ${lost.join()}`,
         { object, lost },
-        "the API server does not keep all that usher writes; it may be too old, or another system changes it",
+        "the API server does not store all fields; it may be too old, or another system changes them",
       );
   }
 
-  /** What others put in beside our fields may be what the API server refuses, such as a `url` beside our Service: then it must go first. */
+  /** Fields that others added can make the object invalid, such as a `url` beside the Service: then they are replaced first. */
   async #applied(wanted: JsonObject, live: JsonObject | undefined): Promise<JsonObject> {
     try {
       return await this.#objects.apply(wanted, live);

@@ -1,14 +1,14 @@
 import type { Log } from "../../core/log.ts";
 
-/** Whoever reads a log an hour later must still find what does not work. */
+/** A log that starts later must still show what fails. */
 const AGAIN_MS = 3_600_000;
 
-/** What was said already, so that who looks every few seconds does not fill the log. */
+/** Logs once what a loop finds every few seconds. */
 export class RepeatedLog {
   readonly #log: Log;
   readonly #clock: () => number;
-  readonly #told = new Set<string>();
-  /** What fails since it last worked: the reasons that were told, and when that began. */
+  readonly #logged = new Set<string>();
+  /** What fails since it last succeeded: the reasons that were logged, and since when. */
   readonly #failing = new Map<string, { readonly since: number; readonly reasons: Set<string> }>();
 
   constructor(log: Log, clock: () => number) {
@@ -17,27 +17,23 @@ export class RepeatedLog {
   }
 
   clear(): void {
-    this.#told.clear();
+    this.#logged.clear();
     this.#failing.clear();
   }
 
-  /** A thing that stays as it is, is told once. */
   once(key: string, facts: object, message: string): void {
-    if (this.#told.has(key)) return;
-    this.#told.add(key);
+    if (this.#logged.has(key)) return;
+    this.#logged.add(key);
     this.#log.warn(facts, message);
   }
 
-  /** An object of someone else's with our name, and what follows from that. */
-  left(what: string, report: readonly string[]): void {
-    this.once(
-      report.join(),
-      { report },
-      `${what} is someone else's and is left; usher install --take-over makes it usher's`,
-    );
+  /** An object of another owner with usher's name, and what follows from that. */
+  conflict(what: string, report: readonly string[], never = false): void {
+    const next = never ? "" : "; to make it usher's, run usher install --take-over";
+    this.once(report.join(), { report }, `ownership conflict: ${what} is left unchanged${next}`);
   }
 
-  /** A failure is told when it begins, with each new reason, and every hour. */
+  /** Logged when it begins, with each new reason, and every hour. */
   failed(what: string, error: unknown, message: string): void {
     const why = error instanceof Error ? error.message : String(error);
     const known = this.#failing.get(what);
@@ -50,8 +46,8 @@ export class RepeatedLog {
     this.#log.warn({ what, error: why }, message);
   }
 
-  /** It works, so its next failure is news. */
-  worked(what: string): void {
+  /** The next failure is logged again. */
+  succeeded(what: string): void {
     this.#failing.delete(what);
   }
 }

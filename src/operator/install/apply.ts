@@ -6,7 +6,7 @@ import type { PatchOperation } from "../../core/evaluate/patch.ts";
 import { equal, isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 
-/** Objects of an installation at one API server: each by what it says of itself. */
+/** The objects of an installation at one API server, each addressed by its apiVersion, kind and name. */
 export class Objects {
   readonly client: Client;
   readonly #pathOf: PathOfObject;
@@ -16,7 +16,7 @@ export class Objects {
     this.#pathOf = createKindPaths(client);
   }
 
-  /** Only the API server itself can say that it is not: a refusal or a failure says nothing. */
+  /** False only by the API server's own 404: a refusal or a failure says nothing. */
   async serves(groupVersion: string): Promise<boolean> {
     const answer = await this.client.request("GET", `/apis/${groupVersion}`);
     if (answer.status !== 200 && answer.status !== 404)
@@ -26,14 +26,14 @@ export class Objects {
 
   async read(object: JsonObject): Promise<JsonObject | undefined> {
     const answer = await this.client.request("GET", await this.#pathOf(object));
-    // An object in a namespace that does not exist does not exist either, and is answered just so.
+    // Also for an object in a namespace that does not exist.
     if (isNotFound(answer, nameOf(object))) return undefined;
     return bodyOf(`reading ${describeObject(object)}`, answer);
   }
 
   /**
-   * Server-side apply: fields that others own stay theirs, those that we name become ours. Bound to the version that the caller saw,
-   * where there was one: who acts on an old picture gets a conflict.
+   * Server-side apply: fields of other managers stay theirs, those that the object has become usher's. Conditional on the version that the
+   * caller saw, where there was one: acting on an outdated state is a conflict.
    */
   async apply(object: JsonObject, seen?: JsonObject, { dryRun = false } = {}): Promise<JsonObject> {
     const resourceVersion = stringAt(seen, "metadata", "resourceVersion");
@@ -48,7 +48,7 @@ export class Objects {
     return bodyOf(`applying ${describeObject(object)}`, answer);
   }
 
-  /** Replaces one field wholly, with what others put into it; bound to the version that was seen. */
+  /** Replaces one field as a whole, including what other managers put into it; conditional on the version that was seen. */
   async replace(object: JsonObject, field: string, seen: JsonObject): Promise<JsonObject> {
     const resourceVersion = stringAt(seen, "metadata", "resourceVersion") ?? "";
     const answer = await this.client.request(
@@ -65,7 +65,7 @@ export class Objects {
     return bodyOf(`repairing ${describeObject(object)}`, answer);
   }
 
-  /** Patches just the version that was seen; false where it is no longer that one, or gone. */
+  /** Patches exactly the version that was seen; false where there is another, or none. */
   async patch(seen: JsonObject, operations: readonly PatchOperation[]): Promise<boolean> {
     const value = stringAt(seen, "metadata", "resourceVersion") ?? "";
     const path = `${await this.#pathOf(seen)}?fieldManager=${FIELD_MANAGER}`;
@@ -78,7 +78,7 @@ export class Objects {
     return true;
   }
 
-  /** Deletes just the object that was seen, not one that took its place. */
+  /** Deletes exactly the object that was seen, not one that replaced it. */
   async remove(seen: JsonObject): Promise<void> {
     const uid = stringAt(seen, "metadata", "uid");
     const answer = await this.client.request("DELETE", await this.#pathOf(seen), {
@@ -112,7 +112,7 @@ export function describeObject(object: JsonObject): string {
   return `${stringAt(object, "kind") ?? ""} ${namespace === "" ? "" : `${namespace}/`}${nameOf(object)}`;
 }
 
-/** Whether a write changed nothing that anybody reads: the record of who wrote what is no such thing. */
+/** Whether a write changed nothing but managedFields and versions. */
 export function sameObject(a: JsonObject, b: JsonObject): boolean {
   return equal(withoutRecord(a), withoutRecord(b));
 }

@@ -19,7 +19,7 @@ function wanted(what: string): JsonObject {
 }
 
 /** The same object as someone else would have made it. */
-function foreign(what: string): JsonObject {
+function otherOwners(what: string): JsonObject {
   const object = wanted(what);
   const name = stringAt(object, "metadata", "name") ?? "";
   const namespace = stringAt(object, "metadata", "namespace");
@@ -39,7 +39,7 @@ describe("a plan", () => {
     const { plan, of } = await planned(cluster);
     expect(plan.objects.map(({ object }) => object)).toEqual(WANTED);
     expect(new Set(plan.objects.map(({ change }) => change))).toEqual(new Set(["create"]));
-    expect(plan).toMatchObject({ findings: [], foreign: [] });
+    expect(plan).toMatchObject({ findings: [], conflicts: [] });
     for (const kind of ["Mutating", "Validating"])
       expect(of(`${kind}WebhookConfiguration usher`)).toMatchObject({
         byUsher: true,
@@ -70,42 +70,57 @@ describe("a plan", () => {
     expect(of("Deployment usher-system/usher")).toMatchObject({ change: "update" });
     const others = plan.objects.filter(({ object }) => object !== deployment);
     expect(new Set(others.map(({ change }) => change))).toEqual(new Set(["unchanged"]));
-    expect(of("MutatingWebhookConfiguration usher")?.note).toBe("usher keeps it right");
+    expect(of("MutatingWebhookConfiguration usher")?.note).toBe("reconciled by usher");
     expect(cluster.written).toEqual([]);
   });
 
   test.each<[string, PlanOptions, object, readonly string[]]>([
-    ["stops", {}, { change: "foreign", note: "belongs to kupid" }, [CRD]],
-    ["is left", { foreign: "leave" }, { change: "foreign", note: "belongs to kupid" }, []],
-    ["is taken over", { foreign: "take over" }, { change: "update", note: "taken over from kupid" }, []],
+    ["stops", {}, { change: "conflict", note: "belongs to kupid" }, [CRD]],
+    ["is left", { conflicts: "leave" }, { change: "conflict", note: "belongs to kupid" }, []],
+    ["is taken over", { conflicts: "take over" }, { change: "update", note: "adopted from kupid" }, []],
   ])("what is someone else's %s", async (_, options, expected, stopping) => {
     const cluster = new TestInstallation();
-    cluster.have(foreign(CRD));
+    cluster.have(otherOwners(CRD));
     const { plan, of } = await planned(cluster, options);
     expect(of(CRD)).toMatchObject(expected);
-    expect(plan.foreign.map(({ object }) => describeObject(object))).toEqual(stopping);
+    expect(plan.conflicts.map(({ object }) => describeObject(object))).toEqual(stopping);
     expect(plan.findings.join()).toMatch(/seatings\.test\.usher\.dev/);
     expect(cluster.written).toEqual([]);
   });
 
+  test("a CRD that is declared as never taken over is used as it is, whatever is asked", async () => {
+    const [kind] = SEATING.kinds;
+    if (kind === undefined) throw new Error("no kind");
+    const modules = [{ ...SEATING, kinds: [{ ...kind, takeOver: "never" as const }] }];
+    for (const options of [{}, { conflicts: "take over" }, { conflicts: "leave" }] as const) {
+      const cluster = new TestInstallation();
+      cluster.have(otherOwners(CRD));
+      const plan = await planInstall(cluster.objects, WANTED, modules, options);
+      expect(plan.conflicts).toEqual([]);
+      const one = plan.objects.find(({ object }) => describeObject(object) === CRD);
+      expect(one).toMatchObject({ change: "unchanged", note: "belongs to kupid; used as it is" });
+      expect(plan.findings.join()).toMatch(/CustomResourceDefinition seatings.* belongs to kupid/);
+    }
+  });
+
   test("a webhook configuration of someone else's is no more usher's than any other object", async () => {
     const cluster = new TestInstallation();
-    cluster.have(foreign("MutatingWebhookConfiguration usher"));
+    cluster.have(otherOwners("MutatingWebhookConfiguration usher"));
     const { plan } = await planned(cluster);
-    expect(plan.foreign.map(({ object }) => describeObject(object))).toEqual([
+    expect(plan.conflicts.map(({ object }) => describeObject(object))).toEqual([
       "MutatingWebhookConfiguration usher",
     ]);
   });
 
   test("a namespace that was there before stays whose it is, and stops nothing", async () => {
     const cluster = new TestInstallation();
-    cluster.have(foreign("Namespace usher-system"));
+    cluster.have(otherOwners("Namespace usher-system"));
     const { plan, of } = await planned(cluster);
     expect(of("Namespace usher-system")).toMatchObject({
       change: "unchanged",
-      note: "was there before usher",
+      note: "existed before usher",
     });
-    expect(plan.foreign).toEqual([]);
+    expect(plan.conflicts).toEqual([]);
   });
 
   test("an API server without priority levels is told of, and gets none", async () => {
@@ -128,15 +143,15 @@ describe("a plan", () => {
         metadata: { name: "old-seating" },
       });
     expect((await planned(cluster)).plan.findings).toEqual([
-      "MutatingWebhookConfiguration old-seating is here\n  both seat pods",
-      "ValidatingWebhookConfiguration old-seating is here\n  both seat pods",
+      "MutatingWebhookConfiguration old-seating exists\n  both seat pods",
+      "ValidatingWebhookConfiguration old-seating exists\n  both seat pods",
     ]);
   });
 
   test.each([
-    [1, /^1 stored policy breaks usher's rules\n {2}Seating p-0: .*there is no such row/, false],
-    [5, /^5 stored policies break/, false],
-    [7, /^7 stored policies break.*\n {2}and 2 more\n/s, true],
+    [1, /^1 stored policy is not valid\n {2}Seating p-0: .*there is no such row/, false],
+    [5, /^5 stored policies are/, false],
+    [7, /^7 stored policies are.*\n {2}and 2 more\n/s, true],
   ])("of %i stored policies that are broken some are named", async (count, message, more) => {
     const cluster = new TestInstallation();
     cluster.server.put(`${POLICIES}/good`, { spec: { row: "a" } });
@@ -159,7 +174,7 @@ describe("a plan", () => {
     async (kind) => {
       const cluster = new TestInstallation();
       for (const object of installedObjects("hall")) if (object["kind"] === kind) cluster.have(object);
-      const { plan } = await planned(cluster, { foreign: "take over" });
+      const { plan } = await planned(cluster, { conflicts: "take over" });
       expect(plan.refusals).toEqual([expect.stringMatching(/namespace hall .*usher uninstall -n hall/s)]);
     },
   );
@@ -203,9 +218,9 @@ describe("a plan", () => {
 
   test("the version of what is someone else's has no part in it", async () => {
     const cluster = new TestInstallation();
-    const { metadata, ...rest } = foreign(CRD);
+    const { metadata, ...rest } = otherOwners(CRD);
     const labels = { "app.kubernetes.io/name": "kupid", "app.kubernetes.io/version": "9.9.9" };
     cluster.have({ ...rest, metadata: { ...(metadata as JsonObject), labels } });
-    expect((await planned(cluster, { foreign: "take over" })).plan.refusals).toEqual([]);
+    expect((await planned(cluster, { conflicts: "take over" })).plan.refusals).toEqual([]);
   });
 });

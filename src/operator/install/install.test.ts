@@ -48,7 +48,7 @@ test("what is unchanged, and what is someone else's and left, is not written", a
   const [first, second] = plan.objects;
   if (first === undefined || second === undefined) throw new Error("an empty plan");
   const objects = [
-    { ...first, change: "foreign" as const },
+    { ...first, change: "conflict" as const },
     { ...second, change: "update" as const },
   ];
   await applyPlan(
@@ -64,8 +64,8 @@ test("webhooks that are taken over are marked as usher's, so that usher sets the
   for (const object of WANTED) cluster.have(object);
   const theirs = { metadata: { name: "usher", labels: { app: "other" } }, webhooks: [{ name: "a.other" }] };
   for (const hook of HOOKS) cluster.have({ ...hook, ...theirs });
-  for (const foreign of ["leave", "take over"] as const) {
-    const plan = await planInstall(cluster.objects, WANTED, [SEATING], { foreign });
+  for (const conflicts of ["leave", "take over"] as const) {
+    const plan = await planInstall(cluster.objects, WANTED, [SEATING], { conflicts });
     expect(plan.findings.join()).toMatch(
       /MutatingWebhookConfiguration usher belongs to other\n .*changes no objects/,
     );
@@ -73,7 +73,7 @@ test("webhooks that are taken over are marked as usher's, so that usher sets the
     for (const hook of HOOKS) {
       const live = cluster.server.objects.get(pathOf(hook)) ?? {};
       expect(live["webhooks"]).toEqual(theirs.webhooks);
-      expect(isOurs(live)).toBe(foreign === "take over");
+      expect(isOurs(live)).toBe(conflicts === "take over");
     }
   }
 });
@@ -126,7 +126,7 @@ const missing: readonly [string, (cluster: TestInstallation) => void, RegExp][] 
     /0 s: 1 of 2 replicas are ready/,
   ],
   ["a status of before", (it) => deployed(it, READY, 2), /0 of 2 replicas/],
-  ["replicas of before", (it) => deployed(it, { ...READY, replicas: 3 }), /replicas of the version before/],
+  ["replicas of before", (it) => deployed(it, { ...READY, replicas: 3 }), /replicas of the previous version/],
   ["no webhook", (it) => deployed(it, READY), /has not registered MutatingWebhookConfiguration usher/],
 ];
 test.each(missing)("it is not installed with %s", async (_, arrange, message) => {
@@ -139,7 +139,7 @@ test.each(missing)("it is not installed with %s", async (_, arrange, message) =>
 });
 
 const troubles: readonly [string, object | undefined, RegExp][] = [
-  ["no pod", undefined, /no pods yet/],
+  ["no pod", undefined, /no pods were created/],
   [
     "an image that can't be had",
     { containerStatuses: [{ state: { waiting: { reason: "ErrImagePull", message: "not found" } } }] },

@@ -9,13 +9,13 @@ import { POD_LABELS } from "../../core/registration/workload.ts";
 import { describeObject, type Objects, selectorText } from "./apply.ts";
 import type { InstallPlan, PlannedObject } from "./install-plan.ts";
 
-/** How often to look whether something has come about: fast enough not to be waited for. */
-const LOOK_EVERY_MS = 500;
+/** Short enough that a person does not notice the wait. */
+const POLL_EVERY_MS = 500;
 
-/** The API server establishes a CRD within a second or two; longer means that its names are taken. */
+/** The API server establishes a CRD within a second or two; longer means that its names are in use. */
 const ESTABLISH_MS = 30_000;
 
-/** What was waited for did not come in time; the message says what was there instead. */
+/** Not ready within the timeout; the message says what the state is. */
 export class NotReadyError extends Error {}
 
 /** Carries out a plan in its order. `done` is told of each object. */
@@ -27,17 +27,17 @@ export async function applyPlan(
   for (const one of planned) {
     const write = !one.byUsher && (one.change === "create" || one.change === "update");
     if (write) await objects.apply(one.object);
-    // One that is taken over is only marked: usher leaves what is not its own, and sets right what is.
-    if (one.byUsher && one.change === "update") await objects.apply(markOf(one.object));
-    // What comes after the CRDs may read or write their objects.
+    // An adopted one only gets usher's labels: the leader repairs what is usher's, and leaves the rest.
+    if (one.byUsher && one.change === "update") await objects.apply(labelsOnly(one.object));
+    // Later objects may need the kinds to be served.
     if (write && stringAt(one.object, "kind") === "CustomResourceDefinition")
       await establish(objects, one.object);
     done(one);
   }
 }
 
-/** What makes an object usher's, and nothing else of it. */
-function markOf({ apiVersion, kind, metadata }: JsonObject): JsonObject {
+/** Only what makes an object usher's. */
+function labelsOnly({ apiVersion, kind, metadata }: JsonObject): JsonObject {
   const name = stringAt(metadata, "name") ?? "";
   return { apiVersion: apiVersion ?? "", kind: kind ?? "", metadata: { name, labels: OWN_LABELS } };
 }
@@ -53,16 +53,16 @@ async function establish(objects: Objects, crd: JsonObject): Promise<void> {
     if (performance.now() > until) {
       const why = conditions.find((one) => stringAt(one, "status") === "False");
       throw new NotReadyError(
-        `${describeObject(crd)} is not served: ${stringAt(why, "message") ?? "the API server does not say why"}`,
+        `${describeObject(crd)} is not served: ${stringAt(why, "message") ?? "the API server gives no reason"}`,
       );
     }
-    await pause(LOOK_EVERY_MS);
+    await pause(POLL_EVERY_MS);
   }
 }
 
 export interface WaitOptions {
   readonly timeoutMs: number;
-  /** Told how far it is: ready replicas of all, then 1 of 1 when the webhooks are registered. */
+  /** Called with the ready replicas of all, then 1 of 1 when the webhooks are registered. */
   readonly progress: (ready: number, of: number) => void;
 }
 
@@ -79,10 +79,10 @@ export async function waitInstalled(
     const missing = await missingPart(objects, deployment, webhooks, progress);
     if (missing === undefined) return;
     if (performance.now() > until) {
-      const pods = deployment === undefined ? [] : await troubleOf(objects, deployment);
+      const pods = deployment === undefined ? [] : await podProblems(objects, deployment);
       throw new NotReadyError([`not ready within ${timeoutMs / 1_000} s: ${missing}`, ...pods].join("\n  "));
     }
-    await pause(LOOK_EVERY_MS);
+    await pause(POLL_EVERY_MS);
   }
 }
 
@@ -100,11 +100,11 @@ async function missingPart(
     const old = count(live, "replicas") > count(live, "updatedReplicas");
     progress(ready, wanted);
     if (ready < wanted) return `${ready} of ${wanted} replicas are ready`;
-    if (old) return "replicas of the version before are still there";
+    if (old) return "replicas of the previous version still exist";
   }
   for (const webhook of webhooks) {
     if ((await objects.read(webhook)) === undefined)
-      return `usher runs, and has not registered ${describeObject(webhook)}; its log says why`;
+      return `usher runs and has not registered ${describeObject(webhook)}; see its log`;
   }
   return undefined;
 }
@@ -113,8 +113,8 @@ function count(deployment: JsonObject | undefined, field: string): number {
   return Number(at(deployment, "status", field) ?? 0);
 }
 
-/** Why replicas do not become ready, in the words of the kubelet or the scheduler. */
-async function troubleOf(objects: Objects, deployment: JsonObject): Promise<string[]> {
+/** Why replicas do not become ready, as the kubelet or the scheduler says. */
+async function podProblems(objects: Objects, deployment: JsonObject): Promise<string[]> {
   const namespace = stringAt(deployment, "metadata", "namespace") ?? "";
   const path = collectionPath({ group: "", version: "v1", resource: "pods", namespaced: true }, namespace);
   let pods: JsonObject[];
@@ -124,11 +124,11 @@ async function troubleOf(objects: Objects, deployment: JsonObject): Promise<stri
     if (error instanceof StatusError) return [error.message];
     throw error;
   }
-  if (pods.length === 0) return ["there are no pods yet: kubectl describe its ReplicaSet says why"];
-  return pods.map((pod) => `pod ${nameOf(pod)}: ${podTrouble(pod)}`);
+  if (pods.length === 0) return ["no pods were created: kubectl describe its ReplicaSet shows why"];
+  return pods.map((pod) => `pod ${nameOf(pod)}: ${podProblem(pod)}`);
 }
 
-function podTrouble(pod: JsonObject): string {
+function podProblem(pod: JsonObject): string {
   for (const status of listAt(pod, "status", "containerStatuses")) {
     for (const state of ["waiting", "terminated"]) {
       const why = at(status, "state", state);

@@ -12,7 +12,7 @@ export interface InstalledNamespace {
   readonly by: string;
 }
 
-const WITNESSES: readonly JsonObject[] = [
+const INDICATIONS: readonly JsonObject[] = [
   ["rbac.authorization.k8s.io/v1", "ClusterRoleBinding", OWN_NAMES.account],
   ["rbac.authorization.k8s.io/v1", "ClusterRoleBinding", OWN_NAMES.registration],
   ["admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", OWN_NAMES.webhooks],
@@ -20,24 +20,24 @@ const WITNESSES: readonly JsonObject[] = [
 ].map(([apiVersion, kind, name]) => ({ apiVersion, kind, metadata: { name } }));
 
 /**
- * Where usher is installed, by what the whole cluster has of it: its rights and its webhooks have fixed names, so there can be only one
- * that works. More than one namespace means that a second installation took something from the first.
+ * Where usher is installed, by its cluster-scoped objects: its roles and webhooks have fixed names, so only one installation works. More
+ * than one namespace means that a second installation took objects of the first.
  */
 export async function installedNamespaces(objects: Objects): Promise<InstalledNamespace[]> {
   const found = new Map<string, string>();
   const add = (namespace: string, object: JsonObject) => {
     if (!found.has(namespace)) found.set(namespace, describeObject(object));
   };
-  for (const witness of WITNESSES) {
-    const live = await objects.read(witness);
+  for (const indication of INDICATIONS) {
+    const live = await objects.read(indication);
     if (live === undefined || !isOurs(live)) continue;
-    for (const namespace of namespacesNamed(live)) add(namespace, witness);
+    for (const namespace of namespacesNamed(live)) add(namespace, indication);
   }
   for (const deployment of await deployments(objects)) add(namespaceOf(deployment), deployment);
   return [...found].map(([namespace, by]) => ({ namespace, by }));
 }
 
-/** The namespaces that an object of the whole cluster speaks of: where its account or its Service is. What others put in says nothing. */
+/** The namespaces that a cluster-scoped object refers to, by usher's account or Service. Entries of others do not count. */
 export function namespacesNamed(live: JsonObject): string[] {
   const accounts = listAt(live, "subjects").filter((one) => stringAt(one, "name") === OWN_NAMES.account);
   const services = listAt(live, "webhooks")
@@ -46,7 +46,7 @@ export function namespacesNamed(live: JsonObject): string[] {
   return [...new Set([...accounts, ...services].flatMap((one) => stringAt(one, "namespace") ?? []))];
 }
 
-/** By their labels, wherever they are. A further witness only: whoever may not look everywhere goes on without it. */
+/** By their labels, in all namespaces. An additional indication: without the right to list them, the others decide. */
 async function deployments(objects: Objects): Promise<JsonObject[]> {
   try {
     const items = await listAll(objects.client, "/apis/apps/v1/deployments", {

@@ -6,14 +6,14 @@ import type { Objects } from "./apply.ts";
 import { installedNamespaces } from "./installed-namespaces.ts";
 import { isOurs } from "./ownership-conflict.ts";
 
-/** An usher that is there. */
+/** An existing installation. */
 export interface Installed extends InstalledWorkload {
   readonly namespace: string;
 }
 
 /**
- * What is installed in a namespace; without one, wherever usher is, else where it usually would be.
- * @param next The version that is to be installed over it.
+ * The installation in a namespace; without one, wherever usher is, else the default namespace.
+ * @param next The version to upgrade to.
  */
 export async function readInstalled(
   objects: Objects,

@@ -47,14 +47,14 @@ test("an older CRD: what it drops, and that it has no status", () => {
   const found = conflictingCrd(OURS, older);
   expect(found).toEqual({
     name: "seatings.example.com",
-    owner: "someone unknown",
+    owner: "an unknown owner",
     pruned: ["spec.priority", "spec.seats[].column"],
     versions: [],
     noStatus: true,
     otherScope: false,
   });
   const text = describeConflictingCrd(found).join("\n");
-  expect(text).toMatch(/spec\.priority, spec\.seats\[\]\.column: the API server drops these/);
+  expect(text).toMatch(/spec\.priority, spec\.seats\[\]\.column: the API server prunes these/);
   expect(text).toMatch(/no status subresource/);
 });
 
@@ -110,6 +110,6 @@ test("whose it is, as well as it can be told", () => {
   );
   expect(
     by({ managedFields: [{ manager: "kube-apiserver" }, { manager: "kubectl-client-side-apply" }] }),
-  ).toBe("someone with kubectl-client-side-apply");
-  expect(by({})).toBe("someone unknown");
+  ).toBe("field manager kubectl-client-side-apply");
+  expect(by({})).toBe("an unknown owner");
 });

@@ -3,7 +3,7 @@ import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../.
 import { nameOf } from "../../core/kubernetes/object.ts";
 import { OWN_LABELS } from "../../core/registration/names.ts";
 
-/** Whether a stored object is usher's: it says so itself, or usher has applied it, whatever was done to its labels since. */
+/** Whether a stored object is usher's: by its labels, or because usher has applied it, whatever happened to its labels since. */
 export function isOurs(live: JsonObject): boolean {
   const labels = at(live, "metadata", "labels");
   return (
@@ -14,7 +14,7 @@ export function isOurs(live: JsonObject): boolean {
   );
 }
 
-/** Who seems to have made an object, for a person who must ask them. */
+/** The probable owner of an object, for people. */
 export function ownerOf(live: JsonObject): string {
   const labels = at(live, "metadata", "labels");
   const release = stringAt(live, "metadata", "annotations", "meta.helm.sh/release-name");
@@ -27,16 +27,16 @@ export function ownerOf(live: JsonObject): string {
   if (release !== undefined) return `the Helm release ${release}`;
   const who = [part, by === undefined ? undefined : `managed by ${by}`].filter((one) => one !== undefined);
   if (who.length > 0) return who.join(", ");
-  return first === undefined ? "someone unknown" : `someone with ${first}`;
+  return first === undefined ? "an unknown owner" : `field manager ${first}`;
 }
 
-/** What of ours a CRD of someone else's can't hold. */
+/** What usher needs and a CRD of another owner does not have. */
 export interface ConflictingCrd {
   readonly name: string;
   readonly owner: string;
-  /** `spec.priority`: the API server drops it from every object without a word. */
+  /** `spec.priority`: the API server prunes it from every object. */
   readonly pruned: readonly string[];
-  /** Versions of ours that it does not serve. */
+  /** Versions that it does not serve. */
   readonly versions: readonly string[];
   readonly noStatus: boolean;
   readonly otherScope: boolean;
@@ -74,10 +74,10 @@ function schemaOf(version: Json): Json | undefined {
   return at(version, "schema", "openAPIV3Schema");
 }
 
-/** No schema need name the first three; and status is ours to write, so its absence is told once, as a missing subresource. */
+/** No schema needs to name the first three; an absent status is reported once, as a missing subresource. */
 const ALWAYS_KEPT = ["apiVersion", "kind", "metadata", "status"];
 
-/** The topmost fields of ours that the other schema does not know and would drop. */
+/** The topmost fields that the other schema does not have and would prune. */
 function prunedFields(ours: Json | undefined, theirs: Json | undefined, path: string): string[] {
   if (at(theirs, "x-kubernetes-preserve-unknown-fields") === true) return [];
   const items = at(ours, "items");
@@ -92,29 +92,28 @@ function prunedFields(ours: Json | undefined, theirs: Json | undefined, path: st
   });
 }
 
-/** Sentences: what it is, what that means. */
+/** Lines: what it is, and what follows. */
 export function describeConflictingWebhooks(wanted: JsonObject, live: JsonObject): string[] {
   const kind = stringAt(wanted, "kind") ?? "";
   const lost = kind.startsWith("Mutating") ? "changes no objects" : "checks no objects";
   return [
     `${kind} ${nameOf(wanted)} belongs to ${ownerOf(live)}`,
-    `usher's webhooks can't be registered beside it: left as it is, the API server does not ask usher, which ${lost}; taken over, its entries go`,
+    `the API server does not call usher while it is unchanged, and usher ${lost}; --take-over replaces its entries`,
   ];
 }
 
-/** Sentences: what it is, what that means. What to do is for whoever shows them to say. */
+/** Lines: what it is, and what follows. What to do depends on where they are shown. */
 export function describeConflictingCrd(crd: ConflictingCrd): string[] {
   const lines = [`CustomResourceDefinition ${crd.name} belongs to ${crd.owner}`];
-  if (crd.otherScope)
-    lines.push("its scope is another than usher's, so usher can't read these objects at all");
+  if (crd.otherScope) lines.push("its scope differs from usher's, so usher can't read these objects");
   if (crd.versions.length > 0)
-    lines.push(`it does not serve ${crd.versions.join(", ")}, so policies of that version can't be written`);
+    lines.push(`it does not serve ${crd.versions.join(", ")}, so policies of that version can't be created`);
   if (crd.pruned.length > 0)
     lines.push(
-      `it does not know ${crd.pruned.join(", ")}: the API server drops these from every policy without a word, so they have no effect`,
+      `its schema does not have ${crd.pruned.join(", ")}: the API server prunes these from every policy, so they have no effect`,
     );
   if (crd.noStatus)
     lines.push("it has no status subresource, so usher can't show problems and matches in a policy's status");
-  if (lines.length === 1) lines.push("it can hold all that usher writes and reads");
+  if (lines.length === 1) lines.push("its schema has all that usher reads and writes");
   return lines;
 }

@@ -4,11 +4,11 @@ import type { JsonObject } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import type { Module } from "../../core/module/module.ts";
 import { checkObject } from "../../core/policy/check.ts";
-import type { Kind } from "../../core/policy/kind.ts";
+import type { CustomResource, Kind } from "../../core/policy/kind.ts";
 import { describeProblem } from "../../core/policy/problem.ts";
 import type { View } from "../../core/view/view.ts";
 
-/** A policy that was stored before anybody checked it, or by someone with other rules. */
+/** A stored policy that is not valid: it was not checked when it was written, or by other rules. */
 export interface BrokenPolicy {
   readonly kind: string;
   readonly namespace: string;
@@ -16,7 +16,7 @@ export interface BrokenPolicy {
   readonly problems: readonly string[];
 }
 
-/** What of these objects would not be let in today. None of it harms: a part that can't be used is not used, and nothing else. */
+/** The objects that would be denied today. Only their invalid parts have no effect. */
 export function brokenPolicies(kind: Kind, objects: Iterable<JsonObject>, view: View): BrokenPolicy[] {
   const broken: BrokenPolicy[] = [];
   for (const object of objects) {
@@ -37,7 +37,7 @@ export function resourceKinds(modules: readonly Module[]): Kind[] {
 }
 
 /** Everything stored of a kind, in the version that is stored; nothing where it is not served. */
-export async function storedObjects(client: Client, kind: Kind): Promise<JsonObject[]> {
+export async function storedObjects(client: Client, kind: CustomResource): Promise<JsonObject[]> {
   const version = kind.versions.find(({ storage }) => storage)?.name ?? "";
   const { group, plural, scope } = kind;
   const namespaced = scope === "Namespaced";

@@ -14,6 +14,8 @@ import {
   plan,
 } from "../../../test/support/operator/uninstall.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
+import type { Module } from "../../core/module/module.ts";
+import { OWN_LABELS } from "../../core/registration/names.ts";
 import { describeObject } from "../install/apply.ts";
 import { carryOutRemovals } from "./uninstall.ts";
 import { planUninstall } from "./uninstall-plan.ts";
@@ -60,7 +62,7 @@ test.each([
   const managedFields = [{ manager: "kubectl", operation: "Apply" }];
   cluster.have({ ...object, metadata: { ...metadata, labels: {}, managedFields } });
   const { of, removals } = await plan(cluster, true);
-  expect(of(what)).toMatchObject({ change: "stays", note: "belongs to someone with kubectl" });
+  expect(of(what)).toMatchObject({ change: "stays", note: "belongs to field manager kubectl" });
   await carryOutRemovals(cluster.objects, removals, () => undefined);
   expect(cluster.has(object)).toBe(true);
 });
@@ -101,7 +103,7 @@ test.each([
     const cluster = installed();
     cluster.refusing = (method, asked) => method === "GET" && asked.endsWith(`/${NAMESPACE}/${path}`);
     const { of, going } = await plan(cluster);
-    expect(of(what)).toMatchObject({ change: "stays", note: expect.stringMatching(/may be there: .* 403/) });
+    expect(of(what)).toMatchObject({ change: "stays", note: expect.stringMatching(/may exist: .* 403/) });
     expect(going.slice(0, 3).join()).toMatch(/registration.*Mutating.*Validating/);
   },
 );
@@ -112,7 +114,7 @@ test("an API server that can't say whether it has priority levels leaves them, t
   const { of, going } = await plan(cluster);
   expect(of("FlowSchema usher")).toMatchObject({
     change: "stays",
-    note: expect.stringMatching(/may be there: .* 403/),
+    note: expect.stringMatching(/may exist: .* 403/),
   });
   expect(going).toContain("MutatingWebhookConfiguration usher");
 });
@@ -178,4 +180,61 @@ test("an API server without priority levels is not asked for them", async () => 
   const cluster = installed();
   cluster.queues = false;
   expect((await plan(cluster)).going.join()).not.toMatch(/FlowSchema|PriorityLevel/);
+});
+
+const MANAGED: Module = {
+  ...SEATING,
+  managed: {
+    resources: [
+      {
+        group: "coordination.k8s.io",
+        version: "v1",
+        resource: "leases",
+        kind: "Lease",
+        scope: "Namespaced",
+      },
+    ],
+    desired: () => [],
+  },
+};
+
+function managedLease(name: string, labels: JsonObject = OWN_LABELS): JsonObject {
+  const object = named("coordination.k8s.io/v1", "Lease", name);
+  const metadata = {
+    ...(object["metadata"] as JsonObject),
+    labels: { ...labels, "usher.dev/module": "seating" },
+  };
+  return { ...object, metadata };
+}
+
+test("objects that modules manage go before the webhooks, once usher can't create them again", async () => {
+  const cluster = installed();
+  cluster.have(managedLease("fallback"));
+  cluster.have(managedLease("other", { "app.kubernetes.io/managed-by": "usher" }));
+  const removals = await planUninstall(cluster.objects, INSTALLED, [MANAGED], { customResources: false });
+  const going = removals.filter(({ change }) => change === "delete").map(({ live }) => describeObject(live));
+  expect(going.slice(0, 3)).toEqual([
+    "ClusterRoleBinding usher-registration",
+    `Lease ${NAMESPACE}/fallback`,
+    "MutatingWebhookConfiguration usher",
+  ]);
+  expect(going).not.toContain(`Lease ${NAMESPACE}/other`);
+});
+
+test("managed objects that can't be listed are reported, and hold nothing up", async () => {
+  const cluster = installed();
+  cluster.refusing = (method, path) => method === "GET" && path === "/apis/coordination.k8s.io/v1/leases";
+  const removals = await planUninstall(cluster.objects, INSTALLED, [MANAGED], { customResources: false });
+  expect(removals.find(({ live }) => describeObject(live) === "Lease of module seating")).toMatchObject({
+    change: "stays",
+    note: expect.stringMatching(/may exist: .* 403/),
+  });
+  expect(removals.map(({ live }) => describeObject(live))).toContain("MutatingWebhookConfiguration usher");
+});
+
+test("a CRD that the configuration does not register now goes or stays as the others do", async () => {
+  const cluster = installed();
+  const others = INSTALLED.filter((object) => describeObject(object) !== CRD);
+  const removals = await planUninstall(cluster.objects, others, [SEATING], { customResources: true });
+  expect(removals.find(({ live }) => describeObject(live) === CRD)).toMatchObject({ change: "delete" });
 });

@@ -2,12 +2,15 @@ import { StatusError } from "../../cluster/client/api-response.ts";
 import { type JsonObject, stringAt } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import type { Module } from "../../core/module/module.ts";
+import { customResourceDefinition } from "../../core/registration/crd.ts";
+import { customResources } from "../../core/registration/custom-resources.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
+import { storedObjects as managedObjects } from "../controller/managed-objects-controller.ts";
 import type { Objects } from "../install/apply.ts";
 import { FLOW_CONTROL, isWebhookConfiguration } from "../install/install-plan.ts";
 import { type InstalledNamespace, namespacesNamed } from "../install/installed-namespaces.ts";
 import { isOurs, ownerOf } from "../install/ownership-conflict.ts";
-import { resourceKinds, storedObjects } from "../install/stored-policies.ts";
+import { storedObjects } from "../install/stored-policies.ts";
 import { runtimeObjects } from "./runtime-objects.ts";
 import { unmanagedObjectsIn } from "./unmanaged-objects.ts";
 
@@ -18,16 +21,16 @@ export interface Removal {
 }
 
 export interface UninstallOptions {
-  /** Also the CRDs, and with them every policy. */
+  /** Also the CRDs, and with them every custom resource. */
   readonly customResources: boolean;
-  /** Other namespaces in which usher is: what they need stays. @default none */
+  /** Other namespaces with an usher: what they need stays. @default none */
   readonly elsewhere?: readonly InstalledNamespace[];
 }
 
 /**
- * What would go, in its order. Before all else goes usher's right to register webhooks, or it would put them back; then the webhooks,
- * so that from there on nothing in the cluster waits for usher, whatever happens next; the namespace goes last. What only informs, and
- * can't be had, is told as unknown and holds nothing up.
+ * What an uninstall would delete, in its order: usher's right to register webhooks, or it would create them again; what modules manage; the
+ * webhooks, so that from there on no request waits for usher, whatever happens next; the namespace last. What can't be read is reported as
+ * unknown and holds nothing up.
  */
 export async function planUninstall(
   objects: Objects,
@@ -38,11 +41,13 @@ export async function planUninstall(
   const namespace = installed
     .map(({ metadata }) => stringAt(metadata, "namespace"))
     .find((name) => name !== undefined);
-  const unserved = await flowControlTrouble(objects);
-  const ordered = [...installed].sort((a, b) => rank(a) - rank(b));
+  const unserved = await flowControlProblem(objects);
+  const ordered = [...installed, ...unlisted(installed, modules)].sort((a, b) => rank(a) - rank(b));
   const removals: Removal[] = [];
+  const managed = elsewhere.length > 0 ? [] : await planManaged(objects, modules);
   let home: JsonObject | undefined;
   for (const object of ordered) {
+    if (rank(object) > MANAGED_RANK) removals.push(...managed.splice(0));
     if (unserved !== undefined && stringAt(object, "apiVersion") === FLOW_CONTROL) {
       if (unserved !== NOT_SERVED) removals.push(unseen(object, unserved));
       continue;
@@ -55,7 +60,7 @@ export async function planUninstall(
       const where = elsewhere.map((one) => one.namespace).join(", ");
       removals.push({ live, change: "stays", note: `usher in namespace ${where} needs it` });
     } else if (stringAt(object, "kind") === "CustomResourceDefinition") {
-      const held = await policiesOf(objects, modules, nameOf(live));
+      const held = await countOf(objects, modules, nameOf(live));
       removals.push(
         customResources
           ? { live, change: "delete", note: `with ${held}` }
@@ -63,6 +68,7 @@ export async function planUninstall(
       );
     } else removals.push({ live, change: "delete" });
   }
+  removals.push(...managed);
   if (namespace !== undefined) {
     const made = await runtimeObjects(objects, namespace);
     removals.push(...made.found.map((live): Removal => ({ live, change: "delete" })));
@@ -72,15 +78,15 @@ export async function planUninstall(
   return removals;
 }
 
-/** What may be there, and nobody could look: it can't be deleted, and must not be forgotten. */
+/** An object that may exist and could not be read. */
 function unseen(object: JsonObject, why: string): Removal {
-  return { live: object, change: "stays", note: `may be there: ${why}` };
+  return { live: object, change: "stays", note: `may exist: ${why}` };
 }
 
 const NOT_SERVED = "not served";
 
-/** Nothing where it is served; else that it is not, or why nobody knows. */
-async function flowControlTrouble(objects: Objects): Promise<string | undefined> {
+/** `undefined` where it is served; else that it is not, or why that is unknown. */
+async function flowControlProblem(objects: Objects): Promise<string | undefined> {
   return refusedOr(async () => ((await objects.serves(FLOW_CONTROL)) ? undefined : NOT_SERVED));
 }
 
@@ -93,7 +99,7 @@ async function refusedOr<T>(work: () => Promise<T>): Promise<T | string> {
   }
 }
 
-/** What is the whole cluster's and does not speak of this namespace alone is used by the other one too. */
+/** A cluster-scoped object that does not refer to this namespace alone is used by the other installation too. */
 function neededElsewhere(
   live: JsonObject,
   namespace: string | undefined,
@@ -113,15 +119,15 @@ async function planNamespace(
 ): Promise<Removal> {
   const going = removals.filter(({ change }) => change === "delete").map((one) => one.live);
   const crds = going.filter((one) => stringAt(one, "kind") === "CustomResourceDefinition").map(nameOf);
-  const strangers = await refusedOr(() =>
+  const unmanaged = await refusedOr(() =>
     unmanagedObjectsIn(objects.client, nameOf(live), { objects: going, resources: new Set(crds) }),
   );
-  if (typeof strangers === "string")
-    return { live, change: "stays", note: `what is in it could not be looked at: ${strangers}` };
-  if (strangers.length === 0) return { live, change: "delete" };
-  const more = strangers.length > NAMED ? ` and ${strangers.length - NAMED} more` : "";
-  const named = strangers.slice(0, NAMED).join(", ");
-  return { live, change: "stays", note: `holds what is not usher's: ${named}${more}` };
+  if (typeof unmanaged === "string")
+    return { live, change: "stays", note: `its contents could not be listed: ${unmanaged}` };
+  if (unmanaged.length === 0) return { live, change: "delete" };
+  const more = unmanaged.length > NAMED ? ` and ${unmanaged.length - NAMED} more` : "";
+  const named = unmanaged.slice(0, NAMED).join(", ");
+  return { live, change: "stays", note: `contains unmanaged objects: ${named}${more}` };
 }
 
 const ORDER = ["Deployment", "PodDisruptionBudget", "Service", "ConfigMap", "Secret"];
@@ -135,19 +141,48 @@ const LATER = [
 ];
 const LAST = ["ServiceAccount", "CustomResourceDefinition", "Namespace"];
 
+/** Between usher's right to register and its webhooks. */
+const MANAGED_RANK = -2;
+
 function rank(object: JsonObject): number {
   const kind = stringAt(object, "kind") ?? "";
-  if (kind === "ClusterRoleBinding" && nameOf(object) === OWN_NAMES.registration) return -2;
-  if (isWebhookConfiguration(object)) return -1;
+  if (kind === "ClusterRoleBinding" && nameOf(object) === OWN_NAMES.registration) return MANAGED_RANK - 1;
+  if (isWebhookConfiguration(object)) return MANAGED_RANK + 1;
   return [...ORDER, ...LATER, ...LAST].indexOf(kind);
 }
 
-/** How many policies a CRD holds, in words. */
-async function policiesOf(objects: Objects, modules: readonly Module[], crd: string): Promise<string> {
-  const kind = resourceKinds(modules).find(({ plural, group }) => `${plural}.${group}` === crd);
+/** CRDs that the configuration at hand does not register: that of the replicas may have. */
+function unlisted(installed: readonly JsonObject[], modules: readonly Module[]): JsonObject[] {
+  const names = new Set(installed.map(nameOf));
+  return customResources(modules)
+    .map(customResourceDefinition)
+    .filter((crd) => !names.has(nameOf(crd)));
+}
+
+/** The objects that modules manage. What can't be listed is reported, and holds nothing up. */
+async function planManaged(objects: Objects, modules: readonly Module[]): Promise<Removal[]> {
+  const removals: Removal[] = [];
+  for (const { name, managed } of modules) {
+    for (const resource of managed?.resources ?? []) {
+      const found = await refusedOr(() => managedObjects(objects, { module: name, resources: [resource] }));
+      if (typeof found === "string") {
+        const { group, version, kind } = resource;
+        const apiVersion = group === "" ? version : `${group}/${version}`;
+        removals.push(unseen({ apiVersion, kind, metadata: { name: `of module ${name}` } }, found));
+      } else for (const live of found.values()) if (isOurs(live)) removals.push({ live, change: "delete" });
+    }
+  }
+  return removals;
+}
+
+/** How many objects a CRD has, in words. */
+async function countOf(objects: Objects, modules: readonly Module[], crd: string): Promise<string> {
+  const kind = customResources(modules).find(({ plural, group }) => `${plural}.${group}` === crd);
+  const isState = modules.some(({ stateKinds = [] }) => stateKinds.some((one) => one === kind));
+  const [one, many] = isState ? ["object", "objects"] : ["policy", "policies"];
   const count = await refusedOr(async () =>
     kind === undefined ? 0 : (await storedObjects(objects.client, kind)).length,
   );
-  if (typeof count === "string") return "an unknown number of policies";
-  return count === 1 ? "1 policy" : `${count} policies`;
+  if (typeof count === "string") return `an unknown number of ${many}`;
+  return count === 1 ? `1 ${one}` : `${count} ${many}`;
 }

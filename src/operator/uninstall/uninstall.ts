@@ -1,4 +1,5 @@
 import { type JsonObject, stringAt } from "../../core/json.ts";
+import { MODULE_LABEL } from "../../core/registration/managed-objects.ts";
 import type { Objects } from "../install/apply.ts";
 import { isWebhookConfiguration } from "../install/install-plan.ts";
 import { podsGone } from "./pods-gone.ts";
@@ -9,34 +10,39 @@ export async function carryOutRemovals(
   removals: readonly Removal[],
   done: (one: Removal) => void,
 ): Promise<void> {
-  const hooks: JsonObject[] = [];
+  const recreatable: JsonObject[] = [];
   try {
     for (const removal of removals) {
       const { live, change } = removal;
       if (change === "delete") {
         await objects.remove(live);
-        if (isWebhookConfiguration(live)) hooks.push(live);
+        if (isRecreatable(live)) recreatable.push(live);
         if (stringAt(live, "kind") === "Deployment") {
-          await goneAgain(objects, hooks);
-          // Replicas that still run would make their Secret and their tallies anew.
+          await removeAgain(objects, recreatable);
+          // Replicas that still run would create their Secret and their tallies again.
           await podsGone(objects, live);
-          await goneAgain(objects, hooks);
+          await removeAgain(objects, recreatable);
         }
       }
       done(removal);
     }
   } catch (error) {
-    // However it ended: nothing in the cluster may be left waiting for what is half gone. Why it ended is told, not this.
-    await goneAgain(objects, hooks).catch(() => undefined);
+    // Whatever failed, no request may wait for a partly removed usher. The first error is reported.
+    await removeAgain(objects, recreatable).catch(() => undefined);
     throw error;
   }
-  await goneAgain(objects, hooks);
+  await removeAgain(objects, recreatable);
 }
 
-/** A replica may have registered itself once more, just before it lost the right to. */
-async function goneAgain(objects: Objects, hooks: readonly JsonObject[]): Promise<void> {
-  for (const hook of hooks) {
-    const again = await objects.read(hook);
+/** Webhooks and managed objects: a running leader creates them again, until it has lost the right to. */
+function isRecreatable(live: JsonObject): boolean {
+  return isWebhookConfiguration(live) || stringAt(live, "metadata", "labels", MODULE_LABEL) !== undefined;
+}
+
+/** A replica may have created them again just before it lost the right to. */
+async function removeAgain(objects: Objects, recreatable: readonly JsonObject[]): Promise<void> {
+  for (const one of recreatable) {
+    const again = await objects.read(one);
     if (again !== undefined) await objects.remove(again);
   }
 }

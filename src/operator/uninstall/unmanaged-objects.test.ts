@@ -61,21 +61,21 @@ const inNamespace: readonly [string, readonly JsonObject[], string | undefined][
   ["events", [named("v1", "Event", "web.17")], undefined],
   ["what is only measured", [named("metrics.k8s.io/v1beta1", "PodMetrics", "web")], undefined],
 ];
-test.each(inNamespace)("the namespace with %s in it", async (_, objects, strangers) => {
+test.each(inNamespace)("the namespace with %s in it", async (_, objects, unmanaged) => {
   const cluster = installed();
   for (const object of objects) cluster.have(object);
   const { of, removals } = await plan(cluster);
   expect(of(`Namespace ${NAMESPACE}`)).toMatchObject(
-    strangers === undefined
+    unmanaged === undefined
       ? { change: "delete" }
-      : { change: "stays", note: `holds what is not usher's: ${strangers}` },
+      : { change: "stays", note: `contains unmanaged objects: ${unmanaged}` },
   );
   await carryOutRemovals(
     cluster.objects,
     removals.filter(({ live }) => live["kind"] !== "Deployment"),
     () => undefined,
   );
-  if (strangers !== undefined) for (const object of objects) expect(cluster.has(object)).toBe(true);
+  if (unmanaged !== undefined) for (const object of objects) expect(cluster.has(object)).toBe(true);
 });
 
 test.each<[string, (path: string) => boolean]>([
@@ -88,7 +88,7 @@ test.each<[string, (path: string) => boolean]>([
   const { of, going } = await plan(cluster);
   expect(of(`Namespace ${NAMESPACE}`)).toMatchObject({
     change: "stays",
-    note: expect.stringMatching(/what is in it could not be looked at: .* 403/),
+    note: expect.stringMatching(/its contents could not be listed: .* 403/),
   });
   expect(going).toContain("MutatingWebhookConfiguration usher");
   expect(going).toContain(`Deployment ${NAMESPACE}/usher`);
@@ -106,7 +106,7 @@ const NOT_LISTS: readonly [string, ApiResponse][] = [
 
 const UNREADABLE = {
   change: "stays",
-  note: expect.stringMatching(/what is in it could not be looked at: /),
+  note: expect.stringMatching(/its contents could not be listed: /),
 };
 
 test.each(NOT_LISTS)("a namespace stays where a list is answered with %s", async (_, answer) => {
@@ -188,7 +188,7 @@ test("a continue token that expired is followed by a whole list, and what is on 
   };
   expect((await plan(cluster)).of(`Namespace ${NAMESPACE}`)).toMatchObject({
     change: "stays",
-    note: "holds what is not usher's: CronJob backup",
+    note: "contains unmanaged objects: CronJob backup",
   });
   expect(queries).toEqual(["limit=500", "limit=500&continue=t1", ""]);
 });

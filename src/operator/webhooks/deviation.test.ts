@@ -1,6 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { type JsonObject, stringAt } from "../../core/json.ts";
-import { crdDeviations, webhookDeviations, withCloudExpressions, withPublishedBundle } from "./deviation.ts";
+import {
+  objectDeviations,
+  webhookDeviations,
+  withCloudExpressions,
+  withPublishedBundle,
+} from "./deviation.ts";
 
 const OURS = { key: "kubernetes.io/metadata.name", operator: "NotIn", values: ["kube-system"] };
 const ENTRY = {
@@ -100,9 +105,9 @@ describe("a bundle, where there is nothing new to trust", () => {
 test("a CRD is right as long as it has all of ours, whatever else it has", () => {
   const crd = (spec: JsonObject) => ({ metadata: { name: "c", labels: { a: "b" } }, spec });
   const spec = { scope: "Cluster", versions: [{ name: "v1", served: true }] };
-  expect(crdDeviations(crd(spec), crd({ ...spec, conversion: { strategy: "None" } }))).toEqual([]);
-  expect(crdDeviations(crd(spec), crd({ ...spec, versions: [{ name: "v1", served: false }] }))).toEqual([
+  expect(objectDeviations(crd(spec), crd({ ...spec, conversion: { strategy: "None" } }))).toEqual([]);
+  expect(objectDeviations(crd(spec), crd({ ...spec, versions: [{ name: "v1", served: false }] }))).toEqual([
     "spec.versions[0].served",
   ]);
-  expect(crdDeviations(crd(spec), crd({ ...spec, versions: [] }))).toEqual(["spec.versions"]);
+  expect(objectDeviations(crd(spec), crd({ ...spec, versions: [] }))).toEqual(["spec.versions"]);
 });

@@ -56,15 +56,14 @@ export function withPublishedBundle(
   return { ...wanted, webhooks };
 }
 
-/** Whether two stored states have the same of all that deviations are found in. */
-export function sameEssence(one: JsonObject, other: JsonObject): boolean {
-  const essence = (object: JsonObject): Json => [
-    at(object, "metadata", "labels") ?? null,
-    at(object, "metadata", "ownerReferences") ?? null,
-    object["webhooks"] ?? null,
-    object["spec"] ?? null,
+/** Whether two stored states are the same in all that deviations are found in. */
+export function sameDesiredFields(one: JsonObject, other: JsonObject): boolean {
+  const fields = ({ metadata, status: _status, ...rest }: JsonObject): Json => [
+    at(metadata, "labels") ?? null,
+    at(metadata, "ownerReferences") ?? null,
+    rest,
   ];
-  return equal(essence(one), essence(other));
+  return equal(fields(one), fields(other));
 }
 
 /** What the API server writes where an entry does not say it. */
@@ -84,14 +83,15 @@ export function webhookDeviations(wanted: JsonObject, live: JsonObject): string[
   ];
 }
 
-/** Where a stored CRD lacks something of ours. What others or the API server have added is left. */
-export function crdDeviations(wanted: JsonObject, live: JsonObject): string[] {
-  return [...labelDeviations(wanted, live), ...lacks(wanted["spec"], live["spec"], ["spec"])];
+/** Where a stored object is missing something of ours. What others or the API server have added is left. */
+export function objectDeviations(wanted: JsonObject, live: JsonObject): string[] {
+  const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...parts } = wanted;
+  return [...labelDeviations(wanted, live), ...missing(parts, live, [])];
 }
 
 function labelDeviations(wanted: JsonObject, live: JsonObject): string[] {
   const path = ["metadata", "labels"];
-  return lacks(at(wanted, ...path), at(live, ...path), path);
+  return missing(at(wanted, ...path), at(live, ...path), path);
 }
 
 function ownerDeviations(wanted: JsonObject, live: JsonObject): string[] {
@@ -112,11 +112,11 @@ function differences(wanted: Json | undefined, live: Json | undefined, path: Pat
   return [fieldPath(path)];
 }
 
-/** Paths at which the live value lacks what is wanted. */
-function lacks(wanted: Json | undefined, live: Json | undefined, path: Path): string[] {
+/** Paths at which the live value does not have what is wanted. */
+function missing(wanted: Json | undefined, live: Json | undefined, path: Path): string[] {
   if (isObject(wanted) && isObject(live))
-    return Object.keys(wanted).flatMap((key) => lacks(wanted[key], live[key], [...path, key]));
+    return Object.keys(wanted).flatMap((key) => missing(wanted[key], live[key], [...path, key]));
   if (Array.isArray(wanted) && Array.isArray(live) && wanted.length === live.length)
-    return wanted.flatMap((one, i) => lacks(one, live[i], [...path, i]));
+    return wanted.flatMap((one, i) => missing(one, live[i], [...path, i]));
   return equal(wanted, live) ? [] : [fieldPath(path)];
 }

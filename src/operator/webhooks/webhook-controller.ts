@@ -27,18 +27,18 @@ export interface WebhookControllerOptions {
   readonly clock: () => number;
   readonly objects: Objects;
   readonly repairs: Repairs;
-  readonly tellings: RepeatedLog;
+  readonly repeated: RepeatedLog;
 }
 
-/** Since when API servers trust the authority of the next pair, by our clock. */
+/** Since when API servers trust the authority of the next pair, by the monotonic clock. */
 type TrustSeen = Exclude<Trust, object> | { readonly since: number };
 
-/** Keeps both webhook configurations as the policies of the moment ask for them, trusting what is served with. */
+/** Reconciles both webhook configurations with the policies of the moment and the certificate in use. */
 export class WebhookController {
   readonly #options: WebhookControllerOptions;
   #trust: TrustSeen = "not yet";
-  /** What was asked for when the webhooks were last found or set right. */
-  #kept: readonly JsonObject[] | undefined;
+  /** What was desired when the webhooks were last found or made so. */
+  #reconciled: readonly JsonObject[] | undefined;
 
   constructor(options: WebhookControllerOptions) {
     this.#options = options;
@@ -46,10 +46,10 @@ export class WebhookController {
 
   clear(): void {
     this.#trust = "not yet";
-    this.#kept = undefined;
+    this.#reconciled = undefined;
   }
 
-  #wanted(): readonly JsonObject[] {
+  #desired(): readonly JsonObject[] {
     const { assembly, certificates, service = OWN_NAMES.service, version } = this.#options;
     const { namespace } = assembly.installation;
     const { bundle, pathToken } = certificates;
@@ -60,7 +60,7 @@ export class WebhookController {
       version,
     });
     for (const note of notes)
-      this.#options.tellings.once(note, { note }, "a hook is not registered as it was declared");
+      this.#options.repeated.once(note, { note }, "hook is not registered as declared");
     const owner = this.#owner();
     if (owner === undefined) return objects;
     return objects.map((object) => {
@@ -69,7 +69,7 @@ export class WebhookController {
     });
   }
 
-  /** Whoever deletes usher's namespace deletes all that could answer. With it goes what asks, by Kubernetes' own hand. */
+  /** With usher's namespace goes all that could answer, so the garbage collector removes the webhooks with it. */
   #owner(): JsonObject | undefined {
     const { view, installation } = this.#options.assembly;
     const name = installation.namespace;
@@ -77,26 +77,26 @@ export class WebhookController {
     return uid === undefined ? undefined : { apiVersion: "v1", kind: "Namespace", name, uid };
   }
 
-  /** What changes in the view is mostly nothing that hooks follow: then there is nothing to ask. */
+  /** Most changes of the view do not change the webhooks: then the API server is not asked. */
   async follow(may: () => boolean): Promise<void> {
-    const same = this.#kept !== undefined && equal([...this.#wanted()], [...this.#kept]);
-    if (!same) await this.keep(may);
+    const same = this.#reconciled !== undefined && equal([...this.#desired()], [...this.#reconciled]);
+    if (!same) await this.reconcile(may);
   }
 
-  async keep(may: () => boolean): Promise<void> {
-    // Hooks follow from all policies, so not before all are read.
+  async reconcile(may: () => boolean): Promise<void> {
+    // Hooks follow from all policies, so not before the view has synced.
     if (this.#options.ready?.() === false) return;
-    const webhooks = this.#wanted();
+    const webhooks = this.#desired();
     const stored: (JsonObject | undefined)[] = [];
     const failures: unknown[] = [];
-    this.#kept = undefined;
+    this.#reconciled = undefined;
     let done = true;
     for (const plain of webhooks) {
-      // One that can't be set right must not keep the other wrong.
+      // A failure with one must not hold up the other.
       try {
         const live = await this.#options.objects.read(plain);
         if (live !== undefined && !isOurs(live)) {
-          this.#options.tellings.left("a webhook configuration", describeConflictingWebhooks(plain, live));
+          this.#options.repeated.conflict("webhook configuration", describeConflictingWebhooks(plain, live));
           continue;
         }
         stored.push(live);
@@ -109,19 +109,19 @@ export class WebhookController {
     }
     if (failures.length > 0) throw failures[0];
     this.#trust = this.#trustFrom(stored);
-    if (done) this.#kept = webhooks;
+    if (done) this.#reconciled = webhooks;
   }
 
   /** Whether it is registered now. */
   async #register(plain: JsonObject, may: () => boolean): Promise<boolean> {
     const { certificates, repairs, log } = this.#options;
-    if (certificates.bundle === undefined || !(await this.#answers()) || !may()) return false;
+    if (certificates.bundle === undefined || !(await this.#isReady()) || !may()) return false;
     await repairs.write(plain, undefined, webhookDeviations);
-    log.info({ object: describeObject(plain) }, "webhook registered");
+    log.info({ object: describeObject(plain) }, "webhook configuration created");
     return true;
   }
 
-  /** Whether it is right now, or can't be. */
+  /** Whether it is as desired now, or can't be. */
   async #repair(plain: JsonObject, live: JsonObject, may: () => boolean): Promise<boolean> {
     const { certificates, repairs, log } = this.#options;
     const { bundle, ownAuthority } = certificates;
@@ -131,11 +131,11 @@ export class WebhookController {
     if (deviations.length === 0 || repairs.isInVain(wanted, live)) return true;
     if (!may()) return false;
     await repairs.write(wanted, live, webhookDeviations);
-    log.info({ object: describeObject(wanted), deviations }, "webhook configuration set right");
+    log.info({ object: describeObject(wanted), deviations }, "webhook configuration repaired");
     return true;
   }
 
-  /** From the moment at which every published bundle had it, before our own eyes. */
+  /** From the moment at which every published bundle was seen to have it. */
   #trustFrom(stored: readonly (JsonObject | undefined)[]): TrustSeen {
     const { nextAuthority } = this.#options.certificates;
     const entries = stored.flatMap((one) => listAt(one, "webhooks"));
@@ -146,15 +146,15 @@ export class WebhookController {
     return typeof this.#trust === "object" ? this.#trust : { since: this.#options.clock() };
   }
 
-  /** What is known of the next pair's authority. */
+  /** Whether API servers trust the next pair's authority. */
   get trust(): Trust {
     return typeof this.#trust === "object"
       ? { forMs: this.#options.clock() - this.#trust.since }
       : this.#trust;
   }
 
-  /** Whether a call to the Service would be answered: nothing is registered before that. */
-  async #answers(): Promise<boolean> {
+  /** Whether the Service has a ready endpoint: nothing is registered before that. */
+  async #isReady(): Promise<boolean> {
     const { assembly, client, service = OWN_NAMES.service } = this.#options;
     const namespace = pathSegment("namespace", assembly.installation.namespace);
     const path = `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`;

@@ -1,0 +1,120 @@
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { kindOf } from "../../../test/builders/kind.ts";
+import { watchedResources } from "../../cluster/informers/watched-resources.ts";
+import { Assembly } from "../evaluate/assembly.ts";
+import { at, type JsonObject, listAt, stringAt } from "../json.ts";
+import { type Gate, Gates } from "../module/gates.ts";
+import { DEFAULT_INSTALLATION } from "../module/installation.ts";
+import { defineModule, type Module } from "../module/module.ts";
+import type { StateKind } from "../policy/kind.ts";
+import { neverTakenOver } from "./custom-resources.ts";
+import { registration } from "./index.ts";
+
+const VERSIONS = [{ name: "v1", storage: true, spec: z.strictObject({ entries: z.array(z.string()) }) }];
+const GATE: Gate = { name: "Ledger", stage: "alpha", default: false, summary: "" };
+
+const LEDGER: StateKind = {
+  group: "test.usher.dev",
+  kind: "Usage",
+  plural: "usages",
+  singular: "usage",
+  scope: "Cluster",
+  summary: "Who uses what.",
+  versions: VERSIONS,
+  verbs: ["create", "update"],
+};
+
+function module(more: Partial<Module>): Module {
+  return defineModule({
+    name: "ledger",
+    summary: "",
+    kinds: [],
+    reads: [],
+    hooks: () => [],
+    assemble: () => ({}),
+    gates: [GATE],
+    ...more,
+  });
+}
+
+function objectsOf(one: Module, gates: ReadonlyMap<string, boolean> = new Map()): readonly JsonObject[] {
+  return registration(new Assembly([one], DEFAULT_INSTALLATION, new Gates([GATE], gates)), {
+    endpoint: { url: "https://usher" },
+    workload: { image: "usher:1" },
+  }).objects;
+}
+
+function crds(objects: readonly JsonObject[]): unknown[] {
+  return objects
+    .filter(({ kind }) => kind === "CustomResourceDefinition")
+    .map((one) => at(one, "metadata", "name"));
+}
+
+/** Every verb that a role grants on a resource, with the names that it is limited to. */
+function verbs(objects: readonly JsonObject[], role: string, resource: string): unknown[] {
+  return objects
+    .filter((one) => one["kind"] === "ClusterRole" && at(one, "metadata", "name") === role)
+    .flatMap((one) => listAt(one, "rules"))
+    .filter((rule) => listAt(rule, "resources").includes(resource))
+    .map((rule) => [at(rule, "verbs"), at(rule, "resourceNames")]);
+}
+
+test("a state kind has a CRD from its declaration", () => {
+  const objects = objectsOf(module({ stateKinds: [LEDGER] }));
+  expect(crds(objects)).toEqual(["usages.test.usher.dev"]);
+  const crd = objects.find(({ kind }) => kind === "CustomResourceDefinition");
+  const schema = at(crd, "spec", "versions", 0, "schema", "openAPIV3Schema", "properties", "spec");
+  expect(at(schema, "properties", "entries", "type")).toBe("array");
+});
+
+test("usher writes a state kind only as declared, and no role for users names it", () => {
+  const objects = objectsOf(module({ stateKinds: [LEDGER] }));
+  expect(verbs(objects, "usher", "usages")).toEqual([
+    [["get", "list", "watch", "create", "update"], undefined],
+  ]);
+  const others = objects.filter(
+    (one) => stringAt(one, "kind") === "ClusterRole" && at(one, "metadata", "name") !== "usher",
+  );
+  for (const role of others)
+    expect(JSON.stringify(listAt(role, "rules").map((rule) => at(rule, "resources")))).not.toContain(
+      "usages",
+    );
+});
+
+test("its objects are not policies: usher watches them only where a read asks for them", () => {
+  const one = module({ stateKinds: [LEDGER] });
+  expect(watchedResources([one])).toEqual([]);
+  expect(new Assembly([one], DEFAULT_INSTALLATION, new Gates([])).wants("usages.test.usher.dev")).toBe(false);
+});
+
+test("a CRD that is registered by a gate, and usher's right to write it, follow the gate", () => {
+  const registered: StateKind["registered"] = (_, gates) => gates.enabled("Ledger");
+  const policies = kindOf("test.usher.dev", "Seating", { versions: VERSIONS, registered });
+  const one = module({ kinds: [policies], stateKinds: [{ ...LEDGER, registered }] });
+  const written = (objects: readonly JsonObject[]) =>
+    verbs(objects, "usher-registration", "customresourcedefinitions").map((rule) => at(rule as never, 1));
+  const off = objectsOf(one);
+  expect([crds(off), written(off)]).toEqual([[], []]);
+  const on = objectsOf(one, new Map([["Ledger", true]]));
+  const names = ["seatings.test.usher.dev", "usages.test.usher.dev"];
+  expect([crds(on), written(on)]).toEqual([names, [names]]);
+  // Where it is not registered it may not be served, and usher must still start.
+  expect(watchedResources([one])).toMatchObject([{ resource: "seatings.test.usher.dev", required: false }]);
+});
+
+test("a CRD can be declared as never taken over", () => {
+  const modules = [module({ stateKinds: [{ ...LEDGER, takeOver: "never" }] })];
+  expect(neverTakenOver(modules, "usages.test.usher.dev")).toBe(true);
+  expect(neverTakenOver(modules, "others.test.usher.dev")).toBe(false);
+  expect(neverTakenOver([module({ stateKinds: [LEDGER] })], "usages.test.usher.dev")).toBe(false);
+});
+
+test("managed objects bring usher just the rights to their resources, in the role that goes first", () => {
+  const resource = { group: "a.io", version: "v1", resource: "as", kind: "A", scope: "Cluster" as const };
+  const objects = objectsOf(module({ managed: { resources: [resource], desired: () => [] } }));
+  expect(verbs(objects, "usher-registration", "as")).toEqual([
+    [["get", "create", "patch", "list", "delete"], undefined],
+  ]);
+  expect(verbs(objects, "usher", "as")).toEqual([]);
+});

@@ -1,0 +1,126 @@
+import { expect, test, vi } from "vitest";
+import { answerOf } from "../../../test/support/cluster/api-server.ts";
+import { FOLLOWING, type Running, rounds, running } from "../../../test/support/operator/controller.ts";
+import { at, type JsonObject } from "../../core/json.ts";
+import type { Module } from "../../core/module/module.ts";
+
+const API = "/apis/admissionregistration.k8s.io/v1";
+const POLICIES = `${API}/validatingadmissionpolicies`;
+const POLICY = { apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingAdmissionPolicy" };
+const LABELS = { "app.kubernetes.io/managed-by": "usher", "usher.dev/module": "seating" };
+
+function wanted(name: string, expression: string): JsonObject {
+  return { ...POLICY, metadata: { name }, spec: { validations: [{ expression }] } };
+}
+
+/** One policy for each seating, and one always. */
+const MANAGING: Module = {
+  ...FOLLOWING,
+  managed: {
+    resources: [
+      {
+        group: "admissionregistration.k8s.io",
+        version: "v1",
+        resource: "validatingadmissionpolicies",
+        kind: "ValidatingAdmissionPolicy",
+        scope: "Cluster",
+      },
+    ],
+    desired: (view) => [
+      wanted("usher-always", "true"),
+      ...[...view.list("seatings.test.usher.dev")].map((one) =>
+        wanted(`usher-seat-${at(one, "metadata", "name")}`, String(at(one, "spec", "row"))),
+      ),
+    ],
+  },
+};
+
+function managing(more: Parameters<typeof running>[0] = {}): Running {
+  const run = running(more, [MANAGING]);
+  const usual = run.server.fault;
+  run.server.fault = async (method, path, options) => {
+    const answer = await usual(method, path, options);
+    if (method !== "GET" || path !== API || answer === undefined || answer instanceof Error) return answer;
+    const resources = at(answer.body, "resources") as JsonObject[];
+    const name = "validatingadmissionpolicies";
+    return answerOf(200, { resources: [...resources, { name, kind: POLICY.kind, namespaced: false }] });
+  };
+  return run;
+}
+
+function seat(run: Running, name: string, row: string | undefined): void {
+  const object = row === undefined ? undefined : { metadata: { name }, spec: { row } };
+  run.assembly.apply([{ resource: "seatings.test.usher.dev", namespace: "", name, object }]);
+  run.controller.changed();
+}
+
+const specOf = (run: Running, name: string) => at(run.server.objects.get(`${POLICIES}/${name}`), "spec");
+
+test("objects that modules declare are created, and follow the view", async () => {
+  const run = managing();
+  run.controller.start();
+  await vi.waitFor(() => expect(specOf(run, "usher-always")).toBeDefined());
+  expect(at(run.server.objects.get(`${POLICIES}/usher-always`), "metadata", "labels")).toMatchObject(LABELS);
+  seat(run, "a", "false");
+  await vi.waitFor(() =>
+    expect(specOf(run, "usher-seat-a")).toEqual({ validations: [{ expression: "false" }] }),
+  );
+  seat(run, "a", undefined);
+  await vi.waitFor(() => expect(specOf(run, "usher-seat-a")).toBeUndefined());
+  expect(specOf(run, "usher-always")).toBeDefined();
+});
+
+test("a change of the view that no managed object follows sends no request", async () => {
+  const run = managing({ resyncMs: 3_600_000 });
+  seat(run, "a", "true");
+  run.controller.start();
+  await vi.waitFor(() => expect(specOf(run, "usher-seat-a")).toBeDefined());
+  const before = run.server.asked.filter((one) => one.includes("validatingadmissionpolicies")).length;
+  seat(run, "a", "true");
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  expect(run.server.asked.filter((one) => one.includes("validatingadmissionpolicies")).length).toBe(before);
+});
+
+test("an edited or deleted object is repaired", async () => {
+  const run = managing();
+  run.controller.start();
+  await vi.waitFor(() => expect(specOf(run, "usher-always")).toBeDefined());
+  const path = `${POLICIES}/usher-always`;
+  const edited = { validations: [{ expression: "false" }] };
+  run.server.put(path, { ...run.server.objects.get(path), spec: edited });
+  await vi.waitFor(() => expect(specOf(run, "usher-always")).not.toEqual(edited));
+  run.server.objects.delete(path);
+  await vi.waitFor(() => expect(specOf(run, "usher-always")).toBeDefined());
+});
+
+test("an object of another owner with that name is left, and the conflict logged once", async () => {
+  const run = managing();
+  const spec = { validations: [] };
+  run.server.put(`${POLICIES}/usher-always`, { ...POLICY, spec });
+  run.controller.start();
+  await rounds(run, 3);
+  expect(specOf(run, "usher-always")).toEqual(spec);
+  const conflicts = run.logged.filter(({ message }) => message.startsWith("ownership conflict: managed"));
+  expect(conflicts).toHaveLength(1);
+});
+
+test("objects that only share the labels of a module are deleted only where usher made them", async () => {
+  const run = managing();
+  const stale = (name: string, labels: JsonObject) =>
+    run.server.put(`${POLICIES}/${name}`, { ...POLICY, metadata: { labels }, spec: {} });
+  stale("stale", { ...LABELS, "app.kubernetes.io/name": "usher" });
+  stale("other", LABELS);
+  run.controller.start();
+  await vi.waitFor(() => expect(specOf(run, "stale")).toBeUndefined());
+  expect(specOf(run, "other")).toBeDefined();
+});
+
+test("a replica that is not synced, or does not lead, creates and deletes nothing", async () => {
+  for (const options of [{ ready: () => false }, { leading: () => false }]) {
+    const run = managing(options);
+    run.server.put(`${POLICIES}/stale`, { ...POLICY, metadata: { labels: LABELS }, spec: {} });
+    run.controller.start();
+    await rounds(run, 3);
+    expect([specOf(run, "usher-always"), specOf(run, "stale")]).toEqual([undefined, {}]);
+  }
+});

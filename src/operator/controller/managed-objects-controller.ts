@@ -1,0 +1,121 @@
+import { listIfServed } from "../../cluster/client/list-pages.ts";
+import type { Assembly } from "../../core/evaluate/assembly.ts";
+import { equal, type JsonObject, stringAt } from "../../core/json.ts";
+import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
+import type { Log } from "../../core/log.ts";
+import { type ManagedSet, managedLabels, managedSets } from "../../core/registration/managed-objects.ts";
+import { describeObject, type Objects, selectorText } from "../install/apply.ts";
+import { isOurs, ownerOf } from "../install/ownership-conflict.ts";
+import { isNewer } from "../install/version.ts";
+import { objectDeviations } from "../webhooks/deviation.ts";
+import type { Repairs } from "./repairs.ts";
+import type { RepeatedLog } from "./repeated-log.ts";
+
+export interface ManagedObjectsOptions {
+  readonly assembly: Assembly;
+  readonly objects: Objects;
+  readonly repairs: Repairs;
+  readonly repeated: RepeatedLog;
+  readonly log: Log;
+  readonly version: string;
+  /** Whether all policies are read: before that nothing can be said to be unwanted. */
+  readonly ready?: () => boolean;
+}
+
+/** Creates, repairs and deletes the objects that modules declare, as the view of the moment asks for them. */
+export class ManagedObjectsController {
+  readonly #options: ManagedObjectsOptions;
+  /** What was desired when all of it was last applied. */
+  #applied: readonly ManagedSet[] | undefined;
+
+  constructor(options: ManagedObjectsOptions) {
+    this.#options = options;
+  }
+
+  clear(): void {
+    this.#applied = undefined;
+  }
+
+  #desired(): readonly ManagedSet[] {
+    const { assembly, version } = this.#options;
+    return managedSets(assembly, assembly.view, version);
+  }
+
+  /** Reconciles only where the view asks for something else than before. */
+  async follow(may: () => boolean): Promise<void> {
+    const same = this.#applied !== undefined && equal(listed(this.#applied), listed(this.#desired()));
+    if (!same) await this.reconcile(may);
+  }
+
+  async reconcile(may: () => boolean): Promise<void> {
+    if (this.#options.ready?.() === false) return;
+    const sets = this.#desired();
+    this.#applied = undefined;
+    const failures: unknown[] = [];
+    for (const set of sets) {
+      // Objects of one module that can't be written must not hold up those of another.
+      await this.#reconcileSet(set, may).catch((error: unknown) => void failures.push(error));
+    }
+    if (failures.length > 0) throw failures[0];
+    if (may()) this.#applied = sets;
+  }
+
+  async #reconcileSet(set: ManagedSet, may: () => boolean): Promise<void> {
+    const stored = await storedObjects(this.#options.objects, set);
+    for (const wanted of set.desired) {
+      if (!may()) return;
+      await this.#apply(wanted, stored.get(keyOf(wanted)));
+    }
+    const desired = new Set(set.desired.map(keyOf));
+    for (const [key, live] of stored) {
+      if (desired.has(key) || !isOurs(live)) continue;
+      if (!may()) return;
+      await this.#options.objects.remove(live);
+      this.#options.log.info({ object: describeObject(live), module: set.module }, "managed object deleted");
+    }
+  }
+
+  async #apply(wanted: JsonObject, listedObject: JsonObject | undefined): Promise<void> {
+    const { objects, repairs, repeated, log, version } = this.#options;
+    // Without usher's labels it is in no list: somebody removed them, or it is another owner's.
+    const live = listedObject ?? (await objects.read(wanted));
+    if (live !== undefined && !isOurs(live)) {
+      const object = describeObject(wanted);
+      const report = [`${object} belongs to ${ownerOf(live)}`];
+      repeated.once(report.join(), { report }, "ownership conflict: managed object is left unchanged");
+      return;
+    }
+    if (live !== undefined && isNewer(live, version)) return;
+    const deviations = live === undefined ? ["missing"] : objectDeviations(wanted, live);
+    if (deviations.length === 0 || repairs.isInVain(wanted, live)) return;
+    await repairs.write(wanted, live, objectDeviations);
+    log.info({ object: describeObject(wanted), deviations }, "managed object repaired");
+  }
+}
+
+/** The stored objects of a module, by what they are. Throws where they can't be listed; a kind that is not served has none. */
+export async function storedObjects(
+  { client }: Pick<Objects, "client">,
+  { module, resources }: Pick<ManagedSet, "module" | "resources">,
+): Promise<Map<string, JsonObject>> {
+  const found = new Map<string, JsonObject>();
+  const labelSelector = selectorText(managedLabels(module));
+  for (const { group, version, resource, kind, scope } of resources) {
+    const served = { group, version, resource, namespaced: scope === "Namespaced" };
+    const apiVersion = group === "" ? version : `${group}/${version}`;
+    for (const item of await listIfServed(client, served, undefined, { labelSelector })) {
+      const object = { ...item, apiVersion, kind };
+      found.set(keyOf(object), object);
+    }
+  }
+  return found;
+}
+
+function keyOf(object: JsonObject): string {
+  const kind = stringAt(object, "kind") ?? "";
+  return [stringAt(object, "apiVersion") ?? "", kind, namespaceOf(object), nameOf(object)].join(" ");
+}
+
+function listed(sets: readonly ManagedSet[]): JsonObject[] {
+  return sets.flatMap(({ desired }) => desired);
+}
