@@ -9,16 +9,20 @@ import { ENFORCEMENT, FAILURE, ON_CONFLICT, ON_UPDATE, TARGETS } from "./policy.
 
 /** The schemas of criteria, nested as their paths are. */
 function schemasOf(criteria: readonly Criterion[], depth = 0): Record<string, z.ZodType> {
-  const groups = Map.groupBy(criteria, ({ path }) => String(path[depth]));
-  return Object.fromEntries(
-    [...groups].map(([field, group]) => {
-      const [first] = group;
-      if (first?.path.length === depth + 1) return [field, first.schema];
-      const parent = first?.path.slice(0, depth + 1).join(".") ?? "";
-      const schema = z.strictObject(schemasOf(group, depth + 1));
-      return [field, schema.nullish().describe(PARENTS[parent] ?? "")];
-    }),
-  );
+  const schemas: Record<string, z.ZodType> = {};
+  for (const { path, schema } of criteria) {
+    const field = String(path[depth]);
+    if (path.length === depth + 1) schemas[field] = schema;
+    else if (schemas[field] === undefined) {
+      const inside = criteria.filter((one) => one.path[depth] === field);
+      const description = PARENTS[path.slice(0, depth + 1).join(".")] ?? "";
+      schemas[field] = z
+        .strictObject(schemasOf(inside, depth + 1))
+        .nullish()
+        .describe(description);
+    }
+  }
+  return schemas;
 }
 
 const spec = {

@@ -201,6 +201,25 @@ function without(said: OfLabel, texts: ReadonlySet<string>): OfLabel {
   };
 }
 
+/** A policy's term without some requirements. A list of which nothing remains goes. */
+export function withoutRequirements(
+  { term, texts }: KnownTerm,
+  requirements: ReadonlySet<string>,
+): JsonObject {
+  const whole = isObject(term) ? term : {};
+  const rest: Record<string, Json | undefined> = { ...whole };
+  let changed = false;
+  for (const [i, list] of LISTS.entries()) {
+    const before = listAt(whole, list);
+    const kept = before.filter((_, n) => !requirements.has(texts[i]?.[n] ?? ""));
+    if (kept.length === before.length) continue;
+    changed = true;
+    if (kept.length === 0) delete rest[list];
+    else rest[list] = kept;
+  }
+  return changed ? rest : whole;
+}
+
 /** Whether a term has all requirements of another. */
 export function has(term: KnownTerm, other: KnownTerm, budget: WorkBudget): boolean {
   let looks = 1;

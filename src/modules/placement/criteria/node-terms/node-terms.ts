@@ -144,16 +144,24 @@ export function areTooLarge(terms: readonly Json[]): boolean {
 
 /** For people: `zone in (a, b) and disk=ssd, or metadata.name=node-1`. */
 export function describeTerms(terms: readonly JsonObject[]): string {
-  const shown = terms.slice(0, SHOWN).map((term) =>
-    LISTS.flatMap((list) => listAt(term, list))
-      .map(described)
-      .join(" and "),
-  );
+  const shown = terms.slice(0, SHOWN).map(describeTerm);
   const more = terms.length > SHOWN ? [`${terms.length - SHOWN} more`] : [];
   return [...shown, ...more].join(", or ");
 }
 
-/** More help nobody in a line. */
+/** Of policies, whose terms never change: dropping it changes no result. */
+const descriptions = new WeakMap<JsonObject, string>();
+
+function describeTerm(term: JsonObject): string {
+  const known = descriptions.get(term);
+  if (known !== undefined) return known;
+  const requirements = LISTS.flatMap((list) => listAt(term, list));
+  const text = requirements.map(described).join(" and ");
+  descriptions.set(term, text);
+  return text;
+}
+
+/** More do not help in one line. */
 const SHOWN = 3;
 
 function described(requirement: Json): string {

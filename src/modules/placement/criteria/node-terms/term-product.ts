@@ -8,8 +8,9 @@ import {
   type KnownTerms,
   type Selector,
   together,
+  withoutRequirements,
 } from "./known-term.ts";
-import { MAX_REQUIREMENTS, MAX_TERMS, MAX_WEIGHT, sizeOf, without } from "./node-terms.ts";
+import { MAX_REQUIREMENTS, MAX_TERMS, MAX_WEIGHT, sizeOf } from "./node-terms.ts";
 
 /** For a product what a pod may say, and as much again for each of 8 alternatives that lead nowhere. */
 const MOST_TRIED = 8 * MAX_WEIGHT;
@@ -63,10 +64,10 @@ export function productOf(
     const read = budget.exceeded ? undefined : known.wanted(term, budget);
     return read === undefined || read.requirements.size === 0
       ? []
-      : [{ term, read, possible: could(read, selector, budget) }];
+      : [{ read, possible: could(read, selector, budget) }];
   });
   let tried = 0;
-  const used = new Set<JsonObject>();
+  const used = new Set<KnownTerm>();
   const terms: Json[] = [];
   const seen = new Seen(budget);
   const said: KnownTerm[] = [];
@@ -82,14 +83,14 @@ export function productOf(
     const met = theirs.filter(({ read }) => !budget.exceeded && has(mine, read, budget));
     if (budget.exceeded) return { kind: "too much work" };
     if (met.length > 0) {
-      for (const one of met) used.add(one.term);
+      for (const one of met) used.add(one.read);
       terms.push(term);
       seen.add(mine);
       alive = true;
       continue;
     }
     changed = true;
-    for (const { term: further, read, possible } of theirs) {
+    for (const { read, possible } of theirs) {
       tried += mine.weight + read.requirements.size;
       if (tried > MOST_TRIED) return { kind: "too large" };
       if (!possible || !together(mine, read, budget)) {
@@ -99,7 +100,7 @@ export function productOf(
       // To put them together, and to write what it comes to.
       if (!budget.spend(WORK_OF_WRITING * (mine.size + read.size))) return { kind: "too much work" };
       const both = combination(mine, read);
-      used.add(further);
+      used.add(read);
       alive = true;
       // What several come to is written once.
       if (seen.has(both) && !appendOnly) continue;
@@ -117,7 +118,9 @@ export function productOf(
   if (!changed) return { kind: "same" };
   if (appendOnly && dropped) return { kind: "append-only" };
   const everywhere = common(said, budget);
-  const added = [...used].map((term) => without(term, everywhere)).filter((term) => sizeOf(term) > 0);
+  const added = [...used]
+    .map((read) => withoutRequirements(read, everywhere))
+    .filter((term) => sizeOf(term) > 0);
   return { kind: "terms", terms, added };
 }
 
@@ -125,6 +128,7 @@ export function productOf(
 function common(said: readonly KnownTerm[], budget: WorkBudget): ReadonlySet<string> {
   const [first, ...rest] = said;
   budget.spend((first?.size ?? 0) * said.length);
+  if (first !== undefined && rest.length === 0) return first.requirements;
   return new Set(
     [...(first?.requirements ?? [])].filter((one) => rest.every(({ requirements }) => requirements.has(one))),
   );
