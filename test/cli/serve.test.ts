@@ -84,7 +84,7 @@ test("a certificate given by its files is served, and swapped when they change",
   expect(await trusts(ready.webhook, second.ca)).toBe(false);
   writeFileSync(join(directory, "tls.crt"), second.cert);
   writeFileSync(join(directory, "tls.key"), second.key);
-  await served.said(/certificate swapped/);
+  await served.said(/reloaded serving certificate/);
   expect(await trusts(ready.webhook, second.ca)).toBe(true);
   expect(await trusts(ready.webhook, first.ca)).toBe(false);
   served.child.kill("SIGINT");

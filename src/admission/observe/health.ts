@@ -1,13 +1,21 @@
-/** What must be true for this instance to be given work. */
+import type { Source } from "../../core/view/source.ts";
+
+/** What must hold for this instance to be ready. */
 export const CONDITIONS = ["source-read", "listening", "not-draining"] as const;
 export type Condition = (typeof CONDITIONS)[number];
 
 const BEAT = 0;
 const SLOTS = 1 + CONDITIONS.length;
 
+/** How often the main thread records its heartbeat. */
+const HEARTBEAT_MS = 500;
+
+/** How often a source that is not synced yet is checked. */
+const SYNC_CHECK_MS = 25;
+
 /**
- * The state of the main thread in memory that two threads share: when it was last alive, and what is true of it. So the other
- * thread knows without asking, and asking is what a stuck thread can't answer.
+ * The health of the main thread, in memory that it shares with the thread of the ops server: its last heartbeat, and which conditions
+ * hold. A stuck main thread could not answer a question.
  */
 export class Health {
   readonly memory: SharedArrayBuffer;
@@ -18,7 +26,7 @@ export class Health {
     this.#slots = new BigInt64Array(memory);
   }
 
-  /** The clock of `hrtime` is one for all threads and never jumps. */
+  /** `hrtime` is the same clock in all threads, and monotonic. */
   beat(): void {
     Atomics.store(this.#slots, BEAT, process.hrtime.bigint());
   }
@@ -35,4 +43,24 @@ export class Health {
   holds(condition: Condition): boolean {
     return Atomics.load(this.#slots, 1 + CONDITIONS.indexOf(condition)) === 1n;
   }
+}
+
+/** Records a heartbeat twice a second, and that the source is synced as soon as it is. */
+export function startHeartbeat(source: Source): { readonly health: Health; readonly stop: () => void } {
+  const health = new Health();
+  health.beat();
+  health.set("not-draining", true);
+  health.set("source-read", source.ready);
+  const beats = setInterval(() => health.beat(), HEARTBEAT_MS);
+  const checks = setInterval(() => {
+    health.set("source-read", source.ready);
+    if (source.ready) clearInterval(checks);
+  }, SYNC_CHECK_MS);
+  return {
+    health,
+    stop: () => {
+      clearInterval(beats);
+      clearInterval(checks);
+    },
+  };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { SILENT } from "../../core/log.ts";
-import { SAME_FAULT_EVERY_MS, sampledLog } from "./log-sampling.ts";
+import { SAMPLE_MS, sampledLog } from "./log-sampling.ts";
 
 test("the same fault once a second, with the count of those left out; another at once", () => {
   let now = 0;
@@ -11,9 +11,9 @@ test("the same fault once a second, with the count of those left out; another at
   );
   for (let i = 0; i < 100; i++) log.error({ i }, "broke");
   log.error({}, "another");
-  now += SAME_FAULT_EVERY_MS;
+  now += SAMPLE_MS;
   log.error({ i: 100 }, "broke");
-  now += SAME_FAULT_EVERY_MS;
+  now += SAMPLE_MS;
   log.error({ i: 101 }, "broke");
   expect(said).toEqual([
     { i: 0, message: "broke" },

@@ -1,18 +1,18 @@
 import type { Log } from "../../core/log.ts";
 
-/** A fault that every request meets would fill the disk; once a second shows that it goes on, and how often. */
-export const SAME_FAULT_EVERY_MS = 1_000;
+/** An error of every request would fill the disk; once a second shows that it goes on, and how often. */
+export const SAMPLE_MS = 1_000;
 
 /**
- * The same log, but a fault of the same sentence is written at most once a second; the next line says how many were left out.
- * Below a warning everything is written: what is too much there is chosen by the level.
+ * The same log, but a warning or error with the same message is written at most once a second; the next line has the number of
+ * those that were left out. Below a warning everything is written.
  */
 export function sampledLog(log: Log, clock: () => number = () => performance.now()): Log {
   const last = new Map<string, { readonly at: number; left: number }>();
   const sampled = (write: Log["error"]) => (facts: object, message: string) => {
     const now = clock();
     const before = last.get(message);
-    if (before !== undefined && now - before.at < SAME_FAULT_EVERY_MS) {
+    if (before !== undefined && now - before.at < SAMPLE_MS) {
       before.left++;
       return;
     }

@@ -53,13 +53,13 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
   }
   const requests = new Counter({
     name: "usher_requests_total",
-    help: "Calls to the webhook by phase and HTTP status. A refusal is a 200: usher answered. 499: the caller did not wait.",
+    help: "Admission requests by phase and HTTP status. A denial has status 200; 499: the client disconnected before the response.",
     labelNames: ["phase", "code"],
     registers,
   });
   const durations = new DurationHistogram(
     "usher_request_duration_seconds",
-    "Time from the head of a call to the webhook until its answer was handed to the network.",
+    "Latency of admission requests in seconds, from the headers of the request until the response was handed to the network.",
     "phase",
     DURATION_BUCKETS,
   );
@@ -67,7 +67,7 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
   loop.enable();
   new Gauge({
     name: "usher_event_loop_delay_seconds",
-    help: "How late the main thread was for its timers since the last scrape. Every answer waits at least this long.",
+    help: "Delay of the main thread's event loop since the last scrape, in seconds. Every response is at least this late.",
     labelNames: ["quantile"],
     registers,
     collect() {
@@ -108,7 +108,7 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
     registerController(prometheus, registry, options.controllerStats);
   new Gauge({
     name: "usher_certificate_expiry_timestamp_seconds",
-    help: "When the certificate of the webhook runs out, in seconds since 1970. After that no API server can call it.",
+    help: "Expiry of the serving certificate of the webhook, in seconds since 1970.",
     registers,
     collect() {
       this.set(options.certificateExpires());
@@ -116,7 +116,7 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
   });
   new Gauge({
     name: "process_resident_memory_bytes",
-    help: "Memory that the process holds.",
+    help: "Resident memory size in bytes.",
     registers,
     collect() {
       this.set(process.memoryUsage.rss());
@@ -124,12 +124,12 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
   });
   new Gauge({
     name: "process_start_time_seconds",
-    help: "When the process started, in seconds since 1970.",
+    help: "Start time of the process, in seconds since 1970.",
     registers,
   }).set(performance.timeOrigin / 1_000);
   new Counter({
     name: "process_cpu_seconds_total",
-    help: "Processor time that the process has used.",
+    help: "Total user and system CPU time in seconds.",
     registers,
     collect() {
       const { user, system } = process.cpuUsage();
@@ -139,12 +139,12 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
   });
   new Gauge({
     name: "usher_build_info",
-    help: "Always 1; the label says which usher this is.",
+    help: "Always 1, with the version of usher as a label.",
     labelNames: ["version"],
     registers,
   }).set({ version: options.version ?? "unknown" }, 1);
 
-  // PendingCounts are gathered until someone looks: a request takes several, and the library checks and hashes the labels of each.
+  // Counted here until the next scrape: a request has several increments, and the library checks and hashes the labels of each.
   const calls = new PendingCounts(["phase", "code"]);
   const steps = new Map(
     Object.entries(METRICS).map(([name, { labels }]) => [name, new PendingCounts(labels)]),
@@ -158,20 +158,20 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
     observe: (phase, status, seconds) => {
       const label = phase ?? "none";
       durations.observe(label, seconds);
-      calls.take({ phase: label, code: String(status) });
+      calls.add({ phase: label, code: String(status) });
     },
     count: (counts) => {
       for (const count of counts) {
         const { metric, labels } = count;
         const own = steps.get(metric);
         if (own === undefined) countDeclared(count);
-        else own.take(caps.get(metric)?.bounded(labels) ?? labels);
+        else own.add(caps.get(metric)?.bounded(labels) ?? labels);
       }
     },
     text: async () => {
-      calls.give((labels, by) => requests.inc(labels, by));
+      calls.flush((labels, by) => requests.inc(labels, by));
       for (const [metric, gathered] of steps)
-        gathered.give((labels, by) => counters.get(metric)?.inc(labels, by));
+        gathered.flush((labels, by) => counters.get(metric)?.inc(labels, by));
       return `${await registry.metrics()}\n${durations.text()}`;
     },
     stop: () => loop.disable(),

@@ -1,13 +1,10 @@
 import { CONDITIONS, type Condition, type Health } from "./health.ts";
 
-/** How often the main thread says that it lives. */
-export const BEAT_EVERY_MS = 500;
-
 /**
- * A main thread that was silent for this long is stuck, not busy: the longest honest piece of work, the reading of one page
- * of a list, takes tens of milliseconds. Half of the API server's longest call, so that nobody waits for a restart twice.
+ * A main thread without a heartbeat for this long is stuck, not busy: its longest piece of work, one page of a list, takes tens of
+ * milliseconds. Half of the API server's longest timeout.
  */
-export const SILENCE_LIMIT_MS = 15_000;
+export const HEARTBEAT_TIMEOUT_MS = 15_000;
 
 export interface Page {
   readonly status: number;
@@ -19,39 +16,39 @@ export const INDEX: Page = {
   body: [
     "usher: health and metrics",
     "",
-    "/livez            whether the main thread is alive",
-    "/readyz           whether this instance should be given work; ?verbose lists the checks",
-    "/metrics          for Prometheus",
+    "/livez            whether the main thread is responsive",
+    "/readyz           whether this instance is ready; ?verbose lists the checks",
+    "/metrics          metrics in Prometheus' text format",
     "",
   ].join("\n"),
 };
 
-export const UNKNOWN_PAGE: Page = { status: 404, body: "nothing here; see / for what there is\n" };
-export const READ_ONLY: Page = { status: 405, body: "only GET and HEAD are answered here\n" };
+export const UNKNOWN_PAGE: Page = { status: 404, body: "not found: / lists the pages\n" };
+export const READ_ONLY: Page = { status: 405, body: "method not allowed: use GET or HEAD\n" };
 
-export function livez(pulse: Health, limitMs: number): Page {
-  const age = pulse.age();
+export function livez(health: Health, limitMs: number): Page {
+  const age = health.age();
   if (age <= limitMs) return { status: 200, body: "ok\n" };
   return {
     status: 503,
-    body: `the main thread has been silent for ${seconds(age)} s; more than ${seconds(limitMs)} s means that it is stuck\n`,
+    body: `no heartbeat of the main thread for ${seconds(age)} s (limit ${seconds(limitMs)} s)\n`,
   };
 }
 
-const MISSING: Readonly<Record<Condition, string>> = {
-  "source-read": "policies and what they need are still being read",
-  listening: "the webhook does not listen yet",
+const REASONS: Readonly<Record<Condition, string>> = {
+  "source-read": "policies are not synced yet",
+  listening: "the webhook server is not listening yet",
   "not-draining": "this instance is shutting down",
 };
 
-export function readyz(pulse: Health, limitMs: number, verbose: boolean): Page {
+export function readyz(health: Health, limitMs: number, verbose: boolean): Page {
   const checks: { readonly name: string; readonly problem: string | undefined }[] = CONDITIONS.map(
     (name) => ({
       name,
-      problem: pulse.holds(name) ? undefined : MISSING[name],
+      problem: health.holds(name) ? undefined : REASONS[name],
     }),
   );
-  const alive = livez(pulse, limitMs);
+  const alive = livez(health, limitMs);
   checks.push({ name: "alive", problem: alive.status === 200 ? undefined : alive.body.trim() });
   const failing = checks.filter(({ problem }) => problem !== undefined);
   const status = failing.length === 0 ? 200 : 503;
@@ -65,13 +62,13 @@ export function readyz(pulse: Health, limitMs: number, verbose: boolean): Page {
   return { status, body: `${lines.join("\n")}\n${status === 200 ? "ready" : "not ready"}\n` };
 }
 
-/** What only the other thread can tell of the main one, in Prometheus' words. */
-export function ownMetrics(pulse: Health, snapshotAgeMs: number): string {
+/** Metrics that only this thread has, in Prometheus' text format. */
+export function ownMetrics(health: Health, snapshotAgeMs: number): string {
   return [
-    "# HELP usher_main_loop_heartbeat_age_seconds Time since the main thread last said that it lives. It does so twice a second.",
+    "# HELP usher_main_loop_heartbeat_age_seconds Seconds since the last heartbeat of the main thread, which has two a second.",
     "# TYPE usher_main_loop_heartbeat_age_seconds gauge",
-    `usher_main_loop_heartbeat_age_seconds ${pulse.age() / 1_000}`,
-    "# HELP usher_metrics_age_seconds Age of all other figures on this page: 0, or more where the main thread was too busy to give new ones.",
+    `usher_main_loop_heartbeat_age_seconds ${health.age() / 1_000}`,
+    "# HELP usher_metrics_age_seconds Age of all other metrics on this page: 0, or more where the main thread was too busy to collect them.",
     "# TYPE usher_metrics_age_seconds gauge",
     `usher_metrics_age_seconds ${snapshotAgeMs / 1_000}`,
     "",

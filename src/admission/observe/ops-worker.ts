@@ -5,46 +5,43 @@ import { Health } from "./health.ts";
 import type { FromOps, OpsWork, ToOps } from "./ops.ts";
 import { INDEX, livez, ownMetrics, type Page, READ_ONLY, readyz, UNKNOWN_PAGE } from "./ops-pages.ts";
 
-/**
- * Health and metrics in a thread of their own, so that they are answered while the main thread is busy, and truly: that it is
- * stuck is just what must be told then.
- */
+/** Health and metrics in a thread of their own: probes must be answered, with the truth, while the main thread is stuck. */
 
-/** A probe sends one line; a client that takes longer is not one. */
+/** A probe sends one line. */
 const RECEIVE_MS = 5_000;
 
 const work = workerData as OpsWork;
-const pulse = new Health(work.memory);
+const health = new Health(work.memory);
 const port = parentPort;
 
 let snapshot = { text: "", at: performance.now() };
 let asked: PromiseWithResolvers<void> | undefined;
 
-const notify = (message: FromOps) => port?.postMessage(message);
+const post = (message: FromOps) => port?.postMessage(message);
 
-/** The main thread's figures: new ones if it can give them at once, else the last. */
+/** The main thread's metrics: current ones if it can collect them in time, else the last. */
 async function metrics(): Promise<Page> {
   if (asked === undefined) {
     asked = Promise.withResolvers<void>();
-    notify({ wants: "metrics" });
+    post({ wants: "metrics" });
   }
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<"late">((resolve) => {
-    timer = setTimeout(() => resolve("late"), work.timeoutMs);
+    timer = setTimeout(() => resolve("late"), work.metricsTimeoutMs);
   });
   const outcome = await Promise.race([asked.promise, late]);
   clearTimeout(timer);
   const age = outcome === "late" ? performance.now() - snapshot.at : 0;
-  return { status: 200, body: snapshot.text + ownMetrics(pulse, age) };
+  return { status: 200, body: snapshot.text + ownMetrics(health, age) };
 }
 
 function pageAt(path: string, query: string): Page | Promise<Page> {
   switch (path) {
     case "/livez":
     case "/healthz":
-      return livez(pulse, work.silenceMs);
+      return livez(health, work.heartbeatTimeoutMs);
     case "/readyz":
-      return readyz(pulse, work.silenceMs, /(^|&)verbose(=|&|$)/.test(query));
+      return readyz(health, work.heartbeatTimeoutMs, /(^|&)verbose(=|&|$)/.test(query));
     case "/metrics":
       return metrics();
     case "/":
@@ -65,7 +62,7 @@ function send(response: ServerResponse, { status, body }: Page, type = "text/pla
   response.end(body);
 }
 
-/** The type that Prometheus asks for; its version is the format's, not ours. */
+/** Prometheus' content type; the version is that of the format. */
 const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 const server = createServer(
@@ -83,9 +80,9 @@ const server = createServer(
   },
 );
 
-server.on("error", (error: NodeJS.ErrnoException) => notify({ failed: error.code ?? error.message }));
+server.on("error", (error: NodeJS.ErrnoException) => post({ failed: error.code ?? error.message }));
 server.listen({ host: work.bind, port: work.port }, () =>
-  notify({ listening: (server.address() as AddressInfo).port }),
+  post({ listening: (server.address() as AddressInfo).port }),
 );
 
 port?.on("message", (message: ToOps) => {

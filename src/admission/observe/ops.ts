@@ -2,18 +2,18 @@ import { Worker } from "node:worker_threads";
 import { factsOf, type Log } from "../../core/log.ts";
 import { type Address, addressOf, listenError } from "../server/address.ts";
 import type { Health } from "./health.ts";
-import { SILENCE_LIMIT_MS } from "./ops-pages.ts";
+import { HEARTBEAT_TIMEOUT_MS } from "./ops-pages.ts";
 
-/** How long a scrape waits for the main thread's figures before it gets the last ones. A tenth of a usual scrape timeout is 1 s. */
+/** How long a scrape waits for the main thread's metrics before it gets the last ones. A usual scrape timeout is 10 s. */
 const METRICS_TIMEOUT_MS = 250;
 
-/** What the worker is given at its start. */
+/** Data of the worker at its start. */
 export interface OpsWork {
   readonly memory: SharedArrayBuffer;
   readonly bind: string;
   readonly port: number;
-  readonly silenceMs: number;
-  readonly timeoutMs: number;
+  readonly heartbeatTimeoutMs: number;
+  readonly metricsTimeoutMs: number;
 }
 
 export type FromOps =
@@ -26,13 +26,13 @@ export interface ToOps {
 }
 
 export interface OpsOptions {
-  readonly pulse: Health;
+  readonly health: Health;
   readonly bind: string;
   readonly port: number;
-  /** The text of all metrics of the main thread. */
+  /** All metrics of the main thread, as text. */
   readonly metrics: () => Promise<string>;
   readonly log: Log;
-  readonly silenceMs?: number | undefined;
+  readonly heartbeatTimeoutMs?: number | undefined;
 }
 
 export interface Ops {
@@ -45,38 +45,38 @@ function workerUrl(): URL {
   return new URL(import.meta.url.endsWith(".ts") ? "./ops-worker.ts" : "./ops-worker.mjs", import.meta.url);
 }
 
-/** Starts the thread that answers for health and metrics. Resolves once it listens. */
+/** Starts the thread that serves health and metrics. Resolves once it listens. */
 export async function openOps(options: OpsOptions): Promise<Ops> {
-  const { pulse, bind, port, log } = options;
+  const { health, bind, port, log } = options;
   const work: OpsWork = {
-    memory: pulse.memory,
+    memory: health.memory,
     bind,
     port,
-    silenceMs: options.silenceMs ?? SILENCE_LIMIT_MS,
-    timeoutMs: METRICS_TIMEOUT_MS,
+    heartbeatTimeoutMs: options.heartbeatTimeoutMs ?? HEARTBEAT_TIMEOUT_MS,
+    metricsTimeoutMs: METRICS_TIMEOUT_MS,
   };
-  // What the main thread was started with (a debugger, a test runner's hooks) is not for this one.
+  // Flags of the main thread (a debugger, a test runner's hooks) are not for this one.
   const worker = new Worker(workerUrl(), { workerData: work, execArgv: [], name: "usher-ops" });
   let stopping = false;
   const { promise, resolve, reject } = Promise.withResolvers<number>();
 
-  const giveMetrics = async () => {
+  const sendMetrics = async () => {
     const metrics = await options.metrics();
     worker.postMessage({ metrics } satisfies ToOps);
   };
   worker.on("message", (message: FromOps) => {
     if ("listening" in message) resolve(message.listening);
     else if ("failed" in message) reject(listenError(message.failed, bind, port, "--ops-port"));
-    else giveMetrics().catch((error: unknown) => log.error(factsOf(error), "metrics could not be gathered"));
+    else sendMetrics().catch((error: unknown) => log.error(factsOf(error), "collecting metrics failed"));
   });
-  // Without this thread nobody can tell that we live, so the kubelet will start us anew: say why.
+  // Without this thread probes fail and the kubelet restarts the container: log why.
   worker.on("error", (error) => {
     reject(error);
-    log.error(factsOf(error), "the thread for health and metrics broke");
+    log.error(factsOf(error), "ops server thread failed");
   });
   worker.on("exit", (code) => {
-    reject(new Error(`the thread for health and metrics ended with code ${code}`));
-    if (!stopping) log.error({ code }, "the thread for health and metrics ended");
+    reject(new Error(`ops server thread exited with code ${code}`));
+    if (!stopping) log.error({ code }, "ops server thread exited");
   });
 
   const stop = async () => {

@@ -4,7 +4,7 @@ import { PendingCounts } from "./pending-counts.ts";
 
 function given(steps: PendingCounts): Map<string, number> {
   const found = new Map<string, number>();
-  steps.give((labels, by) => found.set(`${labels["a"]} ${labels["b"]}`, by));
+  steps.flush((labels, by) => found.set(`${labels["a"]} ${labels["b"]}`, by));
   return found;
 }
 
@@ -15,7 +15,7 @@ test("each combination is given once, with how often it came", () => {
       const steps = new PendingCounts(["a", "b"]);
       const expected = new Map<string, number>();
       for (const [a, b] of all) {
-        steps.take({ a, b });
+        steps.add({ a, b });
         expected.set(`${a} ${b}`, (expected.get(`${a} ${b}`) ?? 0) + 1);
       }
       expect(given(steps)).toEqual(expected);
@@ -25,19 +25,19 @@ test("each combination is given once, with how often it came", () => {
 
 test("what was given is not given again", () => {
   const steps = new PendingCounts(["a", "b"]);
-  steps.take({ a: "1", b: "2" });
+  steps.add({ a: "1", b: "2" });
   expect(given(steps)).toEqual(new Map([["1 2", 1]]));
   expect(given(steps)).toEqual(new Map());
-  steps.take({ a: "1", b: "2" });
+  steps.add({ a: "1", b: "2" });
   expect(given(steps)).toEqual(new Map([["1 2", 1]]));
 });
 
 test("a counter without labels counts too", () => {
   const steps = new PendingCounts([]);
-  steps.take({});
-  steps.take({});
+  steps.add({});
+  steps.add({});
   const found: number[] = [];
-  steps.give((_labels, by) => found.push(by));
-  steps.give((_labels, by) => found.push(by));
+  steps.flush((_labels, by) => found.push(by));
+  steps.flush((_labels, by) => found.push(by));
   expect(found).toEqual([2]);
 });

@@ -1,47 +1,47 @@
-/** Where the steps of a counter are gathered: a shelf for each label's value, in the order of the labels. */
-interface Shelf {
-  readonly inner: Map<string, Shelf>;
-  by: number;
+/** Increments of a counter: one level for each label, by its value. */
+interface Level {
+  readonly inner: Map<string, Level>;
+  count: number;
 }
 
-const newShelf = (): Shelf => ({ inner: new Map(), by: 0 });
+const newLevel = (): Level => ({ inner: new Map(), count: 0 });
 
 /**
- * PendingCounts of counters, gathered until someone looks. Label values are the same few texts again and again, so a map of maps
- * finds them by identity; a joined key would have to be built and hashed anew at each step.
+ * Increments of counters until the next scrape. Label values are the same few strings again and again, so nested maps find them by
+ * identity; a joined key would have to be built and hashed at each increment.
  */
 export class PendingCounts {
   readonly #names: readonly string[];
-  readonly #root = newShelf();
+  readonly #root = newLevel();
 
   /** `names` of the labels. */
   constructor(names: readonly string[]) {
     this.#names = names;
   }
 
-  take(labels: Readonly<Record<string, string>>): void {
-    let shelf = this.#root;
+  add(labels: Readonly<Record<string, string>>): void {
+    let level = this.#root;
     for (const name of this.#names) {
       const value = labels[name] ?? "";
-      let next = shelf.inner.get(value);
+      let next = level.inner.get(value);
       if (next === undefined) {
-        next = newShelf();
-        shelf.inner.set(value, next);
+        next = newLevel();
+        level.inner.set(value, next);
       }
-      shelf = next;
+      level = next;
     }
-    shelf.by++;
+    level.count++;
   }
 
-  /** Gives each combination of labels with how often it came, and starts again from nothing. */
-  give(to: (labels: Record<string, string>, by: number) => void): void {
-    const walk = (shelf: Shelf, labels: Record<string, string>, depth: number): void => {
-      if (shelf.by > 0) to(labels, shelf.by);
+  /** Passes on the count of each combination of labels, and starts again from zero. */
+  flush(to: (labels: Record<string, string>, by: number) => void): void {
+    const walk = (level: Level, labels: Record<string, string>, depth: number): void => {
+      if (level.count > 0) to(labels, level.count);
       const name = this.#names[depth] ?? "";
-      for (const [value, inner] of shelf.inner) walk(inner, { ...labels, [name]: value }, depth + 1);
+      for (const [value, inner] of level.inner) walk(inner, { ...labels, [name]: value }, depth + 1);
     };
     walk(this.#root, {}, 0);
     this.#root.inner.clear();
-    this.#root.by = 0;
+    this.#root.count = 0;
   }
 }

@@ -7,26 +7,26 @@ import type { Count } from "../../core/module/metric.ts";
 export interface AfterResponseOptions {
   readonly log: Log;
   readonly count: (counts: readonly Count[]) => void;
-  /** Events to write and tallies to keep. @default nobody wants them */
+  /** Receives events to write and tallies to keep. @default none */
   readonly effects?: ((effects: Effects) => void) | undefined;
 }
 
 /**
- * What follows an answer: counters, effects, log lines. Done at once, for the answer is with the network by then; put off to a later
- * turn of the loop it costs a system call more.
+ * Counters, effects and log lines of an evaluation. Run right after the response was handed to the socket: deferred to a later turn
+ * of the loop it costs one more system call.
  */
 export function afterResponse(options: AfterResponseOptions): (evaluation: Evaluation) => void {
   return (evaluation) => {
     try {
       record(evaluation, options);
     } catch (error) {
-      options.log.error(factsOf(error), "the effects of a decision broke");
+      options.log.error(factsOf(error), "internal error recording a decision");
     }
   };
 }
 
 function record(evaluation: Evaluation, { log, count, effects }: AfterResponseOptions): void {
-  // Nobody was asked, so nothing was decided.
+  // No hook wanted the request.
   if (evaluation.asked.length === 0) return;
   if (effects === undefined) count(countsAfter(evaluation));
   else {
@@ -35,16 +35,16 @@ function record(evaluation: Evaluation, { log, count, effects }: AfterResponseOp
     if (due.events.length > 0 || due.tallies.length > 0) effects(due);
   }
   for (const { code, module, audit } of evaluation.findings) {
-    // The client was only told that there was a fault; here is what it was.
+    // The client sees only that there was an internal error; the log has its cause.
     if (code === "USHER-E01") {
       log.error(
         { module, error: audit?.value, object: describeRequest(evaluation.request) },
-        "a module broke",
+        "internal error in module",
       );
     }
   }
-  if (evaluation.denials.length > 0) log.info(refusedFacts(evaluation), "refused");
-  else if (log.isLevelEnabled?.("debug")) log.debug(decidedFacts(evaluation), "decided");
+  if (evaluation.denials.length > 0) log.info(denialFacts(evaluation), "denied");
+  else if (log.isLevelEnabled?.("debug")) log.debug(decisionFacts(evaluation), "decided");
 }
 
 function requestFacts({ request, phase }: Evaluation) {
@@ -52,12 +52,12 @@ function requestFacts({ request, phase }: Evaluation) {
   return { phase, object: describeRequest(request), operation, user: userInfo.username, dryRun };
 }
 
-function refusedFacts(evaluation: Evaluation): object {
+function denialFacts(evaluation: Evaluation): object {
   const denials = evaluation.denials.map(({ hook, code, message }) => ({ hook, code, message }));
   return { ...requestFacts(evaluation), denials };
 }
 
-function decidedFacts(evaluation: Evaluation): object {
+function decisionFacts(evaluation: Evaluation): object {
   const hooks = evaluation.asked.map((hook) => hook.name);
   return { ...requestFacts(evaluation), hooks, edits: evaluation.draft.edits.length };
 }

@@ -5,69 +5,69 @@ import { factsOf, type Log } from "../../core/log.ts";
 import type { Deadline, Source } from "../../core/view/source.ts";
 
 /**
- * Kept back from the caller's time for the last round, the answer and the way home: a tenth, but never so little that a busy
- * loop eats it, nor so much that a long wait loses seconds for nothing.
+ * Held back from the client's timeout for the last round, the response and the network: a tenth, but at least what a busy loop can
+ * take, and at most half a second.
  */
 const MARGIN_SHARE = 0.1;
 const MARGIN_LEAST_MS = 50;
 const MARGIN_MOST_MS = 500;
 
-export function marginOf(waitsMs: number): number {
-  return Math.min(Math.max(waitsMs * MARGIN_SHARE, MARGIN_LEAST_MS), MARGIN_MOST_MS);
+export function marginOf(timeoutMs: number): number {
+  return Math.min(Math.max(timeoutMs * MARGIN_SHARE, MARGIN_LEAST_MS), MARGIN_MOST_MS);
 }
 
-/** The client that waits for a response: `close` is emitted when it disconnects. A ServerResponse is one. */
-export interface Caller {
+/** The client that waits for the response. Emits `close` when it disconnects; a ServerResponse is one. */
+export interface Client {
   readonly once: (event: "close", listener: () => void) => unknown;
 }
 
 /**
- * The outside of one request: the source, until the time is up or the caller is gone. A request that needs nothing, and
- * those are nearly all, pays for no timer, no listener and no signal.
+ * The source as one request sees it: until its deadline, or until the client disconnects. A request that needs no facts, as nearly
+ * all, has no timer, no listener and no signal.
  */
 export class RequestDeadline implements Outside {
   readonly #source: Source;
-  readonly #caller: Caller | undefined;
+  readonly #client: Client | undefined;
   readonly #endsAt: number;
   readonly #log: Log;
   #begun: Begun | undefined;
 
   /** `started` is of `performance.now()`. */
-  constructor(source: Source, log: Log, caller: Caller | undefined, started: number, waitsMs: number) {
+  constructor(source: Source, log: Log, client: Client | undefined, started: number, timeoutMs: number) {
     this.#source = source;
     this.#log = log;
-    this.#caller = caller;
-    this.#endsAt = started + waitsMs - marginOf(waitsMs);
+    this.#client = client;
+    this.#endsAt = started + timeoutMs - marginOf(timeoutMs);
   }
 
   expired(): boolean {
     return this.#remaining() <= 0;
   }
 
-  /** The source promises facts in time and never to reject; a request does not depend on it keeping its word. */
+  /** The source's contract is to answer in time and never to reject; a request does not depend on it. */
   fetch(needs: readonly Need[]): Promise<readonly Fact[]> {
     const { deadline, over } = this.#begin();
     const nothing = (): readonly Fact[] => needs.map(() => DEADLINE_EXCEEDED);
     const asked = async () => this.#source.fetch(needs, deadline);
     const found = asked().catch((error: unknown) => {
-      this.#log.error(factsOf(error), "the source broke while it fetched facts");
-      return needs.map(() => ({ failed: "the source could not answer" }));
+      this.#log.error(factsOf(error), "internal error fetching facts");
+      return needs.map(() => ({ failed: "internal error fetching facts" }));
     });
     return Promise.race([found, over.then(nothing)]);
   }
 
-  /** A write whose end we did not see may have happened; the reconciler of the module settles that. */
+  /** A write that was not seen to end may have happened; the module's reconciler corrects it. */
   commit(commit: Commit): Promise<CommitResult> {
     const { deadline, over } = this.#begin();
     const asked = async () => this.#source.commit(commit, deadline);
     const result = asked().catch((error: unknown): CommitResult => {
-      this.#log.error(factsOf(error), "the source broke while it wrote a record");
-      return { failed: "the source could not write" };
+      this.#log.error(factsOf(error), "internal error writing a commit");
+      return { failed: "internal error writing a commit" };
     });
     return Promise.race([result, over.then((): CommitResult => DEADLINE_EXCEEDED)]);
   }
 
-  /** To be called once the answer is made: what the source holds for this request is let go. */
+  /** To be called once the response is made: releases what the source holds for this request. */
   end(): void {
     if (this.#begun === undefined) return;
     clearTimeout(this.#begun.timer);
@@ -93,7 +93,7 @@ export class RequestDeadline implements Outside {
       timer: setTimeout(stop, Math.max(0, this.#remaining())),
     };
     this.#begun = begun;
-    this.#caller?.once("close", stop);
+    this.#client?.once("close", stop);
     return begun;
   }
 }

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import { review } from "../../../test/support/admission/example-cluster.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
-import { decodeReview, Undecodable } from "./decode.ts";
-import { NESTING_LIMIT, tooDeep } from "./nesting.ts";
+import { decodeReview, NESTING_LIMIT, tooDeep, Undecodable } from "./decode.ts";
 
 const UID = "705ab4f5-6393-11e8-b7cc-42010a800002";
 
@@ -60,17 +59,17 @@ test.each<[string, string | JsonObject, RegExp]>([
   ["nothing", "", /not JSON/],
   ["half", '{"apiVersion":', /not JSON/],
   ["text", "hello there", /not JSON/],
-  ["a list", "[]", /no JSON object/],
-  ["null", "null", /no JSON object/],
+  ["a list", "[]", /not a JSON object/],
+  ["null", "null", /not a JSON object/],
   ["no kind", {}, /kind is missing/],
   ["another kind", review({}, { kind: "Pod" }), /its kind is "Pod"/],
   ["an odd kind", review({}, { kind: "a\nb" }), /its kind is unreadable/],
   [
     "v1beta1",
     review({}, { apiVersion: "admission.k8s.io/v1beta1" }),
-    /"admission.k8s.io\/v1beta1" is not spoken/,
+    /"admission.k8s.io\/v1beta1" is not supported/,
   ],
-  ["no version", review({}, { apiVersion: 1 }), /not a text is not spoken/],
+  ["no version", review({}, { apiVersion: 1 }), /not a string is not supported/],
   ["no request", review({}, { request: null }), /no request/],
   ["no uid", review({ uid: null }), /uid is missing/],
   ["an empty uid", review({ uid: "" }), /uid is missing/],
@@ -96,7 +95,7 @@ test.each<[string, Json, RegExp]>([
   ["userInfo", null, /request.userInfo is missing/],
   ["userInfo", { username: {} }, /request.userInfo.username must be a string/],
   ["userInfo", { groups: "admins" }, /groups must be a list/],
-  ["userInfo", { groups: [1] }, /groups must hold texts/],
+  ["userInfo", { groups: [1] }, /groups must be a list of strings/],
   ["userInfo", { extra: [] }, /extra must be an object/],
   ["object", null, /request.object is missing for CREATE/],
   ["object", "pod", /request.object must be an object/],

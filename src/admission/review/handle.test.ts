@@ -11,9 +11,9 @@ import { allow } from "../../core/evaluate/decision.ts";
 import { type Log, SILENT } from "../../core/log.ts";
 import type { Source } from "../../core/view/source.ts";
 import { marginOf } from "./deadline.ts";
+import { NESTING_LIMIT } from "./decode.ts";
 import { createHandle } from "./handle.ts";
 import type { HttpResponse } from "./http-response.ts";
-import { NESTING_LIMIT } from "./nesting.ts";
 
 const BODY = Buffer.from(JSON.stringify(review()));
 
@@ -74,9 +74,9 @@ test.each(["throws", "rejects"])("a source that %s has failed, no more", async (
     error: (_f, text) => said.push(text),
   });
   expect(responseOf(reply)).toMatchObject({ allowed: false });
-  expect(reply.body).toContain("the source could not answer");
+  expect(reply.body).toContain("internal error fetching facts");
   expect(reply.body).not.toContain("secret place");
-  expect(said).toEqual(["the source broke while it fetched facts"]);
+  expect(said).toEqual(["internal error fetching facts"]);
 });
 
 test("a caller who goes away ends the waiting", async () => {

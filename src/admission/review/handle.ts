@@ -6,7 +6,7 @@ import { detailsOf } from "../../core/evaluate/status.ts";
 import { factsOf, type Log } from "../../core/log.ts";
 import { hookWants } from "../../core/module/hook.ts";
 import type { Source } from "../../core/view/source.ts";
-import { type Caller, RequestDeadline } from "./deadline.ts";
+import { type Client, RequestDeadline } from "./deadline.ts";
 import { decodeReview, Undecodable } from "./decode.ts";
 import {
   allowedWithWarning,
@@ -17,81 +17,82 @@ import {
 } from "./http-response.ts";
 import { type Route, Routes } from "./routes.ts";
 
-const FAULT = "internal error handling admission request (USHER-E01)";
+const INTERNAL_ERROR = "internal error handling admission request";
+const FAULT = `${INTERNAL_ERROR} (USHER-E01)`;
 
 export interface HandleOptions {
   readonly source: Source;
   readonly log: Log;
-  /** The wall clock that modules are told. @default Date.now */
+  /** The wall clock that modules see. @default Date.now */
   readonly now?: (() => number) | undefined;
   /**
-   * Whether a call with this path segment comes from an API server. Any other call is answered, but makes usher write nothing.
-   * @default every call does
+   * Whether a request with this path segment comes from an API server. Any other is answered, but makes usher write nothing.
+   * @default every request does
    */
   readonly acceptsToken?: ((token: string | undefined) => boolean) | undefined;
 }
 
-/** A body and an address in, a reply out: everything about a webhook call that is not HTTP. Never throws, never rejects. */
+/** From body and URL to the response: route, decode, evaluate, encode. Never throws, never rejects. */
 export type Handle = (
-  bytes: Buffer,
+  body: Buffer,
   url: string,
-  caller?: Caller,
-  /** When the call came, of `performance.now()`. @default now */
+  client?: Client,
+  /** When the request arrived, of `performance.now()`. @default now */
   started?: number,
 ) => HttpResponse | Promise<HttpResponse>;
 
 export function createHandle({ source, log, now = Date.now, acceptsToken }: HandleOptions): Handle {
   const routes = new Routes();
 
-  function judge(
+  const handle: Handle = (body, url, client, started = performance.now()) => {
+    try {
+      const route = routes.find(url, source.assembly.hooks);
+      if ("notFound" in route) return textResponse(404, route.notFound);
+      // Not synced yet: answer 503, so that failurePolicy decides. A partial view could admit what an unread policy forbids.
+      if (!source.ready) return textResponse(503, "policies are not synced yet", route.phase);
+      const request = decodeReview(body);
+      if (request instanceof Undecodable) {
+        if (log.isLevelEnabled?.("debug"))
+          log.debug({ ...request, phase: route.phase }, "invalid admission review");
+        return undecodableResponse(request, route);
+      }
+      return respond(route, request, new RequestDeadline(source, log, client, started, route.timeoutMs));
+    } catch (error) {
+      log.error(factsOf(error), INTERNAL_ERROR);
+      return textResponse(500, FAULT);
+    }
+  };
+
+  function respond(
     route: Route,
     request: AdmissionRequest,
-    waiting: RequestDeadline,
+    deadline: RequestDeadline,
   ): HttpResponse | Promise<HttpResponse> {
     const { phase, hooks } = route;
     try {
       const isTrusted = acceptsToken?.(route.token) ?? true;
-      const outside = isTrusted ? waiting : readOnly(waiting);
+      const outside = isTrusted ? deadline : readOnly(deadline);
       const result = evaluate({ assembly: source.assembly, phase, hooks, request, now: now() }, outside);
-      if (!(result instanceof Promise)) return replyTo(result, route, isTrusted);
+      if (!(result instanceof Promise)) return evaluatedResponse(result, route, isTrusted);
       return result
-        .then((evaluation) => replyTo(evaluation, route, isTrusted))
-        .catch((error: unknown) => broken(error, route, request))
-        .finally(() => waiting.end());
+        .then((evaluation) => evaluatedResponse(evaluation, route, isTrusted))
+        .catch((error: unknown) => failed(error, route, request))
+        .finally(() => deadline.end());
     } catch (error) {
-      return broken(error, route, request);
+      return failed(error, route, request);
     }
   }
 
-  function broken(error: unknown, route: Route, request: AdmissionRequest): HttpResponse {
-    log.error(
-      { ...factsOf(error), phase: route.phase, kind: request.kind.kind },
-      "internal error handling admission request",
-    );
-    return faultReply(route, request);
+  function failed(error: unknown, route: Route, request: AdmissionRequest): HttpResponse {
+    log.error({ ...factsOf(error), phase: route.phase, kind: request.kind.kind }, INTERNAL_ERROR);
+    return internalErrorResponse(route, request);
   }
 
-  return (bytes, url, caller, started = performance.now()) => {
-    try {
-      const route = routes.find(url, source.assembly.hooks);
-      if ("nowhere" in route) return textResponse(404, route.nowhere);
-      // Half a view would let in what a policy not yet read forbids; so the API server does what the webhook says of failures.
-      if (!source.ready) return textResponse(503, "usher is still reading its policies", route.phase);
-      const request = decodeReview(bytes);
-      if (request instanceof Undecodable) {
-        if (log.isLevelEnabled?.("debug")) log.debug({ ...request, phase: route.phase }, "no review");
-        return undecodableReply(request, route);
-      }
-      return judge(route, request, new RequestDeadline(source, log, caller, started, route.waitsMs));
-    } catch (error) {
-      log.error(factsOf(error), "internal error handling HTTP request");
-      return textResponse(500, FAULT);
-    }
-  };
+  return handle;
 }
 
-/** A call that was not trusted is followed by nothing, as a dry run is. */
-function replyTo(evaluation: Evaluation, { phase }: Route, isTrusted: boolean): HttpResponse {
+/** A request that is not trusted has no effects, like a dry run. */
+function evaluatedResponse(evaluation: Evaluation, { phase }: Route, isTrusted: boolean): HttpResponse {
   const { request } = evaluation;
   const counted = isTrusted ? evaluation : { ...evaluation, request: { ...request, dryRun: true } };
   return reviewResponse(responseOf(evaluation), phase, counted);
@@ -109,7 +110,7 @@ function readOnly(outside: RequestDeadline): Outside {
   };
 }
 
-function undecodableReply({ uid, message, details }: Undecodable, { phase }: Route): HttpResponse {
+function undecodableResponse({ uid, message, details }: Undecodable, { phase }: Route): HttpResponse {
   if (uid === undefined) return textResponse(400, message, phase);
   return reviewResponse(
     denied(uid, { code: 400, reason: "BadRequest", message, ...(details && { details }) }),
@@ -117,8 +118,8 @@ function undecodableReply({ uid, message, details }: Undecodable, { phase }: Rou
   );
 }
 
-/** A fault outside every module. What the hooks say of failures counts: one closed hook that wanted the request refuses it. */
-function faultReply({ hooks, phase }: Route, request: AdmissionRequest): HttpResponse {
+/** An error outside of every module. The hooks' failure modes decide: one closed hook that wants the request denies it. */
+function internalErrorResponse({ hooks, phase }: Route, request: AdmissionRequest): HttpResponse {
   const wanted = hooks.filter((hook) => hookWants(hook, request));
   if (wanted.some((hook) => hook.failure === "closed")) {
     const reason = "InternalError";

@@ -3,32 +3,32 @@ import { type AdmissionResponse, reviewText } from "../../core/evaluate/response
 import type { DenialStatus } from "../../core/evaluate/status.ts";
 import type { Phase } from "../../core/module/hook.ts";
 
-/** What goes back to the caller, before it is HTTP. */
+/** The HTTP response, before it is written. */
 export interface HttpResponse {
   readonly status: number;
   readonly type: string;
   readonly body: string;
-  /** Undefined where the address led nowhere. */
+  /** Undefined where the URL has no route. */
   readonly phase: Phase | undefined;
-  /** Undefined where nothing was evaluated: then nothing follows the answer. */
+  /** Undefined where nothing was evaluated. */
   readonly evaluation: Evaluation | undefined;
 }
 
 const JSON_TYPE = "application/json";
 const TEXT_TYPE = "text/plain; charset=utf-8";
 
-/** A plain HTTP error: one line of text. The API server treats it by the webhook's failurePolicy. */
+/** An HTTP error with one line of text. The API server applies the webhook's failurePolicy. */
 export function textResponse(status: number, line: string, phase?: Phase): HttpResponse {
   return { status, type: TEXT_TYPE, body: `${line}\n`, phase, evaluation: undefined };
 }
 
-/** An answer as the API server reads it. */
+/** An AdmissionReview. */
 export function reviewResponse(
-  answer: AdmissionResponse,
+  response: AdmissionResponse,
   phase: Phase,
   evaluation?: Evaluation,
 ): HttpResponse {
-  return { status: 200, type: JSON_TYPE, body: reviewText(answer), phase, evaluation };
+  return { status: 200, type: JSON_TYPE, body: reviewText(response), phase, evaluation };
 }
 
 /** A denial without an evaluation. */
@@ -44,7 +44,7 @@ export function denied(uid: string, denial: Omit<DenialStatus, "causes">): Admis
   };
 }
 
-/** Passes, and says so: what an open hook does where we can't judge. */
+/** Allowed with a warning: what an open hook does after an internal error. */
 export function allowedWithWarning(uid: string, warning: string): AdmissionResponse {
   return { uid, allowed: true, patch: [], warnings: [warning], audit: {}, status: undefined };
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Hook } from "../../core/module/hook.ts";
-import { DEFAULT_CALL_MS, REMEMBERED_ROUTES, Routes } from "./routes.ts";
+import { CACHED_ROUTES, DEFAULT_CALL_MS, Routes } from "./routes.ts";
 
 function hook(name: string, phase: Hook["phase"], timeoutSeconds = 10): Hook {
   return { name, module: "m", phase, rules: [], failure: "open", timeoutSeconds, sideEffects: "None" };
@@ -10,18 +10,18 @@ const HOOKS = [hook("a", "mutate", 5), hook("b", "mutate", 3), hook("c", "valida
 
 function route(url: string, hooks = HOOKS) {
   const found = new Routes().find(url, hooks);
-  if ("nowhere" in found) throw new Error(found.nowhere);
-  return { phase: found.phase, hooks: found.hooks.map(({ name }) => name), waitsMs: found.waitsMs };
+  if ("notFound" in found) throw new Error(found.notFound);
+  return { phase: found.phase, hooks: found.hooks.map(({ name }) => name), timeoutMs: found.timeoutMs };
 }
 
-function nowhere(url: string): string {
+function notFound(url: string): string {
   const found = new Routes().find(url, HOOKS);
-  return "nowhere" in found ? found.nowhere : "found";
+  return "notFound" in found ? found.notFound : "found";
 }
 
 test("a phase alone means all its hooks, in order", () => {
-  expect(route("/mutate")).toEqual({ phase: "mutate", hooks: ["a", "b"], waitsMs: 3_000 });
-  expect(route("/validate/")).toEqual({ phase: "validate", hooks: ["c"], waitsMs: 7_000 });
+  expect(route("/mutate")).toEqual({ phase: "mutate", hooks: ["a", "b"], timeoutMs: 3_000 });
+  expect(route("/validate/")).toEqual({ phase: "validate", hooks: ["c"], timeoutMs: 7_000 });
 });
 
 test("listed hooks run in the listed order, each once", () => {
@@ -29,35 +29,35 @@ test("listed hooks run in the listed order, each once", () => {
 });
 
 test("the caller's timeout counts, up to what the API server allows", () => {
-  expect(route("/mutate?timeout=500ms").waitsMs).toBe(500);
-  expect(route("/mutate?x=1&timeout=1m30s").waitsMs).toBe(30_000);
-  expect(route("/validate?timeout=250%C2%B5s").waitsMs).toBe(0.25);
+  expect(route("/mutate?timeout=500ms").timeoutMs).toBe(500);
+  expect(route("/mutate?x=1&timeout=1m30s").timeoutMs).toBe(30_000);
+  expect(route("/validate?timeout=250%C2%B5s").timeoutMs).toBe(0.25);
 });
 
 test.each(["?timeout=soon", "?timeout=", "?timeout=0s", "?timeout=-1s", "?timeout=%", "?time=1s"])(
   "without a timeout that makes sense the hooks' own counts: %s",
   (query) => {
-    expect(route(`/validate${query}`).waitsMs).toBe(7_000);
+    expect(route(`/validate${query}`).timeoutMs).toBe(7_000);
   },
 );
 
 test("no hooks at all: allowed to be asked, with the API server's default time", () => {
-  expect(route("/mutate", [])).toEqual({ phase: "mutate", hooks: [], waitsMs: DEFAULT_CALL_MS });
+  expect(route("/mutate", [])).toEqual({ phase: "mutate", hooks: [], timeoutMs: DEFAULT_CALL_MS });
 });
 
 test.each(["/", "/mutat", "/mutateX", "mutate", "", "//mutate", "https://usher/mutate", "/MUTATE", "*"])(
   "nothing at %j",
   (url) => {
-    expect(nowhere(url)).toContain("/mutate or /validate");
+    expect(notFound(url)).toContain("use /mutate, /validate");
   },
 );
 
 test("an unknown hook is answered with the known ones of its phase", () => {
-  expect(nowhere("/mutate/a/nope")).toBe('no hook "nope" to mutate with; there are: a, b');
-  expect(nowhere("/validate/a")).toBe('no hook "a" to validate with; there are: c');
-  expect(nowhere("/mutate//a")).toBe("no hook to mutate with; there are: a, b");
-  expect(nowhere("/mutate/%00%0a")).toBe("no hook to mutate with; there are: a, b");
-  expect(nowhere("/mutate/__proto__")).toContain("no hook");
+  expect(notFound("/mutate/a/nope")).toBe('no hook "nope" for mutate; hooks: a, b');
+  expect(notFound("/validate/a")).toBe('no hook "a" for validate; hooks: c');
+  expect(notFound("/mutate//a")).toBe("no hook for mutate; hooks: a, b");
+  expect(notFound("/mutate/%00%0a")).toBe("no hook for mutate; hooks: a, b");
+  expect(notFound("/mutate/__proto__")).toContain("no hook");
 });
 
 test("an address is parsed once, and again when the hooks have changed", () => {
@@ -70,7 +70,7 @@ test("an address is parsed once, and again when the hooks have changed", () => {
 test("invented addresses do not pile up", () => {
   const routes = new Routes();
   const first = routes.find("/mutate?n=0", HOOKS);
-  for (let n = 1; n <= REMEMBERED_ROUTES; n++) routes.find(`/mutate?n=${n}`, HOOKS);
+  for (let n = 1; n <= CACHED_ROUTES; n++) routes.find(`/mutate?n=${n}`, HOOKS);
   expect(routes.find("/mutate?n=0", HOOKS)).not.toBe(first);
 });
 

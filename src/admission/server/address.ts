@@ -9,7 +9,7 @@ export function addressOf(scheme: "http" | "https", host: string, port: number):
   return { host, port, url: `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}` };
 }
 
-/** A server could not be started where it was told to; the message says what to do. */
+/** A server could not listen on its address; the message says what to do. */
 export class ListenError extends Error {
   readonly code: string;
 
@@ -20,12 +20,12 @@ export class ListenError extends Error {
   }
 }
 
-/** What the system's code for a failed `listen` means for a person. `flag` is where the port was chosen: `--port`. */
+/** The error of a failed `listen`, with what to do. `flag` is the one that sets the port: `--port`. */
 export function listenError(code: string, host: string, port: number, flag: string): ListenError {
-  return new ListenError(listenSentence(code, host, port, flag), code);
+  return new ListenError(listenMessage(code, host, port, flag), code);
 }
 
-function listenSentence(code: string, host: string, port: number, flag: string): string {
+function listenMessage(code: string, host: string, port: number, flag: string): string {
   switch (code) {
     case "EADDRINUSE":
       return `port ${port} on ${host} is in use: stop the other program or choose another with ${flag}`;

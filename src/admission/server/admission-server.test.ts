@@ -77,7 +77,7 @@ test("refused: code, reason, message and causes, and a line at info", async () =
   });
   await expect
     .poll(() => said)
-    .toMatchObject([{ level: "info", message: "refused", facts: { object: "Pod shop/web", user: "ann" } }]);
+    .toMatchObject([{ level: "info", message: "denied", facts: { object: "Pod shop/web", user: "ann" } }]);
 });
 
 test("changed: a patch that applies to what was sent, and its effects afterwards", async () => {
@@ -143,11 +143,11 @@ test.each(["GET", "PUT", "DELETE", "OPTIONS"])("%s is not answered, and told wha
   expect(got).toMatchObject({ status: 405, headers: { allow: "POST" } });
 });
 
-test("unknown addresses are told what there is", async () => {
+test("unknown paths list the known hooks", async () => {
   expect(await ask("/nowhere")).toMatchObject({ status: 404, body: expect.stringContaining("/validate") });
   expect(await ask("/mutate/nope")).toMatchObject({
     status: 404,
-    body: 'no hook "nope" to mutate with; there are: label, second\n',
+    body: 'no hook "nope" for mutate; hooks: label, second\n',
   });
 });
 
@@ -171,7 +171,7 @@ test("a module that broke is in the log with its reason", async () => {
   await ask("/validate/throws-open");
   await expect
     .poll(() => said)
-    .toContainEqual(expect.objectContaining({ level: "error", message: "a module broke" }));
+    .toContainEqual(expect.objectContaining({ level: "error", message: "internal error in module" }));
   expect(JSON.stringify(said)).toContain("inner workings");
 });
 

@@ -4,7 +4,7 @@ import type { Log } from "../../core/log.ts";
 import type { Count } from "../../core/module/metric.ts";
 import type { ControllerStats } from "../../core/module/reconciler.ts";
 import type { Source } from "../../core/view/source.ts";
-import { startHeartbeat } from "../observe/heartbeat.ts";
+import { startHeartbeat } from "../observe/health.ts";
 import { sampledLog } from "../observe/log-sampling.ts";
 import { createMetrics } from "../observe/metrics.ts";
 import { openOps } from "../observe/ops.ts";
@@ -27,7 +27,7 @@ import { type DrainOptions, Shutdown } from "./shutdown.ts";
 export const WEBHOOK_PORT = 8443;
 export const OPS_PORT = 8080;
 
-/** Nobody else can reach it unless it is said otherwise. */
+/** Reachable from this machine only, unless configured otherwise. */
 export const LOOPBACK = "127.0.0.1";
 
 export interface AdmissionOptions {
@@ -39,23 +39,23 @@ export interface AdmissionOptions {
   readonly port?: number | undefined;
   /** 0 picks a free one. @default 8080 */
   readonly opsPort?: number | undefined;
-  /** Files to serve with, looked after while serving, or a pair that someone else looks after. @default one made at start */
+  /** Files to serve with, watched for changes, or a pair that its owner renews. @default one made at start */
   readonly certificate?: CertificateFiles | LivePair | undefined;
   /** More names for the certificate made at start. */
   readonly names?: readonly string[] | undefined;
-  /** @default everyone may call */
+  /** @default any client */
   readonly clients?: ClientCheck | undefined;
   /** Whether a call with this path segment may make usher write. @default every call may */
   readonly acceptsToken?: ((token: string | undefined) => boolean) | undefined;
-  /** Given events and tallies, after the answer. */
+  /** Receives events and tallies, after the response. */
   readonly effects?: ((effects: Effects) => void) | undefined;
   /** Absent where this process runs no controller. */
   readonly controllerStats?: (() => ControllerStats) | undefined;
   readonly version?: string | undefined;
   readonly limits?: Partial<Limits> | undefined;
-  /** After how long a silence of the main thread `/livez` fails. */
-  readonly silenceMs?: number | undefined;
-  /** The wall clock that modules are told. */
+  /** After how long without a heartbeat of the main thread `/livez` fails. */
+  readonly heartbeatTimeoutMs?: number | undefined;
+  /** The wall clock that modules see. */
   readonly now?: (() => number) | undefined;
 }
 
@@ -66,9 +66,9 @@ export interface AdmissionServer {
   readonly ca: string | undefined;
   /** Steps counters: of reconcilers, which decide outside of admission. */
   readonly count: (counts: readonly Count[]) => void;
-  /** Ends well: not ready first, serves on for a while, finishes what is in flight. */
+  /** Shuts down gracefully: not ready first, serves on for a while, finishes requests in flight. */
   readonly drain: (options?: DrainOptions) => Promise<void>;
-  /** Ends at once. */
+  /** Shuts down at once. */
   readonly close: () => Promise<void>;
 }
 
@@ -79,31 +79,31 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
   const limits: Limits = { ...LIMITS, ...options.limits };
   const heartbeat = startHeartbeat(source);
   const stops: (() => unknown)[] = [heartbeat.stop];
-  // The pair in use; the metric that tells when it runs out follows a swap.
+  // The pair in use, for the metric of its expiry.
   const serving: { pair: KeyPair | undefined } = { pair: undefined };
   try {
-    // A certificate and a thread take a tenth of a second each: side by side.
-    const gathering = createMetrics({
+    // A certificate and a thread take a tenth of a second each: start both at once.
+    const creatingMetrics = createMetrics({
       assembly: () => source.assembly,
       certificateExpires: () => expiryOf(serving.pair),
       controllerStats: options.controllerStats,
       version: options.version,
     });
     const opening = openOps({
-      pulse: heartbeat.pulse,
+      health: heartbeat.health,
       bind,
       port: options.opsPort ?? OPS_PORT,
-      metrics: async () => (await gathering).text(),
+      metrics: async () => (await creatingMetrics).text(),
       log,
-      silenceMs: options.silenceMs,
+      heartbeatTimeoutMs: options.heartbeatTimeoutMs,
     });
     stops.push(
-      () => gathering.then((metrics) => metrics.stop(), ignore),
+      () => creatingMetrics.then((metrics) => metrics.stop(), ignore),
       () => opening.then((ops) => ops.stop(), ignore),
     );
     const [certificate, metrics, ops] = await Promise.all([
       certificateFor(options, bind),
-      gathering,
+      creatingMetrics,
       opening,
     ]);
     serving.pair = certificate;
@@ -125,13 +125,13 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
       };
       if ("follow" in options.certificate) {
         stops.push(options.certificate.follow(use).stop);
-        // It may have been renewed since it was read, and nobody will tell of that again.
+        // It may have been renewed since it was read, before anything followed it.
         if (options.certificate.current !== certificate) use(options.certificate.current);
       } else stops.push(watchKeyPair({ files: options.certificate, current: certificate, use, log }).stop);
     }
-    heartbeat.pulse.set("listening", true);
-    const { pulse } = heartbeat;
-    const shutdown = new Shutdown({ webhook, pulse, finishMs: limits.finishMs, stops });
+    const { health } = heartbeat;
+    health.set("listening", true);
+    const shutdown = new Shutdown({ webhook, health, finishMs: limits.finishMs, stops });
     return {
       webhookAddress: webhook.address,
       opsAddress: ops.address,
@@ -146,7 +146,7 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
   }
 }
 
-/** The failure was returned to the caller; stopping what never ran is no second failure. */
+/** The error was reported by the start; stopping what never ran is no second one. */
 function ignore(): void {}
 
 function certificateFor(options: AdmissionOptions, bind: string): Promise<KeyPair | OwnCertificate> {

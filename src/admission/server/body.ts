@@ -1,12 +1,12 @@
 import type { IncomingMessage } from "node:http";
-import type { UnfinishedBodies } from "./unfinished-bodies.ts";
+import type { Sender, UnfinishedBodies } from "./unfinished-bodies.ts";
 
 /** A body that is longer than the limit. */
 export const TOO_LARGE = Symbol("too large");
 
 /**
- * Gathers the body of a request and gives it, or says that it is too large as soon as that is known: at once where the length is
- * announced, else with the chunk that passes the limit. A caller who hangs up is never answered, so nothing is given then.
+ * Collects the body of a request, or reports that it is too large as soon as that is known: at once where the length is announced,
+ * else with the chunk that exceeds the limit. `done` is not called where the client disconnects.
  */
 export function readBody(
   request: IncomingMessage,
@@ -14,36 +14,45 @@ export function readBody(
   unfinished: UnfinishedBodies,
   done: (body: Buffer | typeof TOO_LARGE) => void,
 ): void {
-  if (Number(request.headers["content-length"] ?? 0) > limit) {
+  const announced = Number(request.headers["content-length"] ?? Number.NaN);
+  if (announced > limit) {
     done(TOO_LARGE);
     return;
   }
-  // Most bodies come in one chunk, and that chunk is then the body: nothing is copied.
+  // Most bodies arrive in one chunk, and that chunk is then the body: nothing is copied, and nothing is unfinished.
   let first: Buffer | undefined;
   let rest: Buffer[] | undefined;
   let length = 0;
-  const sender = { giveWay: () => void request.destroy() };
-  const take = (chunk: Buffer) => {
+  let sender: Sender | undefined;
+  const release = () => {
+    if (sender !== undefined) unfinished.release(sender);
+  };
+  const onData = (chunk: Buffer) => {
     length += chunk.length;
     if (length > limit) {
-      request.removeListener("data", take);
-      request.removeListener("end", finish);
-      unfinished.release(sender);
+      request.removeListener("data", onData);
+      request.removeListener("end", onEnd);
+      release();
       done(TOO_LARGE);
       return;
     }
-    unfinished.hold(sender, length);
+    if (length !== announced) {
+      if (sender === undefined) {
+        sender = { close: () => void request.destroy() };
+        request.once("close", release);
+      }
+      unfinished.hold(sender, length);
+    }
     if (first === undefined) first = chunk;
     else if (rest === undefined) rest = [first, chunk];
     else rest.push(chunk);
   };
-  const finish = () => {
-    unfinished.release(sender);
+  const onEnd = () => {
+    release();
     done(rest === undefined ? (first ?? EMPTY) : Buffer.concat(rest, length));
   };
-  request.on("data", take);
-  request.on("end", finish);
-  request.once("close", () => unfinished.release(sender));
+  request.on("data", onData);
+  request.on("end", onEnd);
 }
 
 const EMPTY = Buffer.alloc(0);

@@ -2,48 +2,48 @@ import type { IncomingMessage } from "node:http";
 import type { Server } from "node:https";
 import type { Socket } from "node:net";
 
-/** As long as a request needs that was on its way when the door closed. */
+/** Time for a request that was on its way when the server stopped listening. */
 const UNUSED_MS = 1_000;
 
 /**
- * The connections of a server, for its end. Node ends those that have had a request and wait for the next, but knows nothing of
- * those still in their handshake, and waits for those that never had a request: API servers keep some in reserve, and one of them
- * would hold the end up to its very limit.
+ * The connections of a server, for its limit and its shutdown. Node closes those that are idle after a request, but not those in their
+ * handshake, and waits for those that never had a request: API servers keep some in reserve, and one of them would delay the shutdown
+ * to its limit.
  */
 export class Connections {
   readonly #server: Server;
   readonly #all = new Set<Socket>();
-  /** In their handshake, by the other end. */
+  /** In their handshake, by remote address. */
   readonly #new = new Map<string, Socket>();
-  /** Past their handshake, and never used. */
+  /** Past their handshake, without a request so far. */
   readonly #unused = new Set<Socket>();
 
-  /** Where there are more, one that nobody has used yet gives way, or the newest where all are in use. */
+  /** Above the limit an unused connection is closed, or the newest where all are in use. */
   constructor(server: Server, most: number) {
     this.#server = server;
     server.on("connection", (socket: Socket) => {
       if (this.#all.size >= most) {
-        const [spare = socket] = [...this.#unused, ...this.#new.values()];
-        spare.destroy();
-        if (spare === socket) return;
+        const [closing = socket] = [...this.#unused, ...this.#new.values()];
+        closing.destroy();
+        if (closing === socket) return;
       }
-      const end = otherEnd(socket);
+      const remote = remoteOf(socket);
       this.#all.add(socket);
-      this.#new.set(end, socket);
+      this.#new.set(remote, socket);
       socket.once("close", () => {
         this.#all.delete(socket);
-        if (this.#new.get(end) === socket) this.#new.delete(end);
+        if (this.#new.get(remote) === socket) this.#new.delete(remote);
       });
     });
     server.on("secureConnection", (socket) => {
-      this.#new.delete(otherEnd(socket));
+      this.#new.delete(remoteOf(socket));
       this.#unused.add(socket);
       socket.once("close", () => this.#unused.delete(socket));
     });
     server.on("request", ({ socket }: IncomingMessage) => this.#unused.delete(socket));
   }
 
-  /** Takes no new ones, ends those that nobody uses and lets the others finish, for so long. */
+  /** Stops listening, closes unused connections and waits for the others, at most so long. */
   finish(withinMs: number): Promise<void> {
     return new Promise((resolve) => {
       const unused = setTimeout(
@@ -55,7 +55,7 @@ export class Connections {
       const late = setTimeout(() => {
         for (const socket of this.#all) socket.destroy();
       }, withinMs);
-      // Also ends the connections that are idle; the others end with their answer.
+      // Also closes idle connections; the others close with their response.
       this.#server.close(() => {
         clearTimeout(unused);
         clearTimeout(late);
@@ -65,7 +65,32 @@ export class Connections {
   }
 }
 
-/** One for each connection that there is: a server has but one address. */
-function otherEnd({ remoteAddress, remotePort }: Socket): string {
+/** Unique for each connection, as a server has one address. */
+function remoteOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
+}
+
+/**
+ * Requests that wait for facts, by connection. Node reads on while one is evaluated, so a client could pipeline any number of them;
+ * API servers never do. A connection with too many of them is closed.
+ */
+export class InFlight {
+  readonly #most: number;
+  readonly #requests = new Map<Socket, number>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  add(socket: Socket): void {
+    const requests = (this.#requests.get(socket) ?? 0) + 1;
+    this.#requests.set(socket, requests);
+    if (requests > this.#most) socket.destroy();
+  }
+
+  remove(socket: Socket): void {
+    const requests = (this.#requests.get(socket) ?? 0) - 1;
+    if (requests > 0) this.#requests.set(socket, requests);
+    else this.#requests.delete(socket);
+  }
 }

@@ -7,11 +7,10 @@ import type { Phase } from "../../core/module/hook.ts";
 import type { Handle } from "../review/handle.ts";
 import { type HttpResponse, textResponse } from "../review/http-response.ts";
 import type { KeyPair } from "../tls/certificate.ts";
-import { type ClientCheck, Clients } from "../tls/client-certificate.ts";
+import { ClientCertificates, type ClientCheck } from "../tls/client-certificate.ts";
 import { type Address, addressOf, listenError } from "./address.ts";
 import { readBody, TOO_LARGE } from "./body.ts";
-import { Connections } from "./connections.ts";
-import { InFlight } from "./in-flight.ts";
+import { Connections, InFlight } from "./connections.ts";
 import type { Limits } from "./limits.ts";
 import { UnfinishedBodies } from "./unfinished-bodies.ts";
 
@@ -53,7 +52,7 @@ const LINGER_MS = 1_000;
 /** The HTTPS server of the webhooks. Node reads every request and writes every response. Resolves once it listens. */
 export async function openHttpsServer(options: HttpsServerOptions): Promise<HttpsServer> {
   const { limits, handle, afterResponse, observe, log } = options;
-  const clients = options.clients === undefined ? undefined : new Clients(options.clients);
+  const clients = options.clients === undefined ? undefined : new ClientCertificates(options.clients);
   const unfinished = new UnfinishedBodies(limits.unfinishedBytes, (bytes) => log.warn({ bytes }, NO_ROOM));
   const inFlight = new InFlight(limits.pipelined);
   let draining = false;

@@ -1,7 +1,7 @@
-/** What the server bears from a client. Every limit can be set, so that tests need not wait. */
+/** What the server accepts from clients. Every limit can be set, so that tests need not wait. */
 export interface Limits {
   readonly bodyBytes: number;
-  /** Of all requests together that are not whole yet. */
+  /** Of all unfinished requests together. */
   readonly unfinishedBytes: number;
   readonly connections: number;
   /** Requests of one connection that wait for facts at the same time. */
@@ -18,7 +18,7 @@ export interface Limits {
 /** The API server takes objects of up to 3 MiB; an UPDATE carries two of them, and the rest is for the envelope. */
 const BODY_BYTES = 8 * 1024 * 1024;
 
-/** Eight of the largest requests at once; those of a busy cluster have some kilobytes each, and are whole with their first packets. */
+/** Eight of the largest requests at once; those of a busy cluster have some kilobytes each and arrive with their first packets. */
 const UNFINISHED_BYTES = 64 * 1024 * 1024;
 
 /** Each costs some 90 KB. An API server keeps 25 and makes more only while it has more calls under way. */
@@ -33,25 +33,25 @@ const HEADER_BYTES = 16 * 1024;
 /** No webhook call may take longer than this, by the API server's own validation of `timeoutSeconds`. */
 export const LONGEST_CALL_MS = 30_000;
 
-/** A TLS handshake is two round trips and one signature; ten seconds are a network that no webhook call survives. */
+/** A TLS handshake is two round trips and one signature. */
 const HANDSHAKE_MS = 10_000;
 
 /** The API server writes its headers at once. Also ends a connection on which nothing is ever sent. */
 const HEADERS_MS = 10_000;
 
-/** A client that has not sent the whole request by then is no longer waiting for the response. */
+/** By then the client's own timeout is over. */
 const REQUEST_MS = LONGEST_CALL_MS;
 
 /**
- * The API server drops a connection that was idle for 90 s, and never repeats a POST that it has written. So ours must live
- * longer than its: else we close one while it is writing, and the call fails.
+ * The API server closes a connection that was idle for 90 s, and never repeats a POST. So the server must keep it longer: else it
+ * could close a connection to which the API server is writing, and the call fails.
  */
 const KEEP_ALIVE_MS = 120_000;
 
-/** How often Node looks for connections past their time. Its default of 30 s would make ten seconds forty. */
+/** How often Node checks the timeouts of connections. Its default of 30 s would make ten seconds forty. */
 const CHECK_EVERY_MS = 1_000;
 
-/** How long a drain waits for what is in flight: no call may take longer, so what is left then is broken. */
+/** How long draining waits for requests in flight: no call may take longer. */
 const FINISH_MS = LONGEST_CALL_MS;
 
 export const LIMITS: Limits = {

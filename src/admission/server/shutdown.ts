@@ -2,10 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import type { Health } from "../observe/health.ts";
 import type { HttpsServer } from "./https-server.ts";
 
-/**
- * How long a draining instance serves on: its endpoint must first vanish from the EndpointSlice, and then from what every
- * API server has cached of it.
- */
+/** How long a draining instance serves on: until its endpoint has left the EndpointSlice, and every API server's cache of it. */
 export const SERVE_ON_MS = 5_000;
 
 export interface DrainOptions {
@@ -15,17 +12,17 @@ export interface DrainOptions {
 
 export interface ShutdownOptions {
   readonly webhook: HttpsServer;
-  readonly pulse: Health;
-  /** How long what is in flight may take. */
+  readonly health: Health;
+  /** How long requests in flight may take. */
   readonly finishMs: number;
-  /** Everything else that runs, ended last: until then health is still answered. */
+  /** Everything else that runs, stopped last: health is served until then. */
   readonly stops: readonly (() => unknown)[];
 }
 
-/** The two ways to end. Both may be called in any order and more than once. */
+/** Draining, and closing at once. Both may be called in any order and more than once. */
 export class Shutdown {
   readonly #options: ShutdownOptions;
-  readonly #hurry = new AbortController();
+  readonly #closed = new AbortController();
   #draining: Promise<void> | undefined;
   #ending: Promise<void> | undefined;
 
@@ -33,25 +30,25 @@ export class Shutdown {
     this.#options = options;
   }
 
-  /** Not ready first, then serves on with `Connection: close`, then closes the door and finishes what is in flight. */
+  /** Not ready first, then serves on with `Connection: close`, then stops listening and finishes requests in flight. */
   drain(serveOnMs = SERVE_ON_MS): Promise<void> {
     this.#draining ??= this.#drain(serveOnMs);
     return this.#draining;
   }
 
-  /** At once: what is in flight is cut off. */
+  /** At once: requests in flight are aborted. */
   async close(): Promise<void> {
-    this.#hurry.abort();
-    // An end that waits for others waits no longer.
+    this.#closed.abort();
+    // Ends a drain that waits for requests in flight.
     if (this.#ending !== undefined) await this.#options.webhook.finish(0);
     await this.#end(0);
   }
 
   async #drain(serveOnMs: number): Promise<void> {
-    const { webhook, pulse, finishMs } = this.#options;
-    pulse.set("not-draining", false);
+    const { webhook, health, finishMs } = this.#options;
+    health.set("not-draining", false);
     webhook.startDraining();
-    await pause(serveOnMs, undefined, { signal: this.#hurry.signal }).catch(() => undefined);
+    await pause(serveOnMs, undefined, { signal: this.#closed.signal }).catch(() => undefined);
     await this.#end(finishMs);
   }
 

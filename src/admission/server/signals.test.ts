@@ -42,5 +42,5 @@ test("a drain that fails is usher's own failure", async () => {
   });
   process.emit("SIGTERM", "SIGTERM");
   await expect.poll(() => codes).toEqual([3]);
-  expect(said).toEqual(["shutting down went wrong"]);
+  expect(said).toEqual(["shutdown failed"]);
 });

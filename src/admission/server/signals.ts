@@ -11,31 +11,31 @@ export interface SignalOptions {
 }
 
 /**
- * Ends the process well: the first SIGTERM or SIGINT drains and exits 0, a second one ends at once with the code that
- * shells give a signal. Returns what takes the listeners away.
+ * The first SIGTERM or SIGINT drains and exits 0, a second one exits at once with the code that shells give a signal. Returns a
+ * function that removes the listeners.
  */
 export function onSignals({ drain, log, exit = (code) => process.exit(code) }: SignalOptions): () => void {
   let draining = false;
-  const end = async (signal: string) => {
+  const shutDown = async (signal: string) => {
     log.info({ signal }, "shutting down");
     try {
       await drain();
       exit(0);
     } catch (error) {
-      log.error(factsOf(error), "shutting down went wrong");
+      log.error(factsOf(error), "shutdown failed");
       exit(3);
     }
   };
-  const heard = (signal: (typeof SIGNALS)[number]) => {
+  const onSignal = (signal: (typeof SIGNALS)[number]) => {
     if (draining) {
       exit(128 + constants.signals[signal]);
       return;
     }
     draining = true;
-    void end(signal);
+    void shutDown(signal);
   };
-  for (const signal of SIGNALS) process.on(signal, heard);
+  for (const signal of SIGNALS) process.on(signal, onSignal);
   return () => {
-    for (const signal of SIGNALS) process.removeListener(signal, heard);
+    for (const signal of SIGNALS) process.removeListener(signal, onSignal);
   };
 }

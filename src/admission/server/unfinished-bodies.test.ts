@@ -5,8 +5,8 @@ import { type Sender, UnfinishedBodies } from "./unfinished-bodies.ts";
 function senders(names: readonly string[]) {
   const ended: string[] = [];
   const made = new Map<string, Sender>();
-  for (const name of names) made.set(name, { giveWay: () => void ended.push(name) });
-  const of = (name: string): Sender => made.get(name) ?? { giveWay: () => undefined };
+  for (const name of names) made.set(name, { close: () => void ended.push(name) });
+  const of = (name: string): Sender => made.get(name) ?? { close: () => undefined };
   return { ended, of };
 }
 
@@ -43,7 +43,7 @@ test("never holds more than the limit, in any order of requests", () => {
     fc.property(fc.array(step), (steps) => {
       const held = new Map<string, number>();
       const made = new Map<string, Sender>();
-      for (const name of ["a", "b", "c", "d"]) made.set(name, { giveWay: () => void held.delete(name) });
+      for (const name of ["a", "b", "c", "d"]) made.set(name, { close: () => void held.delete(name) });
       const unfinished = new UnfinishedBodies(100, () => undefined);
       for (const [name, bytes, done] of steps) {
         const sender = made.get(name) as Sender;

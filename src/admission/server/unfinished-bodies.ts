@@ -1,27 +1,27 @@
 /** A client that has sent a part of a request. */
 export interface Sender {
-  /** Ends it: there was no room for what it has sent. */
-  giveWay(): void;
+  /** Closes its connection. */
+  close(): void;
 }
 
 /**
- * The requests that are not whole yet, of all connections together. Anybody who reaches the port may begin as many as he likes, and
- * what was sent of them must not fill the memory. Where it is too much, the oldest gives way: an API server's is whole at once.
+ * Bytes of unfinished bodies, of all connections together. Any client that reaches the port may begin any number of requests, which
+ * must not fill the memory. Above the limit the oldest is closed: an API server's body arrives at once.
  */
 export class UnfinishedBodies {
   readonly #most: number;
   #bytes = 0;
-  /** Since when each has been here says its place. */
+  /** In the order in which they began. */
   readonly #held = new Map<Sender, number>();
-  readonly #ended: (bytes: number) => void;
+  readonly #onClosed: (bytes: number) => void;
 
-  /** `ended` is told of each that had to give way. */
-  constructor(mostBytes: number, ended: (bytes: number) => void) {
+  /** `onClosed` receives the bytes of each sender that was closed. */
+  constructor(mostBytes: number, onClosed: (bytes: number) => void) {
     this.#most = mostBytes;
-    this.#ended = ended;
+    this.#onClosed = onClosed;
   }
 
-  /** So many bytes are there of a sender's request now, and more are to come. */
+  /** A sender has sent so many bytes so far, and more are to come. */
   hold(sender: Sender, bytes: number): void {
     this.#bytes += bytes - (this.#held.get(sender) ?? 0);
     this.#held.set(sender, bytes);
@@ -30,12 +30,12 @@ export class UnfinishedBodies {
       if (oldest === undefined) return;
       const [slow, sent] = oldest;
       this.release(slow);
-      slow.giveWay();
-      this.#ended(sent);
+      slow.close();
+      this.#onClosed(sent);
     }
   }
 
-  /** It is whole, or nobody waits for it any more. */
+  /** The body is complete, or its connection closed. */
   release(sender: Sender): void {
     this.#bytes -= this.#held.get(sender) ?? 0;
     this.#held.delete(sender);

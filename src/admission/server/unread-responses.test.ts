@@ -6,13 +6,16 @@ import { exchange, LIMITS, request, serve, uids } from "../../../test/support/ad
 import { allow } from "../../core/evaluate/decision.ts";
 import type { AdmissionOptions, AdmissionServer } from "./admission-server.ts";
 
+/** More than the kernel's buffers of both ends take. */
+const RESPONSE_BYTES = 16_000_000;
+
 /** A server whose responses are too large to be handed to the network at once. */
-function withLargeResponses(options: Partial<AdmissionOptions> = {}): Promise<AdmissionServer> {
+function withLargeResponses(bytes: number, options: Partial<AdmissionOptions>): Promise<AdmissionServer> {
   const module = testModule({
     big: {
       phase: "mutate",
       judge: ({ object }) => {
-        object.set(["metadata", "annotations", "big"], "x".repeat(4_000_000), undefined);
+        object.set(["metadata", "annotations", "big"], "x".repeat(bytes), undefined);
         return allow();
       },
     },
@@ -22,13 +25,15 @@ function withLargeResponses(options: Partial<AdmissionOptions> = {}): Promise<Ad
 }
 
 test.concurrent("requests behind a large unread response are answered in order", async () => {
-  const server = await withLargeResponses({ limits: { ...LIMITS, headersMs: 5_000, requestMs: 5_000 } });
+  const server = await withLargeResponses(4_000_000, {
+    limits: { ...LIMITS, headersMs: 20_000, requestMs: 20_000, keepAliveMs: 20_000 },
+  });
   const second = request("two");
   const got = await exchange(server, async (socket) => {
     socket.pause();
     socket.write(request("one", { path: "/mutate/big" }) + second.slice(0, 300));
     await pause(200);
-    socket.write(second.slice(300) + request("three"));
+    socket.write(second.slice(300) + request("three", { lines: ["Connection: close"] }));
     await pause(100);
     socket.resume();
   });
@@ -40,13 +45,15 @@ test.concurrent("a client that never reads is disconnected, and no listeners pil
   const warnings: string[] = [];
   const onWarning = ({ name }: Error) => warnings.push(name);
   process.on("warning", onWarning);
-  const server = await withLargeResponses({ limits: { ...LIMITS, keepAliveMs: 400, checkEveryMs: 20 } });
-  const { host, port } = server.webhookAddress;
-  const socket = connect({ host, port, ca: server.ca }, () => {
-    socket.pause();
-    socket.write(request("one", { path: "/mutate/big" }));
+  const server = await withLargeResponses(RESPONSE_BYTES, {
+    limits: { ...LIMITS, keepAliveMs: 400, checkEveryMs: 20 },
   });
+  const { host, port } = server.webhookAddress;
+  const socket = connect({ host, port, ca: server.ca }, () =>
+    socket.write(request("one", { path: "/mutate/big" })),
+  );
   socket.on("error", () => undefined);
+  await new Promise((resolve) => socket.once("readable", resolve));
   await pause(1_500);
   process.off("warning", onWarning);
   expect(warnings).toEqual([]);
@@ -57,6 +64,6 @@ test.concurrent("a client that never reads is disconnected, and no listeners pil
   });
   socket.resume();
   await new Promise((resolve) => socket.once("close", resolve));
-  expect(bytes).toBeLessThan(4_000_000);
+  expect(bytes).toBeLessThan(RESPONSE_BYTES);
   await server.close();
 });

@@ -67,7 +67,7 @@ test("new files are used by new connections, and old connections live on", async
   await expect.poll(() => trusted(url, second), { timeout: 10_000 }).toBe(true);
   expect(await trusted(url, first)).toBe(false);
   expect(await trusted(url, first, { agent, headers })).toBe(true);
-  expect(said).toMatchObject([{ message: "certificate swapped" }]);
+  expect(said).toMatchObject([{ message: "reloaded serving certificate" }]);
   agent.destroy();
 });
 
@@ -91,8 +91,8 @@ test("what does not fit together keeps the old pair, is reported once, and is re
     current: first,
     use: ({ cert }) => used.push(cert),
     log,
-    stableMs: 5,
-    lookEveryMs: 20,
+    debounceMs: 5,
+    pollMs: 20,
   });
   await writeFile(files().certFile, second.cert);
   await expect.poll(() => said).toMatchObject([{ error: expect.stringContaining("does not belong") }]);
@@ -113,7 +113,7 @@ test("a pair that the server can't use keeps the old one", async () => {
   const use = () => {
     throw new Error("key too small");
   };
-  const watching = watchKeyPair({ files: files(), current: first, use, log, stableMs: 1 });
+  const watching = watchKeyPair({ files: files(), current: first, use, log, debounceMs: 1 });
   await expect.poll(() => said).toMatchObject([{ error: "key too small" }]);
   watching.stop();
 });

@@ -10,15 +10,15 @@ export interface CertificateFiles {
   readonly keyFile: string;
 }
 
-/** Certificate and key are two writes, and a mounted Secret is swapped in several steps: look once they have settled. */
-const STABLE_MS = 200;
+/** Certificate and key are two writes, and a mounted Secret is swapped in several steps: read once they are all done. */
+const DEBOUNCE_MS = 200;
 
-/** Not every file system tells of changes. The kubelet itself brings a new Secret only about once a minute. */
-const LOOK_EVERY_MS = 10_000;
+/** Not every file system reports changes. The kubelet updates a mounted Secret about once a minute. */
+const POLL_MS = 10_000;
 
 /** Reads a pair and checks that it is one. The error says which file is wrong and how. */
 export async function readKeyPair({ certFile, keyFile }: CertificateFiles): Promise<KeyPair> {
-  // One after the other, so that of two missing files it is always the same that is named.
+  // One after the other, so that the error names the same file of two missing ones.
   const cert = await readText(certFile, "certificate");
   const key = await readText(keyFile, "key");
   let certificate: X509Certificate;
@@ -60,17 +60,17 @@ export interface WatchOptions {
   /** Puts a new pair to use; a throw keeps the old one. */
   readonly use: (pair: KeyPair) => void;
   readonly log: Log;
-  readonly stableMs?: number | undefined;
-  readonly lookEveryMs?: number | undefined;
+  readonly debounceMs?: number | undefined;
+  readonly pollMs?: number | undefined;
 }
 
 /**
- * Looks after the files of a certificate. The directories are watched, not the files: in a mounted Secret the files are
- * links into a directory that is itself a link, and only that one is ever swapped. What does not fit together keeps the old
- * pair, and is reported once.
+ * Reloads the files of a certificate when they change. The directories are watched, not the files: in a mounted Secret the files are
+ * links into a directory that is itself a link, and only that one is ever swapped. An invalid pair is reported once, and the old one
+ * stays in use.
  */
 export function watchKeyPair(options: WatchOptions): { readonly stop: () => void } {
-  const { files, use, log, stableMs = STABLE_MS, lookEveryMs = LOOK_EVERY_MS } = options;
+  const { files, use, log, debounceMs = DEBOUNCE_MS, pollMs = POLL_MS } = options;
   let current = options.current;
   let reported: string | undefined;
   let soon: NodeJS.Timeout | undefined;
@@ -84,21 +84,24 @@ export function watchKeyPair(options: WatchOptions): { readonly stop: () => void
       if (pair.cert === current.cert && pair.key === current.key) return;
       use(pair);
       current = pair;
-      log.info({ ...files, expires: new X509Certificate(pair.cert).validTo }, "certificate swapped");
+      log.info({ ...files, expires: new X509Certificate(pair.cert).validTo }, "reloaded serving certificate");
     } catch (error) {
       const facts = factsOf(error);
       if (stopped || facts.error === reported) return;
       reported = facts.error;
-      log.warn({ error: facts.error }, "still serving the last good certificate");
+      log.warn(
+        { error: facts.error },
+        "reloading serving certificate failed: still serving the last valid one",
+      );
     }
   };
   const noticed = () => {
     clearTimeout(soon);
-    soon = setTimeout(look, stableMs);
+    soon = setTimeout(look, debounceMs);
     soon.unref();
   };
 
-  const every = setInterval(look, lookEveryMs);
+  const every = setInterval(look, pollMs);
   every.unref();
   const watchers = [...new Set([dirname(files.certFile), dirname(files.keyFile)])].map((directory) =>
     watchDirectory(directory, noticed, log),
@@ -115,7 +118,7 @@ export function watchKeyPair(options: WatchOptions): { readonly stop: () => void
   };
 }
 
-/** Without a watcher the regular look still finds the change, only later. */
+/** Without a watcher polling still finds the change, only later. */
 function watchDirectory(directory: string, noticed: () => void, log: Log): FSWatcher | undefined {
   try {
     const watcher = watch(directory, { persistent: false }, noticed);

@@ -7,42 +7,42 @@ export interface KeyPair {
   readonly key: string;
 }
 
-/** A certificate that we made: `ca` is what a client must trust. */
+/** A certificate made at start: `ca` is what a client must trust. */
 export interface OwnCertificate extends KeyPair {
   readonly ca: string;
 }
 
-/** A pair that someone else looks after while it is served. */
+/** A pair that its owner renews while it is served. */
 export interface LivePair {
   /** The pair to serve with now. */
   readonly current: KeyPair;
-  /** Tells of every new one. */
+  /** Calls `use` with every new pair. */
   readonly follow: (use: (pair: KeyPair) => void) => { readonly stop: () => void };
 }
 
 /**
- * A certificate made at start lives in memory and dies with the process, so it need only outlive the process. A year, because
- * several clients refuse anything much longer.
+ * A certificate made at start lives in memory and need only outlive the process. A year, because several clients reject anything much
+ * longer.
  */
 export const OWN_CERTIFICATE_DAYS = 365;
 
 const DAY_MS = 86_400_000;
 
-/** Clients whose clock is behind ours must be able to use it at once: by a wrong time zone, say, or a day of no time server. */
+/** Clients whose clock is behind must accept it at once: by a wrong time zone, or a day without a time server. */
 const CLOCK_SKEW_MS = DAY_MS;
 
 /** Signs 28 times faster than RSA 2048, and every client of this century knows it. */
 const P256 = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
 
-/** How a server on this address can be called from the same machine. An address that means "all" is not a name. */
+/** The names of a server on this address on the same machine. An address that means "all" is not a name. */
 export function namesFor(bind: string, more: readonly string[] = []): string[] {
   const any = bind === "0.0.0.0" || bind === "::" || bind === "";
   return [...new Set(["localhost", "127.0.0.1", "::1", ...(any ? [] : [bind]), ...more])];
 }
 
 /**
- * A certificate for these names and addresses, signed by an authority that is made for it. The authority's key is thrown away
- * here, so a reader that trusts it trusts this one certificate.
+ * A certificate for these names and addresses, signed by an authority that is made for it. The authority's key is discarded,
+ * so trusting the authority is trusting this one certificate.
  */
 export async function makeCertificate(
   names: readonly string[],

@@ -71,7 +71,7 @@ test("another's name, or no name, or another's authority: 403 with a sentence", 
   const theirs = await authority("theirs");
   expect(await call(await theirs.issue("CN=kube-apiserver"))).toMatchObject({
     status: 403,
-    body: expect.stringContaining("not signed by"),
+    body: expect.stringContaining("signed by unknown authority"),
   });
 });
 
