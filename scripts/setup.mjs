@@ -16,16 +16,16 @@ const localNode = join(modules, ".bin", "node");
 const NODE_MAJOR = 24;
 
 function lockHash() {
-  const hash = createHash("sha256").update(
-    `${process.platform} ${process.arch} ${isRecent(process.versions.node)}`,
-  );
+  const hash = createHash("sha256").update(`${process.platform} ${process.arch}`);
   for (const folder of [root, join(root, "scripts", "node")])
     hash.update(readFileSync(join(folder, "package-lock.json")));
   return hash.digest("hex");
 }
 
+/** By either Node: a clone that was set up by an old Node runs its scripts with the one that was installed for it. */
 function installed() {
-  return existsSync(stamp) && readFileSync(stamp, "utf8") === lockHash();
+  if (!existsSync(stamp) || readFileSync(stamp, "utf8") !== lockHash()) return false;
+  return isRecent(process.versions.node) || existsSync(localNode);
 }
 
 /** Installs a folder's package-lock.json. Nothing that it lists has to run a script of its own. */
