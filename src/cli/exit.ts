@@ -1,15 +1,15 @@
 /** The exit codes of every command, whatever the output format. */
 export const EXIT = {
   fine: 0,
-  /** It worked, and found something: an object was denied. */
+  /** Found something: a denied object, drift. */
   found: 1,
-  /** The call or the input is wrong. */
+  /** Invalid arguments or input. */
   wrong: 2,
-  /** Usher itself failed. */
+  /** Usher or the cluster failed. */
   failed: 3,
 } as const;
 
-/** Ends a command with a sentence for the person who called it: what is wrong and what to do. */
+/** Ends a command with a message: what is wrong and what to do. */
 export class CallError extends Error {
   readonly code: number;
 

@@ -4,24 +4,24 @@ import { didYouMean } from "../core/policy/suggest.ts";
 import { CallError } from "./exit.ts";
 import { wrap } from "./wrap.ts";
 
-/** `USHER-P01`, and how people shorten it. */
+/** `USHER-P01`, or short `P01`. */
 const CODE = /^(?:usher[-_])?([a-z]\d{2,})$/i;
 
-/** What `usher help USHER-P01` and `usher help codes` print; a topic that is neither is answered with what there is. */
+/** What `usher help USHER-P01` and `usher help codes` print. An unknown topic is an error with suggestions. */
 export function explain(topic: string, commands: readonly string[], modules: readonly Module[]): string {
   const codes = codesOf(modules);
   if (topic === "codes") return codes.map(({ code, title }) => `${code}  ${title}`).join("\n");
   const [, short] = CODE.exec(topic) ?? [];
   if (short === undefined) {
     const topics = [...commands, "codes"];
-    const hint = didYouMean(topic, topics) ?? `there are: ${topics.join(", ")}, and every error code`;
-    throw new CallError(`there is no command ${topic}; ${hint}`);
+    const hint = didYouMean(topic, topics) ?? `known topics: ${topics.join(", ")} and error codes`;
+    throw new CallError(`unknown command ${topic}; ${hint}`);
   }
   const wanted = `USHER-${short.toUpperCase()}`;
   const found = codes.find(({ code }) => code === wanted);
   if (found !== undefined) return text(found);
   const known = codes.map(({ code, title }) => `  ${code}  ${title}`);
-  throw new CallError(`there is no code ${wanted}; there are:\n${known.join("\n")}`);
+  throw new CallError(`unknown code ${wanted}; known codes:\n${known.join("\n")}`);
 }
 
 function text({ code, title, meaning, remedy }: Code): string {

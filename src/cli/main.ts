@@ -4,7 +4,7 @@ import { EXIT } from "./exit.ts";
 import { nameFrom } from "./io.ts";
 import { faultText, run } from "./run.ts";
 
-// Who reads our output may stop reading, as `head` does: then there is nobody left to tell anything.
+// The reader of a pipe may close it early, as `head` does.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   process.exit(error.code === "EPIPE" ? EXIT.fine : EXIT.failed);
 });
@@ -14,7 +14,7 @@ process.on("uncaughtException", (error) => {
   process.exit(EXIT.failed);
 });
 
-// The launcher of a clone knows by which name it was called; an installed program is called by it itself.
+// bin/usher passes the name that it was called by; an installed program has it as its own path.
 const name = nameFrom(process.env["USHER_CALLED_AS"] ?? process.argv[1] ?? "");
 const { stdin, stdout, stderr, env } = process;
 process.exitCode = await run(process.argv.slice(2), { stdin, stdout, stderr, env, name, modules });

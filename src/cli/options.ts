@@ -1,24 +1,21 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 
-/** Options that every command which evaluates takes. */
+/** Flags of every command that evaluates. */
 export function evaluating(command: Command): Command {
   return command
-    .option(
-      "--config <file>",
-      "what is true of the installation: its namespace, further kinds with pod templates (kind UsherConfiguration)",
-    )
-    .option("--feature-gates <list>", "features to switch, as Name=true,Other=false")
-    .option("-q, --quiet", "say nothing but results and errors");
+    .option("--config <file>", "configuration of the installation (kind UsherConfiguration)")
+    .option("--feature-gates <list>", "feature gates, as Name=true,Other=false")
+    .option("-q, --quiet", "print only results and errors");
 }
 
-/** How every command that needs a live cluster finds it. */
+/** Flags of every command that connects to a cluster. */
 export function connecting(command: Command): Command {
   return command
     .option(
       "--kubeconfig <file>",
-      "how to reach the cluster (default: KUBECONFIG, else the pod's own, else ~/.kube/config)",
+      "path to the kubeconfig (default: KUBECONFIG, in-cluster, or ~/.kube/config)",
     )
-    .option("--context <name>", "the context of the kubeconfig to use");
+    .option("--context <name>", "kubeconfig context to use");
 }
 
 export function output(formats: readonly string[], standard: string, description: string): Option {
@@ -26,16 +23,16 @@ export function output(formats: readonly string[], standard: string, description
 }
 
 export function port(text: string): number {
-  return whole(text, 65_535, "It must be a whole number from 0 to 65535.");
+  return integer(text, 65_535, "It must be an integer from 0 to 65535.");
 }
 
 export function seconds(text: string): number {
-  return whole(text, 3_600, "It must be whole seconds, at most 3600.");
+  return integer(text, 3_600, "It must be an integer from 0 to 3600.");
 }
 
-function whole(text: string, most: number, complaint: string): number {
+function integer(text: string, max: number, message: string): number {
   const value = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(value <= most)) throw new InvalidArgumentError(complaint);
+  if (!(value <= max)) throw new InvalidArgumentError(message);
   return value;
 }
 

@@ -6,15 +6,15 @@ import type { Io } from "./io.ts";
 import { connecting, evaluating, output, port, seconds, several } from "./options.ts";
 import { version } from "./version.ts";
 
-/** What a command gives back beside its output. */
+/** What a command returns beside its output. */
 export interface Outcome {
   code: number;
 }
 
-/** The commands and their flags. What a command does is loaded when it is called: `--help` and mistakes answer at once. */
+/** The commands and their flags. The code of a command is loaded when it runs, so that `--help` and usage errors are fast. */
 export function program(io: Io, outcome: Outcome): Command {
   const usher = new Command(io.name)
-    .description("Admission and placement controller for Kubernetes: may it come in, and where does it sit.")
+    .description("Admission and placement controller for Kubernetes.")
     .version(version(), "-V, --version", "print the version")
     .helpOption("-h, --help", "print this help")
     .helpCommand(false)
@@ -32,8 +32,8 @@ Examples:
   ${io.name} serve --source examples/cluster
   ${io.name} help USHER-P01
 
-Exit codes: 0 fine, 1 something was refused, 2 the call or the input is wrong,
-3 usher itself failed.`,
+Exit codes: 0 success, 1 found something, 2 invalid arguments or input,
+3 usher or the cluster failed.`,
     );
   serveCommand(usher, io);
   reviewCommand(usher, io, outcome);
@@ -47,37 +47,37 @@ Exit codes: 0 fine, 1 something was refused, 2 the call or the input is wrong,
 function serveCommand(usher: Command, io: Io): void {
   const serve = usher
     .command("serve")
-    .summary("answer admission reviews, for a cluster or with a directory of files as the cluster")
+    .summary("serve the admission webhook, for a cluster or from files")
     .description(
-      "Serves the webhook over HTTPS, and health and metrics over HTTP on a second port. With --source the directory of YAML or JSON files is the cluster: policies, namespaces, nodes. It is read again whenever a file changes; a file that breaks keeps its last good version. Without --source it is the cluster of the pod that usher runs in, or of a kubeconfig. With --source and --cluster the policies come from the files and all else from the cluster. Prints one line when it is ready, with both addresses. SIGTERM drains, Ctrl-C ends at once; both exit 0.",
+      "Serves the webhook over HTTPS, and health and metrics over HTTP on a second port. With --source, a directory of YAML or JSON files is the cluster: policies, namespaces, nodes. Files are reloaded when they change; an invalid file keeps its last good version. Without --source, the cluster is that of the pod that usher runs in, or of a kubeconfig. With --source and --cluster, policies come from files and everything else from the cluster. Prints one line with both addresses when ready. SIGTERM drains, Ctrl-C stops at once; both exit 0.",
     )
-    .option("--source <dir>", "a directory of files, or one file, as the cluster")
-    .option("--cluster", "follow a live cluster: the default; beside --source, for all but the policies")
+    .option("--source <dir>", "read a directory of YAML or JSON files, or one file, as the cluster")
+    .option("--cluster", "watch a live cluster (the default); with --source, for everything but policies")
     .option(
       "--operate",
-      "also lead, write status and events and keep the webhook configurations right (default in a pod, for the cluster that it is in; elsewhere usher only answers)",
+      "also run leader election, write status and events, and manage webhook configurations (default in a pod, for its own cluster)",
     )
-    .option("--port <n>", "port of the webhook; 0 picks a free one", port, 8443)
-    .option("--ops-port <n>", "port of /livez, /readyz and /metrics; 0 picks a free one", port, 8080)
+    .option("--port <n>", "port of the webhook; 0 chooses a free one", port, 8443)
+    .option("--ops-port <n>", "port of /livez, /readyz and /metrics; 0 chooses a free one", port, 8080)
     .option("--bind <address>", "address to listen on", "127.0.0.1")
     .option(
       "--tls-cert <file>",
-      "certificate (PEM), read again when it changes; without it one is made at start",
+      "serving certificate (PEM), reloaded when it changes (default: generated at start)",
     )
-    .option("--tls-key <file>", "its private key (PEM)")
-    .option("--client-ca <file>", "only answer callers with a certificate of this authority (PEM)")
+    .option("--tls-key <file>", "private key of the certificate (PEM)")
+    .option("--client-ca <file>", "require client certificates of this authority (PEM)")
     .option(
       "--drain-seconds <n>",
-      "how long to serve on after SIGTERM, so that callers learn of it",
+      "seconds to keep serving after SIGTERM, so that clients notice",
       seconds,
       5,
     )
     .addOption(
-      new Option("--log-level <level>", "what to log")
+      new Option("--log-level <level>", "log level")
         .choices(["debug", "info", "warn", "error"])
         .default("info"),
     )
-    .addOption(output(["text", "json"], "text", "format of the line that says usher is ready"));
+    .addOption(output(["text", "json"], "text", "format of the ready line"));
   evaluating(connecting(serve))
     .addHelpText(
       "after",
@@ -98,34 +98,28 @@ Examples:
 function reviewCommand(usher: Command, io: Io, outcome: Outcome): void {
   const review = usher
     .command("review")
-    .summary("judge manifests offline, exactly as the webhook would")
+    .summary("evaluate manifests offline, exactly as the webhook would")
     .description(
-      "Judges manifests, files of several documents, directories and recorded AdmissionReviews: the defaults of the API server, mutate, then validate on the result. What the source does not say is named, not guessed. A recorded AdmissionReview says itself who asks for what, so -n, --as and --operation are not for it.",
+      "Evaluates manifests, files with several documents, directories and recorded AdmissionReviews: the API server's defaults, mutate, then validate on the result. What the source does not contain is reported as unknown, not guessed. -n, --as and --operation do not apply to recorded AdmissionReviews.",
     )
-    .argument("[file...]", "files or directories; - reads standard input")
-    .option("-f, --filename <file>", "the same, as kubectl has it; may be repeated", several)
-    .option("--source <dir>", "the cluster: a directory of YAML or JSON, or one file")
-    .option("--cluster", "judge against a live cluster instead; nothing in it is changed")
-    .option("-n, --namespace <name>", "namespace of objects that name none", "default")
+    .argument("[file...]", "files or directories; - for standard input")
+    .option("-f, --filename <file>", "the same, as in kubectl; may be repeated", several)
+    .option("--source <dir>", "read a directory of YAML or JSON files, or one file, as the cluster")
+    .option("--cluster", "read a live cluster instead of --source; nothing is changed")
+    .option("-n, --namespace <name>", "namespace of objects without one", "default")
     .option(
       "--as <user>",
-      "who asks; system:serviceaccount:NAMESPACE:NAME for a service account",
+      "user of the request; system:serviceaccount:NAMESPACE:NAME for a service account",
       "kubernetes-admin",
     )
-    .option("--as-group <group>", "a group of who asks; may be repeated", several)
+    .option("--as-group <group>", "group of the user; may be repeated", several)
     .addOption(
-      new Option("--operation <operation>", "what is asked: CREATE, or UPDATE of what is stored").choices([
-        "CREATE",
-        "UPDATE",
-      ]),
+      new Option("--operation <operation>", "operation of the request").choices(["CREATE", "UPDATE"]),
     )
-    .option(
-      "--old <file>",
-      "for UPDATE: the objects as they are stored; those not in it are looked for in the source",
-    )
-    .option("--trace", "say for each policy why it did or did not apply")
-    .option("--emit", "print the manifests with usher's changes instead, without what was refused")
-    .addOption(output(["table", "json", "yaml"], "table", "format of the result"));
+    .option("--old <file>", "stored objects, for UPDATE (default: from the source)")
+    .option("--trace", "explain for each policy why it did or did not apply")
+    .option("--emit", "print the manifests with usher's changes, without denied objects")
+    .addOption(output(["table", "json", "yaml"], "table", "output format"));
   evaluating(connecting(review))
     .addHelpText(
       "after",
@@ -136,8 +130,8 @@ Examples:
   ${io.name} review new.yaml --old stored.yaml --source examples/cluster --operation UPDATE
   ${io.name} review manifests/ --source examples/cluster --emit > placed.yaml
 
-Exit codes: 0 nothing was refused, 1 something was, 2 the call, the input or the
-source has a mistake (what is right is judged all the same), 3 usher failed.`,
+Exit codes: 0 all objects are allowed, 1 some are denied, 2 invalid arguments,
+input or source (valid objects are evaluated nevertheless), 3 usher failed.`,
     )
     .action(async (files, options) => {
       const { review: run } = await import("./review/review.ts");
@@ -148,12 +142,12 @@ source has a mistake (what is right is judged all the same), 3 usher failed.`,
 function manifestsCommand(usher: Command, io: Io): void {
   const manifests = usher
     .command("manifests")
-    .summary("print the objects of an installation: what install would apply")
+    .summary("print the objects that install would apply")
     .description(
-      "Prints what runs usher in a cluster and what an API server must know of it, as it follows from what the modules declare. Nothing is applied.",
+      "Prints all objects of an installation: the Deployment, and the CRDs, RBAC and webhook configurations that modules declare. Nothing is applied.",
     )
-    .option("--ca-bundle <file>", "certificate authority (PEM) that the API server shall trust")
-    .addOption(output(["yaml", "json"], "yaml", "format"));
+    .option("--ca-bundle <file>", "certificate authority (PEM) for the webhook configurations")
+    .addOption(output(["yaml", "json"], "yaml", "output format"));
   evaluating(shaping(manifests))
     .addHelpText("after", `\nExample:\n  ${io.name} manifests | kubectl apply --dry-run=server -f -`)
     .action(async (options) => {
@@ -166,8 +160,8 @@ function helpCommand(usher: Command, io: Io): void {
   usher
     .command("help")
     .summary("explain a command or an error code")
-    .description("Explains a command, or an error code that usher has shown.")
-    .argument("[topic]", "a command, a code such as USHER-P01, or codes for a list of them")
+    .description("Explains a command or an error code.")
+    .argument("[topic]", "a command, an error code such as USHER-P01, or codes to list all")
     .action(async (topic: string | undefined) => {
       const command = topic === undefined ? usher : usher.commands.find((one) => one.name() === topic);
       if (command !== undefined) {

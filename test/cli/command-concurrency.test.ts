@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
-import { inTurns } from "../../src/cli/command/concurrency.ts";
+import { mapConcurrently } from "../../src/cli/command/concurrency.ts";
 
 test.each([1, 2, 5, 99])("at most %i at a time, with results in order", async (parallel) => {
   const items = Array.from({ length: 12 }, (_, i) => i);
   let running = 0;
   let most = 0;
   const seen: number[] = [];
-  const results = await inTurns(
+  const results = await mapConcurrently(
     items,
     async (item) => {
       most = Math.max(most, ++running);

@@ -92,8 +92,8 @@ test.each([
     /config\.yaml:1:\d+: apiVersion: .*usher\.dev\/v1alpha1/,
   ],
   ["a syntax error", `${HEAD}spec: [\n`, /config\.yaml:\d+:\d+: /],
-  ["two documents", `${HEAD}---\n${HEAD}`, /config\.yaml: one document is expected/],
-  ["nothing", "# nothing\n", /config\.yaml: one document is expected/],
+  ["two documents", `${HEAD}---\n${HEAD}`, /config\.yaml: must be one document/],
+  ["nothing", "# nothing\n", /config\.yaml: must be one document/],
   [
     "an unknown gate",
     `${HEAD}spec: {featureGates: {Nothing: true}}\n`,

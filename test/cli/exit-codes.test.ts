@@ -51,7 +51,7 @@ spec: {podSelector: {}, nodeSelector: {pool: good}}
 
 test.each([
   [["review", PODS], /^usher: --source is required/],
-  [["review", "--source", EXAMPLES], /^usher: what to review\?/],
+  [["review", "--source", EXAMPLES], /^usher: specify files or directories/],
   [["review", PODS, "--source", "/does/not/exist"], /^usher: --source \/does\/not\/exist: no such/],
   [["review", PODS, "--source", EXAMPLES, "-n", "Shop!"], /^usher: --namespace: "Shop!" is not a DNS label/],
   [["review", PODS, "--source", EXAMPLES, "-o", "xml"], /^usher: .*Allowed choices are table, json, yaml/],
@@ -65,20 +65,29 @@ test.each([
   [["serve", "--source", "/does/not/exist"], /^usher: --source \/does\/not\/exist: no such/],
   [
     ["serve", "--source", EXAMPLES, "--kubeconfig", "/no/such/file"],
-    /^usher: --kubeconfig names a cluster.*add --cluster/,
+    /^usher: --kubeconfig can't be combined with --source.*add --cluster/,
   ],
-  [["serve", "--source", EXAMPLES, "--context", "staging"], /^usher: --context names a cluster/],
-  [["serve", "--source", EXAMPLES, "--cluster", "--operate"], /^usher: --operate keeps a cluster by/],
+  [
+    ["serve", "--source", EXAMPLES, "--context", "staging"],
+    /^usher: --context can't be combined with --source/,
+  ],
+  [
+    ["serve", "--source", EXAMPLES, "--cluster", "--operate"],
+    /^usher: --operate and --source are mutually exclusive/,
+  ],
   [["serve", "--source", EXAMPLES, "--cluster", "--kubeconfig", "/no/such/file"], /no\/such\/file/],
   [["serve", "--source", EXAMPLES, "--port", "70000"], /^usher: option '--port <n>'.*0 to 65535/],
   [["serve", "--source", EXAMPLES, "--drain-seconds", "-1"], /^usher: option '--drain-seconds <n>'/],
-  [["serve", "--source", EXAMPLES, "--tls-cert", "x"], /^usher: --tls-cert and --tls-key go together/],
+  [
+    ["serve", "--source", EXAMPLES, "--tls-cert", "x"],
+    /^usher: --tls-cert and --tls-key must be specified together/,
+  ],
   [
     ["serve", "--source", EXAMPLES, "--tls-cert", "/no/x", "--tls-key", "/no/y"],
     /^usher: can't read the (certificate|key) \/no\//,
   ],
-  [["serve", "--source", EXAMPLES, "--client-ca", PODS], /^usher: --client-ca .* holds no certificate/],
-  [["manifests", "--ca-bundle", "/no/x"], /^usher: --ca-bundle \/no\/x does not exist/],
+  [["serve", "--source", EXAMPLES, "--client-ca", PODS], /^usher: --client-ca .*: not a PEM certificate/],
+  [["manifests", "--ca-bundle", "/no/x"], /^usher: --ca-bundle \/no\/x: does not exist/],
   [["manifests", "--feature-gates", "Nothing=true"], /^usher: feature gate "Nothing" is not known/],
 ])("a wrong call is 2, with a sentence and nothing on stdout: %j", async (args, message) => {
   const { code, out, err } = await usher(args);
@@ -104,7 +113,7 @@ test("a fault of usher itself is 3", async () => {
     name: "usher",
   };
   expect(await run(["review", PODS, "--source", EXAMPLES, "-q"], io)).toBe(3);
-  expect(err).toMatch(/^usher: this is a fault in usher, please report it: TypeError: boom/);
+  expect(err).toMatch(/^usher: internal error, please report it: TypeError: boom/);
 });
 
 test("the real program: its exit code, its streams, and a reader that stops reading", async () => {

@@ -14,7 +14,7 @@ test("the name alone, help and --help say the same, on stdout", async () => {
   expect(help).toEqual(bare);
   expect(flag).toEqual(bare);
   for (const command of COMMANDS) expect(bare.out).toContain(`\n  ${command} `);
-  expect(bare.out).toContain("Exit codes: 0 fine, 1 something was refused, 2 ");
+  expect(bare.out).toContain("Exit codes: 0 success, 1 found something, 2 ");
 });
 
 test.each(COMMANDS)("help %s is what its --help prints, examples included", async (command) => {
@@ -44,9 +44,9 @@ test("every code is explained, however it is typed", async () => {
 });
 
 test.each([
-  ["reviw", 'there is no command reviw; did you mean "review"?'],
-  ["USHER-Z99", "there is no code USHER-Z99; there are:\n  USHER-E01  "],
-  ["seating", "there are: serve, review, manifests, install, uninstall, placement, "],
+  ["reviw", 'unknown command reviw; did you mean "review"?'],
+  ["USHER-Z99", "unknown code USHER-Z99; known codes:\n  USHER-E01  "],
+  ["seating", "known topics: serve, review, manifests, install, uninstall, placement, "],
 ])("help %s", async (topic, message) => {
   const { code, out, err } = await usher(["help", topic]);
   expect(err).toContain(message);

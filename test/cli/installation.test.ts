@@ -44,7 +44,7 @@ test("a second install keeps what its flags do not say, names it, and finds noth
   const { code, out } = await run("install");
   expect(code).toBe(0);
   expect(out).toMatch(
-    /^kept as installed: the configuration, 1 replica, image r\.example\/usher:mine, pod label team=a; --defaults/m,
+    /^kept as installed: the configuration, 1 replica, image r\.example\/usher:mine, pod label team=a; use --defaults/m,
   );
   expect([deployment(cluster), configuration(cluster)]).toEqual(before);
   expect(cluster.written).toEqual([]);
@@ -133,7 +133,7 @@ test("an uninstall that names no namespace goes to where usher is", async () => 
   await register(cluster, "hall");
   const { code, err } = await run("uninstall");
   expect(code).toBe(0);
-  expect(err).toMatch(/usher is gone\./);
+  expect(err).toMatch(/usher is uninstalled\./);
   expect(deployment(cluster, "hall")).toEqual({});
 });
 
@@ -149,7 +149,7 @@ test("an uninstall of one of two says that the other remains, and leaves it what
   expect(unnamed.err).toMatch(/hall.*foyer.*-n/s);
   const { code, err } = await run("uninstall", "-n", "foyer", "--custom-resources");
   expect(code).toBe(0);
-  expect(err).toMatch(/gone from namespace foyer.*in namespace hall.*uninstall -n hall/s);
+  expect(err).toMatch(/uninstalled from namespace foyer.*in namespace hall.*uninstall -n hall/s);
   expect(deployment(cluster, "foyer")).toEqual({});
   expect(deployment(cluster, "hall")).not.toEqual({});
   expect(live(cluster, "rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "usher", "")).toBeDefined();
@@ -160,9 +160,9 @@ test("an uninstall from a namespace without usher says where it is", async () =>
   await run("install", "-n", "hall");
   cluster.written.length = 0;
   const { out, err } = await run("uninstall", "-n", "foyer");
-  expect(out + err).toMatch(/nothing of usher is in namespace foyer/);
+  expect(out + err).toMatch(/usher is not installed in namespace foyer/);
   expect(err).toMatch(/in namespace hall.*uninstall -n hall/s);
-  expect(err).not.toMatch(/usher is gone/);
+  expect(err).not.toMatch(/usher is uninstalled/);
   expect(cluster.written).toEqual([]);
 });
 
@@ -201,7 +201,7 @@ test.each([[[]], [["--dry-run"]]])(
     cluster.refusing = (_, path) => path === "/api/v1/nodes";
     const { code, err } = await run("uninstall", ...more);
     expect(err).toMatch(/nodes may still have .*403/);
-    expect(err).toMatch(/take it off with: kubectl/);
+    expect(err).toMatch(/remove it with: kubectl/);
     expect(code).toBe(3);
   },
 );
@@ -219,7 +219,7 @@ test.each(
   const { code, err } = await usher([...words, "-n", name]);
   expect(code).toBe(2);
   expect(err).toMatch(/--namespace.*DNS label/);
-  expect(err).not.toMatch(/fault in usher/);
+  expect(err).not.toMatch(/internal error/);
 });
 
 test.each(["install", "manifests"])(
@@ -239,5 +239,5 @@ test("an API server that does not say what it serves is told as a sentence, not 
   const { code, err } = await run("install");
   expect(code).toBe(3);
   expect(err).toMatch(/GET \/apis\/apps\/v1: the API server answered 403/);
-  expect(err).not.toMatch(/fault in usher/);
+  expect(err).not.toMatch(/internal error/);
 });

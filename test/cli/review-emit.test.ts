@@ -58,7 +58,7 @@ spec: {failurePolicy: Fail, namespaceSelector: {matchLabels: {a: b}}, podSelecto
   const yaml = await usher(["review", "-", "--source", source, "--emit"], { stdin });
   expect(read(yaml.out)).toEqual([free, other]);
   expect(yaml.code).toBe(1);
-  expect(yaml.err).toMatch(/^left out, because it was refused: Pod shop\/reports: .*\(USHER-P02\)$/m);
+  expect(yaml.err).toMatch(/^skipped, denied: Pod shop\/reports: .*\(USHER-P02\)$/m);
   const json = await usher(["review", "-", "--source", source, "--emit", "-o", "json"], { stdin });
   expect(JSON.parse(json.out)).toEqual({ apiVersion: "v1", kind: "List", items: [free, other] });
 });
@@ -68,7 +68,7 @@ test("a recorded review gives its object, and a deletion nothing", async () => {
   const stdin = `${review({})}\n${review({ operation: "DELETE", object: null, oldObject: POD })}`;
   const { out, err } = await usher(EMIT(), { stdin });
   expect(read(out)).toMatchObject([{ kind: "Pod", spec: { nodeSelector: { pool: "batch" } } }]);
-  expect(err).toContain("left out, because it is a deletion: Pod shop/reports");
+  expect(err).toContain("skipped, deleted: Pod shop/reports");
 });
 
 test("--trace has no place in it", async () => {

@@ -15,7 +15,7 @@ StatefulSet shop/etcd-main   patch     + nodeSelector pool=etcd                 
 Pod shop/reports             patch     + nodeSelector pool=batch                      batch-nights
 Pod lab/scratch              allow     -                                              -
 
-3 objects: 1 as it is, 2 patched, 0 refused
+3 objects: 1 unchanged, 2 patched, 0 denied
 `);
   expect(err).toMatch(/^Warning: Pod shop\/reports: .*\(USHER-P01\)\n$/);
 });
@@ -45,17 +45,12 @@ test("--trace says why and why not, for controllers by their template", async ()
 });
 
 test.each([
-  ["v1", "ConfigMap", "metadata: {name: a}", "none is about CREATE of ConfigMap"],
-  [
-    "v1",
-    "Pod",
-    "metadata: {name: a, namespace: kube-system}",
-    "usher stays out of the namespace kube-system",
-  ],
-])("--trace says why no policy was tried: %s %s %s", async (apiVersion, kind, metadata, why) => {
+  ["v1", "ConfigMap", "metadata: {name: a}", "no module handles CREATE of ConfigMap"],
+  ["v1", "Pod", "metadata: {name: a, namespace: kube-system}", "namespace kube-system is exempt"],
+])("--trace says why no policy was evaluated: %s %s %s", async (apiVersion, kind, metadata, why) => {
   const stdin = `apiVersion: ${apiVersion}\nkind: ${kind}\n${metadata}\n`;
   const { out } = await usher(["review", "-", "--source", EXAMPLES, "--trace"], { stdin });
-  expect(out).toContain(`  no policy was tried: ${why}\n`);
+  expect(out).toContain(`  no policy was evaluated: ${why}\n`);
 });
 
 test("colour is for terminals, and NO_COLOR takes it away without changing a word", async () => {
@@ -83,8 +78,8 @@ spec: {podSelector: {matchExpressions: [{key: a, operator: Exist}]}}
     expect(code).toBe(1);
     expect(out).toMatch(/PodSchedulingPolicy shop\/bad +deny/);
     expect(out).toMatch(/did you mean "Exists"\? \(USHER-E04\)/);
-    expect(out).toContain("1 object: 0 as they are, 0 patched, 1 refused");
-    expect(err).toBe("usher help USHER-E04 says what a refusal means and what to do\n");
+    expect(out).toContain("1 object: 0 unchanged, 0 patched, 1 denied");
+    expect(err).toBe('Run "usher help USHER-E04" for an explanation.\n');
   }
 });
 

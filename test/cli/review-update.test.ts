@@ -58,9 +58,7 @@ test("an object that is stored nowhere is a problem of its own", async () => {
   const two = `${STATEFUL_SET({ name: "other" })}\n${STATEFUL_SET()}`;
   const { results, err, code } = await reviewed(["-", "--source", source, ...UPDATE], two);
   expect(results.map(({ object }) => object.name)).toEqual(["etcd-main"]);
-  expect(err).toMatch(
-    /^stdin:1:\d+: metadata\.name: an UPDATE needs StatefulSet shop\/other as it is stored/,
-  );
+  expect(err).toMatch(/^stdin:1:\d+: metadata\.name: UPDATE requires the stored StatefulSet shop\/other/);
   expect(code).toBe(2);
 });
 
@@ -70,9 +68,7 @@ test("a forged note is taken out", async () => {
   expect(changes).toEqual([]);
   expect(patch).toEqual([{ op: "remove", path: "/metadata/annotations/usher.dev~1provenance" }]);
   const { out } = await usher(["review", "-", "--source", source, ...UPDATE], { stdin: STORED });
-  expect(out).toMatch(
-    /StatefulSet shop\/etcd-main +patch +! its note on what usher changed is corrected +usher/,
-  );
+  expect(out).toMatch(/StatefulSet shop\/etcd-main +patch +! provenance annotation corrected +usher/);
 });
 
 test("a CREATE has no --old", async () => {
@@ -87,5 +83,5 @@ test("a CREATE has no --old", async () => {
     EXAMPLES,
   ]);
   expect(code).toBe(2);
-  expect(err).toContain("--old is the object before an UPDATE");
+  expect(err).toContain("--old can't be combined with --operation CREATE");
 });

@@ -34,7 +34,7 @@ test("npm start serves the examples, says three things to type, and Ctrl-C ends 
   );
   expect(plain).toMatchObject({
     code: 0,
-    out: expect.stringMatching(/^OBJECT .*\n(.*\n)*3 objects: 1 as it is, 2 patched, 0 refused\n$/),
+    out: expect.stringMatching(/^OBJECT .*\n(.*\n)*3 objects: 1 unchanged, 2 patched, 0 denied\n$/),
   });
   expect(traced).toMatchObject({
     code: 0,

@@ -128,7 +128,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
     expect(`${plain.code} ${plain.err}`).toMatch(/^0 /);
     expect(plain.out).toMatch(/objects: 0 to create, 0 to update, \d+ unchanged$/m);
     expect(plain.out).toContain(
-      `kept as installed: the configuration, 1 replica, pod label ${label}; --defaults`,
+      `kept as installed: the configuration, 1 replica, pod label ${label}; use --defaults`,
     );
     expect(await uses()).toEqual(output);
     expect(at(await cluster().call("GET", DEPLOYMENT), "metadata", "generation")).toBe(generation);
@@ -151,7 +151,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
     expect(await versions(cluster())).toEqual(before);
     const other = await uninstall("-n", "foyer", "--custom-resources");
     expect(other.err).toMatch(/usher is in namespace usher-system.*usher uninstall -n usher-system/s);
-    expect(other.err).not.toMatch(/usher is gone/);
+    expect(other.err).not.toMatch(/usher is uninstalled/);
     expect(await versions(cluster())).toEqual(before);
   });
 
@@ -367,7 +367,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
     expect(code).toBe(0);
     expect(out).toMatch(/clusterpodschedulingpolicies.kupid.gardener.cloud +delete +with 1 policy/);
     await eventually("the CRD gone", async () => !(await exists(CRD)));
-    expect((await uninstall()).out).toBe("nothing of usher is here\n");
+    expect((await uninstall()).out).toBe("usher is not installed\n");
   });
 
   test("what others left here stops an install, which says what it is and changes nothing", async () => {
@@ -400,7 +400,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
   test("install --leave-foreign says that it leaves it", async () => {
     const { code, out } = await install("--leave-foreign", "--dry-run");
     expect(code).toBe(0);
-    expect(out).toMatch(/clusterpodschedulingpolicies.kupid.gardener.cloud +not touched/);
+    expect(out).toMatch(/clusterpodschedulingpolicies.kupid.gardener.cloud +not changed/);
     expect(out).toMatch(/^CustomResourceDefinition podschedulingpolicies.kupid.gardener.cloud +create$/m);
   });
 
@@ -437,7 +437,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
     const secret = `${NAMESPACE}/secrets/usher-database`;
     await cluster().call("POST", `${NAMESPACE}/secrets`, { metadata: { name: "usher-database" } });
     const gone = await uninstall("--custom-resources");
-    expect(`${gone.code} ${gone.err}`).toMatch(/^0 .*usher is gone/s);
+    expect(`${gone.code} ${gone.err}`).toMatch(/^0 .*usher is uninstalled/s);
     expect(gone.out).toMatch(
       /^Namespace usher-system +stays +contains unmanaged objects: Secret usher-database$/m,
     );

@@ -1,23 +1,23 @@
 import { setTimeout as pause } from "node:timers/promises";
 
-export interface TurnsOptions {
-  /** How many are under way at once. */
+export interface ConcurrencyOptions {
+  /** How many run at once. */
   readonly parallel: number;
-  /** After each, before its place is taken by the next. */
+  /** After each item, before the next one. */
   readonly pauseMs: number;
   readonly progress: (done: number) => void;
 }
 
-/** Works on items in their order, a bounded number at a time; results in the same order. */
-export async function inTurns<Item, Result>(
+/** Processes items in order, a bounded number at a time; results are in the same order. */
+export async function mapConcurrently<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Promise<Result>,
-  { parallel, pauseMs, progress }: TurnsOptions,
+  { parallel, pauseMs, progress }: ConcurrencyOptions,
 ): Promise<Result[]> {
   const results: Result[] = [];
   let next = 0;
   let done = 0;
-  const turn = async (): Promise<void> => {
+  const worker = async (): Promise<void> => {
     for (let i = next++; i < items.length; i = next++) {
       const item = items[i];
       if (item === undefined) continue;
@@ -26,6 +26,6 @@ export async function inTurns<Item, Result>(
       if (pauseMs > 0 && next < items.length) await pause(pauseMs);
     }
   };
-  await Promise.all(Array.from({ length: parallel }, turn));
+  await Promise.all(Array.from({ length: parallel }, worker));
   return results;
 }

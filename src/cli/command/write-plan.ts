@@ -6,7 +6,7 @@ import { EXIT } from "../exit.ts";
 import { printable } from "../output/printable.ts";
 import type { Terminal } from "../output/terminal.ts";
 import { withApiServer } from "../source/api-server.ts";
-import { inTurns } from "./concurrency.ts";
+import { mapConcurrently } from "./concurrency.ts";
 import {
   objectName,
   printPlan,
@@ -88,7 +88,11 @@ async function each(
   attempt: (change: PlannedChange) => Promise<Attempt>,
 ): Promise<Attempt[]> {
   const progress = (done: number) => screen.progress(doing, "objects", done, changes.length);
-  const results = await inTurns(changes, attempt, { parallel, pauseMs: pauseSeconds * 1_000, progress });
+  const results = await mapConcurrently(changes, attempt, {
+    parallel,
+    pauseMs: pauseSeconds * 1_000,
+    progress,
+  });
   screen.endProgress();
   return results;
 }

@@ -17,51 +17,49 @@ import { describeProblems } from "../review/problems.ts";
 const name = z.string().min(1).max(253);
 
 const spec = z.strictObject({
-  namespace: name.optional().describe("The namespace that usher runs in. Default usher-system."),
+  namespace: name.optional().describe("The namespace of usher. Default usher-system."),
   controlPlaneNamespaces: z
     .array(name)
     .max(64)
     .optional()
     .describe(
-      "Where the control plane's pods live beside kube-system, kube-public and kube-node-lease, which always count. Default none.",
+      "Namespaces of the control plane in addition to kube-system, kube-public and kube-node-lease. Default none.",
     ),
   openNamespaces: z
     .array(name)
     .max(64)
     .optional()
-    .describe(
-      "Namespaces of the control plane, or usher's own, in which usher may change objects all the same. Default none.",
-    ),
+    .describe("Namespaces of the control plane, or usher's own, that are not exempt. Default none."),
   workloads: z
     .array(
       z.strictObject({
-        group: name.describe("For example argoproj.io"),
+        group: name.describe("API group, such as argoproj.io."),
         version: name,
         kind: name,
-        resource: name.describe("The plural, as in URLs: rollouts"),
+        resource: name.describe("Plural name, as in URLs: rollouts."),
         template: z
           .string()
           .regex(
             /^[A-Za-z0-9]+(\.[A-Za-z0-9]+)*$/,
-            "must be field names with dots between them, like spec.template",
+            "must be field names separated by dots, such as spec.template",
           )
           .max(253)
-          .describe("Where the pod template is: spec.template"),
+          .describe("Path of the pod template: spec.template."),
       }),
     )
     .max(64)
     .optional()
-    .describe("Further kinds that hold a pod template."),
+    .describe("Additional kinds with a pod template."),
   kubernetesVersion: z
     .string()
     .regex(/^v?[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?$/, "must be a release of Kubernetes, like 1.37")
     .optional()
     .describe("The release that usher assumes where no API server says which it is. Default unknown."),
-  featureGates: z.record(name, z.boolean()).optional().describe("Features to switch on or off."),
+  featureGates: z.record(name, z.boolean()).optional().describe("Feature gates."),
   modules: z
     .record(name, z.record(z.string(), z.unknown()))
     .optional()
-    .describe("What single modules are told, by their names; each module's README says what it can be told."),
+    .describe("Settings of modules, by name; see the module's README."),
 });
 
 /** The configuration of an installation, as a file. */
@@ -72,7 +70,7 @@ export const CONFIGURATION: Kind<never> = {
   singular: "usherconfiguration",
   scope: "Cluster",
   standing: "file",
-  summary: "what is true of one installation, whatever the policies say",
+  summary: "configuration of one installation",
   versions: [{ name: "v1alpha1", storage: true, spec }],
   prepare: () => ({ policy: undefined, problems: [] }),
 };
@@ -84,7 +82,7 @@ export interface Configured {
 
 export type Configuration = z.infer<typeof spec>;
 
-/** What a configuration and --feature-gates say together; the flag wins over the file. */
+/** Combines a configuration with --feature-gates, which takes precedence. */
 export function configure(
   modules: readonly Module[],
   read: Configuration,
@@ -109,18 +107,18 @@ export function configure(
   };
 }
 
-/** Each module reads its own part. What it does not understand would have no effect, so it is a mistake in the call. */
+/** Each module parses its own settings. Unknown settings would have no effect, so they are errors. */
 function settingsOf(
   modules: readonly Module[],
-  told: Readonly<Record<string, Record<string, unknown>>>,
+  given: Readonly<Record<string, Record<string, unknown>>>,
 ): Record<string, JsonObject> {
   const settings: Record<string, JsonObject> = {};
-  for (const [module, value] of Object.entries(told)) {
+  for (const [module, value] of Object.entries(given)) {
     const schema = modules.find((one) => one.name === module)?.settings;
     if (schema === undefined) {
       const names = modules.filter((one) => one.settings !== undefined).map((one) => one.name);
       throw new CallError(
-        `spec.modules.${module}: no module of this name has settings; there are: ${names.join(", ")}`,
+        `spec.modules.${module}: no module of this name has settings; modules with settings: ${names.join(", ")}`,
       );
     }
     const read = schema.safeParse(value);
@@ -135,14 +133,14 @@ function settingsOf(
   return settings;
 }
 
-/** Reads the file of --config; without the flag everything is as usual. */
+/** Reads the file of --config; without it, defaults apply. */
 export async function readConfiguration(file: string | undefined): Promise<Configuration> {
   if (file === undefined) return {};
   const { text, located: unreadable } = await contentOf(file);
   return configurationIn(file, text, unreadable);
 }
 
-/** What a text says that has this label for people. */
+/** Parses a configuration; `label` names it in errors. */
 export function configurationIn(
   label: string,
   text: string,
@@ -157,7 +155,7 @@ export function configurationIn(
   if (problems.length > 0) fail(problems);
   const [manifest, second] = manifests;
   if (manifest === undefined || second !== undefined) {
-    throw new CallError(`${label}: one document is expected, with kind ${CONFIGURATION.kind}`);
+    throw new CallError(`${label}: must be one document of kind ${CONFIGURATION.kind}`);
   }
   const wrong = problemsOf(manifest);
   if (wrong.length > 0) {
@@ -168,7 +166,7 @@ export function configurationIn(
   return spec.parse(isObject(manifest.value) ? (manifest.value["spec"] ?? {}) : {});
 }
 
-/** A field that is not known would have no effect, and a configuration without effect is a trap: warnings count as well. */
+/** Unknown fields would silently have no effect, so warnings are errors here. */
 function problemsOf({ value }: Manifest): Problem[] {
   const object: JsonObject = isObject(value) ? value : {};
   if (object["kind"] !== CONFIGURATION.kind) {

@@ -11,7 +11,7 @@ import { assembleModules, modulesOf } from "../source/source.ts";
 import { version } from "../version.ts";
 import { type Configuration, configurationIn, readConfiguration } from "./configuration.ts";
 
-/** What says how usher is installed; shared by all commands that show, make or remove an installation. */
+/** Flags of all commands that print, apply or remove an installation. */
 export interface InstallationOptions {
   readonly image?: string;
   readonly replicas?: number;
@@ -26,18 +26,18 @@ export interface InstallationObjects {
   /** In the order in which to apply them. */
   readonly objects: readonly JsonObject[];
   readonly notes: readonly string[];
-  /** What no flag says and is as it was installed, where that is not as usual. */
+  /** Settings without a flag that keep an installed value other than the default. */
   readonly kept: readonly string[];
 }
 
-/** What flags do not say, and where else it may be said. */
+/** Values that do not come from flags. */
 export interface Beside {
   readonly caBundle?: string;
-  /** What is there already: it stays as it is where no flag says otherwise. */
+  /** The existing installation, whose values are kept where no flag changes them. */
   readonly installed?: Installed;
 }
 
-/** The namespace that flags or the configuration name, if they do. */
+/** The namespace of the flags or the configuration. */
 export async function namedNamespace(options: InstallationOptions): Promise<string | undefined> {
   const name = options.namespace ?? (await readConfiguration(options.config)).namespace;
   const wrong = name === undefined ? undefined : checkDnsLabel(name);
@@ -49,13 +49,13 @@ export async function namedNamespace(options: InstallationOptions): Promise<stri
   );
 }
 
-/** Every object of an installation, as flags and the configuration say. */
+/** Every object of an installation. */
 export async function installationObjects(
   options: InstallationOptions,
   io: Io,
   { caBundle, installed }: Beside = {},
 ): Promise<InstallationObjects> {
-  // Only to have it checked: a name that can't be one must not get into a path.
+  // Only checked: an invalid name must not become part of a path.
   await namedNamespace(options);
   const read = await configurationFor(options, installed);
   const configuration = {
@@ -78,13 +78,13 @@ export async function installationObjects(
       image,
       replicas,
       podLabels,
-      // As JSON: what zod leaves undefined must not be there. Gates last, so that what is read back gives the same text.
+      // As JSON: without undefined values. Gates last, so that reading it back gives the same text.
       configuration: JSON.parse(JSON.stringify({ ...others, featureGates: gates })) as JsonObject,
     },
   });
   const labels = Object.entries(podLabels).map(([key, value]) => `${key}=${value}`);
   const kept = [
-    ...(options.config === undefined && saysSomething(read) ? ["the configuration"] : []),
+    ...(options.config === undefined && isCustomized(read) ? ["the configuration"] : []),
     ...(options.replicas === undefined && replicas !== REPLICAS
       ? [replicas === 1 ? "1 replica" : `${replicas} replicas`]
       : []),
@@ -98,7 +98,7 @@ export async function installationObjects(
 
 const DEFAULT_IMAGE = `usher:${version()}`;
 
-/** From the flag, else from what is installed. */
+/** From the flag, else from the existing installation. */
 async function configurationFor(
   { config, namespace }: InstallationOptions,
   installed: Installed | undefined,
@@ -112,16 +112,16 @@ async function configurationFor(
   } catch (error) {
     if (!(error instanceof CallError)) throw error;
     throw new CallError(
-      `${error.message}\nso the configuration that is installed can't be kept: give one with --config FILE, or go on without any with --defaults`,
+      `${error.message}\nthe installed configuration can't be kept: provide one with --config FILE, or reset it with --defaults`,
     );
   }
 }
 
-function saysSomething({ namespace: _place, featureGates = {}, ...others }: Configuration): boolean {
+function isCustomized({ namespace: _place, featureGates = {}, ...others }: Configuration): boolean {
   return Object.keys(others).length + Object.keys(featureGates).length > 0;
 }
 
-/** They have been checked where the assembly was made. */
+/** Checked when the assembly was created. */
 function chosenGates(text = ""): Record<string, boolean> {
   const parts = text.split(",").map((part) => part.trim().split("="));
   return Object.fromEntries(parts.flatMap(([name, on]) => (name ? [[name, on === "true"]] : [])));

@@ -3,47 +3,44 @@ import type { Io } from "../io.ts";
 import { connecting, evaluating, seconds } from "../options.ts";
 import type { Outcome } from "../program.ts";
 
-/** The commands that change what is in a cluster. */
+/** The commands that install and uninstall usher. */
 export function installCommands(usher: Command, io: Io, outcome: Outcome): void {
   installCommand(usher, io, outcome);
   uninstallCommand(usher, io, outcome);
 }
 
-/** How usher shall run, for all commands that show or make an installation. */
+/** Flags of the workload, for all commands that print or apply an installation. */
 export function shaping(command: Command): Command {
   return command
-    .option("--image <image>", "the image that the replicas run (default: usher of this version)")
-    .option("--replicas <n>", "how many replicas", replicas)
-    .option("--pod-label <key=value>", "a further label for the replicas' pods; may be repeated", label);
+    .option("--image <image>", "image of the replicas (default: usher of this version)")
+    .option("--replicas <n>", "number of replicas", replicas)
+    .option("--pod-label <key=value>", "additional label of the pods; may be repeated", label);
 }
 
-/** What both of them take. */
+/** Flags of both commands. */
 function changing(command: Command): Command {
   return connecting(command)
     .option(
       "-n, --namespace <name>",
-      "the namespace that usher runs in (default: as --config says, else where it is installed, else usher-system)",
+      "namespace of usher (default: from --config, the existing installation, or usher-system)",
     )
-    .option("--dry-run", "say what would be done, and do none of it");
+    .option("--dry-run", "print what would change, and change nothing");
 }
 
 function installCommand(usher: Command, io: Io, outcome: Outcome): void {
   const install = usher
     .command("install")
-    .summary("install usher into a cluster, or bring an installation to this version")
+    .summary("install usher into a cluster, or update it to this version")
     .description(
-      "Says what it will create and update, does it in order, and waits until usher answers and has registered its webhooks: no webhook is registered before a replica can answer. What is as it should be is not touched, and what no flag says is kept as it is installed, so it can be run again at any time. Objects of others that have usher's names, such as the CRDs of kupid, are reported and stop it, and so do an usher in another namespace and a newer one.",
+      "Prints what it will create and update, applies it in order, and waits until usher serves and has registered its webhooks; webhooks are registered once a replica is ready. It can be run again at any time: unchanged objects are not touched, and settings without a flag keep their installed values. Ownership conflicts, such as the CRDs of kupid, are reported and stop it; so do an installation in another namespace and a newer version.",
     )
-    .option("--take-over", "make objects of others that have usher's names usher's own")
-    .option("--leave-foreign", "leave such objects as they are and install the rest")
-    .option(
-      "--defaults",
-      "keep no configuration, image, replicas or pod labels of an installation: what no flag says is as usual",
-    )
-    .option("--allow-downgrade", "go back from a newer usher to this version, CRDs included")
-    .option("--wait", "wait until usher answers (the default)", true)
-    .option("--no-wait", "do not wait until usher answers")
-    .option("--timeout <seconds>", "how long to wait", seconds, 180);
+    .option("--take-over", "take ownership of conflicting objects")
+    .option("--leave-foreign", "leave conflicting objects unchanged and install the rest")
+    .option("--defaults", "reset configuration, image, replicas and pod labels without a flag to defaults")
+    .option("--allow-downgrade", "replace a newer version by this one, including CRDs")
+    .option("--wait", "wait until usher is ready (the default)", true)
+    .option("--no-wait", "do not wait until usher is ready")
+    .option("--timeout <seconds>", "seconds to wait", seconds, 180);
   evaluating(shaping(changing(install)))
     .addHelpText(
       "after",
@@ -53,9 +50,9 @@ Examples:
   ${io.name} install --context staging
   ${io.name} install --take-over
 
-Exit codes: 0 usher is installed, 1 objects of others, an usher elsewhere or a
-newer one are in the way and nothing was changed, 2 the call is wrong, 3 the
-cluster refused something, can't be reached, or usher did not answer in time.`,
+Exit codes: 0 installed, 1 conflicting objects or another installation, nothing
+was changed, 2 invalid arguments or input, 3 the cluster failed, or usher was
+not ready in time.`,
     )
     .action(async (options) => {
       const { install: run } = await import("./install.ts");
@@ -66,11 +63,11 @@ cluster refused something, can't be reached, or usher did not answer in time.`,
 function uninstallCommand(usher: Command, io: Io, outcome: Outcome): void {
   const uninstall = usher
     .command("uninstall")
-    .summary("take usher out of a cluster; policies stay unless asked")
+    .summary("remove usher from a cluster; policies are kept by default")
     .description(
-      "Says what it will delete and does it: the webhooks first, so that nothing in the cluster waits for what is going, then all else. CRDs and policies stay unless --custom-resources is given, and so does a namespace that was there before usher, holds what is not usher's, or can't be looked into.",
+      "Prints what it will delete, and deletes it: webhooks first, so that no request waits for usher, then everything else. CRDs and policies are kept unless --custom-resources is given. A namespace is kept if it existed before usher, contains unmanaged objects, or can't be listed.",
     )
-    .option("--custom-resources", "also delete the CRDs, and with them every policy");
+    .option("--custom-resources", "also delete CRDs, and with them all policies");
   evaluating(changing(uninstall))
     .addHelpText(
       "after",
@@ -84,7 +81,7 @@ function uninstallCommand(usher: Command, io: Io, outcome: Outcome): void {
 
 function replicas(text: string): number {
   const value = /^\d{1,3}$/.test(text) ? Number(text) : 0;
-  if (value < 1) throw new InvalidArgumentError("It must be a whole number from 1 to 999.");
+  if (value < 1) throw new InvalidArgumentError("It must be an integer from 1 to 999.");
   return value;
 }
 
@@ -93,6 +90,6 @@ function label(
   before: readonly (readonly [string, string])[] = [],
 ): (readonly [string, string])[] {
   const [, key, value] = /^([^=]+)=(.*)$/.exec(text) ?? [];
-  if (key === undefined || value === undefined) throw new InvalidArgumentError("Write it as KEY=VALUE.");
+  if (key === undefined || value === undefined) throw new InvalidArgumentError("It must be KEY=VALUE.");
   return [...before, [key, value]];
 }

@@ -20,19 +20,19 @@ export interface InstallOptions extends InstallationOptions, ApiServerOptions {
   readonly takeOver?: boolean;
   readonly leaveForeign?: boolean;
   readonly allowDowngrade?: boolean;
-  /** Keep nothing of what is installed but the namespace. */
+  /** Keep only the namespace of an existing installation. */
   readonly defaults?: boolean;
   readonly wait: boolean;
   readonly timeout: number;
   readonly quiet?: boolean;
 }
 
-/** Installs usher, or brings an installation to this version: says what it will do, does it, and waits until usher answers. */
+/** Installs usher or updates it to this version: prints the plan, applies it, and waits until usher is ready. */
 export async function install(options: InstallOptions, io: Io): Promise<number> {
   if (options.takeOver === true && options.leaveForeign === true)
-    throw new CallError("--take-over and --leave-foreign can't both be meant");
+    throw new CallError("--take-over and --leave-foreign are mutually exclusive");
   const screen = terminal(io, options);
-  // What is wrong in the call shows itself before a cluster is asked.
+  // Checks flags before connecting.
   await installationObjects(options, io);
   return withApiServer(options, async (client) => {
     const objects = new Objects(client);
@@ -50,19 +50,19 @@ export async function install(options: InstallOptions, io: Io): Promise<number> 
     for (const note of notes) screen.note(note);
     showPlan(plan, screen);
     if (kept.length > 0)
-      screen.out(printable(`kept as installed: ${kept.join(", ")}; --defaults takes what is usual instead`));
+      screen.out(printable(`kept as installed: ${kept.join(", ")}; use --defaults to reset`));
     for (const refusal of plan.refusals)
       screen.complain(`nothing was changed: ${refusal.split("\n").map(printable).join("\n")}`);
     if (plan.refusals.length > 0) return EXIT.found;
     if (plan.conflicts.length > 0) {
       const what = plan.conflicts.map(({ object }) => describeObject(object)).join(", ");
       screen.complain(
-        `nothing was changed: ${what} would be overwritten. Make it usher's with --take-over, or go on without touching it with --leave-foreign.`,
+        `nothing was changed: ${what} would be overwritten; use --take-over to take ownership, or --leave-foreign to leave them unchanged`,
       );
       return EXIT.found;
     }
     if (options.dryRun === true) {
-      screen.note("nothing was changed: this was a dry run");
+      screen.note("dry run: nothing was changed");
       return EXIT.fine;
     }
     await carryOut(objects, plan, options, screen);
@@ -115,6 +115,6 @@ function showPlan(plan: InstallPlan, screen: Terminal): void {
 
 function nextStep({ wait }: InstallOptions, namespace: string, name: string): string {
   return wait
-    ? `usher answers. Next: kubectl apply -f POLICY, and ${name} review FILE --source DIR shows what a policy would do.`
-    : `usher is being started. kubectl rollout status -n ${namespace} deployment/usher shows when it answers.`;
+    ? `usher is ready. Next: kubectl apply -f POLICY; ${name} review FILE --source DIR shows what a policy would do.`
+    : `usher is starting. Run "kubectl rollout status -n ${namespace} deployment/usher" to wait for it.`;
 }

@@ -13,7 +13,7 @@ export interface ManifestsOptions extends InstallationOptions {
   readonly quiet?: boolean;
 }
 
-/** Prints every object that an installation has. */
+/** Prints every object of an installation. */
 export async function manifests(options: ManifestsOptions, io: Io): Promise<void> {
   const screen = terminal(io, options);
   const caBundle =
@@ -33,20 +33,20 @@ export async function manifests(options: ManifestsOptions, io: Io): Promise<void
   );
   if (caBundle === undefined) {
     screen.note(
-      "without --ca-bundle the webhook configurations trust no certificate yet: usher writes its own into them once it runs",
+      "without --ca-bundle, webhook configurations have no CA bundle until usher runs and adds its own",
     );
   }
 }
 
-/** A certificate authority from a file: checked here, because a wrong one shows itself only when nobody can connect. */
+/** A certificate authority from a file, checked early: an invalid one would only show as failed connections. */
 export async function authorityFrom(file: string, flag: string): Promise<string> {
   const text = await readFile(file, "utf8").catch((error: unknown) => {
-    throw new CallError(`${flag} ${file} ${reasonOf(error)}`);
+    throw new CallError(`${flag} ${file}: ${reasonOf(error)}`);
   });
   try {
     new X509Certificate(text);
   } catch {
-    throw new CallError(`${flag} ${file} holds no certificate in PEM form`);
+    throw new CallError(`${flag} ${file}: not a PEM certificate`);
   }
   return text;
 }

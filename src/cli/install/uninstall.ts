@@ -23,7 +23,7 @@ export interface UninstallOptions extends InstallationOptions, ApiServerOptions 
   readonly quiet?: boolean;
 }
 
-/** Takes usher out of a cluster: its webhooks first, so that nothing waits for what goes. */
+/** Removes usher from a cluster: webhooks first, so that no request waits for it. */
 export async function uninstall(options: UninstallOptions, io: Io): Promise<number> {
   const screen = terminal(io, options);
   const named = await namedNamespace(options);
@@ -38,7 +38,7 @@ export async function uninstall(options: UninstallOptions, io: Io): Promise<numb
       customResources,
       elsewhere,
     });
-    // What another usher has marked is its own to free.
+    // Marks of another installation are left to it.
     const cleanups =
       elsewhere.length > 0
         ? []
@@ -47,15 +47,17 @@ export async function uninstall(options: UninstallOptions, io: Io): Promise<numb
     screen.note(`usher out of ${client.server}, namespace ${namespace}`);
     const remains = elsewhere.map(
       (one) =>
-        `usher is in namespace ${one.namespace}, as ${one.by} says: ${io.name} uninstall -n ${one.namespace} takes it out`,
+        `usher is also installed in namespace ${one.namespace} (${one.by}); run "${io.name} uninstall -n ${one.namespace}" to remove it`,
     );
     const going = removals.filter(({ change }) => change === "delete").length;
     if (removals.length + marked.length === 0) {
       screen.out(
-        elsewhere.length === 0 ? "nothing of usher is here" : `nothing of usher is in namespace ${namespace}`,
+        elsewhere.length === 0
+          ? "usher is not installed"
+          : `usher is not installed in namespace ${namespace}`,
       );
       for (const line of remains) screen.complain(printable(line));
-      return tellStill(unseen, screen);
+      return reportMarked(unseen, screen);
     }
     const rows = [
       ...removals.map(({ live, change, note }) => [describeObject(live), change, printable(note ?? "")]),
@@ -66,9 +68,9 @@ export async function uninstall(options: UninstallOptions, io: Io): Promise<numb
     const freeing = marked.length === 0 ? "" : `, ${marked.length} to free`;
     screen.out(`${rows.length} objects: ${going} to delete, ${removals.length - going} stay${freeing}`);
     if (options.dryRun === true) {
-      screen.note("nothing was changed: this was a dry run");
+      screen.note("dry run: nothing was changed");
       for (const line of remains) screen.complain(printable(line));
-      return tellStill(unseen, screen);
+      return reportMarked(unseen, screen);
     }
     let done = 0;
     await carryOutRemovals(objects, removals, () => {
@@ -76,33 +78,36 @@ export async function uninstall(options: UninstallOptions, io: Io): Promise<numb
       screen.progress("removing", "objects", done, removals.length);
     });
     screen.endProgress();
-    // Looked for anew: more may have come until the webhooks and the replicas were gone.
+    // Listed again: more may have been created before webhooks and replicas were gone.
     const still = await cleanUp(objects, cleanups);
-    const back = customResources ? "" : `; ${io.name} install brings usher back to it`;
-    const stays = going === removals.length ? "" : ` What stays is listed above${back}.`;
-    if (elsewhere.length === 0) screen.note(`usher is gone.${stays}`);
-    else if (going > 0) screen.note(`usher is gone from namespace ${namespace}. What stays is listed above.`);
-    else screen.note(`nothing of usher is in namespace ${namespace}.`);
+    const back = customResources ? "" : `; "${io.name} install" uses them again`;
+    const stays = going === removals.length ? "" : ` Objects that were kept are listed above${back}.`;
+    if (elsewhere.length === 0) screen.note(`usher is uninstalled.${stays}`);
+    else if (going > 0)
+      screen.note(
+        `usher is uninstalled from namespace ${namespace}. Objects that were kept are listed above.`,
+      );
+    else screen.note(`usher is not installed in namespace ${namespace}.`);
     for (const line of remains) screen.complain(printable(line));
-    return tellStill(still, screen);
+    return reportMarked(still, screen);
   });
 }
 
-/** Where it is; two are for the caller to choose from. */
+/** The namespace of the only installation; with several, the user must choose. */
 function onlyOne(places: readonly InstalledNamespace[]): string | undefined {
   const [first, second] = places;
   if (second === undefined) return first?.namespace;
   const all = places.map(({ namespace, by }) => `${namespace} (${by})`).join(", ");
-  throw new CallError(`usher is in more than one namespace: ${all}; say with -n which one shall go first`);
+  throw new CallError(`usher is installed in several namespaces: ${all}; choose one with -n`);
 }
 
-/** What may still be marked, with how to free it by hand. */
-function tellStill(still: Awaited<ReturnType<typeof cleanUp>>, screen: Terminal): number {
+/** Prints objects that may still be marked, and how to clean them up. */
+function reportMarked(still: Awaited<ReturnType<typeof cleanUp>>, screen: Terminal): number {
   for (const { live, cleanup, why } of still) {
     const which =
       live === undefined ? `${cleanup.resource} may still have` : `${describeObject(live)} still has`;
     screen.complain(printable(`${which} ${cleanup.what}: ${why}`));
-    screen.complain(`take it off with: ${cleanup.byHand(live === undefined ? "--all" : nameOf(live))}`);
+    screen.complain(`remove it with: ${cleanup.byHand(live === undefined ? "--all" : nameOf(live))}`);
   }
   return still.length === 0 ? EXIT.fine : EXIT.failed;
 }

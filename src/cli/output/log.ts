@@ -3,10 +3,7 @@ import type { Log } from "../../core/log.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
-/**
- * On a terminal a readable line, elsewhere one JSON line each with constant keys. All of it goes to stderr: stdout is for what
- * a program would read.
- */
+/** Text on a terminal, elsewhere JSON lines with constant keys. Logs go to stderr: stdout is for data. */
 export function createLog(level: LogLevel): Log {
   if (process.stderr.isTTY !== true) {
     return pino(
@@ -18,11 +15,11 @@ export function createLog(level: LogLevel): Log {
   const line = (at: LogLevel) => (facts: object, message: string) => {
     if (levels.indexOf(at) < levels.indexOf(level)) return;
     const time = new Date().toTimeString().slice(0, 8);
-    const said = Object.entries(facts).map(
+    const fields = Object.entries(facts).map(
       ([key, value]) => `${key}=${typeof value === "string" ? value : JSON.stringify(value)}`,
     );
     process.stderr.write(
-      `${time} ${at === "info" ? "" : `${at}: `}${message}${said.length === 0 ? "" : `  ${said.join(" ")}`}\n`,
+      `${time} ${at === "info" ? "" : `${at}: `}${message}${fields.length === 0 ? "" : `  ${fields.join(" ")}`}\n`,
     );
   };
   return {

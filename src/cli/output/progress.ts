@@ -1,15 +1,15 @@
 import type { Output } from "../io.ts";
 
-/** What is done sooner needs no word. */
+/** Shorter work shows no progress. */
 const SILENT_MS = 1_000;
 
-/** Often enough to look alive, seldom enough to cost nothing. */
+/** Ten frames a second: smooth, and cheap. */
 const REDRAW_MS = 100;
 
-/** Elsewhere than on a terminal: a log needs signs of life, not frames. */
+/** Without a terminal, such as in a CI log. */
 const LINE_MS = 10_000;
 
-/** How far a long work is: one line that rewrites itself on a terminal, elsewhere a line every ten seconds. */
+/** Progress of long work: one line that is rewritten on a terminal, elsewhere a line every ten seconds. */
 export class Progress {
   readonly #output: Output;
   readonly #live: boolean;
@@ -40,7 +40,7 @@ export class Progress {
     this.#open = this.#live;
   }
 
-  /** Clears the line, so that what is written next stands alone. */
+  /** Clears the line before other output. */
   clear(): void {
     if (this.#open) this.#output.write("\r\u001b[K");
     this.#open = false;

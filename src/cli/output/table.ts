@@ -1,15 +1,15 @@
-/** One long cell must not push the next column of every row out of sight: what is longer than this runs over in its own row. */
+/** A longer cell overflows in its own row and does not widen the column of all others. */
 const WIDEST = 60;
 
-/** Between two columns, as kubectl has it. */
+/** Between two columns, as in kubectl. */
 const GAP = "   ";
 
-/** How wide a column is, from all that stands in it. */
+/** The width of a column, from its cells. */
 function widthOf(cells: readonly string[]): number {
   return Math.max(0, ...cells.map(({ length }) => length).filter((length) => length <= WIDEST));
 }
 
-/** Columns by spaces, as kubectl prints them: upper-case headers, nothing after the last column. One text for each row. */
+/** Lines of a table as kubectl prints it: upper-case headers, columns separated by spaces, no trailing spaces. */
 export function table(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const all = [header, ...rows];
   const widths = header.map((_, column) => widthOf(all.map((row) => row[column] ?? "")));

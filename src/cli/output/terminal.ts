@@ -4,14 +4,14 @@ import { Progress } from "./progress.ts";
 
 type Style = "red" | "green" | "yellow" | "bold";
 
-/** Where a command writes: data on `out`, all else on stderr. */
+/** Where a command writes: data on `out`, everything else on stderr. */
 export interface Terminal {
   readonly out: (text: string) => void;
-  /** For people: what goes on, hints. Silent with --quiet. */
+  /** Hints and progress messages. Suppressed by --quiet. */
   readonly note: (text: string) => void;
-  /** As kubectl shows what an API server warns of. Silent with --quiet. */
+  /** Warnings, as kubectl prints those of the API server. Suppressed by --quiet. */
   readonly warn: (text: string) => void;
-  /** What is wrong: never silent. */
+  /** Errors. Never suppressed. */
   readonly complain: (text: string) => void;
   /** Colours what goes to `out`. */
   readonly paint: (style: Style, text: string) => string;

@@ -7,14 +7,14 @@ interface Read {
   readonly problems: readonly TextProblem[];
 }
 
-/** A file, or what a shell makes look like one: `<(helm template shop)` is a pipe. */
+/** A file, or a pipe such as `<(helm template shop)`. */
 export async function readWhole(path: string, found: Stats): Promise<Read> {
   if (found.isFile()) return readText(path);
   if (!found.isFIFO() && !found.isCharacterDevice()) throw new Unreadable("is not a regular file");
   return readStream(createReadStream(path));
 }
 
-/** Everything that a stream has, up to the size that a file may have. */
+/** A stream to its end, up to the maximum size of a file. */
 export async function readStream(stream: AsyncIterable<Uint8Array | string>): Promise<Read> {
   const parts: Uint8Array[] = [];
   let bytes = 0;
@@ -23,7 +23,7 @@ export async function readStream(stream: AsyncIterable<Uint8Array | string>): Pr
       const chunk = typeof part === "string" ? Buffer.from(part) : part;
       bytes += chunk.length;
       if (bytes > MAX_FILE_BYTES) {
-        throw new Unreadable(`is larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB; give it in parts`);
+        throw new Unreadable(`is larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB; split it`);
       }
       parts.push(chunk);
     }

@@ -2,15 +2,12 @@ import { Draft, type Edit } from "../../core/evaluate/draft.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { yamlDocuments } from "../output/yaml.ts";
 
-/**
- * The manifest with usher's changes and nothing else: the edits are repeated on what the user wrote, so the defaults that they
- * were judged with stay out.
- */
+/** The manifest with usher's changes only: edits are replayed on the original, without the defaults that it was evaluated with. */
 export function emitted(object: JsonObject, edits: readonly Edit[]): JsonObject {
   const draft = new Draft(structuredClone(object) as JsonObject);
   for (const { kind, path, value } of edits) {
     if (kind === "remove") draft.remove(path, undefined);
-    // A list that only the defaults had made is made here by the first element of ours.
+    // A list that only defaulting created is created by its first element.
     else if (kind === "append") draft.append(path.slice(0, -1), value ?? null, undefined);
     else draft.set(path, value ?? null, undefined);
   }

@@ -9,26 +9,26 @@ import { CallError } from "../exit.ts";
 import { readStream, readWhole } from "./bytes.ts";
 import type { Shape } from "./shape.ts";
 
-/** One text that was read, by the name that the user gave it. */
+/** A text that was read, and its name for messages. */
 export interface InputText {
   readonly label: string;
   readonly text: string;
 }
 
-/** Where an object stands; `files/reading` finds lines and columns by document and path. */
+/** Where an object is defined; lines and columns are found by document and path. */
 export interface Place {
   readonly input: InputText;
   readonly document: string;
   readonly path: Path;
 }
 
-/** One object as someone wrote it. */
+/** One object as it is written. */
 export interface Manifest {
   readonly object: JsonObject;
   readonly place: Place;
 }
 
-/** What could not be used. The rest is judged all the same. */
+/** What could not be used. The rest is evaluated nevertheless. */
 export type InputProblem =
   | { readonly place: Place; readonly problem: Problem }
   | { readonly input: InputText; readonly located: Located }
@@ -39,7 +39,7 @@ export interface Input {
   readonly problems: readonly InputProblem[];
 }
 
-/** Reads files, directories and standard input (`-`), in the order in which they were named. */
+/** Reads files, directories and standard input (`-`), in the order of the arguments. */
 export class InputReader {
   readonly #stdin: AsyncIterable<Uint8Array | string>;
   readonly #shape: Shape;
@@ -56,7 +56,7 @@ export class InputReader {
     for (const name of names) await this.#named(name, manifests, problems);
     if (manifests.length === 0 && problems.length === 0) {
       throw new CallError(
-        `${names.map((name) => (name === "-" ? "stdin" : name)).join(", ")}: there is no object in it, only blanks or comments`,
+        `${names.map((name) => (name === "-" ? "stdin" : name)).join(", ")}: no objects found`,
       );
     }
     return { manifests, problems };
@@ -64,7 +64,7 @@ export class InputReader {
 
   async #named(name: string, manifests: Manifest[], problems: InputProblem[]): Promise<void> {
     if (name === "-") {
-      if (this.#stdinRead) throw new CallError("standard input can be read once only: name - once");
+      if (this.#stdinRead) throw new CallError("standard input can be read only once");
       this.#stdinRead = true;
       await this.#take("stdin", () => readStream(this.#stdin), manifests, problems);
       return;
@@ -82,7 +82,7 @@ export class InputReader {
     const root = name.replace(/\/+$/, "");
     for (const one of hidden) problems.push({ label: `${root}/${one.name}`, message: one.reason });
     if (files.length === 0 && hidden.length === 0) {
-      problems.push({ label: name, message: "there is no .yaml, .yml or .json file in this directory" });
+      problems.push({ label: name, message: "no .yaml, .yml or .json files found" });
     }
     for (const file of files.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
       const read = async () => readWhole(file.path, await stat(file.path));
@@ -105,7 +105,7 @@ export class InputReader {
       return;
     }
     const input = { label, text: found.text };
-    // What is no text is not parsed: every line of it would be one more problem.
+    // Binary content is not parsed: every line would be one more problem.
     if (found.problems.length > 0) {
       for (const one of found.problems) problems.push({ input, located: located(found.text, one) });
       return;

@@ -9,11 +9,11 @@ import type { ReviewResult } from "./result.ts";
 
 export interface Judgement {
   readonly result: ReviewResult;
-  /** What the mutating phase left: the edits that --emit repeats on the manifest. */
+  /** The mutating phase, whose edits --emit replays on the manifest. */
   readonly evaluation: Evaluation;
 }
 
-/** Judges one request exactly as the webhook would: mutate, then validate on the result. */
+/** Evaluates one request exactly as the webhook would: mutate, then validate on the result. */
 export async function judge(
   request: AdmissionRequest,
   source: Source,
@@ -22,7 +22,7 @@ export async function judge(
   const { assembly } = source;
   const outside: Outside = {
     fetch: (needs) => source.fetch(needs, reviewDeadline()),
-    // A review changes nothing: what would be recorded is taken for recorded.
+    // A review writes nothing; commits count as successful.
     commit: async () => "done",
     expired: () => false,
   };
@@ -31,7 +31,7 @@ export async function judge(
   const mutated = await evaluate({ ...call, phase: "mutate" }, outside);
   const patch = request.object === undefined ? [] : patchOf(mutated.draft);
   const phases = [mutated];
-  // What the first phase refuses never gets to the second.
+  // A request that the first phase denies never reaches the second.
   if (mutated.denials.length === 0) phases.push(await evaluate({ ...call, phase: "validate" }, outside));
   return {
     result: resultOf(request, phases, patch, trace ? assembly.hooks : undefined),

@@ -9,7 +9,7 @@ import { fieldPath } from "../../core/path.ts";
 import type { ReviewResult } from "./result.ts";
 import { traceOf, untouched } from "./trace.ts";
 
-/** What a review says of one request, from the phases that it went through. With `traced`, the hooks there are, also why. */
+/** The result of one request, from its phases. With `traced`, all hooks, it includes the trace. */
 export function resultOf(
   request: AdmissionRequest,
   phases: readonly Evaluation[],
@@ -39,7 +39,7 @@ function nameOf(request: AdmissionRequest): ReviewResult["object"] {
   return {
     apiVersion: group === "" ? version : `${group}/${version}`,
     kind,
-    // The namespace of a request for a Namespace is its own name, though it is in none.
+    // A request for a Namespace has its own name as namespace, though the kind is cluster-scoped.
     namespace: group === "" && kind === "Namespace" ? "" : request.namespace,
     name: request.name === "" ? `${generated}*` : request.name,
   };
@@ -61,14 +61,14 @@ function changesOf({ draft, phase }: Evaluation): ReviewResult["changes"] {
   );
 }
 
-/** Every violation of those who refuse; one who refuses without any, as after a fault, has only its refusal to say. */
+/** All violations of modules that deny; a module that denies without one, as after an internal error, is reported by its denial. */
 function violationsOf(
   findings: readonly ModuleFinding[],
   denials: Evaluation["denials"],
 ): ReviewResult["violations"] {
-  const refusing = new Set(denials.map(({ module }) => module));
-  const violated = findings.filter(({ module, outcome }) => outcome === "violated" && refusing.has(module));
-  const silent = denials.filter(({ module }) => !violated.some((one) => one.module === module));
+  const denying = new Set(denials.map(({ module }) => module));
+  const violated = findings.filter(({ module, outcome }) => outcome === "violated" && denying.has(module));
+  const unexplained = denials.filter(({ module }) => !violated.some((one) => one.module === module));
   return [
     ...violated.map(({ module, policy, rule, code, path, message }) => ({
       module,
@@ -78,15 +78,15 @@ function violationsOf(
       path: path === undefined ? "" : fieldPath(path),
       message,
     })),
-    ...silent.map(({ module, reason, message }) => {
+    ...unexplained.map(({ module, reason, message }) => {
       const [shown = "", code = ""] = /\s*\((USHER-[A-Z]\d+)\)$/.exec(message) ?? [];
-      const said = message.slice(0, message.length - shown.length);
-      return { module, policy: "", rule: reason, code, path: "", message: said };
+      const text = message.slice(0, message.length - shown.length);
+      return { module, policy: "", rule: reason, code, path: "", message: text };
     }),
   ];
 }
 
-/** `Namespace shop` reads better than the resource name that a need carries. */
+/** `Namespace shop` in place of the resource name. */
 function nameOfNeed(need: Need): string {
   return describeNeed(need)
     .replace(/^namespaces /, "Namespace ")

@@ -3,7 +3,7 @@ import { table } from "../output/table.ts";
 import type { Terminal } from "../output/terminal.ts";
 import { type ReviewResult, summaryOf } from "./result.ts";
 
-/** The table of a review: one object a row, further changes on lines of their own. */
+/** One row an object, further changes on rows of their own. */
 export function printTable(results: readonly ReviewResult[], { out, paint }: Terminal): void {
   const rows = results.flatMap(rowsOf);
   for (const [i, line] of table(HEADER, rows).entries()) {
@@ -11,7 +11,7 @@ export function printTable(results: readonly ReviewResult[], { out, paint }: Ter
     const style = verdict === "deny" ? "red" : verdict === "patch" ? "green" : undefined;
     if (style === undefined) out(line);
     else {
-      // Painted last, as colour has no width; the verdict is the first of its word behind the name.
+      // Coloured last, as escape sequences have no width; the verdict is the first match after the name.
       const start = line.indexOf(verdict, name.length);
       out(`${line.slice(0, start)}${paint(style, verdict)}${line.slice(start + verdict.length)}`);
     }
@@ -39,11 +39,11 @@ function rowsOf(result: ReviewResult): string[][] {
     ]);
   }
   if (result.patch.length === 0) return [[name, "allow", "-", "-"]];
-  // No policy changed anything, so it is the note on earlier changes that was not true.
-  return [[name, "patch", "! its note on what usher changed is corrected", "usher"]];
+  // No policy changed anything, so only the provenance annotation was corrected.
+  return [[name, "patch", "! provenance annotation corrected", "usher"]];
 }
 
-/** Why, and why not, for each object. */
+/** For each object, why policies did or did not apply. */
 export function printTrace(results: readonly ReviewResult[], { out, paint }: Terminal): void {
   for (const [i, result] of results.entries()) {
     if (i > 0) out("");
@@ -59,23 +59,22 @@ export function printTrace(results: readonly ReviewResult[], { out, paint }: Ter
       out(`  ${policy.padEnd(width)}  ${applies.padEnd(verdicts)}  ${printable(why)}`);
       for (const part of parts) out(`    ${printable(part)}`);
     }
-    for (const violation of result.violations) out(`  ${paint("red", "refused")}: ${withCode(violation)}`);
+    for (const violation of result.violations) out(`  ${paint("red", "denied")}: ${withCode(violation)}`);
   }
 }
 
-/** `3 objects: 1 as it is, 1 patched, 1 refused` */
+/** `3 objects: 1 unchanged, 1 patched, 1 denied` */
 export function summaryLine(results: readonly ReviewResult[]): string {
   const { allowed, denied, patched } = summaryOf(results);
   const count = results.length;
-  const same = allowed - patched;
-  return `${count} ${count === 1 ? "object" : "objects"}: ${same} as ${same === 1 ? "it is" : "they are"}, ${patched} patched, ${denied} refused`;
+  return `${count} ${count === 1 ? "object" : "objects"}: ${allowed - patched} unchanged, ${patched} patched, ${denied} denied`;
 }
 
-/** What the person can do next, where something was refused. */
+/** What to do next about a denial. */
 export function nextStep(results: readonly ReviewResult[], name: string): string | undefined {
   const codes = [...new Set(results.flatMap(({ violations }) => violations.map(({ code }) => code)))];
   const [code] = codes.filter((one) => one !== "");
-  return code === undefined ? undefined : `${name} help ${code} says what a refusal means and what to do`;
+  return code === undefined ? undefined : `Run "${name} help ${code}" for an explanation.`;
 }
 
 export function objectName({ object }: Pick<ReviewResult, "object">): string {

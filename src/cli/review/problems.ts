@@ -4,10 +4,10 @@ import { type Located, locateProblems } from "../../files/reader/read-documents.
 import { printable } from "../output/printable.ts";
 import type { InputProblem, InputText } from "./input.ts";
 
-/** More of one file scroll away what matters. */
+/** Per file; more would scroll the rest away. */
 const SHOWN = 20;
 
-/** Problems of the input as a compiler prints them: file, line, column, reason, and the lines around it. */
+/** Problems as a compiler prints them: file, line, column, message, and the lines around. */
 export function describeProblems(problems: readonly InputProblem[]): string[] {
   const byInput = Map.groupBy(problems, (one) => inputOf(one) ?? one);
   return [...byInput.values()].flatMap((list) => {
@@ -19,7 +19,7 @@ export function describeProblems(problems: readonly InputProblem[]): string[] {
   });
 }
 
-/** All of one input: the text is gone through once for all of them. */
+/** Problems of one input; its text is parsed once for all of them. */
 function describeSome(problems: readonly InputProblem[]): string[] {
   const [first] = problems;
   const input = first === undefined ? undefined : inputOf(first);

@@ -20,7 +20,7 @@ export interface ReportOptions {
   readonly emit: boolean;
 }
 
-/** Tells what came of a review: the result on stdout, what a person should know besides on stderr. */
+/** Prints a review: the result on stdout, messages on stderr. */
 export function report(judged: readonly Judged[], options: ReportOptions, screen: Terminal, io: Io): void {
   const results = judged.map(({ judgement }) => judgement.result);
   for (const name of new Set(results.flatMap(({ unknown }) => unknown))) {
@@ -57,9 +57,9 @@ function emit(judged: readonly Judged[], format: "yaml" | "json", screen: Termin
     const { result } = judgement;
     for (const { message, code } of result.violations) {
       const why = `${printable(message)}${code === "" ? "" : ` (${code})`}`;
-      screen.complain(`left out, because it was refused: ${objectName(result)}: ${why}`);
+      screen.complain(`skipped, denied: ${objectName(result)}: ${why}`);
     }
-    if (asked.written === undefined) screen.note(`left out, because it is a deletion: ${objectName(result)}`);
+    if (asked.written === undefined) screen.note(`skipped, deleted: ${objectName(result)}`);
     for (const text of result.warnings) screen.warn(`${objectName(result)}: ${printable(text)}`);
   }
 }

@@ -52,7 +52,7 @@ export class Requests {
     const kind = stringAt(object, "kind") ?? "";
     const { group, version } = groupVersionOf(apiVersion);
     const { name: resource, scope } = this.#resources.of(apiVersion, kind);
-    // Of a kind that nobody knows it can't be said whether it has a namespace; most have.
+    // The scope of an unknown kind is not known; most are namespaced.
     const namespace = scope === "Cluster" ? "" : namespaceOf(object, this.#asking.namespace);
     const name = stringAt(object, "metadata", "name") ?? "";
     const stored = operation === "UPDATE" ? await this.#stored(object, resource, namespace, name) : undefined;
@@ -67,16 +67,16 @@ export class Requests {
       namespace: group === "" && kind === "Namespace" ? name : namespace,
       operation,
       userInfo: user,
-      object: this.#asTheServerSees(object, namespace),
-      oldObject: stored === undefined ? undefined : this.#asTheServerSees(stored, namespace),
+      object: this.#defaulted(object, namespace),
+      oldObject: stored === undefined ? undefined : this.#defaulted(stored, namespace),
       dryRun: false,
       options: undefined,
     };
     return { request, written: object };
   }
 
-  /** A copy of its own, since a draft edits in place, with the defaults that change what we see. */
-  #asTheServerSees(object: JsonObject, namespace: string): JsonObject {
+  /** A copy, since a draft edits in place, with the API server's defaults that matter to policies. */
+  #defaulted(object: JsonObject, namespace: string): JsonObject {
     const copy = structuredClone(object) as JsonObject;
     const metadata = isObject(copy["metadata"]) ? copy["metadata"] : {};
     const placed = namespace === "" ? copy : { ...copy, metadata: { ...metadata, namespace } };
@@ -90,7 +90,7 @@ export class Requests {
     return admissionDefaults(filled, { priorityClasses: this.#priorityClasses, operation });
   }
 
-  /** An UPDATE is judged against what is stored: from --old, else from the source. */
+  /** The stored object of an UPDATE, from --old or else from the source. */
   async #stored(
     object: JsonObject,
     resource: string,
@@ -128,10 +128,10 @@ function recorded(review: JsonObject): Asked | { readonly problem: Problem } {
 }
 
 function unstored(kind: string, namespace: string, name: string): Problem {
-  if (name === "") return problem(["metadata"], `an UPDATE needs the name of the ${kind}`);
+  if (name === "") return problem(["metadata"], `UPDATE requires the name of the ${kind}`);
   const shown = `${kind} ${namespace === "" ? "" : `${namespace}/`}${name}`;
   return problem(
     ["metadata", "name"],
-    `an UPDATE needs ${shown} as it is stored: name a file that has it with --old, or put it into the source`,
+    `UPDATE requires the stored ${shown}: provide it with --old, or add it to the source`,
   );
 }

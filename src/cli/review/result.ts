@@ -1,7 +1,7 @@
 import type { ModuleTrace } from "../../core/evaluate/evaluate-hooks.ts";
 import type { PatchOperation } from "../../core/evaluate/patch.ts";
 
-/** What `usher review` says of one object; the JSON output is exactly this. */
+/** The result of one object; the JSON output is exactly this. */
 export interface ReviewResult {
   readonly object: {
     readonly apiVersion: string;
@@ -10,16 +10,16 @@ export interface ReviewResult {
     readonly name: string;
   };
   readonly verdict: "allow" | "deny";
-  /** Against the object as the API server would have defaulted it. */
+  /** Against the object with the API server's defaults. */
   readonly patch: readonly PatchOperation[];
   readonly changes: readonly Change[];
   readonly violations: readonly Violation[];
   readonly warnings: readonly string[];
-  /** What the decision needed and the source does not say. */
+  /** What the decision needed and the source does not contain. */
   readonly unknown: readonly string[];
-  /** With --trace: what every policy said. */
+  /** With --trace: every policy. */
   readonly trace?: readonly Traced[];
-  /** With --trace, where no policy was tried: why. */
+  /** With --trace: why no policy was evaluated. */
   readonly untouched?: string;
 }
 
@@ -45,12 +45,12 @@ export interface Traced {
   readonly policy: string;
   readonly applies: ModuleTrace["applies"];
   readonly why: string;
-  /** What it did: `+` added, `=` was there already, `!` left out. */
+  /** `+` added, `=` already set, `!` skipped. */
   readonly parts: readonly string[];
 }
 
 export interface ReviewSummary {
-  /** Includes the patched. */
+  /** Including patched objects. */
   readonly allowed: number;
   readonly denied: number;
   readonly patched: number;

@@ -33,7 +33,7 @@ export interface ReviewOptions {
   readonly featureGates?: string;
 }
 
-/** Judges manifests against a cluster of files or a live one; gives the exit code. */
+/** Evaluates manifests against files or a live cluster; returns the exit code. */
 export async function review(named: readonly string[], options: ReviewOptions, io: Io): Promise<number> {
   const files = [...named, ...(options.filename ?? [])];
   const operation = checkCall(files, options);
@@ -57,19 +57,19 @@ export async function review(named: readonly string[], options: ReviewOptions, i
     const asking = { namespace: options.namespace, user, operation, old: old.manifests };
     const requests = await Requests.open(asking, source, resources);
     const judged: Judged[] = [];
-    const doubts = new Set<string>();
+    const hints = new Set<string>();
     for (const [i, manifest] of input.manifests.entries()) {
       screen.progress("reviewing", "objects", i, input.manifests.length);
-      const doubt = shape.doubt(manifest.object);
-      if (doubt !== undefined) doubts.add(doubt);
+      const hint = shape.hint(manifest.object);
+      if (hint !== undefined) hints.add(hint);
       const asked = await requests.of(manifest);
       if ("problem" in asked) problems.push({ place: manifest.place, problem: asked.problem });
       else judged.push({ asked, judgement: await judge(asked.request, source, { trace, now: Date.now() }) });
     }
     for (const found of describeProblems(problems)) screen.complain(found);
-    for (const doubt of doubts) screen.note(printable(doubt));
+    for (const hint of hints) screen.note(printable(hint));
     report(judged, { output, trace, emit }, screen, io);
-    // What could not be read makes the answer incomplete, which weighs more than what was found in the rest.
+    // Unreadable input makes the result incomplete, which outweighs what was found in the rest.
     if (problems.length > 0 || faulty) return EXIT.wrong;
     return judged.some(({ judgement }) => judgement.result.verdict === "deny") ? EXIT.found : EXIT.fine;
   } finally {
@@ -78,18 +78,18 @@ export async function review(named: readonly string[], options: ReviewOptions, i
   }
 }
 
-/** What can be said of a call before anything is read. */
+/** Checks flags before anything is read. */
 function checkCall(files: readonly string[], options: ReviewOptions): "CREATE" | "UPDATE" {
   const { operation, old, emit, trace, namespace } = options;
   checkOneSource(options);
   if (files.length === 0) {
-    throw new CallError("what to review? Name files or directories, or - for standard input");
+    throw new CallError("specify files or directories, or - for standard input");
   }
   if (emit === true && trace === true) {
-    throw new CallError("--emit prints manifests, --trace reasons: choose one of them");
+    throw new CallError("--emit and --trace are mutually exclusive");
   }
   if (old !== undefined && operation === "CREATE") {
-    throw new CallError("--old is the object before an UPDATE; a CREATE has none");
+    throw new CallError("--old can't be combined with --operation CREATE");
   }
   const wrong = checkDnsLabel(namespace);
   if (wrong !== undefined) throw new CallError(`--namespace: ${wrong}`);

@@ -10,7 +10,7 @@ import type { Resources } from "../../files/source/resources.ts";
 
 const NOWHERE = { file: "", document: "", path: [], hash: "" };
 
-/** What an object must be before anyone can judge it: what the API server itself would refuse to decode. */
+/** What an object must be to be evaluated: the API server could not decode anything else. */
 export class Shape {
   readonly #resources: Resources;
   readonly #installation: Installation;
@@ -21,32 +21,32 @@ export class Shape {
   }
 
   problems(value: Json): Problem[] {
-    // A recorded review is checked by who decodes it.
+    // A recorded review is checked when it is decoded.
     if (stringAt(value, "kind") === "AdmissionReview") return [];
-    if (stringAt(value, "kind") === "List") return [problem([], "is a List without a list of items")];
+    if (stringAt(value, "kind") === "List") return [problem([], "List without items")];
     const { problems } = entryOf(named(value), NOWHERE, this.#resources);
     const wrong = problems.filter(({ severity }) => severity === "error");
     const workload = this.#workloadOf(value);
     return workload === undefined ? wrong : [...wrong, ...templateProblems(value, workload)];
   }
 
-  /** What is no mistake for certain, yet makes usher see nothing where its author expects it to. */
-  doubt(object: JsonObject): string | undefined {
+  /** A hint where usher may not see a workload that its author expects it to see. */
+  hint(object: JsonObject): string | undefined {
     const apiVersion = stringAt(object, "apiVersion") ?? "";
     const kind = stringAt(object, "kind") ?? "";
     const { group, version } = groupVersionOf(apiVersion);
     const { all } = this.#installation.workloads;
     const same = all.find((one) => one.group === group && one.kind === kind);
     if (same !== undefined && same.version !== version) {
-      return `usher knows ${kind} as ${writtenAs(same)} only: in a cluster the API server converts ${apiVersion} to it, here nobody does`;
+      return `${kind} is evaluated only as ${writtenAs(same)}: a cluster converts ${apiVersion}, a review does not`;
     }
     if (same !== undefined || this.#resources.of(apiVersion, kind).scope !== undefined) return undefined;
     const elsewhere = all.find((one) => one.kind === kind);
     if (elsewhere !== undefined && group === "")
-      return `there is no ${kind} in ${apiVersion}; it is in ${writtenAs(elsewhere)}`;
+      return `${apiVersion} has no kind ${kind}; use ${writtenAs(elsewhere)}`;
     const siblings = all.filter((one) => one.group === group).map((one) => one.kind);
     const hint = didYouMean(kind, siblings);
-    return hint === undefined ? undefined : `${apiVersion} has no kind ${kind} that usher knows; ${hint}`;
+    return hint === undefined ? undefined : `${apiVersion} has no known kind ${kind}; ${hint}`;
   }
 
   #workloadOf(value: Json): WorkloadKind | undefined {
@@ -55,7 +55,7 @@ export class Shape {
   }
 }
 
-/** With generateName the API server makes the name. */
+/** With generateName the API server generates the name. */
 function named(value: Json): Json {
   const metadata = at(value, "metadata");
   const generated = stringAt(metadata, "generateName") ?? "";
@@ -63,14 +63,14 @@ function named(value: Json): Json {
   return (metadata["name"] ?? "") === "" ? { ...value, metadata: { ...metadata, name: generated } } : value;
 }
 
-/** A template whose labels are no texts would silently match no policy. */
+/** A template with labels that are not strings would silently match no policy. */
 function templateProblems(value: Json, workload: WorkloadKind): Problem[] {
   const path = specPath(workload);
   for (let length = 1; length <= path.length; length++) {
     const step = path.slice(0, length);
     const found = at(value, ...step);
     if (found === undefined || found === null) break;
-    if (!isObject(found)) return [problem(step, `must be a map, so that ${fieldPath(path)} can be in it`)];
+    if (!isObject(found)) return [problem(step, `must be a map with ${fieldPath(path)}`)];
   }
   if (workload.template.length === 0 || !isObject(value)) return [];
   return checkStringMap(value, [...workload.template, "metadata", "labels"]);

@@ -4,7 +4,7 @@ import type { AdmissionRequest } from "../../core/evaluate/request.ts";
 import { type Hook, hookWants } from "../../core/module/hook.ts";
 import type { Traced } from "./result.ts";
 
-/** What every policy said of an object, each once, with what it did to it. */
+/** Every policy once, with what it changed. */
 export function traceOf(phases: readonly Evaluation[], findings: readonly ModuleFinding[]): Traced[] {
   const seen = new Set<string>();
   return phases
@@ -34,18 +34,18 @@ function partOf({ outcome, message }: ModuleFinding): string {
   return `${sign} ${message}`;
 }
 
-/** Why not a single policy was tried. */
+/** Why no policy was evaluated. */
 export function untouched(
   request: AdmissionRequest,
   phases: readonly Evaluation[],
   hooks: readonly Hook[],
 ): string {
   const asked = new Set(phases.flatMap((phase) => phase.asked.map(({ module }) => module)));
-  if (asked.size > 0) return `no policy was tried; asked were: ${[...asked].join(", ")}`;
+  if (asked.size > 0) return `no policy was evaluated; modules: ${[...asked].join(", ")}`;
   const { operation, namespace, kind, resource, subResource } = request;
   if (hooks.some(({ namespaces: _, ...anywhere }) => hookWants(anywhere, request))) {
-    return `no policy was tried: usher stays out of the namespace ${namespace}`;
+    return `no policy was evaluated: namespace ${namespace} is exempt`;
   }
   const what = subResource === "" ? kind.kind : `${resource.resource}/${subResource}`;
-  return `no policy was tried: none is about ${operation} of ${what}`;
+  return `no policy was evaluated: no module handles ${operation} of ${what}`;
 }

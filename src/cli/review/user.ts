@@ -2,7 +2,7 @@ import type { UserInfo } from "../../core/evaluate/request.ts";
 
 const SERVICE_ACCOUNT = /^system:serviceaccount:([^:]+):[^:]+$/;
 
-/** Who asks, with the groups that the API server itself gives to whoever is impersonated with these names. */
+/** The user of a request, with the groups that the API server adds on impersonation. */
 export function userInfoFor(username: string, groups: readonly string[]): UserInfo {
   const [, namespace] = SERVICE_ACCOUNT.exec(username) ?? [];
   const own =
@@ -10,6 +10,6 @@ export function userInfoFor(username: string, groups: readonly string[]): UserIn
       ? ["system:serviceaccounts", `system:serviceaccounts:${namespace}`]
       : groups;
   const known = username === "system:anonymous" ? "system:unauthenticated" : "system:authenticated";
-  const said = own.includes("system:authenticated") || own.includes("system:unauthenticated");
-  return { username, groups: said ? [...own] : [...own, known] };
+  const complete = own.includes("system:authenticated") || own.includes("system:unauthenticated");
+  return { username, groups: complete ? [...own] : [...own, known] };
 }

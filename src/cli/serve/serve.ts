@@ -25,9 +25,9 @@ export interface ServeOptions extends OpenOptions {
   readonly quiet?: boolean;
 }
 
-/** Serves until a signal ends it; done when it is ready. */
+/** Serves until a signal; resolves when ready. */
 export async function serve(options: ServeOptions, io: Io): Promise<void> {
-  const early = endEarly();
+  const early = stopOnEarlySignals();
   try {
     await begin(options, io);
   } finally {
@@ -65,12 +65,12 @@ async function begin(options: ServeOptions, io: Io): Promise<void> {
     acceptsToken: opened.acceptsToken,
     controllerStats: opened.controllerStats,
   }).catch(async (error: unknown) => {
-    // What still watches would keep the process from ending.
+    // Open watches would keep the process running.
     await opened.stop();
     if (error instanceof ListenError) throw new CallError(error.message);
     throw error;
   });
-  endOnSignals(server, opened.stop, options, log);
+  drainOnSignals(server, opened.stop, options, log);
   opened.start(server.count);
   const seconds = process.uptime();
   const { webhookAddress, opsAddress, ca } = server;
@@ -87,25 +87,22 @@ async function begin(options: ServeOptions, io: Io): Promise<void> {
   );
 }
 
-/** What can be said of a call before anything is read. */
+/** Checks flags before anything is read. */
 function checkCall({ source, cluster, kubeconfig, context, operate }: ServeOptions): void {
   if (source === undefined) return;
   const which = kubeconfig !== undefined ? "--kubeconfig" : context !== undefined ? "--context" : undefined;
   if (cluster !== true && which !== undefined)
     throw new CallError(
-      `${which} names a cluster, and --source is one of files: add --cluster to have the policies from the files and all else from the cluster`,
+      `${which} can't be combined with --source alone: add --cluster to read policies from files and everything else from the cluster`,
     );
-  if (operate === true)
-    throw new CallError(
-      "--operate keeps a cluster by the policies that are in it, and with --source there are none of them: leave one out",
-    );
+  if (operate === true) throw new CallError("--operate and --source are mutually exclusive");
 }
 
-/** Looked at before anything is started, so that a mistake in the call is told as one. */
+/** Read before anything starts, so that an invalid file is a usage error. */
 async function certificateFrom({ tlsCert, tlsKey }: ServeOptions) {
   if (tlsCert === undefined && tlsKey === undefined) return undefined;
   if (tlsCert === undefined || tlsKey === undefined) {
-    throw new CallError("--tls-cert and --tls-key go together: a certificate is of no use without its key");
+    throw new CallError("--tls-cert and --tls-key must be specified together");
   }
   const files = { certFile: tlsCert, keyFile: tlsKey };
   await readKeyPair(files).catch((error: unknown) => {
@@ -114,8 +111,8 @@ async function certificateFrom({ tlsCert, tlsKey }: ServeOptions) {
   return files;
 }
 
-/** Before anybody is served there is nothing to finish: the same signals end it at once, and as well. */
-function endEarly(): { readonly stop: () => void } {
+/** Before the server is ready there is nothing to drain: signals stop the process at once. */
+function stopOnEarlySignals(): { readonly stop: () => void } {
   const end = () => process.exit(EXIT.fine);
   const signals = ["SIGTERM", "SIGINT"] as const;
   for (const signal of signals) process.on(signal, end);
@@ -126,20 +123,17 @@ function endEarly(): { readonly stop: () => void } {
   };
 }
 
-/**
- * One Ctrl-C reaches every process of the terminal, and npm or a script around us passes it on again: what comes within this
- * time is still the first one.
- */
+/** Ctrl-C reaches every process of the terminal, and npm or a wrapper script forwards it again within this time. */
 const SAME_KEYSTROKE_MS = 500;
 
-function endOnSignals(
+function drainOnSignals(
   server: AdmissionServer,
   stop: () => Promise<void>,
   { drainSeconds }: ServeOptions,
   log: Parameters<typeof onSignals>[0]["log"],
 ): void {
   let interrupted: number | undefined;
-  // A person who presses Ctrl-C is not a load balancer that must learn of it first.
+  // Ctrl-C does not wait for load balancers to notice.
   process.prependListener("SIGINT", () => {
     interrupted ??= performance.now();
   });

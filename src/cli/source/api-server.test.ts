@@ -5,14 +5,14 @@ afterEach(() => vi.unstubAllEnvs());
 
 const POD = { KUBERNETES_SERVICE_HOST: "10.96.0.1", KUBERNETES_SERVICE_PORT: "443" };
 
-// Whoever is in a pod and names a cluster means that one: usher must not begin to keep it as if it ran there.
+// A cluster named in a pod is not the pod's own: usher must not operate it as if it ran there.
 test.each([
   ["a pod", POD, {}, true],
   ["a pod, and a variable that names a kubeconfig", { ...POD, KUBECONFIG: "/other" }, {}, false],
   ["a pod, and a kubeconfig", POD, { kubeconfig: "/other" }, false],
   ["a pod, and a context", POD, { context: "other" }, false],
   ["no pod", { KUBERNETES_SERVICE_HOST: undefined }, {}, false],
-])("whose cluster it is: %s", (_name, variables, options, own) => {
+])("own cluster: %s", (_name, variables, options, own) => {
   for (const [name, value] of Object.entries({ KUBECONFIG: undefined, ...variables }))
     vi.stubEnv(name, value);
   expect(isOwnCluster(options)).toBe(own);

@@ -12,13 +12,13 @@ export interface ApiServerOptions {
   readonly context?: string;
 }
 
-/** Whether it is the cluster of the pod that this process runs in, and not one that somebody names. */
+/** Whether the cluster is that of the pod that this process runs in: no flag or variable names another. */
 export function isOwnCluster({ kubeconfig, context }: ApiServerOptions): boolean {
   const named = kubeconfig ?? context ?? process.env["KUBECONFIG"];
   return named === undefined && isInCluster();
 }
 
-/** The API server that a kubeconfig leads to, or a pod's own. */
+/** The API server of a kubeconfig, or of the pod that this process runs in. */
 export async function apiServer(options: ApiServerOptions): Promise<Client> {
   const { kubeconfig: file, context } = options;
   try {
@@ -30,15 +30,16 @@ export async function apiServer(options: ApiServerOptions): Promise<Client> {
     return createClient(credentials);
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") {
-      throw new CallError(`--kubeconfig ${file ?? ""}: there is no such file`);
+      throw new CallError(`--kubeconfig ${file ?? ""}: no such file`);
     }
     throw new CallError(error instanceof Error ? error.message : String(error));
   }
 }
 
-const NO_FAULTS = [StatusError, NotReadyError, ConnectionError, DiscoveryError];
+/** Errors of the cluster, not of usher: printed without a stack. */
+const CLUSTER_ERRORS = [StatusError, NotReadyError, ConnectionError, DiscoveryError];
 
-/** Works with an API server. What it refuses, or that it can't be reached, is no fault of usher's, and told as a sentence. */
+/** Calls `work` with a client. Errors of the cluster become the message of a `CallError`. */
 export async function withApiServer<T>(
   options: ApiServerOptions,
   work: (client: Client) => Promise<T>,
@@ -47,7 +48,7 @@ export async function withApiServer<T>(
   try {
     return await work(client);
   } catch (error) {
-    if (NO_FAULTS.some((kind) => error instanceof kind))
+    if (CLUSTER_ERRORS.some((kind) => error instanceof kind))
       throw new CallError((error as Error).message, EXIT.failed);
     throw error;
   } finally {

@@ -18,7 +18,7 @@ export interface Composed {
 
 /**
  * Policies and configuration from files, all else from a live cluster, which need not know usher's kinds. A module that is
- * configured by a file and has no policies of a kind there has those of the cluster. In the cluster nothing is changed.
+ * configured by a file and has no policies of a kind there has those of the cluster. Nothing is changed in the cluster.
  */
 export async function openComposed(
   options: Pick<SourceOptions, "source"> & ApiServerOptions,
@@ -46,7 +46,7 @@ export async function openComposed(
     const unused = Object.entries(files.summary.objects).filter(([resource]) => others(resource));
     if (unused.length > 0) {
       const what = unused.map(([resource, count]) => countOf(count, resource)).join(", ");
-      screen.note(`${options.source}: ${what} not used: beside policies, the cluster's count`);
+      screen.note(`${options.source}: ${what} not used: only policies are read from files`);
     }
     return {
       source: composeSources(assembly, [
@@ -60,7 +60,7 @@ export async function openComposed(
       },
     };
   } catch (error) {
-    // What still watches would keep the process from ending.
+    // Open watches would keep the process running.
     await files.stop();
     throw error;
   }

@@ -14,7 +14,7 @@ import { version } from "../version.ts";
 import { type ApiServerOptions, apiServer, isOwnCluster } from "./api-server.ts";
 
 export interface LiveOptions extends ApiServerOptions {
-  /** Do all that a replica does. @default in a pod of this very cluster, yes; elsewhere usher only answers and changes nothing */
+  /** Do all that a replica does. @default true in a pod of this cluster; elsewhere usher only serves and changes nothing */
   readonly operate?: boolean;
   /** Which resources come from the cluster. @default all */
   readonly owns?: Owns;
@@ -22,23 +22,23 @@ export interface LiveOptions extends ApiServerOptions {
   readonly clientCa?: string;
 }
 
-/** A source that is a cluster, and what this process does beside answering. */
+/** A cluster as source, and what this process does beside serving. */
 export interface LiveSource {
   readonly source: ClusterSource;
   readonly server: string;
-  /** What the API server is told to trust; absent where this process does not operate the installation. */
+  /** The certificate that webhook configurations trust; absent where this process does not operate the installation. */
   readonly certificate: LivePair | undefined;
   readonly effects: ((effects: Effects) => void) | undefined;
   /** Whether a call with this path segment may make usher write; absent where every call may. */
   readonly acceptsToken: ((token: string | undefined) => boolean) | undefined;
   /** Absent where this process runs no controller. */
   readonly controllerStats: (() => ControllerStats) | undefined;
-  /** To be called once it answers. */
+  /** Called once the server is listening. */
   readonly start: (count: (counts: readonly Count[]) => void) => void;
   readonly stop: () => Promise<void>;
 }
 
-/** Opens a cluster. Done when everything that modules need has been read. */
+/** Opens a cluster; resolves once everything that modules need has been read. */
 export async function openLiveSource(
   options: LiveOptions,
   assembly: Assembly,
@@ -98,7 +98,7 @@ export async function openLiveSource(
   }
 }
 
-/** Who this replica is: its pod, as the manifest tells it; outside of a pod something that no other has. */
+/** The identity of this replica: its pod, from the environment; outside of a pod, host name and process id. */
 function identity(): { readonly identity: string; readonly owner?: JsonObject } {
   const { POD_NAME: name, POD_UID: uid } = process.env;
   if (name === undefined) return { identity: `${hostname().toLowerCase()}-${process.pid}` };

@@ -21,7 +21,7 @@ const status = defineCommand<StatusArgs>({
   name: "status",
   summary: "show workloads by drift state and policy",
   description:
-    "Compares each stored workload with what usher would inject now. Nothing is changed. current: has what the policy wants. stale: has an outdated injection. orphaned: has an injection of a policy that is gone or no longer selects it. missing: lacks what the policy wants.",
+    "Compares each stored workload with what usher would inject now. Nothing is changed. current: has what the policy wants. stale: has an outdated injection. orphaned: has an injection of a policy that is gone or no longer selects it. missing: the policy selects it, and nothing was injected.",
   args: {
     policy: { optional: true, description: "show only this policy: NAME or NAMESPACE/NAME" },
   },
