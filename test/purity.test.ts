@@ -1,5 +1,7 @@
 // Modules keep no state of their own. Two clusters on one instance of a module do not affect each other, and what is remembered
 // between calls (compiled patterns, desired states, indexes that are updated in place) changes no result.
+import { globSync, readFileSync } from "node:fs";
+import { basename } from "node:path";
 import fc from "fast-check";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import type { JsonObject } from "../src/core/json.ts";
@@ -164,3 +166,25 @@ describe.each(subjects.map((subject) => [subject.module.name, subject] as const)
     });
   },
 );
+
+/** Mutable values of a whole file: a `let`, or a collection that starts empty. */
+const FILE_STATE = /^(?:export )?(?:let (\w+)|const (\w+)[^=]*= new (?:Weak)?(?:Map|Set)(?:<.*>)?\(\))/gm;
+
+test("all that core and modules keep in a file are memos of values that never change", async () => {
+  const files = [...globSync("src/{core,modules}/**/*.ts")].filter((file) => !file.endsWith(".test.ts"));
+  expect(files.length).toBeGreaterThan(100);
+  const found = files.flatMap((file) =>
+    [...readFileSync(file, "utf8").matchAll(FILE_STATE)].map(([, a, b]) => `${basename(file)} ${a ?? b}`),
+  );
+  // What a module remembers otherwise is a state that the shell holds: see Reconciler.
+  expect(found.sort()).toEqual([
+    "known-term.ts known",
+    "list.ts prepared",
+    "pattern.ts memo",
+    "projection.ts places",
+    "reach.ts texts",
+    "stored-value.ts origins",
+    // A constant: the empty set.
+    "values.ts NONE",
+  ]);
+});

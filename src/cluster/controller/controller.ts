@@ -50,8 +50,6 @@ interface Item {
   readonly key: ReconcileKey;
 }
 
-type Priority = "normal" | "low";
-
 /** A reconciler with what it remembers while this replica leads. */
 interface Running {
   readonly reconciler: Reconciler;
@@ -153,7 +151,7 @@ export class Controller {
     return object === undefined ? undefined : { resource, namespace, name, object };
   }
 
-  #enqueueChange(module: string, change: Change, context: KeysContext, priority?: Priority): void {
+  #enqueueChange(module: string, change: Change, context: KeysContext, priority?: "low"): void {
     const running = this.#running.get(module);
     if (running === undefined) return;
     const { resource, name } = change;
@@ -165,7 +163,7 @@ export class Controller {
     module: string,
     about: Readonly<Record<string, string>>,
     keys: () => Iterable<ReconcileKey>,
-    priority: Priority = "normal",
+    priority?: "low",
   ): void {
     try {
       for (const key of keys()) {

@@ -9,7 +9,7 @@ import { describeTarget, type Target } from "../client/object-access.ts";
 /** Under this name usher owns fields. */
 export const FIELD_MANAGER = "usher";
 
-/** `conflict`: what the plan rests on has moved on, or is gone; it must be made anew. */
+/** `conflict`: the object that the write rests on has changed, or is deleted; the key must be reconciled again. */
 export type WriteResult = "done" | "conflict" | { readonly failed: string };
 
 export type MakeWrite = (write: PlannedWrite) => Promise<WriteResult>;

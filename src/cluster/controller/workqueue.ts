@@ -25,7 +25,7 @@ const SYSTEM_CLOCK: WorkqueueClock = {
   },
 };
 
-/** What came of one item. */
+/** The result of one item. */
 export type WorkResult =
   | { readonly done: true /** Process it again after so long. */; readonly afterMs?: number }
   /** Process it again after a backoff that grows with each failure in a row. */
@@ -60,7 +60,7 @@ const PARALLEL = 4;
 /** A label on each of 5,000 nodes takes less than two minutes, at a rate that no API server notices. */
 const PER_SECOND = 50;
 const BURST = 100;
-/** One of so many items is a low priority one: those must come to an end in a busy cluster, too. */
+/** One of so many items is a low priority one: those must finish in a busy cluster, too. */
 const FAIR = 4;
 
 /**

@@ -8,7 +8,7 @@ import { canonical, type JsonObject } from "../json.ts";
 import type { Change, View } from "../view/view.ts";
 import type { Count, Figure } from "./metric.ts";
 
-/** Names one item of work. A module has a union of these, told apart by `kind`. */
+/** Names one item of work. A module has a union of these, discriminated by `kind`. */
 export type ReconcileKey = { readonly kind: string } & Readonly<Record<string, string>>;
 
 /** The identity of a key in the workqueue: equal keys have equal identities, and no two others do. */

@@ -1,5 +1,5 @@
 /**
- * What a pattern costs, known before the engine sees it: in steps of its program, written out as its counts say, of which each takes
+ * What a pattern costs, known before the engine sees it: in steps of its program, with its counts written out, of which each takes
  * some 25 µs to compile and to match for the first time. A class of Unicode takes as long as 20 of them; a character beyond ASCII may be
  * the end of a range that the engine folds letter by letter, which takes as long as 160.
  */

@@ -12,8 +12,8 @@ import { DriftCounts } from "./drift-counts.ts";
 const PAGE = 50;
 
 /**
- * So much is done in one go, in the steps of `Effort`: some ten milliseconds, and a page of ordinary workloads does not take a tenth of it.
- * One that many policies want may take as much by itself.
+ * Steps of work budgets before a step of the scan ends: some ten milliseconds. A page of ordinary workloads takes less than a tenth of
+ * it; one workload that many policies select may take all of it.
  */
 const STEPS = 65_536;
 
@@ -37,7 +37,7 @@ export class DriftWalk {
   #token: string | undefined;
   #failures = 0;
   #waiting: readonly JsonObject[] = [];
-  /** Where the page behind those begins. */
+  /** Where the next page starts. */
   #next: string | undefined;
 
   constructor(module: Module, assembly: Assembly) {
