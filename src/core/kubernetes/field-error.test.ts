@@ -13,7 +13,7 @@ test.each<[unknown, string]>([
   [[], "a list"],
   [{}, "an object"],
   [true, "a boolean"],
-  ["", "a text"],
+  ["", "a string"],
   [0, "a number"],
 ])("%j is %s", (value, name) => {
   expect(typeName(value)).toBe(name);

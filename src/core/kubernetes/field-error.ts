@@ -14,12 +14,12 @@ export function quoted(text: string): string {
   return JSON.stringify(text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text);
 }
 
-/** What a JSON value is, in a reader's words. */
+/** What a JSON value is, in words. */
 export function typeName(value: unknown): string {
   if (value === undefined) return "absent";
   if (value === null) return "null";
   if (Array.isArray(value)) return "a list";
   if (typeof value === "object") return "an object";
   if (typeof value === "boolean") return "a boolean";
-  return typeof value === "string" ? "a text" : "a number";
+  return typeof value === "string" ? "a string" : "a number";
 }

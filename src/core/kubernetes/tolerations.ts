@@ -16,7 +16,7 @@ interface PlainToleration {
 }
 
 const FIELDS: ReadonlySet<string> = new Set(["key", "operator", "value", "effect", "tolerationSeconds"]);
-const OPERATORS = "use Equal, Exists, Gt or Lt";
+const OPERATORS = "must be one of Equal, Exists, Gt, Lt";
 
 /** Nothing where a field is of the wrong type: the API server would not have read it either. */
 function plain(toleration: Json | undefined): PlainToleration | undefined {
@@ -203,6 +203,6 @@ function checkOperator(
     const form = "an integer of at most 64 bits without leading zeros or a plus";
     problem("value", `the operator ${operator} needs ${form}, this is ${quoted(value)}`);
   } else {
-    problem("operator", `${quoted(operator)} is no operator of a toleration: ${OPERATORS}`);
+    problem("operator", `unsupported operator ${quoted(operator)}: ${OPERATORS}`);
   }
 }

@@ -4,7 +4,7 @@ import type { Path } from "../path.ts";
 import { type Problem, problem, warningProblem } from "./problem.ts";
 import { didYouMean } from "./suggest.ts";
 
-/** What a schema finds wrong with a spec, in sentences; paths begin at the object's top. */
+/** The problems that a schema finds in a spec; paths begin at the top of the object. */
 export function schemaProblems(schema: z.ZodType, spec: JsonObject): Problem[] {
   const result = schema.safeParse(spec);
   if (result.success) return [];
@@ -13,7 +13,7 @@ export function schemaProblems(schema: z.ZodType, spec: JsonObject): Problem[] {
   return problems;
 }
 
-/** Turns what zod found into problems. `above`: where the issue's own path begins, inside a union. */
+/** Turns zod's issues into problems. `above`: where the issue's own path begins, inside a union. */
 function addIssue(
   problems: Problem[],
   issue: z.core.$ZodIssue,
@@ -24,7 +24,7 @@ function addIssue(
   const inner = [...above, ...issue.path.map((step) => (typeof step === "symbol" ? String(step) : step))];
   const path = ["spec", ...inner];
   const found = valueAt(spec, inner);
-  // The API server takes null for absent, and so a required field that is null for missing.
+  // To the API server null is absent, so a required field that is null is missing.
   const missing = found === undefined || found === null;
   if (!isPlain(issue.message)) {
     problems.push(problem(path, issue.message));
@@ -49,14 +49,10 @@ function addIssue(
       problems.push(problem(path, boundMessage(issue, found)));
       return;
     case "invalid_format":
-      problems.push(
-        problem(path, `${shown(found)} does not have the form that is asked for: ${formOf(issue)}`),
-      );
+      problems.push(problem(path, `invalid value ${shown(found)}: must match ${formOf(issue)}`));
       return;
     case "invalid_key":
-      problems.push(
-        problem(path, `is not a good key: ${issue.issues.map(({ message }) => message).join(", ")}`),
-      );
+      problems.push(problem(path, `invalid key: ${issue.issues.map(({ message }) => message).join(", ")}`));
       return;
     case "invalid_union":
       addUnion(problems, issue, inner, spec, schema);
@@ -66,13 +62,13 @@ function addIssue(
   }
 }
 
-/** Whether a message is zod's own: a schema that brings a sentence of its own knows better than the cases here. */
+/** Whether a message is zod's own. A message of the schema's is more specific than the cases here. */
 function isPlain(message: string): boolean {
   return /^(Invalid |Too (big|small): |Unrecognized key)/.test(message);
 }
 
 export function unknownField(path: Path, key: string, known: readonly string[]): Problem {
-  return warningProblem(path, "is not a field here and has no effect", didYouMean(key, known));
+  return warningProblem(path, "unknown field, has no effect", didYouMean(key, known));
 }
 
 function wrongValue(path: Path, values: readonly string[], found: Json | undefined): Problem {
@@ -81,12 +77,12 @@ function wrongValue(path: Path, values: readonly string[], found: Json | undefin
   const choice = allowed.length === 1 ? allowed.join("") : `one of ${allowed.join(", ")}`;
   if (found === undefined || found === null) return problem(path, `is missing: ${choice} is required`);
   const hint = typeof found === "string" ? didYouMean(found, allowed) : undefined;
-  return problem(path, `${shown(found)} is not ${choice}`, hint);
+  return problem(path, `unsupported value ${shown(found)}: must be ${choice}`, hint);
 }
 
 /**
- * Each alternative failed. If one took the value's type and only something inside it is wrong, that is what the writer meant;
- * else all types are named.
+ * Each alternative failed. If one accepts the value's type and only something inside is wrong, that one was meant; else all types
+ * are named.
  */
 function addUnion(
   problems: Problem[],
@@ -123,12 +119,12 @@ function boundMessage(
   const bound = Number(small ? issue.minimum : issue.maximum);
   const least = small ? "at least" : "at most";
   if (issue.origin === "array" || issue.origin === "set") {
-    if (small && bound === 1) return "must not be empty: at least one item is required";
-    return `has too ${small ? "few" : "many"} items: ${least} ${bound} are allowed`;
+    if (small && bound === 1) return "must have at least one item";
+    return `must have ${least} ${bound} items`;
   }
   if (issue.origin === "string") {
     if (small && bound === 1) return "must not be empty";
-    return `${shown(found)} is too ${small ? "short" : "long"}: ${least} ${bound} characters are allowed`;
+    return `${shown(found)} must have ${least} ${bound} characters`;
   }
   const limit = issue.inclusive === false ? (small ? "more than" : "less than") : least;
   return `must be ${limit} ${bound}, got ${shown(found)}`;
@@ -138,7 +134,7 @@ function formOf(issue: z.core.$ZodIssueInvalidStringFormat): string {
   return issue.format === "regex" && issue.pattern !== undefined ? issue.pattern : issue.format;
 }
 
-/** YAML reads an unquoted `true` or `8` as a boolean or a number, and a quoted number as a text. */
+/** YAML reads an unquoted `true` or `8` as a boolean or a number, and a quoted number as a string. */
 function quotesHint(expected: string, found: Json | undefined): string | undefined {
   if (expected === "string" && (typeof found === "number" || typeof found === "boolean"))
     return `write it in quotes: "${found}"`;
@@ -147,7 +143,7 @@ function quotesHint(expected: string, found: Json | undefined): string | undefin
   return undefined;
 }
 
-/** Enough of a value to recognise it; a whole object would drown the message. */
+/** Enough to recognise a value in a message. */
 const SHOWN_CHARACTERS = 60;
 
 export function shown(value: Json | undefined): string {
@@ -163,7 +159,7 @@ function nounOf(expected: string): string {
     string: "a string",
     int: "an integer",
     number: "a number",
-    boolean: "true or false",
+    boolean: "a boolean",
     nonoptional: "a value",
   };
   return Object.hasOwn(nouns, expected) ? (nouns[expected] ?? expected) : `a ${expected}`;

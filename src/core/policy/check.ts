@@ -14,8 +14,8 @@ export function versionOf(kind: Kind, object: JsonObject): KindVersion | undefin
 }
 
 /**
- * All that is wrong with an object of one of our kinds: its schema, its name, and what the module's own `check` finds. One
- * schema serves this, the type and the CRD, so offline and in a cluster the same is refused.
+ * All problems of an object of a module's kind: its schema, its name, and what the module's own `check` finds. One schema serves
+ * this, the type and the CRD, so the same objects are invalid offline and in a cluster.
  */
 export function checkObject(
   kind: Kind,
@@ -34,18 +34,18 @@ export function checkObject(
   if (!isObject(spec)) problems.push(problem(["spec"], `must be an object, got ${shown(spec)}`));
   else problems.push(...schemaProblems(version.spec, spec));
   const failed = problems.some(({ severity }) => severity === "error");
-  // What a module checks further rests on the shape; with a wrong one it would only repeat what is said already.
+  // A module's check relies on the shape; on a wrong one it would only repeat the problems above.
   if (!failed && kind.check !== undefined) problems.push(...kind.check(object, view, installation));
   return problems;
 }
 
 const TOP_LEVEL = ["apiVersion", "kind", "metadata", "spec", "status"];
 
-/** What is around the spec: the name, the namespace, and fields that belong nowhere. */
+/** Everything beside the spec: name, namespace, unknown fields. */
 function checkOutside(kind: Kind, object: JsonObject): Problem[] {
   const problems = checkName(kind, object);
   if (kind.scope === "Cluster" && (stringAt(object, "metadata", "namespace") ?? "") !== "") {
-    const message = `has no effect: a ${kind.kind} belongs to no namespace`;
+    const message = `has no effect: ${kind.kind} is cluster-scoped`;
     problems.push(warningProblem(["metadata", "namespace"], message));
   }
   for (const key of Object.keys(object)) {
@@ -59,7 +59,7 @@ function checkName(kind: Kind, object: JsonObject): Problem[] {
   if (name === undefined || name === "") {
     // A configuration file is known by its path.
     if (kind.standing === "file" || stringAt(object, "metadata", "generateName") !== undefined) return [];
-    return [problem(["metadata", "name"], "is missing: every object needs a name")];
+    return [problem(["metadata", "name"], "is missing: a name is required")];
   }
   const wrong = checkSubdomain(name);
   return wrong === undefined ? [] : [problem(["metadata", "name"], wrong)];

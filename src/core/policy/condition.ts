@@ -1,32 +1,39 @@
 import { z } from "zod";
 import { at, type JsonObject, listAt, stringAt } from "../json.ts";
 
-/** Longer texts help nobody in a table, and the schema has a limit. */
+/** Longer messages do not fit a table, and the schema has a limit. */
 export const CONDITION_LENGTH = 1_024;
 
-/** When something was, as Kubernetes writes it. */
+/** A time as Kubernetes writes it. */
 export const moment = z.string().max(32);
 
-/** The schema of `status.conditions`; `types` says of each type what it tells. */
+/** The schema of `status.conditions`; `types` describes the types that there are. */
 export function conditions(types: string) {
   return z
     .array(
       z.strictObject({
         type: z.string().max(64).describe(types),
-        status: z.enum(["True", "False", "Unknown"]).describe("Whether it is so."),
-        reason: z.string().max(64).describe("A word for machines."),
-        message: z.string().max(4096).describe("A sentence for people."),
-        lastTransitionTime: moment.describe("When the status of the condition last changed."),
-        observedGeneration: z.int().optional().describe("The generation that it is about."),
+        status: z
+          .enum(["True", "False", "Unknown"])
+          .describe("Status of the condition, one of True, False, Unknown."),
+        reason: z.string().max(64).describe("Reason for the condition's last transition, in CamelCase."),
+        message: z.string().max(4096).describe("Human readable details about the last transition."),
+        lastTransitionTime: moment.describe(
+          "Last time that the condition changed from one status to another.",
+        ),
+        observedGeneration: z
+          .int()
+          .optional()
+          .describe("The .metadata.generation that the condition was set for."),
       }),
     )
     .max(8)
     .optional()
-    .describe("Latest observations of the object's state.");
+    .describe("Latest observations of the policy's state.");
 }
 
-/** What is said under one type. */
-export interface Said {
+/** A condition before it gets its times. */
+export interface Observation {
   readonly type: string;
   readonly holds: boolean;
   /** CamelCase, for machines. */
@@ -34,9 +41,9 @@ export interface Said {
   readonly message: string;
 }
 
-/** A condition as it should be. `before` is the status that the object has: what did not change keeps its time. */
+/** A condition for the status of an object. `before` is its current status: an unchanged condition keeps its time. */
 export function conditionOf(
-  { type, holds, reason, message }: Said,
+  { type, holds, reason, message }: Observation,
   generation: number | undefined,
   before: JsonObject,
   now: number,

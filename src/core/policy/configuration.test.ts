@@ -150,7 +150,7 @@ describe("configurationsIn", () => {
       { ...admission(guard()), plugin: [] },
       [
         "NodeSchedulingPolicyConfig at plugins.0.configuration",
-        'warning plugin: is not a field here and has no effect; did you mean "plugins"?',
+        'warning plugin: unknown field, has no effect; did you mean "plugins"?',
       ],
     ],
     [

@@ -65,7 +65,7 @@ describe("opening", () => {
     expect(wordsOf(source)).toEqual({ good: "hello" });
     expect(directory.said()).toBe(
       [
-        'policies.yaml:14:13: spec.operator: "Exist" is not one of Exists, Equal',
+        'policies.yaml:14:13: spec.operator: unsupported value "Exist": must be one of Exists, Equal',
         "   13 |   word: hello",
         "   14 |   operator: Exist",
         '      |             ^^^^^ did you mean "Exists"?',
@@ -82,7 +82,7 @@ describe("opening", () => {
     const source = await directory.open();
     expect(wordsOf(source)).toEqual({ one: "hello" });
     expect(directory.reports).toMatchObject([{ level: "warning" }]);
-    expect(directory.said()).toContain("policies.yaml:7:3: spec.wrod: is not a field here");
+    expect(directory.said()).toContain("policies.yaml:7:3: spec.wrod: unknown field");
   });
 
   test("a document that can't be read leaves out only itself, and every error in it is named", async () => {
@@ -223,7 +223,7 @@ describe("reading again", () => {
     await source.refresh();
     expect(wordsOf(source)).toEqual({ one: "a", two: "a", three: "b" });
     const said = directory.said();
-    expect(said).toContain('policies.yaml:14:13: spec.operator: "Exist" is not one of');
+    expect(said).toContain('policies.yaml:14:13: spec.operator: unsupported value "Exist": must be one of');
     expect(said).toContain("still serving the last good version of this file (2 policies)");
     expect(said).toContain("other.yaml: 1 policy changed (three)");
     expect(source.problems).toHaveLength(1);

@@ -48,7 +48,7 @@ test("the value is marked where the message quotes it, else the key, else where 
   const path = ["spec", "tolerations", 0, "operator"];
   const places = locateProblems(POLICY, [
     { document, path, message: '"Exist" is not an operator' },
-    { document, path, message: "is not a field here" },
+    { document, path, message: "unknown field" },
     { document, path: ["metadata", "name"], message: "is missing" },
     { document, path: ["spec", "tolerations", 0, "value"], message: "is missing" },
     { document: "another", path, message: "is missing" },

@@ -52,7 +52,7 @@ export function compileSelector(
   const problems: FieldError[] = [];
   for (const field of Object.keys(selector)) {
     if (field === "matchLabels" || field === "matchExpressions" || selector[field] === undefined) continue;
-    const message = `a label selector has no field ${quoted(field)}: it has matchLabels and matchExpressions`;
+    const message = `unknown field ${quoted(field)}: a label selector has matchLabels and matchExpressions`;
     problems.push({ path: [...path, field], message });
   }
   const requirements = [
@@ -107,7 +107,7 @@ function compileExpressions(list: Json | undefined, path: Path, problems: FieldE
       requirements.push({ key, operator, values: valuesOf(expression.values) });
       continue;
     }
-    const message = `${quoted(operator)} is no operator of a label selector: use In, NotIn, Exists or DoesNotExist`;
+    const message = `unsupported operator ${quoted(operator)}: must be one of In, NotIn, Exists, DoesNotExist`;
     problems.push({ path: [...path, i, "operator"], message });
   }
   return requirements;

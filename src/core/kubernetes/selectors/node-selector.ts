@@ -151,8 +151,8 @@ function compileLabel(
       return undefined;
     }
     default: {
-      const operators = "use In, NotIn, Exists, DoesNotExist, Gt or Lt";
-      const message = `${quoted(operator)} is no operator of a node selector: ${operators}`;
+      const operators = "must be one of In, NotIn, Exists, DoesNotExist, Gt, Lt";
+      const message = `unsupported operator ${quoted(operator)}: ${operators}`;
       problems.push({ path: [...path, "operator"], message });
       return undefined;
     }
@@ -174,7 +174,7 @@ function compileField(
   }
   const [name] = values;
   if (operator === "In" || operator === "NotIn") return name === undefined ? undefined : { operator, name };
-  problem(`${quoted(operator)} is no operator of matchFields: use In or NotIn`, "operator");
+  problem(`unsupported operator ${quoted(operator)} in matchFields: must be In or NotIn`, "operator");
   return undefined;
 }
 

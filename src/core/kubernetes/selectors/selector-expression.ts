@@ -34,7 +34,7 @@ export function checkExpressionFields(value: Json | undefined, path: Path, probl
   if (!isObject(value)) return;
   for (const field of Object.keys(value)) {
     if (FIELDS.has(field) || value[field] === undefined) continue;
-    const message = `a requirement has no field ${quoted(field)}: it has key, operator and values`;
+    const message = `unknown field ${quoted(field)}: a requirement has key, operator and values`;
     problems.push({ path: [...path, field], message });
   }
 }

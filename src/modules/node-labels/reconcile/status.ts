@@ -5,7 +5,7 @@ import {
   conditionOf,
   conditions,
   observed,
-  type Said,
+  type Observation,
 } from "../../../core/policy/condition.ts";
 import { describeProblem, type Problem } from "../../../core/policy/problem.ts";
 
@@ -103,7 +103,7 @@ export function statusOfOwnership(
   };
 }
 
-function validity({ problems, inert }: Pick<RuleState, "problems" | "inert">): Said {
+function validity({ problems, inert }: Pick<RuleState, "problems" | "inert">): Observation {
   const errors = problems.filter(({ severity }) => severity === "error");
   const text = (list: readonly Problem[]) => list.map(describeProblem).join("; ");
   if (errors.length > 0) return { type: "Valid", holds: false, reason: "Invalid", message: text(errors) };
@@ -117,7 +117,7 @@ function validity({ problems, inert }: Pick<RuleState, "problems" | "inert">): S
 const ADMINISTRATORS =
   "in use; applies to all nodes of the cluster, so only administrators should be allowed to write such objects";
 
-function conflictCondition(conflicts: readonly Conflict[]): Said {
+function conflictCondition(conflicts: readonly Conflict[]): Observation {
   if (conflicts.length === 0)
     return {
       type: "Conflict",
@@ -135,7 +135,7 @@ function conflictCondition(conflicts: readonly Conflict[]): Said {
   };
 }
 
-function appliedCondition({ failing, inert, matchedNodes }: RuleState): Said {
+function appliedCondition({ failing, inert, matchedNodes }: RuleState): Observation {
   if (inert !== undefined) return { type: "Applied", holds: false, reason: "NotInForce", message: inert };
   if (failing === undefined)
     return {
@@ -148,6 +148,6 @@ function appliedCondition({ failing, inert, matchedNodes }: RuleState): Said {
   return { type: "Applied", holds: false, reason: "WriteFailed", message };
 }
 
-function aloneCondition(message: string): Said {
+function aloneCondition(message: string): Observation {
   return { type: "Alone", holds: false, reason: "Predecessor", message };
 }

@@ -6,8 +6,8 @@ import {
   conditionOf,
   conditions,
   moment,
+  type Observation,
   observed,
-  type Said,
   timeOf,
 } from "../../../core/policy/condition.ts";
 import { describeProblem, type Problem } from "../../../core/policy/problem.ts";
@@ -83,7 +83,7 @@ export function statusOf(
   };
 }
 
-function validity(problems: readonly Problem[]): Said {
+function validity(problems: readonly Problem[]): Observation {
   const errors = problems.filter(({ severity }) => severity === "error");
   const text = (errors.length > 0 ? errors : problems).map(describeProblem).join("; ");
   return {
@@ -94,7 +94,7 @@ function validity(problems: readonly Problem[]): Said {
   };
 }
 
-function effectiveness({ effective, reason, message }: Effect): Said {
+function effectiveness({ effective, reason, message }: Effect): Observation {
   return { type: "Effective", holds: effective, reason, message };
 }
 
