@@ -81,7 +81,7 @@ describe("configuration in files, through the real program", () => {
     expect(await denied("cp-1")).toContain("closed by GatehouseConfig configuration");
     writeFileSync(file, readFileSync(file, "utf8").replace("closed:", "mode: on\n        closed:"));
     expect(await served.said(/still serving/)).toMatch(
-      /kube\.yaml:9:15: mode: true is not one of Inform, Enable/,
+      /kube\.yaml:9:15: mode: unsupported value true: must be one of Inform, Enable/,
     );
     expect(await denied("cp-1")).toContain("closed by GatehouseConfig configuration");
     served.child.kill("SIGTERM");
