@@ -4,8 +4,8 @@ import {
   CONDITION_LENGTH,
   conditionOf,
   conditions,
-  observed,
   type Observation,
+  observed,
 } from "../../../core/policy/condition.ts";
 import { describeProblem, type Problem } from "../../../core/policy/problem.ts";
 
