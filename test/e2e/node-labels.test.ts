@@ -189,7 +189,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
         "an ownership of everything",
         OWNED,
         object("OwnedLabels", "bad", {}),
-        /without either it would own every label/,
+        /without them every label would be owned/,
       ],
       [
         "an ownership of an empty domain",
@@ -482,7 +482,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
     await becomes("plan-0", "test.openshift.io/unmanaged", undefined);
     const kubeconfig = await cluster().kubeconfig();
     const clean = await program(["node-labels", "plan", "--cluster", "--kubeconfig", kubeconfig]);
-    expect(clean.out).toMatch(/nothing to change/);
+    expect(clean.out).toMatch(/no changes: nodes match the policies/);
     expect(clean.code).toBe(0);
   });
 
