@@ -1,5 +1,5 @@
 /**
- * Usher as a library: the heart, and what is needed to feed it. Everything here is pure: no I/O, no clock.
+ * Usher as a library: the core, and what it needs. Everything here is pure: no I/O, no clock.
  *
  * @example
  * ```ts

@@ -3,117 +3,117 @@ import type { Code } from "../../core/module/module.ts";
 export const CODES: readonly Code[] = [
   {
     code: "USHER-P01",
-    title: "Two say something different for one nodeSelector key",
+    title: "Conflicting values for a nodeSelector key",
     meaning:
-      "A policy wants a nodeSelector key to have a value, and the object, or a policy that goes before, has set it to another. What was there first stays; only that key is skipped, the rest of the policy is applied.",
+      "A policy wants a nodeSelector key to have a value, but the object or a policy of higher precedence sets another. The existing value is kept; only that key is skipped, the rest of the policy is applied.",
     remedy:
-      "If the policy should win, take the key out of the object. Between two policies, give the one that should win a higher spec.priority.",
+      "If the policy should win, remove the key from the object. Between two policies, give the one that should win a higher spec.priority.",
   },
   {
     code: "USHER-P02",
-    title: "It can't be known whether a policy wants this object",
+    title: "Unknown whether a policy selects the object",
     meaning:
-      "The policy selects namespaces by their labels, and the labels of this object's namespace are not known: the namespace does not exist yet, is not in the files, or could not be read in time.",
+      "The policy selects namespaces by their labels, and the labels of this object's namespace are unknown: the namespace does not exist yet, is not in the files, or could not be read in time.",
     remedy:
-      "Offline, add the Namespace to the source directory. In a cluster, see whether the namespace exists and usher can read it. spec.failurePolicy of the policy says whether such objects pass (Ignore) or are refused (Fail).",
+      "Offline, add the Namespace to the source directory. In a cluster, check that the namespace exists and usher can read it. The policy's spec.failurePolicy says whether such objects are admitted (Ignore) or refused (Fail).",
   },
   {
     code: "USHER-P03",
-    title: "A policy that may want this object is not valid",
+    title: "A policy that may select the object is invalid",
     meaning:
-      "The policy has a part that can't be read, and its readable part selects this object. What happens follows spec.failurePolicy of that policy: Ignore lets the object pass without it, Fail refuses it. No other policy is touched.",
-    remedy: "Correct the policy; `usher review FILE --source DIR` names each field that is wrong.",
+      "Part of the policy can't be read, and the readable part selects this object. The policy's spec.failurePolicy decides: Ignore admits the object without the policy, Fail refuses it. Other policies are not affected.",
+    remedy: "Correct the policy; `usher review FILE --source DIR` names each invalid field.",
   },
   {
     code: "USHER-P10",
-    title: "Two say something different for one field",
+    title: "Conflicting values for a field",
     meaning:
-      "A policy wants schedulerName, nodeName, priorityClassName or runtimeClassName to have a value, and the object, or a policy that goes before, has set it to another. What was there first stays; only that field is skipped. `default-scheduler` counts as nobody's unless the applied manifest names it.",
+      "A policy wants schedulerName, nodeName, priorityClassName or runtimeClassName to have a value, but the object or a policy of higher precedence sets another. The existing value is kept; only that field is skipped. `default-scheduler` counts as unset unless the applied manifest names it.",
     remedy:
-      "If the policy should win, take the field out of the object. Between two policies, give the one that should win a higher spec.priority. With spec.onConflict: Refuse the policy refuses such objects instead.",
+      "If the policy should win, remove the field from the object. Between two policies, give the one that should win a higher spec.priority. With spec.onConflict: Refuse the policy refuses such objects instead.",
   },
   {
     code: "USHER-P11",
-    title: "No node could ever meet what the policy and the object require",
+    title: "No node can meet the requirements of policy and object",
     meaning:
-      "The policy's nodeSelector or required node affinity and what the object, or a policy that goes before, requires contradict each other, whatever nodes there are. What was there first stays; the policy's part is skipped, the rest of it is applied.",
+      "The policy's nodeSelector or required node affinity contradicts that of the object or of a policy of higher precedence, for every possible node. The existing requirements are kept; the policy's part is skipped, the rest of it is applied.",
     remedy:
-      "Compare nodeSelector and required node affinity of both sides: one label would need two values, or be there and not be there. Change one of them.",
+      "Compare nodeSelector and required node affinity of both: one label would need two values, or would have to exist and not exist. Change one of them.",
   },
   {
     code: "USHER-P12",
-    title: "The required node affinity, a list, or all policies together would become too large",
+    title: "Required node affinity, a list, or the work for one object exceeds a limit",
     meaning:
-      "Terms are alternatives, so each term of the object is combined with each of the policy: their numbers multiply. Above 64 terms or 4,096 requirements the policy's required node affinity is left out; with spec.failurePolicy: Fail the object is refused. So it is with tolerations and other lists above 512 elements. And for one object usher does only so much work, so that nobody else waits: what policies want beyond that, in the order in which they apply, is left out in the same way. Policies of the cluster and those of the namespace have a share each. Where a policy enforces, what is too large to be compared counts as lacking.",
+      "Terms are alternatives, so each term of the object is combined with each term of the policy: their numbers multiply. Above 64 terms or 4,096 requirements the policy's required node affinity is left out; with spec.failurePolicy: Fail the object is refused. The same holds for tolerations and other lists above 512 elements. The work for one object is bounded too, so that other requests need not wait: what policies want beyond that, in their order, is left out in the same way. Cluster policies and namespaced policies have separate budgets. A policy that enforces treats requirements that are too large to compare as unmet.",
     remedy:
-      "Use fewer policies for one object, and fewer terms and elements: several values of one label fit into one requirement with the operator In, and what must hold in any case into spec.nodeSelector.",
+      "Use fewer policies for one object, and fewer terms and elements: several values of one label fit into one requirement with the operator In, and requirements common to all terms into spec.nodeSelector.",
   },
   {
     code: "USHER-P13",
-    title: "The API server takes this field here no more",
+    title: "Field is immutable on this object",
     meaning:
-      "Some fields can't change once an object exists: a Job's template only while the Job is suspended, and then not all of it; a pod only while it waits at a scheduling gate, and then it only takes more. What can't be written is left out.",
-    remedy: "Make the object anew if it should have the field; from the start it can have all of them.",
+      "Some fields can't change once an object exists: a Job's template only while the Job is suspended, and then not all of it; a pod only while it has scheduling gates, and then only by additions. What can't be written is left out.",
+    remedy: "Recreate the object if it should have the field; new objects accept all of them.",
   },
   {
     code: "USHER-P14",
-    title: "A pod can have only one of these, and has another",
+    title: "The object has a conflicting toleration or topology spread constraint",
     meaning:
-      "The policy wants a toleration that the object has for another time, or a topology spread constraint that the object has by the same key in other words. The object's own stays, or that of the policy that goes before.",
-    remedy: "Take it out of the object, or make both alike. Between two policies, set spec.priority.",
+      "The policy wants a toleration that the object has with other tolerationSeconds, or a topology spread constraint that the object has differently for the same topology. The one of the object, or of the policy of higher precedence, is kept.",
+    remedy: "Remove it from the object, or make both equal. Between two policies, set spec.priority.",
   },
   {
     code: "USHER-P15",
-    title: "A node and a scheduling gate do not go together",
+    title: "nodeName and scheduling gates exclude each other",
     meaning:
-      "The API server refuses a pod that has both a nodeName and scheduling gates, so what came second is left out.",
-    remedy: "Ask for one of them. To bind a gated pod to a node, use spec.nodeSelector or affinity.",
+      "The API server refuses a pod with both a nodeName and scheduling gates, so the one that was set second is left out.",
+    remedy: "Set one of them. To bind a gated pod to a node, use spec.nodeSelector or affinity.",
   },
   {
     code: "USHER-P20",
-    title: "What a policy names is not there",
+    title: "A referenced object does not exist",
     meaning:
-      "A policy gives an object a nodeName, a priorityClassName or a runtimeClassName, and there is no Node, PriorityClass or RuntimeClass of that name, or it could not be asked whether there is. With it the pod would be refused, or deleted and made again for ever. With spec.failurePolicy Ignore that field is left out and the rest of the policy is applied; with Fail the object is refused.",
+      "A policy sets nodeName, priorityClassName or runtimeClassName, and there is no Node, PriorityClass or RuntimeClass of that name, or the lookup failed. The pod would be refused, or deleted and recreated forever. With spec.failurePolicy Ignore the field is left out and the rest of the policy is applied; with Fail the object is refused.",
     remedy:
-      "Create what is named, or correct the policy. Offline, add the Node, PriorityClass or RuntimeClass to the source directory. In a cluster, see whether usher may get it.",
+      "Create the object, or correct the policy. Offline, add the Node, PriorityClass or RuntimeClass to the source directory. In a cluster, check that usher may get it.",
   },
   {
     code: "USHER-P21",
-    title: "What policies had put there was put back",
+    title: "Injected criteria were restored",
     meaning:
-      "The object was rolled back or replaced, and the new one lacks what policies had put into the stored one. All is as it was sent, except that this was put back, because an update never takes an injection out.",
+      "The object was rolled back or replaced by one without the criteria that policies had injected. Everything is stored as sent, except that the injection was restored, because an update never removes it.",
     remedy:
-      "If the policy should no longer apply, delete or change it and ask for a reapply: annotate the object with usher.dev/reapply, or use `usher placement reapply`.",
+      "If the policy should no longer apply, delete or change it and reapply: annotate the object with usher.dev/reapply, or use `usher placement reapply`.",
   },
   {
     code: "USHER-P22",
-    title: "An object was not placed anew",
+    title: "Reapply was not possible",
     meaning:
-      "The annotation usher.dev/reapply asked for it, and it can't be done: a pod on its way or a Job that is not suspended takes no new placement, or what policies want can't be known now. Nothing was taken out.",
+      "The annotation usher.dev/reapply requests it, but the object is a pod or a Job that accepts no new placement, or what policies want is unknown at the moment. Nothing was removed.",
     remedy:
-      "A Job or a pod gets its placement when it is made: make it again. If something could not be known, mend that and ask again.",
+      "Recreate the Job or pod: new objects get their placement. If something was unknown, fix that and reapply.",
   },
   {
     code: "USHER-P23",
-    title: "A RuntimeClass wants another node than the pod",
+    title: "The nodeSelector of a RuntimeClass conflicts with the pod",
     meaning:
-      "The RuntimeClass that a policy names has a nodeSelector of its own, and the object has one of its keys with another value. The API server would refuse such a pod. What happens follows spec.failurePolicy: Ignore leaves runtimeClassName out, Fail refuses the object.",
-    remedy: "Take the key out of the object, or choose another RuntimeClass.",
+      "The RuntimeClass that a policy sets has a nodeSelector, and the object has one of its keys with another value. The API server would refuse such a pod. spec.failurePolicy decides: Ignore leaves runtimeClassName out, Fail refuses the object.",
+    remedy: "Remove the key from the object, or choose another RuntimeClass.",
   },
   {
     code: "USHER-P30",
-    title: "An object lacks what a policy demands",
+    title: "Unmet requirements of a policy",
     meaning:
-      "A policy with spec.enforcement selects this object, and after all changes the object still lacks something that the policy demands: most often because the object itself, or a policy that goes before, says otherwise, and that part was skipped. With Refuse the object is refused, with Warn the client is told. Preferences are no demands.",
+      "A policy with spec.enforcement selects this object, and after all mutations the object does not meet a requirement of the policy: most often because the object, or a policy of higher precedence, sets another value, and that part was skipped. With Refuse the object is refused, with Warn the client gets a warning. Preferences are not enforced.",
     remedy:
-      "Take what stands against the policy out of the object; the message names the field. If the object is right, the policy must leave it out: by its selectors, its targets, or enforcement None.",
+      "Remove the conflicting field from the object; the message names it. If the object is right, exclude it from the policy by selectors, targets, or enforcement None.",
   },
   {
     code: "USHER-P40",
-    title: "Workloads do not carry what a policy wants",
+    title: "Workloads drifted from a policy",
     meaning:
-      "Stored workloads are not changed when a policy is. Some are stale: they carry what the policy wanted before. Some are orphaned: they carry something of a policy that no longer wants them, or is gone. Some are missing: they came in, or were applied again, while usher was away.",
+      "Changing a policy does not change stored workloads. Stale ones have what the policy wanted before. Orphaned ones have something of a policy that no longer selects them, or is deleted. Missing ones were created or applied while usher was down.",
     remedy:
-      "`usher placement status -A` shows them with the fields, `usher placement reapply --policy NAME -A --dry-run` what would change. Without --dry-run it renews them, a few at a time; changed templates roll out.",
+      "`usher placement status -A` shows them with the fields, `usher placement reapply --policy NAME -A --dry-run` what would change. Without --dry-run it reapplies, a few at a time; changed templates roll out.",
   },
 ];

@@ -162,17 +162,19 @@ describe("for any policies and any object", () => {
         const world = outside({ expired: () => true });
         const decide = (trace: boolean) =>
           evaluate(callOf(assembly, requestFor(again(object)), { trace }), world);
-        const quiet = await decide(false);
-        const told = await decide(true);
-        expect(told.findings).toEqual(quiet.findings);
-        expect(responseOf(told)).toEqual(responseOf(quiet));
-        expect(quiet.trace).toEqual([]);
-        expect(told.trace).toHaveLength(list.length);
-        const applies = told.trace.filter((entry) => entry.applies === "applies");
-        const found = told.findings.filter(({ outcome }) => ["applied", "same", "skipped"].includes(outcome));
+        const unchanged = await decide(false);
+        const reported = await decide(true);
+        expect(reported.findings).toEqual(unchanged.findings);
+        expect(responseOf(reported)).toEqual(responseOf(unchanged));
+        expect(unchanged.trace).toEqual([]);
+        expect(reported.trace).toHaveLength(list.length);
+        const applies = reported.trace.filter((entry) => entry.applies === "applies");
+        const found = reported.findings.filter(({ outcome }) =>
+          ["applied", "same", "skipped"].includes(outcome),
+        );
         const names = new Set(found.map(({ policy }) => (policy === undefined ? "" : policyKey(policy))));
         // A refusal comes before anything is applied.
-        if (told.denials.length > 0) expect(names.size).toBe(0);
+        if (reported.denials.length > 0) expect(names.size).toBe(0);
         else expect([...names].sort()).toEqual(applies.map(({ policy }) => policyKey(policy)).sort());
       }),
       { numRuns: 150 },

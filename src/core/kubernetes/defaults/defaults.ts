@@ -9,7 +9,7 @@ export { admissionDefaults } from "./admission-defaults.ts";
 
 /**
  * The object as kube-apiserver sees it once it has decoded it, before any admission: what it fills into pods and
- * pod templates. Given back itself where nothing is missing, else copied as far as needed; fields that we do not
+ * pod templates. Returned itself where nothing is missing, else copied as far as needed; fields that we do not
  * know stay. Kinds of custom resources come back as they are: their pod templates are never defaulted.
  *
  * Left out, as no decision rests on them: rounding of quantities, resources of the whole pod worked out from those

@@ -21,12 +21,12 @@ describe("a node that registers itself", () => {
     ["node-role.kubernetes.io/edge", false],
     ["foo.k8s.io/x", false],
     ["node-restriction.kubernetes.io/x", false],
-  ])("%s at creation: %s", (key, atBirth) => {
+  ])("%s at creation: %s", (key, atCreation) => {
     const { node: made, allowed } = mutated([set("r", { [key]: "1" })], node("n9"), true);
     expect(allowed).toBe(true);
-    expect(at(made, "metadata", "labels", key)).toBe(atBirth ? "1" : undefined);
+    expect(at(made, "metadata", "labels", key)).toBe(atCreation ? "1" : undefined);
     expect(at(made, "spec", "taints")).toEqual(
-      atBirth ? undefined : [{ key: "usher.dev/starting", effect: "NoSchedule" }],
+      atCreation ? undefined : [{ key: "usher.dev/starting", effect: "NoSchedule" }],
     );
     // And the controller does the rest in one write.
     const kept = patched(made, indexWith([set("r", { [key]: "1" })]));
@@ -55,7 +55,7 @@ describe("a node that registers itself", () => {
       false,
     ],
     ["is none", undefined, [], false],
-  ])("where OpenShift %s, its own roles at creation", (_what, settings, known, atBirth) => {
+  ])("where OpenShift %s, its own roles at creation", (_what, settings, known, atCreation) => {
     const assembly = nodeLabelsWith([set("r", { "node-role.kubernetes.io/worker": "" })], settings);
     for (const object of known)
       assembly.apply([
@@ -63,7 +63,9 @@ describe("a node that registers itself", () => {
       ]);
     const call = callOf(assembly, requestFor(node("n9"), { userInfo: kubelet("n9") }));
     const { draft } = atOnce(evaluate(call, outside()));
-    expect(draft.get("metadata", "labels", "node-role.kubernetes.io/worker")).toBe(atBirth ? "" : undefined);
+    expect(draft.get("metadata", "labels", "node-role.kubernetes.io/worker")).toBe(
+      atCreation ? "" : undefined,
+    );
   });
 });
 

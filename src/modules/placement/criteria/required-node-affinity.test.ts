@@ -129,7 +129,7 @@ describe("the terms", () => {
     expect(merged(first.object, [wants(...wanted)]).patch).toEqual([]);
   });
 
-  test("against the nodeSelector, whoever set it", () => {
+  test("against the nodeSelector, of the pod or of a policy", () => {
     const { spec, findings } = mergedSpec({ nodeSelector: { zone: "a" } }, [wants(term("zone=b"))]);
     expect(spec).toEqual({ nodeSelector: { zone: "a" } });
     expect(findings[0]).toMatchObject({ outcome: "skipped", code: "USHER-P11", warn: 60 });
@@ -162,14 +162,14 @@ describe("the terms", () => {
   });
 
   test("the message says who requires the other thing", () => {
-    const tell = (own: JsonObject, ...requests: PlacementRequest[]) =>
+    const report = (own: JsonObject, ...requests: PlacementRequest[]) =>
       mergedSpec(own, requests).findings.at(-1)?.message;
     const theirs = placementRequest({ requiredNodeAffinity: [term("zone=a")] }, { name: "a" });
-    expect(tell(requiring(term("zone=a")), wants(term("zone=b")))).toBe(
+    expect(report(requiring(term("zone=a")), wants(term("zone=b")))).toBe(
       "required node affinity of policy p: no node can match it and the terms of the pod; skipped",
     );
-    expect(tell({}, theirs, wants(term("zone=b")))).toContain("the terms of policy a");
-    expect(tell({}, wants(term("zone=a|b", "@n1"), term("cpu!=x", "!gpu", "cores>4")))).toBe(
+    expect(report({}, theirs, wants(term("zone=b")))).toContain("the terms of policy a");
+    expect(report({}, wants(term("zone=a|b", "@n1"), term("cpu!=x", "!gpu", "cores>4")))).toBe(
       "required node affinity zone in (a, b) and metadata.name=n1, or cpu!=x and no label gpu and cores>4",
     );
   });

@@ -105,7 +105,7 @@ describe("what is lacking", () => {
     ],
     ["a spread", { topologySpreadConstraints: [spread] }, {}, "spec.topologySpreadConstraints"],
     [
-      "nothing: a spread that is a wish",
+      "nothing: a spread that is a preference",
       { topologySpreadConstraints: [{ ...spread, whenUnsatisfiable: "ScheduleAnyway" }] },
       {},
       undefined,

@@ -114,7 +114,7 @@ describe("where policies are closed", () => {
 });
 
 describe("where policies enforce", () => {
-  const demand = (known: readonly JsonObject[]) =>
+  const enforcementHooks = (known: readonly JsonObject[]) =>
     hooksOf(known)
       .filter(({ phase }) => phase === "validate")
       .map(({ name, failure, namespaces, rules }) => ({ name, failure, namespaces, asks: rules.length > 0 }));
@@ -123,10 +123,10 @@ describe("where policies enforce", () => {
     enforcement,
     failurePolicy,
   });
-  const quiet = ["kube-system", "kube-public", "kube-node-lease", "usher-system"];
+  const exempt = ["kube-system", "kube-public", "kube-node-lease", "usher-system"];
 
   test("nowhere: the hook is there to be answered, and is not registered", () => {
-    expect(demand([RED, ofRed])).toEqual([
+    expect(enforcementHooks([RED, ofRed])).toEqual([
       { name: "placement-enforcement", failure: "open", namespaces: { only: [] }, asks: false },
     ]);
     const { validating, notes } = webhookConfigurations(hooksOf([RED]), DEFAULT_INSTALLATION, {
@@ -141,21 +141,21 @@ describe("where policies enforce", () => {
     [
       "in the cluster",
       clusterPolicy("p", { ...enforcing("Refuse"), namespaceSelector: {} }),
-      { except: quiet },
+      { except: exempt },
     ],
   ])("%s", (_what, policy, namespaces) => {
-    expect(demand([policy])).toEqual([
+    expect(enforcementHooks([policy])).toEqual([
       { name: "placement-enforcement", failure: "open", namespaces, asks: true },
     ]);
   });
 
   test("closed, where the policy that refuses is", () => {
     const policy = namespacedPolicy("blue", "p", enforcing("Refuse", "Fail"));
-    expect(demand([policy])).toMatchObject([
+    expect(enforcementHooks([policy])).toMatchObject([
       { name: "placement-enforcement-closed", failure: "closed", namespaces: { only: ["blue"] } },
       { name: "placement-enforcement", failure: "open" },
     ]);
-    expect(demand([namespacedPolicy("blue", "p", enforcing("Warn", "Fail"))])).toHaveLength(1);
+    expect(enforcementHooks([namespacedPolicy("blue", "p", enforcing("Warn", "Fail"))])).toHaveLength(1);
   });
 });
 

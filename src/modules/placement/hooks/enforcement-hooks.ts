@@ -13,16 +13,16 @@ const COMMON = { module: "placement", phase: "validate", sideEffects: "NoneOnDry
 export function enforcementHooks(view: View, installation: Installation, rules: readonly Rule[]): Hook[] {
   const enforcing = policiesIn(view, ({ enforcement }) => enforcement === "Warn" || enforcement === "Refuse");
   const wide = enforcing.some(({ namespace }) => namespace === undefined);
-  const quiet = exemptNamespaces(installation);
+  const exempt = exemptNamespaces(installation);
   const named = enforcing.flatMap(({ namespace }) => namespace ?? []);
-  const names = [...new Set(named)].filter((name) => !quiet.includes(name)).sort();
+  const names = [...new Set(named)].filter((name) => !exempt.includes(name)).sort();
   const closed = reachOf(enforcing.filter(isClosed), view, installation);
   const open: Hook = {
     ...COMMON,
     name: "placement-enforcement",
     failure: "open",
     timeoutSeconds: 2,
-    namespaces: wide ? { except: quiet } : { only: names },
+    namespaces: wide ? { except: exempt } : { only: names },
     rules: wide || names.length > 0 ? rules : [],
   };
   if (!closed.everywhere && closed.names.length === 0) return [open];

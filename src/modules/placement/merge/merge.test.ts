@@ -152,9 +152,9 @@ describe("tolerations", () => {
 
   test("the message names both sides", () => {
     const wanted = { ...KEYED, tolerationSeconds: 5 };
-    const tell = (...requests: PlacementRequest[]) => mergedSpec({}, requests).findings.at(-1)?.message;
+    const report = (...requests: PlacementRequest[]) => mergedSpec({}, requests).findings.at(-1)?.message;
     expect(
-      tell(
+      report(
         placementRequest({ tolerations: [KEYED] }, { name: "a" }),
         placementRequest({ tolerations: [wanted] }),
       ),

@@ -200,7 +200,7 @@ describe("a broken policy", () => {
   const BAD = { matchExpressions: [{ key: "app", operator: "Within", values: ["x"] }] };
   const good = clusterPolicy("good", { ...ZONE, namespaceSelector: {}, podSelector: {} });
 
-  test("beside a good one: the good one applies, the bad one is told", () => {
+  test("beside a good one: the good one applies, the bad one is reported", () => {
     const bad = clusterPolicy("bad", {
       nodeSelector: { disk: "x" },
       namespaceSelector: {},
@@ -327,10 +327,10 @@ test("trace says of every policy why, also of those that select nothing", () => 
     clusterPolicy("unreadable", { namespaceSelector: 1, podSelector: 1 }),
   ];
   const { evaluation } = placed(known, pod(), { trace: true });
-  const told = Object.fromEntries(
+  const reported = Object.fromEntries(
     evaluation.trace.map(({ policy, applies, why }) => [policy.name, `${applies}: ${why}`]),
   );
-  expect(told).toMatchObject({
+  expect(reported).toMatchObject({
     applies: expect.stringMatching(/^applies: /),
     "other-pods": expect.stringMatching(/^not: podSelector: needs app=etcd/),
     "other-namespaces": expect.stringMatching(/^not: namespaceSelector: needs team=blue, team is red/),

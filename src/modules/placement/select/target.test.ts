@@ -38,12 +38,12 @@ describe("who is left alone", () => {
   const DEPLOYMENT = controlledBy("apps/v1", "Deployment", "web");
   const DAEMON_SET = controlledBy("apps/v1", "DaemonSet", "logs");
   const CRON_JOB = controlledBy("batch/v1", "CronJob", "daily");
-  const FOREIGN = controlledBy("druid.gardener.cloud/v1alpha1", "Etcd", "main");
+  const UNKNOWN = controlledBy("druid.gardener.cloud/v1alpha1", "Etcd", "main");
   const { controller: _controller, ...onlyOwner } = DAEMON_SET;
 
   test.each<[string, JsonObject, boolean]>([
     ["a ReplicaSet of a Deployment", workload("apps/v1", "ReplicaSet", { owner: DEPLOYMENT }), false],
-    ["a ReplicaSet of anything", workload("apps/v1", "ReplicaSet", { owner: FOREIGN }), false],
+    ["a ReplicaSet of anything", workload("apps/v1", "ReplicaSet", { owner: UNKNOWN }), false],
     ["a ReplicaSet that is merely owned", workload("apps/v1", "ReplicaSet", { owner: onlyOwner }), true],
     ["a pod of a ReplicaSet", pod({ owner: controlledBy("apps/v1", "ReplicaSet", "web-1") }), true],
     ["a pod of a DaemonSet", pod({ owner: DAEMON_SET }), false],
@@ -61,7 +61,7 @@ describe("who is left alone", () => {
     ],
     ["a Job of a CronJob", workload("batch/v1", "Job", { owner: CRON_JOB }), true],
     ["a Job of another known kind", workload("batch/v1", "Job", { owner: DEPLOYMENT }), false],
-    ["a StatefulSet of a foreign kind", workload("apps/v1", "StatefulSet", { owner: FOREIGN }), true],
+    ["a StatefulSet of a foreign kind", workload("apps/v1", "StatefulSet", { owner: UNKNOWN }), true],
     ["a StatefulSet of a known kind", workload("apps/v1", "StatefulSet", { owner: DEPLOYMENT }), false],
     [
       "owners that are nonsense",

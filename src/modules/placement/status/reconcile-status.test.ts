@@ -163,12 +163,12 @@ describe("reconcile", () => {
   test("lists conflicts, and keeps them over a change of leader", () => {
     const conflict = { object: "Pod shop/web", field: "spec.nodeSelector.pool", message: "m", at: NOW };
     const status = statusIn(reconciled(stored(GOOD), { outcomes: { skipped: 1 }, conflicts: [conflict] }));
-    const told = [
+    const reported = [
       { object: "Pod shop/web", field: "spec.nodeSelector.pool", message: "m", time: "2026-11-15T12:00:00Z" },
     ];
-    expect(status["conflicts"]).toEqual(told);
+    expect(status["conflicts"]).toEqual(reported);
     expect(statusIn(reconciled(stored(GOOD, status), { outcomes: { matched: 9 } }))["conflicts"]).toEqual(
-      told,
+      reported,
     );
   });
 

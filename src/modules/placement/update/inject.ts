@@ -73,6 +73,6 @@ export function withoutConsumed(
   if (!isPod(workload)) return policies;
   return policies.map((policy) => {
     const criteria = policy.criteria.filter(({ criterion }) => criterion.consumedByPod !== true);
-    return criteria.length === policy.criteria.length ? policy : { ...policy, demands: [], criteria };
+    return criteria.length === policy.criteria.length ? policy : { ...policy, requiredLabels: [], criteria };
   });
 }

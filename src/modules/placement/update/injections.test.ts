@@ -15,7 +15,7 @@ const noted = (spec: JsonObject, ...entries: Json[]): JsonObject =>
   pod({ spec, annotations: { [PROVENANCE]: JSON.stringify({ placement: entries }) } });
 
 describe("what the stored object says", () => {
-  test("is wished again, by whom and in which state of the policy", () => {
+  test("is requested again, with its policy and generation", () => {
     const ref = { kind: "PodSchedulingPolicy", namespace: "shop", name: "p", uid: "u", generation: 3 };
     const criteria = {
       nodeSelector: [["zone", "a"]] as const,

@@ -301,7 +301,7 @@ const ownSaid = said.map((spec) => {
 });
 const templates = fc.constantFrom("Deployment", "CronJob") as fc.Arbitrary<Situation["kind"]>;
 /** Policies that refuse nothing; some contradict themselves, and are not valid for it. */
-const quiet = (generation: number) =>
+const unchanged = (generation: number) =>
   policies.map((list) =>
     made(
       list.map((one) => ({
@@ -324,7 +324,7 @@ function unordered(found: Json | undefined): Json {
 
 test("placed anew, a workload is as if it were made now, but for the order in which things stand", async () => {
   await fc.assert(
-    fc.asyncProperty(templates, ownSaid, quiet(1), quiet(2), async (kind, spec, first, then) => {
+    fc.asyncProperty(templates, ownSaid, unchanged(1), unchanged(2), async (kind, spec, first, then) => {
       const sent = objectOf({ kind, apart: "", suspend: false, started: false, bound: false }, spec);
       const old = again((await placedWith(world("none"), [SHOP, ...first], sent)).object);
       const now = again(old);
@@ -348,7 +348,7 @@ test("placed anew, a workload is as if it were made now, but for the order in wh
 
 test("an update that changes nothing changes nothing, and one that injects does so once", async () => {
   await fc.assert(
-    fc.asyncProperty(templates, ownSaid, quiet(1), quiet(2), async (kind, spec, first, then) => {
+    fc.asyncProperty(templates, ownSaid, unchanged(1), unchanged(2), async (kind, spec, first, then) => {
       const sent = objectOf({ kind, apart: "", suspend: false, started: false, bound: false }, spec);
       const old = again((await placedWith(world("none"), [SHOP, ...first], sent)).object);
       const update = (now: JsonObject, before: JsonObject, known: readonly JsonObject[]) =>

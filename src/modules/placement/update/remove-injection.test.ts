@@ -14,7 +14,7 @@ import { removeInjections } from "./remove-injection.ts";
 
 const SPEC = ["spec"];
 
-/** A pod's spec after all, or some, of what its provenance names was taken out. */
+/** A pod's spec after all, or some, of what its provenance names was removed out. */
 function without(
   object: JsonObject,
   which: (origin: Origin) => boolean = () => true,
@@ -125,7 +125,7 @@ describe("of several policies", () => {
       placementRequest({ tolerations: keys.map((key) => ({ key })) }, { name });
     const list = [lists("a", "1", "2"), lists("b", "3")];
     const stored = merged(pod({ spec: { tolerations: [{ key: "0" }] } }), list).object;
-    const taken = (change: (origin: Origin) => boolean, asked: readonly PlacementRequest[]) =>
+    const removed = (change: (origin: Origin) => boolean, asked: readonly PlacementRequest[]) =>
       merged(stored, asked, {
         old: stored,
         first: (draft) => {
@@ -134,15 +134,15 @@ describe("of several policies", () => {
           draft.disown(origins);
         },
       });
-    expect(taken(of("a"), list).patch).toEqual([]);
-    expect(taken(() => true, list).patch).toEqual([]);
-    // All taken back, it is written as if the object were new.
+    expect(removed(of("a"), list).patch).toEqual([]);
+    expect(removed(() => true, list).patch).toEqual([]);
+    // All removed back, it is written as if the object were new.
     const other = [lists("a", "3"), lists("b", "2", "1")];
-    expect(taken(() => true, other).spec["tolerations"]).toEqual(
+    expect(removed(() => true, other).spec["tolerations"]).toEqual(
       ["0", "3", "2", "1"].map((key) => ({ key })),
     );
     // Of one only, in the order that is stored.
-    expect(taken(of("a"), [lists("a", "2", "1"), lists("b", "3")]).patch).toEqual([]);
+    expect(removed(of("a"), [lists("a", "2", "1"), lists("b", "3")]).patch).toEqual([]);
   });
 });
 
@@ -195,7 +195,7 @@ const requests: fc.Arbitrary<PlacementRequest[]> = fc
   .map((list) => list.map((criteria, i) => placementRequest(criteria, { name: `p${i}` })));
 
 describe("for any requests", () => {
-  test("taken back, the object is as it was", () => {
+  test("removed back, the object is as it was", () => {
     fc.assert(
       fc.property(ownSpec, requests, (spec, list) => {
         const stored = merged(pod({ spec }), list).object;
@@ -205,7 +205,7 @@ describe("for any requests", () => {
     );
   });
 
-  test("taken back and merged again, nothing has changed: there is no patch", () => {
+  test("removed back and merged again, nothing has changed: there is no patch", () => {
     fc.assert(
       fc.property(ownSpec, requests, fc.nat(), (spec, list, pick) => {
         const stored = merged(pod({ spec }), list).object;

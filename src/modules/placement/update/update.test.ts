@@ -121,7 +121,7 @@ describe("a roll-back brings back all but the injection, and says so", () => {
     ["a replace", before, { options: { ...options, fieldManager: "kubectl-replace" } }],
     ["a controller", withAnnotations(before, noteOf(old)), { options, userInfo: CONTROLLER }],
     ["nothing known", before, {}],
-  ])("%s is told nothing", (_what, sent, change) => {
+  ])("%s is reported nothing", (_what, sent, change) => {
     const { object, answer } = update(known, sent, old, change);
     expect(at(object, "spec", "template", "spec", "nodeSelector")).toEqual({ disk: "ssd" });
     expect(answer.warnings).toEqual([]);
@@ -221,7 +221,7 @@ describe("Inject: what the policy wants now", () => {
     expect(update([narrowed], deployment(), old).nodeSelector).toEqual({ disk: "ssd" });
   });
 
-  test("one that can't be judged is told of, and refuses where it fails closed", () => {
+  test("one that can't be judged is reported of, and refuses where it fails closed", () => {
     const known = (failurePolicy: string) =>
       injecting({ nodeSelector: { disk: "ssd" }, tolerations: "nonsense", failurePolicy });
     expect(update([known("Ignore")], deployment(), deployment()).answer).toMatchObject({
@@ -256,9 +256,9 @@ describe("Inject: what the policy wants now", () => {
         onUpdate,
       });
     const request = requestFor(deployment(), { operation: "UPDATE", oldObject: deployment() });
-    const quiet = outside();
-    await placedWith(quiet, [red("Restore")], request);
-    expect(quiet.fetches).toEqual([]);
+    const unchanged = outside();
+    await placedWith(unchanged, [red("Restore")], request);
+    expect(unchanged.fetches).toEqual([]);
     const need = { get: { resource: "namespaces", name: "shop" } };
     const world = outsideWith([[need, { found: SHOP, complete: true }]]);
     expect((await placedWith(world, [red("Inject")], request)).nodeSelector).toEqual({ disk: "ssd" });
@@ -518,7 +518,7 @@ describe("nothing at all", () => {
   });
 });
 
-describe("who asks why is told", () => {
+describe("who asks why is reported", () => {
   const trace = (known: readonly JsonObject[], now: JsonObject, old: JsonObject) =>
     placed([SHOP, ...known], requestFor(now, { operation: "UPDATE", oldObject: again(old) }), { trace: true })
       .evaluation.trace;
@@ -527,14 +527,14 @@ describe("who asks why is told", () => {
     const old = stored([policy({ nodeSelector: { disk: "ssd" } }, "gone")], deployment());
     const known = [
       injecting({ tolerations: [POOL] }, "new"),
-      policy({ nodeSelector: { zone: "a" } }, "quiet"),
+      policy({ nodeSelector: { zone: "a" } }, "unchanged"),
     ];
-    const told = Object.fromEntries(
+    const reported = Object.fromEntries(
       trace(known, again(old), old).map(({ policy: { name }, applies, why }) => [name, [applies, why]]),
     );
-    expect(told).toMatchObject({
+    expect(reported).toMatchObject({
       new: ["applies", "namespace shop, every template"],
-      quiet: ["not", expect.stringContaining("spec.onUpdate is Restore")],
+      unchanged: ["not", expect.stringContaining("spec.onUpdate is Restore")],
       gone: ["applies", expect.stringContaining("it was deleted")],
     });
   });

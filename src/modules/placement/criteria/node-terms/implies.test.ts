@@ -101,13 +101,15 @@ describe("whether a pod's terms are as strict as a policy's", () => {
         (own, nodeSelector, wanted) => {
           if (!impliesTerms(nodeSelector, own, wanted, new WorkBudget())) return;
           // Empty terms of a policy are left out; with nothing left there is no demand.
-          const demands = wanted.filter(({ matchExpressions }) => (matchExpressions as Json[]).length > 0);
-          if (demands.length === 0) return;
+          const requirements = wanted.filter(
+            ({ matchExpressions }) => (matchExpressions as Json[]).length > 0,
+          );
+          if (requirements.length === 0) return;
           said += 1;
           const spec = { nodeSelector, ...(own === undefined ? {} : required(own)) };
           for (const node of nodes) {
             if (matchesPodPlacement(spec, node))
-              expect(matchesPodPlacement(required(demands), node)).toBe(true);
+              expect(matchesPodPlacement(required(requirements), node)).toBe(true);
           }
         },
       ),

@@ -25,18 +25,18 @@ export function impliesTerms(
   const given = Object.entries(nodeSelector).map(
     ([key, value]): Written => ({ key, operator: "In", values: [value ?? null] }),
   );
-  const demands = wanted.map(readTerm).filter(({ labels, fields }) => labels.length + fields.length > 0);
-  if (demands.length === 0) return true;
+  const requirements = wanted.map(readTerm).filter(({ labels, fields }) => labels.length + fields.length > 0);
+  if (requirements.length === 0) return true;
   return (terms ?? [{}]).every((term) => {
     const { labels, fields } = readTerm(term);
     // An empty term matches no node, so a pod gets nowhere by it.
     if (terms !== undefined && labels.length + fields.length === 0) return true;
     const known = [...given, ...labels];
     budget.spend(6 * known.length);
-    return demands.some(
-      (demand) =>
-        demand.labels.every((one) => impliedBy(known, one, budget)) &&
-        demand.fields.every((one) => impliedBy(fields, one, budget)),
+    return requirements.some(
+      (requirement) =>
+        requirement.labels.every((one) => impliedBy(known, one, budget)) &&
+        requirement.fields.every((one) => impliedBy(fields, one, budget)),
     );
   });
 }
