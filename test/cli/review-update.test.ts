@@ -44,7 +44,9 @@ test("an update gets back what the stored object had from usher, and nothing new
   // --old can mean nothing else.
   expect(await reviewedOne(args)).toEqual(updated);
   const traced = await usher(["review", ...args, ...UPDATE, "--trace"]);
-  expect(traced.out).toContain("zone-a           not  on update it restores what it had added, and adds nothing new");
+  expect(traced.out).toContain(
+    "zone-a           not  on update it restores what it had added, and adds nothing new",
+  );
 });
 
 test("the stored object may be in the source, and the new one on standard input", async () => {
