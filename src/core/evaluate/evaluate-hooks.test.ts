@@ -173,6 +173,22 @@ test("the context is what the call and the hook say", () => {
   expect(seen?.trace).toBeUndefined();
 });
 
+test("a hook whose edits cancel out has not patched", () => {
+  const modules = [
+    moduleThat("left", {
+      mutate: ({ object }) => {
+        object.set(["spec", "x"], 1, undefined);
+        object.remove(["spec", "x"], undefined);
+        return allow();
+      },
+    }),
+    writer("right", RIGHT),
+  ];
+  const { asked, patched } = atOnce(ask(modules, requestFor(pod())));
+  expect(asked).toHaveLength(2);
+  expect([...patched]).toEqual([asked[1]?.name]);
+});
+
 describe("requests without an object", () => {
   const bare = { object: undefined, operation: "DELETE" } as const;
 

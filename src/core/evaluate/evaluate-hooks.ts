@@ -9,6 +9,7 @@ import { allow, type Commit, type Decision, type Denial, deny } from "./decision
 import { Draft } from "./draft.ts";
 import type { Finding, ModuleFinding } from "./finding.ts";
 import { type Facts, type Need, needKey } from "./need.ts";
+import { leaveChange } from "./patch.ts";
 import type { AdmissionRequest } from "./request.ts";
 import type { StepCounter } from "./step-counter.ts";
 
@@ -162,7 +163,7 @@ function evaluationOf(
   const counts: Count[] = [];
   const patched = new Set<string>();
   for (const { hook, decision, edits } of decided) {
-    if (edits[1] > edits[0]) patched.add(hook.name);
+    if (leaveChange(draft, edits[0], edits[1])) patched.add(hook.name);
     for (let i = edits[0]; i < edits[1]; i++) {
       const finding = draft.edits[i]?.finding;
       if (finding !== undefined) findings.push(finding);

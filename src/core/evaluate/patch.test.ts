@@ -6,7 +6,7 @@ import type { Json, JsonObject } from "../json.ts";
 import { equal } from "../json.ts";
 import type { Path } from "../path.ts";
 import { Draft } from "./draft.ts";
-import { type PatchOperation, patchOf } from "./patch.ts";
+import { leaveChange, type PatchOperation, patchOf } from "./patch.ts";
 
 // The reference library steps over `__proto__`, `constructor` and `prototype` on purpose, so these are tried apart.
 const key = fc.oneof(
@@ -194,5 +194,48 @@ describe("what we do not know", () => {
     expect(draft.get("spec", "invented")).toBe(invented);
     expect(draft.get("spec", "schedulingGates")).toBe(schedulingGates);
     expect(JSON.stringify(invented)).toBe(before);
+  });
+});
+
+describe("edits between two marks", () => {
+  const set = (draft: Draft, where: Path, value: Json) => draft.set(where, value, undefined);
+
+  test.each<[string, boolean, (draft: Draft) => void]>([
+    ["none", false, () => undefined],
+    ["one that adds", true, (draft) => set(draft, ["b"], 1)],
+    ["one that replaces", true, (draft) => set(draft, ["a"], 2)],
+    ["one that writes what is there", false, (draft) => set(draft, ["a"], 1)],
+    [
+      "an addition that is removed again",
+      false,
+      (draft) => {
+        set(draft, ["b"], 1);
+        draft.remove(["b"], undefined);
+      },
+    ],
+    [
+      "a replacement that is taken back",
+      false,
+      (draft) => {
+        set(draft, ["a"], 2);
+        set(draft, ["a"], 1);
+      },
+    ],
+    [
+      "one that cancels out and one that does not",
+      true,
+      (draft) => {
+        set(draft, ["a"], 1);
+        set(draft, ["b"], 1);
+      },
+    ],
+  ])("%s: change %s", (_, changed, edit) => {
+    const draft = new Draft({ a: 1 });
+    // An earlier hook's edit of the same place is not theirs.
+    set(draft, ["a"], 0);
+    set(draft, ["a"], 1);
+    const from = draft.mark();
+    edit(draft);
+    expect(leaveChange(draft, from, draft.mark())).toBe(changed);
   });
 });

@@ -13,10 +13,24 @@ export type PatchOperation =
  * know is not touched.
  */
 export function patchOf(draft: Draft): PatchOperation[] {
+  return operationsOf(draft, 0, draft.edits.length);
+}
+
+/** Whether the edits between two marks leave anything changed: they may cancel each other out, or be undone by later ones. */
+export function leaveChange(draft: Draft, from: number, to: number): boolean {
+  const first = from < to ? draft.edits[from] : undefined;
+  // Nearly always the first edit adds something, which is still there.
+  if (first !== undefined && !first.existed && at(draft.object, ...first.slot) !== undefined) return true;
+  return operationsOf(draft, from, to).length > 0;
+}
+
+function operationsOf(draft: Draft, from: number, to: number): PatchOperation[] {
   const slots = new Map<string, number>();
-  for (const [i, edit] of draft.edits.entries()) {
+  for (let i = from; i < to; i++) {
+    const edit = draft.edits[i];
+    if (edit === undefined) break;
     const text = Draft.slotOf(edit);
-    // The first edit of a place knows what was there before any of ours.
+    // The first edit of a place knows what was there before.
     if (!slots.has(text)) slots.set(text, i);
   }
   const operations: PatchOperation[] = [];
@@ -31,18 +45,19 @@ export function patchOf(draft: Draft): PatchOperation[] {
     } else if (value === undefined) {
       if (existed) operations.push({ op: "remove", path: text });
     } else if (!existed) operations.push({ op: "add", path: text, value });
-    else if (!equal(value, before(draft.edits, first))) operations.push({ op: "replace", path: text, value });
+    else if (!equal(value, before(draft.edits, first, from)))
+      operations.push({ op: "replace", path: text, value });
   }
   return operations;
 }
 
-/** What a slot held before any edit: what its first edit found there, without what edits further inside had done until then. */
-function before(edits: readonly Edit[], first: number): Json | undefined {
+/** What a slot held before the edits: what its first edit found there, without what edits further inside had done until then. */
+function before(edits: readonly Edit[], first: number, from: number): Json | undefined {
   const edit = edits[first];
   if (edit?.previous === undefined) return undefined;
   const depth = edit.slot.length;
   let copy: Json | undefined;
-  for (let i = first - 1; i >= 0; i--) {
+  for (let i = first - 1; i >= from; i--) {
     const inner = edits[i];
     if (inner === undefined || inner.slot.length <= depth || !startsWith(inner.slot, edit.slot)) continue;
     copy ??= copyOf(edit.previous);
