@@ -5,115 +5,115 @@ export const CODES: readonly Code[] = [
     code: "USHER-P01",
     title: "Conflicting values for a nodeSelector key",
     meaning:
-      "A policy wants a nodeSelector key to have a value, but the object or a policy of higher precedence sets another. The existing value is kept; only that key is skipped, the rest of the policy is applied.",
+      "A policy wants a value for a nodeSelector key, and the object, or a policy of higher precedence, has set another. That value is kept; only this key is skipped, the rest of the policy is applied.",
     remedy:
       "If the policy should win, remove the key from the object. Between two policies, give the one that should win a higher spec.priority.",
   },
   {
     code: "USHER-P02",
-    title: "Unknown whether a policy selects the object",
+    title: "Can't determine whether a policy selects the object",
     meaning:
-      "The policy selects namespaces by their labels, and the labels of this object's namespace are unknown: the namespace does not exist yet, is not in the files, or could not be read in time.",
+      "The policy selects namespaces by labels, and the labels of this object's namespace are unknown: the namespace does not exist yet, is not in the files, or could not be read in time.",
     remedy:
-      "Offline, add the Namespace to the source directory. In a cluster, check that the namespace exists and usher can read it. The policy's spec.failurePolicy says whether such objects are admitted (Ignore) or refused (Fail).",
+      "Offline, add the Namespace to the source directory. In a cluster, check that the namespace exists and usher can read it. spec.failurePolicy of the policy decides whether such objects are admitted (Ignore) or refused (Fail).",
   },
   {
     code: "USHER-P03",
     title: "A policy that may select the object is invalid",
     meaning:
-      "Part of the policy can't be read, and the readable part selects this object. The policy's spec.failurePolicy decides: Ignore admits the object without the policy, Fail refuses it. Other policies are not affected.",
+      "Part of the policy can't be read, and its readable part selects this object. spec.failurePolicy of that policy decides: Ignore admits the object without it, Fail refuses the object. Other policies are not affected.",
     remedy: "Correct the policy; `usher review FILE --source DIR` names each invalid field.",
   },
   {
     code: "USHER-P10",
     title: "Conflicting values for a field",
     meaning:
-      "A policy wants schedulerName, nodeName, priorityClassName or runtimeClassName to have a value, but the object or a policy of higher precedence sets another. The existing value is kept; only that field is skipped. `default-scheduler` counts as unset unless the applied manifest names it.",
+      "A policy wants a value for schedulerName, nodeName, priorityClassName or runtimeClassName, and the object, or a policy of higher precedence, has set another. That value is kept; only this field is skipped. `default-scheduler` counts as unset unless the applied manifest names it.",
     remedy:
       "If the policy should win, remove the field from the object. Between two policies, give the one that should win a higher spec.priority. With spec.onConflict: Refuse the policy refuses such objects instead.",
   },
   {
     code: "USHER-P11",
-    title: "No node can meet the requirements of policy and object",
+    title: "No node can match both the policy and the object",
     meaning:
-      "The policy's nodeSelector or required node affinity contradicts that of the object or of a policy of higher precedence, for every possible node. The existing requirements are kept; the policy's part is skipped, the rest of it is applied.",
+      "The policy's nodeSelector or required node affinity contradicts what the object, or a policy of higher precedence, requires, whatever nodes exist. The existing value is kept; this part of the policy is skipped, the rest is applied.",
     remedy:
-      "Compare nodeSelector and required node affinity of both: one label would need two values, or would have to exist and not exist. Change one of them.",
+      "Compare nodeSelector and required node affinity of both sides: one label would need two values, or be present and absent. Change one of them.",
   },
   {
     code: "USHER-P12",
-    title: "Required node affinity, a list, or the work for one object exceeds a limit",
+    title: "Required node affinity, a list, or the work for one object is too large",
     meaning:
-      "Terms are alternatives, so each term of the object is combined with each term of the policy: their numbers multiply. Above 64 terms or 4,096 requirements the policy's required node affinity is left out; with spec.failurePolicy: Fail the object is refused. The same holds for tolerations and other lists above 512 elements. The work for one object is bounded too, so that other requests need not wait: what policies want beyond that, in their order, is left out in the same way. Cluster policies and namespaced policies have separate budgets. A policy that enforces treats requirements that are too large to compare as unmet.",
+      "Terms are alternatives, so each term of the object is combined with each of the policy: their numbers multiply. Above 64 terms or 4,096 requirements the policy's required node affinity is skipped; with spec.failurePolicy: Fail the object is refused. The same holds for tolerations and other lists above 512 elements, and for policies beyond the work budget for one object, in the order in which they apply. Cluster policies and namespaced ones have a budget each. Where a policy enforces, a requirement that is too large to compare counts as unmet.",
     remedy:
-      "Use fewer policies for one object, and fewer terms and elements: several values of one label fit into one requirement with the operator In, and requirements common to all terms into spec.nodeSelector.",
+      "Use fewer policies for one object, with fewer terms and elements: several values of one label fit into one requirement with the operator In, and what must always hold into spec.nodeSelector.",
   },
   {
     code: "USHER-P13",
     title: "Field is immutable on this object",
     meaning:
-      "Some fields can't change once an object exists: a Job's template only while the Job is suspended, and then not all of it; a pod only while it has scheduling gates, and then only by additions. What can't be written is left out.",
-    remedy: "Recreate the object if it should have the field; new objects accept all of them.",
+      "The API server does not let every field change on an existing object: the template of a Job only while the Job is suspended, and then not all of it; a pod only while it has scheduling gates, and then it can only gain. The field is skipped.",
+    remedy: "Recreate the object if it should have the field; a new object can have all of them.",
   },
   {
     code: "USHER-P14",
-    title: "The object has a conflicting toleration or topology spread constraint",
+    title: "Conflicting list elements",
     meaning:
-      "The policy wants a toleration that the object has with other tolerationSeconds, or a topology spread constraint that the object has differently for the same topology. The one of the object, or of the policy of higher precedence, is kept.",
+      "The policy wants a toleration that the object has with other seconds, or a topology spread constraint that the object has for the same topologyKey and whenUnsatisfiable with other settings. A pod can have one of them: that of the object, or of the policy of higher precedence, is kept.",
     remedy: "Remove it from the object, or make both equal. Between two policies, set spec.priority.",
   },
   {
     code: "USHER-P15",
-    title: "nodeName and scheduling gates exclude each other",
+    title: "nodeName and schedulingGates are mutually exclusive",
     meaning:
-      "The API server refuses a pod with both a nodeName and scheduling gates, so the one that was set second is left out.",
-    remedy: "Set one of them. To bind a gated pod to a node, use spec.nodeSelector or affinity.",
+      "The API server refuses a pod with both a nodeName and scheduling gates, so the second one is skipped.",
+    remedy: "Use one of them. To place a gated pod, use spec.nodeSelector or affinity.",
   },
   {
     code: "USHER-P20",
-    title: "A referenced object does not exist",
+    title: "Referenced object not found",
     meaning:
-      "A policy sets nodeName, priorityClassName or runtimeClassName, and there is no Node, PriorityClass or RuntimeClass of that name, or the lookup failed. The pod would be refused, or deleted and recreated forever. With spec.failurePolicy Ignore the field is left out and the rest of the policy is applied; with Fail the object is refused.",
+      "A policy sets a nodeName, priorityClassName or runtimeClassName, and there is no such Node, PriorityClass or RuntimeClass, or it could not be read. With the field the pod would be refused, or deleted and created for ever. With spec.failurePolicy Ignore the field is skipped and the rest of the policy is applied; with Fail the object is refused.",
     remedy:
-      "Create the object, or correct the policy. Offline, add the Node, PriorityClass or RuntimeClass to the source directory. In a cluster, check that usher may get it.",
+      "Create the referenced object, or correct the policy. Offline, add the Node, PriorityClass or RuntimeClass to the source directory. In a cluster, check that usher may get it.",
   },
   {
     code: "USHER-P21",
-    title: "Injected criteria were restored",
+    title: "Injections were restored",
     meaning:
-      "The object was rolled back or replaced by one without the criteria that policies had injected. Everything is stored as sent, except that the injection was restored, because an update never removes it.",
+      "The object was rolled back or replaced, and the new version does not have what policies had added to the stored one. An update never removes an injection, so it was restored; everything else is as it was sent.",
     remedy:
-      "If the policy should no longer apply, delete or change it and reapply: annotate the object with usher.dev/reapply, or use `usher placement reapply`.",
+      "If the policy should no longer apply, delete or change it and request a reapply: annotate the object with usher.dev/reapply, or use `usher placement reapply`.",
   },
   {
     code: "USHER-P22",
-    title: "Reapply was not possible",
+    title: "Reapply skipped",
     meaning:
-      "The annotation usher.dev/reapply requests it, but the object is a pod or a Job that accepts no new placement, or what policies want is unknown at the moment. Nothing was removed.",
+      "The annotation usher.dev/reapply requested it, and it can't be done: a pod without scheduling gates or a Job that is not suspended is immutable, or what policies want can't be determined now. Nothing was removed.",
     remedy:
-      "Recreate the Job or pod: new objects get their placement. If something was unknown, fix that and reapply.",
+      "Jobs and pods are placed when they are created: recreate them. If something could not be determined, fix that and request it again.",
   },
   {
     code: "USHER-P23",
-    title: "The nodeSelector of a RuntimeClass conflicts with the pod",
+    title: "RuntimeClass conflicts with the pod's nodeSelector",
     meaning:
-      "The RuntimeClass that a policy sets has a nodeSelector, and the object has one of its keys with another value. The API server would refuse such a pod. spec.failurePolicy decides: Ignore leaves runtimeClassName out, Fail refuses the object.",
+      "The RuntimeClass that a policy names has a nodeSelector, and the object has one of its keys with another value. The API server would refuse the pod. With spec.failurePolicy Ignore runtimeClassName is skipped, with Fail the object is refused.",
     remedy: "Remove the key from the object, or choose another RuntimeClass.",
   },
   {
     code: "USHER-P30",
-    title: "Unmet requirements of a policy",
+    title: "Object does not meet the requirements of a policy",
     meaning:
-      "A policy with spec.enforcement selects this object, and after all mutations the object does not meet a requirement of the policy: most often because the object, or a policy of higher precedence, sets another value, and that part was skipped. With Refuse the object is refused, with Warn the client gets a warning. Preferences are not enforced.",
+      "A policy with spec.enforcement selects this object, and after all changes the object does not meet one of its requirements: most often because the object, or a policy of higher precedence, has another value, and that part was skipped. Refuse refuses the object, Warn returns a warning. Preferences are not enforced.",
     remedy:
-      "Remove the conflicting field from the object; the message names it. If the object is right, exclude it from the policy by selectors, targets, or enforcement None.",
+      "Remove the conflicting value from the object; the message names the field. If the object is right, exempt it in the policy: by its selectors, its targets, or enforcement None.",
   },
   {
     code: "USHER-P40",
-    title: "Workloads drifted from a policy",
+    title: "Workloads differ from what a policy wants",
     meaning:
-      "Changing a policy does not change stored workloads. Stale ones have what the policy wanted before. Orphaned ones have something of a policy that no longer selects them, or is deleted. Missing ones were created or applied while usher was down.",
+      "Stored workloads do not change with a policy. Some are stale: they have what the policy wanted before. Some are orphaned: they have something of a policy that no longer selects them, or was deleted. Some are missing it: they were created, or applied again, while usher was unavailable.",
     remedy:
-      "`usher placement status -A` shows them with the fields, `usher placement reapply --policy NAME -A --dry-run` what would change. Without --dry-run it reapplies, a few at a time; changed templates roll out.",
+      "`usher placement status -A` lists them with the fields, `usher placement reapply --policy NAME -A --dry-run` shows what would change. Without --dry-run it renews them, a few at a time; changed templates roll out.",
   },
 ];

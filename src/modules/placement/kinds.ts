@@ -23,38 +23,38 @@ const version = (spec: z.ZodType, rules: readonly CelRule[]): KindVersion => ({
       name: "Priority",
       type: "integer",
       jsonPath: ".spec.priority",
-      description: "The higher one goes first.",
+      description: "Precedence among policies: the highest is applied first.",
     },
     {
       name: "Matched",
       type: "integer",
       jsonPath: ".status.matched",
-      description: "Requests in which it wanted the object.",
+      description: "Requests for objects that the policy selected.",
     },
     {
       name: "Applied",
       type: "integer",
       jsonPath: ".status.applied",
-      description: "Requests in which it changed the object.",
+      description: "Requests in which the policy changed the object.",
     },
     {
       name: "Valid",
       type: "string",
       jsonPath: '.status.conditions[?(@.type=="Valid")].status',
-      description: "Whether usher can use all of it.",
+      description: "Whether the policy is valid.",
     },
     {
       name: "Effective",
       type: "string",
       jsonPath: '.status.conditions[?(@.type=="Effective")].status',
-      description: "Whether it can mean any object.",
+      description: "Whether the policy can select any object.",
       priority: 1,
     },
     {
       name: "Skipped",
       type: "integer",
       jsonPath: ".status.skipped",
-      description: "Requests in which a part was left out.",
+      description: "Requests in which part of the policy was skipped.",
       priority: 1,
     },
     { name: "Last applied", type: "date", jsonPath: ".status.lastApplied", priority: 1 },
@@ -67,7 +67,7 @@ const SELECTORS = { Namespaced: ["podSelector"], Cluster: ["podSelector", "names
 function check(scope: "Cluster" | "Namespaced"): (object: JsonObject) => Problem[] {
   return (object) => {
     const spec = isObject(object["spec"]) ? object["spec"] : {};
-    // What makes a policy unusable once it is there is a reason not to let it in.
+    // What would make a stored policy unusable is a reason to refuse it.
     const { policy, problems: found } = preparePolicy(object, { kind: "", name: "" }, scope);
     const problems = [...found];
     for (const selector of SELECTORS[scope]) {
@@ -75,8 +75,8 @@ function check(scope: "Cluster" | "Namespaced"): (object: JsonObject) => Problem
         problems.push(
           warningProblem(
             ["spec", selector],
-            "is missing, so this policy selects nothing and has no effect",
-            `write ${selector}: {} to select all`,
+            "is missing: the policy selects nothing and has no effect",
+            `use ${selector}: {} to select everything`,
           ),
         );
       }

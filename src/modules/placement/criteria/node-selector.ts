@@ -12,8 +12,9 @@ import { STEPS_TO_REPORT } from "../merge/work-budget.ts";
 import { labelKeys } from "../policy/cel-rules.ts";
 import { type Criterion, MUTABLE_WHILE_GATED } from "./criterion.ts";
 import { pinsLabel } from "./node-terms/implies.ts";
-import { allows, could, selectorOf } from "./node-terms/known-term.ts";
+import { selectorOf } from "./node-terms/known-term.ts";
 import { REQUIRED_TERMS, requiredTermsOf } from "./node-terms/node-terms.ts";
+import { allows, could } from "./node-terms/possible-term.ts";
 import { prune } from "./shape/injected-elements.ts";
 import { isAsStored } from "./shape/name.ts";
 

@@ -4,14 +4,14 @@ import { protectedNamespaces } from "../../../core/registration/protected.ts";
 import type { View } from "../../../core/view/view.ts";
 import { policiesIn, type Reach, reachOf, type WrittenPolicy } from "./reach.ts";
 
-/** Who is refused while usher is away can only try again, so usher is given longer than where it is passed by. */
+/** A request that is refused while usher is unavailable can only be repeated, so usher gets longer than in an open hook. */
 const TIMEOUT_SECONDS = 5;
 
 /**
- * Above this many names the condition that spares a second call is left out: it is evaluated for each request, and being asked
- * twice costs less than a text of this length.
+ * Above this many names the condition that avoids a second call is left out: it is evaluated for each request, and a second call costs
+ * less than a text of this length.
  */
-const SPARED_NAMES = 256;
+const MAX_CONDITION_NAMES = 256;
 
 /**
  * An update of a template that does not touch the template is never stopped: scaling down, removing a finalizer and the like must
@@ -69,12 +69,12 @@ function twinned(hook: Hook, { pods, templates }: Reaches, installation: Install
         ]
       : [],
   );
-  return [...twins, ...(twins.length === 0 ? [hook] : [spared(hook, { pods, templates }, installation)])];
+  return [...twins, ...(twins.length === 0 ? [hook] : [notTwice(hook, { pods, templates }, installation)])];
 }
 
-/** The open hook, not called a second time where a closed one is. It is right without: then all is there already. */
-function spared(hook: Hook, { pods, templates }: Reaches, installation: Installation): Hook {
-  if (Math.max(pods.names.length, templates.names.length) > SPARED_NAMES) return hook;
+/** The open hook, not called where a closed one is. A second call would change nothing: then all is there already. */
+function notTwice(hook: Hook, { pods, templates }: Reaches, installation: Installation): Hook {
+  if (Math.max(pods.names.length, templates.names.length) > MAX_CONDITION_NAMES) return hook;
   const inside = (reach: Reach) => inScope(scopeOf(reach, installation));
   const asked = `request.resource.resource == 'pods' ? ${inside(pods)} : (${inside(templates)} && (${TEMPLATE_CHANGES}))`;
   return {

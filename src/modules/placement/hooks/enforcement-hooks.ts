@@ -7,8 +7,8 @@ import { policiesIn, reachOf, type WrittenPolicy } from "./reach.ts";
 const COMMON = { module: "placement", phase: "validate", sideEffects: "NoneOnDryRun" } as const;
 
 /**
- * The validating twin is asked only where a policy enforces; without one its hook has no rules and is not registered. A policy of
- * one namespace is asked about in that one, a policy of the cluster everywhere, since namespaces may come to be selected.
+ * The validating hook is called only where a policy enforces; without one it has no rules and is not registered. For a namespaced policy
+ * it is called in that namespace, for a cluster policy in all, since namespaces may come to be selected.
  */
 export function enforcementHooks(view: View, installation: Installation, rules: readonly Rule[]): Hook[] {
   const enforcing = policiesIn(view, ({ enforcement }) => enforcement === "Warn" || enforcement === "Refuse");

@@ -16,48 +16,48 @@ import type { Criteria } from "../criteria/criterion.ts";
 /** The label by which the API server itself names every namespace. */
 export const NAMESPACE_NAME = "kubernetes.io/metadata.name";
 
-/** The choices of a policy that are one word each; the first is what an absent one means. */
+/** The enumerations of a policy; the first value is the default. */
 export const TARGETS = ["Both", "Pods", "Templates"] as const;
 export const ON_UPDATE = ["Restore", "Inject"] as const;
 export const ON_CONFLICT = ["Skip", "Refuse"] as const;
 export const FAILURE = ["Ignore", "Fail"] as const;
 export const ENFORCEMENT = ["None", "Warn", "Refuse"] as const;
 
-/** What a policy is apart from whom it selects. */
-interface Manner {
+/** The settings of a policy apart from selectors and criteria. */
+interface Settings {
   readonly priority: number;
   readonly failure: (typeof FAILURE)[number];
   /** Whether pods themselves, templates, or both get the criteria. */
   readonly targets: (typeof TARGETS)[number];
-  /** What an UPDATE gets: only what it lost, or what the policy wants now. */
+  /** What an UPDATE gets: what it lost, or what the policy wants now. */
   readonly onUpdate: (typeof ON_UPDATE)[number];
-  /** What follows where the object, or a policy that goes before, says otherwise. */
+  /** What follows where the object, or a policy of higher precedence, has another value. */
   readonly onConflict: (typeof ON_CONFLICT)[number];
-  /** What follows where an object comes to be stored without what the policy requires. */
+  /** What follows where an object does not meet the policy's requirements. */
   readonly enforcement: (typeof ENFORCEMENT)[number];
 }
 
-/** A policy made ready: selectors compiled, values checked. */
-export interface PlacementPolicy extends Manner {
+/** A prepared policy: selectors compiled, values checked. */
+export interface PlacementPolicy extends Settings {
   readonly ref: PolicyRef;
-  /** `undefined`: it can't be read, so whom it would select there is not known. */
+  /** `undefined`: it can't be read, so what it selects is unknown. */
   readonly namespaceSelector: CompiledSelector | undefined;
   readonly podSelector: CompiledSelector | undefined;
-  /** Why parts of it can't be used; then what it selects follows its failure mode. */
+  /** Why it is invalid; then its failure mode decides for what it selects. */
   readonly broken: string | undefined;
   readonly criteria: Criteria;
   readonly requiredLabels: readonly RequiredLabel[];
 }
 
-/** Demands are worked out when the index asks, which is once or twice in a policy's life: to keep them costs memory for nothing. */
+/** Computes demands when the index asks, once or twice in the life of a policy: keeping them costs memory for nothing. */
 class ReadyPolicy implements PlacementPolicy {
   readonly ref: PolicyRef;
   readonly priority: number;
-  readonly failure: Manner["failure"];
-  readonly targets: Manner["targets"];
-  readonly onUpdate: Manner["onUpdate"];
-  readonly onConflict: Manner["onConflict"];
-  readonly enforcement: Manner["enforcement"];
+  readonly failure: Settings["failure"];
+  readonly targets: Settings["targets"];
+  readonly onUpdate: Settings["onUpdate"];
+  readonly onConflict: Settings["onConflict"];
+  readonly enforcement: Settings["enforcement"];
   readonly namespaceSelector: CompiledSelector | undefined;
   readonly podSelector: CompiledSelector | undefined;
   readonly broken: string | undefined;
@@ -83,8 +83,8 @@ class ReadyPolicy implements PlacementPolicy {
 }
 
 /**
- * Never throws and never gives up half-way: what is readable of a broken policy still says whom it means, so that its own failure
- * mode can apply to those, and to nobody else.
+ * Never throws and never stops half-way: the readable part of an invalid policy still says what it selects, so that its own failure mode
+ * applies to that, and to nothing else.
  */
 export function preparePolicy(
   object: JsonObject,
@@ -97,20 +97,20 @@ export function preparePolicy(
   const namespaceSelector =
     scope === "Cluster" ? selectorAt(spec, "namespaceSelector", problems) : nameSelector(ref.namespace ?? "");
   const criteria = parseCriteria(spec, problems);
-  const manner = mannerOf(spec, problems);
+  const settings = settingsOf(spec, problems);
   const broken = problems.find(({ severity }) => severity === "error");
   const policy = new ReadyPolicy({
     ref,
-    ...manner,
+    ...settings,
     namespaceSelector,
     podSelector,
     broken: broken === undefined ? undefined : describeProblem(broken),
     criteria,
   });
-  // A selector that is readable and selects nothing makes the policy inert, whatever else it says.
+  // A readable selector that selects nothing makes the policy inert, whatever else is in it.
   if (podSelector?.kind === "nothing" || namespaceSelector?.kind === "nothing")
     return { policy: undefined, problems };
-  // Of a policy without a single readable selector nobody can say whom it means.
+  // What a policy without any readable selector selects is unknown.
   if (podSelector === undefined && (scope === "Namespaced" || namespaceSelector === undefined)) {
     return { policy: undefined, problems };
   }
@@ -131,7 +131,7 @@ function nameSelector(namespace: string): CompiledSelector {
   };
 }
 
-function mannerOf(spec: JsonObject, problems: Problem[]): Manner {
+function settingsOf(spec: JsonObject, problems: Problem[]): Settings {
   const priority = at(spec, "priority");
   return {
     priority: typeof priority === "number" && Number.isInteger(priority) ? priority : 0,
@@ -143,7 +143,7 @@ function mannerOf(spec: JsonObject, problems: Problem[]): Manner {
   };
 }
 
-/** One of a few words; what is none of them is told, and taken for the first. */
+/** One of an enumeration; any other value is a problem and counts as the first. */
 function choiceAt<Word extends string>(
   spec: JsonObject,
   field: string,
@@ -153,7 +153,7 @@ function choiceAt<Word extends string>(
   const value = at(spec, field);
   const found = words.find((word) => word === value);
   if (found === undefined && value !== undefined && value !== null)
-    problems.push(problem(["spec", field], `is none of ${words.join(", ")}`));
+    problems.push(problem(["spec", field], `must be one of ${words.join(", ")}`));
   return found ?? words[0];
 }
 
@@ -164,8 +164,8 @@ function labelsOf(of: string, selector: CompiledSelector | undefined): RequiredL
 }
 
 /**
- * Which policy goes first where two want the same field: the higher priority, then cluster before namespace, then the name.
- * The same for every request and every order in which policies were listed.
+ * Precedence: the higher priority, then cluster before namespace, then the name. The same for every request and every order in which
+ * policies were listed.
  */
 export function comparePolicies(a: PlacementPolicy, b: PlacementPolicy): number {
   if (a.priority !== b.priority) return b.priority - a.priority;

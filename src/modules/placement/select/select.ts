@@ -8,7 +8,7 @@ import type { SelectorIndex } from "../../../core/policy/selector-index.ts";
 import { comparePolicies, NAMESPACE_NAME, type PlacementPolicy } from "../policy/policy.ts";
 import { traceOf } from "./explain.ts";
 
-/** Labels of a namespace. Where the namespace itself is not known, its name still is. */
+/** Labels of a namespace. Where the namespace is unknown, its name is still known. */
 interface NamespaceLabels {
   readonly labels: JsonObject;
   readonly known: boolean;
@@ -21,13 +21,13 @@ interface Unclear {
 }
 
 export interface Selection {
-  /** Those that want the object, in the order in which they apply. */
+  /** Policies that select the object, in the order in which they apply. */
   readonly wanting: readonly PlacementPolicy[];
-  /** Those of which it can't be said, with the reason. */
+  /** Policies of which that can't be determined, with the reason. */
   readonly unclear: readonly Unclear[];
 }
 
-/** What one policy says to one object. */
+/** Whether one policy selects one object. */
 export type Match = "yes" | "no" | Pick<Unclear, "why" | "because">;
 
 export function matchPolicy(
@@ -45,22 +45,21 @@ export function matchPolicy(
         : "no"
       : matchesPartly(namespaceSelector, labels, (key) => key === NAMESPACE_NAME);
     if (inside === "no") return "no";
-    if (inside === "unknown")
-      return { why: "the labels of the namespace are not known", because: "namespace" };
+    if (inside === "unknown") return { why: "the labels of the namespace are unknown", because: "namespace" };
   }
   return broken === undefined ? "yes" : { why: `the policy is not valid: ${broken}`, because: "policy" };
 }
 
 /**
- * The policies that want an object. The index gives candidates; with `trace` every policy is asked, and the answer is the same.
- * A namespace that the view does not have is asked for, but only where a policy's answer hangs on it. `apart` says why a policy
- * does not come into question here, whomever it selects.
+ * The policies that select an object. The index gives candidates; with `trace` every policy is tried, with the same result. A namespace
+ * that the view does not have is fetched, but only where the result depends on it. `exempt` says why a policy does not apply here,
+ * whatever it selects.
  */
 export function select(
   index: SelectorIndex<PlacementPolicy>,
   pod: JsonObject | undefined,
   context: Context,
-  apart: (policy: PlacementPolicy) => string | undefined = () => undefined,
+  exempt: (policy: PlacementPolicy) => string | undefined = () => undefined,
 ): Selection | { readonly need: readonly Need[] } {
   const { request, view, facts, trace } = context;
   const stored = view.get("namespaces", "", request.namespace);
@@ -73,9 +72,9 @@ export function select(
   };
   const wanting: PlacementPolicy[] = [];
   const unclear: Unclear[] = [];
-  let asks = false;
+  let needsNamespace = false;
   for (const policy of candidatesFor(index, pod, namespace, trace !== undefined)) {
-    const why = apart(policy);
+    const why = exempt(policy);
     if (why !== undefined) {
       trace?.({ policy: policy.ref, applies: "not", why });
       continue;
@@ -84,12 +83,13 @@ export function select(
     if (match === "yes") wanting.push(policy);
     else if (match !== "no") {
       unclear.push({ policy, ...match });
-      // A broken policy asks as well: its readable part may turn out to mean other namespaces.
-      asks ||= match.because === "namespace";
+      // An invalid policy needs it as well: its readable part may turn out to select other namespaces.
+      needsNamespace ||= match.because === "namespace";
     }
     trace?.(traceOf(policy, match, request, { namespace: namespace.labels, pod }));
   }
-  if (asks && stored === undefined && fact === undefined) return { need: [namespaceNeed(request.namespace)] };
+  if (needsNamespace && stored === undefined && fact === undefined)
+    return { need: [namespaceNeed(request.namespace)] };
   if (wanting.length > 1) wanting.sort(comparePolicies);
   if (unclear.length > 1) unclear.sort((a, b) => comparePolicies(a.policy, b.policy));
   return { wanting, unclear };
@@ -99,7 +99,7 @@ function namespaceNeed(name: string): Need {
   return { get: { resource: "namespaces", name } };
 }
 
-/** An API server puts the name among the labels, and then nothing need be copied. */
+/** An API server adds the name to the labels, and then nothing is copied. */
 function labelsWithName(namespace: JsonObject | undefined, name: string): JsonObject {
   const labels = namespace === undefined ? undefined : labelsOf(namespace);
   return labels !== undefined && own(labels, NAMESPACE_NAME) === name
@@ -117,6 +117,6 @@ function candidatesFor(
   if (all) return index.items;
   const found = index.candidates({ pod, namespace: namespace.labels });
   if (namespace.known) return found;
-  // By the name some may be found that are filed under namespaces anyway.
+  // Some found by name are indexed by namespace anyway.
   return new Set([...found, ...index.anchoredOn("namespace")]);
 }

@@ -11,16 +11,16 @@ import type { WorkloadKind, WorkloadTable } from "../../../core/kubernetes/workl
 import { isBoundByPolicy } from "../criteria/node-name.ts";
 import type { PlacementPolicy } from "../policy/policy.ts";
 
-/** A pod itself, not something that makes pods. */
+/** A pod itself, not a controller of pods. */
 export function isPod({ group, kind }: WorkloadKind): boolean {
   return group === "" && kind === "Pod";
 }
 
 /**
- * Why an object is left as it is, whatever the policies say; `undefined` where it may be changed.
+ * Why an object is exempt from all policies; `undefined` where it may be changed.
  *
- * Two hands on one template fight: a Deployment finds its ReplicaSet by comparing templates, so a ReplicaSet changed by us would be
- * made again and again. What a controller of a known kind makes has its criteria from that controller's own template.
+ * Two writers of one template fight: a Deployment finds its ReplicaSet by comparing templates, so a ReplicaSet changed by usher would be
+ * created again and again. Objects of a controller of a known kind get their criteria from that controller's template.
  */
 export function leftAlone(
   object: JsonObject,
@@ -36,9 +36,8 @@ export function leftAlone(
       : workloads.byKind(groupVersionOf(controller.apiVersion).group, controller.kind);
   if (isPod(workload)) {
     if (isMirrorPod(object)) return "it mirrors a static pod, which runs already";
-    // On UPDATE a pod on its node gets nothing new either, but what it has is not lost.
-    if (operation === "CREATE" && isBound(object) && !isBoundByPolicy(object))
-      return "it has its node already";
+    // On UPDATE a pod with a node gets nothing new either, but keeps what it has.
+    if (operation === "CREATE" && isBound(object) && !isBoundByPolicy(object)) return "it already has a node";
     // The DaemonSet controller decides by the template on which nodes a pod belongs: a pod placed otherwise never fits.
     if (owner?.kind === "DaemonSet") return "it is placed through the template of its DaemonSet";
     return undefined;
@@ -52,7 +51,7 @@ export function leftAlone(
   return undefined;
 }
 
-/** Why a policy has nothing to say to pods, or to templates. */
+/** Why a policy does not target pods, or templates. */
 export function notTargeted({ targets }: PlacementPolicy, workload: WorkloadKind): string | undefined {
   if (targets === "Both") return undefined;
   if (isPod(workload)) return targets === "Pods" ? undefined : "it is for templates only (spec.targets)";

@@ -2,14 +2,14 @@ import type { Draft } from "../../../core/evaluate/draft.ts";
 import type { Path } from "../../../core/path.ts";
 
 /**
- * Asks, by whatever value, that an object be placed anew: what policies put there goes, what they want now comes. Who may
- * update the object may ask. The webhook takes the annotation away in the same answer, so that it asks once.
+ * Requests a reapply, with any value: what policies had added is removed, what they want now is added. Whatever may update the object may
+ * request it. The webhook removes the annotation in the same response, so that it counts once.
  */
 export const REAPPLY = "usher.dev/reapply";
 
 const PLACE: Path = ["metadata", "annotations", REAPPLY];
 
-/** Whether the object asks to be placed anew. After this it does not any more. */
+/** Whether the object requests a reapply. Removes the request. */
 export function consumeReapply(draft: Draft): boolean {
   return draft.get(...PLACE) !== undefined && draft.remove(PLACE, undefined);
 }

@@ -5,7 +5,8 @@ import { term } from "../../../../../test/builders/merged.ts";
 import type { JsonObject } from "../../../../core/json.ts";
 import { compileTerm } from "../../../../core/kubernetes/selectors/node-selector.ts";
 import { WorkBudget } from "../../merge/work-budget.ts";
-import { combination, could, has, KnownTerms, together } from "./known-term.ts";
+import { combination, has, KnownTerms } from "./known-term.ts";
+import { could, together } from "./possible-term.ts";
 import { satisfiable } from "./satisfiable.ts";
 
 const known = (one: JsonObject) => new KnownTerms().own(one, new WorkBudget());

@@ -1,7 +1,8 @@
 import { isObject, type Json } from "../../../../core/json.ts";
 import type { WorkBudget } from "../../merge/work-budget.ts";
-import { combination, could, has, type KnownTerm, together } from "./known-term.ts";
+import { combination, has, type KnownTerm } from "./known-term.ts";
 import { areTooLarge } from "./node-terms.ts";
+import { could, together } from "./possible-term.ts";
 import type { Making } from "./term-product.ts";
 
 /** Policies keep to 64 terms, but on the way there what does not come to anything may be more. Beyond this it is not worth knowing. */

@@ -2,15 +2,14 @@ import { isObject, type Json, type JsonObject } from "../../../../core/json.ts";
 import type { WorkBudget } from "../../merge/work-budget.ts";
 import {
   combination,
-  could,
   has,
   type KnownTerm,
   type KnownTerms,
   type Selector,
-  together,
   withoutRequirements,
 } from "./known-term.ts";
 import { MAX_REQUIREMENTS, MAX_TERMS, MAX_WEIGHT, sizeOf } from "./node-terms.ts";
+import { could, together } from "./possible-term.ts";
 
 /** For a product what a pod may say, and as much again for each of 8 alternatives that lead nowhere. */
 const MOST_TRIED = 8 * MAX_WEIGHT;
