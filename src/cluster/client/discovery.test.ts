@@ -28,7 +28,7 @@ const APPS = {
 };
 
 describe("paths", () => {
-  test("of what modules declare need no question", async () => {
+  test("of declared resources need no discovery", async () => {
     const asked: string[] = [];
     const resources = createResources(server({}, asked), [greeter]);
     expect(await resources.pathOf("configmaps")).toBe("/api/v1/configmaps");
@@ -41,7 +41,7 @@ describe("paths", () => {
     expect(asked).toEqual([]);
   });
 
-  test("of others are asked for once, in the version that the server prefers", async () => {
+  test("of other resources are discovered once, in the preferred version", async () => {
     const asked: string[] = [];
     const resources = createResources(server(APPS, asked), []);
     const path = "/apis/apps/v1/namespaces/shop/deployments/web";
@@ -50,7 +50,7 @@ describe("paths", () => {
     expect(asked).toEqual(["/apis/apps", "/apis/apps/v1"]);
   });
 
-  test("of what is not served are refused with its name, until it is served", async () => {
+  test("of unserved resources are errors with their name, until they are served", async () => {
     const answers: Record<string, Json> = {};
     const resources = createResources(server(answers), []);
     const refused = await resources.pathOf("deployments.apps", "shop").catch((error: unknown) => error);
@@ -62,13 +62,13 @@ describe("paths", () => {
     );
   });
 
-  test("a server that can't say what it serves does not serve nothing", async () => {
+  test("a failed discovery does not mean that nothing is served", async () => {
     const resources = createResources(server({ "/apis/apps": 503 }), []);
     await expect(resources.discover("deployments.apps")).rejects.toThrow(DiscoveryError);
     await expect(resources.pathOf("deployments.apps")).rejects.toThrow("answered 503");
   });
 
-  test.each(["a/b", "a%2Fb", "..", ".", "", "a\nb", "a\\b"])("no name like %j is ever sent", async (name) => {
+  test.each(["a/b", "a%2Fb", "..", ".", "", "a\nb", "a\\b"])("the name %j is never sent", async (name) => {
     const resources = createResources(server({}), [greeter]);
     await expect(resources.pathOf("greetings.conformance.usher.dev", "", name)).rejects.toThrow(
       "invalid name",
@@ -77,24 +77,24 @@ describe("paths", () => {
     await expect(resources.pathOf("configmaps", "a", "b", name)).rejects.toThrow("invalid subresource");
   });
 
-  test("a name that only looks odd is escaped", async () => {
+  test("other special characters are escaped", async () => {
     const resources = createResources(server({}), [greeter]);
     expect(await resources.pathOf("greetings.conformance.usher.dev", "", "system:x?y#z")).toBe(
       "/apis/conformance.usher.dev/v1/greetings/system%3Ax%3Fy%23z",
     );
   });
 
-  test("a namespace where there are none, and none where there must be one, are refused", async () => {
+  test("rejects a namespace of cluster-scoped resources, and its absence for namespaced ones", async () => {
     const resources = createResources(server({}), [greeter]);
     await expect(resources.pathOf("greetings.conformance.usher.dev", "shop", "p")).rejects.toThrow(
-      "are not in namespaces",
+      "is cluster-scoped",
     );
-    await expect(resources.pathOf("configmaps", undefined, "a")).rejects.toThrow("a namespace is needed");
+    await expect(resources.pathOf("configmaps", undefined, "a")).rejects.toThrow("a namespace is required");
   });
 });
 
 describe("discovery", () => {
-  test("takes the first version that both sides have", async () => {
+  test("uses the first declared version that is served", async () => {
     const [kind] = greeter.kinds;
     const [version] = kind?.versions ?? [];
     if (kind === undefined || version === undefined) throw new Error("the module has lost its kind");
@@ -115,7 +115,7 @@ describe("discovery", () => {
     expect(await createResources(server(both), modules).discover(name)).toMatchObject({ version: "v2" });
   });
 
-  test("a group that is there without the resource does not serve it", async () => {
+  test("a group without the resource does not serve it", async () => {
     const without = { "/api/v1": { resources: [{ name: "pods", namespaced: true }] } };
     expect(await createResources(server(without), [greeter]).discover("configmaps")).toBeUndefined();
   });

@@ -6,7 +6,7 @@ import { hasList, StatusError } from "./api-response.ts";
 import type { ApiResponse, Client } from "./client.ts";
 import { pathSegment } from "./path-segment.ts";
 
-/** A resource as this API server has it. */
+/** A resource as this API server serves it. */
 export interface ServedResource {
   readonly group: string;
   readonly version: string;
@@ -15,7 +15,7 @@ export interface ServedResource {
   readonly namespaced: boolean;
 }
 
-/** What somebody declares: which versions we can read, the best first. */
+/** A resource as modules declare it, with the versions that usher can read, the preferred first. */
 export interface DeclaredResource {
   readonly group: string;
   readonly versions: readonly string[];
@@ -23,11 +23,11 @@ export interface DeclaredResource {
   readonly namespaced: boolean;
 }
 
-/** From the names that modules use, `pods` or `deployments.apps`, to the API server's. */
+/** Maps the names that modules use, `pods` or `deployments.apps`, to paths of the API server. */
 export interface ResourceResolver {
   /**
-   * The path of a collection, an object or a subresource. Rejects where the resource is not served or a name can't stand in a
-   * path; an empty namespace is none.
+   * The path of a collection, an object or a subresource. Rejects if the resource is not served or a name is invalid in a path; an empty
+   * namespace is none.
    */
   readonly pathOf: (
     resource: string,
@@ -35,11 +35,11 @@ export interface ResourceResolver {
     name?: string,
     subresource?: string,
   ) => Promise<string>;
-  /** Asks the API server itself: `undefined` where it does not serve the resource; rejects where it can't be asked. */
+  /** Asks the API server: `undefined` if it does not serve the resource; rejects if discovery fails. */
   readonly discover: (resource: string, signal?: AbortSignal) => Promise<ServedResource | undefined>;
 }
 
-/** The API server has no such resource, in no version that we can read. */
+/** The API server serves the resource in no version that usher can read. */
 export class NotServedError extends Error {
   readonly resource: string;
 
@@ -51,14 +51,14 @@ export class NotServedError extends Error {
   }
 }
 
-/** The API server could not say what it serves. */
+/** Discovery failed. */
 export class DiscoveryError extends StatusError {
   constructor(path: string, response: ApiResponse) {
     super(`discovery: GET ${path}`, response);
   }
 }
 
-/** What modules declare, by resource name. A kind says most, so it comes last. */
+/** The declarations of modules by resource name. Kinds declare most, so they override reads. */
 export function declaredResources(modules: readonly Module[]): Map<string, DeclaredResource> {
   const declared = new Map<string, DeclaredResource>();
   for (const { reads } of modules) {
@@ -77,7 +77,7 @@ export function declaredResources(modules: readonly Module[]): Map<string, Decla
   return declared;
 }
 
-/** The stored version first: any other one costs the API server a conversion of each object. */
+/** The storage version first: others cost the API server a conversion of each object. */
 function versionsOf({ versions }: Kind): string[] {
   const stored = versions.filter(({ storage }) => storage);
   return [...stored, ...versions.filter(({ storage }) => !storage)].map(({ name }) => name);
@@ -91,7 +91,7 @@ export function collectionPath(served: ServedResource, namespace = ""): string {
     : `${root}/namespaces/${pathSegment("namespace", namespace)}/${resource}`;
 }
 
-/** Answers from declarations where there is nothing to choose, else by discovery, once. */
+/** Resolves by declarations where they leave no choice of version, otherwise by discovery, once. */
 export function createResources(client: Client, modules: readonly Module[]): ResourceResolver {
   const declared = declaredResources(modules);
   const known = new Map<string, Promise<ServedResource>>();
@@ -102,13 +102,13 @@ export function createResources(client: Client, modules: readonly Module[]): Res
   const locate = (resource: string): Promise<ServedResource> => {
     const before = known.get(resource);
     if (before !== undefined) return before;
-    const located = settled(declared.get(resource)) ?? discover(resource);
+    const located = servedByDeclaration(declared.get(resource)) ?? discover(resource);
     const found = Promise.resolve(located).then((served) => {
       if (served === undefined) throw new NotServedError(resource, client.server);
       return served;
     });
     known.set(resource, found);
-    // What could not be found may be there the next time.
+    // A resource that is not served may be the next time.
     found.catch(() => known.delete(resource));
     return found;
   };
@@ -119,13 +119,13 @@ export function createResources(client: Client, modules: readonly Module[]): Res
       const served = await locate(resource);
       if (namespace !== "" && !served.namespaced) {
         throw new Error(
-          `${resource} are not in namespaces, so there are none in ${JSON.stringify(namespace)}`,
+          `${resource} is cluster-scoped: it must not have a namespace, got ${JSON.stringify(namespace)}`,
         );
       }
       const collection = collectionPath(served, namespace);
       if (name === undefined) return collection;
       if (namespace === "" && served.namespaced) {
-        throw new Error(`${resource} ${JSON.stringify(name)}: a namespace is needed to name one`);
+        throw new Error(`${resource} ${JSON.stringify(name)}: a namespace is required`);
       }
       const path = `${collection}/${pathSegment("name", name)}`;
       return subresource === undefined ? path : `${path}/${pathSegment("subresource", subresource)}`;
@@ -133,7 +133,7 @@ export function createResources(client: Client, modules: readonly Module[]): Res
   };
 }
 
-function settled(declared: DeclaredResource | undefined): ServedResource | undefined {
+function servedByDeclaration(declared: DeclaredResource | undefined): ServedResource | undefined {
   const [version, ...others] = declared?.versions ?? [];
   if (declared === undefined || version === undefined || others.length > 0) return undefined;
   const { group, resource, namespaced } = declared;
@@ -176,7 +176,7 @@ async function ask(
 ): Promise<ApiResponse | undefined> {
   const answer = await client.request("GET", path, signal === undefined ? {} : { signal });
   if (answer.status === 404) return undefined;
-  // Something else in the API server's place may answer with 200 as well: that nothing is served must be said by a list.
+  // A proxy may answer 200 as well: only a list can say that nothing is served.
   if (answer.status !== 200 || !hasList(answer.body, list)) throw new DiscoveryError(path, answer);
   return answer;
 }

@@ -9,9 +9,9 @@ import type { ResourceResolver } from "../../../src/cluster/client/discovery.ts"
 import { isObject, type Json, type JsonObject, stringAt } from "../../../src/core/json.ts";
 import type { Deadline } from "../../../src/core/view/source.ts";
 
-/** For tests: what of an API server matters to those who write. Versions, conflicts, pages; no schemas and no watches. */
+/** An API server in memory, for tests of writes: versions, conflicts, pages; no schemas and no watches. */
 
-/** A fault: an answer in place of the real one, or an error where the connection breaks. Also a moment to wait for. */
+/** Replaces a response, breaks the connection with an error, or delays it. */
 export type Fault = (
   method: string,
   path: string,
@@ -20,13 +20,13 @@ export type Fault = (
 
 export class TestApiServer {
   readonly objects = new Map<string, JsonObject>();
-  /** What was asked, in order: `GET /api/v1/…`. */
+  /** Requests in order: `GET /api/v1/…`. */
   readonly asked: string[] = [];
-  /** What was answered: `PUT 409`. */
+  /** Methods and statuses: `PUT 409`. */
   readonly answered: string[] = [];
   readonly bodies: Json[] = [];
   fault: Fault = () => undefined;
-  /** What discovery does not list. */
+  /** Resources that discovery does not list. */
   readonly unserved = new Set<string>();
   #version = 100;
 
@@ -37,7 +37,7 @@ export class TestApiServer {
     close: () => undefined,
   };
 
-  /** Resources in `v1`, all in namespaces where one is given. */
+  /** Resources of `v1`, namespaced where a namespace is given. */
   readonly resources: ResourceResolver = {
     pathOf: async (resource, namespace, name, subresource) => {
       const scope = namespace === undefined || namespace === "" ? "" : `/namespaces/${namespace}`;
@@ -68,7 +68,7 @@ export class TestApiServer {
     this.asked.push(`${method} ${path}`);
     if (options.body !== undefined) this.bodies.push(options.body);
     const given = this.fault(method, path, options);
-    // A round trip takes a step of the loop, also where nothing is wrong.
+    // A round trip takes an iteration of the event loop.
     const fault = await Promise.race([given ?? later(0), gone(options.signal)]);
     if (fault instanceof Error) throw fault;
     const answer = fault ?? this.#serve(method, path, options.body);
@@ -124,7 +124,7 @@ export function refuse(status: number, reason: string, name?: string, headers = 
   return answerOf(status, body, headers);
 }
 
-/** As the API server answers for a path that it does not know at all. */
+/** The response for an unknown path. */
 export const NO_SUCH_API: ApiResponse = {
   status: 404,
   headers: {},
@@ -133,12 +133,12 @@ export const NO_SUCH_API: ApiResponse = {
 };
 
 function gone(signal: AbortSignal | undefined): Promise<Error> {
-  const error = new ConnectionError("the caller gave up");
+  const error = new ConnectionError("canceled by the caller");
   if (signal?.aborted) return Promise.resolve(error);
   return new Promise((resolve) => signal?.addEventListener("abort", () => resolve(error), { once: true }));
 }
 
-/** A deadline that is over when the test says so. */
+/** A deadline that the test ends. */
 export function testDeadline(ms = 60_000): Deadline & { readonly end: () => void } {
   const over = new AbortController();
   const until = performance.now() + ms;

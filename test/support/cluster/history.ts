@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../src/core/json.ts";
 
-/** One write, as an API server remembers it. */
+/** One write in the history of a resource. */
 interface Write {
   readonly version: number;
   readonly name: string;
@@ -14,7 +14,7 @@ export interface HistoryPage {
   readonly next: string | undefined;
 }
 
-/** The model of an API server for one resource: everything that it ever held, by version, and up to where it has forgotten. */
+/** A model of an API server for one resource: all versions of its objects since the last compaction. */
 export class History {
   readonly #writes: Write[] = [];
   #version = 1;
@@ -35,7 +35,7 @@ export class History {
       this.#writes.push({ version: this.#next(), name, object: undefined });
   }
 
-  /** Something else in the cluster changed: the version moves on without an event here. */
+  /** A write to another resource: the version increases without an event. */
   pass(): void {
     this.#next();
   }
@@ -44,7 +44,7 @@ export class History {
     this.#compacted = this.#version;
   }
 
-  /** What existed at a version, by name. */
+  /** The objects at a version, by name. */
   at(version: number): Map<string, JsonObject> {
     const objects = new Map<string, JsonObject>();
     for (const { version: written, name, object } of this.#writes) {
@@ -55,7 +55,7 @@ export class History {
     return new Map([...objects].sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 
-  /** `undefined`: 410, the token is too old. */
+  /** `undefined`: 410, the token expired. */
   page(limit: number, token: string | undefined): HistoryPage | undefined {
     const [at = String(this.#version), after = ""] = token?.split(" ") ?? [];
     if (Number(at) < this.#compacted) return undefined;
@@ -69,7 +69,7 @@ export class History {
     };
   }
 
-  /** What happened after a version; `undefined`: 410. */
+  /** The writes after a version; `undefined`: 410. */
   after(version: number): readonly Write[] | undefined {
     if (version < this.#compacted) return undefined;
     return this.#writes.filter((write) => write.version > version);

@@ -9,11 +9,11 @@ import {
 import type { Json, JsonObject } from "../../../src/core/json.ts";
 import { History } from "./history.ts";
 
-/** A stream that someone reads. */
+/** An open stream. */
 interface Open {
   readonly path: string;
   readonly lines: string[];
-  /** A broken one ends with an error. */
+  /** A broken stream ends with an error. */
   ended: "no" | "closed" | "broken";
 }
 
@@ -27,10 +27,10 @@ export class TestWatchServer implements Client {
   readonly #histories = new Map<string, History>();
   readonly #open = new Set<Open>();
   streaming = true;
-  /** Whether streams send what happens. */
+  /** Whether streams withhold events. */
   silent = false;
 
-  /** Installs a resource, or gives the one that is there. */
+  /** The history of a resource, which is served from then on. */
   history(resource: string): History {
     const history = this.#histories.get(resource) ?? new History();
     this.#histories.set(resource, history);
