@@ -36,4 +36,13 @@ export function registerController(
       for (const { count, ...labels } of controllerStats().writes) this.inc(labels, count);
     },
   });
+  new Counter({
+    name: "usher_events_dropped_total",
+    help: "Events that could not be written, after retries or for lack of room.",
+    registers,
+    collect() {
+      this.reset();
+      this.inc(controllerStats().droppedEvents ?? 0);
+    },
+  });
 }

@@ -33,11 +33,13 @@ test("the controller is measured where this process runs one, and only there", a
     failing: new Map([["seating", 1]]),
     writes: [{ module: "seating", resource: "nodes", result: "failed" as const, count }],
     figures: [],
+    droppedEvents: 7,
   });
   const options = { assembly: () => assembly, certificateExpires: () => 0 };
   const metrics = await createMetrics({ ...options, controllerStats });
   const text = await metrics.text();
   expect(text).toContain('usher_plan_items{state="due"} 2\n');
+  expect(text).toContain("usher_events_dropped_total 7\n");
   expect(text).toContain('usher_plan_items_failing{module="seating"} 1\n');
   const failed = 'usher_plan_writes_total{module="seating",resource="nodes",result="failed"}';
   expect(text).toContain(`${failed} 3\n`);

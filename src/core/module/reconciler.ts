@@ -118,6 +118,8 @@ export interface ControllerStats {
   readonly writes: readonly WriteCount[];
   /** Values of the gauges that modules declare; only the leader has any. */
   readonly figures: readonly Figure[];
+  /** Events that this replica could not write. */
+  readonly droppedEvents?: number;
 }
 
 export interface WriteCount {

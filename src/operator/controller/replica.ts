@@ -117,7 +117,10 @@ export class Replica {
     this.#tallies.add(tallies, Date.now());
   };
 
-  readonly controllerStats = (): ControllerStats => this.#controller.stats;
+  readonly controllerStats = (): ControllerStats => ({
+    ...this.#controller.stats,
+    droppedEvents: this.#events.dropped,
+  });
 
   /** `count` receives the counts of reconcilers. */
   start(count?: (counts: readonly Count[]) => void): void {
