@@ -13,6 +13,7 @@ import { openCertificates, serviceNames } from "../../src/operator/certificates/
 import { InstallationController } from "../../src/operator/controller/installation-controller.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
+import { createUsherService } from "./fixtures/usher-service.ts";
 import { installKinds, openLive } from "./live-source.ts";
 
 const NAMESPACE = "usher-system";
@@ -28,19 +29,7 @@ describeOwnCluster("a certificate that grows old", { without: ["kube-scheduler",
 
   beforeAll(async () => {
     await installKinds(cluster(), allModules);
-    await cluster().call("POST", "/api/v1/namespaces", { metadata: { name: NAMESPACE } });
-    const service = await cluster().call("POST", `/api/v1/namespaces/${NAMESPACE}/services`, {
-      metadata: { name: "usher" },
-      spec: { ports: [{ port: 443, targetPort: 8443 }] },
-    });
-    clusterIP = stringAt(service, "spec", "clusterIP") ?? "";
-    // What a ready replica behind the Service looks like.
-    await cluster().call("POST", `/apis/discovery.k8s.io/v1/namespaces/${NAMESPACE}/endpointslices`, {
-      metadata: { name: "usher-1", labels: { "kubernetes.io/service-name": "usher" } },
-      addressType: "IPv4",
-      endpoints: [{ addresses: ["10.245.0.9"], conditions: { ready: true } }],
-      ports: [{ port: 8443 }],
-    });
+    clusterIP = await createUsherService(cluster(), NAMESPACE);
     await cluster().call("POST", "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies", {
       apiVersion: "kupid.gardener.cloud/v1alpha1",
       kind: "ClusterPodSchedulingPolicy",
@@ -67,13 +56,13 @@ describeOwnCluster("a certificate that grows old", { without: ["kube-scheduler",
     const moved = { later: 0 };
     const live = await openLive(cluster(), allModules);
     await live.source.cache.waitForSync();
-    const keeping = {
+    const shared = {
       client: live.client,
       log: SILENT,
       refreshEveryMs: LOOK_EVERY_MS,
       resyncMs: LOOK_EVERY_MS,
     };
-    const certificates = await openCertificates({ ...keeping, namespace: NAMESPACE });
+    const certificates = await openCertificates({ ...shared, namespace: NAMESPACE });
     const server = await startAdmission({
       source: live.source,
       log: SILENT,
@@ -83,22 +72,22 @@ describeOwnCluster("a certificate that grows old", { without: ["kube-scheduler",
     });
     const way = await cuttable(server.webhookAddress.port);
     await cluster().route(clusterIP, 443, way.port);
-    const keeper = new InstallationController({
-      ...keeping,
+    const controller = new InstallationController({
+      ...shared,
       clock: () => performance.now() + moved.later,
       assembly: live.source.assembly,
       certificates,
       version: "0.0.0",
       ready: () => live.source.ready,
     });
-    keeper.start();
+    controller.start();
     return {
       certificates,
       moved,
       /** Kept connections were trusted when they were made: only a new one shows what is trusted now. */
       cut: way.cut,
       [Symbol.asyncDispose]: async () => {
-        await keeper.stop();
+        await controller.stop();
         certificates.stop();
         await server.drain({ serveOnMs: 0 });
         await cluster().unroute(clusterIP, 443);

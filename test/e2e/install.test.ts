@@ -3,13 +3,13 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
 import { makeCertificate } from "../../src/admission/tls/certificate.ts";
-import { at, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
+import { at, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { program, type Ran, ROOT } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
-import type { Cluster } from "../cluster/cluster.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
 import { RUN_LABEL } from "../cluster/runner/label.ts";
 import { configured, installWords } from "./fixtures/install.ts";
+import { CRDS, left, OLD_CRD, OLD_WEBHOOK, same, versions } from "./fixtures/installed-objects.ts";
 
 const HOOKS = "/apis/admissionregistration.k8s.io/v1";
 const MUTATING = `${HOOKS}/mutatingwebhookconfigurations/usher`;
@@ -459,126 +459,3 @@ describeOwnCluster("an installation", {}, (cluster) => {
     expect(missing).toEqual([]);
   });
 });
-
-const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-const TEXT = { type: "string" };
-const TEXTS = { type: "object", additionalProperties: TEXT };
-
-/** As an older kupid would have it: fewer fields, no status. */
-const OLD_CRD: JsonObject = {
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: { name: "clusterpodschedulingpolicies.kupid.gardener.cloud", labels: { app: "kupid" } },
-  spec: {
-    group: "kupid.gardener.cloud",
-    names: {
-      kind: "ClusterPodSchedulingPolicy",
-      listKind: "ClusterPodSchedulingPolicyList",
-      plural: "clusterpodschedulingpolicies",
-      singular: "clusterpodschedulingpolicy",
-    },
-    scope: "Cluster",
-    versions: [
-      {
-        name: "v1alpha1",
-        served: true,
-        storage: true,
-        schema: {
-          openAPIV3Schema: {
-            type: "object",
-            properties: {
-              spec: {
-                type: "object",
-                properties: {
-                  podSelector: {
-                    type: "object",
-                    properties: {
-                      matchLabels: TEXTS,
-                      matchExpressions: {
-                        type: "array",
-                        items: {
-                          type: "object",
-                          properties: { key: TEXT, operator: TEXT, values: { type: "array", items: TEXT } },
-                        },
-                      },
-                    },
-                  },
-                  nodeSelector: TEXTS,
-                },
-              },
-            },
-          },
-        },
-      },
-    ],
-  },
-};
-
-/** Never called: it is for a kind that does not exist. */
-const OLD_WEBHOOK: JsonObject = {
-  apiVersion: "admissionregistration.k8s.io/v1",
-  kind: "MutatingWebhookConfiguration",
-  metadata: { name: "gardener-extension-kupid" },
-  webhooks: [
-    {
-      name: "kupid.example.com",
-      admissionReviewVersions: ["v1"],
-      clientConfig: { url: "https://127.0.0.1:1/webhook" },
-      rules: [
-        {
-          apiGroups: ["none.example.com"],
-          apiVersions: ["v1"],
-          resources: ["nothings"],
-          operations: ["CREATE"],
-        },
-      ],
-      failurePolicy: "Ignore",
-      sideEffects: "None",
-    },
-  ],
-};
-
-/** Every object of ours by its label, of the kinds that an installation has. */
-const KINDS: readonly (readonly [string, string])[] = [
-  ["apiextensions.k8s.io/v1/customresourcedefinitions", "CustomResourceDefinition"],
-  ["rbac.authorization.k8s.io/v1/clusterroles", "ClusterRole"],
-  ["rbac.authorization.k8s.io/v1/clusterrolebindings", "ClusterRoleBinding"],
-  ["rbac.authorization.k8s.io/v1/roles", "Role"],
-  ["rbac.authorization.k8s.io/v1/rolebindings", "RoleBinding"],
-  ["flowcontrol.apiserver.k8s.io/v1/flowschemas", "FlowSchema"],
-  ["flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations", "PriorityLevelConfiguration"],
-  ["apps/v1/deployments", "Deployment"],
-  ["policy/v1/poddisruptionbudgets", "PodDisruptionBudget"],
-  ["admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", "MutatingWebhookConfiguration"],
-  ["admissionregistration.k8s.io/v1/validatingwebhookconfigurations", "ValidatingWebhookConfiguration"],
-];
-
-async function ours(cluster: Cluster): Promise<{ kind: string; item: Json }[]> {
-  const found = [];
-  for (const [path, kind] of KINDS) {
-    const list = await cluster.call(
-      "GET",
-      `/apis/${path}?labelSelector=app.kubernetes.io/managed-by%3Dusher`,
-    );
-    for (const item of listAt(list, "items")) found.push({ kind, item });
-  }
-  return found;
-}
-
-async function left(cluster: Cluster): Promise<string[]> {
-  return (await ours(cluster)).map(({ kind, item }) => `${kind} ${stringAt(item, "metadata", "name")}`);
-}
-
-async function versions(cluster: Cluster): Promise<Record<string, string>> {
-  const all = (await ours(cluster)).filter(({ kind }) => kind !== "Deployment");
-  return Object.fromEntries(
-    all.map(({ kind, item }) => [
-      `${kind} ${stringAt(item, "metadata", "name")}`,
-      stringAt(item, "metadata", "resourceVersion") ?? "",
-    ]),
-  );
-}
-
-function same(one: Json | undefined, other: Json | undefined): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
-}

@@ -78,7 +78,7 @@ export function registeredWebhooks(
   return { objects: [mutating, validating].map((object) => labelled(object, options.version)), notes };
 }
 
-/** A namespace that was there before usher is none of its objects: who deletes what was applied would delete it too. */
+/** A namespace that exists anyway is not usher's: deleting what was applied would delete it too. */
 function namespaceOf(installation: Installation): JsonObject[] {
   const { namespace } = installation;
   if (namespace === "default" || controlPlaneOf(installation).includes(namespace)) return [];

@@ -2,7 +2,7 @@ import { at, isObject, type JsonObject, listAt, stringAt } from "../json.ts";
 import { OWN_LABELS, VERSION_LABEL } from "./names.ts";
 import { CONFIGURATION_FILE, CONTAINER, POD_LABELS } from "./workload.ts";
 
-/** How an usher that is there was told to run: what `workloadObjects` was given, read back. */
+/** The options of an existing installation: what `workloadObjects` was given, read back. */
 export interface InstalledWorkload {
   readonly image?: string;
   readonly replicas?: number;

@@ -83,10 +83,10 @@ function furtherGrants(modules: readonly Module[], installation: Installation): 
 }
 
 /**
- * Reading namespaced policies is harmless to those who may read their namespace, so it joins the roles that people have
+ * Reading namespaced policies is harmless to subjects that may read their namespace, so it joins the roles that they have
  * already. Writing does not join `edit` or `admin`: a kind may be namespaced and yet act on nodes, or write what a tenant
- * may not, so who may is said by binding `usher-policies-edit`, and for kinds that act on the whole cluster
- * `usher-cluster-policies-edit`: a user who may write these in any namespace affects all. Cluster-scoped kinds are in neither:
+ * may not, so it is granted by binding `usher-policies-edit`, and for kinds that act on the whole cluster
+ * `usher-cluster-policies-edit`: a subject that may write these in any namespace affects all. Cluster-scoped kinds are in neither:
  * they rule over other people's namespaces and may name whom they exempt, so they are left to cluster administrators.
  */
 function userRoles(kinds: readonly Kind[]): JsonObject[] {

@@ -25,7 +25,7 @@ export interface WebhookConfigurations {
 
 /** Entries must be named like a domain of three parts or more; ours end in this. */
 const DOMAIN = "usher.dev";
-/** The API server's limit for such a name, less room for a number that tells namesakes apart. */
+/** The API server's limit for such a name, less room for a number that makes it unique. */
 const NAME_LENGTH = 253 - ".".length - DOMAIN.length - "-9999".length;
 /** The API server waits 1 to 30 seconds. */
 const TIMEOUT_SECONDS = { least: 1, most: 30 };
@@ -120,7 +120,7 @@ function joined(hooks: readonly Hook[]): string {
   return hooks.map(({ name }) => name).join("-");
 }
 
-/** Two groups may join to one name (`a-b` alone, and `a` with `b`): a number tells them apart. */
+/** Two groups may join to one name (`a-b` alone, and `a` with `b`): a number makes them unique. */
 function entryName(group: readonly Hook[], names: Set<string>): string {
   const base = joined(group);
   let name = `${base}.${DOMAIN}`;
@@ -173,7 +173,7 @@ function conditionsOf({ conditions = [] }: Hook): JsonObject[] {
   return conditions.map(({ name, expression }) => ({ name, expression }));
 }
 
-/** The API server writes this label itself and lets nobody change it. */
+/** The API server sets this label, and it can't be changed. */
 const NAMESPACE_LABEL = "kubernetes.io/metadata.name";
 
 function selector(scope: NamespaceScope | undefined): JsonObject {

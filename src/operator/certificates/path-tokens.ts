@@ -40,7 +40,7 @@ export function rotated(tokens: PathTokens | undefined, now: number): PathTokens
   };
 }
 
-/** Also where the time of the last rotation lies ahead: by a clock that was wrong, or that somebody set back. */
+/** Also where the time of the last rotation lies ahead: by a clock that was wrong then, or is now. */
 export function isRotationDue({ rotatedAt }: PathTokens, now: number): boolean {
   return now - rotatedAt >= ROTATE_EVERY_MS || rotatedAt > now + ROTATE_EVERY_MS;
 }

@@ -77,7 +77,7 @@ export class ManagedObjectsController {
 
   async #apply(wanted: JsonObject, listedObject: JsonObject | undefined): Promise<void> {
     const { objects, repairs, repeated, log, version } = this.#options;
-    // Without usher's labels it is in no list: somebody removed them, or it is another owner's.
+    // Without usher's labels it is in no list: they were removed, or it is another owner's.
     const live = listedObject ?? (await objects.read(wanted));
     if (live !== undefined && !isOurs(live)) {
       const object = describeObject(wanted);

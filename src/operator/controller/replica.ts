@@ -21,7 +21,7 @@ import { InstallationController } from "./installation-controller.ts";
 export interface ReplicaOptions {
   readonly client: Client;
   readonly source: ClusterSource;
-  /** What the leader renews. Absent where someone else looks after certificates: then nobody keeps the webhooks right either. */
+  /** What the leader renews. Absent where usher does not manage certificates: then it does not manage webhooks either. */
   readonly certificates: Certificates | undefined;
   readonly log: Log;
   readonly version: string;
@@ -44,7 +44,7 @@ export class Replica {
   readonly #collector: TallyCollector;
   readonly #lease: LeaderElection;
   readonly #controller: Controller;
-  readonly #keeper: InstallationController | undefined;
+  readonly #installation: InstallationController | undefined;
 
   constructor(options: ReplicaOptions) {
     this.#options = options;
@@ -93,7 +93,7 @@ export class Replica {
         this.#count?.(counts);
       },
     });
-    this.#keeper =
+    this.#installation =
       certificates === undefined
         ? undefined
         : new InstallationController({
@@ -107,7 +107,7 @@ export class Replica {
           });
     source.onChange((changes) => {
       this.#controller.changed(changes);
-      this.#keeper?.changed();
+      this.#installation?.changed();
     });
   }
 
@@ -137,7 +137,7 @@ export class Replica {
   #onStartedLeading(): void {
     const { log, source } = this.#options;
     log.info({}, "started leading");
-    this.#keeper?.start();
+    this.#installation?.start();
     this.#collector.start();
     // What only a leader needs must be there before anything is planned on it.
     source.cache.startLeading().then(
@@ -154,7 +154,7 @@ export class Replica {
     this.#collector.stop();
     await Promise.all([
       this.#controller.stop(),
-      this.#keeper?.stop(),
+      this.#installation?.stop(),
       this.#options.source.cache.stopLeading(),
     ]);
   }

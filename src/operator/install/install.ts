@@ -18,7 +18,7 @@ const ESTABLISH_MS = 30_000;
 /** Not ready within the timeout; the message says what the state is. */
 export class NotReadyError extends Error {}
 
-/** Carries out a plan in its order. `done` is told of each object. */
+/** Carries out a plan in its order, and calls `done` for each object. */
 export async function applyPlan(
   objects: Objects,
   { objects: planned }: InstallPlan,

@@ -25,8 +25,8 @@ export function ownerOf(live: JsonObject): string {
   );
   const [first] = managers.filter((manager) => manager !== "kube-apiserver");
   if (release !== undefined) return `the Helm release ${release}`;
-  const who = [part, by === undefined ? undefined : `managed by ${by}`].filter((one) => one !== undefined);
-  if (who.length > 0) return who.join(", ");
+  const parts = [part, by === undefined ? undefined : `managed by ${by}`].filter((one) => one !== undefined);
+  if (parts.length > 0) return parts.join(", ");
   return first === undefined ? "an unknown owner" : `field manager ${first}`;
 }
 

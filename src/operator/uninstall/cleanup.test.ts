@@ -125,7 +125,7 @@ test("one that can't be written holds up no other, and it is said how to free it
     still.map(({ live, cleanup, why }) => [cleanup.byHand(stringAt(live, "metadata", "name") ?? ""), why]),
   ).toEqual([
     ["kubectl taint nodes b usher.dev/starting-", expect.stringContaining("Forbidden")],
-    ["kubectl taint nodes c usher.dev/starting-", "others write it all the time"],
+    ["kubectl taint nodes c usher.dev/starting-", "too many concurrent writes"],
   ]);
   expect([taintsOf("a"), taintsOf("d")]).toEqual([undefined, undefined]);
 });

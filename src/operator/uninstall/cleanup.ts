@@ -8,13 +8,13 @@ import type { Cleanup, Module } from "../../core/module/module.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { Objects } from "../install/apply.ts";
 
-/** An object that has something of usher's on it. */
+/** An object that carries something of usher's. */
 interface Marked {
   readonly live: JsonObject;
   readonly cleanup: Cleanup;
 }
 
-/** What may still be marked: one object, or any of the resource where nobody could look. */
+/** What may still carry it: one object, or any of the resource where they could not be listed. */
 interface StillMarked {
   readonly live: JsonObject | undefined;
   readonly cleanup: Cleanup;
@@ -26,12 +26,12 @@ interface Look {
   readonly unseen: readonly StillMarked[];
 }
 
-/** A node's heartbeat may come in between, more than once. */
+/** A node's heartbeat may conflict more than once. */
 const TRIES = 5;
 
 /**
- * What usher may have left on objects that are not its own. Modules are asked as the replicas were told to work, because whoever
- * uninstalls may not have the configuration at hand; to be called before it goes.
+ * What modules put on objects of others. By the configuration of the replicas, because an uninstall may not have it at hand; to be called
+ * before it is deleted.
  */
 export async function cleanupsOf(
   objects: Objects,
@@ -48,16 +48,16 @@ export async function cleanupsOf(
   return modules.flatMap(({ cleanup }) => cleanup?.(running) ?? []);
 }
 
-/** What an installed configuration tells modules; `undefined` where there is none, or a person wrote it in another form. */
+/** The settings of modules in an installed configuration; `undefined` where there is none, or it was edited into another form. */
 function settingsIn(configMap: JsonObject | undefined): Record<string, JsonObject> | undefined {
   const data = at(configMap, "data");
   const [text] = isObject(data) ? Object.values(data) : [];
   if (typeof text !== "string") return undefined;
   try {
-    const told = at(JSON.parse(text), "spec", "modules");
-    return isObject(told)
+    const settings = at(JSON.parse(text), "spec", "modules");
+    return isObject(settings)
       ? Object.fromEntries(
-          Object.entries(told).flatMap(([name, one]) => (isObject(one) ? [[name, one]] : [])),
+          Object.entries(settings).flatMap(([name, one]) => (isObject(one) ? [[name, one]] : [])),
         )
       : {};
   } catch {
@@ -65,7 +65,7 @@ function settingsIn(configMap: JsonObject | undefined): Record<string, JsonObjec
   }
 }
 
-/** Every object that has something of it. Whoever may not look can uninstall all the same, and is told. */
+/** Every object that carries something of it. Without the right to list them, an uninstall goes on and reports it. */
 export async function lookForMarked(objects: Objects, cleanups: readonly Cleanup[]): Promise<Look> {
   const marked: Marked[] = [];
   const unseen: StillMarked[] = [];
@@ -81,7 +81,7 @@ export async function lookForMarked(objects: Objects, cleanups: readonly Cleanup
   return { marked, unseen };
 }
 
-/** Takes it off all of them, one after another. One that can't be written holds up no other. */
+/** Removes it from all of them, one after another. A failure with one holds up no other. */
 export async function cleanUp(
   objects: Objects,
   cleanups: readonly Cleanup[],
@@ -104,7 +104,7 @@ async function freed(objects: Objects, { live, cleanup }: Marked): Promise<strin
     if (seen === undefined || patch.length === 0 || (await objects.patch(seen, patch))) return undefined;
     seen = await objects.read(live);
   }
-  return "others write it all the time";
+  return "too many concurrent writes";
 }
 
 async function listed(objects: Objects, cleanup: Cleanup): Promise<JsonObject[]> {

@@ -7,11 +7,11 @@ import { POD_LABELS } from "../../core/registration/workload.ts";
 import { describeObject, type Objects, selectorText } from "../install/apply.ts";
 import { NotReadyError } from "../install/install.ts";
 
-/** How long the replicas may take to end: their grace, and something for the one who counts them. */
+/** The grace period of the replicas, and some time for the kubelet. */
 const END_MS = 60_000;
-const LOOK_EVERY_MS = 500;
+const POLL_EVERY_MS = 500;
 
-/** Waits until the pods of usher's Deployment have ended. */
+/** Waits until the pods of usher's Deployment are gone. */
 export async function podsGone(objects: Objects, deployment: JsonObject): Promise<void> {
   const namespace = namespaceOf(deployment);
   const path = collectionPath({ group: "", version: "v1", resource: "pods", namespaced: true }, namespace);
@@ -20,7 +20,7 @@ export async function podsGone(objects: Objects, deployment: JsonObject): Promis
     const pods = await listAll(objects.client, path, { labelSelector: selectorText(POD_LABELS) });
     if (pods.length === 0) return;
     if (performance.now() > until) throw new NotReadyError(stuckPods(deployment, pods));
-    await pause(LOOK_EVERY_MS);
+    await pause(POLL_EVERY_MS);
   }
 }
 
@@ -28,8 +28,8 @@ function stuckPods(deployment: JsonObject, pods: readonly JsonObject[]): string 
   const where = pods.map((pod) => `${nameOf(pod)} on node ${stringAt(pod, "spec", "nodeName") ?? "none"}`);
   const names = pods.map(nameOf).join(" ");
   return [
-    `the pods of ${describeObject(deployment)} do not end: ${where.join(", ")}`,
-    "the webhooks are gone, so nothing waits for usher. Run this again when the pods are gone; where their node is dead, end them with",
+    `the pods of ${describeObject(deployment)} do not terminate: ${where.join(", ")}`,
+    "the webhooks are deleted, so no request waits for usher. Run this again when the pods are gone; if their node is dead, delete them with",
     `kubectl delete pod -n ${namespaceOf(deployment)} ${names} --force --grace-period=0`,
   ].join("\n  ");
 }

@@ -5,20 +5,20 @@ import type { JsonObject } from "../../core/json.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { Objects } from "../install/apply.ts";
 
-/** What usher made while it ran, and what of it nobody could look for. */
+/** Objects that usher created while it ran, and those that could not be read. */
 export interface RuntimeObjects {
   readonly found: readonly JsonObject[];
   readonly unseen: readonly { readonly object: JsonObject; readonly why: string }[];
 }
 
-/** By exact names, and tallies by their label: a name that only sounds like usher's is someone else's. */
+/** By exact names, and tallies by their label: a similar name is another owner's. */
 export async function runtimeObjects(objects: Objects, namespace: string): Promise<RuntimeObjects> {
   const named = (apiVersion: string, kind: string, name: string): JsonObject => ({
     apiVersion,
     kind,
     metadata: { name, namespace },
   });
-  const looks: readonly (readonly [JsonObject, () => Promise<readonly (JsonObject | undefined)[]>])[] = [
+  const reads: readonly (readonly [JsonObject, () => Promise<readonly (JsonObject | undefined)[]>])[] = [
     ...[
       named("v1", "Secret", OWN_NAMES.certificates),
       named("coordination.k8s.io/v1", "Lease", OWN_NAMES.lease),
@@ -33,9 +33,9 @@ export async function runtimeObjects(objects: Objects, namespace: string): Promi
   ];
   const found: JsonObject[] = [];
   const unseen: { object: JsonObject; why: string }[] = [];
-  for (const [object, look] of looks) {
+  for (const [object, read] of reads) {
     try {
-      found.push(...(await look()).filter((one) => one !== undefined));
+      found.push(...(await read()).filter((one) => one !== undefined));
     } catch (error) {
       if (!(error instanceof StatusError)) throw error;
       unseen.push({ object, why: error.message });

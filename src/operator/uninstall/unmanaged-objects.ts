@@ -8,7 +8,7 @@ import { at, type Json, type JsonObject, listAt, stringAt } from "../../core/jso
 import { nameOf } from "../../core/kubernetes/object.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 
-/** What is usher's in a namespace, or goes before the namespace does. */
+/** What is usher's in a namespace, or is deleted before it. */
 export interface Expected {
   /** As they were read. What they own is expected too. */
   readonly objects: readonly JsonObject[];
@@ -29,8 +29,8 @@ interface Item {
 }
 
 /**
- * What else lives in a namespace, and would be lost with it, each as `CronJob backup`. Everything that the API server can list is looked
- * at, and nothing is taken for usher's because of how it sounds. Rejects where something can't be looked at: then nobody knows.
+ * The objects in a namespace that are not usher's and would be deleted with it, each as `CronJob backup`. Everything that the API server can
+ * list counts, and a similar name makes nothing usher's. Rejects where something can't be listed: then the namespace must stay.
  */
 export async function unmanagedObjectsIn(
   client: Client,
@@ -46,12 +46,12 @@ export async function unmanagedObjectsIn(
         return items.map((live): Item => ({ kind: one.kind, live }));
       }),
   );
-  const strangers = unexpected(lists.flat(), expected.objects).filter(
-    ({ kind, live }) => !comesAlong(kind, live),
+  const unmanaged = unexpected(lists.flat(), expected.objects).filter(
+    ({ kind, live }) => !isAutomatic(kind, live),
   );
-  // What belongs to another says less than what it belongs to.
+  // An owner says more than what it owns.
   const owned = ({ live }: Item) => listAt(live, "metadata", "ownerReferences").length > 0;
-  return [...strangers.filter((one) => !owned(one)), ...strangers.filter(owned)].map(
+  return [...unmanaged.filter((one) => !owned(one)), ...unmanaged.filter(owned)].map(
     ({ kind, live }) => `${kind} ${nameOf(live)}`,
   );
 }
@@ -73,8 +73,8 @@ function unexpected(items: readonly Item[], objects: readonly JsonObject[]): Ite
   return [...rest];
 }
 
-/** What Kubernetes makes itself, in every namespace or for what usher has. */
-function comesAlong(kind: string, live: JsonObject): boolean {
+/** What Kubernetes creates itself, in every namespace or for objects of usher. */
+function isAutomatic(kind: string, live: JsonObject): boolean {
   const name = nameOf(live);
   switch (kind) {
     case "ConfigMap":
@@ -115,7 +115,7 @@ async function listable(client: Client): Promise<Listable[]> {
   return [...found.values()];
 }
 
-/** Events are records, which end by themselves; and what can't be deleted, such as a measurement, is not stored. */
+/** Events expire by themselves; and what can't be deleted, such as a metric, is not stored. */
 function canBeLost(entry: Json): boolean {
   const verbs = listAt(entry, "verbs");
   const name = stringAt(entry, "name") ?? "";

@@ -4,8 +4,8 @@ import { trusts } from "../certificates/certificate-record.ts";
 
 /**
  * What a managed control plane puts into the namespace selector of every webhook, so that its own pods are never behind one (Azure's
- * "admissions enforcer"). It puts them back at once, so taking them out would be a quarrel without end, and they only take away the
- * cloud's own namespaces. Any other narrowing is somebody's edit.
+ * "admissions enforcer"). It adds them again at once, so removing them would never end, and they exempt only the
+ * cloud's own namespaces. Any other narrowing is an edit to revert.
  */
 const CLOUD_EXPRESSIONS: readonly JsonObject[] = [
   { key: "control-plane", operator: "DoesNotExist" },
