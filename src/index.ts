@@ -1,5 +1,5 @@
 /**
- * Usher as a library: the core, and what it needs. Everything here is pure: no I/O, no clock.
+ * Usher as a library: the core, its modules, and the types of both. Everything here is pure: no I/O, no clock.
  *
  * @example
  * ```ts
@@ -35,19 +35,22 @@ export { type CommitResult, evaluate, type Outside } from "./core/evaluate/evalu
 export type { Evaluation, EvaluationRequest, ModuleTrace } from "./core/evaluate/evaluate-hooks.ts";
 export {
   type Finding,
+  type FindingEvent,
   type FindingOutcome,
   type ModuleFinding,
+  type ObjectReference,
   type PolicyRef,
   policyKey,
   policyName,
 } from "./core/evaluate/finding.ts";
-export { type Fact, Facts, type Need } from "./core/evaluate/need.ts";
+export { type Fact, Facts, failureOf, type Need } from "./core/evaluate/need.ts";
 export { type PatchOperation, patchOf } from "./core/evaluate/patch.ts";
 export type { AdmissionRequest, Operation, UserInfo } from "./core/evaluate/request.ts";
 export { type AdmissionResponse, responseOf, reviewOf } from "./core/evaluate/response.ts";
 export type { DenialStatus, StatusCause, StatusDetails } from "./core/evaluate/status.ts";
 export type { Json, JsonObject } from "./core/json.ts";
 export { defaulted } from "./core/kubernetes/defaults/defaults.ts";
+export { atLeast, type KubernetesVersion, type ServerVersion } from "./core/kubernetes/versions.ts";
 export {
   BUILT_IN_WORKLOADS,
   type WorkloadKind,

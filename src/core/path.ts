@@ -18,7 +18,7 @@ function escaped(key: string): string {
   return text.includes("/") ? text.replaceAll("/", "~1") : text;
 }
 
-/** The steps of an RFC 6901 pointer; list indexes stay text, as the pointer alone can't tell them from keys. */
+/** The steps of an RFC 6901 pointer; list indexes stay text, as the pointer alone does not distinguish them from keys. */
 export function steps(text: string): string[] {
   if (text === "") return [];
   return text

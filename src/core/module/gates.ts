@@ -16,7 +16,7 @@ export class Gates {
     this.#state = new Map(declared.map((gate) => [gate.name, chosen.get(gate.name) ?? gate.default]));
   }
 
-  /** A gate that nobody declared is off. */
+  /** An undeclared gate is off. */
   enabled(name: string): boolean {
     return this.#state.get(name) ?? false;
   }

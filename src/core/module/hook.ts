@@ -12,7 +12,7 @@ export interface Rule {
   readonly scope?: "Cluster" | "Namespaced";
 }
 
-/** Namespaces by name. The API server itself keeps the label that this is turned into, so nobody can slip out of it. */
+/** Namespaces by name. The API server itself maintains the label that this becomes, so no namespace can leave the scope. */
 export type NamespaceScope = { readonly except: readonly string[] } | { readonly only: readonly string[] };
 
 /** When to ask a module. */

@@ -14,7 +14,7 @@ export interface Installation {
   readonly opened: readonly string[];
   /** For sources without an API server, and until it answers. @default unknown */
   readonly kubernetesVersion?: ServerVersion;
-  /** What modules are told, by their names, as their own schemas have read it. @default nothing */
+  /** Settings of modules, by module, as parsed by their schemas. @default none */
   readonly settings?: Readonly<Record<string, JsonObject>>;
 }
 

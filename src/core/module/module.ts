@@ -54,7 +54,7 @@ export interface Context {
   readonly gates: Gates;
   /** The hook that asks. */
   readonly hook: string;
-  /** Given when someone asks why: then every policy is tried one by one and says so. */
+  /** Present when a trace is asked for: every policy is then tried one by one and reported. */
   readonly trace?: (entry: TraceEntry) => void;
   /** Counts the work of this evaluation, for a caller that does several in a row. */
   readonly steps?: StepCounter;
@@ -109,7 +109,7 @@ export interface ManagedObjects {
   readonly desired: (view: View, installation: Installation, gates: Gates) => readonly JsonObject[];
 }
 
-/** Something that a module puts on objects of others and that would be in their way once nobody is there to take it off. */
+/** Something that a module puts on objects of others and that must not stay there once usher is uninstalled. */
 export interface Cleanup {
   readonly group: string;
   readonly version: string;
@@ -144,7 +144,7 @@ export interface Module<Policy = unknown> {
   readonly driftScan?: DriftScan;
   /** What its needs and planned writes touch, so that usher may. */
   readonly access?: (installation: Installation) => readonly Access[];
-  /** What an installation may tell it, under its name in `spec.modules` of the configuration. Strict. @default nothing */
+  /** The schema of its settings, under its name in `spec.modules` of the configuration. Strict. @default no settings */
   readonly settings?: z.ZodType;
   /** @default none */
   readonly managed?: ManagedObjects;
@@ -157,7 +157,7 @@ export interface Module<Policy = unknown> {
   readonly metrics?: readonly Metric[];
   /** Looked for when usher is installed and while it runs; reported, never touched. */
   readonly predecessors?: readonly Predecessor[];
-  /** It has needs of the form `{ access }`: only then may usher ask the API server what somebody may do. */
+  /** It has needs of the form `{ access }`: only then does usher get the right to create SubjectAccessReviews. */
   readonly accessReviews?: boolean;
   readonly codes?: readonly Code[];
 }

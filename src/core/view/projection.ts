@@ -15,7 +15,7 @@ export function withoutBookkeeping(object: JsonObject): JsonObject {
 
 const NOTES = ["managedFields", "resourceVersion"] as const;
 
-// The name is always known; the uid and the deletion mark tell an object from its namesake and the living from the dying.
+// The uid distinguishes an object from an earlier one of the same name; deletionTimestamp marks one that is being deleted.
 const ALWAYS: readonly Path[] = [
   ["apiVersion"],
   ["kind"],
@@ -48,7 +48,7 @@ function placesOf(keep: readonly Path[]): readonly KeptPlace[] {
   return known;
 }
 
-/** An object reduced to the places that someone reads. */
+/** An object reduced to the places that modules read. */
 export function project(object: JsonObject, keep: readonly Path[]): JsonObject {
   const kept: Record<string, Json | undefined> = {};
   for (const { path, parents, key } of placesOf(keep)) {
