@@ -31,7 +31,7 @@ function setting(config: string): string[] {
   return ["--source", join(directory, "source"), "--config", join(directory, "config.yaml")];
 }
 
-test("kinds of the configuration hold pod templates like those built in, whatever their plural", async () => {
+test("configured workload kinds are evaluated like built-in ones", async () => {
   const { results } = await reviewed(["-", ...setting(WORKLOADS)], `${ROLLOUT}---\n${MOUSE}`);
   expect(results.map(({ changes }) => changes.map(({ path }) => path))).toEqual([
     ["spec.template.spec.nodeSelector.pool"],
@@ -48,7 +48,7 @@ test("the stored object of such a kind is found in the source", async () => {
   expect(object.name).toBe("m");
 });
 
-test("the webhook configuration asks for them", async () => {
+test("the webhook configuration includes them", async () => {
   const { out } = await usher(["manifests", ...setting(WORKLOADS).slice(2)]);
   const webhooks = readManifests(out).manifests.flatMap(({ value }) => listAt(value, "webhooks"));
   const rules = webhooks.flatMap((webhook) => listAt(webhook, "rules"));
@@ -59,7 +59,7 @@ test("the webhook configuration asks for them", async () => {
   expect(resources).toContain("zoo.example/mice");
 });
 
-test("namespaces are left alone or opened as it says", async () => {
+test("namespaces are exempt or not as configured", async () => {
   const pod =
     "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: kube-system, labels: {app: web}}\nspec: {}\n";
   const changed = async (config: string) =>
@@ -99,7 +99,7 @@ test.each([
     `${HEAD}spec: {featureGates: {Nothing: true}}\n`,
     /feature gate "Nothing" is not known/,
   ],
-])("%s ends the call before anything is judged", async (_, config, message) => {
+])("%s fails before anything is evaluated", async (_, config, message) => {
   const { code, out, err } = await usher(["review", "-", ...setting(config)], { stdin: ROLLOUT });
   expect(err).toMatch(/^usher: /);
   expect(err).toMatch(message);
@@ -107,7 +107,7 @@ test.each([
   expect(code).toBe(2);
 });
 
-test("a configuration that is not there", async () => {
+test("a missing configuration", async () => {
   const [source = "", directory = ""] = setting(HEAD);
   const { code, err } = await usher(["review", "-", source, directory, "--config", "/none.yaml"], {
     stdin: ROLLOUT,

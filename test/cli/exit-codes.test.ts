@@ -28,12 +28,12 @@ test.each(FORMATS)("0, 1 and 2 do not depend on -o %s", async (format) => {
   expect(await code(PODS, "--source", EXAMPLES)).toBe(0);
   expect(await code(join(directory, "refused.yaml"), "--source", EXAMPLES)).toBe(1);
   expect(await code(join(directory, "broken.yaml"), "--source", EXAMPLES)).toBe(2);
-  // What could not be read weighs more than what was refused.
+  // Unreadable input outweighs denials.
   expect(await code(directory, "--source", EXAMPLES)).toBe(2);
   expect(await code(PODS, "--source", join(directory, "source"))).toBe(2);
 });
 
-test("a source with a mistake is named with its place, and the rest of it counts", async () => {
+test("a problem in the source is reported with its position, and the rest is used", async () => {
   const source = folder({
     "policies.yaml": `${BAD_POLICY}---
 apiVersion: kupid.gardener.cloud/v1alpha1
@@ -89,7 +89,7 @@ test.each([
   [["serve", "--source", EXAMPLES, "--client-ca", PODS], /^usher: --client-ca .*: not a PEM certificate/],
   [["manifests", "--ca-bundle", "/no/x"], /^usher: --ca-bundle \/no\/x: does not exist/],
   [["manifests", "--feature-gates", "Nothing=true"], /^usher: feature gate "Nothing" is not known/],
-])("a wrong call is 2, with a sentence and nothing on stdout: %j", async (args, message) => {
+])("invalid arguments are 2, with a message and nothing on stdout: %j", async (args, message) => {
   const { code, out, err } = await usher(args);
   expect(err).toMatch(message);
   expect(err).not.toMatch(/^ +at /m);
@@ -97,7 +97,7 @@ test.each([
   expect(code).toBe(2);
 });
 
-test("a fault of usher itself is 3", async () => {
+test("an internal error is 3", async () => {
   let err = "";
   const stdout = {
     write: () => {
@@ -116,7 +116,7 @@ test("a fault of usher itself is 3", async () => {
   expect(err).toMatch(/^usher: internal error, please report it: TypeError: boom/);
 });
 
-test("the real program: its exit code, its streams, and a reader that stops reading", async () => {
+test("the real program: exit code, streams, and a closed pipe", async () => {
   const [fine, wrong, cut] = await Promise.all([
     program(
       ["review", "-", "--source", EXAMPLES, "-o", "json"],

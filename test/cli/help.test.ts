@@ -8,7 +8,7 @@ import { ended, folder, ROOT, start, usher } from "./usher.ts";
 
 const COMMANDS = ["serve", "review", "manifests", "placement", "help"];
 
-test("the name alone, help and --help say the same, on stdout", async () => {
+test("the bare name, help and --help print the same, on stdout", async () => {
   const [bare, help, flag] = await Promise.all([usher([]), usher(["help"]), usher(["--help"])]);
   expect(bare).toMatchObject({ code: 0, err: "" });
   expect(help).toEqual(bare);
@@ -17,18 +17,18 @@ test("the name alone, help and --help say the same, on stdout", async () => {
   expect(bare.out).toContain("Exit codes: 0 success, 1 found something, 2 ");
 });
 
-test.each(COMMANDS)("help %s is what its --help prints, examples included", async (command) => {
+test.each(COMMANDS)("help %s prints the same as --help, with examples", async (command) => {
   const help = await usher(["help", command]);
   expect(help).toMatchObject({ code: 0, err: "" });
   expect(await usher([command, "--help"])).toEqual(help);
   expect(help.out).toMatch(new RegExp(`^Usage: usher ${command} `));
   if (command !== "help") expect(help.out).toMatch(/\nExamples?:\n {2}usher /);
-  // Nobody scrolls sideways for a description.
+  // Descriptions fit a terminal of 80 columns.
   for (const line of help.out.split("\n").filter((one) => !/usher \w/.test(one)))
     expect(line.length).toBeLessThanOrEqual(80);
 });
 
-test("every code is explained, however it is typed", async () => {
+test("every code is explained, in any spelling", async () => {
   const codes = codesOf(modules);
   expect(codes.length).toBeGreaterThan(CORE_CODES.length);
   for (const { code, title } of codes) {
@@ -73,7 +73,7 @@ test.each([
   expect(nameFrom(path)).toBe(name);
 });
 
-test("bin/usher starts from anywhere, through links, and is kubectl's plugin under that name", async () => {
+test("bin/usher runs from any directory, through links, and as kubectl's plugin", async () => {
   const directory = folder({});
   symlinkSync(join(ROOT, "bin/usher"), join(directory, "usher"));
   symlinkSync("usher", join(directory, "kubectl-usher"));

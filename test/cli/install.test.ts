@@ -13,37 +13,34 @@ function kubeconfig(server: string): string {
   return `${folder({ config: JSON.stringify(content) })}/config`;
 }
 
-// Port 1 of this machine: nobody listens there.
+// Nothing listens on port 1.
 const NOWHERE = "https://127.0.0.1:1";
 
-test.each(["install", "uninstall"])(
-  "%s: a cluster that can't be reached is told as that, with 3",
-  async (command) => {
-    const { code, out, err } = await usher([command, "--kubeconfig", kubeconfig(NOWHERE)]);
-    expect({ code, out }).toEqual({ code: 3, out: "" });
-    expect(err).toMatch(/ECONNREFUSED/);
-    expect(err).not.toMatch(/internal error/);
-  },
-);
+test.each(["install", "uninstall"])("%s: an unreachable cluster is exit code 3", async (command) => {
+  const { code, out, err } = await usher([command, "--kubeconfig", kubeconfig(NOWHERE)]);
+  expect({ code, out }).toEqual({ code: 3, out: "" });
+  expect(err).toMatch(/ECONNREFUSED/);
+  expect(err).not.toMatch(/internal error/);
+});
 
 test.each<[string, readonly string[], RegExp]>([
   ["a kubeconfig that is not there", ["--kubeconfig", "/nowhere/config"], /\/nowhere\/config/],
   ["two things that exclude each other", ["--take-over", "--leave-foreign"], /mutually exclusive/],
   ["no replicas", ["--replicas", "0"], /from 1 to 999/],
   ["a label without a value", ["--pod-label", "team"], /KEY=VALUE/],
-])("install: %s is a mistake in the call, with 2", async (_, args, says) => {
+])("install: %s is exit code 2", async (_, args, says) => {
   const { code, err } = await usher(["install", ...args]);
   expect(code).toBe(2);
   expect(err).toMatch(says);
 });
 
-test("install: a context that is not there is a mistake in the call, and those that are there are named", async () => {
+test("install: an unknown context is exit code 2, and lists those that exist", async () => {
   const { code, err } = await usher(["install", "--kubeconfig", kubeconfig(NOWHERE), "--context", "staging"]);
   expect(code).toBe(2);
   expect(err).toMatch(/"staging" not found in the kubeconfig; contexts: here/);
 });
 
-test("manifests shows what install would apply: image, replicas, labels, namespace's own objects", async () => {
+test("manifests prints what install would apply: image, replicas, labels, objects of the namespace", async () => {
   const { out } = await usher([
     "manifests",
     "-o",

@@ -35,7 +35,7 @@ async function register(cluster: TestInstallation, namespace: string): Promise<v
 const FIRST = ["--replicas", "1", "--image", "r.example/usher:mine", "--pod-label", "team=a"];
 const SPEC = { openNamespaces: ["kube-system"], modules: { placement: { repairDrift: false } } };
 
-test("a second install keeps what its flags do not say, names it, and finds nothing to change", async () => {
+test("a second install keeps settings without a flag, lists them, and changes nothing", async () => {
   const { cluster, run } = await remembering();
   const first = await run("install", ...FIRST, "--config", config(SPEC));
   expect(`${first.code} ${first.err}`).toMatch(/^0 /);
@@ -50,7 +50,7 @@ test("a second install keeps what its flags do not say, names it, and finds noth
   expect(cluster.written).toEqual([]);
 });
 
-test("each flag changes what it says and nothing else", async () => {
+test("each flag changes only its own setting", async () => {
   const { cluster, run } = await remembering();
   await run("install", ...FIRST, "--config", config(SPEC));
   await run("install", "--replicas", "3");
@@ -64,7 +64,7 @@ test("each flag changes what it says and nothing else", async () => {
   expect(stringAt(template, "spec", "containers", 0, "image")).toBe("r.example/usher:mine");
 });
 
-test("--defaults goes back to what is usual, also where the installed configuration can't be read", async () => {
+test("--defaults resets settings, even if the installed configuration is invalid", async () => {
   const { cluster, run } = await remembering();
   await run("install", ...FIRST, "--config", config(SPEC), "-n", "hall");
   const map = live(cluster, "v1", "ConfigMap", "usher-configuration", "hall") ?? {};
@@ -85,7 +85,7 @@ test("--defaults goes back to what is usual, also where the installed configurat
   expect(at(deployment(cluster, "hall"), "spec", "replicas")).toBe(2);
 });
 
-test("what is as usual is not told of as kept", async () => {
+test("default values are not listed as kept", async () => {
   const { run } = await remembering();
   await run("install");
   const { out } = await run("install");
@@ -93,7 +93,7 @@ test("what is as usual is not told of as kept", async () => {
   expect(out).toMatch(/objects: \d+ to create, 0 to update/);
 });
 
-test("a configuration that a person edited as YAML is kept too", async () => {
+test("a configuration edited as YAML is kept", async () => {
   const { cluster, run } = await remembering();
   await run("install");
   const map = live(cluster, "v1", "ConfigMap", "usher-configuration", "usher-system") ?? {};
@@ -104,7 +104,7 @@ test("a configuration that a person edited as YAML is kept too", async () => {
   expect(configuration(cluster)).toMatchObject({ openNamespaces: ["kube-system"] });
 });
 
-test("a second installation is refused with the namespace of the first and what to do; nothing is written", async () => {
+test("a second installation is an error with the namespace of the first; nothing is written", async () => {
   const { cluster, run } = await remembering();
   await run("install", "-n", "hall");
   cluster.written.length = 0;
@@ -116,7 +116,7 @@ test("a second installation is refused with the namespace of the first and what 
   expect(cluster.written).toEqual([]);
 });
 
-test("an install that names no namespace goes to where usher is", async () => {
+test("install without -n uses the namespace of the installation", async () => {
   const { cluster, run } = await remembering();
   await run("install", "-n", "hall");
   const { code, err } = await run("install", "--replicas", "3");
@@ -127,7 +127,7 @@ test("an install that names no namespace goes to where usher is", async () => {
   expect(deployment(cluster)).toEqual({});
 });
 
-test("an uninstall that names no namespace goes to where usher is", async () => {
+test("uninstall without -n uses the namespace of the installation", async () => {
   const { cluster, run } = await remembering();
   await run("install", "-n", "hall");
   await register(cluster, "hall");
@@ -137,7 +137,7 @@ test("an uninstall that names no namespace goes to where usher is", async () => 
   expect(deployment(cluster, "hall")).toEqual({});
 });
 
-test("an uninstall of one of two says that the other remains, and leaves it what it needs", async () => {
+test("uninstalling one of two reports the other, and keeps what it needs", async () => {
   const { cluster, run } = await remembering();
   await run("install", "-n", "hall");
   await register(cluster, "hall");
@@ -155,7 +155,7 @@ test("an uninstall of one of two says that the other remains, and leaves it what
   expect(live(cluster, "rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "usher", "")).toBeDefined();
 });
 
-test("an uninstall from a namespace without usher says where it is", async () => {
+test("uninstalling from another namespace reports where usher is installed", async () => {
   const { cluster, run } = await remembering();
   await run("install", "-n", "hall");
   cluster.written.length = 0;
@@ -166,7 +166,7 @@ test("an uninstall from a namespace without usher says where it is", async () =>
   expect(cluster.written).toEqual([]);
 });
 
-test("nodes that another usher still looks after are not freed", async () => {
+test("nodes of another installation are not cleaned up", async () => {
   const { cluster, run } = await remembering();
   await run("install", "-n", "hall");
   const taints = [{ key: "usher.dev/starting", effect: "NoSchedule" }];
@@ -176,7 +176,7 @@ test("nodes that another usher still looks after are not freed", async () => {
   expect(await freed("-n", "hall")).toMatch(/Node n1 +free/);
 });
 
-test("an older install over a newer one is refused with both versions, unless it is allowed", async () => {
+test("a downgrade is an error with both versions, unless allowed", async () => {
   const { cluster, run } = await remembering();
   await run("install");
   for (const [path, object] of cluster.server.objects) {
@@ -195,7 +195,7 @@ test("an older install over a newer one is refused with both versions, unless it
 });
 
 test.each([[[]], [["--dry-run"]]])(
-  "nodes that nobody may look at are told of though nothing else is here %j",
+  "nodes that may not be listed are reported, even if usher is not installed %j",
   async (more) => {
     const { cluster, run } = await remembering();
     cluster.refusing = (_, path) => path === "/api/v1/nodes";
@@ -215,7 +215,7 @@ const COMMANDS = [
 ];
 test.each(
   COMMANDS.flatMap((words) => ["", "a/b", "..", "A", "a".repeat(64)].map((name) => [words, name] as const)),
-)("%j -n %j is a mistake in the call", async (words, name) => {
+)("%j -n %j is invalid", async (words, name) => {
   const { code, err } = await usher([...words, "-n", name]);
   expect(code).toBe(2);
   expect(err).toMatch(/--namespace.*DNS label/);
@@ -223,7 +223,7 @@ test.each(
 });
 
 test.each(["install", "manifests"])(
-  "%s: a namespace that can't be one in a configuration as well",
+  "%s: an invalid namespace in the configuration is an error",
   async (command) => {
     const { code, err } = await usher([command, "--config", config({ namespace: "a/b" })]);
     expect(code).toBe(2);
@@ -231,7 +231,7 @@ test.each(["install", "manifests"])(
   },
 );
 
-test("an API server that does not say what it serves is told as a sentence, not as a fault of usher's", async () => {
+test("a failed discovery is an error of the cluster, not an internal error", async () => {
   const { cluster, run } = await remembering();
   const { fault } = cluster.server;
   cluster.server.fault = (method, path, options) =>

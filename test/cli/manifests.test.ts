@@ -11,7 +11,7 @@ function read(text: string): Json[] {
   return manifests.map(({ value }) => value);
 }
 
-test("yaml and json say the same, and are what kubectl can apply in order", async () => {
+test("yaml and json are equal, and kubectl can apply them in order", async () => {
   const yaml = await usher(["manifests"]);
   const json = await usher(["manifests", "-o", "json"]);
   expect(yaml.code).toBe(0);
@@ -29,7 +29,7 @@ test("yaml and json say the same, and are what kubectl can apply in order", asyn
   expect(yaml.err).toContain("--ca-bundle");
 });
 
-test("the namespace and the authority are what the call says", async () => {
+test("flags set the namespace and the CA bundle", async () => {
   const { ca } = await makeCertificate(["usher.test"]);
   const directory = folder({
     "ca.pem": ca,
@@ -49,7 +49,7 @@ test("the namespace and the authority are what the call says", async () => {
   }
 });
 
-test("the webhooks name the Service that is among the objects, and no flag can say otherwise", async () => {
+test("webhooks refer to the Service of the installation", async () => {
   const objects = read((await usher(["manifests", "-o", "json"])).out);
   const services = objects.filter((one) => stringAt(one, "kind") === "Service");
   const { name, namespace } = (isObject(services[0]) ? services[0]["metadata"] : {}) as Record<string, Json>;

@@ -112,7 +112,7 @@ function seen(result: ReviewResult | undefined) {
   return { allowed: result?.verdict === "allow", patch: result?.patch, warnings: result?.warnings };
 }
 
-test("a review offline and a POST to the webhook give the same answer, to the last operation of the patch", async () => {
+test("an offline review and the webhook return the same response and patch", async () => {
   const source = folder({ "all.yaml": SOURCE });
   const served = await serving(["--source", source, "-o", "json"]);
   const { webhook, ca = "" } = readyOf(served);

@@ -13,7 +13,7 @@ function shown(isTTY: boolean, steps: readonly (readonly [ms: number, done: numb
   return written;
 }
 
-test("on a terminal one line that rewrites itself, from the first second on, and gone in the end", () => {
+test("on a terminal, one line that is rewritten after the first second, and cleared at the end", () => {
   const written = shown(true, [
     [0, 0],
     [900, 90],
@@ -28,7 +28,7 @@ test("on a terminal one line that rewrites itself, from the first second on, and
   ]);
 });
 
-test("elsewhere a line every ten seconds", () => {
+test("without a terminal, a line every ten seconds", () => {
   const steps = Array.from({ length: 25 }, (_, i) => [i * 1_000, i * 10] as const);
   expect(shown(false, steps)).toEqual([
     "reading 100 of 1000 documents, 10/s, 90 s left\n",
@@ -36,7 +36,7 @@ test("elsewhere a line every ten seconds", () => {
   ]);
 });
 
-test("what is quick says nothing", () => {
+test("quick work shows no progress", () => {
   expect(
     shown(true, [
       [0, 0],

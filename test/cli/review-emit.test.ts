@@ -28,7 +28,7 @@ const NOTE = JSON.stringify({
   ],
 });
 
-test("what is printed is what was written with usher's changes only: no default, not a word else", async () => {
+test("prints the manifest with usher's changes only, without defaults", async () => {
   const { out, code } = await usher(EMIT(), { stdin: JSON.stringify(POD) });
   expect(code).toBe(0);
   expect(read(out)).toEqual([
@@ -43,7 +43,7 @@ test("what is printed is what was written with usher's changes only: no default,
   expect(again.out).toMatch(/Pod shop\/reports +allow/);
 });
 
-test("several documents stay several, as JSON they are a List, and what is refused is left out and named", async () => {
+test("several documents stay separate, or a List in JSON; denied objects are skipped and reported", async () => {
   const source = folder({
     "p.yaml": `
 apiVersion: kupid.gardener.cloud/v1alpha1
@@ -63,7 +63,7 @@ spec: {failurePolicy: Fail, namespaceSelector: {matchLabels: {a: b}}, podSelecto
   expect(JSON.parse(json.out)).toEqual({ apiVersion: "v1", kind: "List", items: [free, other] });
 });
 
-test("a recorded review gives its object, and a deletion nothing", async () => {
+test("a recorded review prints its object, a deletion nothing", async () => {
   const review = (change: object) => JSON.stringify(recordOf("pods", POD, change));
   const stdin = `${review({})}\n${review({ operation: "DELETE", object: null, oldObject: POD })}`;
   const { out, err } = await usher(EMIT(), { stdin });
@@ -71,15 +71,15 @@ test("a recorded review gives its object, and a deletion nothing", async () => {
   expect(err).toContain("skipped, deleted: Pod shop/reports");
 });
 
-test("--trace has no place in it", async () => {
+test("--trace is not allowed", async () => {
   expect(await usher(EMIT(["--trace"]))).toMatchObject({ code: 2, out: "" });
 });
 
-test("a text of several lines stays a block", () => {
+test("multi-line strings stay blocks", () => {
   expect(yamlText({ data: { script: "set -e\nrun\n" } })).toBe("data:\n  script: |\n    set -e\n    run");
 });
 
-test("any text, key or value, comes back from YAML as it was", () => {
+test("any string, key or value, survives YAML", () => {
   const odd = fc.constantFrom(
     "y",
     "NO",

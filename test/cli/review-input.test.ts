@@ -8,7 +8,7 @@ const POD = (name: string) =>
   `apiVersion: v1\nkind: Pod\nmetadata:\n  name: ${name}\n  namespace: shop\n  labels: {kind: batch}\n`;
 const ALSO = `---\n${POD("fine")}`;
 
-describe("what can't be read is named with its place, and the rest is judged", () => {
+describe("unreadable input is reported with its position, and the rest is evaluated", () => {
   test.each<[string, string | Buffer, RegExp]>([
     [
       "a duplicate key",
@@ -95,7 +95,7 @@ describe("what can't be read is named with its place, and the rest is judged", (
     expect(code).toBe(2);
   });
 
-  test("a file that is not there", async () => {
+  test("a missing file", async () => {
     const directory = folder({ "good.yaml": POD("fine") });
     const names = [join(directory, "good.yaml"), join(directory, "none.yaml"), ...SOURCE];
     const { results, code, err } = await reviewed(names);
@@ -104,7 +104,7 @@ describe("what can't be read is named with its place, and the rest is judged", (
     expect(code).toBe(2);
   });
 
-  test("hundreds of problems are not all shown", async () => {
+  test("the number of problems shown is bounded", async () => {
     const { err, code } = await usher(["review", "-", ...SOURCE], { stdin: "hello\n---\n".repeat(300) });
     expect(err.match(/not a Kubernetes object/g)).toHaveLength(20);
     expect(err).toContain("stdin: and 280 more problems");
@@ -116,14 +116,14 @@ test.each([
   ["an empty file", ""],
   ["only comments", "# a\n---\n# b\n"],
   ["an empty List", "apiVersion: v1\nkind: List\nitems: []\n"],
-])("%s is no input", async (_, stdin) => {
+])("%s has no objects", async (_, stdin) => {
   const { code, out, err } = await usher(["review", "-", ...SOURCE], { stdin });
   expect(err).toMatch(/^usher: stdin: no objects found/);
   expect(out).toBe("");
   expect(code).toBe(2);
 });
 
-test("a byte order mark, CRLF, comments between documents and JSON streams are no problem", async () => {
+test("byte order marks, CRLF, comments between documents and JSON streams are accepted", async () => {
   const windows = `\ufeff${POD("a")}---\r\n# nothing\r\n---\r\n${POD("b")}`.replaceAll(/\r?\n/g, "\r\n");
   const { results, code, err } = await reviewed(["-", ...SOURCE], windows);
   expect(err).toBe("");
@@ -136,7 +136,7 @@ test("a byte order mark, CRLF, comments between documents and JSON streams are n
   expect((await reviewed(["-", ...SOURCE], `${json("a")}\n${json("b")}`)).results).toHaveLength(2);
 });
 
-test("lists are their items, and each item has its own place", async () => {
+test("the items of a List are evaluated, each with its own position", async () => {
   const list = `apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata: {name: a}\n- 5\n- apiVersion: v1\n  kind: Pod\n  metadata: {}\n`;
   const { results, err, code } = await reviewed(["-", ...SOURCE], list);
   expect(results.map(({ object }) => object.name)).toEqual(["a"]);
@@ -145,7 +145,7 @@ test("lists are their items, and each item has its own place", async () => {
   expect(code).toBe(2);
 });
 
-test("a directory is read with all below it, links followed, hidden names left out, in the order of names", async () => {
+test("directories are read recursively, following links, without hidden files, in order", async () => {
   const directory = folder({
     "b.yaml": POD("b"),
     "a/1.yml": POD("a1"),
@@ -162,7 +162,7 @@ test("a directory is read with all below it, links followed, hidden names left o
   expect(none.code).toBe(2);
 });
 
-test("keys that mean something to JavaScript are keys like others", async () => {
+test("keys such as __proto__ are ordinary keys", async () => {
   const stdin = `apiVersion: v1
 kind: Pod
 metadata:
@@ -180,7 +180,7 @@ spec: {__proto__: {nodeSelector: {pool: evil}}, containers: []}
   expect(out).toContain("pool: evil");
 });
 
-test("-f is what it is in kubectl, and standard input can be named once", async () => {
+test("-f works as in kubectl, and standard input can be read only once", async () => {
   const directory = folder({ "a.yaml": POD("a"), "b.yaml": POD("b") });
   const files = ["-f", join(directory, "a.yaml"), "-f", join(directory, "b.yaml")];
   expect((await reviewed([...files, ...SOURCE])).results).toHaveLength(2);

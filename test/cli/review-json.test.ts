@@ -12,7 +12,7 @@ metadata: {name: reports, namespace: shop, labels: {kind: batch}${more}}
 spec: {containers: [{name: main, image: "a:1"}]}
 `;
 
-test("the fields are those of the contract, and the patch does what the changes say", async () => {
+test("the fields are those of the contract, and the patch matches the changes", async () => {
   const { results, summary, code, err } = await reviewed(["-", ...SOURCE], POD());
   expect(code).toBe(0);
   expect(err).toBe("");
@@ -47,7 +47,7 @@ test("the fields are those of the contract, and the patch does what the changes 
   expect(pod.spec.nodeSelector).toEqual({ pool: "batch", "topology.kubernetes.io/zone": "a" });
 });
 
-test("allowed includes the patched, and what is refused has neither patch nor changes", async () => {
+test("allowed includes patched objects, and denied ones have neither patch nor changes", async () => {
   const source = folder({
     "policies.yaml": `
 apiVersion: kupid.gardener.cloud/v1alpha1
@@ -80,7 +80,7 @@ spec: {podSelector: {}, nodeSelector: {pool: own}}
   ]);
 });
 
-test("the patch is against the object as the API server would have defaulted it", async () => {
+test("the patch applies to the object with defaults", async () => {
   const source = folder({
     "p.yaml": `
 apiVersion: kupid.gardener.cloud/v1alpha1
@@ -96,7 +96,7 @@ spec: {podSelector: {}, nodeSelector: {pool: own}}
   ]);
 });
 
-test("what the source does not say is unknown, is named on stderr once, and is not guessed", async () => {
+test("what the source does not contain is unknown, and reported on stderr once", async () => {
   const source = folder({
     "p.yaml": `
 apiVersion: kupid.gardener.cloud/v1alpha1
@@ -115,7 +115,7 @@ spec: {namespaceSelector: {matchExpressions: [{key: a, operator: DoesNotExist}]}
   expect(err.match(/does not have Namespace shop/g)).toHaveLength(1);
 });
 
-test("yaml says the same as json, and trace changes nothing but adds why", async () => {
+test("yaml equals json, and --trace only adds the trace", async () => {
   const args = ["-", ...SOURCE];
   const plain = await reviewed(args, POD());
   const yaml = await usher(["review", ...args, "-o", "yaml"], { stdin: POD() });
@@ -149,7 +149,7 @@ test("yaml says the same as json, and trace changes nothing but adds why", async
   ]);
 });
 
-test("-n is for objects that name no namespace, and generateName stands for a name", async () => {
+test("-n applies to objects without a namespace, and generateName replaces a name", async () => {
   const nameless = POD().replace("name: reports, namespace: shop", "generateName: job-");
   const { object, changes } = await reviewedOne(["-", ...SOURCE, "-n", "lab"], nameless);
   expect(object).toEqual({ apiVersion: "v1", kind: "Pod", namespace: "lab", name: "job-*" });

@@ -14,13 +14,13 @@ const POD = {
 
 const record = (change: object): string => JSON.stringify(recordOf("pods", POD, change));
 
-test("a recorded review says itself who asks for what, where", async () => {
+test("a recorded review has its own user, operation and namespace", async () => {
   const result = await reviewedOne(["-", ...SOURCE, "-n", "lab", "--operation", "UPDATE"], record({}));
   expect(result.object).toEqual({ apiVersion: "v1", kind: "Pod", namespace: "shop", name: "reports" });
   expect(result.changes.map(({ policy }) => policy)).toEqual(["batch-nights", "zone-a"]);
 });
 
-test("it is judged as it was sent, without further defaults", async () => {
+test("it is evaluated as recorded, without further defaults", async () => {
   const { patch } = await reviewedOne(["-", ...SOURCE], record({ object: { ...POD, spec: {} } }));
   expect(patch[0]).toEqual({
     op: "add",
@@ -45,7 +45,7 @@ test("updates and deletions, several in a file, beside manifests", async () => {
   expect(summary).toEqual({ allowed: 4, denied: 0, patched: 1 });
 });
 
-describe("one that is wrong is named with its place", () => {
+describe("an invalid one is reported with its position", () => {
   test.each([
     [
       "an old version",

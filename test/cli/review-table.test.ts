@@ -6,7 +6,7 @@ const PODS = join(ROOT, "examples/pods/etcd.yaml");
 const ARGS = ["review", PODS, "--source", EXAMPLES];
 const ESCAPE = "\u001b";
 
-test("one object a row, further changes below it, the sum at the end, warnings beside it", async () => {
+test("one row an object, further changes below, the summary at the end, warnings on stderr", async () => {
   const { out, err, code } = await usher(ARGS);
   expect(code).toBe(0);
   expect(out).toBe(`OBJECT                       VERDICT   CHANGES                                        BY
@@ -20,13 +20,13 @@ Pod lab/scratch              allow     -                                        
   expect(err).toMatch(/^Warning: Pod shop\/reports: .*\(USHER-P01\)\n$/);
 });
 
-test("--quiet leaves the result alone", async () => {
+test("--quiet prints only the result", async () => {
   const { out, err } = await usher([...ARGS, "--quiet"]);
   expect(err).toBe("");
   expect(out).toBe((await usher(ARGS)).out);
 });
 
-test("--trace says why and why not, for controllers by their template", async () => {
+test("--trace explains why policies apply or not, for workloads by their template", async () => {
   const { out } = await usher([...ARGS, "--trace"]);
   expect(out.split("\n").slice(0, 7)).toEqual([
     "StatefulSet shop/etcd-main  patch",
@@ -47,13 +47,13 @@ test("--trace says why and why not, for controllers by their template", async ()
 test.each([
   ["v1", "ConfigMap", "metadata: {name: a}", "no module handles CREATE of ConfigMap"],
   ["v1", "Pod", "metadata: {name: a, namespace: kube-system}", "namespace kube-system is exempt"],
-])("--trace says why no policy was evaluated: %s %s %s", async (apiVersion, kind, metadata, why) => {
+])("--trace explains why no policy was evaluated: %s %s %s", async (apiVersion, kind, metadata, why) => {
   const stdin = `apiVersion: ${apiVersion}\nkind: ${kind}\n${metadata}\n`;
   const { out } = await usher(["review", "-", "--source", EXAMPLES, "--trace"], { stdin });
   expect(out).toContain(`  no policy was evaluated: ${why}\n`);
 });
 
-test("colour is for terminals, and NO_COLOR takes it away without changing a word", async () => {
+test("colour is used on terminals only, and not with NO_COLOR", async () => {
   const plain = await usher(ARGS);
   const coloured = await usher(ARGS, { tty: true });
   const without = await usher(ARGS, { tty: true, env: { NO_COLOR: "1" } });
@@ -65,7 +65,7 @@ test("colour is for terminals, and NO_COLOR takes it away without changing a wor
   expect(coloured.out.replaceAll(new RegExp(`${ESCAPE}\\[\\d+m`, "g"), "")).toBe(plain.out);
 });
 
-test("a refusal shows its code, who refuses, and what to do next", async () => {
+test("a denial shows its code, the policy, and what to do next", async () => {
   const policy = `
 apiVersion: kupid.gardener.cloud/v1alpha1
 kind: PodSchedulingPolicy
@@ -83,7 +83,7 @@ spec: {podSelector: {matchExpressions: [{key: a, operator: Exist}]}}
   }
 });
 
-test("a name can't steer the terminal", async () => {
+test("control characters in names are not printed", async () => {
   const stdin = 'apiVersion: v1\nkind: Pod\nmetadata: {name: "a\\e[2Jb\\nc\\u202e", namespace: shop}\n';
   for (const more of [[], ["--trace"]]) {
     const { out, err } = await usher(["review", "-", "--source", EXAMPLES, ...more], { stdin });

@@ -32,7 +32,7 @@ const STATEFUL_SET = (parts: { note?: string; nodeSelector?: object; name?: stri
 const STORED = STATEFUL_SET({ note: NOTE, nodeSelector: { pool: "etcd" } });
 const UPDATE = ["--operation", "UPDATE"];
 
-test("an update gets back what the stored object had from usher, and nothing new", async () => {
+test("an update restores injections of the stored object, and adds none", async () => {
   const directory = folder({ "old.json": STORED, "new.json": STATEFUL_SET() });
   const args = [join(directory, "new.json"), "--old", join(directory, "old.json"), "--source", EXAMPLES];
   const created = await reviewedOne([join(directory, "new.json"), "--source", EXAMPLES]);
@@ -55,7 +55,7 @@ test("the stored object may be in the source, and the new one on standard input"
   expect(updated.changes.map(({ policy }) => policy)).toEqual(["etcd-pool"]);
 });
 
-test("an object that is stored nowhere is a problem of its own", async () => {
+test("an UPDATE without a stored object is a problem", async () => {
   const source = folder({ "stored.json": STORED });
   const two = `${STATEFUL_SET({ name: "other" })}\n${STATEFUL_SET()}`;
   const { results, err, code } = await reviewed(["-", "--source", source, ...UPDATE], two);
@@ -64,7 +64,7 @@ test("an object that is stored nowhere is a problem of its own", async () => {
   expect(code).toBe(2);
 });
 
-test("a forged note is taken out", async () => {
+test("forged provenance is removed", async () => {
   const source = folder({ "stored.json": STATEFUL_SET() });
   const { patch, changes } = await reviewedOne(["-", "--source", source, ...UPDATE], STORED);
   expect(changes).toEqual([]);
@@ -73,7 +73,7 @@ test("a forged note is taken out", async () => {
   expect(out).toMatch(/StatefulSet shop\/etcd-main +patch +! provenance annotation corrected +usher/);
 });
 
-test("a CREATE has no --old", async () => {
+test("--old is not allowed for CREATE", async () => {
   const { code, err } = await usher([
     "review",
     "-",

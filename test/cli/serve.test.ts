@@ -9,7 +9,7 @@ import { EXAMPLES, folder, program } from "./usher.ts";
 const POLICIES = readFileSync(join(EXAMPLES, "policies.yaml"), "utf8");
 const NAMESPACES = readFileSync(join(EXAMPLES, "namespaces.yaml"), "utf8");
 
-test("one line when it is ready, with both addresses; a port in use is a wrong call; Ctrl-C ends it at once", async () => {
+test("prints both addresses when ready; a port in use is exit code 2; Ctrl-C stops at once", async () => {
   const served = await serving(["--source", EXAMPLES]);
   const [, webhook, ops] =
     /^ready in \d+\.\d s · webhook (https:\/\/127\.0\.0\.1:\d+) · health and metrics (http:\/\/127\.0\.0\.1:\d+)$/.exec(
@@ -39,7 +39,7 @@ test("one line when it is ready, with both addresses; a port in use is a wrong c
   expect(out.split("\n")).toHaveLength(2);
 });
 
-test("a file that breaks is shown with its place while its last good version is served; SIGTERM drains and exits 0", async () => {
+test("an invalid file is reported while its last good version is served; SIGTERM drains and exits 0", async () => {
   const source = folder({ "policies.yaml": `${POLICIES}---\nkind: [\n`, "namespaces.yaml": NAMESPACES });
   const served = await serving(["--source", source, "-o", "json", "--drain-seconds", "2"]);
   const { webhook, ops, seconds, ca = "" } = readyOf(served);
@@ -70,7 +70,7 @@ test("a file that breaks is shown with its place while its last good version is 
   expect((await served.end).code).toBe(0);
 });
 
-test("a certificate given by its files is served, and swapped when they change", async () => {
+test("certificate files are served, and reloaded when they change", async () => {
   const [first, second] = await Promise.all([
     makeCertificate(["localhost", "127.0.0.1"]),
     makeCertificate(["localhost", "127.0.0.1"]),

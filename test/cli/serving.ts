@@ -46,7 +46,7 @@ export async function watched(child: Serving["child"]): Promise<Serving> {
       };
       listeners.add(look);
       look();
-      void end.then(() => reject(new Error(`it ended without saying ${what}:\n${heard}`)));
+      void end.then(() => reject(new Error(`it ended without printing ${what}:\n${heard}`)));
     });
   const line = await new Promise<string>((resolve, reject) => {
     createInterface({ input: child.stdout }).once("line", resolve);

@@ -5,14 +5,14 @@ import { expect, test } from "vitest";
 import { watched } from "./serving.ts";
 import { ended, folder, ROOT, start } from "./usher.ts";
 
-/** The lines that tell what to type, up to the spaces before what it is for. */
+/** The commands to try, without their descriptions. */
 function commandsIn(lines: readonly string[]): string[] {
   const first = lines.findIndex((line) => line.startsWith("Try, in another terminal:"));
   const after = lines.slice(first + 1);
   return after.slice(0, after.indexOf("")).map((line) => line.trim().split(/ {3,}/)[0] ?? "");
 }
 
-test("npm start serves the examples, says three things to type, and Ctrl-C ends it with 0", async () => {
+test("npm start serves the examples, prints three commands to try, and exits 0 on Ctrl-C", async () => {
   const child = start("npm", ["start", "--", "--port", "0", "--ops-port", "0"], { detached: true });
   const lines: string[] = [];
   const said = new Promise<void>((resolve) => {

@@ -104,6 +104,6 @@ function warningsOf({ headers }: ApiResponse): string[] {
 function refused(verb: string, change: PlannedChange, response: ApiResponse): string {
   if (response.status !== 403) return responseMessage(`${verb} ${describe(change)}`, response);
   const message = stringAt(response.body, "message") ?? "forbidden";
-  // A denial by a webhook is not a lack of permission.
+  // A denial by a webhook has nothing to do with permissions.
   return message.startsWith("admission webhook") ? message : `not allowed to ${verb}: ${message}`;
 }

@@ -77,7 +77,7 @@ export async function openLiveSource(
     if (isOpen)
       log.warn(
         {},
-        "requests can't be told from forged ones: no events are written and no matches counted; set --client-ca",
+        "requests can't be authenticated: no events are written and no matches counted; set --client-ca",
       );
     return {
       source,

@@ -23,21 +23,21 @@ const etcd = noted({ nodeSelector: { pool: "etcd" } }, { generation: 3, set: [PO
 const nvme = noted({ nodeSelector: { pool: "nvme" } }, { generation: 4, set: [POOL] });
 const bare = noted({});
 
-describe("how an object stands to a policy", () => {
+describe("drift state of an object", () => {
   test.each<[string, JsonObject, JsonObject, Injection["state"], Json]>([
     ["the same value", etcd, etcd, "current", [{ field: "nodeSelector.pool", has: "etcd", wants: "etcd" }]],
     ["another value", etcd, nvme, "stale", [{ field: "nodeSelector.pool", has: "etcd", wants: "nvme" }]],
     ["no longer wanted", etcd, bare, "orphaned", [{ field: "nodeSelector.pool", has: "etcd" }]],
     ["never written", bare, etcd, "missing", [{ field: "nodeSelector.pool", wants: "etcd" }]],
     [
-      "noted, and taken out while nobody looked",
+      "in the provenance, and removed from the object",
       noted({}, { set: [POOL] }),
       etcd,
       "missing",
       [{ field: "nodeSelector.pool", wants: "etcd" }],
     ],
     [
-      "half of it taken out while nobody looked",
+      "partly removed from the object",
       noted({ nodeSelector: { pool: "etcd" } }, { set: [POOL], added: { [TOLERATIONS]: [toleration("a")] } }),
       noted(
         { nodeSelector: { pool: "etcd" }, tolerations: [toleration("a")] },
@@ -59,21 +59,21 @@ describe("how an object stands to a policy", () => {
       "stale",
       [{ field: "tolerations", has: [toleration("a")], wants: [toleration("a"), toleration("b")] }],
     ],
-  ])("%s", (_, stored, anew, state, parts) => {
-    expect(carried(stored, anew)).toMatchObject([{ policy: "P/a", state, parts }]);
+  ])("%s", (_, stored, reapplied, state, parts) => {
+    expect(carried(stored, reapplied)).toMatchObject([{ policy: "P/a", state, parts }]);
   });
 
-  test("the generation is that of what is there, and none where nothing is", () => {
+  test("the generation is that of the injection; missing injections have none", () => {
     expect(carried(etcd, nvme)[0]?.generation).toBe(3);
     expect(carried(bare, nvme)[0]).not.toHaveProperty("generation");
   });
 
-  test("another generation alone is no difference: nothing would roll out", () => {
+  test("a different generation alone is not drift", () => {
     const later = noted({ nodeSelector: { pool: "etcd" } }, { generation: 9, set: [POOL] });
     expect(carried(etcd, later)).toMatchObject([{ state: "current", generation: 3 }]);
   });
 
-  test("what other modules noted, and what is no note, is nobody's", () => {
+  test("ignores provenance of other modules, and invalid provenance", () => {
     expect(injectionsIn("other", etcd, etcd, SPEC)).toEqual([]);
     const broken = deployment({ annotations: { [PROVENANCE]: "{nonsense" } });
     expect(carried(broken, broken)).toEqual([]);
@@ -81,7 +81,7 @@ describe("how an object stands to a policy", () => {
     expect(carried(noted({}, { set: [POOL] }), bare)).toEqual([]);
   });
 
-  test("several policies, in one order", () => {
+  test("several policies are sorted", () => {
     const two = noted(
       { nodeSelector: { pool: "etcd", disk: "nvme" } },
       { policy: "P/b", set: [POOL] },
@@ -91,7 +91,7 @@ describe("how an object stands to a policy", () => {
   });
 });
 
-test("an object compared with itself is never behind, whatever its note says", () => {
+test("an object compared with itself has no drift, whatever its provenance", () => {
   const place = fc.constantFrom(
     POOL,
     TOLERATIONS,
