@@ -127,8 +127,8 @@ async function attempt(cluster: ClusterAccess, trial: Trial): Promise<Outcome> {
   }
 }
 
-describeCluster("counting over three processes", (cluster) => {
-  test.each([10, 150])("200 at once, and exactly %i come in", async (limit) => {
+describeCluster("counting over three replicas", (cluster) => {
+  test.each([10, 150])("200 at once, and exactly %i are admitted", async (limit) => {
     const outcome = await attempt(cluster(), {
       requests: 200,
       limit,
@@ -156,13 +156,13 @@ describeOwnCluster(
       groups: ["system:serviceaccounts", "system:serviceaccounts:default"],
     });
 
-    test("without a priority level of its own usher waits for seats that its callers hold", async () => {
+    test("without a priority level of its own usher waits for seats held by its callers", async () => {
       const outcome = await attempt(cluster(), { requests: 16, limit: 10, timeoutSeconds: 1, creator });
       expect(outcome.created).toBeLessThan(10);
       expect(outcome.others.length + outcome.unsure).toBeGreaterThan(0);
     });
 
-    test("with it 200 at once are answered, and exactly 10 come in", async () => {
+    test("with it 200 concurrent requests are answered, and exactly 10 are admitted", async () => {
       await useFlowControl(cluster());
       const outcome = await attempt(cluster(), { requests: 200, limit: 10, timeoutSeconds: 30, creator });
       expect(outcome).toMatchObject({ created: 10, counted: 10, unsure: 0, others: [] });

@@ -12,7 +12,7 @@ import { kubeconfigCredentials } from "../../src/cluster/credentials/kubeconfig.
 import { type JsonObject, stringAt } from "../../src/core/json.ts";
 import { describeCluster, testNamespace } from "../cluster/describe.ts";
 
-describeCluster("who we are to the API server", (cluster) => {
+describeCluster("credentials for the API server", (cluster) => {
   const namespace = testNamespace(cluster);
   let folder: string;
   beforeAll(async () => {
@@ -55,7 +55,7 @@ describeCluster("who we are to the API server", (cluster) => {
     return createClient(await kubeconfigCredentials({ file }));
   }
 
-  test("in a pod: its service account, and another token the moment that the old one is refused", async () => {
+  test("in a pod: its service account, and a new token as soon as the old one is rejected", async () => {
     await write("token", await account("first"));
     await write("ca.crt", cluster().info.ca.certificate);
     await write("namespace", namespace());
@@ -92,7 +92,7 @@ describeCluster("who we are to the API server", (cluster) => {
     for (const client of [certificate, inline, plugin]) client.close();
   });
 
-  test("a server with another name is refused, unless the kubeconfig says so", async () => {
+  test("a server with another name is rejected, unless the kubeconfig has tls-server-name", async () => {
     const token = await account("fourth");
     const wrong = await clientBy(await kubeconfig({ token }, { "tls-server-name": "somewhere.else" }));
     await expect(whoAmI(wrong)).rejects.toThrow(/altnames|certificate/i);
@@ -107,7 +107,7 @@ describeCluster("who we are to the API server", (cluster) => {
     for (const client of [wrong, right, unknown, trusting]) client.close();
   });
 
-  test("through the proxy that the kubeconfig names", async () => {
+  test("through the proxy-url of the kubeconfig", async () => {
     const asked: string[] = [];
     const proxy: Server = createServer().on("connect", ({ url = "" }, socket, head) => {
       asked.push(url);

@@ -15,7 +15,7 @@ const LIMITS: Partial<ReflectorLimits> = { idleTimeoutMs: 3_000 };
 /** Longer than a TLS record, so that a cut inside of it leaves half a line and not just half a record. */
 const LONG = "ä€😀".repeat(20_000);
 
-describeCluster("a live view through a network that breaks", (cluster) => {
+describeCluster("an informer cache through a network that breaks", (cluster) => {
   const namespace = testNamespace(cluster);
   let proxy: FaultProxy;
 
@@ -49,8 +49,8 @@ describeCluster("a live view through a network that breaks", (cluster) => {
   const faults: readonly [string, () => void | Promise<void>][] = [
     ["a cut", () => proxy.cut()],
     ["a reset", () => proxy.reset()],
-    ["a line cut in its middle", () => proxy.truncateAfter(40_000)],
-    ["a silence", () => proxy.silence()],
+    ["a truncated line", () => proxy.truncateAfter(40_000)],
+    ["a stalled connection", () => proxy.silence()],
     [
       "an outage",
       async () => {
@@ -70,7 +70,7 @@ describeCluster("a live view through a network that breaks", (cluster) => {
     ],
   ];
 
-  test.each(faults)("after %s it is right again, without a new list", async (_, fault) => {
+  test.each(faults)("after %s it recovers without a relist", async (_, fault) => {
     await using live = await open();
     await live.source.cache.waitForSync();
     const [kept, changed, gone] = [await create("kept"), await create("before"), await create("gone")];
@@ -98,7 +98,7 @@ describeCluster("a live view through a network that breaks", (cluster) => {
     await viewEqualsList(cluster(), live.source);
   });
 
-  test.each(faults)("through %s every decision is by what was or what is", async (_, fault) => {
+  test.each(faults)("through %s every decision follows an old or a new state", async (_, fault) => {
     const [kept, changed, gone] = [await greet("hello"), await greet("before"), await greet("bye")];
     await using live = await open(LIMITS);
     await live.source.cache.waitForSync();
@@ -133,7 +133,7 @@ describeCluster("a live view through a network that breaks", (cluster) => {
     },
   );
 
-  test("under one fault after the other, with writes all the time, it is right in the end", async () => {
+  test("under consecutive faults with continuous writes, it is consistent in the end", async () => {
     await using live = await open(LIMITS);
     let going = true;
     const names: string[] = [];

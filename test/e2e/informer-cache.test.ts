@@ -23,7 +23,7 @@ const NODES: Read = {
   keep: [["metadata", "labels"]],
 };
 
-describeCluster("a live view", (cluster) => {
+describeCluster("an informer cache", (cluster) => {
   test("a node's heartbeats are no change, a label is one", async () => {
     const name = `node-${randomUUID().slice(0, 8)}`;
     await cluster().createNode(name);
@@ -52,7 +52,7 @@ describeCluster("a live view", (cluster) => {
     await cluster().call("DELETE", `/api/v1/nodes/${name}`);
   });
 
-  test("a kind that is installed later appears, and goes with its definition", async () => {
+  test("a kind whose CRD is installed later appears, and goes with its CRD", async () => {
     const group = `late-${randomUUID().slice(0, 8)}.usher.dev`;
     const resource = `latecomers.${group}`;
     const read = {
@@ -89,23 +89,24 @@ describeCluster("a live view", (cluster) => {
     await eventually("it to be missed", () => live.source.cache.status()[0]?.served === false);
   });
 
-  test("what only a leader reads is read when it leads, and dropped afterwards", async () => {
+  test("reads leader-only resources while leading, and drops them afterwards", async () => {
     const name = `node-${randomUUID().slice(0, 8)}`;
     await cluster().createNode(name);
     await using live = await openLive(cluster(), [reader({ ...NODES, leaderOnly: true })]);
-    const { cache: view } = live.source;
+    const { cache } = live.source;
+    await cache.waitForSync();
     expect(live.source.ready).toBe(true);
     expect(live.source.assembly.view.count("nodes")).toBe(0);
-    await view.startLeading();
+    await cache.startLeading();
     expect(live.source.assembly.view.get("nodes", "", name)).toBeDefined();
-    await view.stopLeading();
+    await cache.stopLeading();
     expect(live.source.assembly.view.count("nodes")).toBe(0);
-    await view.startLeading();
+    await cache.startLeading();
     expect(live.source.assembly.view.get("nodes", "", name)).toBeDefined();
     await cluster().call("DELETE", `/api/v1/nodes/${name}`);
   });
 
-  test("a required kind that is not there keeps it from being ready, and says which", async () => {
+  test("a required kind that is not served blocks readiness, and the status names it", async () => {
     const missing = { ...NODES, resource: "latecomers", group: "never.usher.dev", kind: "Latecomer" };
     await using live = await openLive(cluster(), [reader(NODES, missing)], { limits: { notServedMs: 300 } });
     await eventually("both to be known", () => {
@@ -117,7 +118,7 @@ describeCluster("a live view", (cluster) => {
 });
 
 describeOwnCluster(
-  "a live view of an API server without streaming lists, that is restarted",
+  "an informer cache of an API server without streaming lists, which restarts",
   {
     without: ["kube-controller-manager", "kube-scheduler", "kwok"],
     flags: { "kube-apiserver": ["--feature-gates=WatchList=false"] },
@@ -137,14 +138,14 @@ describeOwnCluster(
     });
     afterAll(() => proxy.close());
 
-    test("it is listed in pages", async () => {
+    test("lists in pages", async () => {
       await using live = await openLive(cluster(), [greeter], { limits: { pageLimit: 4 } });
       await live.source.cache.waitForSync();
       await viewEqualsList(cluster(), live.source);
       expect([...live.source.assembly.view.lookup("configmaps", "app", "many")]).toHaveLength(25);
     });
 
-    test("a page that breaks is asked for again", async () => {
+    test("repeats a page that broke", async () => {
       proxy.delay(20);
       await using live = await openLive(cluster(), [greeter], {
         address: proxy.address,
@@ -160,7 +161,7 @@ describeOwnCluster(
       await viewEqualsList(cluster(), live.source);
     });
 
-    test("through a restart it shows and decides by what was, and then what is", async () => {
+    test("keeps its objects through a restart, and then follows changes", async () => {
       const greetings = `/apis/${GROUP}/v1/greetings`;
       const greet = (name: string, word: string) =>
         cluster().call("POST", greetings, {
