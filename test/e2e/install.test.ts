@@ -397,8 +397,8 @@ describeOwnCluster("an installation", {}, (cluster) => {
     expect(stringAt(await cluster().call("GET", CRD), "metadata", "resourceVersion")).toBe(before);
   });
 
-  test("install --leave-foreign says that it leaves it", async () => {
-    const { code, out } = await install("--leave-foreign", "--dry-run");
+  test("install --leave-conflicting says that it leaves it", async () => {
+    const { code, out } = await install("--leave-conflicting", "--dry-run");
     expect(code).toBe(0);
     expect(out).toMatch(/clusterpodschedulingpolicies.kupid.gardener.cloud +not changed/);
     expect(out).toMatch(/^CustomResourceDefinition podschedulingpolicies.kupid.gardener.cloud +create$/m);

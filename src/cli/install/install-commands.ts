@@ -35,7 +35,7 @@ function installCommand(usher: Command, io: Io, outcome: Outcome): void {
       "Prints what it will create and update, applies it in order, and waits until usher serves and has registered its webhooks; webhooks are registered once a replica is ready. It can be run again at any time: unchanged objects are not touched, and settings without a flag keep their installed values. Ownership conflicts, such as the CRDs of kupid, are reported and stop it; so do an installation in another namespace and a newer version.",
     )
     .option("--take-over", "take ownership of conflicting objects")
-    .option("--leave-foreign", "leave conflicting objects unchanged and install the rest")
+    .option("--leave-conflicting", "leave conflicting objects unchanged and install the rest")
     .option("--defaults", "reset configuration, image, replicas and pod labels without a flag to defaults")
     .option("--allow-downgrade", "replace a newer version by this one, including CRDs")
     .option("--wait", "wait until usher is ready (the default)", true)

@@ -18,7 +18,7 @@ import { version } from "../version.ts";
 export interface InstallOptions extends InstallationOptions, ApiServerOptions {
   readonly dryRun?: boolean;
   readonly takeOver?: boolean;
-  readonly leaveForeign?: boolean;
+  readonly leaveConflicting?: boolean;
   readonly allowDowngrade?: boolean;
   /** Keep only the namespace of an existing installation. */
   readonly defaults?: boolean;
@@ -29,8 +29,8 @@ export interface InstallOptions extends InstallationOptions, ApiServerOptions {
 
 /** Installs usher or updates it to this version: prints the plan, applies it, and waits until usher is ready. */
 export async function install(options: InstallOptions, io: Io): Promise<number> {
-  if (options.takeOver === true && options.leaveForeign === true)
-    throw new CallError("--take-over and --leave-foreign are mutually exclusive");
+  if (options.takeOver === true && options.leaveConflicting === true)
+    throw new CallError("--take-over and --leave-conflicting are mutually exclusive");
   const screen = terminal(io, options);
   // Checks flags before connecting.
   await installationObjects(options, io);
@@ -41,7 +41,7 @@ export async function install(options: InstallOptions, io: Io): Promise<number> 
     const { assembly, objects: wanted, notes, kept } = await installationObjects(options, io, { installed });
     const { namespace } = assembly.installation;
     const conflicts =
-      options.takeOver === true ? "take over" : options.leaveForeign === true ? "leave" : undefined;
+      options.takeOver === true ? "take over" : options.leaveConflicting === true ? "leave" : undefined;
     const plan = await planInstall(objects, wanted, assembly.modules, {
       ...(conflicts === undefined ? {} : { conflicts }),
       downgrade: options.allowDowngrade === true,
@@ -57,7 +57,7 @@ export async function install(options: InstallOptions, io: Io): Promise<number> 
     if (plan.conflicts.length > 0) {
       const what = plan.conflicts.map(({ object }) => describeObject(object)).join(", ");
       screen.complain(
-        `nothing was changed: ${what} would be overwritten; use --take-over to take ownership, or --leave-foreign to leave them unchanged`,
+        `nothing was changed: ${what} would be overwritten; use --take-over to take ownership, or --leave-conflicting to leave them unchanged`,
       );
       return EXIT.found;
     }

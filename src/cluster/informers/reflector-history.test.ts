@@ -62,7 +62,7 @@ class Simulation {
   }
 
   /** Runs until the state machine is in sync; false where it never is. */
-  quiet(): boolean {
+  idle(): boolean {
     this.#served = true;
     for (let i = 0; i < 500; i++) {
       if (this.#stream !== undefined && this.#completeAt === this.history.version) return true;
@@ -250,7 +250,7 @@ test.each<Streaming>(["served", "refused", "misunderstood"])(
       fc.property(fc.array(event, { maxLength: 60 }), fc.nat(), (events, seed) => {
         const simulation = new Simulation(streaming, seed);
         for (const one of events) simulation.run(one);
-        expect(simulation.quiet()).toBe(true);
+        expect(simulation.idle()).toBe(true);
         expect(sorted(simulation.delivered)).toEqual(
           sorted(simulation.history.at(simulation.history.version)),
         );

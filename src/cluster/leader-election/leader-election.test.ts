@@ -162,8 +162,8 @@ test("a candidate with failing reads acquires the lease at its expiry, not later
 
 test.each([
   ["lost", false],
-  ["taken nevertheless", true],
-])("one renewal that hangs and is %s does not end leading", async (_, taken) => {
+  ["acquired nevertheless", true],
+])("one renewal that hangs and is %s does not end leading", async (_, acquired) => {
   const pass = stopTime();
   const server = new TestApiServer();
   const events: string[] = [];
@@ -173,7 +173,7 @@ test.each([
   server.fault = (method, _path, { body, timeoutMs }) => {
     if (method !== "PUT" || hung > 0) return undefined;
     hung += 1;
-    if (taken && isObject(body)) server.put(PATH, body);
+    if (acquired && isObject(body)) server.put(PATH, body);
     return hang(timeoutMs);
   };
   await pass(3 * LEASE_TIMES.renewDeadlineMs);

@@ -149,11 +149,11 @@ test("two candidates never lead at once, whatever is delayed, lost or stopped, a
         due.push({
           at: back,
           run: () => {
-            const told = back === time + delay.out + delay.back && !delay.lost ? answer : undefined;
-            const next = told?.(back + clock) ?? (step.step === "read" ? state : leaseUncertain(state));
+            const reported = back === time + delay.out + delay.back && !delay.lost ? answer : undefined;
+            const next = reported?.(back + clock) ?? (step.step === "read" ? state : leaseUncertain(state));
             states[i] = next;
             const wait =
-              told === undefined ? Math.max(0, time + 2_000 - back) : leaseWait(next, back + clock);
+              reported === undefined ? Math.max(0, time + 2_000 - back) : leaseWait(next, back + clock);
             due.push({ at: back + wait, run: (now) => begin(i, now, turn + 1) });
           },
         });

@@ -14,7 +14,7 @@ const FOLDER = "/api/v1/namespaces/usher-system/configmaps";
 function replica(server: TestApiServer, name: string, clock: () => number = () => 0) {
   const tallies = new Tallies();
   const said: string[] = [];
-  const told: (readonly CountedTally[])[] = [];
+  const reported: (readonly CountedTally[])[] = [];
   const options = {
     client: server.client,
     namespace: "usher-system",
@@ -26,9 +26,9 @@ function replica(server: TestApiServer, name: string, clock: () => number = () =
   return {
     tallies,
     said,
-    told,
+    reported,
     publisher: new TallyPublisher({ ...options, owner: { apiVersion: "v1", kind: "Pod", name, uid: "p" } }),
-    collector: new TallyCollector({ ...options, counted: (policies) => void told.push(policies) }),
+    collector: new TallyCollector({ ...options, counted: (policies) => void reported.push(policies) }),
     count: (applied: number) =>
       tallies.add([{ module: "placement", policy: POLICY, outcomes: { applied } }], 1_000),
   };
@@ -81,13 +81,13 @@ test("the leader sums all replicas, its own from memory, and reports changes", a
     lastApplied: 1_000,
   });
   expect(one.collector.of("placement", { ...POLICY, uid: "another" })).toBeUndefined();
-  expect(one.told).toHaveLength(1);
+  expect(one.reported).toHaveLength(1);
   await one.collector.collect();
-  expect(one.told).toHaveLength(1);
+  expect(one.reported).toHaveLength(1);
   two.count(1);
   await two.publisher.publish();
   await one.collector.collect();
-  expect(one.told.at(-1)).toMatchObject([{ outcomes: { applied: 17 } }]);
+  expect(one.reported.at(-1)).toMatchObject([{ outcomes: { applied: 17 } }]);
 });
 
 test("orphaned tallies are not counted and are deleted, live ones are kept", async () => {
@@ -116,13 +116,13 @@ test("a policy that only an orphan counted is reported without counts", async ()
   other.count(2);
   await other.publisher.publish();
   await leader.collector.collect();
-  expect(leader.told).toHaveLength(1);
+  expect(leader.reported).toHaveLength(1);
   await other.publisher.stop();
   await leader.collector.collect();
-  expect(leader.told.slice(1)).toEqual([[{ module: "placement", policy: POLICY, outcomes: {} }]]);
+  expect(leader.reported.slice(1)).toEqual([[{ module: "placement", policy: POLICY, outcomes: {} }]]);
   expect(leader.collector.of("placement", POLICY)).toBeUndefined();
   await leader.collector.collect();
-  expect(leader.told).toHaveLength(2);
+  expect(leader.reported).toHaveLength(2);
 });
 
 test("an orphan that can't be deleted stays uncounted, and is retried", async () => {
@@ -176,7 +176,7 @@ test("of two collections the one started last counts, in whatever order they fin
   late.resolve(old);
   await first;
   expect(leader.collector.of("placement", POLICY)).toMatchObject({ outcomes: { applied: 2 } });
-  expect(leader.told).toHaveLength(1);
+  expect(leader.reported).toHaveLength(1);
 });
 
 test.each<[string, Error | undefined]>([

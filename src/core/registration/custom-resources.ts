@@ -22,7 +22,7 @@ export function registeredResources({ modules, installation, gates }: Declaratio
 }
 
 /** The name of a CRD that another owner keeps, whatever an administrator asks for. */
-export function neverTakenOver(modules: readonly Module[], crd: string): boolean {
+export function excludedFromTakeOver(modules: readonly Module[], crd: string): boolean {
   return customResources(modules).some(
     ({ plural, group, takeOver }) => takeOver === "never" && `${plural}.${group}` === crd,
   );

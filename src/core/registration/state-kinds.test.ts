@@ -8,7 +8,7 @@ import { type Gate, Gates } from "../module/gates.ts";
 import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import { defineModule, type Module } from "../module/module.ts";
 import type { StateKind } from "../policy/kind.ts";
-import { neverTakenOver } from "./custom-resources.ts";
+import { excludedFromTakeOver } from "./custom-resources.ts";
 import { registration } from "./index.ts";
 
 const VERSIONS = [{ name: "v1", storage: true, spec: z.strictObject({ entries: z.array(z.string()) }) }];
@@ -105,9 +105,9 @@ test("a CRD that is registered by a gate, and usher's right to write it, follow 
 
 test("a CRD can be declared as never taken over", () => {
   const modules = [module({ stateKinds: [{ ...LEDGER, takeOver: "never" }] })];
-  expect(neverTakenOver(modules, "usages.test.usher.dev")).toBe(true);
-  expect(neverTakenOver(modules, "others.test.usher.dev")).toBe(false);
-  expect(neverTakenOver([module({ stateKinds: [LEDGER] })], "usages.test.usher.dev")).toBe(false);
+  expect(excludedFromTakeOver(modules, "usages.test.usher.dev")).toBe(true);
+  expect(excludedFromTakeOver(modules, "others.test.usher.dev")).toBe(false);
+  expect(excludedFromTakeOver([module({ stateKinds: [LEDGER] })], "usages.test.usher.dev")).toBe(false);
 });
 
 test("managed objects bring usher just the rights to their resources, in the role that goes first", () => {

@@ -40,7 +40,7 @@ function step(what: CertificateRecord, { at = now, trust = "not yet" as Trust, n
   return planCertificates({ record: { ...what, paths }, names, now: at }, trust).step;
 }
 
-test("what can't be served with is replaced at once, by whoever starts", () => {
+test("what can't be served with is replaced at once, by any replica that starts", () => {
   const other = pair(1);
   const cases: [string, CertificateRecord, number, RegExp][] = [
     ["none", EMPTY_RECORD, now, /there is none/],

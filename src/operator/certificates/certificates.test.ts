@@ -328,7 +328,7 @@ test("without the right to it, it says so and goes on trying until it has it", a
   ]);
 });
 
-test("whoever stops while it tries is not kept waiting", async () => {
+test("stopping during an attempt does not wait", async () => {
   const server = new TestApiServer();
   const ended = new AbortController();
   server.fault = () => {

@@ -5,7 +5,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import type { Log } from "../../core/log.ts";
 import { kindResource } from "../../core/policy/kind.ts";
-import { neverTakenOver } from "../../core/registration/custom-resources.ts";
+import { excludedFromTakeOver } from "../../core/registration/custom-resources.ts";
 import { registeredKinds } from "../../core/registration/index.ts";
 import type { Certificates } from "../certificates/certificates.ts";
 import { describeObject, Objects } from "../install/apply.ts";
@@ -164,7 +164,7 @@ export class InstallationController {
     for (const wanted of this.#crds) {
       const live = await this.#objects.read(wanted);
       if (live !== undefined && !isOurs(live)) {
-        const never = neverTakenOver(assembly.modules, nameOf(wanted));
+        const never = excludedFromTakeOver(assembly.modules, nameOf(wanted));
         this.#repeated.conflict("CRD", describeConflictingCrd(conflictingCrd(wanted, live)), never);
         continue;
       }

@@ -1,7 +1,7 @@
 import { type JsonObject, stringAt } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import type { Module } from "../../core/module/module.ts";
-import { neverTakenOver } from "../../core/registration/custom-resources.ts";
+import { excludedFromTakeOver } from "../../core/registration/custom-resources.ts";
 import { Store } from "../../core/view/store.ts";
 import { describeObject, type Objects, sameObject } from "./apply.ts";
 import { installedNamespaces } from "./installed-namespaces.ts";
@@ -133,7 +133,10 @@ async function planObject(
     if (stringAt(object, "kind") === "Namespace")
       return { object, live, change: "unchanged", note: "existed before usher", byUsher };
     const note = `belongs to ${ownerOf(live)}`;
-    if (stringAt(object, "kind") === "CustomResourceDefinition" && neverTakenOver(modules, nameOf(object)))
+    if (
+      stringAt(object, "kind") === "CustomResourceDefinition" &&
+      excludedFromTakeOver(modules, nameOf(object))
+    )
       return { object, live, change: "unchanged", note: `${note}; used as it is`, byUsher };
     if (options.conflicts !== "take over") return { object, live, change: "conflict", note, byUsher };
     return { object, live, change: "update", note: `adopted from ${ownerOf(live)}`, byUsher };

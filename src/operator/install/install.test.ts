@@ -32,10 +32,10 @@ function deployed(cluster: TestInstallation, status: object, generation = 1): vo
 test("a plan is carried out in its order; what usher writes itself is left to it", async () => {
   const cluster = new TestInstallation();
   const plan = await planOf(cluster);
-  const told: string[] = [];
-  await applyPlan(cluster.objects, plan, ({ object }) => told.push(describeObject(object)));
+  const reported: string[] = [];
+  await applyPlan(cluster.objects, plan, ({ object }) => reported.push(describeObject(object)));
   const all = WANTED.map(describeObject);
-  expect(told).toEqual(all);
+  expect(reported).toEqual(all);
   expect(cluster.written).toEqual(
     all.filter((what) => !what.includes("WebhookConfiguration")).map((what) => `apply ${what}`),
   );
@@ -88,7 +88,7 @@ test("a refusal ends it there, says what was refused, and leaves what comes afte
   expect(cluster.written).not.toContain("apply Deployment usher-system/usher");
 });
 
-test("nothing is applied after a CRD that is not served, and the API server's reason is told", async () => {
+test("nothing is applied after a CRD that is not served, and the API server's reason is reported", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
   onTestFinished(() => void vi.useRealTimers());
   const cluster = new TestInstallation();
@@ -157,7 +157,7 @@ const troubles: readonly [string, object | undefined, RegExp][] = [
   ],
   ["nothing to be said", { phase: "Pending" }, /pod usher-1: Pending/],
 ];
-test.each(troubles)("why replicas are not ready is told: %s", async (_, status, message) => {
+test.each(troubles)("why replicas are not ready is reported: %s", async (_, status, message) => {
   const cluster = new TestInstallation();
   const plan = await planOf(cluster);
   deployed(cluster, {});

@@ -55,7 +55,7 @@ test("an entry or a subject of someone else's in an object of usher's says nothi
   expect(await installedNamespaces(cluster.objects)).toEqual([]);
 });
 
-test("whoever may not list Deployments everywhere is told what the rest says", async () => {
+test("without the right to list all Deployments the other objects decide", async () => {
   const cluster = new TestInstallation();
   for (const object of HALL) cluster.have(object);
   cluster.refusing = (_, path) => path === "/apis/apps/v1/deployments";

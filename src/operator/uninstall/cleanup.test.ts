@@ -65,7 +65,7 @@ test("the startup taint goes from every node that has it, and nothing else of an
   expect(cluster.server.count("PATCH 200")).toBe(2);
 });
 
-test("its key is the one that the replicas were told, whoever uninstalls", async () => {
+test("its key is the one in the replicas' configuration", async () => {
   const configuration = {
     apiVersion: "usher.dev/v1alpha1",
     kind: "UsherConfiguration",

@@ -16,10 +16,10 @@ import { carryOutRemovals } from "./uninstall.ts";
 test("it is carried out in its order, each just as it was seen; what stays is not touched", async () => {
   const cluster = installed();
   const { removals, going } = await plan(cluster);
-  const told: string[] = [];
-  await carryOutRemovals(cluster.objects, removals, ({ live }) => told.push(describeObject(live)));
+  const reported: string[] = [];
+  await carryOutRemovals(cluster.objects, removals, ({ live }) => reported.push(describeObject(live)));
   expect(cluster.written).toEqual(going.map((what) => `delete ${what}`));
-  expect(told).toEqual(removals.map(({ live }) => describeObject(live)));
+  expect(reported).toEqual(removals.map(({ live }) => describeObject(live)));
   for (const body of cluster.server.bodies)
     expect(stringAt(body, "preconditions", "uid")).toMatch(/^uid of /);
   expect(cluster.server.bodies).toHaveLength(going.length);
@@ -103,8 +103,8 @@ test("pods that do not end are named with their nodes and what to do, and it is 
   onTestFinished(() => void vi.useRealTimers());
   const cluster = installed();
   cluster.have({ ...named("v1", "Pod", "usher-7d9-x"), spec: { nodeName: "n1" } });
-  const { removals } = await settled(plan(cluster));
-  const error = await settled(
+  const { removals } = await finished(plan(cluster));
+  const error = await finished(
     carryOutRemovals(cluster.objects, removals, () => undefined).catch((thrown: unknown) => thrown),
   );
   expect(error).toBeInstanceOf(NotReadyError);
@@ -113,7 +113,7 @@ test("pods that do not end are named with their nodes and what to do, and it is 
 });
 
 /** Lets the clock run until it has come about; the server's own round trips are real. */
-async function settled<T>(promise: Promise<T>): Promise<T> {
+async function finished<T>(promise: Promise<T>): Promise<T> {
   let over = false;
   const end = () => {
     over = true;

@@ -37,9 +37,9 @@ test("they follow the policies and the bundle, and are not written where they ar
   run.controller.start();
   await vi.waitFor(() => expect(rules(run.server)).toEqual(["pods"]), 10_000);
   await rounds(run, 2);
-  const settled = run.server.count("PATCH 200");
+  const stable = run.server.count("PATCH 200");
   await rounds(run, 3);
-  expect(run.server.count("PATCH 200")).toBe(settled);
+  expect(run.server.count("PATCH 200")).toBe(stable);
 
   seat(run, "1");
   await vi.waitFor(() => expect(rules(run.server)).toEqual(["pods", "services"]), 10_000);
@@ -145,10 +145,10 @@ test("a field that the API server does not store is written once, and logged onc
   };
   run.controller.start();
   await rounds(run, 3);
-  const settled = run.server.count("PATCH 200");
+  const stable = run.server.count("PATCH 200");
   const logged = run.logged.length;
   await rounds(run, 3);
-  expect(run.server.count("PATCH 200")).toBe(settled);
+  expect(run.server.count("PATCH 200")).toBe(stable);
   expect(run.logged.length).toBe(logged);
   const entries = run.logged.filter(({ message }) => message.includes("does not store"));
   expect(entries.map(({ facts }) => facts)).toEqual([
@@ -183,7 +183,7 @@ test("fields of another manager that make the configuration invalid are replaced
   run.controller.start();
   await rounds(run, 2);
   const { fault } = run.server;
-  const foreign = { url: "https://example.com/x" };
+  const conflicting = { url: "https://example.com/x" };
   const urlOf = (path: string) =>
     stringAt(run.server.objects.get(path), "webhooks", 0, "clientConfig", "url");
   run.server.fault = async (method, path, options) => {
@@ -193,7 +193,7 @@ test("fields of another manager that make the configuration invalid are replaced
   };
   const live = run.server.objects.get(MUTATING) ?? {};
   const [entry] = listAt(live, "webhooks");
-  run.server.put(MUTATING, { ...live, webhooks: [{ ...(entry as JsonObject), clientConfig: foreign }] });
+  run.server.put(MUTATING, { ...live, webhooks: [{ ...(entry as JsonObject), clientConfig: conflicting }] });
   publish(run.server, VALIDATING, "edited");
   await vi.waitFor(() => {
     expect(urlOf(MUTATING)).toBeUndefined();
