@@ -2,7 +2,6 @@ import { applyPatch, type Operation } from "rfc6902";
 import { describe, expect, test } from "vitest";
 import { ask, assemblyOf, atOnce, callOf } from "../../../test/builders/evaluation.ts";
 import { again } from "../../../test/builders/json.ts";
-import { kindOf } from "../../../test/builders/kind.ts";
 import { finding, moduleThat } from "../../../test/builders/module.ts";
 import { outside } from "../../../test/builders/outside.ts";
 import { pod } from "../../../test/builders/pod.ts";
@@ -12,7 +11,7 @@ import { Gates } from "../module/gates.ts";
 import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import type { Context, Module } from "../module/module.ts";
 import { PROVENANCE, provenanceOf } from "../provenance/origin.ts";
-import { allow, deny, need } from "./decision.ts";
+import { allow, deny } from "./decision.ts";
 import { evaluate } from "./evaluate.ts";
 import { draftOf } from "./evaluate-hooks.ts";
 import type { PolicyRef } from "./finding.ts";
@@ -311,59 +310,6 @@ test("a note that has no room is left out, and that is said", () => {
   expect(answer.allowed).toBe(true);
   expect(answer.warnings.join()).toContain("USHER-E02");
   expect(evaluation.draft.get("spec", "nodeSelector")).toEqual({ left: "1" });
-});
-
-describe("trace", () => {
-  const traced = moduleThat("told", {
-    mutate: ({ trace }) => {
-      trace?.({ policy: LEFT, applies: "applies", why: "it does" });
-      return allow();
-    },
-  });
-
-  test("only when someone asks why", () => {
-    expect(atOnce(ask([traced], requestFor(pod()))).trace).toEqual([]);
-    expect(atOnce(ask([traced], requestFor(pod()), outside(), { trace: true })).trace).toEqual([
-      { module: "told", policy: LEFT, applies: "applies", why: "it does" },
-    ]);
-  });
-
-  test("a round that is repeated is traced once", async () => {
-    const asks = moduleThat("asks", {
-      mutate: ({ facts, trace }) => {
-        trace?.({ policy: RIGHT, applies: "not", why: "no" });
-        const one = { get: { resource: "nodes", name: "n" } };
-        return facts.of(one) === undefined ? need(one) : allow();
-      },
-    });
-    const evaluation = await ask([traced, asks], requestFor(pod()), outside(), { trace: true });
-    expect(evaluation.trace.map(({ module }) => module)).toEqual(["told", "asks"]);
-  });
-
-  test("a policy of which nothing can be used says so, though its module never saw it", () => {
-    const kind = kindOf("test.example", "Rule", {
-      prepare: (object) => ({
-        policy: undefined,
-        problems: object["bad"] === true ? [{ path: ["spec"], message: "is wrong", severity: "error" }] : [],
-      }),
-    });
-    const module: Module = { ...traced, kinds: [kind] };
-    const assembly = assemblyOf([module]);
-    assembly.apply(
-      [true, false].map((bad) => ({
-        resource: "rules.test.example",
-        namespace: "",
-        name: String(bad),
-        object: { bad, metadata: { name: bad ? "bad" : "inert" } },
-      })),
-    );
-    const { trace } = atOnce(evaluate(callOf(assembly, requestFor(pod()), { trace: true }), outside()));
-    expect(trace.map(({ policy, applies, why }) => [policy.name, applies, why])).toEqual([
-      ["l", "applies", "it does"],
-      ["bad", "failed", "the policy is not valid: spec: is wrong"],
-      ["inert", "not", "the policy selects nothing"],
-    ]);
-  });
 });
 
 describe("hooks that are one question", () => {

@@ -1,112 +1,23 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { controlledBy } from "../../../test/builders/pod.ts";
+import {
+  CLAIM_ZONE,
+  DISK,
+  ETCD,
+  finding,
+  note,
+  object,
+  SHOP,
+  same,
+  TOLERATIONS,
+  ZONE,
+} from "../../../test/builders/provenance.ts";
 import { Draft } from "../evaluate/draft.ts";
-import type { Finding, ModuleFinding, PolicyRef } from "../evaluate/finding.ts";
+import type { ModuleFinding } from "../evaluate/finding.ts";
 import { isObject, type Json, type JsonObject, stringAt } from "../json.ts";
-import type { Path } from "../path.ts";
 import { PROVENANCE, provenanceOf } from "./origin.ts";
 import { ANNOTATIONS_LIMIT, writeProvenance } from "./provenance.ts";
-
-const ETCD: PolicyRef = { kind: "ClusterPodSchedulingPolicy", name: "etcd", uid: "u1", generation: 3 };
-const SHOP: PolicyRef = { kind: "PodSchedulingPolicy", namespace: "shop", name: "web" };
-
-const finding = (policy: PolicyRef, change: Partial<Finding> = {}): Finding => ({
-  policy,
-  rule: "nodeSelector",
-  outcome: "applied",
-  message: "m",
-  ...change,
-});
-
-const ZONE: Path = ["spec", "nodeSelector", "zone"];
-const DISK: Path = ["spec", "nodeSelector", "disk"];
-const TOLERATIONS: Path = ["spec", "tolerations"];
-
-/** An object whose annotation is this text or value, with a nodeSelector and tolerations. */
-function object(note: Json | undefined, spec: JsonObject = {}, metadata: JsonObject = {}): JsonObject {
-  const text = note === undefined || typeof note === "string" ? note : JSON.stringify(note);
-  return {
-    metadata: {
-      name: "web",
-      ...(text === undefined ? {} : { annotations: { [PROVENANCE]: text } }),
-      ...metadata,
-    },
-    spec,
-  };
-}
-
-const note = (draft: Draft): Json | undefined => {
-  const text = stringAt(draft.object, "metadata", "annotations", PROVENANCE);
-  return text === undefined ? undefined : JSON.parse(text);
-};
-
-const same = (module: string, policy: PolicyRef, path: Path): ModuleFinding => ({
-  module,
-  ...finding(policy, { outcome: "same", path }),
-});
-
-const CLAIM_ZONE = {
-  placement: [{ policy: "ClusterPodSchedulingPolicy/etcd", set: ["/spec/nodeSelector/zone"] }],
-};
-
-describe("reading", () => {
-  test.each<[string, Json]>([
-    ["no JSON", "{"],
-    ["empty", ""],
-    ["null", "null"],
-    ["a list", "[]"],
-    ["a number", "17"],
-    ["a module that is no list", { placement: { policy: "x" } }],
-    ["entries that are nothing", { placement: [null, 1, "x", [], {}] }],
-    ["an entry without a policy", { placement: [{ set: ["/a"] }] }],
-    ["__proto__ as a module", '{"__proto__": [{"policy": "x", "set": ["/a"]}]}'],
-    ["a module that is no DNS label", { "Not A Label": [{ policy: "x", set: ["/a"] }] }],
-  ])("%s is no provenance", (_what, text) => {
-    expect(provenanceOf(object(text))).toEqual([]);
-  });
-
-  test.each<[string, JsonObject | undefined]>([
-    ["nothing", undefined],
-    ["no metadata", {}],
-    ["metadata a text", { metadata: "x" }],
-    ["annotations a list", { metadata: { annotations: [PROVENANCE] } }],
-    ["an annotation that is no text", { metadata: { annotations: { [PROVENANCE]: { placement: [] } } } }],
-  ])("%s has none", (_what, one) => {
-    expect(provenanceOf(one)).toEqual([]);
-  });
-
-  test("takes what is readable of an entry", () => {
-    const text =
-      '{"pod-os2":[{"policy":"K/p","uid":7,"generation":"x","set":["/a",1,null,"b",""],"added":{"/l":[1],"x":[2],"/m":3,"__proto__":[4]}}]}';
-    expect(provenanceOf(object(text))).toEqual([
-      { module: "pod-os2", policy: "K/p", set: ["/a"], added: { "/l": [1] } },
-    ]);
-  });
-
-  test("a value deeper than any policy could add is not ours", () => {
-    const deep = `${"[".repeat(50_000)}${"]".repeat(50_000)}`;
-    const [origin] = provenanceOf(object(`{"placement":[{"policy":"K/p","added":{"/l":[1,${deep}]}}]}`));
-    expect(origin?.added).toEqual({ "/l": [1] });
-  });
-
-  test("any text at all is read without harm", () => {
-    fc.assert(
-      fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
-        expect(Array.isArray(provenanceOf(object(text)))).toBe(true);
-      }),
-    );
-  });
-});
-
-test("of a note that is longer than any that usher writes so much is read", () => {
-  const one = { policy: "K/p", set: Array.from({ length: 5_000 }, (_, i) => `/a/${i}`) };
-  const [origin, ...more] = provenanceOf(object(JSON.stringify({ placement: [one, one] })));
-  expect(origin?.set).toHaveLength(1_024);
-  expect(more).toEqual([]);
-  const many = Array.from({ length: 5_000 }, (_, i) => ({ policy: `K/p${i}`, added: { "/l": [i] } }));
-  expect(provenanceOf(object(JSON.stringify({ placement: many })))).toHaveLength(128);
-});
 
 describe("on CREATE", () => {
   test("says who set and who added what", () => {
@@ -308,129 +219,6 @@ describe("a controller's copy", () => {
     expect(note(draft)).toEqual({
       placement: [{ policy: "PodSchedulingPolicy/shop/web", set: ["/spec/nodeSelector/disk"] }],
     });
-  });
-});
-
-describe("on UPDATE", () => {
-  const STORED = {
-    placement: [
-      {
-        policy: "ClusterPodSchedulingPolicy/etcd",
-        uid: "u1",
-        set: ["/spec/nodeSelector/disk", "/spec/nodeSelector/zone"],
-        added: { "/spec/tolerations": [{ key: "a" }, { key: "b" }] },
-      },
-    ],
-  };
-  const SPEC = { nodeSelector: { disk: "ssd", zone: "a" }, tolerations: [{ key: "a" }, { key: "b" }] };
-
-  const written = (now: JsonObject, old: JsonObject) => {
-    const draft = new Draft(now, old);
-    expect(writeProvenance(draft, [], old)).toBe(true);
-    return note(draft);
-  };
-
-  test("all that is still true stays, also if the request left it out", () => {
-    expect(written(object(undefined, SPEC), object(STORED, SPEC))).toEqual(STORED);
-    expect(written(object(STORED, SPEC), object(STORED, SPEC))).toEqual(STORED);
-  });
-
-  test.each<[string, JsonObject, Json]>([
-    [
-      "one key changed",
-      { ...SPEC, nodeSelector: { disk: "hdd", zone: "a" } },
-      { set: ["/spec/nodeSelector/zone"] },
-    ],
-    ["one key gone", { ...SPEC, nodeSelector: { zone: "a" } }, { set: ["/spec/nodeSelector/zone"] }],
-    [
-      "one element gone",
-      { ...SPEC, tolerations: [{ key: "b" }] },
-      { added: { "/spec/tolerations": [{ key: "b" }] } },
-    ],
-    [
-      "elements moved, and another between",
-      { ...SPEC, tolerations: [{ key: "b" }, { key: "x" }, { key: "a" }] },
-      {},
-    ],
-    ["the list gone", { nodeSelector: SPEC.nodeSelector }, { added: undefined }],
-  ])("%s", (_what, spec, expected) => {
-    const [entry] = STORED.placement;
-    expect(written(object(undefined, spec), object(STORED, SPEC))).toEqual({
-      placement: [JSON.parse(JSON.stringify({ ...entry, ...(isObject(expected) ? expected : {}) }))],
-    });
-  });
-
-  test("a term to which others have added still carries ours; one that lost a part does not", () => {
-    const stored = { placement: [{ policy: "K/p", added: { "/spec/terms": [{ l: ["a"] }, { l: ["b"] }] } }] };
-    const old = object(stored, { terms: [{ l: ["own", "a"] }, { l: ["own", "b"] }] });
-    const now = object(undefined, { terms: [{ l: ["own"] }, { f: ["more"], l: ["mine", "b"] }] });
-    expect(written(now, old)).toEqual({
-      placement: [{ policy: "K/p", added: { "/spec/terms": [{ l: ["b"] }] } }],
-    });
-  });
-
-  test("all that a policy has in a list takes the place of what was noted, one more joins it", () => {
-    const stored = {
-      placement: [{ policy: "PodSchedulingPolicy/shop/web", added: { "/spec/terms": [{ l: ["a"] }] } }],
-    };
-    const spec = { terms: [{ l: ["a"] }] };
-    const addedWith = (all: boolean) => {
-      const draft = new Draft(object(undefined, spec), object(stored, spec));
-      draft.author = "placement";
-      draft.set(["spec", "terms"], [{ l: ["a", "b"] }], finding(SHOP), { elements: [{ l: ["b"] }], all });
-      writeProvenance(draft, [], object(stored, spec));
-      return provenanceOf(draft.object)[0]?.added["/spec/terms"];
-    };
-    expect(addedWith(true)).toEqual([{ l: ["b"] }]);
-    expect(addedWith(false)).toEqual([{ l: ["a"] }, { l: ["b"] }]);
-  });
-
-  test("when nothing is true any more, nothing is said", () => {
-    expect(written(object(STORED, {}), object(STORED, SPEC))).toBeUndefined();
-  });
-
-  test("what the request claims and the stored object does not is not believed", () => {
-    expect(written(object(STORED, SPEC), object(undefined, SPEC))).toBeUndefined();
-  });
-
-  test("places inside lists are found", () => {
-    const stored = { placement: [{ policy: "K/p", set: ["/spec/containers/0/image"] }] };
-    const spec = { containers: [{ image: "a" }] };
-    expect(written(object(undefined, spec), object(stored, spec))).toEqual(stored);
-    expect(written(object(undefined, { containers: [] }), object(stored, spec))).toBeUndefined();
-  });
-
-  test("a list of long standing keeps its elements' origin when others join", () => {
-    const old = object(undefined, {});
-    const first = new Draft(old);
-    first.author = "placement";
-    first.append(TOLERATIONS, { key: "ours" }, finding(ETCD));
-    writeProvenance(first, [], undefined);
-    const now = object(undefined, { tolerations: [{ key: "theirs" }, { key: "ours" }] });
-    expect(written(now, old)).toHaveProperty("placement.0.added", { "/spec/tolerations": [{ key: "ours" }] });
-  });
-
-  test.each<[string, Json]>([
-    ["constructor as a module", { constructor: [{ policy: "K/p", set: ["/spec/x"] }] }],
-    [
-      "a deep value",
-      `{"placement":[{"policy":"K/p","added":{"/spec/l":[${"[".repeat(20_000)}${"]".repeat(20_000)}]}}]}`,
-    ],
-    [
-      "the same place ten thousand times",
-      { placement: Array(10_000).fill({ policy: "K/p", set: ["/spec"] }) },
-    ],
-    [
-      "ten thousand policies of one list",
-      {
-        placement: Array.from({ length: 5_000 }, (_, i) => ({ policy: `K/${i}`, added: { "/spec/l": [i] } })),
-      },
-    ],
-  ])("stored notes that somebody forged do no harm: %s", (_what, forged) => {
-    const spec = { x: 1, l: Array.from({ length: 5_000 }, (_, i) => i) };
-    const draft = new Draft(object(undefined, spec), object(forged, spec));
-    expect(writeProvenance(draft, [], object(forged, spec))).toBe(true);
-    expect(Object.getPrototypeOf({})).toBe(Object.prototype);
   });
 });
 

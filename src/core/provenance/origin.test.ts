@@ -1,0 +1,63 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { object } from "../../../test/builders/provenance.ts";
+import type { Json, JsonObject } from "../json.ts";
+import { PROVENANCE, provenanceOf } from "./origin.ts";
+
+describe("reading", () => {
+  test.each<[string, Json]>([
+    ["no JSON", "{"],
+    ["empty", ""],
+    ["null", "null"],
+    ["a list", "[]"],
+    ["a number", "17"],
+    ["a module that is no list", { placement: { policy: "x" } }],
+    ["entries that are nothing", { placement: [null, 1, "x", [], {}] }],
+    ["an entry without a policy", { placement: [{ set: ["/a"] }] }],
+    ["__proto__ as a module", '{"__proto__": [{"policy": "x", "set": ["/a"]}]}'],
+    ["a module that is no DNS label", { "Not A Label": [{ policy: "x", set: ["/a"] }] }],
+  ])("%s is no provenance", (_what, text) => {
+    expect(provenanceOf(object(text))).toEqual([]);
+  });
+
+  test.each<[string, JsonObject | undefined]>([
+    ["nothing", undefined],
+    ["no metadata", {}],
+    ["metadata a text", { metadata: "x" }],
+    ["annotations a list", { metadata: { annotations: [PROVENANCE] } }],
+    ["an annotation that is no text", { metadata: { annotations: { [PROVENANCE]: { placement: [] } } } }],
+  ])("%s has none", (_what, one) => {
+    expect(provenanceOf(one)).toEqual([]);
+  });
+
+  test("takes what is readable of an entry", () => {
+    const text =
+      '{"pod-os2":[{"policy":"K/p","uid":7,"generation":"x","set":["/a",1,null,"b",""],"added":{"/l":[1],"x":[2],"/m":3,"__proto__":[4]}}]}';
+    expect(provenanceOf(object(text))).toEqual([
+      { module: "pod-os2", policy: "K/p", set: ["/a"], added: { "/l": [1] } },
+    ]);
+  });
+
+  test("a value deeper than any policy could add is not ours", () => {
+    const deep = `${"[".repeat(50_000)}${"]".repeat(50_000)}`;
+    const [origin] = provenanceOf(object(`{"placement":[{"policy":"K/p","added":{"/l":[1,${deep}]}}]}`));
+    expect(origin?.added).toEqual({ "/l": [1] });
+  });
+
+  test("any text at all is read without harm", () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
+        expect(Array.isArray(provenanceOf(object(text)))).toBe(true);
+      }),
+    );
+  });
+});
+
+test("of a note that is longer than any that usher writes so much is read", () => {
+  const one = { policy: "K/p", set: Array.from({ length: 5_000 }, (_, i) => `/a/${i}`) };
+  const [origin, ...more] = provenanceOf(object(JSON.stringify({ placement: [one, one] })));
+  expect(origin?.set).toHaveLength(1_024);
+  expect(more).toEqual([]);
+  const many = Array.from({ length: 5_000 }, (_, i) => ({ policy: `K/p${i}`, added: { "/l": [i] } }));
+  expect(provenanceOf(object(JSON.stringify({ placement: many })))).toHaveLength(128);
+});

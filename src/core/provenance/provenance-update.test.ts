@@ -1,0 +1,129 @@
+import { describe, expect, test } from "vitest";
+import { ETCD, finding, note, object, SHOP, TOLERATIONS } from "../../../test/builders/provenance.ts";
+import { Draft } from "../evaluate/draft.ts";
+import { isObject, type Json, type JsonObject } from "../json.ts";
+import { provenanceOf } from "./origin.ts";
+import { writeProvenance } from "./provenance.ts";
+
+describe("on UPDATE", () => {
+  const STORED = {
+    placement: [
+      {
+        policy: "ClusterPodSchedulingPolicy/etcd",
+        uid: "u1",
+        set: ["/spec/nodeSelector/disk", "/spec/nodeSelector/zone"],
+        added: { "/spec/tolerations": [{ key: "a" }, { key: "b" }] },
+      },
+    ],
+  };
+  const SPEC = { nodeSelector: { disk: "ssd", zone: "a" }, tolerations: [{ key: "a" }, { key: "b" }] };
+
+  const written = (now: JsonObject, old: JsonObject) => {
+    const draft = new Draft(now, old);
+    expect(writeProvenance(draft, [], old)).toBe(true);
+    return note(draft);
+  };
+
+  test("all that is still true stays, also if the request left it out", () => {
+    expect(written(object(undefined, SPEC), object(STORED, SPEC))).toEqual(STORED);
+    expect(written(object(STORED, SPEC), object(STORED, SPEC))).toEqual(STORED);
+  });
+
+  test.each<[string, JsonObject, Json]>([
+    [
+      "one key changed",
+      { ...SPEC, nodeSelector: { disk: "hdd", zone: "a" } },
+      { set: ["/spec/nodeSelector/zone"] },
+    ],
+    ["one key gone", { ...SPEC, nodeSelector: { zone: "a" } }, { set: ["/spec/nodeSelector/zone"] }],
+    [
+      "one element gone",
+      { ...SPEC, tolerations: [{ key: "b" }] },
+      { added: { "/spec/tolerations": [{ key: "b" }] } },
+    ],
+    [
+      "elements moved, and another between",
+      { ...SPEC, tolerations: [{ key: "b" }, { key: "x" }, { key: "a" }] },
+      {},
+    ],
+    ["the list gone", { nodeSelector: SPEC.nodeSelector }, { added: undefined }],
+  ])("%s", (_what, spec, expected) => {
+    const [entry] = STORED.placement;
+    expect(written(object(undefined, spec), object(STORED, SPEC))).toEqual({
+      placement: [JSON.parse(JSON.stringify({ ...entry, ...(isObject(expected) ? expected : {}) }))],
+    });
+  });
+
+  test("a term to which others have added still carries ours; one that lost a part does not", () => {
+    const stored = { placement: [{ policy: "K/p", added: { "/spec/terms": [{ l: ["a"] }, { l: ["b"] }] } }] };
+    const old = object(stored, { terms: [{ l: ["own", "a"] }, { l: ["own", "b"] }] });
+    const now = object(undefined, { terms: [{ l: ["own"] }, { f: ["more"], l: ["mine", "b"] }] });
+    expect(written(now, old)).toEqual({
+      placement: [{ policy: "K/p", added: { "/spec/terms": [{ l: ["b"] }] } }],
+    });
+  });
+
+  test("all that a policy has in a list takes the place of what was noted, one more joins it", () => {
+    const stored = {
+      placement: [{ policy: "PodSchedulingPolicy/shop/web", added: { "/spec/terms": [{ l: ["a"] }] } }],
+    };
+    const spec = { terms: [{ l: ["a"] }] };
+    const addedWith = (all: boolean) => {
+      const draft = new Draft(object(undefined, spec), object(stored, spec));
+      draft.author = "placement";
+      draft.set(["spec", "terms"], [{ l: ["a", "b"] }], finding(SHOP), { elements: [{ l: ["b"] }], all });
+      writeProvenance(draft, [], object(stored, spec));
+      return provenanceOf(draft.object)[0]?.added["/spec/terms"];
+    };
+    expect(addedWith(true)).toEqual([{ l: ["b"] }]);
+    expect(addedWith(false)).toEqual([{ l: ["a"] }, { l: ["b"] }]);
+  });
+
+  test("when nothing is true any more, nothing is said", () => {
+    expect(written(object(STORED, {}), object(STORED, SPEC))).toBeUndefined();
+  });
+
+  test("what the request claims and the stored object does not is not believed", () => {
+    expect(written(object(STORED, SPEC), object(undefined, SPEC))).toBeUndefined();
+  });
+
+  test("places inside lists are found", () => {
+    const stored = { placement: [{ policy: "K/p", set: ["/spec/containers/0/image"] }] };
+    const spec = { containers: [{ image: "a" }] };
+    expect(written(object(undefined, spec), object(stored, spec))).toEqual(stored);
+    expect(written(object(undefined, { containers: [] }), object(stored, spec))).toBeUndefined();
+  });
+
+  test("a list of long standing keeps its elements' origin when others join", () => {
+    const old = object(undefined, {});
+    const first = new Draft(old);
+    first.author = "placement";
+    first.append(TOLERATIONS, { key: "ours" }, finding(ETCD));
+    writeProvenance(first, [], undefined);
+    const now = object(undefined, { tolerations: [{ key: "theirs" }, { key: "ours" }] });
+    expect(written(now, old)).toHaveProperty("placement.0.added", { "/spec/tolerations": [{ key: "ours" }] });
+  });
+
+  test.each<[string, Json]>([
+    ["constructor as a module", { constructor: [{ policy: "K/p", set: ["/spec/x"] }] }],
+    [
+      "a deep value",
+      `{"placement":[{"policy":"K/p","added":{"/spec/l":[${"[".repeat(20_000)}${"]".repeat(20_000)}]}}]}`,
+    ],
+    [
+      "the same place ten thousand times",
+      { placement: Array(10_000).fill({ policy: "K/p", set: ["/spec"] }) },
+    ],
+    [
+      "ten thousand policies of one list",
+      {
+        placement: Array.from({ length: 5_000 }, (_, i) => ({ policy: `K/${i}`, added: { "/spec/l": [i] } })),
+      },
+    ],
+  ])("stored notes that somebody forged do no harm: %s", (_what, forged) => {
+    const spec = { x: 1, l: Array.from({ length: 5_000 }, (_, i) => i) };
+    const draft = new Draft(object(undefined, spec), object(forged, spec));
+    expect(writeProvenance(draft, [], object(forged, spec))).toBe(true);
+    expect(Object.getPrototypeOf({})).toBe(Object.prototype);
+  });
+});
