@@ -3,7 +3,7 @@ import { at, listAt } from "../json.ts";
 import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import { flowControl } from "./flow-control.ts";
 
-test("usher has seats that it lends to nobody, and all of its requests go there", () => {
+test("usher has seats that are not lendable, and all of its requests use them", () => {
   const [level, schema, ...more] = flowControl({ ...DEFAULT_INSTALLATION, namespace: "guests" });
   expect(more).toEqual([]);
   expect(at(level, "spec", "limited", "lendablePercent")).toBe(0);

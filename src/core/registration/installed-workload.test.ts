@@ -20,7 +20,7 @@ test("what was given is what is read back", () => {
   expect(JSON.parse(found.configuration ?? "")).toMatchObject({ spec: configuration });
 });
 
-test("usher's own labels are none that someone gave", () => {
+test("usher's own labels are not pod labels of the administrator", () => {
   expect(installed({ image: "usher:1.0.0" }).podLabels).toEqual({});
 });
 

@@ -50,7 +50,7 @@ test("in the whole cluster usher writes only what has one of its own names", () 
   for (const { verbs } of rules) expect(verbs).toEqual(["get", "create", "patch"]);
 });
 
-test("a predecessor may be looked at, and no more", () => {
+test("a predecessor may be read only", () => {
   const objects = access([module({ predecessors: [{ name: "old", meaning: "" }] })], DEFAULT_INSTALLATION);
   const rule = rulesOf(objects, "ClusterRole").find(({ resourceNames }) => resourceNames?.includes("old"));
   expect(rule?.verbs).toEqual(["get"]);

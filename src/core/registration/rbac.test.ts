@@ -112,7 +112,7 @@ test("configuration files are no resources, and cluster-scoped kinds give people
   expect(rulesOf(objects, "usher-policies-edit")).toBeUndefined();
 });
 
-test("who may write kinds that act on the whole cluster is said apart from who may write the others", () => {
+test("the right to write kinds that act on the whole cluster is a role of its own", () => {
   const objects = accessObjects(
     [module([kind("seatings", {}), kind("plans", { reach: "Cluster" })])],
     DEFAULT_INSTALLATION,

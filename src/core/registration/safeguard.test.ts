@@ -175,7 +175,7 @@ test("Kubernetes' own namespaces are left out whichever others an installation n
   ]);
 });
 
-test("the open part is a hook of its own, beside the closed one, and said", () => {
+test("the open part is a hook of its own, beside the closed one, and noted", () => {
   const given = hook([rule("", "pods"), rule("", "nodes")]);
   expect(safeguard([given], DEFAULT_INSTALLATION)).toEqual({
     hooks: [
@@ -242,7 +242,7 @@ test("an open hook passes untouched", () => {
   expect(safeguard([given], DEFAULT_INSTALLATION)).toEqual({ hooks: [given], notes: [] });
 });
 
-test("a name that is taken is not taken again", () => {
+test("a name in use is not used again", () => {
   const given = [hook([rule("", "nodes")]), hook([rule("", "pods")], { name: "guard-open" })];
   const names = safeguard(given, DEFAULT_INSTALLATION).hooks.map(({ name }) => name);
   expect(names).toEqual(["guard-open-open", "guard-open"]);

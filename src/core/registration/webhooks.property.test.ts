@@ -252,7 +252,7 @@ test("nothing is lost but closed hooks in protected namespaces, and what is plai
         const shut = hook.failure === "closed";
         const { namespaces } = hook;
         const gone = (name: string) => shut && VITAL_NAMESPACES.includes(name);
-        // With no namespace left the whole hook is left out, and said so.
+        // With no namespace left the whole hook is left out, and noted.
         if (namespaces !== undefined && "only" in namespaces && namespaces.only.every(gone)) continue;
         for (const request of REQUESTS) {
           if (!hookAsks(hook, request) || gone(request.namespace)) continue;

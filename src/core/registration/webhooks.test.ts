@@ -163,7 +163,7 @@ test("what an absent field means is the same as that written out", () => {
   expect(names([hook("a"), spoken])).toEqual(["a-b.usher.dev"]);
 });
 
-test("names that would be one, or too long, are told apart", () => {
+test("names that would be equal, or too long, become unique", () => {
   expect(names([hook("a-b", { timeoutSeconds: 9 }), hook("a"), hook("b")])).toEqual([
     "a-b.usher.dev",
     "a-b-2.usher.dev",

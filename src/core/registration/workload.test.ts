@@ -45,7 +45,7 @@ test("the Service leads to the port that is served", () => {
   expect(at(made("Service"), "spec", "ports", 0, "port")).toBe(443);
 });
 
-test("nobody asks whether it is alive before it has begun to answer, for minutes if need be", () => {
+test("no liveness probe runs before it serves, for minutes if need be", () => {
   const probe = at(made("Deployment"), "spec", "template", "spec", "containers", 0, "startupProbe");
   expect(probe).toMatchObject({ httpGet: { path: "/livez", port: "ops" }, periodSeconds: 1 });
   expect(Number(at(probe, "failureThreshold"))).toBeGreaterThanOrEqual(300);

@@ -40,7 +40,7 @@ function step(what: CertificateRecord, { at = now, trust = "not yet" as Trust, n
   return planCertificates({ record: { ...what, paths }, names, now: at }, trust).step;
 }
 
-test("what can't be served with is replaced at once, by any replica that starts", () => {
+test("an unusable certificate is replaced at once, by any replica that starts", () => {
   const other = pair(1);
   const cases: [string, CertificateRecord, number, RegExp][] = [
     ["none", EMPTY_RECORD, now, /there is none/],
@@ -68,7 +68,7 @@ test("the next one is staged a quarter of a year before the end, and not a day s
   expect(planStart({ record: record(), names: NAMES, now: end - RENEW_BEFORE_MS }).step).toBe("nothing");
 });
 
-test("it is served with only once API servers have trusted it for long enough, or nobody calls", () => {
+test("it is used only once API servers have trusted it for long enough, or there are no webhooks", () => {
   const staged = record({ next: pair(2) });
   expect(step(staged, { trust: "not yet" })).toBe("nothing");
   expect(step(staged, { trust: { forMs: TRUST_MS - 1 } })).toBe("nothing");

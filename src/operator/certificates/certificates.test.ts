@@ -259,7 +259,7 @@ test("what a leader makes whose clock is wrong is valid by the API server's cloc
     expect(Date.parse(validFrom)).toBeLessThan(Date.now() - 23 * HOUR);
     expect(Date.parse(validTo)).toBeGreaterThan(Date.now() + 300 * DAY);
   }
-  // Where it does not tell its time there is only our own, and a day of skew.
+  // Without the API server's time there is only the local clock, and a day of skew.
   const silent = apiServer();
   await opened(silent, () => Date.now() + 23 * HOUR);
   const { validFrom } = new X509Certificate(stored(silent).current?.cert ?? "");
@@ -281,7 +281,7 @@ test("a pair that is not valid yet is not served, not trusted, and the leader re
   expect(certificates.current.cert).toBe(stored(server).current?.cert);
 });
 
-test("who could not take up a new one is told of it again", async () => {
+test("a user that failed to switch gets the new pair again", async () => {
   const server = apiServer();
   const certificates = await opened(server);
   const { cert } = certificates.current;
@@ -310,11 +310,11 @@ test("without the right to it, it says so and goes on trying until it has it", a
     if (refusals-- > 0) return refuse(403, "Forbidden");
     return fault(method, path, options);
   };
-  const said: object[] = [];
+  const logged: object[] = [];
   const certificates = await openCertificates({
     client: server.client,
     namespace: "hall",
-    log: { ...SILENT, warn: (facts) => void said.push(facts) },
+    log: { ...SILENT, warn: (facts) => void logged.push(facts) },
     refreshEveryMs: 3_600_000,
     backoff: { firstMs: 1, longestMs: 2, forgetMs: 1_000 },
   });
@@ -322,13 +322,13 @@ test("without the right to it, it says so and goes on trying until it has it", a
   expect(certificates.current.cert).toContain("BEGIN CERTIFICATE");
   const error = expect.stringMatching(/reading the certificate: the API server answered 403/);
   const secret = "hall/usher-certificates";
-  expect(said).toEqual([
+  expect(logged).toEqual([
     { secret, error },
     { secret, error },
   ]);
 });
 
-test("stopping during an attempt does not wait", async () => {
+test("a stop ends the attempts at once", async () => {
   const server = new TestApiServer();
   const ended = new AbortController();
   server.fault = () => {

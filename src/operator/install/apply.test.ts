@@ -12,7 +12,7 @@ test.each([
   expect(await new Objects(server.client).serves("g.example/v1")).toBe(served);
 });
 
-test.each([403, 500, 503])("that nobody could say (%i) is not that it is not served", async (status) => {
+test.each([403, 500, 503])("an error (%i) does not mean that it is not served", async (status) => {
   const server = new TestApiServer();
   server.fault = () => refuse(status, "Trouble");
   await expect(new Objects(server.client).serves("g.example/v1")).rejects.toBeInstanceOf(StatusError);

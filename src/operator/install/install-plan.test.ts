@@ -18,7 +18,7 @@ function wanted(what: string): JsonObject {
   return found;
 }
 
-/** The same object as someone else would have made it. */
+/** The same object as another owner would have made it. */
 function otherOwners(what: string): JsonObject {
   const object = wanted(what);
   const name = stringAt(object, "metadata", "name") ?? "";
@@ -77,8 +77,8 @@ describe("a plan", () => {
   test.each<[string, PlanOptions, object, readonly string[]]>([
     ["stops", {}, { change: "conflict", note: "belongs to kupid" }, [CRD]],
     ["is left", { conflicts: "leave" }, { change: "conflict", note: "belongs to kupid" }, []],
-    ["is taken over", { conflicts: "take over" }, { change: "update", note: "adopted from kupid" }, []],
-  ])("what is someone else's %s", async (_, options, expected, stopping) => {
+    ["is adopted", { conflicts: "take over" }, { change: "update", note: "adopted from kupid" }, []],
+  ])("an object of another owner %s", async (_, options, expected, stopping) => {
     const cluster = new TestInstallation();
     cluster.have(otherOwners(CRD));
     const { plan, of } = await planned(cluster, options);
@@ -103,7 +103,7 @@ describe("a plan", () => {
     }
   });
 
-  test("a webhook configuration of someone else's is no more usher's than any other object", async () => {
+  test("a webhook configuration of another owner is a conflict like any other", async () => {
     const cluster = new TestInstallation();
     cluster.have(otherOwners("MutatingWebhookConfiguration usher"));
     const { plan } = await planned(cluster);
@@ -123,7 +123,7 @@ describe("a plan", () => {
     expect(plan.conflicts).toEqual([]);
   });
 
-  test("an API server without priority levels is told of, and gets none", async () => {
+  test("an API server without priority levels is reported, and gets none", async () => {
     const cluster = new TestInstallation();
     cluster.queues = false;
     const { plan, of } = await planned(cluster);
@@ -134,7 +134,7 @@ describe("a plan", () => {
     expect(of("Deployment usher-system/usher")).toBeDefined();
   });
 
-  test("another system that does the same is told of, once for each of its webhooks", async () => {
+  test("a predecessor is reported, once for each of its webhooks", async () => {
     const cluster = new TestInstallation();
     for (const kind of ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"])
       cluster.have({
@@ -179,7 +179,7 @@ describe("a plan", () => {
     },
   );
 
-  test("an usher in the same namespace stands in nobody's way", async () => {
+  test("an usher in the same namespace is no obstacle", async () => {
     const cluster = new TestInstallation();
     for (const object of WANTED) cluster.have(object);
     expect((await planned(cluster)).plan.refusals).toEqual([]);
@@ -216,7 +216,7 @@ describe("a plan", () => {
     ]);
   });
 
-  test("the version of what is someone else's has no part in it", async () => {
+  test("the version of another owner's object does not count", async () => {
     const cluster = new TestInstallation();
     const { metadata, ...rest } = otherOwners(CRD);
     const labels = { "app.kubernetes.io/name": "kupid", "app.kubernetes.io/version": "9.9.9" };

@@ -32,16 +32,16 @@ function deployed(cluster: TestInstallation, status: object, generation = 1): vo
 test("a plan is carried out in its order; what usher writes itself is left to it", async () => {
   const cluster = new TestInstallation();
   const plan = await planOf(cluster);
-  const reported: string[] = [];
-  await applyPlan(cluster.objects, plan, ({ object }) => reported.push(describeObject(object)));
+  const applied: string[] = [];
+  await applyPlan(cluster.objects, plan, ({ object }) => applied.push(describeObject(object)));
   const all = WANTED.map(describeObject);
-  expect(reported).toEqual(all);
+  expect(applied).toEqual(all);
   expect(cluster.written).toEqual(
     all.filter((what) => !what.includes("WebhookConfiguration")).map((what) => `apply ${what}`),
   );
 });
 
-test("what is unchanged, and what is someone else's and left, is not written", async () => {
+test("unchanged objects, and those of other owners, are not written", async () => {
   const cluster = new TestInstallation();
   for (const object of WANTED) cluster.have(object);
   const plan = await planOf(cluster);
@@ -59,7 +59,7 @@ test("what is unchanged, and what is someone else's and left, is not written", a
   expect(cluster.written).toEqual([`apply ${describeObject(second.object)}`]);
 });
 
-test("webhooks that are taken over are marked as usher's, so that usher sets them right; their entries are left to it", async () => {
+test("adopted webhooks only get usher's labels: their entries are left to the leader", async () => {
   const cluster = new TestInstallation();
   for (const object of WANTED) cluster.have(object);
   const theirs = { metadata: { name: "usher", labels: { app: "other" } }, webhooks: [{ name: "a.other" }] };
@@ -138,7 +138,7 @@ test.each(missing)("it is not installed with %s", async (_, arrange, message) =>
   await expect(waited).rejects.toBeInstanceOf(NotReadyError);
 });
 
-const troubles: readonly [string, object | undefined, RegExp][] = [
+const problems: readonly [string, object | undefined, RegExp][] = [
   ["no pod", undefined, /no pods were created/],
   [
     "an image that can't be had",
@@ -157,7 +157,7 @@ const troubles: readonly [string, object | undefined, RegExp][] = [
   ],
   ["nothing to be said", { phase: "Pending" }, /pod usher-1: Pending/],
 ];
-test.each(troubles)("why replicas are not ready is reported: %s", async (_, status, message) => {
+test.each(problems)("why replicas are not ready is reported: %s", async (_, status, message) => {
   const cluster = new TestInstallation();
   const plan = await planOf(cluster);
   deployed(cluster, {});

@@ -5,17 +5,17 @@ import { installedNamespaces } from "./installed-namespaces.ts";
 
 const INSTALLED = installedObjects();
 const HALL = installedObjects("hall");
-const WITNESSES = /^(ClusterRoleBinding|(Mutating|Validating)WebhookConfiguration|Deployment)$/;
+const INDICATIONS = /^(ClusterRoleBinding|(Mutating|Validating)WebhookConfiguration|Deployment)$/;
 
-function witnesses(objects: readonly JsonObject[]): JsonObject[] {
-  return objects.filter((object) => WITNESSES.test(String(object["kind"])));
+function indications(objects: readonly JsonObject[]): JsonObject[] {
+  return objects.filter((object) => INDICATIONS.test(String(object["kind"])));
 }
 
 test("a cluster without usher has none anywhere", async () => {
   expect(await installedNamespaces(new TestInstallation().objects)).toEqual([]);
 });
 
-test.each(witnesses(HALL).map((object) => [`${object["kind"]}`, object] as const))(
+test.each(indications(HALL).map((object) => [`${object["kind"]}`, object] as const))(
   "each %s alone says in which namespace usher is",
   async (_, object) => {
     const cluster = new TestInstallation();
@@ -34,18 +34,18 @@ test("each namespace is named once", async () => {
   expect(found.map(({ namespace }) => namespace).sort()).toEqual(["hall", "usher-system"]);
 });
 
-test("what only has usher's name and is someone else's says nothing", async () => {
+test("an object of another owner with usher's name does not count", async () => {
   const cluster = new TestInstallation();
-  for (const object of witnesses(HALL)) {
+  for (const object of indications(HALL)) {
     const { name, namespace } = object["metadata"] as JsonObject;
     cluster.have({ ...object, metadata: { name, ...(namespace === undefined ? {} : { namespace }) } });
   }
   expect(await installedNamespaces(cluster.objects)).toEqual([]);
 });
 
-test("an entry or a subject of someone else's in an object of usher's says nothing", async () => {
+test("an entry or a subject of another owner in an object of usher's does not count", async () => {
   const cluster = new TestInstallation();
-  for (const object of witnesses(HALL)) {
+  for (const object of indications(HALL)) {
     const service = { name: "other", namespace: "foyer" };
     if (object["webhooks"] !== undefined)
       cluster.have({ ...object, webhooks: [{ name: "a.other", clientConfig: { service } }] });
@@ -55,7 +55,7 @@ test("an entry or a subject of someone else's in an object of usher's says nothi
   expect(await installedNamespaces(cluster.objects)).toEqual([]);
 });
 
-test("without the right to list all Deployments the other objects decide", async () => {
+test("without the right to list Deployments, the other objects decide", async () => {
   const cluster = new TestInstallation();
   for (const object of HALL) cluster.have(object);
   cluster.refusing = (_, path) => path === "/apis/apps/v1/deployments";

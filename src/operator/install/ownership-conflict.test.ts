@@ -71,7 +71,7 @@ test("a schema that keeps what it does not know drops nothing", () => {
   expect(describeConflictingCrd(conflictingCrd(OURS, loose))).toHaveLength(2);
 });
 
-test("a version that is not served is missing, and another scope is said", () => {
+test("a version that is not served is missing, and another scope is reported", () => {
   const other = crd(
     [
       { name: "v1", served: false },
@@ -102,7 +102,7 @@ test("ours is what says so, or what usher has applied", () => {
   expect(isOurs({ metadata: {} })).toBe(false);
 });
 
-test("whose it is, as well as it can be told", () => {
+test("the owner, as far as it can be found", () => {
   const by = (metadata: JsonObject) => ownerOf({ metadata });
   expect(by({ annotations: { "meta.helm.sh/release-name": "kupid" } })).toBe("the Helm release kupid");
   expect(by({ labels: { app: "kupid", "app.kubernetes.io/managed-by": "Flux" } })).toBe(

@@ -65,7 +65,7 @@ test("the startup taint goes from every node that has it, and nothing else of an
   expect(cluster.server.count("PATCH 200")).toBe(2);
 });
 
-test("its key is the one in the replicas' configuration", async () => {
+test("its key is that of the replicas' configuration", async () => {
   const configuration = {
     apiVersion: "usher.dev/v1alpha1",
     kind: "UsherConfiguration",
@@ -103,7 +103,7 @@ test("who writes a node in between loses nothing", async () => {
   expect(cluster.server.count("PATCH 409")).toBe(1);
 });
 
-test("a node that goes meanwhile, and one that somebody else has freed, are done with", async () => {
+test("a node that goes meanwhile, and one that was freed otherwise, are done", async () => {
   cluster.have(tainted("going", STARTING));
   cluster.have(tainted("freed", STARTING));
   before = (name) => {
@@ -114,7 +114,7 @@ test("a node that goes meanwhile, and one that somebody else has freed, are done
   expect(taintsOf("freed")).toEqual([THEIRS]);
 });
 
-test("one that can't be written holds up no other, and it is said how to free it by hand", async () => {
+test("one that can't be written holds up no other, and how to free it by hand is reported", async () => {
   for (const name of ["a", "b", "c", "d"]) cluster.have(tainted(name, STARTING));
   cluster.refusing = (method, path) => method === "PATCH" && path.endsWith("/b");
   before = (name) => {
@@ -130,7 +130,7 @@ test("one that can't be written holds up no other, and it is said how to free it
   expect([taintsOf("a"), taintsOf("d")]).toEqual([undefined, undefined]);
 });
 
-test("who may not look at nodes can uninstall all the same, and is told", async () => {
+test("without the right to list nodes the uninstall goes on, and reports it", async () => {
   cluster.have(tainted("n", STARTING));
   cluster.refusing = (_, path) => path === "/api/v1/nodes";
   const { marked, unseen } = await lookForMarked(cluster.objects, await cleanups());
@@ -140,7 +140,7 @@ test("who may not look at nodes can uninstall all the same, and is told", async 
   ]);
 });
 
-test("more nodes than a page holds are all looked at", async () => {
+test("nodes on later pages are found too", async () => {
   for (let i = 0; i < 501; i++) cluster.have(i === 500 ? tainted("last", STARTING) : node(`n-${i}`));
   const { marked } = await lookForMarked(cluster.objects, await cleanups());
   expect(marked).toHaveLength(1);

@@ -16,10 +16,10 @@ import { carryOutRemovals } from "./uninstall.ts";
 test("it is carried out in its order, each just as it was seen; what stays is not touched", async () => {
   const cluster = installed();
   const { removals, going } = await plan(cluster);
-  const reported: string[] = [];
-  await carryOutRemovals(cluster.objects, removals, ({ live }) => reported.push(describeObject(live)));
+  const done: string[] = [];
+  await carryOutRemovals(cluster.objects, removals, ({ live }) => done.push(describeObject(live)));
   expect(cluster.written).toEqual(going.map((what) => `delete ${what}`));
-  expect(reported).toEqual(removals.map(({ live }) => describeObject(live)));
+  expect(done).toEqual(removals.map(({ live }) => describeObject(live)));
   for (const body of cluster.server.bodies)
     expect(stringAt(body, "preconditions", "uid")).toMatch(/^uid of /);
   expect(cluster.server.bodies).toHaveLength(going.length);
@@ -133,6 +133,6 @@ test("a refusal ends it, and says what was refused", async () => {
   await expect(carryOutRemovals(cluster.objects, removals, () => undefined)).rejects.toThrow(
     /deleting Service usher-system\/usher: .* 403/,
   );
-  // From here on nothing in the cluster waits for usher, and the rest can be taken out by another try.
+  // From here on no request waits for usher, and the rest can be removed by another attempt.
   expect(cluster.written.slice(0, 3).join()).toMatch(/registration.*Mutating.*Validating/);
 });

@@ -17,21 +17,21 @@ const TOKEN = {
   type: "kubernetes.io/service-account-token",
 };
 const inNamespace: readonly [string, readonly JsonObject[], string | undefined][] = [
-  ["a Secret of somebody", [named("v1", "Secret", "database")], "Secret database"],
+  ["another owner's Secret", [named("v1", "Secret", "database")], "Secret database"],
   ["a Secret that sounds like usher's", [named("v1", "Secret", "usher-database")], "Secret usher-database"],
-  ["a ConfigMap of somebody", [named("v1", "ConfigMap", "settings")], "ConfigMap settings"],
+  ["another owner's ConfigMap", [named("v1", "ConfigMap", "settings")], "ConfigMap settings"],
   [
     "a ConfigMap called as tallies are",
     [named("v1", "ConfigMap", "usher-tallies-x")],
     "ConfigMap usher-tallies-x",
   ],
-  ["a Deployment of somebody", [named("apps/v1", "Deployment", "web")], "Deployment web"],
+  ["another owner's Deployment", [named("apps/v1", "Deployment", "web")], "Deployment web"],
   ["a Service that only begins like usher", [named("v1", "Service", "usherette")], "Service usherette"],
   ["a CronJob", [named("batch/v1", "CronJob", "backup")], "CronJob backup"],
   ["a custom resource of a lesser version", [named("test.usher.dev/v1alpha1", "Chair", "red")], "Chair red"],
   ["another's Lease", [named("coordination.k8s.io/v1", "Lease", "usher-2")], "Lease usher-2"],
   ["a bare pod called like a replica", [named("v1", "Pod", "usher-7d9-x")], "Pod usher-7d9-x"],
-  ["a pod of someone else's ReplicaSet", [owned(named("v1", "Pod", "w"), "ReplicaSet", "web")], "Pod w"],
+  ["a pod of another owner's ReplicaSet", [owned(named("v1", "Pod", "w"), "ReplicaSet", "web")], "Pod w"],
   [
     "more than can be named, and what belongs to it after it",
     [
@@ -82,7 +82,7 @@ test.each<[string, (path: string) => boolean]>([
   ["a kind that may not be listed", (path) => path.endsWith(`/namespaces/${NAMESPACE}/cronjobs`)],
   ["a group that does not answer", (path) => path === "/apis/metrics.k8s.io/v1beta1"],
   ["no list of groups", (path) => path === "/apis"],
-])("a namespace that nobody can look into stays, and the plan says why: %s", async (_, refusing) => {
+])("a namespace whose contents can't be listed stays, and the plan says why: %s", async (_, refusing) => {
   const cluster = installed();
   cluster.refusing = (method, path) => method === "GET" && refusing(path);
   const { of, going } = await plan(cluster);

@@ -88,7 +88,7 @@ test("without a usable certificate the published bundle stays, as long as it has
   publish(run.server, MUTATING, "");
   await vi.waitFor(() => expect(bundleIn(run.server)).toBe("one"), 10_000);
 
-  // Nothing is registered that nobody could trust for sure.
+  // Nothing is registered without a usable certificate.
   run.server.objects.delete(VALIDATING);
   await rounds(run, 3);
   expect(run.server.objects.has(VALIDATING)).toBe(false);
