@@ -15,6 +15,7 @@ import { nodes } from "./parts/node-labels.ts";
 import { change } from "./parts/policy-change.ts";
 import { ready } from "./parts/ready.ts";
 import { reviewCost } from "./parts/review-cost.ts";
+import { tenPoliciesPart } from "./parts/ten-policies.ts";
 import { type Result, tableOf, targetsThat } from "./report/result.ts";
 import type { Servers } from "./servers/servers.ts";
 
@@ -26,6 +27,7 @@ const PARTS: Readonly<Record<string, (servers: Servers) => Promise<Result>>> = {
   cost: reviewCost,
   load,
   evaluation,
+  "ten-policies": tenPoliciesPart,
   nodes,
 };
 

@@ -5,7 +5,7 @@ import { type Placed, placed, SHOP } from "./placed.ts";
 import { clusterPolicy } from "./policy.ts";
 import { requestFor } from "./request.ts";
 
-export const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
+const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
 export const zone = (...values: string[]) => ({
   matchExpressions: [{ key: "zone", operator: "In", values }],
 });
