@@ -50,7 +50,7 @@ describe("an invalid one is reported with its position", () => {
     [
       "an old version",
       { apiVersion: "admission.k8s.io/v1beta1", request: { uid: "u" } },
-      /v1beta1" is not spoken here/,
+      /v1beta1" is not supported/,
     ],
     ["no request", { apiVersion: "admission.k8s.io/v1" }, /has no request/],
     ["no uid", { apiVersion: "admission.k8s.io/v1", request: {} }, /request\.uid is missing/],
