@@ -64,7 +64,7 @@ describeCluster("credentials for the API server", (cluster) => {
     const client = createClient(await inClusterCredentials({ folder, env }));
     expect(await whoAmI(client)).toBe(userOf("first"));
     await write("token", await account("second"));
-    // The file has been replaced, but nobody has looked. A token is refused when its account is gone.
+    // The file was replaced but not reread. A token is rejected once its account is deleted.
     expect(await whoAmI(client)).toBe(userOf("first"));
     await cluster().call("DELETE", `${accounts()}/first`);
     await expect.poll(() => whoAmI(client), { timeout: 60_000 }).toBe(userOf("second"));

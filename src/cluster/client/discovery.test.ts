@@ -4,7 +4,7 @@ import type { Json } from "../../core/json.ts";
 import type { ApiResponse, Client } from "./client.ts";
 import { createResources, DiscoveryError, NotServedError } from "./discovery.ts";
 
-/** An API server that only tells what it has. */
+/** An API server with discovery only. */
 function server(answers: Readonly<Record<string, Json>>, asked: string[] = []): Client {
   return {
     server: "https://api.test",

@@ -111,7 +111,7 @@ describe.each(["streams", "pages"])("an informer cache filled by %s", (how) => {
     ["too old, said in the stream", event("ERROR", { kind: "Status", code: 410, reason: "Expired" })],
     ["ended by an error of the server", event("ERROR", { kind: "Status", code: 500 })],
     ["unreadable", '{"type":"ADDED","object":{"meta'],
-    ["of a kind that nobody knows", event("RENAMED", {})],
+    ["of an unknown type", event("RENAMED", {})],
     ["without an object", '{"type":"ADDED"}'],
   ])("is right again after a watch that was %s", async (_, line) => {
     open([read("things")]);

@@ -52,7 +52,7 @@ function stopTime(): (ms: number) => Promise<void> {
   };
 }
 
-/** Nobody answers, until the one who asked gives up. */
+/** No response until the request times out. */
 function hang(timeoutMs = 0): Promise<Error> {
   return new Promise((resolve) => setTimeout(() => resolve(new ConnectionError("too late")), timeoutMs));
 }

@@ -125,7 +125,7 @@ test("two candidates never lead at once, whatever is delayed, lost or stopped, a
         const step = leaseStep(state, time + clock);
         const sent = time + clock;
         let answer: ((now: number) => LeaseState) | undefined;
-        // Arrives also when nobody waits for it any more.
+        // Arrives even after its timeout.
         due.push({
           at: time + delay.out,
           run: () => {

@@ -190,7 +190,7 @@ test.each<[string, Error | undefined]>([
   count(1);
   const publishing = publisher.publish();
   const stopping = publisher.stop();
-  // A round trip of another: so long would a DELETE have taken that waits for nothing.
+  // A round trip: the duration of a DELETE that does not wait.
   await server.client.request("GET", FOLDER);
   // What is not answered may have been done.
   if (end !== undefined) server.put(`${FOLDER}/usher-tallies-usher-1`, {});
