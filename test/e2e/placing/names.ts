@@ -13,10 +13,10 @@ export function names(stage: PlacementStage): void {
       const left = await tried("ghost");
       expect(left.status).toBe(201);
       expect(at(left.body, "spec", "nodeName")).toBeUndefined();
-      expect(warningsOf(left)).toMatch(/nodeName.*no Node ghost/);
+      expect(warningsOf(left)).toMatch(/nodeName.*Node ghost not found/);
       const refused = await tried("closed");
       expect(refused.status).toBe(403);
-      expect(stringAt(refused.body, "message")).toMatch(/no Node ghost/);
+      expect(stringAt(refused.body, "message")).toMatch(/Node ghost not found/);
     });
 
     test("is given to a pod, but not to one at a gate, nor to a DaemonSet", async () => {
