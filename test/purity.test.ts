@@ -180,6 +180,7 @@ test("all that core and modules keep in a file are memos of values that never ch
   expect(found.sort()).toEqual([
     "known-term.ts known",
     "list.ts prepared",
+    "node-terms.ts descriptions",
     "pattern.ts memo",
     "projection.ts places",
     "reach.ts texts",
