@@ -145,7 +145,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
     const { code, err } = await install("-n", "foyer");
     expect(code).toBe(1);
     expect(err).toMatch(
-      /nothing was changed: usher is in namespace usher-system already, .*uninstall -n usher-system/s,
+      /nothing was changed: usher is in namespace usher-system already .*uninstall -n usher-system/s,
     );
     expect(await exists("/api/v1/namespaces/foyer")).toBe(false);
     expect(await versions(cluster())).toEqual(before);
@@ -407,7 +407,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
   test("install --take-over makes the CRD usher's; the broken policy stays, is reported, and harms nothing", async () => {
     const { code, out, err } = await install("--take-over");
     expect(`${code} ${err}`).toMatch(/^0 /);
-    expect(out).toMatch(/clusterpodschedulingpolicies.kupid.gardener.cloud +update +adopted over from kupid/);
+    expect(out).toMatch(/clusterpodschedulingpolicies.kupid.gardener.cloud +update +adopted from kupid/);
     const adopted = await cluster().call("GET", CRD);
     const fields = at(
       adopted,
