@@ -52,7 +52,7 @@ const list = (token: string | undefined): Need => ({
 });
 
 function pages(...facts: readonly Fact[]) {
-  const taken: JsonObject[] = [];
+  const used: JsonObject[] = [];
   const left = [...facts];
   const { result, needs } = driven(
     readPages({
@@ -60,22 +60,22 @@ function pages(...facts: readonly Fact[]) {
       page: list,
       // biome-ignore lint/correctness/useYield: an object needs nothing.
       *take(objects) {
-        taken.push(...objects);
+        used.push(...objects);
       },
       progress: { doing: "reading", things: "lists", done: 0, total: 1 },
     }),
     () => left.shift() ?? { failed: "not expected" },
   );
-  return { failure: result, taken, needs };
+  return { failure: result, used, needs };
 }
 
 test("reads a list page by page, and drops what is not an object", () => {
-  const { failure, taken, needs } = pages(
+  const { failure, used, needs } = pages(
     { found: [{ a: 1 }, "junk"], complete: false, next: "2" },
     { found: [{ b: 2 }], complete: true },
   );
   expect(failure).toBeUndefined();
-  expect(taken).toEqual([{ a: 1 }, { b: 2 }]);
+  expect(used).toEqual([{ a: 1 }, { b: 2 }]);
   expect(needs).toEqual([list(undefined), list("2")]);
 });
 
