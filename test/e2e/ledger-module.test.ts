@@ -118,7 +118,6 @@ describeOwnCluster("a module with a ledger", { without: ["kube-scheduler", "kwok
   let certificates: Certificates;
   let server: AdmissionServer;
   let controller: InstallationController;
-  let clusterIP = "";
   const effects: Effects[] = [];
   let borrowed: JsonObject;
 
@@ -136,7 +135,7 @@ describeOwnCluster("a module with a ledger", { without: ["kube-scheduler", "kwok
         ],
       },
     })) as JsonObject;
-    clusterIP = await createUsherService(cluster(), NAMESPACE);
+    const clusterIP = await createUsherService(cluster(), NAMESPACE);
     live = await openLive(cluster(), [LEDGER]);
     await live.source.cache.waitForSync();
     const shared = { client: live.client, log: SILENT };
@@ -167,7 +166,7 @@ describeOwnCluster("a module with a ledger", { without: ["kube-scheduler", "kwok
   afterAll(async () => {
     await controller?.stop();
     certificates?.stop();
-    await server?.drain({ serveOnMs: 0 });
+    await server?.close();
     await live?.[Symbol.asyncDispose]();
   });
 
@@ -243,18 +242,6 @@ describeOwnCluster("a module with a ledger", { without: ["kube-scheduler", "kwok
     expect(effects.length).toBe(counted);
   });
 
-  test("the open twin asks about the control plane's namespaces, and both are stopped only where closed", async () => {
-    expect((await createPod("kube-public", "second")).status).toBe(201);
-    expect(await pods("kube-public")).toEqual(["second"]);
-    await cluster().unroute(clusterIP, 443);
-    const closed = await createPod("default", "third");
-    expect(closed.status).toBe(500);
-    // The message shows the URL, which is why the token is rotated.
-    expect(stringAt(closed.body, "message")).toContain(`/${certificates.pathToken}/validate/ledger`);
-    expect((await createPod("kube-public", "fourth")).status).toBe(201);
-    await cluster().route(clusterIP, 443, server.webhookAddress.port);
-  });
-
   test("the leader registers the state kinds that are configured, and leaves another owner's CRD", async () => {
     const names = listAt(await cluster().call("GET", CRDS), "items").map((one) =>
       at(one, "metadata", "name"),
@@ -287,5 +274,17 @@ describeOwnCluster("a module with a ledger", { without: ["kube-scheduler", "kwok
       "CustomResourceDefinition delete",
       "CustomResourceDefinition stays",
     ]);
+  });
+
+  test("the open twin asks about the control plane's namespaces, and both are stopped only where closed", async () => {
+    expect((await createPod("kube-public", "second")).status).toBe(201);
+    expect(await pods("kube-public")).toEqual(["second"]);
+    // Also ends the connections that the API server keeps open.
+    await server.close();
+    const closed = await createPod("default", "third");
+    expect(closed.status).toBe(500);
+    // The message shows the URL, which is why the token is rotated.
+    expect(stringAt(closed.body, "message")).toContain(`/${certificates.pathToken}/validate/ledger`);
+    expect((await createPod("kube-public", "fourth")).status).toBe(201);
   });
 });
