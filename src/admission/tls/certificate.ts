@@ -1,5 +1,4 @@
 import { isIP } from "node:net";
-import { provideReflection } from "./reflection.ts";
 
 /** A certificate with its key, as PEM. `cert` may hold a chain, the server's own first. */
 export interface KeyPair {
@@ -48,7 +47,8 @@ export async function makeCertificate(
   names: readonly string[],
   now: number = Date.now(),
 ): Promise<OwnCertificate> {
-  provideReflection();
+  // The library's decorators call Reflect.defineMetadata as soon as it is loaded.
+  await import("reflect-metadata/lite");
   const x509 = await import("@peculiar/x509");
   const { subtle } = globalThis.crypto;
   const authority = await subtle.generateKey(P256, true, ["sign", "verify"]);

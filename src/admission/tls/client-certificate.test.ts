@@ -3,13 +3,12 @@ import { get, keeping, post } from "../../../test/support/admission/example-clus
 import { startTestServer } from "../../../test/support/admission/server.ts";
 import type { AdmissionServer } from "../server/admission-server.ts";
 import type { KeyPair } from "./certificate.ts";
-import { provideReflection } from "./reflection.ts";
 
 const P256 = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 
 /** An authority for clients, and what signs in its name. */
 async function authority(name: string) {
-  provideReflection();
+  await import("reflect-metadata/lite");
   const x509 = await import("@peculiar/x509");
   const keys = await crypto.subtle.generateKey(P256, true, ["sign", "verify"]);
   const days = { notBefore: new Date(Date.now() - 1_000), notAfter: new Date(Date.now() + 86_400_000) };

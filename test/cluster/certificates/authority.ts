@@ -1,5 +1,5 @@
 // A certificate authority for one test cluster: a certificate that it signs is that user to the API server.
-import "./reflect.ts";
+import "reflect-metadata/lite";
 import { createPrivateKey, createPublicKey, KeyObject, webcrypto } from "node:crypto";
 import { isIP } from "node:net";
 import * as x509 from "@peculiar/x509";
