@@ -150,7 +150,9 @@ describeOwnCluster("an installation", {}, (cluster) => {
     expect(await exists("/api/v1/namespaces/foyer")).toBe(false);
     expect(await versions(cluster())).toEqual(before);
     const other = await uninstall("-n", "foyer", "--custom-resources");
-    expect(other.err).toMatch(/usher is in namespace usher-system.*usher uninstall -n usher-system/s);
+    expect(other.err).toMatch(
+      /usher is installed in namespace usher-system.*usher uninstall -n usher-system/s,
+    );
     expect(other.err).not.toMatch(/usher is uninstalled/);
     expect(await versions(cluster())).toEqual(before);
   });

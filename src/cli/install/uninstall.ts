@@ -44,10 +44,10 @@ export async function uninstall(options: UninstallOptions, io: Io): Promise<numb
         ? []
         : await cleanupsOf(objects, installed, assembly.modules, assembly.installation);
     const { marked, unseen } = await lookForMarked(objects, cleanups);
-    screen.note(`usher out of ${client.server}, namespace ${namespace}`);
+    screen.note(`uninstalling usher from ${client.server}, namespace ${namespace}`);
     const remains = elsewhere.map(
       (one) =>
-        `usher is also installed in namespace ${one.namespace} (${one.by}); run "${io.name} uninstall -n ${one.namespace}" to remove it`,
+        `usher is installed in namespace ${one.namespace} (${one.by}); run "${io.name} uninstall -n ${one.namespace}" to remove it`,
     );
     const going = removals.filter(({ change }) => change === "delete").length;
     if (removals.length + marked.length === 0) {
