@@ -84,6 +84,7 @@ describe("usher node-labels plan", () => {
       key: "test.openshift.io/foo1",
       to: "bar1",
       by: "default/labels-sample",
+      message: "label test.openshift.io/foo1=bar1",
     });
     expect(changes).toContainEqual({
       kind: "Node",
@@ -93,6 +94,7 @@ describe("usher node-labels plan", () => {
       key: "test.openshift.io/old",
       from: "1",
       by: "default/ownedlabels-sample",
+      message: "label test.openshift.io/old=1",
     });
     expect(changes).toHaveLength(4);
   });

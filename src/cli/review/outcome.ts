@@ -6,6 +6,7 @@ import { responseOf } from "../../core/evaluate/response.ts";
 import { stringAt } from "../../core/json.ts";
 import type { Hook } from "../../core/module/hook.ts";
 import { fieldPath } from "../../core/path.ts";
+import { changesOf } from "./change.ts";
 import type { ReviewResult } from "./result.ts";
 import { traceOf, untouched } from "./trace.ts";
 
@@ -43,22 +44,6 @@ function nameOf(request: AdmissionRequest): ReviewResult["object"] {
     namespace: group === "" && kind === "Namespace" ? "" : request.namespace,
     name: request.name === "" ? `${generated}*` : request.name,
   };
-}
-
-function changesOf({ draft, phase }: Evaluation): ReviewResult["changes"] {
-  if (phase !== "mutate") return [];
-  return draft.edits.flatMap(({ finding, path }) =>
-    finding === undefined
-      ? []
-      : [
-          {
-            module: finding.module,
-            policy: finding.policy === undefined ? "" : policyName(finding.policy),
-            path: fieldPath(path),
-            message: finding.message,
-          },
-        ],
-  );
 }
 
 /** All violations of modules that deny; a module that denies without one, as after an internal error, is reported by its denial. */

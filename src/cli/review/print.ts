@@ -1,6 +1,7 @@
 import { printable } from "../output/printable.ts";
 import { table } from "../output/table.ts";
 import type { Terminal } from "../output/terminal.ts";
+import { SIGNS } from "./change.ts";
 import { type ReviewResult, summaryOf } from "./result.ts";
 
 /** One row an object, further changes on rows of their own. */
@@ -31,10 +32,10 @@ function rowsOf(result: ReviewResult): string[][] {
     ]);
   }
   if (result.changes.length > 0) {
-    return result.changes.map(({ message, policy, module }, i) => [
+    return result.changes.map(({ change, message, policy, module }, i) => [
       i === 0 ? name : "",
       i === 0 ? "patch" : "",
-      `+ ${printable(message)}`,
+      `${SIGNS[change]} ${printable(message)}`,
       policy === "" ? module : policy,
     ]);
   }

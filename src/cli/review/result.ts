@@ -23,9 +23,10 @@ export interface ReviewResult {
   readonly untouched?: string;
 }
 
-interface Change {
+export interface Change {
   readonly module: string;
   readonly policy: string;
+  readonly change: "add" | "change" | "remove";
   readonly path: string;
   /** For people: `nodeSelector pool=etcd` */
   readonly message: string;

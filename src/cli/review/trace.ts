@@ -1,12 +1,14 @@
 import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
-import { type ModuleFinding, policyKey, policyName } from "../../core/evaluate/finding.ts";
+import { type ModuleFinding, messageWithCode, policyKey, policyName } from "../../core/evaluate/finding.ts";
 import type { AdmissionRequest } from "../../core/evaluate/request.ts";
 import { type Hook, hookWants } from "../../core/module/hook.ts";
-import type { Traced } from "./result.ts";
+import { changeKinds, SIGNS } from "./change.ts";
+import type { Change, Traced } from "./result.ts";
 
 /** Every policy once, with what it changed. */
 export function traceOf(phases: readonly Evaluation[], findings: readonly ModuleFinding[]): Traced[] {
   const seen = new Set<string>();
+  const kinds = changeKinds(phases);
   return phases
     .flatMap((phase) => phase.trace)
     .filter(({ module, policy }) => {
@@ -24,14 +26,15 @@ export function traceOf(phases: readonly Evaluation[], findings: readonly Module
         policy: policyName(policy),
         applies: skipped ? "partly" : applies,
         why,
-        parts: mine.filter(({ rule }) => rule !== "selection").map(partOf),
+        parts: mine.filter(({ rule }) => rule !== "selection").map((one) => partOf(one, kinds.get(one))),
       };
     });
 }
 
-function partOf({ outcome, message }: ModuleFinding): string {
-  const sign = outcome === "applied" ? "+" : outcome === "same" ? "=" : "!";
-  return `${sign} ${message}`;
+function partOf(finding: ModuleFinding, change: Change["change"] = "add"): string {
+  const { outcome } = finding;
+  const sign = outcome === "applied" ? SIGNS[change] : outcome === "same" ? "=" : "!";
+  return `${sign} ${messageWithCode(finding)}`;
 }
 
 /** Why no policy was evaluated. */

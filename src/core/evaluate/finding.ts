@@ -65,6 +65,8 @@ export interface Finding {
   readonly elements?: readonly Json[];
   /** One sentence: what is wrong, where, and what to do next. */
   readonly message: string;
+  /** The module itself records on the object what it changed: the edit is not in the provenance annotation. */
+  readonly recordedByModule?: true;
   /** Message and audit value repeat another component's words: they stay whole, and no code follows the message. */
   readonly verbatim?: true;
   /** Shown to the client as a warning; the higher rank comes first. */

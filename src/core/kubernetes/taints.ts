@@ -17,6 +17,11 @@ export const TAINT_EFFECTS: ReadonlySet<string> = new Set<TaintEffect>([
 /** The effects that keep a pod off a node; PreferNoSchedule is a preference only. */
 export const HARD_EFFECTS: readonly TaintEffect[] = ["NoSchedule", "NoExecute"];
 
+/** A taint as kubectl prints it: `dedicated=edge:NoSchedule`, without a value `dedicated:NoSchedule`. */
+export function describeTaint({ key, value = "", effect }: Taint): string {
+  return `${key}${value === "" ? "" : `=${value}`}:${effect}`;
+}
+
 /** The taints of a node object, without what is no taint. */
 export function taintsOf(node: JsonObject): readonly Taint[] {
   const taints: Taint[] = [];

@@ -45,7 +45,8 @@ export function writeProvenance(
   }
   const lists = new AddedTo(draft);
   for (const edit of draft.edits) {
-    if (edit.finding?.policy === undefined || edit.kind === "remove") continue;
+    if (edit.finding?.policy === undefined || edit.finding.recordedByModule || edit.kind === "remove")
+      continue;
     // A later module may have removed it again.
     if (draft.get(...edit.path) === undefined) continue;
     if (edit.kind === "append") {

@@ -35,6 +35,8 @@ export interface Desired {
   /** By `key:effect`. */
   readonly taints: ReadonlyMap<string, Wanted<RuledTaint>>;
   readonly unwanted: readonly Unwanted[];
+  /** The rules that match the node, by precedence. */
+  readonly rules: readonly NodeRule[];
   /** The first rule that requires the startup taint on new nodes. */
   readonly startup: NodeRule | undefined;
   /** Whether a value that usher set must stay though no rule sets it: an invalid rule may mean to. Taints by `key:effect`. */
@@ -57,6 +59,7 @@ export function desiredOf(node: JsonObject, index: RuleIndex): Desired {
   // Only usher itself sets and removes the startup taint.
   for (const key of taints.keys()) if (key.startsWith(`${index.settings.startupTaint}:`)) taints.delete(key);
   return {
+    rules,
     labels,
     annotations,
     taints,

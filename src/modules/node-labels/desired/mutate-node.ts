@@ -7,12 +7,14 @@ import { whyNot } from "../../../core/kubernetes/selectors/label-selector.ts";
 import type { Context, TraceEntry } from "../../../core/module/module.ts";
 import type { Path } from "../../../core/path.ts";
 import { type NodeRecord, RECORD, recordedValue, recordText } from "../ledger/record.ts";
+import { type LostKey, lostKeysOf } from "../rules/conflicts.ts";
 import { admittedAtRegistration } from "../rules/label-keys.ts";
-import { matchesName, type NodeRule } from "../rules/rule.ts";
+import { compareRules, matchesName, type NodeRule } from "../rules/rule.ts";
 import type { RuleIndex } from "../rules/rule-index.ts";
 import { isOpenshift } from "../settings.ts";
+import { describeChange, describeEntry, describeLost } from "./describe.ts";
 import { type Desired, desiredOf } from "./desired.ts";
-import { keyAndEffect, taintId, taintsOn, writtenTaint } from "./difference.ts";
+import { keyAndEffect, type NodeChange, taintId, taintsOn, writtenTaint } from "./difference.ts";
 
 /**
  * Sets what all rules require on a node at its creation, so that no client ever sees it without. It never refuses a node, nor sets what
@@ -27,22 +29,20 @@ export function mutateNode(context: Context, index: RuleIndex): Decision {
   const desired = desiredOf(draft.object, index);
   const registersItself = isNodeIdentity(request.userInfo) !== undefined;
   const openshift = isOpenshift(index.settings, view);
-  const findings: Finding[] = [];
+  const findings = lostKeysOf(desired.rules).map(lost);
   const deferred = new Set<string>();
   const labels = new Map<string, string>();
   for (const [key, { value, rule }] of desired.labels) {
     const path = ["metadata", "labels", key];
+    const from = stringAt(draft.object, ...path);
     if (registersItself && !admittedAtRegistration(key, openshift)) {
       deferred.add(key);
       findings.push(deferral(key, value, rule));
-    } else if (draft.get(...path) === value) findings.push(finding(rule, "label", "same", `${key}=${value}`));
-    else if (draft.set(path, value, undefined)) {
-      labels.set(key, rule.id);
-      findings.push(finding(rule, "label", "applied", `${key}=${value}`, path));
-    }
+    } else if (from === value) findings.push(same(rule, "label", key, value));
+    else if (draft.set(path, value, applied(rule, "label", key, from, value, path))) labels.set(key, rule.id);
   }
   const record = { labels, ...annotationsAndTaints(context, desired, findings) };
-  if (deferred.size > 0 || desired.startup !== undefined) addStartup(context, index, desired, findings);
+  if (deferred.size > 0 || desired.startup !== undefined) addStartup(context, index, desired);
   writeRecord(context, record);
   return allow(findings);
 }
@@ -55,22 +55,25 @@ function annotationsAndTaints(
   const annotations = new Map();
   for (const [key, { value, rule }] of desired.annotations) {
     const path = ["metadata", "annotations", key];
-    if (draft.get(...path) === value || !draft.set(path, value, undefined)) continue;
-    annotations.set(key, { rule: rule.id, value: recordedValue(value) });
-    findings.push(finding(rule, "annotation", "applied", key, path));
+    const from = stringAt(draft.object, ...path);
+    if (from === value) findings.push(same(rule, "annotation", key, value));
+    else if (draft.set(path, value, applied(rule, "annotation", key, from, value, path)))
+      annotations.set(key, { rule: rule.id, value: recordedValue(value) });
   }
   const taints = new Map();
   const present = taintsOn(draft.object);
   for (const [key, { value: taint, rule }] of desired.taints) {
     const from = present.get(key);
-    if (from === taint.value) continue;
+    if (from === taint.value) {
+      findings.push(same(rule, "taint", key, taint.value));
+      continue;
+    }
+    const finding = applied(rule, "taint", key, from, taint.value, ["spec", "taints"]);
     const done =
       from === undefined
-        ? draft.append(["spec", "taints"], writtenTaint(taint), undefined)
-        : draft.set(["spec", "taints", indexOfTaint(draft.object, key), "value"], taint.value, undefined);
-    if (!done) continue;
-    taints.set(key, { rule: rule.id, value: taint.value });
-    findings.push(finding(rule, "taint", "applied", `${key} ${taint.value}`.trim(), ["spec", "taints"]));
+        ? draft.append(["spec", "taints"], writtenTaint(taint), finding)
+        : draft.set(["spec", "taints", indexOfTaint(draft.object, key), "value"], taint.value, finding);
+    if (done) taints.set(key, { rule: rule.id, value: taint.value });
   }
   return { annotations, taints };
 }
@@ -82,18 +85,18 @@ function indexOfTaint(node: Parameters<typeof taintsOn>[0], id: string): number 
 
 const STARTUP_EFFECT = "NoSchedule";
 
-function addStartup(
-  { object: draft }: Context,
-  { settings }: RuleIndex,
-  { startup }: Desired,
-  findings: Finding[],
-): void {
+function addStartup({ object: draft }: Context, { settings }: RuleIndex, { startup }: Desired): void {
   const key = settings.startupTaint;
-  for (const id of taintsOn(draft.object).keys())
-    if (id === `${key}:${STARTUP_EFFECT}` || keyAndEffect(id).key === key) return;
-  if (!draft.append(["spec", "taints"], { key, effect: STARTUP_EFFECT }, undefined)) return;
-  if (startup !== undefined)
-    findings.push(finding(startup, "startup-taint", "applied", key, ["spec", "taints"]));
+  for (const id of taintsOn(draft.object).keys()) if (keyAndEffect(id).key === key) return;
+  const finding: Finding = {
+    ...(startup === undefined ? {} : { policy: startup.ref }),
+    rule: "startup-taint",
+    outcome: "applied",
+    message: `startup ${describeEntry("taint", `${key}:${STARTUP_EFFECT}`, "")}`,
+    path: ["spec", "taints"],
+    recordedByModule: true,
+  };
+  draft.append(["spec", "taints"], { key, effect: STARTUP_EFFECT }, finding);
 }
 
 /** A record that came with the request is not usher's: it is replaced, or removed. */
@@ -104,21 +107,27 @@ function writeRecord({ object: draft }: Context, record: NodeRecord): void {
   else if (stringAt(draft.object, ...path) !== undefined) draft.remove(path, undefined);
 }
 
-/** The edits carry no finding of their own: the record on the node names the rule of each key, and stays current as rules change. */
-function finding(
+/** The record on the node names the rule of each key, and stays current as rules change; so provenance leaves these out. */
+function applied(
   rule: NodeRule,
-  name: string,
-  outcome: Finding["outcome"],
-  message: string,
-  path?: Path,
+  what: NodeChange["what"],
+  key: string,
+  from: string | undefined,
+  to: string,
+  path: Path,
 ): Finding {
-  return {
-    policy: rule.ref,
-    rule: name,
-    outcome,
-    message: `${name} ${message}`,
-    ...(path === undefined ? {} : { path }),
-  };
+  const change = from === undefined ? "add" : "change";
+  const message = describeChange({ what, change, key, ...(from === undefined ? {} : { from }), to });
+  return { policy: rule.ref, rule: what, outcome: "applied", message, path, recordedByModule: true };
+}
+
+function same(rule: NodeRule, what: NodeChange["what"], key: string, value: string): Finding {
+  return { policy: rule.ref, rule: what, outcome: "same", message: describeEntry(what, key, value) };
+}
+
+function lost(key: LostKey): Finding {
+  const message = describeLost(key);
+  return { policy: key.rule.ref, rule: "conflict", outcome: "skipped", code: "USHER-L01", message };
 }
 
 function deferral(key: string, value: string, rule: NodeRule): Finding {
@@ -132,11 +141,11 @@ function deferral(key: string, value: string, rule: NodeRule): Finding {
   };
 }
 
-/** Every rule, and why it matches this node or does not. */
+/** Every rule in the order of precedence, and why it matches this node or does not. */
 function* traceOf(index: RuleIndex, node: Parameters<typeof nameOf>[0]): Iterable<TraceEntry> {
   const name = nameOf(node);
   const labels = labelsOf(node);
-  for (const rule of index.rules) {
+  for (const rule of [...index.rules].sort(compareRules)) {
     const policy = rule.ref;
     if (index.matches(rule, name, labels)) {
       const why = rule.patterns.length === 0 ? "its nodeSelector matches" : `the name ${name} matches`;

@@ -2,9 +2,11 @@ import type { Assembly } from "../../../core/evaluate/assembly.ts";
 import type { Json } from "../../../core/json.ts";
 import { isBeingDeleted, nameOf } from "../../../core/kubernetes/object.ts";
 import type { CommandCode } from "../../../core/module/command.ts";
+import { describeChange, describeLost } from "../desired/describe.ts";
 import { desiredOf } from "../desired/desired.ts";
 import { differenceOf, keyAndEffect, type NodeChange, type TaintLedger } from "../desired/difference.ts";
 import { ruleIndexOf } from "../evaluator.ts";
+import { type LostKey, lostKeysOf } from "../rules/conflicts.ts";
 
 /** One change of a node, as JSON has it. */
 interface PlannedNodeChange {
@@ -13,10 +15,36 @@ interface PlannedNodeChange {
   readonly what: NodeChange["what"];
   readonly change: NodeChange["change"];
   readonly key: string;
+  /** Of a taint. */
+  readonly effect?: string;
   readonly from?: string;
   readonly to?: string;
   /** The policy, as `namespace/name`; absent where it is the module's own. */
   readonly by?: string;
+  /** As the table has it: `taint dedicated=edge:NoSchedule` */
+  readonly message: string;
+}
+
+/** A key that a rule does not get on a node, as JSON has it. */
+interface PlannedConflict {
+  readonly kind: "Node";
+  readonly name: string;
+  readonly what: NodeChange["what"];
+  readonly key: string;
+  readonly effect?: string;
+  /** What the rule sets, and what the winning rule sets. */
+  readonly value: string;
+  readonly winning: string;
+  readonly rule: string;
+  readonly winner: string;
+  readonly code: "USHER-L01";
+  readonly message: string;
+}
+
+interface NodePlan {
+  readonly name: string;
+  readonly changes: readonly PlannedNodeChange[];
+  readonly conflicts: readonly PlannedConflict[];
 }
 
 /** A plan shows every possible change: there is no grace period, and every recorded taint counts as usher's. */
@@ -24,71 +52,103 @@ const EVERY_TAINT: TaintLedger = { includes: () => true };
 
 const SIGNS = { add: "+", change: "~", remove: "-" } as const;
 
-/** Shows what the reconciler would change on nodes. */
+/** Shows what the reconciler would change on nodes, and what rules do not get because others win. */
 export const planCode: CommandCode = {
   run: ({ assembly }) => {
-    const changes = plannedChanges(assembly);
+    const plans = nodePlans(assembly);
+    const changes = plans.flatMap((plan) => plan.changes);
+    const conflicts = plans.flatMap((plan) => plan.conflicts);
+    const counts = countsOf(changes, conflicts);
     return {
-      data: { changes } as unknown as Json,
-      table: { columns: ["OBJECT", "CHANGE", "BY"], rows: rowsOf(changes) },
-      summary: summaryOf(changes),
+      data: { changes, conflicts, summary: counts } as unknown as Json,
+      table: { columns: ["OBJECT", "CHANGE", "BY"], rows: plans.flatMap(rowsOf) },
+      summary: summaryText(counts),
       exit: changes.length > 0 ? "found" : "fine",
     };
   },
 };
 
 /** What would be added, changed and removed, in the order of the nodes' names. */
-function plannedChanges(assembly: Assembly): PlannedNodeChange[] {
+function nodePlans(assembly: Assembly): NodePlan[] {
   const index = ruleIndexOf(assembly);
   if (index === undefined) return [];
   const nodes = [...assembly.view.list("nodes")].filter((node) => !isBeingDeleted(node));
   nodes.sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
-  return nodes.flatMap((node) => {
-    const { changes } = differenceOf(node, desiredOf(node, index), index.settings, { ledger: EVERY_TAINT });
-    return changes.map((change) => ({ kind: "Node" as const, name: nameOf(node), ...formatted(change) }));
+  return nodes.map((node) => {
+    const name = nameOf(node);
+    const desired = desiredOf(node, index);
+    const { changes } = differenceOf(node, desired, index.settings, { ledger: EVERY_TAINT });
+    return {
+      name,
+      changes: changes.map((change) => plannedChange(name, change)),
+      conflicts: lostKeysOf(desired.rules).map((lost) => plannedConflict(name, lost)),
+    };
   });
 }
 
-/** A taint as kubectl writes it: `dedicated=edge:NoSchedule`. */
-function formatted({
-  what,
-  change,
-  key: id,
-  from,
-  to,
-  by,
-}: NodeChange): Omit<PlannedNodeChange, "kind" | "name"> {
-  const { key, effect } = what === "taint" ? keyAndEffect(id) : { key: id, effect: undefined };
-  const value = (text: string) => (effect === undefined ? text : `${text}:${effect}`);
+function plannedChange(name: string, node: NodeChange): PlannedNodeChange {
+  const { what, change, key, from, to, by } = node;
   return {
+    kind: "Node",
+    name,
     what,
     change,
-    key,
-    ...(from === undefined ? {} : { from: value(from) }),
-    ...(to === undefined ? {} : { to: value(to) }),
+    ...keyOf(what, key),
+    ...(from === undefined ? {} : { from }),
+    ...(to === undefined ? {} : { to }),
     ...(by === undefined ? {} : { by }),
+    message: describeChange(node),
   };
 }
 
-function rowsOf(changes: readonly PlannedNodeChange[]): string[][] {
-  return changes.map((change, i) => [
-    changes[i - 1]?.name === change.name ? "" : `Node ${change.name}`,
-    changeText(change),
-    change.by ?? "-",
-  ]);
+function plannedConflict(name: string, lost: LostKey): PlannedConflict {
+  const { what, key, value, winning, rule, winner } = lost;
+  return {
+    kind: "Node",
+    name,
+    what,
+    ...keyOf(what, key),
+    value,
+    winning,
+    rule: rule.id,
+    winner: winner.id,
+    code: "USHER-L01",
+    message: describeLost(lost),
+  };
 }
 
-/** `+ label pool=edge`, `~ label pool=edge (was core)`, `- taint dedicated:NoSchedule` */
-function changeText({ what, change, key, from = "", to = "" }: PlannedNodeChange): string {
-  const value = change === "remove" ? from : to;
-  const was = change === "change" ? ` (was ${from === "" ? '""' : from})` : "";
-  return `${SIGNS[change]} ${what} ${key}${value === "" ? "" : `=${value}`}${was}`;
+function keyOf(what: NodeChange["what"], id: string): { readonly key: string; readonly effect?: string } {
+  return what === "taint" ? keyAndEffect(id) : { key: id };
 }
 
-function summaryOf(changes: readonly PlannedNodeChange[]): string {
-  if (changes.length === 0) return "no changes: nodes match the policies";
+/** `+ label pool=edge`, `~ label pool=edge (was core)`, `- taint dedicated:NoSchedule`, `! label pool=core: rule a/b sets edge` */
+function rowsOf({ name, changes, conflicts }: NodePlan): string[][] {
+  const rows = [
+    ...changes.map(({ change, message, by = "-" }) => [`${SIGNS[change]} ${message}`, by]),
+    ...conflicts.map(({ message, code, rule }) => [`! ${message} (${code})`, rule]),
+  ];
+  return rows.map((row, i) => [i === 0 ? `Node ${name}` : "", ...row]);
+}
+
+interface PlanSummary {
+  readonly nodes: number;
+  readonly add: number;
+  readonly change: number;
+  readonly remove: number;
+  readonly conflicts: number;
+}
+
+function countsOf(changes: readonly PlannedNodeChange[], conflicts: readonly PlannedConflict[]): PlanSummary {
   const count = (wanted: NodeChange["change"]) => changes.filter(({ change }) => change === wanted).length;
   const nodes = new Set(changes.map(({ name }) => name)).size;
-  const objects = nodes === 1 ? "1 object" : `${nodes} objects`;
-  return `${objects}: ${count("add")} to add, ${count("change")} to change, ${count("remove")} to remove`;
+  const [add, change, remove] = [count("add"), count("change"), count("remove")];
+  return { nodes, add, change, remove, conflicts: conflicts.length };
+}
+
+/** `2 nodes: 4 to add, 1 to change, 1 to remove; 1 conflict` */
+function summaryText({ nodes, add, change, remove, conflicts }: PlanSummary): string {
+  const lost = conflicts === 0 ? "" : `; ${conflicts} ${conflicts === 1 ? "conflict" : "conflicts"}`;
+  if (nodes === 0) return `no changes: nodes match the policies${lost}`;
+  const counted = nodes === 1 ? "1 node" : `${nodes} nodes`;
+  return `${counted}: ${add} to add, ${change} to change, ${remove} to remove${lost}`;
 }

@@ -39,6 +39,42 @@ export function conflictsOf(rule: NodeRule, index: RuleIndex, nodes: readonly Js
   );
 }
 
+/** A key that a rule sets on a node and does not get, because a rule of higher precedence sets another value. */
+export interface LostKey {
+  readonly rule: NodeRule;
+  readonly winner: NodeRule;
+  readonly what: "label" | "annotation" | "taint";
+  /** Of a taint `key:effect`. */
+  readonly key: string;
+  readonly value: string;
+  readonly winning: string;
+}
+
+/** What rules lose to others on one node; `rules` are those that match it, by precedence. */
+export function lostKeysOf(rules: readonly NodeRule[]): LostKey[] {
+  if (rules.length < 2) return [];
+  const first = new Map<string, { readonly winner: NodeRule; readonly winning: string }>();
+  const lost: LostKey[] = [];
+  for (const rule of rules) {
+    for (const { what, key, value } of keysOf(rule)) {
+      const before = first.get(`${what} ${key}`);
+      if (before === undefined) first.set(`${what} ${key}`, { winner: rule, winning: value });
+      else if (before.winning !== value) lost.push({ rule, what, key, value, ...before });
+    }
+  }
+  return lost;
+}
+
+function* keysOf({
+  labels,
+  annotations,
+  taints,
+}: NodeRule): Iterable<Pick<LostKey, "what" | "key" | "value">> {
+  for (const [key, value] of labels) yield { what: "label", key, value };
+  for (const [key, value] of annotations) yield { what: "annotation", key, value };
+  for (const { key, effect, value } of taints) yield { what: "taint", key: `${key}:${effect}`, value };
+}
+
 function differingKeys(rule: NodeRule, other: NodeRule): string[] {
   const entries = new Map(entriesOf(other));
   const keys: string[] = [];
@@ -48,12 +84,6 @@ function differingKeys(rule: NodeRule, other: NodeRule): string[] {
 }
 
 /** All keys that a rule sets, as a status names them, with their values. */
-export function* entriesOf({
-  labels,
-  annotations,
-  taints,
-}: NodeRule): Iterable<[key: string, value: string]> {
-  yield* labels;
-  for (const [key, value] of annotations) yield [`annotation ${key}`, value];
-  for (const { key, effect, value } of taints) yield [`taint ${key}:${effect}`, value];
+export function* entriesOf(rule: NodeRule): Iterable<[key: string, value: string]> {
+  for (const { what, key, value } of keysOf(rule)) yield [what === "label" ? key : `${what} ${key}`, value];
 }
