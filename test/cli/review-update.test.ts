@@ -44,9 +44,13 @@ test("an update restores injections of the stored object, and adds none", async 
   // --old can mean nothing else.
   expect(await reviewedOne(args)).toEqual(updated);
   const traced = await usher(["review", ...args, ...UPDATE, "--trace"]);
-  expect(traced.out).toContain(
-    "zone-a           not  on update it restores what it had added, and adds nothing new",
-  );
+  expect(traced.out.split("\n").slice(1, 6)).toEqual([
+    "  batch-nights     not      podSelector: needs kind=batch, there is no label kind",
+    "  etcd-pool        applies  on update it restores what it had added, and adds nothing new (spec.onUpdate is Restore)",
+    "    + nodeSelector pool=etcd restored",
+    "  shop/fast-disks  not      podSelector: needs disk in (fast, fastest), there is no label disk",
+    "  zone-a           not      on update it restores what it had added, and adds nothing new (spec.onUpdate is Restore)",
+  ]);
 });
 
 test("the stored object may be in the source, and the new one on standard input", async () => {

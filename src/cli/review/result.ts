@@ -44,7 +44,7 @@ interface Violation {
 export interface Traced {
   readonly module: string;
   readonly policy: string;
-  readonly applies: ModuleTrace["applies"];
+  readonly applies: ModuleTrace["applies"] | "refuses";
   readonly why: string;
   /** `+` added, `=` already set, `!` skipped. */
   readonly parts: readonly string[];

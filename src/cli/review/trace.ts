@@ -1,5 +1,11 @@
-import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
-import { type ModuleFinding, messageWithCode, policyKey, policyName } from "../../core/evaluate/finding.ts";
+import type { Evaluation, ModuleTrace } from "../../core/evaluate/evaluate-hooks.ts";
+import {
+  type FindingOutcome,
+  type ModuleFinding,
+  messageWithCode,
+  policyKey,
+  policyName,
+} from "../../core/evaluate/finding.ts";
 import type { AdmissionRequest } from "../../core/evaluate/request.ts";
 import { type Hook, hookWants } from "../../core/module/hook.ts";
 import { changeKinds, SIGNS } from "./change.ts";
@@ -20,15 +26,23 @@ export function traceOf(phases: readonly Evaluation[], findings: readonly Module
       const mine = findings.filter(
         (one) => one.module === module && one.policy !== undefined && policyKey(one.policy) === key,
       );
-      const skipped = applies === "applies" && mine.some(({ outcome }) => outcome === "skipped");
       return {
         module,
         policy: policyName(policy),
-        applies: skipped ? "partly" : applies,
+        applies: verdictOf(applies, mine),
         why,
         parts: mine.filter(({ rule }) => rule !== "selection").map((one) => partOf(one, kinds.get(one))),
       };
     });
+}
+
+/** On UPDATE a policy may restore what it had added, though it adds nothing new. */
+function verdictOf(selected: ModuleTrace["applies"], findings: readonly ModuleFinding[]): Traced["applies"] {
+  const some = (...wanted: readonly FindingOutcome[]) =>
+    findings.some(({ outcome }) => wanted.includes(outcome));
+  if (some("violated")) return "refuses";
+  if (selected === "not") return some("applied", "same") ? "applies" : "not";
+  return selected === "applies" && some("skipped") ? "partly" : selected;
 }
 
 function partOf(finding: ModuleFinding, change: Change["change"] = "add"): string {

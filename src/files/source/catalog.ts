@@ -152,7 +152,9 @@ function withVersion(slot: Slot): JsonObject | undefined {
   };
 }
 
+/** A valid definition counts before an invalid one. */
 function inOrder(a: Entry, b: Entry): number {
+  if (a.invalid !== b.invalid) return a.invalid ? 1 : -1;
   return compare(a.file, b.file) || a.ordinal - b.ordinal;
 }
 

@@ -1,25 +1,29 @@
 import { checkObject } from "../../core/policy/check.ts";
 import { type Problem, problem } from "../../core/policy/problem.ts";
 import type { View } from "../../core/view/view.ts";
-import type { Entry } from "./entry.ts";
+import { type Entry, isPolicy } from "./entry.ts";
 import type { Candidate } from "./file-version.ts";
 import type { Pause } from "./pause.ts";
 
-/** Checks the new policies of a file, and leaves out those with an error. */
+/**
+ * Checks the new policies of a file and marks those with errors. What is no policy of its own, such as the configuration of a module,
+ * is left out with an error: it has no failure mode.
+ */
 export async function checkCandidate(candidate: Candidate, view: View, pause: Pause): Promise<void> {
-  const failed = new Set<Entry>();
+  const leftOut = new Set<Entry>();
   const warned = new Set<Entry>();
   for (const entry of candidate.fresh) {
     for (const found of problemsOf(entry, view)) {
-      (found.severity === "error" ? failed : warned).add(entry);
+      if (found.severity === "error" && isPolicy(entry)) entry.invalid = true;
+      (found.severity === "error" && !isPolicy(entry) ? leftOut : warned).add(entry);
       candidate.pending.push({ document: entry.document, entry, problem: found });
     }
     if (pause.due) await pause.take();
   }
-  if (failed.size + warned.size === 0) return;
+  if (leftOut.size + warned.size === 0) return;
   candidate.documents = candidate.documents.map((document) => {
-    if (!document.entries.some((entry) => failed.has(entry) || warned.has(entry))) return document;
-    return { ...document, clean: false, entries: document.entries.filter((entry) => !failed.has(entry)) };
+    if (!document.entries.some((entry) => leftOut.has(entry) || warned.has(entry))) return document;
+    return { ...document, clean: false, entries: document.entries.filter((entry) => !leftOut.has(entry)) };
   });
 }
 

@@ -19,6 +19,8 @@ export interface Entry {
   readonly namespace: string;
   readonly name: string;
   readonly object: JsonObject;
+  /** A policy with errors. It is evaluated as a cluster evaluates one that is stored: its failure mode decides. */
+  invalid?: true;
 }
 
 /** How a person names an object: `Node cp-0`, `Pod shop/web`. */

@@ -56,20 +56,20 @@ describe("opening", () => {
     );
   });
 
-  test("an invalid policy is left out and named, and the rest works", async () => {
+  test("an invalid policy is named and evaluated as a stored one is, and the rest works", async () => {
     await directory.write(
       "policies.yaml",
       `${greetingYaml("good", "hello")}---\n${greetingYaml("bad", "hello", "  operator: Exist\n")}`,
     );
     const source = await directory.open();
-    expect(wordsOf(source)).toEqual({ good: "hello" });
+    expect(wordsOf(source)).toEqual({ good: "hello", bad: "hello" });
     expect(directory.said()).toBe(
       [
         'policies.yaml:14:13: spec.operator: unsupported value "Exist": must be one of Exists, Equal',
         "   13 |   word: hello",
         "   14 |   operator: Exist",
         '      |             ^^^^^ did you mean "Exists"?',
-        "the rest of this file is served (1 policy)",
+        "the rest of this file is served (1 policy); invalid policies follow their failure mode",
       ].join("\n"),
     );
     expect(source.problems).toMatchObject([
@@ -248,16 +248,16 @@ describe("reading again", () => {
     const source = await directory.open();
     await directory.write("a.yaml", `${greetingYaml("one", "b")}---\n${bad}---\n${greetingYaml("two", "a")}`);
     await source.refresh();
-    expect(wordsOf(source)).toEqual({ one: "b", two: "a" });
+    expect(wordsOf(source)).toEqual({ one: "b", bad: "a", two: "a" });
     await directory.write(
       "a.yaml",
       `${greetingYaml("one", "c", "  operator: Exist\n")}---\n${greetingYaml("two", "c")}`,
     );
     await source.refresh();
-    expect(wordsOf(source)).toEqual({ one: "b", two: "a" });
+    expect(wordsOf(source)).toEqual({ one: "b", bad: "a", two: "a" });
     await directory.write("a.yaml", `${bad}---\n${greetingYaml("two", "d")}`);
     await source.refresh();
-    expect(wordsOf(source)).toEqual({ two: "d" });
+    expect(wordsOf(source)).toEqual({ bad: "a", two: "d" });
   });
 
   test("a file that goes away takes its objects along", async () => {

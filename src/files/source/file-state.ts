@@ -68,7 +68,9 @@ export async function decide(
   const { removed, added } = difference(before?.version, after);
   const reports: FileReport[] = [];
   if (problems.length > 0 && !said) {
-    const ending = faulty ? `the rest of this file is served (${contentOf(after)})` : "";
+    const invalid = after.documents.some(({ entries }) => entries.some((entry) => entry.invalid));
+    const mode = invalid ? "; invalid policies follow their failure mode" : "";
+    const ending = faulty ? `the rest of this file is served (${contentOf(after)})${mode}` : "";
     reports.push(problemReport(name, problems, ending));
   }
   const change = opening ? undefined : changeReport(name, removed, added);

@@ -183,9 +183,13 @@ export function mayReplace(
   if (!before.faulty) return false;
   const kept = new Set(after.documents.flatMap(({ entries }) => entries.map(entryKey)));
   const broken = new Set(candidate.pending.map(({ entry }) => keyOf(entry)));
+  const invalid = new Set(
+    after.documents.flatMap(({ entries }) => entries.filter((one) => one.invalid).map(entryKey)),
+  );
   for (const { entries } of before.documents) {
     for (const entry of entries) {
       const key = entryKey(entry);
+      if (!entry.invalid && invalid.has(key)) return false;
       if (!kept.has(key) && (candidate.located.length > 0 || broken.has(key) || broken.has(undefined)))
         return false;
     }

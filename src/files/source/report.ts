@@ -93,7 +93,8 @@ export function countOf(n: number, resource: string): string {
 
 /** `4 policies`, or `6 objects` where there is no policy in the file. */
 export function contentOf(version: FileVersion | undefined): string {
-  const entries = version?.documents.flatMap((document) => document.entries) ?? [];
+  const all = version?.documents.flatMap((document) => document.entries) ?? [];
+  const entries = all.filter(({ invalid }) => !invalid);
   const policies = entries.filter(isPolicy).length;
   if (policies > 0) return countOf(policies, "");
   return entries.length === 1 ? "1 object" : `${entries.length} objects`;

@@ -4,7 +4,7 @@ import type { Finding } from "../../../core/evaluate/finding.ts";
 import { policyName } from "../../../core/evaluate/finding.ts";
 import type { Context } from "../../../core/module/module.ts";
 import type { SelectorIndex } from "../../../core/policy/selector-index.ts";
-import type { PlacementPolicy } from "../policy/policy.ts";
+import { comparePolicies, type PlacementPolicy } from "../policy/policy.ts";
 import type { Selection } from "../select/select.ts";
 
 /** Policies by what they select: all of them, and those that also inject on UPDATE. */
@@ -26,7 +26,8 @@ export function decide(draft: Draft, start: number, findings: readonly Finding[]
 
 /** Where no policy is tried, the trace gives one reason for all. */
 export function traceAll({ trace }: Context, { all }: Policies, why: string): void {
-  if (trace !== undefined) for (const { ref } of all.items) trace({ policy: ref, applies: "not", why });
+  if (trace !== undefined)
+    for (const { ref } of [...all.items].sort(comparePolicies)) trace({ policy: ref, applies: "not", why });
 }
 
 /** Unclear is never "no match": it is reported, and the policy's failure mode decides. */

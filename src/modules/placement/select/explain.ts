@@ -39,11 +39,13 @@ export function traceOf(
 
 /** The pod's labels come first, as in the match. */
 function whyNotOf(
-  { podSelector, namespaceSelector }: PlacementPolicy,
+  { ref, podSelector, namespaceSelector }: PlacementPolicy,
   { namespace, pod }: SelectedLabels,
 ): string {
   const byPod = podSelector === undefined ? undefined : whyNot(podSelector, pod);
   if (byPod !== undefined) return `podSelector: ${byPod}`;
+  // A namespaced policy has no namespaceSelector of its own.
+  if (ref.namespace !== undefined) return `the policy is in namespace ${ref.namespace}`;
   const byNamespace = namespaceSelector === undefined ? undefined : whyNot(namespaceSelector, namespace);
   return `namespaceSelector: ${byNamespace ?? "selects nothing"}`;
 }

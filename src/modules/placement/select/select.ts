@@ -1,9 +1,10 @@
 import type { Need } from "../../../core/evaluate/need.ts";
+import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { isObject, own } from "../../../core/json.ts";
 import { labelsOf } from "../../../core/kubernetes/object.ts";
 import { matches, matchesPartly } from "../../../core/kubernetes/selectors/label-selector.ts";
-import type { Context } from "../../../core/module/module.ts";
+import type { Context, TraceEntry } from "../../../core/module/module.ts";
 import type { SelectorIndex } from "../../../core/policy/selector-index.ts";
 import { comparePolicies, NAMESPACE_NAME, type PlacementPolicy } from "../policy/policy.ts";
 import { traceOf } from "./explain.ts";
@@ -76,7 +77,7 @@ export function select(
   for (const policy of candidatesFor(index, pod, namespace, trace !== undefined)) {
     const why = exempt(policy);
     if (why !== undefined) {
-      trace?.({ policy: policy.ref, applies: "not", why });
+      trace?.(exemptTrace(policy, why, request, pod, namespace));
       continue;
     }
     const match = matchPolicy(policy, pod, namespace);
@@ -95,6 +96,19 @@ export function select(
   return { wanting, unclear };
 }
 
+/** A policy that does not select the object anyway is traced with that reason. */
+function exemptTrace(
+  policy: PlacementPolicy,
+  why: string,
+  request: AdmissionRequest,
+  pod: JsonObject | undefined,
+  namespace: NamespaceLabels,
+): TraceEntry {
+  const match = matchPolicy(policy, pod, namespace);
+  if (match === "no") return traceOf(policy, match, request, { namespace: namespace.labels, pod });
+  return { policy: policy.ref, applies: "not", why };
+}
+
 function namespaceNeed(name: string): Need {
   return { get: { resource: "namespaces", name } };
 }
@@ -107,14 +121,14 @@ function labelsWithName(namespace: JsonObject | undefined, name: string): JsonOb
     : { ...labels, [NAMESPACE_NAME]: name };
 }
 
-/** With `all` every policy, else those that the index finds; each once. */
+/** With `all` every policy in the order in which they apply, else those that the index finds; each once. */
 function candidatesFor(
   index: SelectorIndex<PlacementPolicy>,
   pod: JsonObject | undefined,
   namespace: NamespaceLabels,
   all: boolean,
 ): Iterable<PlacementPolicy> {
-  if (all) return index.items;
+  if (all) return [...index.items].sort(comparePolicies);
   const found = index.candidates({ pod, namespace: namespace.labels });
   if (namespace.known) return found;
   // Some found by name are indexed by namespace anyway.

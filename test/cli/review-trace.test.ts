@@ -1,0 +1,69 @@
+import { expect, test } from "vitest";
+import { folder, reviewed, usher } from "./usher.ts";
+
+const policy = (name: string, spec: string, namespace?: string) => `
+apiVersion: kupid.gardener.cloud/v1alpha1
+kind: ${namespace === undefined ? "ClusterPodSchedulingPolicy" : "PodSchedulingPolicy"}
+metadata: {name: ${name}${namespace === undefined ? "" : `, namespace: ${namespace}`}}
+spec: {${namespace === undefined ? "namespaceSelector: {}, " : ""}podSelector: {}, ${spec}}
+---`;
+
+const POD = (spec = "") => `
+apiVersion: v1
+kind: Pod
+metadata: {name: web, namespace: shop}
+spec: {${spec}containers: [{name: main, image: "a:1"}]}
+`;
+
+const linesOf = async (policies: readonly string[], pod: string) => {
+  const source = folder({ "policies.yaml": policies.join("") });
+  const { out } = await usher(["review", "-", "--source", source, "--trace", "-q"], { stdin: pod });
+  return out.split("\n").slice(1);
+};
+
+test("policies are in the order in which they apply, whatever the order of the files", async () => {
+  const policies = [
+    policy("own", "priority: 5, nodeSelector: {d: '1'}", "shop"),
+    policy("b", "nodeSelector: {b: '1'}"),
+    policy("late", "priority: -1, nodeSelector: {c: '1'}"),
+    policy("a", "nodeSelector: {a: '1'}"),
+  ];
+  for (const order of [policies, policies.toReversed()]) {
+    const lines = await linesOf(order, POD());
+    expect(lines.filter((line) => line.includes("+ "))).toEqual(
+      ["d", "a", "b", "c"].map((key) => `    + nodeSelector ${key}=1`),
+    );
+  }
+});
+
+test("a namespaced policy of another namespace is not said to have a namespaceSelector", async () => {
+  const lines = await linesOf([policy("own", "nodeSelector: {d: '1'}", "lab")], POD());
+  expect(lines[0]).toBe("  lab/own  not  the policy is in namespace lab");
+});
+
+test("a policy that refuses is said to refuse, in the table and in JSON", async () => {
+  const policies = [
+    policy("hard", "onConflict: Refuse, nodeSelector: {pool: web}"),
+    policy("soft", "nodeSelector: {pool: web}"),
+  ];
+  const pod = POD("nodeSelector: {pool: b}, ");
+  const [first = ""] = await linesOf(policies, pod);
+  expect(first).toMatch(/^ {2}hard +refuses +namespace shop, every pod$/);
+  const source = folder({ "policies.yaml": policies.join("") });
+  const { results } = await reviewed(["-", "--source", source, "--trace"], pod);
+  expect(results[0]?.trace?.[0]).toMatchObject({ policy: "hard", applies: "refuses" });
+});
+
+test("an invalid policy that fails closed refuses, as the webhook would, and one that fails open is skipped", async () => {
+  const invalid = "tolerations: [{key: a, operator: Exist}]";
+  const closed = folder({ "policies.yaml": policy("closed", `failurePolicy: Fail, ${invalid}`) });
+  const denied = await usher(["review", "-", "--source", closed, "--trace"], { stdin: POD() });
+  expect(denied.out).toMatch(
+    /^Pod shop\/web {2}deny\n {2}closed {2}refuses {2}the policy is not valid: .*unsupported operator "Exist"/,
+  );
+  expect(denied.code).toBe(2);
+  const open = folder({ "policies.yaml": policy("open", invalid) });
+  const allowed = await usher(["review", "-", "--source", open, "--trace"], { stdin: POD() });
+  expect(allowed.out).toMatch(/^Pod shop\/web {2}allow\n {2}open {2}failed/);
+  expect(allowed.err).toContain("Warning: Pod shop/web: policy open skipped: the policy is not valid");
+});
