@@ -37,6 +37,11 @@ export function listAt(value: Json | undefined, ...keys: readonly (string | numb
   return Array.isArray(found) ? found : [];
 }
 
+/** A value in a sentence. Never `String(value)`: of an object with a member `toString` that throws. */
+export function textOf(value: Json | undefined): string {
+  return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+}
+
 /** Sets an own property even where the key is `__proto__`, which plain assignment would take for the prototype. */
 export function setOwn(target: Record<string, Json | undefined>, key: string, value: Json): void {
   if (key === "__proto__") {

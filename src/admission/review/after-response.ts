@@ -1,8 +1,15 @@
+import { truncate } from "../../core/evaluate/bounds.ts";
 import { countsAfter, type Effects, effectsOf } from "../../core/evaluate/effects.ts";
 import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
 import { describeRequest } from "../../core/evaluate/request.ts";
 import { factsOf, type Log } from "../../core/log.ts";
 import type { Count } from "../../core/module/metric.ts";
+
+/** Kind, namespace and name have at most 63, 63 and 253 characters; a user's name may be an email address or a DN. */
+const FACT_LENGTH = 512;
+
+/** With those of three hooks a line stays below 16 KiB, beyond which container runtimes split it. */
+const LOGGED_MESSAGE_LENGTH = 4_096;
 
 export interface AfterResponseOptions {
   readonly log: Log;
@@ -34,26 +41,32 @@ function record(evaluation: Evaluation, { log, count, effects }: AfterResponseOp
     count(due.counts);
     if (due.events.length > 0 || due.tallies.length > 0) effects(due);
   }
-  for (const { code, module, audit } of evaluation.findings) {
+  for (const { code, module, error } of evaluation.findings) {
     // The client sees only that there was an internal error; the log has its cause.
     if (code === "USHER-E01") {
-      log.error(
-        { module, error: audit?.value, object: describeRequest(evaluation.request) },
-        "internal error in module",
-      );
+      log.error({ module, ...factsOf(error), object: objectOf(evaluation) }, "internal error in module");
     }
   }
   if (evaluation.denials.length > 0) log.info(denialFacts(evaluation), "denied");
   else if (log.isLevelEnabled?.("debug")) log.debug(decisionFacts(evaluation), "decided");
 }
 
-function requestFacts({ request, phase }: Evaluation) {
-  const { operation, userInfo, dryRun } = request;
-  return { phase, object: describeRequest(request), operation, user: userInfo.username, dryRun };
+function objectOf({ request }: Evaluation): string {
+  return truncate(describeRequest(request), FACT_LENGTH);
+}
+
+function requestFacts(evaluation: Evaluation) {
+  const { operation, userInfo, dryRun } = evaluation.request;
+  const user = truncate(userInfo.username, FACT_LENGTH);
+  return { phase: evaluation.phase, object: objectOf(evaluation), operation, user, dryRun };
 }
 
 function denialFacts(evaluation: Evaluation): object {
-  const denials = evaluation.denials.map(({ hook, code, message }) => ({ hook, code, message }));
+  const denials = evaluation.denials.map(({ hook, code, message }) => ({
+    hook,
+    code,
+    message: truncate(message, LOGGED_MESSAGE_LENGTH),
+  }));
   return { ...requestFacts(evaluation), denials };
 }
 

@@ -11,9 +11,9 @@ import { allow } from "../../core/evaluate/decision.ts";
 import { type Log, SILENT } from "../../core/log.ts";
 import type { Source } from "../../core/view/source.ts";
 import { marginOf } from "./deadline.ts";
-import { NESTING_LIMIT } from "./decode.ts";
 import { createHandle } from "./handle.ts";
 import type { HttpResponse } from "./http-response.ts";
+import { NESTING_LIMIT } from "./structure.ts";
 
 const BODY = Buffer.from(JSON.stringify(review()));
 
@@ -154,7 +154,7 @@ test("a fault while waiting is answered as well", async () => {
   expect(faults).toEqual(["internal error handling admission request"]);
 });
 
-test("an object as deep as Go allows breaks nothing", () => {
+test("an object as deep as is allowed breaks nothing", () => {
   const depth = NESTING_LIMIT - 10;
   const metadata = `{"name":"web","annotations":{"deep":${"[".repeat(depth)}${"]".repeat(depth)}}}`;
   const body = JSON.stringify(review()).replace('{"name":"web","namespace":"shop"}', metadata);

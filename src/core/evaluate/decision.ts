@@ -1,5 +1,6 @@
 import type { JsonObject } from "../json.ts";
 import type { Count } from "../module/metric.ts";
+import { joinLines, MESSAGE_LENGTH, truncate } from "./bounds.ts";
 import { type Finding, messageWithCode } from "./finding.ts";
 import type { Need } from "./need.ts";
 import type { StatusDetails } from "./status.ts";
@@ -60,18 +61,16 @@ export function allow(
   return { [decided]: true, denial: undefined, findings, commit, counts };
 }
 
-/** Without a message, those of the violations are the message, a line each. */
+/** Without a message, those of the violations are the message, a line each. It is bounded: hundreds of policies may refuse one object. */
 export function deny(
   denial: Omit<Denial, "message"> & { readonly message?: string },
   findings: readonly Finding[],
   counts: readonly Count[] = NO_COUNTS,
 ): Decision {
-  const message =
-    denial.message ??
-    findings
-      .filter((finding) => finding.outcome === "violated" || finding.outcome === "failed")
-      .map(messageWithCode)
-      .join("\n");
+  const lines = findings
+    .filter((finding) => finding.outcome === "violated" || finding.outcome === "failed")
+    .map(messageWithCode);
+  const message = denial.message === undefined ? joinLines(lines) : truncate(denial.message, MESSAGE_LENGTH);
   return { [decided]: true, denial: { ...denial, message }, findings, commit: undefined, counts };
 }
 

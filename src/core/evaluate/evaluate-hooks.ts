@@ -204,13 +204,14 @@ const PROVENANCE_LEFT_OUT: ModuleFinding = {
 
 /** A module that throws has failed; its hook's failure mode decides. */
 function broken(hook: Hook, error: unknown): Decision {
+  const message = `internal error in module ${hook.module}`;
   const finding: Finding = {
     rule: "evaluation",
     outcome: "failed",
     code: "USHER-E01",
-    // The error itself is for the log: clients see no internals.
-    message: `internal error in module ${hook.module}`,
-    audit: { key: "fault", value: error instanceof Error ? error.message : String(error) },
+    message,
+    audit: { key: "fault", value: `${message} (USHER-E01)` },
+    error,
     ...(hook.failure === "open" ? { warn: 90 } : {}),
   };
   return hook.failure === "open" ? allow([finding]) : deny({ code: 500, reason: "InternalError" }, [finding]);

@@ -74,6 +74,8 @@ export interface Finding {
   /** An audit annotation. The key is prefixed with the module's name, unless it is `unprefixed` because it is upstream's. */
   readonly audit?: { readonly key: string; readonly value: string; readonly unprefixed?: true };
   readonly event?: FindingEvent;
+  /** What a module threw: for the log alone, clients and audit logs see no internals. */
+  readonly error?: unknown;
 }
 
 /** A finding with the name of the module that made it. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../json.ts";
+import { type JsonObject, stringAt } from "../json.ts";
 
 export interface GroupVersionKind {
   readonly group: string;
@@ -51,11 +51,7 @@ export function resourceName(resource: { readonly group: string; readonly resour
 
 /** How a person names the object of a request: `Deployment shop/web`, `Pod shop/web-*` for generateName. */
 export function describeRequest(request: AdmissionRequest): string {
-  const metadata = request.object?.["metadata"];
-  const generated =
-    typeof metadata === "object" && metadata !== null && "generateName" in metadata
-      ? String(metadata["generateName"] ?? "")
-      : "";
+  const generated = stringAt(request.object, "metadata", "generateName") ?? "";
   const name = request.name !== "" ? request.name : `${generated}*`;
   return `${request.kind.kind} ${request.namespace === "" ? "" : `${request.namespace}/`}${name}`;
 }

@@ -1,11 +1,21 @@
 import { at, type JsonObject } from "../json.ts";
 import { fieldPath } from "../path.ts";
+import { LINE_LENGTH, MESSAGE_LENGTH, truncate } from "./bounds.ts";
 import type { Denial } from "./decision.ts";
 import { type ModuleFinding, policyKey } from "./finding.ts";
 import type { AdmissionRequest } from "./request.ts";
 
 /** A Status with hundreds of causes helps no client and grows the audit log. */
 export const CAUSES_LIMIT = 64;
+
+/** All causes together: half of the 102,400 bytes beyond which the API server's own audit backend truncates an event. */
+export const CAUSES_LENGTH = 51_200;
+
+/** The longest path of a field in Kubernetes' own types has some 150 characters, and a key in it as many again. */
+export const FIELD_LENGTH = 512;
+
+/** A DNS subdomain, the longest name in Kubernetes. Admission sees names before they are validated. */
+export const NAME_LENGTH = 253;
 
 export interface StatusCause {
   readonly reason: string;
@@ -32,7 +42,7 @@ export interface DenialStatus {
   readonly retryAfterSeconds?: number;
 }
 
-/** The Status of several denials. All messages are in it; code and reason are the first one's, in the modules' order. */
+/** The Status of several denials. All messages are in it, bounded by `deny`; code and reason are the first one's, in the modules' order. */
 export function statusOf(
   first: Denial,
   denials: readonly (Denial & { readonly module: string })[],
@@ -62,10 +72,10 @@ export function detailsOf(request: AdmissionRequest, reason: string): StatusDeta
 
 /** As the API server names an object that has no name yet. */
 export function nameIn(name: string, object: JsonObject | undefined): string {
-  if (name !== "") return name;
+  if (name !== "") return truncate(name, NAME_LENGTH);
   for (const key of ["name", "generateName"]) {
     const known = at(object, "metadata", key);
-    if (typeof known === "string" && known !== "") return known;
+    if (typeof known === "string" && known !== "") return truncate(known, NAME_LENGTH);
   }
   return "Unknown";
 }
@@ -82,13 +92,18 @@ function causesOf(
     const failed = theirs.filter(({ outcome }) => outcome === "failed");
     causes.push(...(failed.length > 0 ? failed.map(causeOf) : [{ reason, message }]));
   }
-  return causes.slice(0, CAUSES_LIMIT);
+  let length = 0;
+  return causes.slice(0, CAUSES_LIMIT).filter(({ message, field }) => {
+    length += message.length + (field?.length ?? 0);
+    return length <= CAUSES_LENGTH;
+  });
 }
 
-function causeOf({ code, rule, policy, message, path }: ModuleFinding): StatusCause {
+function causeOf({ code, rule, policy, message, path, verbatim }: ModuleFinding): StatusCause {
+  const text = policy === undefined ? message : `${policyKey(policy)}: ${message}`;
   return {
     reason: code ?? rule,
-    message: policy === undefined ? message : `${policyKey(policy)}: ${message}`,
-    ...(path === undefined ? {} : { field: fieldPath(path) }),
+    message: truncate(text, verbatim ? MESSAGE_LENGTH : LINE_LENGTH),
+    ...(path === undefined ? {} : { field: truncate(fieldPath(path), FIELD_LENGTH) }),
   };
 }

@@ -1,3 +1,4 @@
+import { truncate } from "./bounds.ts";
 import { type ModuleFinding, messageWithCode } from "./finding.ts";
 
 /**
@@ -62,5 +63,5 @@ const RESERVE = restOf(1e9).length;
 /** The API server drops a warning with a control character, and lone surrogates are no text. */
 export function printable(text: string, longest = WARNING_LENGTH): string {
   const clean = text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ").toWellFormed();
-  return clean.length <= longest ? clean : `${clean.slice(0, longest - 1).toWellFormed()}…`;
+  return truncate(clean, longest);
 }

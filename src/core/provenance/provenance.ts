@@ -1,7 +1,7 @@
 import type { Draft } from "../evaluate/draft.ts";
 import { ElementList } from "../evaluate/element-list.ts";
 import type { ModuleFinding } from "../evaluate/finding.ts";
-import { at, canonical, equal, isObject, type Json, type JsonObject, stringAt } from "../json.ts";
+import { at, canonical, equal, isObject, type Json, type JsonObject, stringAt, textOf } from "../json.ts";
 import { controllerOf, isBeingDeleted } from "../kubernetes/object.ts";
 import { type Path, pointer } from "../path.ts";
 import { bareNote, noteFrom, type Origin, PROVENANCE, provenanceOf } from "./origin.ts";
@@ -135,12 +135,12 @@ function fits(object: JsonObject, text: string): boolean {
   const annotations = at(object, "metadata", "annotations");
   const others = isObject(annotations) ? annotations : {};
   let characters = PROVENANCE.length + text.length;
-  for (const key in others) characters += key.length + String(others[key]).length;
+  for (const key in others) characters += key.length + textOf(others[key]).length;
   // No character takes more than three bytes, so nearly always the bytes need not be counted.
   if (3 * characters <= ANNOTATIONS_LIMIT) return true;
   let bytes = Buffer.byteLength(PROVENANCE) + Buffer.byteLength(text);
   for (const key of Object.keys(others)) {
-    if (key !== PROVENANCE) bytes += Buffer.byteLength(key) + Buffer.byteLength(String(others[key]));
+    if (key !== PROVENANCE) bytes += Buffer.byteLength(key) + Buffer.byteLength(textOf(others[key]));
   }
   return bytes <= ANNOTATIONS_LIMIT;
 }

@@ -1,5 +1,5 @@
 import type { Draft } from "../../../core/evaluate/draft.ts";
-import { at, isObject, type JsonObject, listAt, own } from "../../../core/json.ts";
+import { at, isObject, type JsonObject, listAt, own, textOf } from "../../../core/json.ts";
 import { checkLabelKey, checkLabelValue } from "../../../core/kubernetes/names.ts";
 import { labelMap } from "../../../core/kubernetes/schemas.ts";
 import { type Path, pointer, steps } from "../../../core/path.ts";
@@ -107,7 +107,7 @@ function merge(target: Target, wanted: NodeSelector, report: Report): void {
       report.conflict(path, "USHER-P01", {
         field: `${FIELD} ${key}`,
         holder,
-        has: String(present),
+        has: textOf(present),
         wants: value,
       });
     else if (report.immutable(path)) return;

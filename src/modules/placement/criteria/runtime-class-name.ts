@@ -1,4 +1,4 @@
-import { at, isObject, type Json } from "../../../core/json.ts";
+import { at, isObject, type Json, textOf } from "../../../core/json.ts";
 import { type Conflict, IMMUTABLE, type ReferenceContext, wantedOf } from "./criterion.ts";
 import { nodeSelector } from "./node-selector.ts";
 import { nameCriterion } from "./shape/name.ts";
@@ -41,7 +41,7 @@ function selectorToBe({ podSpec, criteria, budget }: ReferenceContext): Readonly
   budget.spend(criteria.length);
   const selector = new Map<string, string>();
   const own = at(podSpec, "nodeSelector");
-  if (isObject(own)) for (const key of Object.keys(own)) selector.set(key, String(own[key]));
+  if (isObject(own)) for (const key of Object.keys(own)) selector.set(key, textOf(own[key]));
   for (const one of criteria) {
     for (const [key, value] of wantedOf(one, nodeSelector) ?? [])
       if (!selector.has(key)) selector.set(key, value);

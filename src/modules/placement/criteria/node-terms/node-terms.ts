@@ -1,4 +1,13 @@
-import { at, canonical, isObject, type Json, type JsonObject, listAt, own } from "../../../../core/json.ts";
+import {
+  at,
+  canonical,
+  isObject,
+  type Json,
+  type JsonObject,
+  listAt,
+  own,
+  textOf,
+} from "../../../../core/json.ts";
 import type { Path } from "../../../../core/path.ts";
 import { REQUIRED } from "../shape/affinity-lists.ts";
 
@@ -165,8 +174,8 @@ function describeTerm(term: JsonObject): string {
 const SHOWN = 3;
 
 function described(requirement: Json): string {
-  const key = String(own(requirement, "key") ?? "");
-  const values = listAt(requirement, "values").map(String);
+  const key = textOf(own(requirement, "key"));
+  const values = listAt(requirement, "values").map(textOf);
   const many = `(${values.slice(0, SHOWN).join(", ")}${values.length > SHOWN ? ", …" : ""})`;
   switch (own(requirement, "operator")) {
     case "In":

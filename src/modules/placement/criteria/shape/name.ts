@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Draft } from "../../../../core/evaluate/draft.ts";
-import { at, equal, type Json, type JsonObject, own } from "../../../../core/json.ts";
+import { at, equal, type Json, type JsonObject, own, textOf } from "../../../../core/json.ts";
 import { typeName } from "../../../../core/kubernetes/field-error.ts";
 import { checkSubdomain } from "../../../../core/kubernetes/names.ts";
 import { NAME_LENGTH, orEmpty, SUBDOMAIN_PATTERN } from "../../../../core/kubernetes/schemas/bounds.ts";
@@ -51,7 +51,7 @@ export function nameCriterion(
       return;
     }
     if (!isUnset(target, present)) {
-      report.conflict(path, "USHER-P10", { field, holder: field, has: String(present), wants: wanted });
+      report.conflict(path, "USHER-P10", { field, holder: field, has: textOf(present), wants: wanted });
       return;
     }
     if (report.immutable(path)) return;

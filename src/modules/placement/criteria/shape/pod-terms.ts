@@ -1,4 +1,4 @@
-import { canonical, type JsonObject, own, stringAt } from "../../../../core/json.ts";
+import { canonical, type JsonObject, own, stringAt, textOf } from "../../../../core/json.ts";
 import { podAffinity, podAntiAffinity } from "../../../../core/kubernetes/schemas.ts";
 import type { Criterion } from "../criterion.ts";
 import { IMMUTABLE } from "../criterion.ts";
@@ -33,6 +33,6 @@ export function podTermsCriterion(
 
 export function describeWeighted(term: JsonObject): string {
   const topology = stringAt(term, "podAffinityTerm", "topologyKey");
-  const weight = `weight ${String(own(term, "weight"))}`;
+  const weight = `weight ${textOf(own(term, "weight"))}`;
   return topology === undefined ? weight : `by ${topology}, ${weight}`;
 }
