@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { isObject, type Json, type JsonObject } from "../json.ts";
 import type { Path } from "../path.ts";
-import { type Problem, problem, warningProblem } from "./problem.ts";
+import { type Problem, problem, WRITE_IN_QUOTES, warningProblem } from "./problem.ts";
 import { didYouMean } from "./suggest.ts";
 
 /** The problems that a schema finds in a spec; paths begin at the top of the object. */
@@ -137,7 +137,7 @@ function formOf(issue: z.core.$ZodIssueInvalidStringFormat): string {
 /** YAML reads an unquoted `true` or `8` as a boolean or a number, and a quoted number as a string. */
 function quotesHint(expected: string, found: Json | undefined): string | undefined {
   if (expected === "string" && (typeof found === "number" || typeof found === "boolean"))
-    return `write it in quotes: "${found}"`;
+    return WRITE_IN_QUOTES;
   const number = expected === "number" || expected === "int";
   if (number && typeof found === "string" && /^-?[0-9]+$/.test(found)) return "write it without quotes";
   return undefined;

@@ -163,8 +163,8 @@ describe("what is said of a spec", () => {
       "a label value that YAML made a boolean or a number",
       { nodeSelector: { gpu: true, size: 8 } },
       [
-        'error: spec.nodeSelector.gpu: must be a string, got true; write it in quotes: "true"',
-        'error: spec.nodeSelector.size: must be a string, got 8; write it in quotes: "8"',
+        "error: spec.nodeSelector.gpu: must be a string, got true; write it in quotes",
+        "error: spec.nodeSelector.size: must be a string, got 8; write it in quotes",
       ],
     ],
     [

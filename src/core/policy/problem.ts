@@ -10,6 +10,12 @@ export interface Problem {
   readonly hint?: string;
 }
 
+/**
+ * The hint for a boolean or number in place of a string. It names no value: JSON has `true` where the author wrote `yes`, and 1.1 for
+ * 1.10. Only files know the written text, and add it.
+ */
+export const WRITE_IN_QUOTES = "write it in quotes";
+
 export function problem(path: Path, message: string, hint?: string): Problem {
   return { path, message, severity: "error", ...(hint === undefined ? {} : { hint }) };
 }

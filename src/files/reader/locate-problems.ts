@@ -25,6 +25,7 @@ export async function locateAll(
     for (const [i, { entry, problem }] of candidate.pending.entries()) {
       const place = places[i];
       const field = fieldPath(writtenPath(entry, problem.path));
+      const hint = place?.hint ?? problem.hint;
       problems.push({
         file: shown,
         line: place?.line ?? 0,
@@ -32,7 +33,7 @@ export async function locateAll(
         message: field === "" ? problem.message : `${field}: ${problem.message}`,
         severity: problem.severity,
         frame: place?.frame ?? "",
-        ...(problem.hint === undefined ? {} : { hint: problem.hint }),
+        ...(hint === undefined ? {} : { hint }),
         ...(entry.object === undefined ? {} : { object: describeObject(entry.object) }),
       });
     }

@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import type { Json } from "../../core/json.ts";
 import type { Path } from "../../core/path.ts";
+import { WRITE_IN_QUOTES } from "../../core/policy/problem.ts";
 import type { Chunk } from "../text/chunks.ts";
 import { cutChunks, parseChunk } from "../text/chunks.ts";
 import { codeFrame, positionAt } from "../text/code-frame.ts";
@@ -89,9 +90,25 @@ export function locateProblems(text: string, wanted: readonly Wanted[]): (Locate
     const chunk = byHash.get(document);
     if (chunk === undefined) return undefined;
     const parsed = parseChunk(chunk);
-    const span = inFile(spanFor(parsed.locate(path), chunk.text, message), chunk);
-    return located(text, { ...span, message, ...(hint === undefined ? {} : { hint }) });
+    const place = parsed.locate(path);
+    const quoted = hint === WRITE_IN_QUOTES ? quotedValue(place, chunk.text) : undefined;
+    const span = quoted === undefined ? spanFor(place, chunk.text, message) : place.value;
+    const advice = quoted === undefined ? hint : `${WRITE_IN_QUOTES}: ${quoted}`;
+    return located(text, {
+      ...inFile(span, chunk),
+      message,
+      ...(advice === undefined ? {} : { hint: advice }),
+    });
   });
+}
+
+/** A longer scalar is no value that was meant as a boolean or number. */
+const QUOTED_LENGTH = 60;
+
+/** The scalar as it is written, in quotes: `"yes"` and `"1.10"`, which JSON has as true and 1.1. */
+function quotedValue({ value, exact }: Place, text: string): string | undefined {
+  const written = text.slice(value.start, value.end).trim();
+  return exact && /^[\w.+-]+$/.test(written) && written.length <= QUOTED_LENGTH ? `"${written}"` : undefined;
 }
 
 /**

@@ -117,7 +117,7 @@ describe("configuration without metadata and spec", () => {
     [
       "a YAML 1.1 boolean among strings",
       { "a.yaml": WRAPPED.replace("- cp-0", "- cp-0\n        - yes") },
-      ["a.yaml:11:11: closed[1]:", 'write it in quotes: "true"'],
+      ["a.yaml:11:11: closed[1]:", 'write it in quotes: "yes"'],
       false,
     ],
     [

@@ -2,7 +2,7 @@ import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/j
 import type { Path } from "../../core/path.ts";
 import { CONFIGURATION_NAME, configurationPath, configurationsIn } from "../../core/policy/configuration.ts";
 import { kindResource } from "../../core/policy/kind.ts";
-import { type Problem, problem, warningProblem } from "../../core/policy/problem.ts";
+import { type Problem, problem, WRITE_IN_QUOTES, warningProblem } from "../../core/policy/problem.ts";
 import { namespaceIn, type Resource, type Resources } from "./resources.ts";
 
 /** One object in one place of one file. */
@@ -144,7 +144,7 @@ export function checkStringMap(object: JsonObject, path: Path): Problem[] {
 }
 
 function notString(path: Path, value: Json): Problem {
-  return problem(path, `must be a string, got ${JSON.stringify(value).slice(0, 60)}`, "put it in quotes");
+  return problem(path, `must be a string, got ${JSON.stringify(value).slice(0, 60)}`, WRITE_IN_QUOTES);
 }
 
 /** What the API server adds when it stores an object. Objects that need nothing added are kept as they are. */

@@ -68,10 +68,7 @@ export async function decide(
   const { removed, added } = difference(before?.version, after);
   const reports: FileReport[] = [];
   if (problems.length > 0 && !said) {
-    const invalid = after.documents.some(({ entries }) => entries.some((entry) => entry.invalid));
-    const mode = invalid ? "; invalid policies follow their failure mode" : "";
-    const ending = faulty ? `the rest of this file is served (${contentOf(after)})${mode}` : "";
-    reports.push(problemReport(name, problems, ending));
+    reports.push(problemReport(name, problems, faulty ? servedOf(after) : ""));
   }
   const change = opening ? undefined : changeReport(name, removed, added);
   if (change !== undefined) reports.push(change);
@@ -98,6 +95,13 @@ function sameProblems(a: readonly FileProblem[], b: readonly FileProblem[]): boo
 
 function sameText(a: FileProblem, b: FileProblem | undefined): boolean {
   return b !== undefined && describeFileProblem(a) === describeFileProblem(b);
+}
+
+/** What is served of a file with errors. */
+function servedOf(version: FileVersion): string {
+  const rest = `the rest of this file is served (${contentOf(version)})`;
+  const invalid = version.documents.some(({ entries }) => entries.some((entry) => entry.invalid));
+  return invalid ? `${rest}; invalid policies follow their failure mode` : rest;
 }
 
 function stillServed(version: FileVersion | undefined): string {
