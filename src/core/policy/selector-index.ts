@@ -62,6 +62,10 @@ export class SelectorIndex<Item extends { readonly requiredLabels: readonly Requ
     if (shelf.any.size === 0 && shelf.values.size === 0) keys?.delete(anchor.key);
   }
 
+  get size(): number {
+    return this.#places.size;
+  }
+
   /** Every item in the index. */
   get items(): Iterable<Item> {
     return this.#places.keys();

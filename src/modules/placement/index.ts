@@ -1,6 +1,6 @@
 import { defineModule, type Module } from "../../core/module/module.ts";
 import { defineReconciler } from "../../core/module/reconciler.ts";
-import { SelectorIndex } from "../../core/policy/selector-index.ts";
+import { PolicyIndex } from "../../core/policy/policy-index.ts";
 import { CODES } from "./codes.ts";
 import { declaration } from "./declaration.ts";
 import { settings } from "./drift/drift-repair.ts";
@@ -34,8 +34,8 @@ export const placement: Module = defineModule<PlacementPolicy>({
   driftScan,
   hooks: allHooks,
   assemble: (policies) => {
-    const all = new SelectorIndex(policies);
-    const injecting = new SelectorIndex(policies.filter(injects));
+    const all = new PolicyIndex(policies);
+    const injecting = new PolicyIndex(policies.filter(injects));
     return {
       mutate: (context) => place(context, { all, injecting }),
       validate: (context) => enforce(context, all),

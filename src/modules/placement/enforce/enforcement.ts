@@ -9,7 +9,7 @@ import { unboundSpec } from "../../../core/kubernetes/pod-state.ts";
 import { podTemplateOf, specPath, type WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";
 import { fieldPath, type Path } from "../../../core/path.ts";
-import type { SelectorIndex } from "../../../core/policy/selector-index.ts";
+import type { PolicyIndex } from "../../../core/policy/policy-index.ts";
 import type { UnmetRequirement } from "../criteria/criterion.ts";
 import { eventAbout } from "../merge/report.ts";
 import { MAX_STEPS, WorkBudgets } from "../merge/work-budget.ts";
@@ -25,7 +25,7 @@ const STEPS = 4 * MAX_STEPS;
  * The validating side: whether an object, as all webhooks have left it, meets the requirements of the policies that enforce. What an UPDATE
  * did not remove is not judged again, or a policy written today would stop every change of yesterday's workloads.
  */
-export function enforce(context: Context, index: SelectorIndex<PlacementPolicy>): Result {
+export function enforce(context: Context, index: PolicyIndex<PlacementPolicy>): Result {
   const { request, object: draft, installation } = context;
   const workload = installation.workloads.byResource(request.resource.group, request.resource.resource);
   if (workload === undefined || request.object === undefined || request.subResource !== "") return allow();

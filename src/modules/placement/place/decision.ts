@@ -3,14 +3,14 @@ import type { Draft } from "../../../core/evaluate/draft.ts";
 import type { Finding } from "../../../core/evaluate/finding.ts";
 import { policyName } from "../../../core/evaluate/finding.ts";
 import type { Context } from "../../../core/module/module.ts";
-import type { SelectorIndex } from "../../../core/policy/selector-index.ts";
+import type { PolicyIndex } from "../../../core/policy/policy-index.ts";
 import { comparePolicies, type PlacementPolicy } from "../policy/policy.ts";
 import type { Selection } from "../select/select.ts";
 
 /** Policies by what they select: all of them, and those that also inject on UPDATE. */
 export interface Policies {
-  readonly all: SelectorIndex<PlacementPolicy>;
-  readonly injecting: SelectorIndex<PlacementPolicy>;
+  readonly all: PolicyIndex<PlacementPolicy>;
+  readonly injecting: PolicyIndex<PlacementPolicy>;
 }
 
 export function refuses(findings: readonly Finding[]): boolean {

@@ -5,7 +5,7 @@ import { isObject, own } from "../../../core/json.ts";
 import { labelsOf } from "../../../core/kubernetes/object.ts";
 import { matches, matchesPartly } from "../../../core/kubernetes/selectors/label-selector.ts";
 import type { Context, TraceEntry } from "../../../core/module/module.ts";
-import type { SelectorIndex } from "../../../core/policy/selector-index.ts";
+import type { PolicyIndex } from "../../../core/policy/policy-index.ts";
 import { comparePolicies, NAMESPACE_NAME, type PlacementPolicy } from "../policy/policy.ts";
 import { traceOf } from "./explain.ts";
 
@@ -57,7 +57,7 @@ export function matchPolicy(
  * whatever it selects.
  */
 export function select(
-  index: SelectorIndex<PlacementPolicy>,
+  index: PolicyIndex<PlacementPolicy>,
   pod: JsonObject | undefined,
   context: Context,
   exempt: (policy: PlacementPolicy) => string | undefined = () => undefined,
@@ -74,7 +74,12 @@ export function select(
   const wanting: PlacementPolicy[] = [];
   const unclear: Unclear[] = [];
   let needsNamespace = false;
-  for (const policy of candidatesFor(index, pod, namespace, trace !== undefined)) {
+  const candidates =
+    trace === undefined
+      ? index.candidates(request.namespace, { pod, namespace: namespace.labels }, namespace.known)
+      : // A trace names them in the order in which they apply.
+        [...index.items].sort(comparePolicies);
+  for (const policy of candidates) {
     const why = exempt(policy);
     if (why !== undefined) {
       trace?.(exemptTrace(policy, why, request, pod, namespace));
@@ -119,18 +124,4 @@ function labelsWithName(namespace: JsonObject | undefined, name: string): JsonOb
   return labels !== undefined && own(labels, NAMESPACE_NAME) === name
     ? labels
     : { ...labels, [NAMESPACE_NAME]: name };
-}
-
-/** With `all` every policy in the order in which they apply, else those that the index finds; each once. */
-function candidatesFor(
-  index: SelectorIndex<PlacementPolicy>,
-  pod: JsonObject | undefined,
-  namespace: NamespaceLabels,
-  all: boolean,
-): Iterable<PlacementPolicy> {
-  if (all) return [...index.items].sort(comparePolicies);
-  const found = index.candidates({ pod, namespace: namespace.labels });
-  if (namespace.known) return found;
-  // Some found by name are indexed by namespace anyway.
-  return new Set([...found, ...index.anchoredOn("namespace")]);
 }
