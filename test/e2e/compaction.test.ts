@@ -48,7 +48,7 @@ describeOwnCluster(
       const status = () => live.source.cache.status().find(({ resource }) => resource === "configmaps");
       let expired = false;
       const writing = keepWriting(() => expired);
-      await eventually("the token to expire", () => status()?.lastError?.includes("list: 410"));
+      await eventually("the token to expire", () => status()?.lastError?.startsWith("410 "));
       expired = true;
       await writing;
       await cluster().call("DELETE", `${configMaps}/c-00`);

@@ -125,9 +125,7 @@ describeCluster("policies from files, objects from a cluster", (cluster) => {
       const { response } = JSON.parse(body) as { response: { patch?: string } };
       return /"pool":"(\w+)"/.exec(Buffer.from(response.patch ?? "", "base64").toString())?.[1];
     };
-    expect(await usher.said(/not used/)).toContain(
-      "1 namespace not used: beside policies, the cluster's count",
-    );
+    expect(await usher.said(/not used/)).toContain("1 namespace not used: only policies are read from files");
     expect(await usher.said(/ from .* and https:/)).toMatch(/1 policy, \d+ namespaces?.* from .* and https:/);
     expect(await pool()).toBe("first");
     // Both are followed.
