@@ -1,7 +1,19 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { again, anyKey, jsonObjectWith, jsonWith } from "../../test/builders/json.ts";
-import { at, canonical, copyOf, equal, isObject, type Json, listAt, own, setOwn, stringAt } from "./json.ts";
+import {
+  at,
+  canonical,
+  copyOf,
+  equal,
+  holdsAtMost,
+  isObject,
+  type Json,
+  listAt,
+  own,
+  setOwn,
+  stringAt,
+} from "./json.ts";
 
 const anyJson = jsonWith(anyKey);
 
@@ -131,4 +143,16 @@ test("a copy is equal and shares nothing", () => {
       for (const part of parts(copy)) expect(mine.has(part)).toBe(false);
     }),
   );
+});
+
+test.each<[Json, number, number, boolean]>([
+  ["x", 1, 0, true],
+  [{}, 1, 0, false],
+  [{}, 1, 1, true],
+  [{ a: [1, { b: null }], c: "x" }, 6, 3, true],
+  [{ a: [1, { b: null }], c: "x" }, 5, 3, false],
+  [{ a: [1, { b: null }], c: "x" }, 6, 2, false],
+  [[1, 2], 2, 9, false],
+])("%j holds at most %i values and %i levels: %s", (value, values, depth, expected) => {
+  expect(holdsAtMost(value, values, depth)).toBe(expected);
 });

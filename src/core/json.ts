@@ -105,3 +105,30 @@ export function canonical(value: Json | undefined): string {
   }
   return `{${members.join(",")}}`;
 }
+
+/** Whether a value holds at most so many values and levels, itself included. Looks at no more than that, however large it is. */
+export function holdsAtMost(
+  value: Json | undefined,
+  values: number,
+  depth = Number.POSITIVE_INFINITY,
+): boolean {
+  return valuesLeft(value, values, depth) >= 0;
+}
+
+/** What is left of `room` after the values in a value; negative where it does not suffice, or the value is too deep. */
+export function valuesLeft(value: Json | undefined, room: number, depth: number): number {
+  let left = room - 1;
+  if (typeof value !== "object" || value === null || left < 0) return left;
+  if (depth <= 0) return -1;
+  if (Array.isArray(value)) {
+    if (value.length > left) return -1;
+    for (let i = 0; i < value.length && left >= 0; i++) left = valuesLeft(value[i], left, depth - 1);
+    return left;
+  }
+  const object = value as JsonObject;
+  for (const key in object) {
+    left = valuesLeft(object[key], left, depth - 1);
+    if (left < 0) return left;
+  }
+  return left;
+}

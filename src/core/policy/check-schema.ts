@@ -1,21 +1,37 @@
 import type { z } from "zod";
-import { isObject, type Json, type JsonObject } from "../json.ts";
+import { holdsAtMost, isObject, type Json, type JsonObject } from "../json.ts";
 import type { Path } from "../path.ts";
 import { type Problem, problem, WRITE_IN_QUOTES, warningProblem } from "./problem.ts";
+import { ProblemList } from "./problem-list.ts";
 import { didYouMean } from "./suggest.ts";
 
 /** The problems that a schema finds in a spec; paths begin at the top of the object. */
 export function schemaProblems(schema: z.ZodType, spec: JsonObject): Problem[] {
+  const problems = new ProblemList();
+  addSchemaProblems(problems, schema, spec);
+  return problems.all(["spec"]);
+}
+
+/**
+ * An object that etcd stores has room for three times as many, and nothing that is checked so long is of use; what a schema allows of
+ * each field is far less.
+ */
+const MAX_VALUES = 65_536;
+
+/** The same, put with the other problems of an object. */
+export function addSchemaProblems(problems: ProblemList, schema: z.ZodType, spec: JsonObject): void {
+  if (!holdsAtMost(spec, MAX_VALUES)) {
+    problems.push(problem(["spec"], `has more than ${MAX_VALUES} values; split it into several objects`));
+    return;
+  }
   const result = schema.safeParse(spec);
-  if (result.success) return [];
-  const problems: Problem[] = [];
+  if (result.success) return;
   for (const issue of result.error.issues) addIssue(problems, issue, [], spec, schema);
-  return problems;
 }
 
 /** Turns zod's issues into problems. `above`: where the issue's own path begins, inside a union. */
 function addIssue(
-  problems: Problem[],
+  problems: ProblemList,
   issue: z.core.$ZodIssue,
   above: Path,
   spec: JsonObject,
@@ -32,7 +48,7 @@ function addIssue(
   }
   switch (issue.code) {
     case "unrecognized_keys":
-      for (const key of issue.keys) problems.push(unknownField([...path, key], key, fieldsAt(schema, inner)));
+      addUnknownFields(problems, path, issue.keys, () => fieldsAt(schema, inner));
       return;
     case "invalid_value":
       problems.push(wrongValue(path, issue.values.map(String), found));
@@ -67,8 +83,19 @@ function isPlain(message: string): boolean {
   return /^(Invalid |Too (big|small): |Unrecognized key)/.test(message);
 }
 
-export function unknownField(path: Path, key: string, known: readonly string[]): Problem {
-  return warningProblem(path, "unknown field, has no effect", didYouMean(key, known));
+/** Only what is listed gets a suggestion: each takes a comparison with every known field. */
+export function addUnknownFields(
+  problems: ProblemList,
+  path: Path,
+  keys: readonly string[],
+  knownFields: () => readonly string[],
+): void {
+  const listed = keys.slice(0, problems.room("warning"));
+  problems.omit("warning", keys.length - listed.length);
+  if (listed.length === 0) return;
+  const known = knownFields();
+  for (const key of listed)
+    problems.push(warningProblem([...path, key], "unknown field, has no effect", didYouMean(key, known)));
 }
 
 function wrongValue(path: Path, values: readonly string[], found: Json | undefined): Problem {
@@ -85,7 +112,7 @@ function wrongValue(path: Path, values: readonly string[], found: Json | undefin
  * are named.
  */
 function addUnion(
-  problems: Problem[],
+  problems: ProblemList,
   issue: z.core.$ZodIssueInvalidUnion,
   inner: Path,
   spec: JsonObject,

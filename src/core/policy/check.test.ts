@@ -13,6 +13,7 @@ import { Store } from "../view/store.ts";
 import { checkObject, versionOf } from "./check.ts";
 import type { Kind } from "./kind.ts";
 import { describeProblem, problem } from "./problem.ts";
+import { MAX_PROBLEMS } from "./problem-list.ts";
 
 const VIEW = new Store(new Map());
 
@@ -290,4 +291,63 @@ test("the module's own check runs on a right shape only, and despite warnings", 
   expect(said(object({ mode: "none" }), kind)).toEqual([
     'error: spec.mode: unsupported value "none": must be one of strict, lenient',
   ]);
+});
+
+describe("more problems than anyone reads", () => {
+  const keys = (count: number, key: (i: number) => string): JsonObject =>
+    Object.fromEntries(Array.from({ length: count }, (_, i) => [key(i), "v"]));
+  const rest = (count: number, noun: string) => `${count - MAX_PROBLEMS} more ${noun}s are not listed`;
+
+  test.each<[string, JsonObject, string]>([
+    ["unknown fields", object({ mode: "strict", ...keys(1_000, (i) => `f${i}`) }), rest(1_000, "warning")],
+    [
+      "unknown fields of an element",
+      object({ mode: "strict", tolerations: [{ operator: "Exists", ...keys(500, (i) => `kye${i}`) }] }),
+      rest(500, "warning"),
+    ],
+    [
+      "unknown fields of many elements",
+      object({ mode: "strict", spread: Array.from({ length: 100 }, () => ({ maxSkw: 1 })) }),
+      `${3 * 100 - MAX_PROBLEMS} more errors`,
+    ],
+    [
+      "unknown fields beside the spec",
+      object(
+        { mode: "strict" },
+        keys(300, (i) => `f${i}`),
+      ),
+      rest(300, "warning"),
+    ],
+    [
+      "values of a wrong type",
+      object({
+        mode: "strict",
+        named: Object.fromEntries(Array.from({ length: 90 }, (_, i) => [`${i}`, 1])),
+      }),
+      rest(90, "error"),
+    ],
+  ])("%s: the first are listed, the rest is counted", (_what, written, last) => {
+    const problems = said(written);
+    expect(problems.length).toBeLessThanOrEqual(2 * MAX_PROBLEMS + 2);
+    expect(problems.join("\n")).toContain(last);
+  });
+
+  test("no error is hidden behind warnings", () => {
+    const problems = said(object({ mode: "strct", ...keys(1_000, (i) => `f${i}`) }));
+    expect(problems.join("\n")).toContain('spec.mode: unsupported value "strct"');
+  });
+
+  test("no check of a module hides its errors", () => {
+    const many = Array.from({ length: 100 }, (_, i) => problem(["spec", i], "is wrong"));
+    const kind: Kind = { ...KIND, check: () => many };
+    expect(said(object({ mode: "strict" }), kind).at(-1)).toBe(
+      `error: ${rest(100, "error")}; correct these first`,
+    );
+  });
+
+  test("a spec of more values than are checked has one problem", () => {
+    expect(specSaid(keys(70_000, (i) => `f${i}`))).toEqual([
+      "error: spec: has more than 65536 values; split it into several objects",
+    ]);
+  });
 });

@@ -3,9 +3,10 @@ import { checkSubdomain } from "../kubernetes/names.ts";
 import { groupVersionOf } from "../kubernetes/object.ts";
 import type { Installation } from "../module/installation.ts";
 import type { View } from "../view/view.ts";
-import { schemaProblems, shown, unknownField } from "./check-schema.ts";
+import { addSchemaProblems, addUnknownFields, shown } from "./check-schema.ts";
 import type { Kind, KindVersion } from "./kind.ts";
 import { type Problem, problem, warningProblem } from "./problem.ts";
+import { ProblemList } from "./problem-list.ts";
 
 /** The version of a kind that an object is written in. */
 export function versionOf(kind: Kind, object: JsonObject): KindVersion | undefined {
@@ -29,29 +30,28 @@ export function checkObject(
     const written = stringAt(object, "apiVersion") ?? "";
     return [problem(["apiVersion"], `${kind.kind} has no version "${written}"; use ${known.join(" or ")}`)];
   }
-  const problems = checkOutside(kind, object);
+  const problems = new ProblemList();
+  checkOutside(kind, object, problems);
   const spec = object["spec"] ?? {};
   if (!isObject(spec)) problems.push(problem(["spec"], `must be an object, got ${shown(spec)}`));
-  else problems.push(...schemaProblems(version.spec, spec));
-  const failed = problems.some(({ severity }) => severity === "error");
+  else addSchemaProblems(problems, version.spec, spec);
   // A module's check relies on the shape; on a wrong one it would only repeat the problems above.
-  if (!failed && kind.check !== undefined) problems.push(...kind.check(object, view, installation));
-  return problems;
+  if (!problems.hasErrors && kind.check !== undefined)
+    problems.push(...kind.check(object, view, installation));
+  return problems.all([]);
 }
 
 const TOP_LEVEL = ["apiVersion", "kind", "metadata", "spec", "status"];
 
 /** Everything beside the spec: name, namespace, unknown fields. */
-function checkOutside(kind: Kind, object: JsonObject): Problem[] {
-  const problems = checkName(kind, object);
+function checkOutside(kind: Kind, object: JsonObject, problems: ProblemList): void {
+  problems.push(...checkName(kind, object));
   if (kind.scope === "Cluster" && (stringAt(object, "metadata", "namespace") ?? "") !== "") {
     const message = `has no effect: ${kind.kind} is cluster-scoped`;
     problems.push(warningProblem(["metadata", "namespace"], message));
   }
-  for (const key of Object.keys(object)) {
-    if (!TOP_LEVEL.includes(key)) problems.push(unknownField([key], key, TOP_LEVEL));
-  }
-  return problems;
+  const unknown = Object.keys(object).filter((key) => !TOP_LEVEL.includes(key));
+  addUnknownFields(problems, [], unknown, () => TOP_LEVEL);
 }
 
 function checkName(kind: Kind, object: JsonObject): Problem[] {
