@@ -18,6 +18,15 @@ export function connecting(command: Command): Command {
     .option("--context <name>", "kubeconfig context to use");
 }
 
+/** Flags of every command that calls an API server and ends. */
+export function calling(command: Command): Command {
+  return connecting(command).option(
+    "--request-timeout <n>",
+    "seconds to wait for a response of the API server (default: 30)",
+    timeout,
+  );
+}
+
 export function output(formats: readonly string[], standard: string, description: string): Option {
   return new Option("-o, --output <format>", description).choices(formats).default(standard);
 }
@@ -28,6 +37,15 @@ export function port(text: string): number {
 
 export function seconds(text: string): number {
   return integer(text, 3_600, "It must be an integer from 0 to 3600.");
+}
+
+/** As in kubectl also with a unit: `30s`, `2m`. */
+function timeout(text: string): number {
+  const [, digits = "", unit = "s"] = /^(\d{1,4})([sm]?)$/.exec(text) ?? [];
+  const value = Number(digits) * (unit === "m" ? 60 : 1);
+  if (!(value >= 1 && value <= 3_600))
+    throw new InvalidArgumentError("It must be from 1 to 3600 seconds, such as 30, 30s or 2m.");
+  return value;
 }
 
 function integer(text: string, max: number, message: string): number {

@@ -132,12 +132,15 @@ async function resultOf(
     return { result: await run(async (needs) => needs.map(() => failed)), faulty: false };
   }
   if (call.live && source.cluster === "default" && code.needsView?.(call) === false)
-    return { result: await withClient(options, call.assembly, run), faulty: false };
+    return { result: await withClient(options, call.assembly, screen, run), faulty: false };
   const { assembly } = call;
   const live = source.cluster === "default" ? options.source === undefined : options.cluster === true;
-  if (live) await checkAccess(command, assembly, options);
   const opened = live
-    ? await openReadOnly(options, assembly, source.leaderReads === true)
+    ? await openReadOnly(options, assembly, {
+        leaderReads: source.leaderReads === true,
+        hint: source.forbiddenHint,
+        note: screen.note,
+      })
     : await openFiles(options, assembly, screen);
   try {
     return {
@@ -150,26 +153,18 @@ async function resultOf(
   }
 }
 
-async function checkAccess({ source }: Command, { modules }: Assembly, options: ShellOptions): Promise<void> {
-  const { checkReadable } = await import("../source/check-readable.ts");
-  const hint = source?.forbiddenHint;
-  await checkReadable(options, modules, {
-    leaderReads: source?.leaderReads === true,
-    ...(hint === undefined ? {} : { hint }),
-  });
-}
-
 /** Answers needs from the API server, without a view. */
 async function withClient(
   options: ShellOptions,
   { modules }: Assembly,
+  screen: Terminal,
   run: (fetch: Fetch) => Promise<CommandResult>,
 ): Promise<CommandResult> {
   const [{ createNeeds }, { createResources }] = await Promise.all([
     import("../../cluster/source/fetch-needs.ts"),
     import("../../cluster/client/discovery.ts"),
   ]);
-  return withApiServer(options, (client) => {
+  return withApiServer(options, screen.note, (client) => {
     const fetch = createNeeds(client, createResources(client, modules));
     return run((needs) => fetch(needs, reviewDeadline()));
   });

@@ -33,7 +33,7 @@ export async function writePlan(
   if (writes === undefined) throw new Error(`command ${command.name} plans writes, and declares none`);
   const dryRun = writes.switch === "dry-run" ? options.dryRun === true : options.apply !== true;
   for (const note of plan.notes ?? []) screen.note(printable(note));
-  return withApiServer(options, async (client) => {
+  return withApiServer(options, screen.note, async (client) => {
     const resources = createResources(client, assembly.modules);
     const sender = createSender(client, resources, createKindPaths(client));
     const writer = new Writer(client, resources, sender, `usher-${command.name}`);

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { Io } from "../io.ts";
-import { connecting, evaluating, seconds } from "../options.ts";
+import { calling, evaluating, seconds } from "../options.ts";
 import type { Outcome } from "../program.ts";
 
 /** The commands that install and uninstall usher. */
@@ -19,7 +19,7 @@ export function shaping(command: Command): Command {
 
 /** Flags of both commands. */
 function changing(command: Command): Command {
-  return connecting(command)
+  return calling(command)
     .option(
       "-n, --namespace <name>",
       "namespace of usher (default: from --config, the existing installation, or usher-system)",

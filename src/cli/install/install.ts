@@ -34,7 +34,7 @@ export async function install(options: InstallOptions, io: Io): Promise<number> 
   const screen = terminal(io, options);
   // Checks flags before connecting.
   await installationObjects(options, io);
-  return withApiServer(options, async (client) => {
+  return withApiServer(options, screen.note, async (client) => {
     const objects = new Objects(client);
     const found = await readInstalled(objects, version(), await namedNamespace(options));
     const installed = options.defaults === true ? { namespace: found.namespace, podLabels: {} } : found;

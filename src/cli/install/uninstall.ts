@@ -27,7 +27,7 @@ export interface UninstallOptions extends InstallationOptions, ApiServerOptions 
 export async function uninstall(options: UninstallOptions, io: Io): Promise<number> {
   const screen = terminal(io, options);
   const named = await namedNamespace(options);
-  return withApiServer(options, async (client) => {
+  return withApiServer(options, screen.note, async (client) => {
     const objects = new Objects(client);
     const places = await installedNamespaces(objects);
     const namespace = named ?? onlyOne(places) ?? DEFAULT_INSTALLATION.namespace;

@@ -20,6 +20,7 @@ export interface ReviewOptions {
   readonly cluster?: boolean;
   readonly kubeconfig?: string;
   readonly context?: string;
+  readonly requestTimeout?: number;
   readonly namespace: string;
   readonly as: string;
   readonly asGroup?: readonly string[];
@@ -42,7 +43,7 @@ export async function review(named: readonly string[], options: ReviewOptions, i
   const assembly = await assembleFor(options, io);
   const { source, faulty, stop } =
     options.cluster === true
-      ? await openReadOnly(options, assembly)
+      ? await openReadOnly(options, assembly, screen)
       : await openFiles(options, assembly, screen);
   try {
     const { modules, installation } = source.assembly;

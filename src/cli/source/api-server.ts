@@ -6,10 +6,20 @@ import { inClusterCredentials, isInCluster } from "../../cluster/credentials/in-
 import { kubeconfigCredentials } from "../../cluster/credentials/kubeconfig.ts";
 import { NotReadyError } from "../../operator/install/install.ts";
 import { CallError, EXIT } from "../exit.ts";
+import { watchResponses } from "./watched-client.ts";
 
 export interface ApiServerOptions {
   readonly kubeconfig?: string;
   readonly context?: string;
+  /** Seconds for one request. */
+  readonly requestTimeout?: number;
+}
+
+/** As long as the API server itself takes for a request at most, halved: a user waits. */
+const REQUEST_TIMEOUT_SECONDS = 30;
+
+export function timeoutOf({ requestTimeout = REQUEST_TIMEOUT_SECONDS }: ApiServerOptions): number {
+  return requestTimeout * 1_000;
 }
 
 /** Whether the cluster is that of the pod that this process runs in: no flag or variable names another. */
@@ -21,13 +31,14 @@ export function isOwnCluster({ kubeconfig, context }: ApiServerOptions): boolean
 /** The API server of a kubeconfig, or of the pod that this process runs in. */
 export async function apiServer(options: ApiServerOptions): Promise<Client> {
   const { kubeconfig: file, context } = options;
+  const timeoutMs = timeoutOf(options);
   try {
-    if (isOwnCluster(options)) return createClient(await inClusterCredentials());
+    if (isOwnCluster(options)) return createClient(await inClusterCredentials(), { timeoutMs });
     const credentials = await kubeconfigCredentials({
       ...(file === undefined ? {} : { file }),
       ...(context === undefined ? {} : { context }),
     });
-    return createClient(credentials);
+    return createClient(credentials, { timeoutMs });
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") {
       throw new CallError(`--kubeconfig ${file ?? ""}: no such file`);
@@ -39,18 +50,27 @@ export async function apiServer(options: ApiServerOptions): Promise<Client> {
 /** Errors of the cluster, not of usher: printed without a stack. */
 const CLUSTER_ERRORS = [StatusError, NotReadyError, ConnectionError, DiscoveryError];
 
-/** Calls `work` with a client. Errors of the cluster become the message of a `CallError`. */
+/** An error of the cluster as a `CallError`, with its message; others stay as they are. */
+export function clusterError(error: unknown, { server }: Client): unknown {
+  if (error instanceof ConnectionError)
+    return new CallError(`${server} did not respond: ${error.message}`, EXIT.failed);
+  const known = CLUSTER_ERRORS.some((kind) => error instanceof kind);
+  return known ? new CallError((error as Error).message, EXIT.failed) : error;
+}
+
+/** Calls `work` with a client. `note` says so where the API server does not respond. Errors of the cluster become a `CallError`. */
 export async function withApiServer<T>(
   options: ApiServerOptions,
+  note: (text: string) => void,
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
-  const client = await apiServer(options);
+  // Each request has its timeout, and none is repeated for ever.
+  const watch = { timeoutMs: timeoutOf(options), waiting: note, giveUp: () => undefined };
+  const client = watchResponses(await apiServer(options), watch);
   try {
     return await work(client);
   } catch (error) {
-    if (CLUSTER_ERRORS.some((kind) => error instanceof kind))
-      throw new CallError((error as Error).message, EXIT.failed);
-    throw error;
+    throw clusterError(error, client);
   } finally {
     client.close();
   }

@@ -1,38 +1,31 @@
+import type { Client } from "../../cluster/client/client.ts";
 import { createResources } from "../../cluster/client/discovery.ts";
 import { watchedResources } from "../../cluster/informers/watched-resources.ts";
 import type { Module } from "../../core/module/module.ts";
 import { CallError, EXIT } from "../exit.ts";
-import { type ApiServerOptions, apiServer } from "./api-server.ts";
 
 /**
  * Fails where a resource that modules need can't be listed. An informer cache would retry forever, as a replica must; a user at a prompt
  * would see nothing. `hint` says what to do without the right.
  */
 export async function checkReadable(
-  options: ApiServerOptions,
+  client: Client,
   modules: readonly Module[],
-  { leaderReads = false, hint = "ask an administrator for the permission" } = {},
+  options: { readonly leaderReads?: boolean; readonly hint?: string | undefined } = {},
 ): Promise<void> {
-  const client = await apiServer(options);
-  try {
-    const resources = createResources(client, modules);
-    for (const { resource, required, leaderOnly } of watchedResources(modules)) {
-      if (!required || (leaderOnly && !leaderReads)) continue;
-      const { status } = await client.request("GET", `${await resources.pathOf(resource)}?limit=1`);
-      if (status === 403)
-        throw new CallError(
-          `you are not allowed to list ${resource}, which policies need; ${hint}`,
-          EXIT.failed,
-        );
-      if (status === 404)
-        throw new CallError(`${client.server} does not serve ${resource}: is usher installed?`, EXIT.failed);
-      if (status >= 400)
-        throw new CallError(`list ${resource}: the API server returned ${status}`, EXIT.failed);
-    }
-  } catch (error) {
-    if (error instanceof CallError) throw error;
-    throw new CallError(error instanceof Error ? error.message : String(error), EXIT.failed);
-  } finally {
-    client.close();
+  const { leaderReads = false, hint = "ask an administrator for the permission" } = options;
+  const resources = createResources(client, modules);
+  for (const { resource, required, leaderOnly } of watchedResources(modules)) {
+    if (!required || (leaderOnly && !leaderReads)) continue;
+    const { status } = await client.request("GET", `${await resources.pathOf(resource)}?limit=1`);
+    if (status === 403)
+      throw new CallError(
+        `you are not allowed to list ${resource}, which policies need; ${hint}`,
+        EXIT.failed,
+      );
+    if (status === 404)
+      throw new CallError(`${client.server} does not serve ${resource}: is usher installed?`, EXIT.failed);
+    if (status >= 400)
+      throw new CallError(`list ${resource}: the API server returned ${status}`, EXIT.failed);
   }
 }

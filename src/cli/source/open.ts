@@ -2,9 +2,9 @@ import type { Assembly } from "../../core/evaluate/assembly.ts";
 import type { Log } from "../../core/log.ts";
 import type { Source } from "../../core/view/source.ts";
 import { CallError } from "../exit.ts";
-import { createLog } from "../output/log.ts";
 import type { Terminal } from "../output/terminal.ts";
 import type { LiveOptions, LiveSource } from "./live.ts";
+import type { ReadClusterOptions } from "./read-cluster.ts";
 import { openSource } from "./source.ts";
 
 export interface OpenOptions extends LiveOptions {
@@ -50,18 +50,12 @@ export async function openCluster(
   return openLiveSource(options, assembly, log, ownCertificate);
 }
 
-/** A live cluster, read-only. With `leaderReads`, what only a leader needs is read as well. */
+/** A live cluster, read-only. */
 export async function openReadOnly(
   options: LiveOptions,
   assembly: Assembly,
-  leaderReads = false,
+  how: ReadClusterOptions,
 ): Promise<Opened> {
-  const { source, stop } = await openCluster({ ...options, operate: false }, assembly, createLog("error"));
-  try {
-    if (leaderReads) await source.cache.startLeading();
-  } catch (error) {
-    await stop();
-    throw error;
-  }
-  return { source, faulty: false, stop };
+  const { readCluster } = await import("./read-cluster.ts");
+  return readCluster(options, assembly, how);
 }
