@@ -1,15 +1,16 @@
 import type { Assembly } from "../evaluate/assembly.ts";
 import { type Evaluation, type EvaluationRequest, evaluateHooks } from "../evaluate/evaluate-hooks.ts";
 import type { Facts, Need } from "../evaluate/need.ts";
-import { resourceName } from "../evaluate/request.ts";
+import { type AdmissionRequest, resourceName } from "../evaluate/request.ts";
 import type { StepCounter } from "../evaluate/step-counter.ts";
 import { at, copyOf, equal, isObject, type Json, type JsonObject, stringAt } from "../json.ts";
 import { nameOf, namespaceOf } from "../kubernetes/object.ts";
 import { specPath, type WorkloadKind, type WorkloadTable } from "../kubernetes/workloads.ts";
+import type { Installation } from "../module/installation.ts";
 import type { Module } from "../module/module.ts";
 import { pointer } from "../path.ts";
 import { kindResource } from "../policy/kind.ts";
-import { type Injection, injectionsIn } from "./injections.ts";
+import { type Injection, injectionsIn, unmetIn } from "./injections.ts";
 
 /** Declared by a module whose injections into stored workloads can be compared with current policies, and reapplied. */
 export interface DriftScan {
@@ -27,6 +28,10 @@ export interface DriftScan {
     workload: WorkloadKind,
     workloads: WorkloadTable,
   ) => JsonObject | undefined;
+  /** An object as it would be created now, where enforcement might have been bypassed; `undefined` where it need not be judged. */
+  readonly judged?: (object: JsonObject, workload: WorkloadKind) => JsonObject | undefined;
+  /** The kinds that are scanned. @default all workloads of the installation */
+  readonly kinds?: (installation: Installation) => readonly WorkloadKind[];
   /** Selects the stored objects of a kind that are still mutable; the leader reads no others. @default all */
   readonly fieldSelector?: (workload: WorkloadKind) => string | undefined;
 }
@@ -42,6 +47,8 @@ export interface ObjectDrift {
 
 /** The rule whose skipped findings say why a request to reapply was not carried out. */
 const REAPPLY_RULE = "reapply";
+
+const UNMET = "a policy enforces what the object does not meet; change or recreate it";
 
 const IMMUTABLE = "the object is immutable; recreate it to add what is missing";
 
@@ -65,27 +72,34 @@ function driftScanCall(
   const untouched = driftScan.leftAlone(object, workload, workloads) !== undefined;
   const asNew = untouched ? driftScan.asNew?.(object, workload, workloads) : undefined;
   if (untouched && asNew === undefined) return undefined;
-  const { group, version, kind, resource } = workload;
   return {
     assembly,
     phase: "mutate",
     hooks: hooks.filter(({ module }) => module === name),
     now,
-    request: {
-      uid: "drift-scan",
-      kind: { group, version, kind },
-      resource: { group, version, resource },
-      subResource: "",
-      name: nameOf(object),
-      namespace: namespaceOf(object),
-      operation: asNew === undefined ? "UPDATE" : "CREATE",
-      userInfo: { username: "usher", groups: [] },
-      // A draft edits in place; the stored object is compared with it.
-      object: copyOf(asNew ?? withAnnotation(object, driftScan.annotation)) as JsonObject,
-      oldObject: asNew === undefined ? object : undefined,
-      dryRun: true,
-      options: undefined,
-    },
+    request:
+      asNew === undefined
+        ? scanRequest(workload, withAnnotation(object, driftScan.annotation), object)
+        : scanRequest(workload, asNew),
+  };
+}
+
+function scanRequest(workload: WorkloadKind, object: JsonObject, oldObject?: JsonObject): AdmissionRequest {
+  const { group, version, kind, resource } = workload;
+  return {
+    uid: "drift-scan",
+    kind: { group, version, kind },
+    resource: { group, version, resource },
+    subResource: "",
+    name: nameOf(object),
+    namespace: namespaceOf(object),
+    operation: oldObject === undefined ? "CREATE" : "UPDATE",
+    userInfo: { username: "usher", groups: [] },
+    // A draft edits in place; the stored object is compared with it.
+    object: copyOf(object) as JsonObject,
+    oldObject,
+    dryRun: true,
+    options: undefined,
   };
 }
 
@@ -97,11 +111,49 @@ export function scanObject(
   assembly: Assembly,
   known: { readonly facts: Facts; readonly now: number; readonly steps?: StepCounter },
 ): ObjectDrift | { readonly needs: readonly Need[] } {
-  const call = driftScanCall(module, object, workload, assembly, known.now);
-  if (call === undefined) return NO_DRIFT;
-  const { facts, steps } = known;
-  const result = evaluateHooks(steps === undefined ? call : { ...call, steps }, facts);
-  return "needs" in result ? result : driftOf(module, object, workload, result);
+  const { facts, now, steps } = known;
+  const counted = steps === undefined ? {} : { steps };
+  const call = driftScanCall(module, object, workload, assembly, now);
+  const result = call === undefined ? undefined : evaluateHooks({ ...call, ...counted }, facts);
+  const judged = judgement(module, object, workload, { assembly, now });
+  const unmet = judged === undefined ? undefined : evaluateHooks({ ...judged, ...counted }, facts);
+  const needs = [result, unmet].flatMap((one) => (one !== undefined && "needs" in one ? one.needs : []));
+  if (needs.length > 0) return { needs };
+  const drift =
+    result === undefined || "needs" in result ? NO_DRIFT : driftOf(module, object, workload, result);
+  return unmet === undefined || "needs" in unmet ? drift : withUnmet(drift, object, workload, unmet);
+}
+
+/** The stored object, judged by the module's validating hooks as if it were created now. */
+function judgement(
+  { name, driftScan }: Module,
+  stored: JsonObject,
+  workload: WorkloadKind,
+  { assembly, now }: Pick<EvaluationRequest, "assembly" | "now">,
+): EvaluationRequest | undefined {
+  const hooks = assembly.hooks.filter(
+    ({ module, phase, rules }) => module === name && phase === "validate" && rules.length > 0,
+  );
+  if (hooks.length === 0) return undefined;
+  const object = driftScan?.judged?.(stored, workload);
+  if (object === undefined) return undefined;
+  return { assembly, phase: "validate", hooks, now, request: scanRequest(workload, object) };
+}
+
+/** What policies require and the object does not have is missing, even where reapplying would not add it. */
+function withUnmet(
+  drift: ObjectDrift,
+  stored: JsonObject,
+  workload: WorkloadKind,
+  { findings }: Evaluation,
+): ObjectDrift {
+  const missing = unmetIn(findings, stored, specPath(workload)).filter(
+    ({ policy }) => !drift.carried.some((one) => one.policy === policy && one.state !== "current"),
+  );
+  if (missing.length === 0) return drift;
+  const unmet = new Set(missing.map(({ policy }) => policy));
+  const carried = [...drift.carried.filter(({ policy }) => !unmet.has(policy)), ...missing];
+  return drift.rolls ? { ...drift, carried } : { refused: UNMET, ...drift, carried };
 }
 
 function driftOf(
@@ -128,6 +180,11 @@ function driftOf(
 /** An object that would not change has all it should, even where its provenance names another policy. */
 function satisfied(injection: Injection): Injection {
   return injection.state === "orphaned" ? injection : { ...injection, state: "current" };
+}
+
+/** The kinds of workloads that are scanned for drift. */
+export function scannedKinds({ driftScan }: Module, installation: Installation): readonly WorkloadKind[] {
+  return driftScan?.kinds?.(installation) ?? installation.workloads.all;
 }
 
 /** A page of the stored objects of a kind, with managed fields. With `all`, immutable objects as well. */

@@ -1,4 +1,5 @@
-import { canonical, equal, type Json, type JsonObject } from "../json.ts";
+import { type Finding, policyKey } from "../evaluate/finding.ts";
+import { at, canonical, equal, type Json, type JsonObject } from "../json.ts";
 import { atPointer, fieldPath, type Path, pointer, steps } from "../path.ts";
 import { type Origin, provenanceOf } from "../provenance/origin.ts";
 import { Kept } from "../provenance/origin-index.ts";
@@ -9,7 +10,7 @@ import { Kept } from "../provenance/origin-index.ts";
  * - `current`: the object has what the policy wants;
  * - `stale`: it has an injection of the policy that is outdated;
  * - `orphaned`: it has an injection of a policy that is gone or no longer selects it;
- * - `missing`: the policy selects it, and it has no injection of the policy.
+ * - `missing`: the policy selects it, and it has no injection of the policy, or does not meet what the policy enforces.
  */
 export const DRIFT_STATES = ["current", "stale", "orphaned", "missing"] as const;
 export type DriftState = (typeof DRIFT_STATES)[number];
@@ -59,6 +60,19 @@ export function injectionsIn(
     });
   }
   return found;
+}
+
+/** What enforcement found unmet in a stored object, by policy. */
+export function unmetIn(findings: readonly Finding[], stored: JsonObject, spec: Path): Injection[] {
+  const unmet = new Map<string, InjectedField[]>();
+  for (const { policy, outcome, path, wants } of findings) {
+    if (policy === undefined || path === undefined || wants === undefined) continue;
+    if (outcome !== "violated" && outcome !== "would-violate") continue;
+    const has = at(stored, ...path);
+    const field = { field: fieldOf(pointer(path), spec), ...(has === undefined ? {} : { has }), wants };
+    unmet.set(policyKey(policy), [...(unmet.get(policyKey(policy)) ?? []), field]);
+  }
+  return [...unmet].map(([policy, parts]) => ({ policy, state: "missing", parts }));
 }
 
 function originsOf(module: string, object: JsonObject): Map<string, Origin> {

@@ -63,6 +63,8 @@ export interface Finding {
   readonly path?: Path;
   /** With `same`, where the path is a list: the elements that it has already, as the policy has them. */
   readonly elements?: readonly Json[];
+  /** What a policy requires at the path, of a violation. */
+  readonly wants?: Json;
   /** One sentence: what is wrong, where, and what to do next. */
   readonly message: string;
   /** The module itself records on the object what it changed: the edit is not in the provenance annotation. */

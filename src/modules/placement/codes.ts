@@ -106,7 +106,15 @@ export const CODES: readonly Code[] = [
     meaning:
       "A policy with spec.enforcement selects this object, and after all changes the object does not meet one of its requirements: most often because the object, or a policy of higher precedence, has another value, and that part was skipped. Refuse refuses the object, Warn returns a warning. Preferences are not enforced.",
     remedy:
-      "Remove the conflicting value from the object; the message names the field. If the object is right, exempt it in the policy: by its selectors, its targets, or enforcement None.",
+      "Remove the conflicting value from the object; the message names the field. If an update brought a workload under the policy by a label, annotate it with usher.dev/reapply in the same update, so that the policy is applied. If the object is right, exempt it in the policy: by its selectors, its targets, or enforcement None. A controller that creates objects for an owner, such as Argo Rollouts, can be trusted: modules.placement.trustedControllers in the configuration.",
+  },
+  {
+    code: "USHER-P31",
+    title: "New pods of a workload will be refused",
+    meaning:
+      "A policy with spec.enforcement Refuse is newer than this workload, or was changed since, and the workload's pod template does not meet one of its requirements. The workload itself is not refused for what it had before, but its next pods will be: when it is scaled, rolled out, or a node is drained.",
+    remedy:
+      "Change the pod template; the message names the field. If nothing conflicts, annotate the workload with usher.dev/reapply, which adds what the policy wants. `usher placement status -A` lists such workloads as missing.",
   },
   {
     code: "USHER-P40",

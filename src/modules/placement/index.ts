@@ -3,7 +3,6 @@ import { defineReconciler } from "../../core/module/reconciler.ts";
 import { PolicyIndex } from "../../core/policy/policy-index.ts";
 import { CODES } from "./codes.ts";
 import { declaration } from "./declaration.ts";
-import { settings } from "./drift/drift-repair.ts";
 import { driftAccess, driftScan } from "./drift/drift-scan.ts";
 import { enforce } from "./enforce/enforcement.ts";
 import { allHooks } from "./hooks/all-hooks.ts";
@@ -13,6 +12,7 @@ import { METRICS } from "./metrics.ts";
 import { place } from "./place/place.ts";
 import type { PlacementPolicy } from "./policy/policy.ts";
 import { placementReconciler } from "./reconciler.ts";
+import { settings } from "./settings.ts";
 
 /** Scheduling criteria, written into pods and pod templates by policy. */
 export const placement: Module = defineModule<PlacementPolicy>({
@@ -38,7 +38,7 @@ export const placement: Module = defineModule<PlacementPolicy>({
     const injecting = new PolicyIndex(policies.filter(injects));
     return {
       mutate: (context) => place(context, { all, injecting }),
-      validate: (context) => enforce(context, all),
+      validate: (context) => enforce(context, { all, injecting }),
       update: (removed, added) => {
         for (const policy of removed) for (const index of [all, injecting]) index.remove(policy);
         for (const policy of added)

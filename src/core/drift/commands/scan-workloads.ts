@@ -4,7 +4,7 @@ import { nameOf, namespaceOf } from "../../kubernetes/object.ts";
 import type { WorkloadKind } from "../../kubernetes/workloads.ts";
 import type { CommandCall, CommandSteps } from "../../module/command.ts";
 import { readPages, withFacts } from "../../module/command-needs.ts";
-import { policyExists, scanObject, scanPage } from "../drift-scan.ts";
+import { policyExists, scannedKinds, scanObject, scanPage } from "../drift-scan.ts";
 import type { Injection } from "../injections.ts";
 
 /** Objects read at once: bounds memory, and keeps progress moving on a terminal. */
@@ -34,7 +34,7 @@ export interface WorkloadScan {
 export function* scanWorkloads(call: CommandCall): CommandSteps<WorkloadScan> {
   const workloads: WorkloadStatus[] = [];
   const unread: string[] = [];
-  const { all } = call.assembly.installation.workloads;
+  const all = scannedKinds(call.module, call.assembly.installation);
   const where = call.namespace === undefined ? {} : { namespace: call.namespace };
   for (const [done, workload] of all.entries()) {
     const failure = yield* readPages({

@@ -41,6 +41,8 @@ export interface UnmetRequirement {
   readonly path: Path;
   /** What is required there, in a few words. */
   readonly wants: string;
+  /** The same as a value of the field, where it is one; of a list its elements. */
+  readonly value?: Json;
 }
 
 /** Where the API server lets a field be written. A reason says why not. */

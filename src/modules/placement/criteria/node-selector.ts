@@ -55,7 +55,7 @@ export const nodeSelector: Criterion<NodeSelector> = {
     return wanted.flatMap(([key, value]) =>
       own(present, key) === value || pinsLabel(terms, key, value, budget)
         ? []
-        : [{ path: [FIELD, key], wants: `${key}=${value}` }],
+        : [{ path: [FIELD, key], wants: `${key}=${value}`, value }],
     );
   },
   injected: ({ set }, { podSpec, spec }) => {

@@ -1,4 +1,3 @@
-import { z } from "zod";
 import { type ObjectDrift, requestReapply, scanObject } from "../../../core/drift/drift-scan.ts";
 import { type NeedMore, need } from "../../../core/evaluate/decision.ts";
 import type { Need } from "../../../core/evaluate/need.ts";
@@ -6,7 +5,6 @@ import { resourceName } from "../../../core/evaluate/request.ts";
 import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import { nameOf, namespaceOf } from "../../../core/kubernetes/object.ts";
 import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
-import type { Installation } from "../../../core/module/installation.ts";
 import type { Module } from "../../../core/module/module.ts";
 import type { PlannedWrite, ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
 import type { ScannedObject } from "./drift-walk.ts";
@@ -17,21 +15,6 @@ const EVERY_S = 10;
 
 /** The next scan finds the rest. */
 const MOST_WAITING = 1_000;
-
-/** The settings of placement in the configuration. */
-export const settings = z.strictObject({
-  repairDrift: z
-    .boolean()
-    .optional()
-    .describe(
-      "Whether usher itself reapplies policies to workloads that are missing them or have a stale version of them, a few at a time. Defaults to false.",
-    ),
-});
-
-/** Whether the leader may write to stored workloads. */
-export function repairsDrift({ settings: configured }: Installation): boolean {
-  return configured?.["placement"]?.["repairDrift"] === true;
-}
 
 interface Waiting {
   readonly workload: WorkloadKind;

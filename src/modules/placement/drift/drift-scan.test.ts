@@ -99,13 +99,13 @@ describe("scanned workloads", () => {
     ).toEqual(["Pod"]);
   });
 
-  test("every kind may be listed; patched only where drift repair is enabled", () => {
+  test("every kind may be read; patched only where drift repair is enabled", () => {
     for (const repairDrift of [false, undefined, true]) {
       const settings = repairDrift === undefined ? {} : { placement: { repairDrift } };
       const access = driftAccess({ ...DEFAULT_INSTALLATION, settings });
       expect(access).toHaveLength(TABLE.all.length);
       for (const { verbs } of access)
-        expect(verbs).toEqual(repairDrift === true ? ["get", "list", "patch"] : ["list"]);
+        expect(verbs).toEqual(repairDrift === true ? ["get", "list", "patch"] : ["get", "list"]);
     }
   });
 });

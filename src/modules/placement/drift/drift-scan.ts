@@ -1,15 +1,20 @@
 import type { DriftScan } from "../../../core/drift/drift-scan.ts";
 import { isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
-import { controllerOf, groupVersionOf } from "../../../core/kubernetes/object.ts";
+import {
+  controllerOf,
+  groupVersionOf,
+  isBeingDeleted,
+  isMirrorPod,
+} from "../../../core/kubernetes/object.ts";
 import { UNBOUND_PODS, unboundSpec } from "../../../core/kubernetes/pod-state.ts";
 import type { WorkloadKind, WorkloadTable } from "../../../core/kubernetes/workloads.ts";
 import type { Installation } from "../../../core/module/installation.ts";
 import type { Access } from "../../../core/module/module.ts";
 import { provenanceOf } from "../../../core/provenance/origin.ts";
 import { isPod, leftAlone } from "../select/target.ts";
+import { placedWorkloads, repairsDrift } from "../settings.ts";
 import { mutabilityOf } from "../update/mutability.ts";
 import { REAPPLY } from "../update/reapply.ts";
-import { repairsDrift } from "./drift-repair.ts";
 
 /** Which stored workloads are scanned, and how a policy is reapplied to them. */
 export const driftScan: DriftScan = {
@@ -28,6 +33,16 @@ export const driftScan: DriftScan = {
     const placed = provenanceOf(object).some(({ module }) => module === "placement");
     if (apart !== undefined || placed || isOver(object)) return undefined;
     return isPod(workload) ? withoutNode(object) : object;
+  },
+  kinds: placedWorkloads,
+  // Whatever claims an owner may have been written by a user. Pods of other controllers were judged when they were created.
+  judged: (object, workload) => {
+    if (isBeingDeleted(object) || isMirrorPod(object) || isOver(object)) return undefined;
+    const owner = controllerOf(object);
+    const ofDaemonSet = owner?.kind === "DaemonSet" && groupVersionOf(owner.apiVersion).group === "apps";
+    if (isPod(workload)) return ofDaemonSet || owner === undefined ? object : undefined;
+    // A Deployment with such a template is listed itself.
+    return workload.kind === "ReplicaSet" && owner !== undefined ? undefined : object;
   },
 };
 
@@ -53,8 +68,8 @@ function withoutNode(pod: JsonObject): JsonObject {
   return { ...pod, spec: unboundSpec(isObject(pod["spec"]) ? pod["spec"] : {}) };
 }
 
-/** Reading is for the drift scan; writing only where drift repair is enabled. */
+/** Reading is for the drift scan, and for workloads that are scaled; writing only where drift repair is enabled. */
 export function driftAccess(installation: Installation): readonly Access[] {
-  const verbs = repairsDrift(installation) ? (["get", "list", "patch"] as const) : (["list"] as const);
-  return installation.workloads.all.map(({ group, resource }) => ({ group, resource, verbs }));
+  const verbs = repairsDrift(installation) ? (["get", "list", "patch"] as const) : (["get", "list"] as const);
+  return placedWorkloads(installation).map(({ group, resource }) => ({ group, resource, verbs }));
 }

@@ -1,4 +1,4 @@
-import { type ObjectDrift, scanObject, scanPage } from "../../../core/drift/drift-scan.ts";
+import { type ObjectDrift, scannedKinds, scanObject, scanPage } from "../../../core/drift/drift-scan.ts";
 import type { Assembly } from "../../../core/evaluate/assembly.ts";
 import { type Fact, type Facts, failureOf, type Need, needKey } from "../../../core/evaluate/need.ts";
 import { StepCounter } from "../../../core/evaluate/step-counter.ts";
@@ -43,7 +43,7 @@ export class DriftWalk {
   constructor(module: Module, assembly: Assembly) {
     this.#module = module;
     this.#assembly = assembly;
-    this.#kinds = assembly.installation.workloads.all;
+    this.#kinds = scannedKinds(module, assembly.installation);
   }
 
   /** The page to read next; none at the end. */

@@ -8,7 +8,7 @@ import type { Module } from "../../../core/module/module.ts";
 import type { ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
 import { kindResource } from "../../../core/policy/kind.ts";
 import type { PlacementKey } from "../reconciler.ts";
-import { repairsDrift } from "./drift-repair.ts";
+import { repairsDrift } from "../settings.ts";
 import type { DriftState } from "./drift-state.ts";
 import { DriftWalk } from "./drift-walk.ts";
 

@@ -144,18 +144,35 @@ describe("where policies enforce", () => {
       { except: exempt },
     ],
   ])("%s", (_what, policy, namespaces) => {
-    expect(enforcementHooks([policy])).toEqual([
-      { name: "placement-enforcement", failure: "open", namespaces, asks: true },
-    ]);
+    expect(enforcementHooks([policy])).toEqual(
+      ["placement-enforcement", "placement-enforcement-pod-updates", "placement-enforcement-scale"].map(
+        (name) => ({ name, failure: "open", namespaces, asks: true }),
+      ),
+    );
   });
 
   test("closed, where the policy that refuses is", () => {
     const policy = namespacedPolicy("blue", "p", enforcing("Refuse", "Fail"));
     expect(enforcementHooks([policy])).toMatchObject([
       { name: "placement-enforcement-closed", failure: "closed", namespaces: { only: ["blue"] } },
+      { name: "placement-enforcement-pod-updates-closed", failure: "closed", namespaces: { only: ["blue"] } },
       { name: "placement-enforcement", failure: "open" },
+      { name: "placement-enforcement-pod-updates", failure: "open" },
+      { name: "placement-enforcement-scale", failure: "open" },
     ]);
-    expect(enforcementHooks([namespacedPolicy("blue", "p", enforcing("Warn", "Fail"))])).toHaveLength(1);
+    const warning = enforcementHooks([namespacedPolicy("blue", "p", enforcing("Warn", "Fail"))]);
+    expect(warning.filter(({ failure }) => failure === "closed")).toEqual([]);
+  });
+
+  test("closed only for what changes a template, or the labels or the spec of a pod", () => {
+    const policy = namespacedPolicy("blue", "p", enforcing("Refuse", "Fail"));
+    const closed = hooksOf([policy]).filter(
+      ({ phase, failure }) => phase === "validate" && failure === "closed",
+    );
+    expect(closed.map(({ conditions }) => conditions?.[0]?.expression)).toEqual([
+      expect.stringContaining("object.spec.template != oldObject.spec.template"),
+      expect.stringContaining("object.metadata.labels != oldObject.metadata.labels"),
+    ]);
   });
 });
 

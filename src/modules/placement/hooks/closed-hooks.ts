@@ -17,7 +17,7 @@ const MAX_CONDITION_NAMES = 256;
  * An update of a template that does not touch the template is never stopped: scaling down, removing a finalizer and the like must
  * go on while usher is away. Kinds that keep their template elsewhere are always asked about.
  */
-const TEMPLATE_CHANGES = [
+export const TEMPLATE_CHANGES = [
   "request.operation != 'UPDATE'",
   "!has(object.spec) || !has(oldObject.spec)",
   "(has(object.spec.template) && has(oldObject.spec.template) ? object.spec.template != oldObject.spec.template : " +
@@ -97,6 +97,6 @@ function scopeOf({ everywhere, names }: Reach, installation: Installation): Name
   return everywhere ? { except: [...new Set(protectedNamespaces(installation))].sort() } : { only: names };
 }
 
-function isPods({ groups, resources }: Rule): boolean {
+export function isPods({ groups, resources }: Rule): boolean {
   return groups.includes("") && resources.includes("pods");
 }

@@ -1,14 +1,35 @@
-import type { Hook, Rule } from "../../../core/module/hook.ts";
+import type { Hook, NamespaceScope, Rule } from "../../../core/module/hook.ts";
 import { exemptNamespaces, type Installation } from "../../../core/module/installation.ts";
 import { protectedNamespaces } from "../../../core/registration/protected.ts";
 import type { View } from "../../../core/view/view.ts";
+import { isPods, TEMPLATE_CHANGES } from "./closed-hooks.ts";
 import { policiesIn, reachOf, type WrittenPolicy } from "./reach.ts";
 
-const COMMON = { module: "placement", phase: "validate", sideEffects: "NoneOnDryRun" } as const;
+const COMMON = {
+  module: "placement",
+  phase: "validate",
+  failure: "open",
+  timeoutSeconds: 2,
+  sideEffects: "NoneOnDryRun",
+} as const;
+
+/** A pod comes under a policy by its labels; of its spec hardly anything may change. */
+const POD_CHANGES = [
+  "has(object.metadata.labels) != has(oldObject.metadata.labels)",
+  "(has(object.metadata.labels) && object.metadata.labels != oldObject.metadata.labels)",
+  "object.spec != oldObject.spec",
+].join(" || ");
+
+/** A workload that gets no further pods needs no warning about them. */
+const SCALES_UP =
+  "has(object.spec.replicas) && object.spec.replicas > (has(oldObject.spec.replicas) ? oldObject.spec.replicas : 0)";
+
+/** Kinds with a template that have no replicas. */
+const NOT_SCALED: ReadonlySet<string> = new Set(["podtemplates", "daemonsets", "jobs", "cronjobs"]);
 
 /**
- * The validating hook is called only where a policy enforces; without one it has no rules and is not registered. For a namespaced policy
- * it is called in that namespace, for a cluster policy in all, since namespaces may come to be selected.
+ * The validating hooks are called only where a policy enforces; without one they have no rules and are not registered. For a namespaced
+ * policy they are called in that namespace, for a cluster policy in all, since namespaces may come to be selected.
  */
 export function enforcementHooks(view: View, installation: Installation, rules: readonly Rule[]): Hook[] {
   const enforcing = policiesIn(view, ({ enforcement }) => enforcement === "Warn" || enforcement === "Refuse");
@@ -16,27 +37,56 @@ export function enforcementHooks(view: View, installation: Installation, rules: 
   const exempt = exemptNamespaces(installation);
   const named = enforcing.flatMap(({ namespace }) => namespace ?? []);
   const names = [...new Set(named)].filter((name) => !exempt.includes(name)).sort();
-  const closed = reachOf(enforcing.filter(isClosed), view, installation);
-  const open: Hook = {
+  const namespaces: NamespaceScope = wide ? { except: exempt } : { only: names };
+  const inForce = wide || names.length > 0;
+  const hook = (name: string, some: readonly Rule[], condition?: string): Hook => ({
     ...COMMON,
-    name: "placement-enforcement",
-    failure: "open",
-    timeoutSeconds: 2,
-    namespaces: wide ? { except: exempt } : { only: names },
-    rules: wide || names.length > 0 ? rules : [],
-  };
-  if (!closed.everywhere && closed.names.length === 0) return [open];
+    name,
+    namespaces,
+    rules: inForce ? some : [],
+    ...(condition === undefined ? {} : { conditions: [{ name: "changes", expression: condition }] }),
+  });
+  const objects = hook("placement-enforcement", rules);
+  const pods = hook("placement-enforcement-pod-updates", podUpdates(rules), POD_CHANGES);
+  const scales = hook("placement-enforcement-scale", scaleRules(rules), SCALES_UP);
+  const closed = reachOf(enforcing.filter(isClosed), view, installation);
+  const open = [objects, ...[pods, scales].filter((one) => one.rules.length > 0)];
+  if (!closed.everywhere && closed.names.length === 0) return open;
+  const scope: NamespaceScope = closed.everywhere
+    ? { except: protectedNamespaces(installation) }
+    : { only: closed.names };
+  // Finalizers and labels of workloads must change while usher is away: only what enforcement would judge waits for it.
+  const twin = (of: Hook, condition: string): Hook => ({
+    ...of,
+    name: `${of.name}-closed`,
+    askedAs: of.name,
+    failure: "closed",
+    timeoutSeconds: 5,
+    namespaces: scope,
+    conditions: [{ name: "changes", expression: condition }],
+  });
   return [
-    {
-      ...open,
-      name: "placement-enforcement-closed",
-      askedAs: open.name,
-      failure: "closed",
-      timeoutSeconds: 5,
-      namespaces: closed.everywhere ? { except: protectedNamespaces(installation) } : { only: closed.names },
-    },
-    open,
+    twin(objects, TEMPLATE_CHANGES),
+    ...(pods.rules.length === 0 ? [] : [twin(pods, POD_CHANGES)]),
+    ...open,
   ];
+}
+
+function podUpdates(rules: readonly Rule[]): Rule[] {
+  return rules.filter(isPods).map((rule) => ({ ...rule, operations: ["UPDATE"] }));
+}
+
+function scaleRules(rules: readonly Rule[]): Rule[] {
+  // Without pods among the kinds, none is judged.
+  if (!rules.some(isPods)) return [];
+  return rules
+    .filter((rule) => !isPods(rule))
+    .map((rule) => ({
+      ...rule,
+      operations: ["UPDATE"] as const,
+      resources: rule.resources.filter((name) => !NOT_SCALED.has(name)).map((name) => `${name}/scale`),
+    }))
+    .filter(({ resources }) => resources.length > 0);
 }
 
 function isClosed({ spec }: WrittenPolicy): boolean {

@@ -1,12 +1,14 @@
 import { stringAt } from "../../../core/json.ts";
 import { isGatedExpression } from "../../../core/kubernetes/pod-state.ts";
-import type { WorkloadTable } from "../../../core/kubernetes/workloads.ts";
+import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import type { Hook, Rule } from "../../../core/module/hook.ts";
 import { exemptNamespaces, type Installation } from "../../../core/module/installation.ts";
 import { kindResource } from "../../../core/policy/kind.ts";
 import { PROVENANCE } from "../../../core/provenance/origin.ts";
 import type { View } from "../../../core/view/view.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "../kinds.ts";
+import { isPod } from "../select/target.ts";
+import { placedWorkloads } from "../settings.ts";
 import { REAPPLY } from "../update/reapply.ts";
 
 const COMMON = {
@@ -24,14 +26,19 @@ const PODS = { groups: [""], versions: ["v1"], resources: ["pods"], scope: "Name
 /** Pods when they are made, templates also when they change; pods that change only where that can mean something. */
 export function placementHooks(view: View, installation: Installation): Hook[] {
   const namespaces = { except: exemptNamespaces(installation) };
-  const rules: Rule[] = [{ ...PODS, operations: ["CREATE"] }, ...templateRules(installation.workloads)];
+  const workloads = placedWorkloads(installation);
+  const pods: readonly Omit<Rule, "operations">[] = workloads.some(isPod) ? [PODS] : [];
+  const rules = [
+    ...pods.map((rule) => ({ ...rule, operations: ["CREATE"] as const })),
+    ...templateRules(workloads),
+  ];
   return [
     { ...COMMON, name: "placement", namespaces, rules },
     {
       ...COMMON,
       name: "placement-pod-updates",
       namespaces,
-      rules: [{ ...PODS, operations: ["UPDATE"] }],
+      rules: pods.map((rule) => ({ ...rule, operations: ["UPDATE"] as const })),
       conditions: [
         { name: "not-being-deleted", expression: "!has(object.metadata.deletionTimestamp)" },
         { name: "something-to-do", expression: podUpdates(somePolicyInjects(view)) },
@@ -62,9 +69,9 @@ function somePolicyInjects(view: View): boolean {
   return false;
 }
 
-function templateRules(workloads: WorkloadTable): Rule[] {
+function templateRules(workloads: readonly WorkloadKind[]): Rule[] {
   const groups = new Map<string, { versions: Set<string>; resources: Set<string> }>();
-  for (const { group, version, resource, template } of workloads.all) {
+  for (const { group, version, resource, template } of workloads) {
     if (template.length === 0) continue;
     const entry = groups.get(group) ?? { versions: new Set(), resources: new Set() };
     entry.versions.add(version);

@@ -4,6 +4,7 @@ import { podTemplateOf, specPath } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";
 import type { Site } from "../merge/site.ts";
 import { leftAlone } from "../select/target.ts";
+import { isPlaced } from "../settings.ts";
 import { placeUpdated } from "../update/update.ts";
 import { placeCreated } from "./create.ts";
 import { type Policies, traceAll } from "./decision.ts";
@@ -14,6 +15,10 @@ export function place(context: Context, policies: Policies): Result {
   const { operation, object, oldObject } = request;
   const workload = installation.workloads.byResource(request.resource.group, request.resource.resource);
   if (workload === undefined || object === undefined) return allow();
+  if (!isPlaced(workload, installation)) {
+    traceAll(context, policies, "its kind is not among modules.placement.resources of the configuration");
+    return allow();
+  }
   const template = podTemplateOf(draft.object, workload);
   const exempt = leftAlone(draft.object, workload, installation.workloads, operation);
   if (template === undefined || exempt !== undefined) {

@@ -16,12 +16,7 @@ export function isPod({ group, kind }: WorkloadKind): boolean {
   return group === "" && kind === "Pod";
 }
 
-/**
- * Why an object is exempt from all policies; `undefined` where it may be changed.
- *
- * Two writers of one template fight: a Deployment finds its ReplicaSet by comparing templates, so a ReplicaSet changed by usher would be
- * created again and again. Objects of a controller of a known kind get their criteria from that controller's template.
- */
+/** Why an object is exempt from changes by all policies; `undefined` where it may be changed. */
 export function leftAlone(
   object: JsonObject,
   workload: WorkloadKind,
@@ -29,26 +24,36 @@ export function leftAlone(
   operation: Operation,
 ): string | undefined {
   if (isBeingDeleted(object)) return "it is being deleted";
-  const controller = controllerOf(object);
-  const owner =
-    controller === undefined
-      ? undefined
-      : workloads.byKind(groupVersionOf(controller.apiVersion).group, controller.kind);
   if (isPod(workload)) {
     if (isMirrorPod(object)) return "it mirrors a static pod, which runs already";
     // On UPDATE a pod with a node gets nothing new either, but keeps what it has.
     if (operation === "CREATE" && isBound(object) && !isBoundByPolicy(object)) return "it already has a node";
-    // The DaemonSet controller decides by the template on which nodes a pod belongs: a pod placed otherwise never fits.
-    if (owner?.kind === "DaemonSet") return "it is placed through the template of its DaemonSet";
-    return undefined;
   }
-  if (workload.kind === "ReplicaSet" && controller !== undefined) {
-    return `it belongs to ${controller.kind} ${controller.name}`;
-  }
+  return ownedBy(object, workload, workloads);
+}
+
+/**
+ * Why the owner of an object places it.
+ *
+ * Two writers of one template fight: a Deployment finds its ReplicaSet by comparing templates, so a ReplicaSet changed by usher would be
+ * created again and again. Objects of a controller of a known kind get their criteria from that controller's template. Any author of an
+ * object can claim an owner, so this is no reason to admit an object: see enforce/judged.ts.
+ */
+export function ownedBy(
+  object: JsonObject,
+  workload: WorkloadKind,
+  workloads: WorkloadTable,
+): string | undefined {
+  const controller = controllerOf(object);
+  if (controller === undefined) return undefined;
+  const owner = workloads.byKind(groupVersionOf(controller.apiVersion).group, controller.kind);
+  // The DaemonSet controller decides by the template on which nodes a pod belongs: a pod placed otherwise never fits.
+  if (isPod(workload))
+    return owner?.kind === "DaemonSet" ? "it is placed through the template of its DaemonSet" : undefined;
+  const belongs = `it belongs to ${controller.kind} ${controller.name}`;
+  if (workload.kind === "ReplicaSet") return belongs;
   // A CronJob copies its template into each Job and never looks back, so those may be changed on their own.
-  if (owner !== undefined && owner.kind !== "CronJob")
-    return `it belongs to ${owner.kind} ${controller?.name ?? ""}`;
-  return undefined;
+  return owner === undefined || owner.kind === "CronJob" ? undefined : belongs;
 }
 
 /** Why a policy does not target pods, or templates. */

@@ -85,7 +85,8 @@ export function nameCriterion(
     ...options,
     parse: (spec, problems) => parseName(spec, field, problems),
     merge,
-    unmet: (podSpec, wanted) => (own(podSpec, field) === wanted ? [] : [{ path: [field], wants: wanted }]),
+    unmet: (podSpec, wanted) =>
+      own(podSpec, field) === wanted ? [] : [{ path: [field], wants: wanted, value: wanted }],
     injected: ({ set }, { podSpec, spec }) => {
       const value = set.includes(pointer([...spec, field])) ? own(podSpec, field) : undefined;
       return typeof value === "string" && value !== "" ? value : undefined;

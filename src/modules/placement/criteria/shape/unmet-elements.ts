@@ -40,7 +40,7 @@ export function unmetElements(
     if (given.some((other) => budget.spend(steps) && meets(other, one))) return [];
     const name = own(one, namedBy);
     const which = typeof name === "string" && name !== "" ? ` with ${namedBy} ${name}` : "";
-    return [{ path, wants: `the policy's entry${which}` }];
+    return [{ path, wants: `the policy's entry${which}`, value: [one] }];
   });
 }
 

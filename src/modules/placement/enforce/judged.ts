@@ -1,0 +1,43 @@
+import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
+import { equal, isObject, type JsonObject } from "../../../core/json.ts";
+import { isBeingDeleted, isMirrorPod, labelsOf } from "../../../core/kubernetes/object.ts";
+import { type PodTemplate, podTemplateOf, type WorkloadKind } from "../../../core/kubernetes/workloads.ts";
+import type { Installation } from "../../../core/module/installation.ts";
+import { isPod, ownedBy } from "../select/target.ts";
+import { isController } from "./controllers.ts";
+
+/** What enforcement judges of a request. */
+export interface Judged {
+  readonly template: PodTemplate;
+  readonly labels: JsonObject | undefined;
+  /** Of an UPDATE: the template as it is stored. */
+  readonly old: { readonly template: PodTemplate; readonly labels: JsonObject | undefined } | undefined;
+}
+
+/** Whether a request is judged: the table in the README, row by row. */
+export function judgedOf(
+  request: AdmissionRequest,
+  object: JsonObject,
+  workload: WorkloadKind,
+  installation: Installation,
+): Judged | undefined {
+  const template = podTemplateOf(object, workload);
+  if (template === undefined || isBeingDeleted(object)) return undefined;
+  // Any author can write the annotation of a mirror pod: it counts from kubelets only.
+  if (isPod(workload) && isMirrorPod(object) && request.userInfo.username.startsWith("system:node:"))
+    return undefined;
+  if (ownedBy(object, workload, installation.workloads) !== undefined && isController(request, installation))
+    return undefined;
+  const labels = labelsIn(template);
+  if (request.operation !== "UPDATE") return { template, labels, old: undefined };
+  const stored = podTemplateOf(request.oldObject, workload);
+  if (stored === undefined) return { template, labels, old: undefined };
+  const oldLabels = labelsIn(stored);
+  const same = equal(stored.spec ?? {}, template.spec ?? {}) && equal(oldLabels ?? {}, labels ?? {});
+  return same ? undefined : { template, labels, old: { template: stored, labels: oldLabels } };
+}
+
+function labelsIn({ metadata }: PodTemplate): JsonObject | undefined {
+  const labels = labelsOf({ metadata: metadata ?? {} });
+  return isObject(labels) ? labels : undefined;
+}

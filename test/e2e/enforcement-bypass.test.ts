@@ -1,0 +1,179 @@
+// Ways in which a tenant might pass enforcement, tried on a real control plane with its own controllers.
+import { expect, test } from "vitest";
+import { type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
+import { PROVENANCE } from "../../src/core/provenance/origin.ts";
+import { program } from "../cli/usher.ts";
+import { eventually } from "../cluster/access/wait.ts";
+import { describeOwnCluster } from "../cluster/describe.ts";
+import { nameIn, PlacementStage, podSpecOf, SPEC, warningsOf } from "./fixtures/placement-stage.ts";
+
+const NAMESPACE = "shop";
+const LABELS = { app: "etcd" };
+const ELSEWHERE = { ...SPEC, nodeSelector: { pool: "web" } };
+const POLICY = {
+  podSelector: { matchLabels: LABELS },
+  nodeSelector: { pool: "etcd" },
+  enforcement: "Refuse",
+};
+
+describeOwnCluster("enforcement", {}, (cluster) => {
+  const stage = new PlacementStage(cluster, NAMESPACE);
+  let [daemonSet, deployment]: [JsonObject, JsonObject] = [{}, {}];
+
+  const pod = (name: string, spec: JsonObject, metadata: JsonObject = {}): JsonObject => ({
+    metadata: { name, labels: LABELS, ...metadata },
+    spec,
+  });
+  const workload = (
+    name: string,
+    spec: JsonObject,
+    { labels = LABELS, ...metadata }: JsonObject = {},
+  ): JsonObject => ({
+    metadata: { name, ...metadata },
+    spec: {
+      selector: { matchLabels: { name } },
+      template: { metadata: { labels: { name, ...(labels as JsonObject) } }, spec },
+    },
+  });
+  const ownerOf = (object: Json, apiVersion: string, kind: string): JsonObject => ({
+    ownerReferences: [
+      {
+        apiVersion,
+        kind,
+        name: nameIn(object),
+        uid: stringAt(object, "metadata", "uid") ?? "",
+        controller: true,
+      },
+    ],
+  });
+  const create = async (resource: string, body: JsonObject) =>
+    (await stage.request("POST", resource, body)).status;
+  /** Updates an object by a merge patch. */
+  const update = (resource: string, body: JsonObject) => stage.request("PATCH", resource, body);
+
+  test("is in force, with objects that are older", async () => {
+    await cluster().createNode("node-etcd", { labels: { pool: "etcd" } });
+    await cluster().createNode("node-web", { labels: { pool: "web" } });
+    await stage.install();
+    const daemon = workload("boss", SPEC, { labels: {} });
+    await stage.call("POST", "daemonsets", {
+      ...daemon,
+      spec: { ...(daemon["spec"] as JsonObject), updateStrategy: { type: "OnDelete" } },
+    });
+    daemonSet = ownerOf(await stage.get("daemonsets/boss"), "apps/v1", "DaemonSet");
+    await stage.call("POST", "deployments", workload("boss", SPEC, { labels: {} }));
+    deployment = ownerOf(await stage.get("deployments/boss"), "apps/v1", "Deployment");
+    // Older than the policy: what a bypass would have left.
+    await stage.call(
+      "POST",
+      "pods",
+      pod(
+        "slipped",
+        { ...ELSEWHERE, nodeName: "node-web" },
+        { labels: { ...LABELS, name: "boss" }, ...daemonSet },
+      ),
+    );
+    await stage.call("POST", "daemonsets", workload("slipped", ELSEWHERE, deployment));
+    await stage.call("POST", "deployments", workload("older", ELSEWHERE));
+    await stage.policies({ pool: POLICY });
+    await eventually("enforcement is registered", async () => {
+      return (await create("pods?dryRun=All", pod("probe", ELSEWHERE))) === 403;
+    });
+  });
+
+  test("refuses a pod that claims to belong to a DaemonSet, also with a node", async () => {
+    expect(await create("pods", pod("a", SPEC, daemonSet))).toBe(403);
+    expect(await create("pods", pod("b", { ...SPEC, nodeName: "node-web" }, daemonSet))).toBe(403);
+  });
+
+  test("refuses a DaemonSet that claims to belong to a Deployment or a Job", async () => {
+    expect(await create("daemonsets", workload("a", SPEC, deployment))).toBe(403);
+    await stage.call("POST", "jobs", {
+      metadata: { name: "boss" },
+      spec: { suspend: true, template: { spec: { ...SPEC, restartPolicy: "Never" } } },
+    });
+    const job = ownerOf(await stage.get("jobs/boss"), "batch/v1", "Job");
+    expect(await create("daemonsets", workload("b", SPEC, job))).toBe(403);
+  });
+
+  test("refuses an update that adds an owner and another node, so that none can remove the owner", async () => {
+    await stage.call("POST", "daemonsets", workload("c", SPEC));
+    const changed = { metadata: deployment, spec: { template: { spec: { nodeSelector: { pool: "web" } } } } };
+    expect((await update("daemonsets/c", changed)).status).toBe(403);
+    expect(podSpecOf(await stage.get("daemonsets/c"))["nodeSelector"]).toEqual({ pool: "etcd" });
+  });
+
+  test("refuses a DaemonSet, and a pod, that is labelled later", async () => {
+    const label = { metadata: { labels: LABELS } };
+    expect(await create("daemonsets", workload("d", ELSEWHERE, { labels: {} }))).toBe(201);
+    expect((await update("daemonsets/d", { spec: { template: label } })).status).toBe(403);
+    expect(await create("pods", pod("d", ELSEWHERE, { labels: {} }))).toBe(201);
+    expect((await update("pods/d", label)).status).toBe(403);
+    expect((await update("pods/d", { metadata: { labels: { other: "yes" } } })).status).toBe(200);
+  });
+
+  test("refuses to select again what two updates have laundered", async () => {
+    await stage.call("POST", "daemonsets", workload("e", SPEC));
+    await cluster().call("POST", `/api/v1/namespaces/${NAMESPACE}/configmaps`, { metadata: { name: "e" } });
+    const map = await cluster().call("GET", `/api/v1/namespaces/${NAMESPACE}/configmaps/e`);
+    const forged = { ...ownerOf(map, "v1", "ConfigMap"), annotations: { [PROVENANCE]: "{}" } };
+    expect((await update("daemonsets/e", { metadata: forged })).status).toBe(200);
+    const template = (app: string | null, spec: JsonObject) => ({
+      spec: { template: { metadata: { labels: { app } }, spec } },
+    });
+    expect((await update("daemonsets/e", template("etcd", { nodeSelector: null }))).status).toBe(403);
+    // Without the label the policy does not select it, and nothing is restored.
+    expect((await update("daemonsets/e", template(null, { nodeSelector: null }))).status).toBe(200);
+    expect(podSpecOf(await stage.get("daemonsets/e"))["nodeSelector"]).toBeUndefined();
+    expect((await update("daemonsets/e", template("etcd", {}))).status).toBe(403);
+  });
+
+  test("lets controllers create the pods of what meets the policy", async () => {
+    for (const [resource, body] of [
+      ["daemonsets", workload("good", SPEC)],
+      ["deployments", workload("good", SPEC)],
+      ["statefulsets", workload("good", SPEC)],
+    ] as const)
+      await stage.call("POST", resource, body);
+    await eventually("pods of three controllers", async () => {
+      const pods = await stage.items("pods?labelSelector=name=good");
+      return (
+        new Set(pods.map((one) => stringAt(one, "metadata", "ownerReferences", 0, "kind") ?? "")).size === 3
+      );
+    });
+  });
+
+  test("warns where a workload older than the policy is scaled or updated", async () => {
+    const scaled = await update("deployments/older/scale", { spec: { replicas: 3 } });
+    expect([scaled.status, warningsOf(scaled)]).toEqual([200, expect.stringContaining("USHER-P31")]);
+    const fewer = await update("deployments/older/scale", { spec: { replicas: 0 } });
+    expect([fewer.status, warningsOf(fewer)]).toEqual([200, ""]);
+    const annotated = await update("deployments/older", { metadata: { annotations: { a: "b" } } });
+    expect([annotated.status, warningsOf(annotated)]).toEqual([200, expect.stringContaining("USHER-P31")]);
+  });
+
+  test("lists in status what had slipped past", async () => {
+    const kubeconfig = await cluster().kubeconfig();
+    const { out, err } = await program([
+      "placement",
+      "status",
+      "-n",
+      NAMESPACE,
+      "-o",
+      "json",
+      "--kubeconfig",
+      kubeconfig,
+    ]);
+    const listed = listAt(JSON.parse(out || "null") as Json, "workloads").map(
+      (one) =>
+        `${stringAt(one, "object", "kind")}/${stringAt(one, "object", "name")} ${stringAt(one, "carries", 0, "state")}`,
+    );
+    expect(listed, err).toEqual(
+      expect.arrayContaining([
+        "Pod/slipped missing",
+        "DaemonSet/slipped missing",
+        "Deployment/older missing",
+      ]),
+    );
+  });
+});
