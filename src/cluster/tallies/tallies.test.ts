@@ -19,6 +19,21 @@ test("sums counts and keeps the last applied time", () => {
   expect(tallies.changes).toBe(4);
 });
 
+test("one namespace can't push the conflicts of others out of a policy's status", () => {
+  const tallies = new Tallies();
+  const conflict = (object: string) => ({ object, field: "spec.x", message: "m" });
+  tallies.add([{ ...tally("p", { skipped: 1 }), conflicts: [conflict("Pod victim/a")] }], 1);
+  for (let i = 2; i < 50; i++)
+    tallies.add([{ ...tally("p", { skipped: 1 }), conflicts: [conflict(`Pod loud/${i}`)] }], i);
+  expect(tallies.list()[0]?.conflicts?.map(({ object }) => object)).toEqual([
+    "Pod loud/49",
+    "Pod loud/48",
+    "Pod loud/47",
+    "Pod loud/46",
+    "Pod victim/a",
+  ]);
+});
+
 test("keeps the latest conflicts, each field of an object once", () => {
   const tallies = new Tallies();
   const conflict = (object: string, message = "m") => ({ object, field: "spec.x", message });
@@ -67,7 +82,7 @@ const anyTally: fc.Arbitrary<CountedTally> = fc
     counts: fc.dictionary(fc.constantFrom(...OUTCOMES), fc.integer({ min: 1, max: 1_000_000 })),
     conflict: fc.option(
       fc.record({
-        object: fc.constantFrom("Pod shop/a", "Pod shop/b"),
+        object: fc.constantFrom("Pod shop/a", "Pod shop/b", "Pod bank/a", "Node a"),
         field: fc.constantFrom("spec.x", 'spec["y\n"]'),
         message: fc.string({ maxLength: 5 }),
         at: fc.nat(9),

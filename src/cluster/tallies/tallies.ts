@@ -1,4 +1,5 @@
 import type { CountedTally, DatedConflict, Tally } from "../../core/evaluate/effects.ts";
+import { fairShare } from "../../core/evaluate/fair-share.ts";
 import { type PolicyRef, policyKey } from "../../core/evaluate/finding.ts";
 import { at, isObject, type Json, listAt, stringAt } from "../../core/json.ts";
 
@@ -89,7 +90,7 @@ function sum(a: CountedTally, b: CountedTally): CountedTally {
   };
 }
 
-/** The latest conflict of each field of each object, the latest first. The text breaks ties, so that all replicas agree. */
+/** The latest conflict of each field of each object, the latest first, some of each namespace. The text breaks ties, so that all replicas agree. */
 function conflictsOf(all: readonly DatedConflict[]): Pick<CountedTally, "conflicts"> {
   if (all.length === 0) return {};
   const latest = new Map<string, DatedConflict>();
@@ -98,7 +99,8 @@ function conflictsOf(all: readonly DatedConflict[]): Pick<CountedTally, "conflic
     const before = latest.get(key);
     if (before === undefined || compareConflicts(one, before) < 0) latest.set(key, one);
   }
-  return { conflicts: [...latest.values()].sort(compareConflicts).slice(0, MOST_CONFLICTS) };
+  const sorted = [...latest.values()].sort(compareConflicts);
+  return { conflicts: fairShare(sorted, ({ object }) => object, MOST_CONFLICTS) };
 }
 
 function compareConflicts(a: DatedConflict, b: DatedConflict): number {

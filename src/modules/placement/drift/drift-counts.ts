@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { DRIFT_STATES, type DriftState, type Injection } from "../../../core/drift/injections.ts";
 import type { EventToWrite } from "../../../core/evaluate/effects.ts";
+import { fairShare } from "../../../core/evaluate/fair-share.ts";
 import type { PolicyRef } from "../../../core/evaluate/finding.ts";
 import type { JsonObject } from "../../../core/json.ts";
 
@@ -31,7 +32,7 @@ export const workloadsStatus = z.strictObject({
 
 interface Totals {
   readonly counts: Record<DriftState, number>;
-  readonly examples: string[];
+  examples: readonly string[];
 }
 
 /** The drift of stored workloads by policy, counted over one scan of the cluster. */
@@ -44,8 +45,8 @@ export class DriftCounts {
     for (const { policy, state } of carried) {
       const totals = this.#policies.get(policy) ?? { counts: none(), examples: [] };
       totals.counts[state]++;
-      if (state !== "current" && totals.examples.length < MOST_EXAMPLES)
-        totals.examples.push(`${state} ${name}`);
+      if (state !== "current")
+        totals.examples = fairShare([...totals.examples, `${state} ${name}`], (one) => one, MOST_EXAMPLES);
       this.#policies.set(policy, totals);
     }
   }

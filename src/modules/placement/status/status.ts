@@ -36,7 +36,7 @@ export const policyStatus = z.strictObject({
     )
     .max(5)
     .optional()
-    .describe("Recent conflicts, the latest first."),
+    .describe("Recent conflicts of as many namespaces as possible, the latest first."),
   workloads: workloadsStatus
     .optional()
     .describe("Drift of stored workloads from the policy, as of the last scan."),
