@@ -1,6 +1,7 @@
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { parentPort, workerData } from "node:worker_threads";
+import { Connections } from "../server/connections.ts";
 import { Health } from "./health.ts";
 import type { FromOps, OpsWork, ToOps } from "./ops.ts";
 import { INDEX, livez, ownMetrics, type Page, READ_ONLY, readyz, UNKNOWN_PAGE } from "./ops-pages.ts";
@@ -9,6 +10,12 @@ import { INDEX, livez, ownMetrics, type Page, READ_ONLY, readyz, UNKNOWN_PAGE } 
 
 /** A probe sends one line. */
 const RECEIVE_MS = 5_000;
+
+/** A connection without traffic. Node waits twice as long where a response is not read: ten seconds, as long as a usual scrape may take. */
+const SILENT_MS = 5_000;
+
+/** A kubelet has three probes and some monitoring systems scrape, each with a connection or two. A connection takes some 10 KB. */
+const CONNECTIONS = 100;
 
 const work = workerData as OpsWork;
 const health = new Health(work.memory);
@@ -79,6 +86,9 @@ const server = createServer(
     else send(response, page);
   },
 );
+
+server.timeout = SILENT_MS;
+new Connections(server, CONNECTIONS);
 
 server.on("error", (error: NodeJS.ErrnoException) => post({ failed: error.code ?? error.message }));
 server.listen({ host: work.bind, port: work.port }, () =>

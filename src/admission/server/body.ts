@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import type { Sender, UnfinishedBodies } from "./unfinished-bodies.ts";
+import type { BytesInFlight } from "./bytes-in-flight.ts";
 
 /** A body that is longer than the limit. */
 export const TOO_LARGE = Symbol("too large");
@@ -11,7 +11,7 @@ export const TOO_LARGE = Symbol("too large");
 export function readBody(
   request: IncomingMessage,
   limit: number,
-  unfinished: UnfinishedBodies,
+  inFlight: BytesInFlight,
   done: (body: Buffer | typeof TOO_LARGE) => void,
 ): void {
   const announced = Number(request.headers["content-length"] ?? Number.NaN);
@@ -19,40 +19,51 @@ export function readBody(
     done(TOO_LARGE);
     return;
   }
-  // Most bodies arrive in one chunk, and that chunk is then the body: nothing is copied, and nothing is unfinished.
-  let first: Buffer | undefined;
-  let rest: Buffer[] | undefined;
+  const { socket } = request;
+  // Most bodies arrive in one chunk, and that chunk is then the body: nothing is copied, and nothing is in flight.
+  let body: Buffer = EMPTY;
   let length = 0;
-  let sender: Sender | undefined;
-  const release = () => {
-    if (sender !== undefined) unfinished.release(sender);
+  let counted = 0;
+  const finish = (result: Buffer | typeof TOO_LARGE) => {
+    inFlight.remove(socket, counted);
+    // The listeners live as long as the request, which may wait for facts.
+    body = EMPTY;
+    done(result);
   };
   const onData = (chunk: Buffer) => {
-    length += chunk.length;
-    if (length > limit) {
+    if (length + chunk.length > limit) {
       request.removeListener("data", onData);
       request.removeListener("end", onEnd);
-      release();
-      done(TOO_LARGE);
+      finish(TOO_LARGE);
       return;
     }
-    if (length !== announced) {
-      if (sender === undefined) {
-        sender = { close: () => void request.destroy() };
-        request.once("close", release);
-      }
-      unfinished.hold(sender, length);
+    body = length === 0 ? chunk : append(body, length, chunk, announced);
+    length += chunk.length;
+    if (length !== announced && body.length > counted) {
+      inFlight.add(socket, body.length - counted);
+      counted = body.length;
     }
-    if (first === undefined) first = chunk;
-    else if (rest === undefined) rest = [first, chunk];
-    else rest.push(chunk);
   };
-  const onEnd = () => {
-    release();
-    done(rest === undefined ? (first ?? EMPTY) : Buffer.concat(rest, length));
-  };
+  const onEnd = () => finish(body.subarray(0, length));
   request.on("data", onData);
   request.on("end", onEnd);
+}
+
+/**
+ * Copies a chunk behind the first bytes of a body, which grows where it does not fit. Chunks are not kept: a chunk of one byte takes some
+ * 300, so that a body of 8 MiB could take gigabytes.
+ */
+function append(body: Buffer, length: number, chunk: Buffer, announced: number): Buffer {
+  const needed = length + chunk.length;
+  let room = body;
+  if (needed > body.length) {
+    // Twice as much each time, so that every byte is copied once or twice; never more than is announced.
+    const double = Math.max(needed, 2 * body.length);
+    room = Buffer.allocUnsafeSlow(announced >= needed ? Math.min(announced, double) : double);
+    body.copy(room, 0, 0, length);
+  }
+  chunk.copy(room, length);
+  return room;
 }
 
 const EMPTY = Buffer.alloc(0);

@@ -22,7 +22,7 @@ const ROOMY = { ...LIMITS, headersMs: 20_000, requestMs: 20_000, keepAliveMs: 20
 const CLOSE = ["Connection: close"];
 
 test("unfinished bodies above the limit end the oldest connection, and others are answered", async () => {
-  const limits = { ...ROOMY, unfinishedBytes: 150_000 };
+  const limits = { ...ROOMY, inFlightBytes: 200_000 };
   const server = await serve({ limits });
   const clients: TLSSocket[] = [];
   for (const bytes of [40_000, 60_000, 45_000]) {
@@ -31,7 +31,7 @@ test("unfinished bodies above the limit end the oldest connection, and others ar
     clients.push(socket);
   }
   expect(await Promise.all(clients.map(closes))).toEqual([false, false, false]);
-  clients[2]?.write(" ".repeat(20_000));
+  clients[2]?.write(" ".repeat(40_000));
   expect(await Promise.all(clients.map(closes))).toEqual([true, false, false]);
   const got = await exchange(server, (socket) =>
     socket.write(request("whole", { pad: 80_000, lines: CLOSE })),
@@ -51,18 +51,48 @@ test("above the limit an unused connection is closed", async () => {
   await server.close();
 });
 
-test("above the limit the newest connection is refused where all are in use", async () => {
-  const server = await serve({ limits: { ...ROOMY, connections: 1 } });
-  const used = await client(server);
-  used.write(request("one"));
-  await once(used, "data");
-  const { host, port } = server.webhookAddress;
-  const late = connect({ host, port, ca: server.ca });
-  late.on("error", () => undefined);
-  expect(await closes(late)).toBe(true);
-  used.write(request("two"));
-  const [answer] = await once(used, "data");
-  expect(uids(String(answer))).toEqual(["two"]);
-  used.destroy();
+/** A connection that had one request and is kept. */
+async function idle(server: AdmissionServer, uid: string): Promise<TLSSocket> {
+  const socket = await client(server);
+  socket.write(request(uid));
+  await once(socket, "data");
+  return socket;
+}
+
+test("above the limit the longest idle connection gives way to a new one", async () => {
+  const server = await serve({ limits: { ...ROOMY, connections: 3 } });
+  const kept = [await idle(server, "a"), await idle(server, "b"), await idle(server, "c")];
+  // The first is in use again, so the second is idle for longest.
+  kept[0]?.write(request("again"));
+  await once(kept[0] as TLSSocket, "data");
+  const got = await exchange(server, (socket) => socket.write(request("fourth", { lines: CLOSE })));
+  expect(uids(got)).toEqual(["fourth"]);
+  expect(await Promise.all(kept.map(closes))).toEqual([false, true, false]);
+  for (const socket of kept) socket.destroy();
+  await server.close();
+});
+
+test("connections whose bodies never end do not keep out a new one", async () => {
+  const server = await serve({ limits: { ...ROOMY, connections: 3 } });
+  const slow: TLSSocket[] = [];
+  for (const uid of ["a", "b", "c"]) {
+    const socket = await client(server);
+    socket.write(request(uid).slice(0, -10));
+    slow.push(socket);
+  }
+  await pause(100);
+  const got = await exchange(server, (socket) => socket.write(request("fourth", { lines: CLOSE })));
+  expect(uids(got)).toEqual(["fourth"]);
+  for (const socket of slow) socket.destroy();
+  await server.close();
+});
+
+test("as many connections as arrive at once, no more than the limit stay", async () => {
+  const server = await serve({ limits: { ...ROOMY, connections: 5 } });
+  const clients = await Promise.allSettled(Array.from({ length: 30 }, () => client(server)));
+  const open = clients.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  await pause(200);
+  expect(open.filter((socket) => !socket.closed).length).toBeLessThanOrEqual(5);
+  for (const socket of open) socket.destroy();
   await server.close();
 });

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import type { Server } from "node:https";
-import type { Socket } from "node:net";
+import type { Server, Socket } from "node:net";
 
 /** Time for a request that was on its way when the server stopped listening. */
 const UNUSED_MS = 1_000;
@@ -12,48 +11,55 @@ const UNUSED_MS = 1_000;
  */
 export class Connections {
   readonly #server: Server;
-  readonly #all = new Set<Socket>();
-  /** In their handshake, by remote address. */
-  readonly #new = new Map<string, Socket>();
-  /** Past their handshake, without a request so far. */
-  readonly #unused = new Set<Socket>();
+  /** Without a request so far, in their handshake too. By remote address, oldest first. */
+  readonly #unused = new Map<string, Socket>();
+  /** By remote address, in the order of their last requests. */
+  readonly #used = new Map<string, Socket>();
 
-  /** Above the limit an unused connection is closed, or the newest where all are in use. */
+  /** Above the limit a connection gives way to a new one: the oldest unused one, or else the one whose last request is longest ago. */
   constructor(server: Server, most: number) {
     this.#server = server;
     server.on("connection", (socket: Socket) => {
-      if (this.#all.size >= most) {
-        const [closing = socket] = [...this.#unused, ...this.#new.values()];
-        closing.destroy();
-        if (closing === socket) return;
-      }
       const remote = remoteOf(socket);
-      this.#all.add(socket);
-      this.#new.set(remote, socket);
+      if (this.#unused.size + this.#used.size >= most) this.#closeOne();
+      this.#unused.set(remote, socket);
       socket.once("close", () => {
-        this.#all.delete(socket);
-        if (this.#new.get(remote) === socket) this.#new.delete(remote);
+        if (this.#unused.get(remote) === socket) this.#unused.delete(remote);
+        if (this.#used.get(remote) === socket) this.#used.delete(remote);
       });
     });
-    server.on("secureConnection", (socket) => {
-      this.#new.delete(remoteOf(socket));
-      this.#unused.add(socket);
-      socket.once("close", () => this.#unused.delete(socket));
+    server.on("request", (request: IncomingMessage) => {
+      // Over TLS the request has another socket than the connection.
+      const remote = remoteOf(request.socket);
+      const socket = this.#unused.get(remote) ?? this.#used.get(remote);
+      if (socket === undefined) return;
+      this.#unused.delete(remote);
+      this.#used.delete(remote);
+      this.#used.set(remote, socket);
     });
-    server.on("request", ({ socket }: IncomingMessage) => this.#unused.delete(socket));
+  }
+
+  #closeOne(): void {
+    for (const connections of [this.#unused, this.#used]) {
+      for (const [remote, socket] of connections) {
+        // At once, not with its event: many connections may arrive in one turn of the loop, and each needs another to give way.
+        connections.delete(remote);
+        socket.destroy();
+        return;
+      }
+    }
   }
 
   /** Stops listening, closes unused connections and waits for the others, at most so long. */
   finish(withinMs: number): Promise<void> {
     return new Promise((resolve) => {
-      const unused = setTimeout(
-        () => {
-          for (const socket of [...this.#unused, ...this.#new.values()]) socket.destroy();
-        },
-        Math.min(UNUSED_MS, withinMs),
-      );
+      const closeUnused = () => {
+        for (const socket of this.#unused.values()) socket.destroy();
+      };
+      const unused = setTimeout(closeUnused, Math.min(UNUSED_MS, withinMs));
       const late = setTimeout(() => {
-        for (const socket of this.#all) socket.destroy();
+        closeUnused();
+        for (const socket of this.#used.values()) socket.destroy();
       }, withinMs);
       // Also closes idle connections; the others close with their response.
       this.#server.close(() => {
@@ -74,7 +80,7 @@ function remoteOf({ remoteAddress, remotePort }: Socket): string {
  * Requests that wait for facts, by connection. Node reads on while one is evaluated, so a client could pipeline any number of them;
  * API servers never do. A connection with too many of them is closed.
  */
-export class InFlight {
+export class Pipelining {
   readonly #most: number;
   readonly #requests = new Map<Socket, number>();
 

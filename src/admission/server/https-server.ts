@@ -1,3 +1,4 @@
+import { constants } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
@@ -6,13 +7,14 @@ import { factsOf, type Log } from "../../core/log.ts";
 import type { Phase } from "../../core/module/hook.ts";
 import type { Handle } from "../review/handle.ts";
 import { type HttpResponse, textResponse } from "../review/http-response.ts";
+import { parsedBytes } from "../review/structure.ts";
 import type { KeyPair } from "../tls/certificate.ts";
 import { ClientCertificates, type ClientCheck } from "../tls/client-certificate.ts";
 import { type Address, addressOf, listenError } from "./address.ts";
 import { readBody, TOO_LARGE } from "./body.ts";
-import { Connections, InFlight } from "./connections.ts";
+import { BytesInFlight } from "./bytes-in-flight.ts";
+import { Connections, Pipelining } from "./connections.ts";
 import type { Limits } from "./limits.ts";
-import { UnfinishedBodies } from "./unfinished-bodies.ts";
 
 export interface HttpsServerOptions {
   readonly bind: string;
@@ -41,10 +43,13 @@ const NOT_JSON = textResponse(415, "the content type must be application/json");
 const ENCODED = textResponse(415, "content encodings are not supported: send the JSON as it is");
 const NOT_POST = textResponse(405, "method not allowed: use POST");
 
-const NO_ROOM = "too many bytes of unfinished requests: closed the oldest of their connections";
+const NO_ROOM = "too many bytes in flight: closed the connection that kept some for longest";
 
 /** The client closed the connection before the response. Not a code of HTTP, but the one that proxies have long used for this. */
 const CLIENT_CLOSED_REQUEST = 499;
+
+/** Fits into the kernel's send buffer, and Node reads no further request of a connection whose client leaves more than 64 KiB unread. */
+const SMALL_RESPONSE_BYTES = 16 * 1024;
 
 /** Time to read a response of one line, across any network that a webhook call survives. */
 const LINGER_MS = 1_000;
@@ -53,14 +58,16 @@ const LINGER_MS = 1_000;
 export async function openHttpsServer(options: HttpsServerOptions): Promise<HttpsServer> {
   const { limits, handle, afterResponse, observe, log } = options;
   const clients = options.clients === undefined ? undefined : new ClientCertificates(options.clients);
-  const unfinished = new UnfinishedBodies(limits.unfinishedBytes, (bytes) => log.warn({ bytes }, NO_ROOM));
-  const inFlight = new InFlight(limits.pipelined);
+  const inFlight = new BytesInFlight(limits.inFlightBytes, (bytes) => log.warn({ bytes }, NO_ROOM));
+  const pipelining = new Pipelining(limits.pipelined);
   let draining = false;
 
   const secure = (pair: KeyPair) => ({
     cert: pair.cert,
     key: pair.key,
     minVersion: "TLSv1.2" as const,
+    // Each renegotiation costs a signature, and a client may ask for any number. Go's client never does, and TLS 1.3 has none.
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     ...(options.clients === undefined ? {} : { ca: options.clients.ca }),
   });
 
@@ -71,7 +78,7 @@ export async function openHttpsServer(options: HttpsServerOptions): Promise<Http
       refuse(request, response, refused, started);
       return;
     }
-    readBody(request, limits.bodyBytes, unfinished, (body) => {
+    readBody(request, limits.bodyBytes, inFlight, (body) => {
       if (body === TOO_LARGE) {
         const tooLarge = textResponse(413, `the body is larger than ${limits.bodyBytes} bytes`);
         refuse(request, response, tooLarge, started);
@@ -82,11 +89,17 @@ export async function openHttpsServer(options: HttpsServerOptions): Promise<Http
         send(response, result, started);
         return;
       }
-      inFlight.add(request.socket);
+      const { socket } = request;
+      const bytes = parsedBytes(body);
+      pipelining.add(socket);
+      inFlight.add(socket, bytes);
       void result
         .then((late) => send(response, late, started))
         .catch((error: unknown) => abort(response, error))
-        .finally(() => inFlight.remove(request.socket));
+        .finally(() => {
+          pipelining.remove(socket);
+          inFlight.remove(socket, bytes);
+        });
     });
   };
 
@@ -100,9 +113,16 @@ export async function openHttpsServer(options: HttpsServerOptions): Promise<Http
       // A string, not a buffer: Node then writes head and body as one TLS record. One byte a character means ASCII, which
       // Latin-1 writes alike but faster.
       response.end(body, length === body.length ? "latin1" : "utf8");
+      if (length > SMALL_RESPONSE_BYTES) countUnread(response, length);
     }
     observe(phase, closed ? CLIENT_CLOSED_REQUEST : status, (performance.now() - started) / 1_000);
     if (!closed && evaluation !== undefined) afterResponse(evaluation);
+  };
+
+  const countUnread = (response: ServerResponse, bytes: number) => {
+    const { socket } = response.req;
+    inFlight.add(socket, bytes);
+    response.once("close", () => inFlight.remove(socket, bytes));
   };
 
   const refuse = (

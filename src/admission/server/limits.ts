@@ -1,8 +1,8 @@
 /** What the server accepts from clients. Every limit can be set, so that tests need not wait. */
 export interface Limits {
   readonly bodyBytes: number;
-  /** Of all unfinished requests together. */
-  readonly unfinishedBytes: number;
+  /** Of all connections together: unfinished requests, requests that wait for facts, unread responses. */
+  readonly inFlightBytes: number;
   readonly connections: number;
   /** Requests of one connection that wait for facts at the same time. */
   readonly pipelined: number;
@@ -18,11 +18,17 @@ export interface Limits {
 /** The API server takes objects of up to 3 MiB; an UPDATE carries two of them, and the rest is for the envelope. */
 const BODY_BYTES = 8 * 1024 * 1024;
 
-/** Eight of the largest requests at once; those of a busy cluster have some kilobytes each and arrive with their first packets. */
-const UNFINISHED_BYTES = 64 * 1024 * 1024;
+/**
+ * Eight of the largest requests at once, an eighth of the container's memory; those of a busy cluster have some kilobytes each and
+ * arrive with their first packets.
+ */
+const IN_FLIGHT_BYTES = 64 * 1024 * 1024;
 
-/** Each costs some 90 KB. An API server keeps 25 and makes more only while it has more calls under way. */
-const CONNECTIONS = 2_000;
+/**
+ * Each takes some 90 KB, so all of them take a sixth of the container's memory. An API server keeps 25, and more only while it has more
+ * calls under way: by default at most 200 requests that write.
+ */
+const CONNECTIONS = 1_000;
 
 /** Go's client sends a request only after the response to the one before. Some proxies send a few at once. */
 const PIPELINED = 16;
@@ -56,7 +62,7 @@ const FINISH_MS = LONGEST_CALL_MS;
 
 export const LIMITS: Limits = {
   bodyBytes: BODY_BYTES,
-  unfinishedBytes: UNFINISHED_BYTES,
+  inFlightBytes: IN_FLIGHT_BYTES,
   connections: CONNECTIONS,
   pipelined: PIPELINED,
   headerBytes: HEADER_BYTES,

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { connect } from "node:tls";
+import { connect, type TLSSocket } from "node:tls";
 import { expect, test } from "vitest";
 import { testModule, testSource } from "../../../test/support/admission/example-cluster.ts";
 import { exchange, LIMITS, request, serve, uids } from "../../../test/support/admission/raw-connections.ts";
@@ -65,5 +65,36 @@ test.concurrent("a client that never reads is disconnected, and no listeners pil
   socket.resume();
   await new Promise((resolve) => socket.once("close", resolve));
   expect(bytes).toBeLessThan(RESPONSE_BYTES);
+  await server.close();
+});
+
+test.concurrent("unread responses of all connections together are bounded", async () => {
+  const server = await withLargeResponses(RESPONSE_BYTES, {
+    // Base64 in a patch: a third more.
+    limits: { ...LIMITS, keepAliveMs: 20_000, requestMs: 20_000, inFlightBytes: 3.5 * RESPONSE_BYTES },
+  });
+  const { host, port } = server.webhookAddress;
+  const sockets: TLSSocket[] = [];
+  for (let i = 0; i < 4; i++) {
+    const socket = connect({ host, port, ca: server.ca }, () =>
+      socket.write(request(`r${i}`, { path: "/mutate/big" })),
+    );
+    socket.on("error", () => undefined);
+    await new Promise((resolve) => socket.once("readable", resolve));
+    sockets.push(socket);
+  }
+  const lengths = sockets.map(async (socket) => {
+    let bytes = 0;
+    let tail = "";
+    socket.on("data", (chunk) => {
+      bytes += chunk.length;
+      tail = (tail + chunk.toString("latin1")).slice(-10);
+      // The end of the review.
+      if (tail.endsWith("}}")) socket.end();
+    });
+    await new Promise((resolve) => socket.once("close", resolve));
+    return bytes > RESPONSE_BYTES;
+  });
+  expect(await Promise.all(lengths)).toEqual([false, false, true, true]);
   await server.close();
 });
