@@ -8,6 +8,11 @@ export function evaluating(command: Command): Command {
     .option("-q, --quiet", "print only results and errors");
 }
 
+export const STRICT = [
+  "--strict",
+  "treat unknown kinds and fields, policies without a namespace, and a source without policies as errors",
+] as const;
+
 /** Flags of every command that connects to a cluster. */
 export function connecting(command: Command): Command {
   return command

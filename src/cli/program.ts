@@ -3,7 +3,7 @@ import { loadModules } from "../core/module/declaration.ts";
 import { moduleCommands } from "./command/module-commands.ts";
 import { installCommands, shaping } from "./install/install-commands.ts";
 import type { Io } from "./io.ts";
-import { calling, connecting, evaluating, output, port, seconds, several } from "./options.ts";
+import { calling, connecting, evaluating, output, port, STRICT, seconds, several } from "./options.ts";
 import { version } from "./version.ts";
 
 /** What a command returns beside its output. */
@@ -118,6 +118,7 @@ function reviewCommand(usher: Command, io: Io, outcome: Outcome): void {
     )
     .option("--old <file>", "stored objects, for UPDATE (default: from the source)")
     .option("--trace", "explain for each policy why it did or did not apply")
+    .option(...STRICT)
     .option("--emit", "print the manifests with usher's changes, without denied objects")
     .addOption(output(["table", "json", "yaml"], "table", "output format"));
   evaluating(calling(review))

@@ -109,7 +109,7 @@ interface Response {
 
 /** What both say that a caller sees. */
 function seen(result: ReviewResult | undefined) {
-  return { allowed: result?.verdict === "allow", patch: result?.patch, warnings: result?.warnings };
+  return { allowed: result?.verdict !== "deny", patch: result?.patch, warnings: result?.warnings };
 }
 
 test("an offline review and the webhook return the same response and patch", async () => {

@@ -18,6 +18,8 @@ test("the fields are those of the contract, and the patch matches the changes", 
   expect(err).toBe("");
   expect(Object.keys(results[0] ?? {})).toEqual([
     "object",
+    "file",
+    "line",
     "verdict",
     "patch",
     "changes",
@@ -28,7 +30,7 @@ test("the fields are those of the contract, and the patch matches the changes", 
   expect(results).toMatchObject([
     {
       object: { apiVersion: "v1", kind: "Pod", namespace: "shop", name: "reports" },
-      verdict: "allow",
+      verdict: "patch",
       changes: [
         { module: "placement", policy: "batch-nights", path: "spec.nodeSelector.pool" },
         { module: "placement", policy: "zone-a", path: "spec.nodeSelector[topology.kubernetes.io/zone]" },
@@ -38,7 +40,7 @@ test("the fields are those of the contract, and the patch matches the changes", 
       unknown: [],
     },
   ]);
-  expect(summary).toEqual({ allowed: 1, denied: 0, patched: 1 });
+  expect(summary).toEqual({ allowed: 1, unchanged: 0, patched: 1, denied: 0 });
   const pod = parse(POD());
   expect(applyPatch(pod, structuredClone(results[0]?.patch) as Parameters<typeof applyPatch>[1])).toEqual([
     null,
@@ -65,8 +67,8 @@ spec: {podSelector: {}, nodeSelector: {pool: own}}
   const other = POD().replace("shop", "lab");
   const { results, summary, code } = await reviewed(["-", "--source", source], [...pods, other].join("---"));
   expect(code).toBe(1);
-  expect(summary).toEqual({ allowed: 2, denied: 1, patched: 1 });
-  expect(results.map(({ verdict }) => verdict)).toEqual(["allow", "deny", "allow"]);
+  expect(summary).toEqual({ allowed: 2, unchanged: 1, patched: 1, denied: 1 });
+  expect(results.map(({ verdict }) => verdict)).toEqual(["patch", "deny", "allow"]);
   expect(results[1]).toMatchObject({ patch: [], changes: [], unknown: ["Namespace shop"] });
   expect(results[1]?.violations).toEqual([
     {
@@ -119,7 +121,7 @@ test("yaml equals json, and --trace only adds the trace", async () => {
   const args = ["-", ...SOURCE];
   const plain = await reviewed(args, POD());
   const yaml = await usher(["review", ...args, "-o", "yaml"], { stdin: POD() });
-  expect(parse(yaml.out)).toEqual({ results: plain.results, summary: plain.summary });
+  expect(parse(yaml.out)).toEqual({ results: plain.results, summary: plain.summary, problems: [] });
   const traced = await reviewed([...args, "--trace"], POD());
   const [{ trace, ...rest } = { trace: undefined }] = traced.results;
   expect([rest]).toEqual(plain.results);

@@ -42,7 +42,7 @@ test("updates and deletions, several in a file, beside manifests", async () => {
   expect(err).toBe("");
   expect(code).toBe(0);
   expect(results.map(({ patch }) => patch.length > 0)).toEqual([false, false, false, true]);
-  expect(summary).toEqual({ allowed: 4, denied: 0, patched: 1 });
+  expect(summary).toEqual({ allowed: 4, unchanged: 3, patched: 1, denied: 0 });
 });
 
 describe("an invalid one is reported with its position", () => {

@@ -64,7 +64,7 @@ test("an UPDATE without a stored object is a problem", async () => {
   const two = `${STATEFUL_SET({ name: "other" })}\n${STATEFUL_SET()}`;
   const { results, err, code } = await reviewed(["-", "--source", source, ...UPDATE], two);
   expect(results.map(({ object }) => object.name)).toEqual(["etcd-main"]);
-  expect(err).toMatch(/^stdin:1:\d+: metadata\.name: UPDATE requires the stored StatefulSet shop\/other/);
+  expect(err).toMatch(/^stdin:1:\d+: metadata\.name: UPDATE requires the stored StatefulSet shop\/other/m);
   expect(code).toBe(2);
 });
 

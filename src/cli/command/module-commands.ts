@@ -2,7 +2,7 @@ import { Argument as CliArgument, type Command as CliCommand, InvalidArgumentErr
 import type { Argument, Command, CommandGroup, Flag } from "../../core/module/command.ts";
 import type { ModuleDeclaration } from "../../core/module/declaration.ts";
 import type { Io } from "../io.ts";
-import { calling, evaluating, output, several } from "../options.ts";
+import { calling, evaluating, output, STRICT, several } from "../options.ts";
 import type { Outcome } from "../program.ts";
 import { wrap } from "../wrap.ts";
 
@@ -61,7 +61,9 @@ function addCommonFlags(added: CliCommand, { source, namespaced, writes, formats
   if (source !== undefined) {
     calling(added);
     if (source.files)
-      added.option("--source <dir>", "read a directory of YAML or JSON files, or one file, as the cluster");
+      added
+        .option("--source <dir>", "read a directory of YAML or JSON files, or one file, as the cluster")
+        .option(...STRICT);
     if (source.cluster === "flag") added.option("--cluster", "read a live cluster instead of --source");
   }
   if (namespaced)

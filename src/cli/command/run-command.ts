@@ -1,10 +1,12 @@
 import type { Assembly } from "../../core/evaluate/assembly.ts";
 import type { Fact, Need } from "../../core/evaluate/need.ts";
+import { isObject, type Json } from "../../core/json.ts";
 import { checkDnsLabel } from "../../core/kubernetes/names.ts";
 import type {
   Command,
   CommandCall,
   CommandCode,
+  CommandReport,
   CommandResult,
   CommandRun,
   Value,
@@ -15,6 +17,7 @@ import type { Io } from "../io.ts";
 import { printable } from "../output/printable.ts";
 import { type Terminal, terminal } from "../output/terminal.ts";
 import { reviewDeadline } from "../review/deadline.ts";
+import { type ProblemData, sourceProblemData } from "../review/problems.ts";
 import { withApiServer } from "../source/api-server.ts";
 import { checkOneSource, type OpenOptions, openFiles, openReadOnly } from "../source/open.ts";
 import { assembleFor } from "../source/source.ts";
@@ -49,7 +52,7 @@ export async function runCommand(command: Command, from: CallFromShell): Promise
   const call = await callOf(command, from, options);
   const wrong = code.check?.(call);
   if (wrong !== undefined) throw new CallError(wrong);
-  const { result, faulty } = await resultOf(command, code, call, options, screen);
+  const { result, faulty, problems } = await resultOf(command, code, call, options, screen);
   if ("wrong" in result) throw new CallError(result.wrong);
   for (const error of result.errors ?? []) screen.complain(printable(error));
   if ("changes" in result) {
@@ -57,9 +60,15 @@ export async function runCommand(command: Command, from: CallFromShell): Promise
     const { writePlan } = await import("./write-plan.ts");
     return writePlan(command, result, call, options, screen);
   }
-  printReport(result, options.output, screen);
+  printReport(problems === undefined ? result : withProblems(result, problems), options.output, screen);
   // A source that could not be read whole makes the result incomplete, which outweighs what was found in the rest.
   return faulty ? EXIT.wrong : EXIT[result.exit];
+}
+
+/** Programs see what could not be used of a source beside the data. */
+function withProblems(report: CommandReport, problems: readonly ProblemData[]): CommandReport {
+  const { data } = report;
+  return isObject(data) ? { ...report, data: { ...data, problems: problems as unknown as Json } } : report;
 }
 
 async function callOf(
@@ -117,6 +126,13 @@ function namespaceFrom({ namespace, allNamespaces }: ShellOptions): string | und
 
 type Fetch = (needs: readonly Need[]) => Promise<readonly Fact[]>;
 
+interface Ran {
+  readonly result: CommandResult;
+  readonly faulty: boolean;
+  /** Of the files that were read; absent where none were. */
+  readonly problems?: readonly ProblemData[];
+}
+
 /** Opens what the command reads, runs it to its end and closes it. */
 async function resultOf(
   command: Command,
@@ -124,7 +140,7 @@ async function resultOf(
   call: CommandCall<Values, Values>,
   options: ShellOptions,
   screen: Terminal,
-): Promise<{ readonly result: CommandResult; readonly faulty: boolean }> {
+): Promise<Ran> {
   const { source } = command;
   const run = (fetch: Fetch) => drive(code.run(call), fetch, screen);
   if (source === undefined) {
@@ -146,6 +162,7 @@ async function resultOf(
     return {
       result: await run((needs) => opened.source.fetch(needs, reviewDeadline())),
       faulty: opened.faulty,
+      ...(live ? {} : { problems: sourceProblemData(opened.problems, options.strict === true) }),
     };
   } finally {
     screen.endProgress();

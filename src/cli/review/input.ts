@@ -26,6 +26,8 @@ export interface Place {
 export interface Manifest {
   readonly object: JsonObject;
   readonly place: Place;
+  /** Where it begins, from one. */
+  readonly line: () => number;
 }
 
 /** What could not be used. The rest is evaluated nevertheless. */
@@ -112,11 +114,11 @@ export class InputReader {
     }
     const parsed = readManifests(found.text);
     for (const one of parsed.problems) problems.push({ input, located: one });
-    for (const { value, document, path } of parsed.manifests) {
+    for (const { value, document, path, line } of parsed.manifests) {
       const place = { input, document, path };
       const wrong = this.#shape.problems(value);
       for (const problem of wrong) problems.push({ place, problem });
-      if (wrong.length === 0 && isObject(value)) manifests.push({ object: value, place });
+      if (wrong.length === 0 && isObject(value)) manifests.push({ object: value, place, line });
     }
   }
 }

@@ -23,7 +23,7 @@ export function resultOf(
   const trace = traced === undefined ? undefined : traceOf(phases, findings);
   return {
     object: nameOf(request),
-    verdict: denied ? "deny" : "allow",
+    verdict: denied ? "deny" : patch.length > 0 ? "patch" : "allow",
     patch: denied ? [] : patch,
     changes: denied ? [] : phases.flatMap(changesOf),
     violations: violationsOf(findings, denials),

@@ -48,9 +48,9 @@ function rowsOf(result: ReviewResult): string[][] {
 export function printTrace(results: readonly ReviewResult[], { out, paint }: Terminal): void {
   for (const [i, result] of results.entries()) {
     if (i > 0) out("");
-    const denied = result.verdict === "deny";
-    const verdict = denied ? "deny" : result.patch.length > 0 ? "patch" : "allow";
-    const painted = denied ? paint("red", verdict) : verdict === "patch" ? paint("green", verdict) : verdict;
+    const { verdict } = result;
+    const painted =
+      verdict === "deny" ? paint("red", verdict) : verdict === "patch" ? paint("green", verdict) : verdict;
     out(`${paint("bold", objectName(result))}  ${painted}`);
     if (result.untouched !== undefined) out(`  ${printable(result.untouched)}`);
     const trace = result.trace ?? [];
@@ -66,9 +66,9 @@ export function printTrace(results: readonly ReviewResult[], { out, paint }: Ter
 
 /** `3 objects: 1 unchanged, 1 patched, 1 denied` */
 export function summaryLine(results: readonly ReviewResult[]): string {
-  const { allowed, denied, patched } = summaryOf(results);
+  const { unchanged, denied, patched } = summaryOf(results);
   const count = results.length;
-  return `${count} ${count === 1 ? "object" : "objects"}: ${allowed - patched} unchanged, ${patched} patched, ${denied} denied`;
+  return `${count} ${count === 1 ? "object" : "objects"}: ${unchanged} unchanged, ${patched} patched, ${denied} denied`;
 }
 
 /** What to do next about a denial. */

@@ -1,17 +1,37 @@
 import { fieldPath } from "../../core/path.ts";
 import { describeProblem, type Problem } from "../../core/policy/problem.ts";
 import { type Located, locateProblems } from "../../files/reader/read-documents.ts";
+import type { FileProblem } from "../../files/source/report.ts";
 import { printable } from "../output/printable.ts";
 import type { InputProblem, InputText } from "./input.ts";
 
 /** Per file; more would scroll the rest away. */
 const SHOWN = 20;
 
-/** Problems as a compiler prints them: file, line, column, message, and the lines around. */
+/** A problem of the input or the source, as JSON has it. */
+export interface ProblemData {
+  readonly from: "input" | "source";
+  readonly file: string;
+  /** From one; absent where the file itself is the problem. */
+  readonly line?: number;
+  readonly column?: number;
+  readonly severity: "error" | "warning";
+  readonly message: string;
+  readonly hint?: string;
+  readonly object?: string;
+}
+
+interface Described {
+  readonly data: ProblemData;
+  /** As a compiler prints it: file, line, column, message, and the lines around. */
+  readonly text: string;
+}
+
+/** Problems as a compiler prints them. */
 export function describeProblems(problems: readonly InputProblem[]): string[] {
   const byInput = Map.groupBy(problems, (one) => inputOf(one) ?? one);
   return [...byInput.values()].flatMap((list) => {
-    const lines = describeSome(list.slice(0, SHOWN));
+    const lines = describeSome(list.slice(0, SHOWN)).map(({ text }) => text);
     const more = list.length - SHOWN;
     const [first] = list;
     const label = first === undefined ? "" : labelOf(first);
@@ -19,8 +39,27 @@ export function describeProblems(problems: readonly InputProblem[]): string[] {
   });
 }
 
+/** Problems for programs. */
+export function problemData(problems: readonly InputProblem[]): ProblemData[] {
+  const byInput = Map.groupBy(problems, (one) => inputOf(one) ?? one);
+  return [...byInput.values()].flatMap((list) => describeSome(list).map(({ data }) => data));
+}
+
+/** The problems of a source for programs; with `strict` some of its warnings are errors. */
+export function sourceProblemData(problems: readonly FileProblem[], strict: boolean): ProblemData[] {
+  return problems.map(({ file, line, column, message, hint, severity, strict: mistake, object }) => ({
+    from: "source",
+    file,
+    ...(line === 0 ? {} : { line, column }),
+    severity: strict && mistake ? "error" : severity,
+    message,
+    ...(hint === undefined ? {} : { hint }),
+    ...(object === undefined ? {} : { object }),
+  }));
+}
+
 /** Problems of one input; its text is parsed once for all of them. */
-function describeSome(problems: readonly InputProblem[]): string[] {
+function describeSome(problems: readonly InputProblem[]): Described[] {
   const [first] = problems;
   const input = first === undefined ? undefined : inputOf(first);
   const wanted = problems.flatMap((one) => ("place" in one ? [one] : []));
@@ -38,13 +77,28 @@ function describeSome(problems: readonly InputProblem[]): string[] {
         );
   return problems.map((one) => {
     const label = labelOf(one);
-    if ("message" in one) return `${label}: ${one.message}`;
-    if ("located" in one) return framed(label, one.located, one.located.message);
+    if ("message" in one) return described(label, undefined, one.message, `${label}: ${one.message}`);
+    if ("located" in one)
+      return described(
+        label,
+        one.located,
+        one.located.message,
+        framed(label, one.located, one.located.message),
+      );
     const place = places[wanted.indexOf(one)];
-    return place === undefined
-      ? `${label}: ${printable(describeProblem(one.problem))}`
-      : framed(label, place, withField(one.problem));
+    const message = withField(one.problem);
+    const text =
+      place === undefined
+        ? `${label}: ${printable(describeProblem(one.problem))}`
+        : framed(label, place, message);
+    return described(label, place, message, text);
   });
+}
+
+function described(file: string, place: Located | undefined, message: string, text: string): Described {
+  const where = place === undefined ? {} : { line: place.line, column: place.column };
+  const hint = place?.hint === undefined ? {} : { hint: place.hint };
+  return { text, data: { from: "input", file, ...where, severity: "error", message, ...hint } };
 }
 
 function framed(label: string, { line, column, frame }: Located, message: string): string {

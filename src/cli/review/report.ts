@@ -3,8 +3,10 @@ import { printable } from "../output/printable.ts";
 import type { Terminal } from "../output/terminal.ts";
 import { yamlText } from "../output/yaml.ts";
 import { emitText, emitted } from "./emit.ts";
+import type { Manifest } from "./input.ts";
 import type { Judgement } from "./judge.ts";
 import { nextStep, objectName, printTable, printTrace, summaryLine } from "./print.ts";
+import type { ProblemData } from "./problems.ts";
 import type { Asked } from "./request.ts";
 import { summaryOf } from "./result.ts";
 
@@ -12,12 +14,14 @@ import { summaryOf } from "./result.ts";
 export interface Judged {
   readonly asked: Asked;
   readonly judgement: Judgement;
+  readonly manifest: Manifest;
 }
 
 export interface ReportOptions {
   readonly output: "table" | "json" | "yaml";
   readonly trace: boolean;
   readonly emit: boolean;
+  readonly problems: readonly ProblemData[];
 }
 
 /** Prints a review: the result on stdout, messages on stderr. */
@@ -33,7 +37,8 @@ export function report(judged: readonly Judged[], options: ReportOptions, screen
     return;
   }
   if (options.output !== "table") {
-    const value = { results, summary: summaryOf(results) };
+    const { problems } = options;
+    const value = { results: judged.map(located), summary: summaryOf(results), problems };
     screen.out(options.output === "json" ? JSON.stringify(value, null, 2) : yamlText(value));
     return;
   }
@@ -46,6 +51,12 @@ export function report(judged: readonly Judged[], options: ReportOptions, screen
   screen.out(`\n${summaryLine(results)}`);
   const next = nextStep(results, io.name);
   if (next !== undefined) screen.note(next);
+}
+
+/** The result with the place of its manifest. */
+function located({ judgement: { result }, manifest: { place, line } }: Judged) {
+  const { object, ...rest } = result;
+  return { object, file: place.input.label, line: line(), ...rest };
 }
 
 function emit(judged: readonly Judged[], format: "yaml" | "json", screen: Terminal): void {

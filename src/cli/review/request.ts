@@ -45,7 +45,7 @@ export class Requests {
     return new Requests(asking, source, resources, found.filter(isObject));
   }
 
-  async of({ object }: Manifest): Promise<Asked | { readonly problem: Problem }> {
+  async of({ object }: Pick<Manifest, "object">): Promise<Asked | { readonly problem: Problem }> {
     if (object["kind"] === "AdmissionReview") return recorded(object);
     const { operation, user } = this.#asking;
     const apiVersion = stringAt(object, "apiVersion") ?? "";

@@ -9,7 +9,8 @@ export interface ReviewResult {
     readonly namespace: string;
     readonly name: string;
   };
-  readonly verdict: "allow" | "deny";
+  /** `patch`: allowed, with changes. */
+  readonly verdict: "allow" | "patch" | "deny";
   /** Against the object with the API server's defaults. */
   readonly patch: readonly PatchOperation[];
   readonly changes: readonly Change[];
@@ -53,12 +54,14 @@ export interface Traced {
 export interface ReviewSummary {
   /** Including patched objects. */
   readonly allowed: number;
-  readonly denied: number;
+  readonly unchanged: number;
   readonly patched: number;
+  readonly denied: number;
 }
 
 export function summaryOf(results: readonly ReviewResult[]): ReviewSummary {
-  const denied = results.filter(({ verdict }) => verdict === "deny").length;
-  const patched = results.filter(({ verdict, patch }) => verdict === "allow" && patch.length > 0).length;
-  return { allowed: results.length - denied, denied, patched };
+  const count = (wanted: ReviewResult["verdict"]) =>
+    results.filter(({ verdict }) => verdict === wanted).length;
+  const [unchanged, patched, denied] = [count("allow"), count("patch"), count("deny")];
+  return { allowed: unchanged + patched, unchanged, patched, denied };
 }

@@ -1,4 +1,5 @@
 import { checkDnsLabel } from "../../core/kubernetes/names.ts";
+import type { Problem } from "../../core/policy/problem.ts";
 import { Resources } from "../../files/source/resources.ts";
 import { CallError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
@@ -8,7 +9,7 @@ import { checkOneSource, openFiles, openReadOnly } from "../source/open.ts";
 import { assembleFor } from "../source/source.ts";
 import { type InputProblem, InputReader } from "./input.ts";
 import { judge } from "./judge.ts";
-import { describeProblems } from "./problems.ts";
+import { describeProblems, problemData, sourceProblemData } from "./problems.ts";
 import { type Judged, report } from "./report.ts";
 import { Requests } from "./request.ts";
 import { Shape } from "./shape.ts";
@@ -27,6 +28,7 @@ export interface ReviewOptions {
   readonly operation?: "CREATE" | "UPDATE";
   readonly old?: string;
   readonly trace?: boolean;
+  readonly strict?: boolean;
   readonly emit?: boolean;
   readonly output: "table" | "json" | "yaml";
   readonly quiet?: boolean;
@@ -41,10 +43,14 @@ export async function review(named: readonly string[], options: ReviewOptions, i
   const { trace = false, emit = false, output } = options;
   const screen = terminal(io, options);
   const assembly = await assembleFor(options, io);
-  const { source, faulty, stop } =
-    options.cluster === true
-      ? await openReadOnly(options, assembly, screen)
-      : await openFiles(options, assembly, screen);
+  const {
+    source,
+    faulty,
+    problems: found,
+    stop,
+  } = options.cluster === true
+    ? await openReadOnly(options, assembly, screen)
+    : await openFiles(options, assembly, screen);
   try {
     const { modules, installation } = source.assembly;
     const resources = new Resources(modules, installation.workloads.all);
@@ -59,17 +65,27 @@ export async function review(named: readonly string[], options: ReviewOptions, i
     const requests = await Requests.open(asking, source, resources);
     const judged: Judged[] = [];
     const hints = new Set<string>();
+    const strict = options.strict === true;
     for (const [i, manifest] of input.manifests.entries()) {
       screen.progress("reviewing", "objects", i, input.manifests.length);
-      const hint = shape.hint(manifest.object);
-      if (hint !== undefined) hints.add(hint);
+      for (const mistake of shape.mistakes(manifest.object, source.assembly.view)) {
+        if (strict) problems.push({ place: manifest.place, problem: mistake });
+        // Unknown fields are among the warnings of the result.
+        else if (mistake.path[0] === "kind") hints.add(hintOf(mistake));
+      }
       const asked = await requests.of(manifest);
       if ("problem" in asked) problems.push({ place: manifest.place, problem: asked.problem });
-      else judged.push({ asked, judgement: await judge(asked.request, source, { trace, now: Date.now() }) });
+      else
+        judged.push({
+          asked,
+          manifest,
+          judgement: await judge(asked.request, source, { trace, now: Date.now() }),
+        });
     }
     for (const found of describeProblems(problems)) screen.complain(found);
     for (const hint of hints) screen.note(printable(hint));
-    report(judged, { output, trace, emit }, screen, io);
+    const data = [...problemData(problems), ...sourceProblemData(found, strict)];
+    report(judged, { output, trace, emit, problems: data }, screen, io);
     // Unreadable input makes the result incomplete, which outweighs what was found in the rest.
     if (problems.length > 0 || faulty) return EXIT.wrong;
     return judged.some(({ judgement }) => judgement.result.verdict === "deny") ? EXIT.found : EXIT.fine;
@@ -77,6 +93,10 @@ export async function review(named: readonly string[], options: ReviewOptions, i
     screen.endProgress();
     await stop();
   }
+}
+
+function hintOf({ message, hint }: Problem): string {
+  return hint === undefined ? message : `${message}; ${hint}`;
 }
 
 /** Checks flags before anything is read. */

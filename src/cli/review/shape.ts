@@ -3,8 +3,10 @@ import { groupVersionOf } from "../../core/kubernetes/object.ts";
 import { specPath, type WorkloadKind } from "../../core/kubernetes/workloads.ts";
 import type { Installation } from "../../core/module/installation.ts";
 import { fieldPath } from "../../core/path.ts";
-import { type Problem, problem } from "../../core/policy/problem.ts";
+import { checkObject, versionOf, versionProblem } from "../../core/policy/check.ts";
+import { likelyMistake, type Problem, problem } from "../../core/policy/problem.ts";
 import { didYouMean } from "../../core/policy/suggest.ts";
+import type { View } from "../../core/view/view.ts";
 import { checkStringMap, entryOf } from "../../files/source/entry.ts";
 import type { Resources } from "../../files/source/resources.ts";
 
@@ -24,14 +26,29 @@ export class Shape {
     // A recorded review is checked when it is decoded.
     if (stringAt(value, "kind") === "AdmissionReview") return [];
     if (stringAt(value, "kind") === "List") return [problem([], "List without items")];
-    const { problems } = entryOf(named(value), NOWHERE, this.#resources);
+    const { entry, problems } = entryOf(named(value), NOWHERE, this.#resources);
     const wrong = problems.filter(({ severity }) => severity === "error");
+    const kind = entry?.resource.policy;
+    if (kind !== undefined && entry !== undefined && versionOf(kind, entry.object) === undefined)
+      wrong.push(versionProblem(kind, entry.object));
     const workload = this.#workloadOf(value);
     return workload === undefined ? wrong : [...wrong, ...templateProblems(value, workload)];
   }
 
-  /** A hint where usher may not see a workload that its author expects it to see. */
-  hint(object: JsonObject): string | undefined {
+  /** Where usher may not see an object that its author expects it to see, and unknown fields of policies. */
+  mistakes(object: JsonObject, view: View): Problem[] {
+    const apiVersion = stringAt(object, "apiVersion") ?? "";
+    const kind = stringAt(object, "kind") ?? "";
+    const unknown = this.#resources.unknownKind(apiVersion, kind);
+    if (unknown !== undefined) return [unknown];
+    const hint = this.#workloadHint(object);
+    if (hint !== undefined) return [likelyMistake(["kind"], hint)];
+    const { policy } = this.#resources.of(apiVersion, kind);
+    if (policy === undefined) return [];
+    return checkObject(policy, object, view, this.#installation).filter(({ strict }) => strict);
+  }
+
+  #workloadHint(object: JsonObject): string | undefined {
     const apiVersion = stringAt(object, "apiVersion") ?? "";
     const kind = stringAt(object, "kind") ?? "";
     const { group, version } = groupVersionOf(apiVersion);

@@ -1,6 +1,9 @@
 import type { Assembly } from "../../core/evaluate/assembly.ts";
 import type { Log } from "../../core/log.ts";
+import { kindResource } from "../../core/policy/kind.ts";
 import type { Source } from "../../core/view/source.ts";
+import type { FileSource } from "../../files/source/file-source.ts";
+import type { FileProblem } from "../../files/source/report.ts";
 import { CallError } from "../exit.ts";
 import type { Terminal } from "../output/terminal.ts";
 import type { LiveOptions, LiveSource } from "./live.ts";
@@ -12,13 +15,16 @@ export interface OpenOptions extends LiveOptions {
   readonly cluster?: boolean;
   readonly config?: string;
   readonly featureGates?: string;
+  readonly strict?: boolean;
 }
 
 /** What a command reads, and then stops. */
 export interface Opened {
   readonly source: Source;
-  /** Something in it could not be used. */
+  /** Something in it could not be used, or with `--strict` is hardly meant. */
   readonly faulty: boolean;
+  /** Of files; a cluster has none. */
+  readonly problems: readonly FileProblem[];
   readonly stop: () => Promise<void>;
 }
 
@@ -31,8 +37,24 @@ export function checkOneSource({ source, cluster }: OpenOptions): void {
 /** A directory of files as the cluster. */
 export async function openFiles(options: OpenOptions, assembly: Assembly, screen: Terminal): Promise<Opened> {
   const source = await openSource({ ...options, watch: false }, assembly, screen);
-  const faulty = source.problems.some(({ severity }) => severity === "error");
-  return { source, faulty, stop: source.stop };
+  const problems = [...source.problems, ...emptySource(options, source)];
+  for (const { file, message } of problems.slice(source.problems.length))
+    (options.strict ? screen.complain : screen.note)(`${file}: ${message}`);
+  const mistakes = options.strict ? problems.filter(({ strict }) => strict).length : 0;
+  if (mistakes > 0)
+    screen.complain(
+      `--strict: ${mistakes === 1 ? "1 warning is an error" : `${mistakes} warnings are errors`}`,
+    );
+  const faulty = mistakes > 0 || problems.some(({ severity }) => severity === "error");
+  return { source, faulty, problems, stop: source.stop };
+}
+
+/** Where there is no policy, every review passes: the directory is hardly the one that was meant. */
+function emptySource({ source: file = "" }: OpenOptions, { assembly, summary }: FileSource): FileProblem[] {
+  const kinds = assembly.modules.flatMap((module) => module.kinds.map(kindResource));
+  if (kinds.length === 0 || kinds.some((resource) => (summary.objects[resource] ?? 0) > 0)) return [];
+  const message = "no policies found: nothing is changed or denied by a policy";
+  return [{ file, line: 0, column: 0, message, severity: "warning", strict: true, frame: "" }];
 }
 
 /**

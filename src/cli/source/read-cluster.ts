@@ -43,7 +43,7 @@ export async function readCluster(
   try {
     const opened = await Promise.race([gaveUp, read()]);
     client.stopWatching();
-    return { source: opened, faulty: false, stop };
+    return { source: opened, faulty: false, problems: [], stop };
   } catch (error) {
     await stop();
     throw clusterError(error, client);

@@ -14,6 +14,8 @@ export interface SourceOptions {
   readonly watch: boolean;
   readonly config?: string;
   readonly featureGates?: string;
+  /** Warnings about what is hardly meant count as errors. */
+  readonly strict?: boolean;
 }
 
 /** The modules of this process, and the check of policies themselves. */
@@ -41,7 +43,7 @@ export function assembleModules(
 
 /** Opens a directory of files as the cluster and reports its problems. */
 export async function openSource(
-  options: Pick<SourceOptions, "source" | "watch">,
+  options: Pick<SourceOptions, "source" | "watch" | "strict">,
   assembly: Assembly,
   screen: Terminal,
 ): Promise<FileSource> {
@@ -58,7 +60,10 @@ export async function openSource(
     directory,
     assembly,
     watch: options.watch,
-    report: ({ text, level }) => (level === "error" ? screen.complain(text) : screen.note(text)),
+    report: ({ text, level, problems }) => {
+      const mistaken = options.strict === true && problems.some(({ strict }) => strict);
+      (level === "error" || mistaken ? screen.complain : screen.note)(text);
+    },
     progress: (done, total) => screen.progress("reading", "documents", done, total),
   }).catch((error: unknown) => {
     // By contract the error is about the directory itself, such as one that can't be opened.

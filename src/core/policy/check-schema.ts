@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import { holdsAtMost, isObject, type Json, type JsonObject } from "../json.ts";
 import type { Path } from "../path.ts";
-import { type Problem, problem, WRITE_IN_QUOTES, warningProblem } from "./problem.ts";
+import { likelyMistake, type Problem, problem, WRITE_IN_QUOTES } from "./problem.ts";
 import { ProblemList } from "./problem-list.ts";
 import { didYouMean } from "./suggest.ts";
 
@@ -95,7 +95,7 @@ export function addUnknownFields(
   if (listed.length === 0) return;
   const known = knownFields();
   for (const key of listed)
-    problems.push(warningProblem([...path, key], "unknown field, has no effect", didYouMean(key, known)));
+    problems.push(likelyMistake([...path, key], "unknown field, has no effect", didYouMean(key, known)));
 }
 
 function wrongValue(path: Path, values: readonly string[], found: Json | undefined): Problem {

@@ -25,11 +25,7 @@ export function checkObject(
   installation?: Installation,
 ): Problem[] {
   const version = versionOf(kind, object);
-  if (version === undefined) {
-    const known = kind.versions.map(({ name }) => (kind.group === "" ? name : `${kind.group}/${name}`));
-    const written = stringAt(object, "apiVersion") ?? "";
-    return [problem(["apiVersion"], `${kind.kind} has no version "${written}"; use ${known.join(" or ")}`)];
-  }
+  if (version === undefined) return [versionProblem(kind, object)];
   const problems = new ProblemList();
   checkOutside(kind, object, problems);
   const spec = object["spec"] ?? {};
@@ -39,6 +35,13 @@ export function checkObject(
   if (!problems.hasErrors && kind.check !== undefined)
     problems.push(...kind.check(object, view, installation));
   return problems.all([]);
+}
+
+/** An object in a version that its kind does not have. */
+export function versionProblem(kind: Kind, object: JsonObject): Problem {
+  const known = kind.versions.map(({ name }) => (kind.group === "" ? name : `${kind.group}/${name}`));
+  const written = stringAt(object, "apiVersion") ?? "";
+  return problem(["apiVersion"], `${kind.kind} has no version "${written}"; use ${known.join(" or ")}`);
 }
 
 const TOP_LEVEL = ["apiVersion", "kind", "metadata", "spec", "status"];

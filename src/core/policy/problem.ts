@@ -6,6 +6,8 @@ export interface Problem {
   readonly message: string;
   /** An `error` makes that part of the object unusable; a `warning` is shown and changes nothing. */
   readonly severity: "error" | "warning";
+  /** Of a warning: an error where the user asks for strict checks, as it is hardly what the author meant. */
+  readonly strict?: true;
   /** What was probably meant, e.g. `did you mean "Exists"?`. */
   readonly hint?: string;
 }
@@ -22,6 +24,11 @@ export function problem(path: Path, message: string, hint?: string): Problem {
 
 export function warningProblem(path: Path, message: string, hint?: string): Problem {
   return { path, message, severity: "warning", ...(hint === undefined ? {} : { hint }) };
+}
+
+/** A warning about something that is hardly meant, such as an unknown field: with `--strict` it is an error. */
+export function likelyMistake(path: Path, message: string, hint?: string): Problem {
+  return { ...warningProblem(path, message, hint), strict: true };
 }
 
 /** `spec.tolerations[0].operator: "Exist" is not an operator; did you mean "Exists"?` */

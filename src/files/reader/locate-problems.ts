@@ -32,6 +32,7 @@ export async function locateAll(
         column: place?.column ?? 0,
         message: field === "" ? problem.message : `${field}: ${problem.message}`,
         severity: problem.severity,
+        ...(problem.strict ? { strict: true } : {}),
         frame: place?.frame ?? "",
         ...(hint === undefined ? {} : { hint }),
         ...(entry.object === undefined ? {} : { object: describeObject(entry.object) }),

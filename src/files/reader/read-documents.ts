@@ -5,7 +5,8 @@ import { WRITE_IN_QUOTES } from "../../core/policy/problem.ts";
 import type { Chunk } from "../text/chunks.ts";
 import { cutChunks, parseChunk } from "../text/chunks.ts";
 import { codeFrame, positionAt } from "../text/code-frame.ts";
-import type { Place, Span, TextProblem } from "../text/document.ts";
+import type { Place, Span, TextDocument, TextProblem } from "../text/document.ts";
+import { LineIndex } from "../text/line-index.ts";
 import { itemsOf } from "./items.ts";
 
 /** A problem with its place in the file and the lines around it, so that the text itself need not be kept. */
@@ -136,6 +137,8 @@ export interface Manifest {
   readonly document: string;
   readonly path: Path;
   readonly value: Json;
+  /** Where it begins, from one. */
+  readonly line: () => number;
 }
 
 /** Reads a text that is no part of a source: a manifest to be judged. */
@@ -143,15 +146,28 @@ export function readManifests(text: string): { manifests: Manifest[]; problems: 
   const { chunks, problems } = cutChunks(text);
   const found = problems.map((problem) => located(text, problem));
   const manifests: Manifest[] = [];
+  let lines: LineIndex | undefined;
   for (const chunk of chunks) {
     const document = readChunk(text, chunk, NOTHING_KNOWN);
     if (typeof document === "string") continue;
     found.push(...document.problems);
+    let parsed: TextDocument | undefined;
     for (const { path, json } of document.pieces) {
-      manifests.push({ document: document.hash, path, value: JSON.parse(json ?? "null") as Json });
+      const line = () => {
+        lines ??= new LineIndex(text);
+        if (path.length === 0) return lines.lineAt(chunk.offset + contentOffset(chunk.text));
+        parsed ??= parseChunk(chunk);
+        return lines.lineAt(chunk.offset + parsed.locate(path).value.start);
+      };
+      manifests.push({ document: document.hash, path, value: JSON.parse(json ?? "null") as Json, line });
     }
   }
   return { manifests, problems: found };
+}
+
+/** Blank lines and comments before a document. */
+function contentOffset(text: string): number {
+  return /^(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*/.exec(text)?.[0].length ?? 0;
 }
 
 const NOTHING_KNOWN: ReadonlySet<string> = new Set();

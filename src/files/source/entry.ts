@@ -2,7 +2,13 @@ import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/j
 import type { Path } from "../../core/path.ts";
 import { CONFIGURATION_NAME, configurationPath, configurationsIn } from "../../core/policy/configuration.ts";
 import { kindResource } from "../../core/policy/kind.ts";
-import { type Problem, problem, WRITE_IN_QUOTES, warningProblem } from "../../core/policy/problem.ts";
+import {
+  likelyMistake,
+  type Problem,
+  problem,
+  WRITE_IN_QUOTES,
+  warningProblem,
+} from "../../core/policy/problem.ts";
 import { namespaceIn, type Resource, type Resources } from "./resources.ts";
 
 /** One object in one place of one file. */
@@ -120,6 +126,10 @@ export function entryOf(
   if (resource.scope === "Cluster" && typeof namespace === "string") {
     problems.push(warningProblem(["metadata", "namespace"], `has no effect: ${kind} is cluster-scoped`));
   }
+  const unknown = resources.unknownKind(stringAt(value, "apiVersion") ?? "", kind);
+  if (unknown !== undefined) problems.push(unknown);
+  if (resource.policy?.scope === "Namespaced" && (namespace ?? "") === "")
+    problems.push(likelyMistake(["metadata", "namespace"], "is missing: the policy is in namespace default"));
   const stored = { namespace: namespaceIn(resource, value), name: stringAt(value, "metadata", "name") ?? "" };
   const object = asStored(value, resource, stored);
   return { entry: { ...place, ordinal: 0, resource, ...stored, object }, problems };

@@ -13,6 +13,8 @@ export interface FileProblem {
   readonly message: string;
   readonly hint?: string;
   readonly severity: "error" | "warning";
+  /** Of a warning: an error with `--strict`. */
+  readonly strict?: true;
   /** The lines around it, with carets; empty where there are none to show. */
   readonly frame: string;
   /** The object that it is in, as a person names it. */

@@ -5,6 +5,8 @@ import type { WorkloadKind } from "../../core/kubernetes/workloads.ts";
 import type { Module } from "../../core/module/module.ts";
 import type { Kind } from "../../core/policy/kind.ts";
 import { kindResource } from "../../core/policy/kind.ts";
+import { likelyMistake, type Problem } from "../../core/policy/problem.ts";
+import { didYouMean } from "../../core/policy/suggest.ts";
 
 /** What a kind is as a resource. */
 export interface Resource {
@@ -54,11 +56,16 @@ const NAMESPACED: Readonly<Record<string, string>> = {
 /** Plurals that no rule gives. */
 const IRREGULAR: Readonly<Record<string, string>> = { Endpoints: "endpoints" };
 
+/** Usher's own configuration, which may be beside the policies. */
+const CONFIGURATION = "UsherConfiguration";
+
 /** Which resource an object belongs to. */
 export class Resources {
   /** Kinds that are written as configuration, without metadata and spec. */
   readonly configurations: readonly Kind[];
   readonly #known = new Map<string, Resource>();
+  /** Kinds of policies by their group. */
+  readonly #policyKinds = new Map<string, string[]>();
 
   /** `workloads` may name kinds whose plural is known only from the configuration. */
   constructor(modules: readonly Module[], workloads: readonly WorkloadKind[] = []) {
@@ -79,6 +86,7 @@ export class Resources {
     // Last, as a kind says most: a module may well read what another defines.
     for (const { kinds } of modules) {
       for (const kind of kinds) {
+        if (kind.group !== "") file(this.#policyKinds, kind.group, kind.kind);
         this.#set(kind.group, kind.kind, { name: kindResource(kind), scope: kind.scope, policy: kind });
       }
     }
@@ -99,6 +107,16 @@ export class Resources {
     return guessed;
   }
 
+  /** A kind that a group of usher's policies does not have: its objects have no effect. */
+  unknownKind(apiVersion: string, kind: string): Problem | undefined {
+    const { group } = groupVersionOf(apiVersion);
+    const known = this.#policyKinds.get(group);
+    if (known === undefined || kind === CONFIGURATION || this.of(apiVersion, kind).scope !== undefined)
+      return undefined;
+    const hint = didYouMean(kind, known) ?? `kinds of this group: ${known.join(", ")}`;
+    return likelyMistake(["kind"], `${group} has no kind ${kind}: the object has no effect`, hint);
+  }
+
   #table(table: Readonly<Record<string, string>>, scope: "Cluster" | "Namespaced"): void {
     for (const [group, kinds] of Object.entries(table)) {
       for (const kind of kinds.split(" ")) {
@@ -111,6 +129,12 @@ export class Resources {
   #set(group: string, kind: string, resource: Resource): void {
     this.#known.set(`${group}/${kind}`, resource);
   }
+}
+
+function file(lists: Map<string, string[]>, key: string, value: string): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [value]);
+  else list.push(value);
 }
 
 /** As `kubectl` guesses a plural from a kind: `policy` to `policies`, `class` to `classes`, else an s. */
