@@ -181,10 +181,10 @@ test("all that core and modules keep in a file are memos of values that never ch
     "known-term.ts known",
     "list.ts prepared",
     "node-terms.ts descriptions",
+    "origin.ts stored",
     "pattern.ts memo",
     "projection.ts places",
     "reach.ts texts",
-    "stored-value.ts origins",
     // A constant: the empty set.
     "values.ts NONE",
   ]);

@@ -106,6 +106,8 @@ export function canonical(value: Json | undefined): string {
   return `{${members.join(",")}}`;
 }
 
+export const TOO_DEEP = Number.NEGATIVE_INFINITY;
+
 /** Whether a value holds at most so many values and levels, itself included. Looks at no more than that, however large it is. */
 export function holdsAtMost(
   value: Json | undefined,
@@ -115,11 +117,11 @@ export function holdsAtMost(
   return valuesLeft(value, values, depth) >= 0;
 }
 
-/** What is left of `room` after the values in a value; negative where it does not suffice, or the value is too deep. */
+/** What is left of `room` after the values in a value; negative where it does not suffice, TOO_DEEP where the value is. */
 export function valuesLeft(value: Json | undefined, room: number, depth: number): number {
   let left = room - 1;
   if (typeof value !== "object" || value === null || left < 0) return left;
-  if (depth <= 0) return -1;
+  if (depth <= 0) return TOO_DEEP;
   if (Array.isArray(value)) {
     if (value.length > left) return -1;
     for (let i = 0; i < value.length && left >= 0; i++) left = valuesLeft(value[i], left, depth - 1);

@@ -1,5 +1,5 @@
 import { canonical, isObject, type Json, type JsonObject } from "../json.ts";
-import { shallow } from "../provenance/origin.ts";
+import { type ListRoom, listRoom, readableElements } from "../provenance/origin.ts";
 
 /**
  * Elements that hold more than was added are looked for only in lists of at most so many. Modules that write such elements keep their
@@ -15,19 +15,23 @@ export class ElementList {
   readonly #texts = new Set<string>();
   readonly #wide: readonly Members[];
 
-  constructor(list: Json | undefined) {
-    // What is too deep is nothing that a note is kept of.
-    const elements = Array.isArray(list) ? list.filter(shallow) : [];
+  constructor(list: Json | undefined, room: ListRoom = listRoom()) {
+    const elements = readableElements(list, room) ?? [];
     for (const element of elements) this.#texts.add(canonical(element));
     this.#wide =
       elements.length > WIDENED_LIMIT ? [] : elements.filter(isObject).map((one) => new Members(one));
+  }
+
+  /** Whether an element is the same. `element` is canonical text. */
+  has(element: string): boolean {
+    return this.#texts.has(element);
   }
 
   /** `element` is canonical text. */
   carries(element: string): boolean {
     if (this.#texts.has(element)) return true;
     if (this.#wide.length === 0 || !element.startsWith("{")) return false;
-    const added: JsonObject = JSON.parse(element);
+    const added = spelledPart(JSON.parse(element));
     return this.#wide.some((one) => one.include(added));
   }
 }
@@ -35,7 +39,7 @@ export class ElementList {
 /** Whether an element has all that another has, by the same measure. */
 export function containsElement(element: Json, part: Json): boolean {
   return isObject(element) && isObject(part)
-    ? new Members(element).include(part)
+    ? new Members(element).include(spelledPart(part))
     : canonical(element) === canonical(part);
 }
 
@@ -48,15 +52,16 @@ class Members {
     this.#object = object;
   }
 
-  include(part: JsonObject): boolean {
-    for (const key of Object.keys(this.#object)) {
-      if (!Object.hasOwn(part, key) && !Array.isArray(this.#object[key])) return false;
+  include(part: SpelledPart): boolean {
+    for (const key in this.#object) {
+      if (!part.has(key) && Object.hasOwn(this.#object, key) && !Array.isArray(this.#object[key]))
+        return false;
     }
-    for (const key of Object.keys(part)) if (!this.#includes(key, part[key])) return false;
+    for (const [key, wanted] of part) if (!this.#includes(key, wanted)) return false;
     return true;
   }
 
-  #includes(key: string, wanted: Json | undefined): boolean {
+  #includes(key: string, wanted: SpelledMember): boolean {
     if (!Object.hasOwn(this.#object, key)) return false;
     let has = this.#spelled.get(key);
     if (has === undefined) {
@@ -64,7 +69,26 @@ class Members {
       has = Array.isArray(value) ? new Set(value.map(canonical)) : canonical(value);
       this.#spelled.set(key, has);
     }
-    if (typeof has === "string") return has === canonical(wanted);
-    return Array.isArray(wanted) && wanted.every((one) => has.has(canonical(one)));
+    if (typeof has === "string") return has === wanted.text;
+    return wanted.items?.every((one) => has.has(one)) ?? false;
   }
+}
+
+interface SpelledMember {
+  readonly text: string;
+  /** Of a list. */
+  readonly items: readonly string[] | undefined;
+}
+
+/** The members of an element that is looked for, spelled once for all that it is compared with. */
+type SpelledPart = ReadonlyMap<string, SpelledMember>;
+
+function spelledPart(part: JsonObject): SpelledPart {
+  return new Map(
+    Object.keys(part).map((key) => {
+      const value = part[key];
+      const items = Array.isArray(value) ? value.map(canonical) : undefined;
+      return [key, { text: items === undefined ? canonical(value) : `[${items.join(",")}]`, items }];
+    }),
+  );
 }

@@ -13,10 +13,10 @@ export function schemaProblems(schema: z.ZodType, spec: JsonObject): Problem[] {
 }
 
 /**
- * An object that etcd stores has room for three times as many, and nothing that is checked so long is of use; what a schema allows of
+ * An object that etcd stores has room for six times as many, and nothing that is checked so long is of use; what a schema allows of
  * each field is far less.
  */
-const MAX_VALUES = 65_536;
+const MAX_VALUES = 32_768;
 
 /** The same, put with the other problems of an object. */
 export function addSchemaProblems(problems: ProblemList, schema: z.ZodType, spec: JsonObject): void {

@@ -347,7 +347,7 @@ describe("more problems than anyone reads", () => {
 
   test("a spec of more values than are checked has one problem", () => {
     expect(specSaid(keys(70_000, (i) => `f${i}`))).toEqual([
-      "error: spec: has more than 65536 values; split it into several objects",
+      "error: spec: has more than 32768 values; split it into several objects",
     ]);
   });
 });

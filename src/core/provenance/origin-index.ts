@@ -2,7 +2,7 @@ import { containsElement, ElementList } from "../evaluate/element-list.ts";
 import { type ModuleFinding, type PolicyRef, policyKey } from "../evaluate/finding.ts";
 import { canonical, equal, type Json, type JsonObject, setOwn } from "../json.ts";
 import { atPointer, pointer } from "../path.ts";
-import type { Origin } from "./origin.ts";
+import { listRoom, type Origin } from "./origin.ts";
 
 /**
  * What an object still carries of what it carried when it was stored. Each place is looked at once, however often it is named:
@@ -13,6 +13,7 @@ export class Kept {
   readonly #old: JsonObject | undefined;
   readonly #places = new Map<string, boolean>();
   readonly #lists = new Map<string, readonly [now: ElementList, old: ElementList]>();
+  readonly #room = { now: listRoom(), old: listRoom() };
 
   constructor(now: JsonObject, old: JsonObject | undefined) {
     this.#now = now;
@@ -31,12 +32,56 @@ export class Kept {
 
   /** Whether a list still has an element, wherever in it: others may have added, removed and moved theirs. */
   hasElement(list: string, element: string): boolean {
-    let both = this.#lists.get(list);
-    if (both === undefined) {
-      both = [new ElementList(atPointer(this.#now, list)), new ElementList(atPointer(this.#old, list))];
-      this.#lists.set(list, both);
+    const [now, old] = this.#listAt(list);
+    return now.carries(element) && old.carries(element);
+  }
+
+  /** The same for the very element, with nothing added to it since. */
+  hasSameElement(list: string, element: string): boolean {
+    const [now, old] = this.#listAt(list);
+    return now.has(element) && old.has(element);
+  }
+
+  #listAt(list: string): readonly [now: ElementList, old: ElementList] {
+    const known = this.#lists.get(list);
+    if (known !== undefined) return known;
+    const now = new ElementList(atPointer(this.#now, list), this.#room.now);
+    const old = this.#old === this.#now ? now : new ElementList(atPointer(this.#old, list), this.#room.old);
+    this.#lists.set(list, [now, old]);
+    return [now, old];
+  }
+}
+
+/** Of more elements than this only those are compared that are the very same: a policy can have as many as a claim. */
+const MAX_COMPARED = 64;
+
+/** What came with a request about one policy, asked by each of its findings. */
+class Claim {
+  readonly #places: ReadonlySet<string>;
+  readonly #added: Origin["added"];
+  readonly #texts = new Map<string, ReadonlyMap<string, Json>>();
+
+  constructor({ set, added }: Origin) {
+    this.#places = new Set(set);
+    this.#added = added;
+  }
+
+  sets(place: string): boolean {
+    return this.#places.has(place);
+  }
+
+  /** What is claimed of a list and is all or part of one of these elements. */
+  partsOf(elements: readonly Json[], list: string): Json[] {
+    const claimed = Object.hasOwn(this.#added, list) ? (this.#added[list] ?? []) : [];
+    if (claimed.length === 0 || elements.length === 0) return [];
+    if (claimed.length <= MAX_COMPARED)
+      return claimed.filter((one) => elements.some((element) => containsElement(element, one)));
+    let texts = this.#texts.get(list);
+    if (texts === undefined) {
+      texts = new Map(claimed.map((one) => [canonical(one), one]));
+      this.#texts.set(list, texts);
     }
-    return both[0].carries(element) && both[1].carries(element);
+    return elements.flatMap((element) => texts.get(canonical(element)) ?? []);
   }
 }
 
@@ -92,16 +137,14 @@ export class OriginIndex {
    */
   keepConfirmed(claims: readonly Origin[], findings: readonly ModuleFinding[]): void {
     if (claims.length === 0) return;
+    const byPolicy = new Map(claims.map((claim) => [`${claim.module} ${claim.policy}`, new Claim(claim)]));
     for (const finding of findings) {
       if (finding.outcome !== "same" || finding.policy === undefined || finding.path === undefined) continue;
       const where = pointer(finding.path);
-      const policy = policyKey(finding.policy);
-      const claim = claims.find((one) => one.module === finding.module && one.policy === policy);
-      if (claim?.set.includes(where)) this.set(finding, where);
-      for (const claimed of claim?.added[where] ?? []) {
-        if (finding.elements?.some((element) => containsElement(element, claimed)))
-          this.add(finding, where, claimed);
-      }
+      const claim = byPolicy.get(`${finding.module} ${policyKey(finding.policy)}`);
+      if (claim?.sets(where)) this.set(finding, where);
+      for (const claimed of claim?.partsOf(finding.elements ?? [], where) ?? [])
+        this.add(finding, where, claimed);
     }
   }
 

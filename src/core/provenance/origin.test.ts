@@ -61,3 +61,32 @@ test("of a note that is longer than any that usher writes so much is read", () =
   const many = Array.from({ length: 5_000 }, (_, i) => ({ policy: `K/p${i}`, added: { "/l": [i] } }));
   expect(provenanceOf(object(JSON.stringify({ placement: many })))).toHaveLength(128);
 });
+
+test("a policy, a place and an element count once, however often a note names them", () => {
+  const entry = {
+    policy: "K/p",
+    set: ["/a", "/a"],
+    added: {
+      "/l": [
+        { a: 1, b: 2 },
+        { b: 2, a: 1 },
+      ],
+    },
+  };
+  const other = { policy: "K/p", uid: "u", generation: 2, set: ["/a", "/b"], added: { "/l": [1] } };
+  expect(provenanceOf(object(JSON.stringify({ placement: [entry, entry, other] })))).toEqual([
+    {
+      module: "placement",
+      policy: "K/p",
+      uid: "u",
+      generation: 2,
+      set: ["/a", "/b"],
+      added: { "/l": [{ a: 1, b: 2 }, 1] },
+    },
+  ]);
+});
+
+test("a place longer than any that usher writes is none", () => {
+  const entry = { policy: "K/p", set: [`/${"a".repeat(1_023)}`, `/${"a".repeat(1_024)}`] };
+  expect(provenanceOf(object(JSON.stringify({ placement: [entry] })))[0]?.set).toHaveLength(1);
+});

@@ -1,4 +1,13 @@
-import { at, isObject, type Json, type JsonObject, stringAt } from "../json.ts";
+import {
+  at,
+  canonical,
+  isObject,
+  type Json,
+  type JsonObject,
+  stringAt,
+  TOO_DEEP,
+  valuesLeft,
+} from "../json.ts";
 
 /** The one annotation, on the top object, that says which policy put what there. */
 export const PROVENANCE = "usher.dev/provenance";
@@ -18,6 +27,18 @@ const DEPTH_LIMIT = 32;
  */
 const MOST_ORIGINS = 128;
 const MOST_NAMED = 1_024;
+
+/** A pointer to a label of a template has at most some 500 characters. */
+const POINTER_LENGTH = 1_024;
+
+/** Longer lists carry nothing that a note is kept of: modules extend lists to half of it, and read no longer ones either. */
+export const MAX_LIST_LENGTH = 1_024;
+
+/**
+ * So many values are read of the lists of one object, all told. An object may hold ten times as many, and each is spelled out to be
+ * found; all that policies add comes to less than half of it.
+ */
+const MAX_LIST_VALUES = 32_768;
 
 /** What one policy put into an object. */
 export interface Origin {
@@ -43,30 +64,77 @@ export function provenanceOf(object: JsonObject | undefined): Origin[] {
     return [];
   }
   if (!isObject(parsed)) return [];
-  const origins: Origin[] = [];
-  const room: Room = { left: MOST_NAMED };
+  const origins = new Map<string, OriginParts>();
+  const room = { left: MOST_NAMED };
   for (const module of Object.keys(parsed)) {
     const entries = parsed[module];
     // Anyone can write an annotation: a name such as `__proto__` is none of our modules.
     if (!Array.isArray(entries) || !/^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/.test(module)) continue;
     for (const entry of entries) {
       const policy = stringAt(entry, "policy");
-      if (policy === undefined || room.left <= 0 || origins.length >= MOST_ORIGINS) continue;
-      const uid = stringAt(entry, "uid");
-      const generation = at(entry, "generation");
-      const set = at(entry, "set");
-      const added = at(entry, "added");
-      origins.push({
-        module,
-        policy,
-        ...(uid === undefined ? {} : { uid }),
-        ...(Number.isSafeInteger(generation) ? { generation: Number(generation) } : {}),
-        set: Array.isArray(set) ? limited(set.filter(isPointer), room) : [],
-        added: isObject(added) ? listsOf(added, room) : {},
-      });
+      if (policy === undefined) continue;
+      const key = `${module} ${policy}`;
+      if (room.left <= 0 || (origins.size >= MOST_ORIGINS && !origins.has(key))) break;
+      const parts = origins.get(key) ?? { module, policy, set: new Set(), added: new Map() };
+      origins.set(key, parts);
+      addParts(parts, entry, room);
     }
   }
-  return origins;
+  return [...origins.values()].map(originOf);
+}
+
+/** An origin as it is read. A policy, a place and an element count once, however often the note names them. */
+interface OriginParts {
+  readonly module: string;
+  readonly policy: string;
+  uid?: string;
+  generation?: number;
+  readonly set: Set<string>;
+  /** By list, then by canonical text. */
+  readonly added: Map<string, Map<string, Json>>;
+}
+
+/** `room`: how many more places and elements are read. A list of nothing, or of the same again, takes room as well. */
+function addParts(parts: OriginParts, entry: Json, room: { left: number }): void {
+  const uid = stringAt(entry, "uid");
+  const generation = at(entry, "generation");
+  if (uid !== undefined) parts.uid = uid;
+  if (Number.isSafeInteger(generation)) parts.generation = Number(generation);
+  for (const place of listIn(at(entry, "set"), room)) if (isPointer(place)) parts.set.add(place);
+  const added = at(entry, "added");
+  if (!isObject(added)) return;
+  for (const list of Object.keys(added)) {
+    if (room.left <= 0) return;
+    if (!isPointer(list) || !Array.isArray(added[list])) continue;
+    const elements = parts.added.get(list) ?? new Map<string, Json>();
+    for (const element of listIn(added[list], room))
+      if (shallow(element)) elements.set(canonical(element), element);
+    parts.added.set(list, elements);
+  }
+}
+
+/** As many items of a list as there is room for. */
+function listIn(value: Json | undefined, room: { left: number }): readonly Json[] {
+  if (!Array.isArray(value)) return [];
+  const items = value.slice(0, Math.max(0, room.left));
+  room.left -= Math.max(1, items.length);
+  return items;
+}
+
+function originOf({ set, added, ...rest }: OriginParts): Origin {
+  const lists = [...added].map(([list, elements]) => [list, [...elements.values()]] as const);
+  return { ...rest, set: [...set], added: Object.fromEntries(lists) };
+}
+
+/** By stored object, which never changes: each list of each policy asks for it. Dropping it changes no result. */
+const stored = new WeakMap<JsonObject, readonly Origin[]>();
+
+/** The same of a stored object, read once. */
+export function storedProvenance(old: JsonObject | undefined): readonly Origin[] {
+  if (old === undefined) return [];
+  const found = stored.get(old) ?? provenanceOf(old);
+  stored.set(old, found);
+  return found;
 }
 
 /**
@@ -101,36 +169,39 @@ export function bareNote(text: string | undefined): string {
 }
 
 function isPointer(item: Json): item is string {
-  return typeof item === "string" && item.startsWith("/");
-}
-
-interface Room {
-  left: number;
-}
-
-/** As many of these as there is room for. */
-function limited<Item>(items: readonly Item[], room: Room): readonly Item[] {
-  const some = items.slice(0, Math.max(0, room.left));
-  // One that names nothing takes room as well.
-  room.left -= Math.max(1, some.length);
-  return some;
-}
-
-function listsOf(added: JsonObject, room: Room): Record<string, readonly Json[]> {
-  const lists: Record<string, readonly Json[]> = {};
-  for (const key of Object.keys(added)) {
-    const list = added[key];
-    if (Array.isArray(list) && isPointer(key)) lists[key] = limited(list.filter(shallow), room);
-  }
-  return lists;
+  return typeof item === "string" && item.startsWith("/") && item.length <= POINTER_LENGTH;
 }
 
 /** Whether a value is of a depth that a note is kept of. */
 export function shallow(value: Json | undefined): boolean {
-  return within(value, DEPTH_LIMIT);
+  return valuesLeft(value, Number.POSITIVE_INFINITY, DEPTH_LIMIT) >= 0;
 }
 
-function within(value: Json | undefined, depth: number): boolean {
-  if (typeof value !== "object" || value === null) return true;
-  return depth > 0 && Object.values(value).every((inner) => within(inner, depth - 1));
+/** How much more is read of the lists of one object. */
+export interface ListRoom {
+  left: number;
+}
+
+export function listRoom(): ListRoom {
+  return { left: MAX_LIST_VALUES };
+}
+
+/**
+ * The elements of a list that a note is kept of: those of a depth that modules write. `undefined` where the list is too long, or its
+ * values are more than are read of one object.
+ */
+export function readableElements(list: Json | undefined, room: ListRoom): readonly Json[] | undefined {
+  if (!Array.isArray(list)) return [];
+  if (list.length > MAX_LIST_LENGTH) return undefined;
+  const elements: Json[] = [];
+  let { left } = room;
+  for (const element of list) {
+    const after = valuesLeft(element, left, DEPTH_LIMIT);
+    if (after === TOO_DEEP) continue;
+    if (after < 0) return undefined;
+    left = after;
+    elements.push(element);
+  }
+  room.left = left;
+  return elements;
 }

@@ -4,7 +4,15 @@ import type { ModuleFinding } from "../evaluate/finding.ts";
 import { at, canonical, equal, isObject, type Json, type JsonObject, stringAt, textOf } from "../json.ts";
 import { controllerOf, isBeingDeleted } from "../kubernetes/object.ts";
 import { type Path, pointer } from "../path.ts";
-import { bareNote, noteFrom, type Origin, PROVENANCE, provenanceOf } from "./origin.ts";
+import {
+  bareNote,
+  listRoom,
+  noteFrom,
+  type Origin,
+  PROVENANCE,
+  provenanceOf,
+  storedProvenance,
+} from "./origin.ts";
 import { Kept, OriginIndex } from "./origin-index.ts";
 
 /**
@@ -23,7 +31,7 @@ export function writeProvenance(
   findings: readonly ModuleFinding[],
   old: JsonObject | undefined,
 ): boolean {
-  const stored = provenanceOf(old);
+  const stored = storedProvenance(old);
   const claimed = provenanceOf(draft.object);
   if (draft.edits.length === 0) {
     if (stored.length === 0 && claimed.length === 0) return true;
@@ -92,6 +100,7 @@ const SHORT_LIST = 16;
 class AddedTo {
   readonly #draft: Draft;
   readonly #lists = new Map<string, ElementList>();
+  readonly #room = listRoom();
 
   constructor(draft: Draft) {
     this.#draft = draft;
@@ -104,7 +113,7 @@ class AddedTo {
       for (let i = list.length - 1; i >= 0; i--) if (equal(list[i], element)) return true;
     let spelled = this.#lists.get(where);
     if (spelled === undefined) {
-      spelled = new ElementList(list);
+      spelled = new ElementList(list, this.#room);
       this.#lists.set(where, spelled);
     }
     return spelled.carries(canonical(element));

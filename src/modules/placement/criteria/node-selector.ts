@@ -12,7 +12,6 @@ import { STEPS_TO_REPORT } from "../merge/work-budget.ts";
 import { labelKeys } from "../policy/cel-rules.ts";
 import { type Criterion, MUTABLE_WHILE_GATED } from "./criterion.ts";
 import { pinsLabel } from "./node-terms/implies.ts";
-import { selectorOf } from "./node-terms/known-term.ts";
 import { REQUIRED_TERMS, requiredTermsOf } from "./node-terms/node-terms.ts";
 import { allows, could } from "./node-terms/possible-term.ts";
 import { prune } from "./shape/injected-elements.ts";
@@ -66,9 +65,7 @@ export const nodeSelector: Criterion<NodeSelector> = {
     return pairs.length === 0 ? undefined : pairs;
   },
   stillSets: (wanted, place, value) => wanted.some((pair) => pair[0] === place.at(-1) && pair[1] === value),
-  remove: (draft, origins, spec) => {
-    for (const origin of origins) removeKeys(draft, origin, spec);
-  },
+  remove: removeKeys,
 };
 
 function parse(spec: JsonObject, problems: Problem[]): NodeSelector | undefined {
@@ -129,12 +126,12 @@ function contradicts({ draft, spec, terms: known, budget }: Target, key: string,
   const podSpec = draft.get(...spec);
   const list = listAt(podSpec, ...REQUIRED_TERMS);
   // Reported where the policy's own terms are merged; labels are not held back for it.
-  if (list.length === 0 || known.areTooLarge(list)) return false;
+  if (list.length === 0 || known.sizeOf(list) !== "readable") return false;
   const terms = list.map((term) => known.own(term, budget));
   budget.spend(list.length);
   // A label that no term names changes nothing for any.
   if (!terms.some(({ meaning }) => meaning?.labels.has(key))) return false;
-  const selector = selectorOf(podSpec);
+  const selector = known.selector(podSpec);
   budget.spend(selector?.size ?? 0);
   let lost = false;
   for (const term of terms) {
@@ -157,12 +154,13 @@ function keysIn(places: readonly string[], map: Path): string[] {
   });
 }
 
-function removeKeys(draft: Draft, { set }: Origin, spec: Path): void {
+function removeKeys(draft: Draft, origins: readonly Origin[], spec: Path): void {
   const map = [...spec, FIELD];
   let removed = false;
-  for (const key of keysIn(set, map)) {
-    const path = [...map, key];
-    if (isAsStored(draft, path)) removed = draft.remove(path, undefined) || removed;
-  }
+  for (const { set } of origins)
+    for (const key of keysIn(set, map)) {
+      const path = [...map, key];
+      if (isAsStored(draft, path)) removed = draft.remove(path, undefined) || removed;
+    }
   if (removed) prune(draft, map, spec.length);
 }

@@ -4,9 +4,16 @@ import { nodeAffinity } from "../../../core/kubernetes/schemas.ts";
 import { compileNodeSelector } from "../../../core/kubernetes/selectors/node-selector.ts";
 import { type Path, pointer } from "../../../core/path.ts";
 import { type Problem, problem, warningProblem } from "../../../core/policy/problem.ts";
-import { type Origin, shallow } from "../../../core/provenance/origin.ts";
+import type { Origin } from "../../../core/provenance/origin.ts";
 import { stayingIn } from "../merge/stored-value.ts";
-import { type Criteria, type Criterion, MUTABLE_WHILE_GATED, wantedOf } from "./criterion.ts";
+import {
+  type Criteria,
+  type Criterion,
+  MUTABLE_WHILE_GATED,
+  type Ranking,
+  type Stored,
+  wantedOf,
+} from "./criterion.ts";
 import { nodeSelector } from "./node-selector.ts";
 import { impliesTerms } from "./node-terms/implies.ts";
 import { mergeTerms } from "./node-terms/merge-terms.ts";
@@ -15,6 +22,7 @@ import {
   REQUIRED_TERMS,
   requiredTermsOf,
   requirementsOf,
+  termsSizeOf,
   withoutAdded,
 } from "./node-terms/node-terms.ts";
 import { satisfiable } from "./node-terms/satisfiable.ts";
@@ -62,17 +70,34 @@ export const requiredNodeAffinity: Criterion<readonly JsonObject[]> = {
       .filter((term) => kept.hasElement(list, canonical(term)));
     return terms === undefined || terms.length === 0 ? undefined : terms;
   },
-  restoreRank: ({ podSpec }) => {
-    const terms = (requiredTermsOf(podSpec) ?? []).filter(shallow).map((term) => [...requirementsOf(term)]);
-    return {
-      of: (injected) => {
-        const theirs = new Set(injected.flatMap((term) => [...requirementsOf(term)]));
-        return Math.max(0, ...terms.map((term) => term.findIndex((requirement) => theirs.has(requirement))));
-      },
-    };
-  },
+  restoreRank,
   remove,
 };
+
+/** By the last place of a term at which a policy's first requirement stands. Terms that are too large to be read have none. */
+function restoreRank({ podSpec }: Stored): Ranking<readonly JsonObject[]> {
+  const terms = requiredTermsOf(podSpec) ?? [];
+  const places = new Map<string, { readonly term: number; readonly index: number }[]>();
+  if (termsSizeOf(terms) === "readable")
+    for (const [term, one] of terms.entries()) {
+      for (const [index, requirement] of [...requirementsOf(one)].entries()) {
+        const known = places.get(requirement);
+        if (known === undefined) places.set(requirement, [{ term, index }]);
+        else known.push({ term, index });
+      }
+    }
+  return {
+    of: (injected) => {
+      const first = new Map<number, number>();
+      for (const requirement of new Set(injected.flatMap((term) => [...requirementsOf(term)])))
+        for (const { term, index } of places.get(requirement) ?? [])
+          first.set(term, Math.min(index, first.get(term) ?? index));
+      let rank = 0;
+      for (const index of first.values()) rank = Math.max(rank, index);
+      return rank;
+    },
+  };
+}
 
 function parse(spec: JsonObject, problems: Problem[]): readonly JsonObject[] | undefined {
   const value = at(spec, ...REQUIRED_NODE_AFFINITY);
@@ -120,7 +145,7 @@ function remove(draft: Draft, origins: readonly Origin[], spec: Path): void {
   const path = [...spec, ...REQUIRED_TERMS];
   const added = addedBy(origins, path);
   const present = draft.get(...path);
-  if (added.length === 0 || !Array.isArray(present) || !present.every(shallow)) return;
+  if (added.length === 0 || !Array.isArray(present) || termsSizeOf(present) !== "readable") return;
   const rest = withoutAdded(present, added, stayingIn(draft, path, origins));
   if (rest !== undefined) {
     if (!equal(rest, present)) draft.set(path, rest, undefined);

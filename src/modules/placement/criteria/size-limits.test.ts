@@ -3,7 +3,7 @@ import { placed, SHOP } from "../../../../test/builders/placed.ts";
 import { deployment, pod } from "../../../../test/builders/pod.ts";
 import { clusterPolicy } from "../../../../test/builders/policy.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
-import { at, type JsonObject, listAt } from "../../../core/json.ts";
+import { type JsonObject, listAt } from "../../../core/json.ts";
 import { PROVENANCE } from "../../../core/provenance/origin.ts";
 
 const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
@@ -60,8 +60,11 @@ describe("an object that is larger than any workload is let in without the polic
   });
 });
 
-test("of a note that somebody wrote himself so much is put back as a note of usher's could hold", () => {
-  const tolerations = many(5_000, bears);
+test.each([
+  ["as many elements as usher reads: so many are restored as usher adds", 1_024, 512],
+  ["more elements than usher reads: none is restored", 1_025, 0],
+])("a note written by hand, of a list with %s", (_what, count, restored) => {
+  const tolerations = many(count, bears);
   const list = "/spec/template/spec/tolerations";
   const note = { placement: [{ policy: "ClusterPodSchedulingPolicy/p", added: { [list]: tolerations } }] };
   const old = deployment({
@@ -69,5 +72,5 @@ test("of a note that somebody wrote himself so much is put back as a note of ush
     metadata: { annotations: { [PROVENANCE]: JSON.stringify(note) } },
   });
   const { object } = placed([SHOP], requestFor(deployment(), { operation: "UPDATE", oldObject: old }));
-  expect(at(object, "spec", "template", "spec", "tolerations")).toEqual(tolerations.slice(0, 512));
+  expect(listAt(object, "spec", "template", "spec", "tolerations")).toEqual(tolerations.slice(0, restored));
 });

@@ -1,7 +1,7 @@
 import type { Draft } from "../../../core/evaluate/draft.ts";
 import { canonical, type Json, type JsonObject } from "../../../core/json.ts";
 import { type Path, pointer } from "../../../core/path.ts";
-import { type Origin, provenanceOf } from "../../../core/provenance/origin.ts";
+import { type Origin, storedProvenance } from "../../../core/provenance/origin.ts";
 
 /**
  * What was at a place before it was removed in this evaluation, in order to be written again; `undefined` where nothing was. Only removals
@@ -17,15 +17,9 @@ export function storedValue(draft: Draft, path: Path): Json | undefined {
   return undefined;
 }
 
-/** By stored object, which never changes: each list of each policy asks for it. Dropping it changes no result. */
-const origins = new WeakMap<JsonObject, readonly Origin[]>();
-
 /** The injections that the stored object's provenance names. */
 export function storedOrigins(old: JsonObject | undefined): readonly Origin[] {
-  if (old === undefined) return [];
-  const found = origins.get(old) ?? provenanceOf(old).filter(({ module }) => module === "placement");
-  origins.set(old, found);
-  return found;
+  return storedProvenance(old).filter(({ module }) => module === "placement");
 }
 
 /** What policies have added to a list of the stored object and is not removed, neither with these origins nor before. */

@@ -49,20 +49,26 @@ export function inject(update: Update, { wanting }: Selection): NeedMore | undef
 /** Removes injections as far as the API server allows. */
 export function withdraw({ site: { draft, spec }, limits }: Update, origins: readonly Origin[]): void {
   const start = draft.mark();
-  const parts = origins.map((origin) => stillThere(draft, removable(origin, limits, spec)));
+  const same = sameAsStored(draft);
+  const parts = origins.map((origin) => {
+    const part = removable(origin, limits, spec);
+    return { ...part, set: part.set.filter(same) };
+  });
   removeInjections(draft, parts, spec);
   if (draft.mark() > start) draft.disown(parts);
 }
 
 /**
- * A place that has another value by now is not removed. Asked about one update twice, usher finds the new value of a policy there, and it
- * is still the policy's.
+ * Whether a place is as it was stored. One that has another value by now is not removed. Asked about one update twice, usher finds the new
+ * value of a policy there, and it is still the policy's. Each place is compared once, however many origins name it.
  */
-function stillThere(draft: Draft, origin: Origin): Origin {
-  const set = origin.set.filter((place) =>
-    equal(atPointer(draft.object, place), atPointer(draft.old, place)),
-  );
-  return { ...origin, set };
+function sameAsStored({ object, old }: Draft): (place: string) => boolean {
+  const known = new Map<string, boolean>();
+  return (place) => {
+    const same = known.get(place) ?? equal(atPointer(object, place), atPointer(old, place));
+    known.set(place, same);
+    return same;
+  };
 }
 
 /** An existing pod gets none of what controllers remove from it, without a finding. */

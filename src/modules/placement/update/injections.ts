@@ -1,10 +1,11 @@
 import type { PolicyRef } from "../../../core/evaluate/finding.ts";
 import { at, type JsonObject } from "../../../core/json.ts";
 import type { Path } from "../../../core/path.ts";
-import { type Origin, provenanceOf } from "../../../core/provenance/origin.ts";
+import type { Origin } from "../../../core/provenance/origin.ts";
 import { Kept } from "../../../core/provenance/origin-index.ts";
 import { CRITERIA } from "../criteria/criteria.ts";
 import { type Criteria, type Stored, wantedOf } from "../criteria/criterion.ts";
+import { storedOrigins } from "../merge/stored-value.ts";
 import type { PlacementRequest } from "../merge/target.ts";
 
 /**
@@ -25,8 +26,7 @@ export function injectionsOf(old: JsonObject, spec: Path): PlacementRequest[] {
     }, 0);
   const first: PlacementRequest[] = [];
   const then: { readonly request: PlacementRequest; readonly rank: number }[] = [];
-  for (const origin of provenanceOf(old)) {
-    if (origin.module !== "placement") continue;
+  for (const origin of storedOrigins(old)) {
     const ref = refFrom(origin);
     const injected: Criteria = CRITERIA.flatMap((criterion) => {
       const value = criterion.injected(origin, stored);

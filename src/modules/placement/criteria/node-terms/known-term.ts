@@ -1,13 +1,13 @@
 import { isObject, type Json, type JsonObject, listAt, own } from "../../../../core/json.ts";
 import type { Requirement } from "../../../../core/kubernetes/selectors/label-selector.ts";
 import {
-  compilePodPlacement,
   compileTerm,
   type NodeNameRequirement,
   type NumericRequirement,
 } from "../../../../core/kubernetes/selectors/node-selector.ts";
 import type { WorkBudget } from "../../merge/work-budget.ts";
-import { areTooLarge, LISTS, spelled, weightOf } from "./node-terms.ts";
+import { type Selector, selectorIn } from "./known-selector.ts";
+import { areTooLarge, LISTS, spelled, type TermsSize, termsSizeOf, weightOf } from "./node-terms.ts";
 import { namesAgree, possible } from "./satisfiable.ts";
 
 type LabelRequirement = Requirement | NumericRequirement;
@@ -38,30 +38,30 @@ export interface KnownTerm {
     | undefined;
 }
 
-/** The nodeSelector beside which terms are judged; nothing where what is written there can match no node. */
-export type Selector = ReadonlyMap<string, string> | undefined;
-
-/** That of a pod's spec. */
-export function selectorOf(podSpec: Json | undefined): Selector {
-  // Of the pod's terms, which would be read as well, nothing is wanted here.
-  const pairs = compilePodPlacement({ nodeSelector: own(podSpec, "nodeSelector") }).nodeSelector;
-  return pairs === undefined ? undefined : new Map(pairs);
-}
-
 /** Of policies: their terms never change, and each object is asked about anew. */
 const known = new WeakMap<JsonObject, KnownTerm>();
 
 /** The terms of one object, each read once for all policies; and those of policies, read once for all objects. */
 export class KnownTerms {
   readonly #own = new Map<Json, KnownTerm>();
-  #judged: { readonly terms: readonly Json[]; readonly tooMuch: boolean } | undefined;
+  readonly #sizes = new Map<readonly Json[], TermsSize>();
+  #selector: { readonly written: Json | undefined; readonly read: Selector } | undefined;
   #stored: { readonly order: readonly Json[] | undefined } | undefined;
   #differs = false;
 
-  /** Whether terms say more than usher looks at; asked of one list again and again. */
-  areTooLarge(terms: readonly Json[]): boolean {
-    if (this.#judged?.terms !== terms) this.#judged = { terms, tooMuch: areTooLarge(terms) };
-    return this.#judged.tooMuch;
+  /** Whether terms can be looked at; asked of one list again and again. */
+  sizeOf(terms: readonly Json[]): TermsSize {
+    const known = this.#sizes.get(terms) ?? termsSizeOf(terms);
+    this.#sizes.set(terms, known);
+    return known;
+  }
+
+  /** The nodeSelector of the object, read once: while policies are merged it only gains keys, and these can be read. */
+  selector(podSpec: Json | undefined): Selector {
+    const written = own(podSpec, "nodeSelector");
+    if (this.#selector === undefined || this.#selector.written !== written)
+      this.#selector = { written, read: selectorIn(written) };
+    return this.#selector.read;
   }
 
   /** The stored terms by which what is written is ordered; that is the same for all policies that are merged together. */
@@ -95,6 +95,7 @@ export class KnownTerms {
       const copy = copies[i];
       if (made !== undefined && copy !== undefined) this.#own.set(copy, { ...made, term: copy });
     }
+    this.#sizes.set(copies, areTooLarge(copies) ? "too large" : "readable");
   }
 
   /** A term that two have come to. */
@@ -131,16 +132,14 @@ function read(term: Json): KnownTerm {
 function meaningOf(term: Json, texts: readonly string[]): KnownTerm["meaning"] {
   const compiled = compileTerm(term, [], []);
   if (compiled.kind !== "usable" || !namesAgree(compiled.names)) return undefined;
-  const labels = new Map<string, OfLabel>();
+  const labels = new Map<string, { requirements: LabelRequirement[]; texts: string[]; values: number }>();
   // Of a usable term each requirement was read, so they stand as they are written.
   for (const [i, requirement] of compiled.labels.entries()) {
-    const said: OfLabel = {
-      requirements: [requirement],
-      texts: [texts[i] ?? ""],
-      values: countOf(requirement),
-    };
-    const before = labels.get(requirement.key);
-    labels.set(requirement.key, before === undefined ? said : both(before, said));
+    const said = labels.get(requirement.key) ?? { requirements: [], texts: [], values: 0 };
+    said.requirements.push(requirement);
+    said.texts.push(texts[i] ?? "");
+    said.values += countOf(requirement);
+    labels.set(requirement.key, said);
   }
   for (const { requirements } of labels.values()) if (!possible(requirements)) return undefined;
   return { labels, names: compiled.names };

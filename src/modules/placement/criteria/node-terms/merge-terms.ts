@@ -1,11 +1,11 @@
 import type { Draft } from "../../../../core/evaluate/draft.ts";
 import { at, equal, isObject, type Json, type JsonObject, listAt } from "../../../../core/json.ts";
 import { type Path, pointer } from "../../../../core/path.ts";
-import { shallow } from "../../../../core/provenance/origin.ts";
 import type { Report } from "../../merge/report.ts";
 import { storedOrder, storedOrigins, storedValue } from "../../merge/stored-value.ts";
 import type { Target } from "../../merge/target.ts";
-import { type Selector, selectorOf } from "./known-term.ts";
+import type { Selector } from "./known-selector.ts";
+import type { KnownTerms } from "./known-term.ts";
 import {
   cameFrom,
   describeTerms,
@@ -36,15 +36,16 @@ export function mergeTerms(target: Target, wanted: readonly JsonObject[], report
   const present = at(podSpec, ...REQUIRED_NODE_AFFINITY);
   const list = at(present, "nodeSelectorTerms") ?? [];
   const absent = present === undefined || present === null;
-  if (!isTermList(list) || !(absent || isObject(present))) {
+  const size = Array.isArray(list) ? target.terms.sizeOf(list) : "unreadable";
+  if (!Array.isArray(list) || size === "unreadable" || !(absent || isObject(present))) {
     report.unwritable(path, `${RULE} is not a list of terms here`);
     return;
   }
-  if (target.terms.areTooLarge(list)) {
+  if (size === "too large") {
     reportSkipped(report, path, "too large");
     return;
   }
-  const selector = selectorOf(podSpec);
+  const selector = target.terms.selector(podSpec);
   if (report.restoring && restored(target, wanted, report, path, absent ? undefined : list, selector)) return;
   const making = { known: target.terms, selector, budget: target.budget };
   const appendOnly = target.limits.appendOnly === true && !report.restoring;
@@ -67,12 +68,13 @@ function write(
   const stored =
     old === undefined ? undefined : known.stored(() => storedOrder(draft, path, at(old, ...path)));
   // Other terms of the same meaning would be another template, and roll out.
-  const again = isTermList(stored) && meansStored(stored, product.terms, [], { known, selector, budget });
+  const again =
+    isReadable(known, stored) && meansStored(stored, product.terms, [], { known, selector, budget });
   const terms = again ? stored : product.terms;
   const removed = storedValue(draft, path);
-  if (isTermList(removed))
+  if (isReadable(known, removed))
     for (const term of [...removed, ...product.added]) budget.spend(4 * weightOf(term));
-  const was = isTermList(removed) && cameFrom(removed, product.added);
+  const was = isReadable(known, removed) && cameFrom(removed, product.added);
   const finding = report.applied(path, textOf(product.added), was);
   if (!draft.set(path, terms, finding, { elements: product.added, all: true })) {
     report.unwritable(path, `${RULE} can't be written here`);
@@ -92,7 +94,7 @@ function restored(
   selector: Selector,
 ): boolean {
   const stored = draft.old === undefined ? undefined : at(draft.old, ...path);
-  if (!isTermList(stored)) return false;
+  if (!isReadable(known, stored)) return false;
   if (own !== undefined && equal(stored, own)) return true;
   // Answered once for each object: adding to the pod's terms gives the product anyway, so a difference counts for every policy. Not at
   // the cost of what is then restored.
@@ -115,9 +117,14 @@ function reinstate(
   now: readonly Json[],
   selector: Selector,
 ): void {
-  if (draft.old === undefined || storedValue(draft, path) === undefined) return;
-  const stored = storedOrder(draft, path, at(draft.old, ...path));
-  if (!isTermList(stored) || equal(stored, now) || !meansStored(stored, now, [], { known, selector, budget }))
+  const { old } = draft;
+  if (old === undefined || storedValue(draft, path) === undefined) return;
+  const stored = known.stored(() => storedOrder(draft, path, at(old, ...path)));
+  if (
+    !isReadable(known, stored) ||
+    equal(stored, now) ||
+    !meansStored(stored, now, [], { known, selector, budget })
+  )
     return;
   draft.set(path, stored, report.applied(path, textOf(wanted), true), { elements: wanted, all: true });
 }
@@ -131,9 +138,8 @@ function addedTo({ old }: Draft, path: Path): (readonly Json[])[] {
   });
 }
 
-/** No API server sends anything as deep as what is excluded here. */
-function isTermList(value: Json | undefined): value is readonly Json[] {
-  return Array.isArray(value) && value.every(shallow);
+function isReadable(known: KnownTerms, value: Json | undefined): value is readonly Json[] {
+  return Array.isArray(value) && known.sizeOf(value) === "readable";
 }
 
 function textOf(terms: readonly JsonObject[]): string {

@@ -9,6 +9,7 @@ import {
   textOf,
 } from "../../../../core/json.ts";
 import type { Path } from "../../../../core/path.ts";
+import { shallow } from "../../../../core/provenance/origin.ts";
 import { REQUIRED } from "../shape/affinity-lists.ts";
 
 /** Below a pod's spec. */
@@ -149,6 +150,14 @@ export function areTooLarge(terms: readonly Json[]): boolean {
     if (said > MAX_WEIGHT) return true;
   }
   return false;
+}
+
+/** Whether terms can be looked at. No API server sends anything as deep as what is unreadable. */
+export type TermsSize = "readable" | "too large" | "unreadable";
+
+export function termsSizeOf(terms: readonly Json[]): TermsSize {
+  if (areTooLarge(terms)) return "too large";
+  return terms.every(shallow) ? "readable" : "unreadable";
 }
 
 /** For people: `zone in (a, b) and disk=ssd, or metadata.name=node-1`. */

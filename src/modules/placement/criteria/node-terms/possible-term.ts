@@ -1,5 +1,6 @@
 import type { WorkBudget } from "../../merge/work-budget.ts";
-import type { KnownTerm, Selector } from "./known-term.ts";
+import type { Selector } from "./known-selector.ts";
+import type { KnownTerm } from "./known-term.ts";
 import { namesAgree, possible } from "./satisfiable.ts";
 
 /** Whether any node whatever could meet a term beside the nodeSelector. */
@@ -38,9 +39,8 @@ export function together(a: KnownTerm, b: KnownTerm, budget: WorkBudget): boolea
     const other = many.get(key);
     if (other === undefined) continue;
     const all = [...said.requirements, ...other.requirements];
-    // Each value that one allows is asked of all the others.
     const values = said.values + other.values;
-    budget.spend(all.length + (values <= all.length ? values : values * Math.min(all.length, values)));
+    budget.spend(all.length + values);
     if (budget.exceeded || !possible(all)) return false;
   }
   const names = [...a.meaning.names, ...b.meaning.names];

@@ -42,44 +42,64 @@ export function namesAgree(names: readonly NodeNameRequirement[]): boolean {
   return names.every(({ operator, name }) => (operator === "In") === (name === only.name));
 }
 
-/** Whether one label could meet all of these, which are about one key. */
+/** Whether one label could meet all of these, which are about one key. Each of their values is looked at once. */
 export function possible(requirements: readonly LabelRequirement[]): boolean {
   if (requirements.every(({ operator }) => operator === "NotIn" || operator === "DoesNotExist")) return true;
   // Present, then.
   if (requirements.some(({ operator }) => operator === "DoesNotExist")) return false;
-  for (const requirement of requirements) {
-    if (requirement.operator !== "In") continue;
-    for (const value of requirement.values) if (meetsAll(requirements, value)) return true;
-    return false;
-  }
+  const [first, ...others] = requirements.filter(({ operator }) => operator === "In");
   // Any value that is not excluded: of texts there is always one more, of numbers within bounds perhaps not.
-  return !requirements.some(isNumeric) || numberRemains(requirements);
+  if (first === undefined || isNumeric(first))
+    return !requirements.some(isNumeric) || numberRemains(boundsOf(requirements));
+  const bounds = boundsOf(requirements);
+  for (const value of first.values) if (isWithin(value, bounds) && isInAll(value, others)) return true;
+  return false;
 }
 
 function isNumeric(requirement: LabelRequirement): requirement is NumericRequirement {
   return "bound" in requirement;
 }
 
-function meetsAll(requirements: readonly LabelRequirement[], value: string): boolean {
-  return requirements.every((requirement) => {
-    if (!isNumeric(requirement)) return meets(requirement, value);
-    const number = parseInt64(value);
-    if (number === undefined) return false;
-    return requirement.operator === "Gt" ? number > requirement.bound : number < requirement.bound;
-  });
+/** What all requirements together exclude. */
+interface Bounds {
+  readonly numeric: boolean;
+  readonly low: bigint;
+  readonly high: bigint;
+  readonly excluded: ReadonlySet<string>;
 }
 
-/** A label's value can't begin with a sign, so it is no number below zero; with zeros in front each number has many spellings. */
-function numberRemains(requirements: readonly LabelRequirement[]): boolean {
-  let [low, high] = [0n, LARGEST];
+/** A label's value can't begin with a sign, so it is no number below zero. */
+function boundsOf(requirements: readonly LabelRequirement[]): Bounds {
+  let [numeric, low, high] = [false, 0n, LARGEST];
   const excluded = new Set<string>();
   for (const requirement of requirements) {
     if (!isNumeric(requirement)) {
       if (requirement.operator === "NotIn") for (const value of requirement.values) excluded.add(value);
-    } else if (requirement.operator === "Gt") {
+      continue;
+    }
+    numeric = true;
+    if (requirement.operator === "Gt") {
       if (requirement.bound >= low) low = requirement.bound + 1n;
     } else if (requirement.bound <= high) high = requirement.bound - 1n;
   }
+  return { numeric, low, high, excluded };
+}
+
+function isWithin(value: string, { numeric, low, high, excluded }: Bounds): boolean {
+  if (excluded.has(value)) return false;
+  if (!numeric) return true;
+  const number = parseInt64(value);
+  return number !== undefined && number >= low && number <= high;
+}
+
+function isInAll(value: string, requirements: readonly LabelRequirement[]): boolean {
+  for (const requirement of requirements)
+    if (isNumeric(requirement) || !meets(requirement, value)) return false;
+  return true;
+}
+
+/** With zeros in front each number has many spellings. */
+function numberRemains({ low, high, excluded }: Bounds): boolean {
   // Each step uses up one excluded spelling, so there are no more steps than those.
   for (let number = low; number <= high; number++) {
     const digits = String(number);

@@ -1,13 +1,7 @@
 import { isObject, type Json, type JsonObject } from "../../../../core/json.ts";
 import type { WorkBudget } from "../../merge/work-budget.ts";
-import {
-  combination,
-  has,
-  type KnownTerm,
-  type KnownTerms,
-  type Selector,
-  withoutRequirements,
-} from "./known-term.ts";
+import type { Selector } from "./known-selector.ts";
+import { combination, has, type KnownTerm, type KnownTerms, withoutRequirements } from "./known-term.ts";
 import { MAX_REQUIREMENTS, MAX_TERMS, MAX_WEIGHT, sizeOf } from "./node-terms.ts";
 import { could, together } from "./possible-term.ts";
 

@@ -1,7 +1,7 @@
 import type { Draft } from "../../../../core/evaluate/draft.ts";
 import { canonical, isObject, type Json } from "../../../../core/json.ts";
 import { type Path, pointer } from "../../../../core/path.ts";
-import { type Origin, shallow } from "../../../../core/provenance/origin.ts";
+import { listRoom, type Origin, readableElements } from "../../../../core/provenance/origin.ts";
 
 /** The elements that policies have added to a list. */
 export function addedBy(origins: readonly Origin[], list: Path): readonly Json[] {
@@ -15,7 +15,10 @@ export function removeElements(draft: Draft, added: readonly Json[], spec: Path,
   const present = draft.get(...path);
   if (added.length === 0 || !Array.isArray(present)) return;
   const texts = new Set(added.map(canonical));
-  const rest = present.filter((one) => !shallow(one) || !texts.has(canonical(one)));
+  const gone = new Set(
+    (readableElements(present, listRoom()) ?? []).filter((one) => texts.has(canonical(one))),
+  );
+  const rest = present.filter((one) => !gone.has(one));
   if (rest.length === present.length) return;
   if (rest.length > 0) draft.set(path, rest, undefined);
   else if (draft.remove(path, undefined)) prune(draft, path.slice(0, -1), spec.length);
@@ -25,7 +28,13 @@ export function removeElements(draft: Draft, added: readonly Json[], spec: Path,
 export function prune(draft: Draft, path: Path, depth: number): void {
   for (let here = path; here.length > depth; here = here.slice(0, -1)) {
     const value = draft.get(...here);
-    if (!isObject(value) || Object.keys(value).length > 0) return;
+    if (!isObject(value) || !isEmpty(value)) return;
     draft.remove(here, undefined);
   }
+}
+
+/** Reads no more than the first key: a nodeSelector may have a hundred thousand. */
+function isEmpty(value: object): boolean {
+  for (const _ in value) return false;
+  return true;
 }

@@ -1,5 +1,5 @@
 import { canonical, isObject, type Json, type JsonObject } from "../../../../core/json.ts";
-import { shallow } from "../../../../core/provenance/origin.ts";
+import { listRoom, readableElements, shallow } from "../../../../core/provenance/origin.ts";
 import type { WorkBudget } from "../../merge/work-budget.ts";
 
 /** How elements of a list are told apart. */
@@ -19,6 +19,8 @@ export interface ElementTexts {
 /** The lists of one object, each read once for all policies that add to it. */
 export class KnownLists {
   readonly #lists = new Map<Elements, KnownList>();
+  /** Lists that are too large to be read. */
+  readonly #unreadable = new Set<readonly Json[]>();
   readonly #ranks = new Map<Elements, ReadonlyMap<string, number> | undefined>();
   readonly #removed = new Map<Elements, ReadonlySet<string>>();
 
@@ -38,17 +40,26 @@ export class KnownLists {
     const known = this.#removed.get(list);
     if (known !== undefined) return known;
     const before = read();
-    const removed = new Set(Array.isArray(before) ? before.filter(shallow).map(canonical) : []);
+    const removed = new Set((readableElements(before, listRoom()) ?? []).map(canonical));
     this.#removed.set(list, removed);
     return removed;
   }
 
-  /** `elements` as they are now: what was read for an earlier policy counts only while nothing else has changed them. */
-  of(list: Elements, elements: readonly Json[], budget: WorkBudget): KnownList {
+  /**
+   * `elements` as they are now: what was read for an earlier policy counts only while nothing else has changed them. Nothing where they
+   * are too many to be read.
+   */
+  of(list: Elements, elements: readonly Json[], budget: WorkBudget): KnownList | undefined {
+    if (this.#unreadable.has(elements)) return undefined;
     const known = this.#lists.get(list);
     if (known?.isOf(elements)) return known;
+    const readable = readableElements(elements, listRoom());
+    if (readable === undefined) {
+      this.#unreadable.add(elements);
+      return undefined;
+    }
     budget.spend(2 * elements.length);
-    const read = new KnownList(list, elements);
+    const read = new KnownList(list, elements, readable);
     this.#lists.set(list, read);
     return read;
   }
@@ -62,12 +73,11 @@ export class KnownList {
   readonly #meanings = new Set<string>();
   readonly #keys = new Map<string, JsonObject>();
 
-  constructor(list: Elements, elements: readonly Json[]) {
+  /** `readable`: without elements deeper than any of a policy, which mean nothing that a policy could mean. */
+  constructor(list: Elements, elements: readonly Json[], readable: readonly Json[]) {
     this.#elements = elements;
     this.#length = elements.length;
-    // Elements deeper than any of a policy mean nothing that a policy could mean.
-    for (const element of elements)
-      if (shallow(element)) this.#note(element, list.meaning(element), list.key?.(element));
+    for (const element of readable) this.#note(element, list.meaning(element), list.key?.(element));
   }
 
   /** Elements are appended, and removed again where a policy is refused; a list in another order is another list. */

@@ -3,7 +3,7 @@ import type { Draft } from "../../../../core/evaluate/draft.ts";
 import type { Finding } from "../../../../core/evaluate/finding.ts";
 import { at, canonical, isObject, type Json, type JsonObject, listAt } from "../../../../core/json.ts";
 import { type Path, pointer } from "../../../../core/path.ts";
-import { shallow } from "../../../../core/provenance/origin.ts";
+import { listRoom, MAX_LIST_LENGTH, readableElements, shallow } from "../../../../core/provenance/origin.ts";
 import type { Report } from "../../merge/report.ts";
 import { storedOrder, storedValue } from "../../merge/stored-value.ts";
 import type { Target } from "../../merge/target.ts";
@@ -15,11 +15,10 @@ import type { Elements, ElementTexts, KnownList } from "./known-list.ts";
 import { type Enforced, unmetElements } from "./unmet-elements.ts";
 
 /**
- * A list is extended up to the first bound, and searched up to the second: between the two an object at the first has room for what the
- * API server adds. No workload comes near; but an object may hold a hundred thousand, and each element of each policy would be searched.
+ * A list is extended up to this, and read up to twice as many: between the two an object has room for what the API server adds. No
+ * workload comes near; but an object may hold a hundred thousand.
  */
-const MAX_ELEMENTS = 512;
-const MAX_SEARCHED = 1_024;
+const MAX_ELEMENTS = MAX_LIST_LENGTH / 2;
 
 type Optional = "excluded" | "consumedByPod" | "kubelet" | "celRules" | "contradictions";
 
@@ -69,15 +68,11 @@ export function listCriterion(options: ListOptions): Criterion<readonly JsonObje
           unmet: (podSpec, wanted, budget) =>
             unmetElements(path, listAt(podSpec, ...path), wanted, enforced, budget),
         }),
-    injected: (origin, { podSpec, spec }) => {
-      const added = origin.added[pointer([...spec, ...path])];
-      if (added === undefined) return undefined;
-      const present = new Set(
-        listAt(podSpec, ...path)
-          .filter(shallow)
-          .map(canonical),
-      );
-      const elements = added.filter(isObject).filter((one) => present.has(canonical(one)));
+    injected: (origin, { kept, spec }) => {
+      const place = pointer([...spec, ...path]);
+      const elements = (origin.added[place] ?? [])
+        .filter(isObject)
+        .filter((one) => kept.hasSameElement(place, canonical(one)));
       return elements.length > 0 ? elements : undefined;
     },
     remove: (draft, origins, spec) => removeElements(draft, addedBy(origins, [...spec, ...path]), spec, path),
@@ -98,11 +93,11 @@ function mergeList(
     report.unwritable(path, `${list.path.join(".")} is not a list here`);
     return;
   }
-  if (before.length > MAX_SEARCHED) {
+  const known = target.lists.of(list, before, budget);
+  if (known === undefined) {
     reportTooLong(report, path, list.text);
     return;
   }
-  const known = target.lists.of(list, before, budget);
   const order = target.lists.ranks(list, () => storedRanks(draft, path));
   const removed = target.lists.removed(list, () => storedValue(draft, path));
   for (const element of wanted) {
@@ -163,7 +158,7 @@ function preparedFor(list: ListOptions, element: JsonObject): PreparedElement {
 }
 
 function reportTooLong(report: Report, path: Path, text: string): void {
-  const message = `${text} of ${report.policy} skipped: the list would have more than ${MAX_ELEMENTS} elements; use fewer`;
+  const message = `${text} of ${report.policy} skipped: the list would have more than ${MAX_ELEMENTS} elements, or is too large to be read; use fewer`;
   report.failed(path, "USHER-P12", message);
 }
 
@@ -173,7 +168,7 @@ function storedRanks(draft: Draft, path: Path): ReadonlyMap<string, number> | un
   if (stored === undefined) return undefined;
   const ranks = new Map<string, number>();
   // No API server sends anything deeper than an element of a policy; it stays where it is.
-  for (const [i, one] of stored.entries()) if (shallow(one)) ranks.set(canonical(one), i);
+  for (const [i, one] of (readableElements(stored, listRoom()) ?? []).entries()) ranks.set(canonical(one), i);
   return ranks;
 }
 
