@@ -178,6 +178,7 @@ test("all that core and modules keep in a file are memos of values that never ch
   );
   // What a module remembers otherwise is a state that the shell holds: see Reconciler.
   expect(found.sort()).toEqual([
+    "implies.ts given",
     "known-term.ts known",
     "list.ts prepared",
     "node-terms.ts descriptions",
@@ -185,6 +186,7 @@ test("all that core and modules keep in a file are memos of values that never ch
     "pattern.ts memo",
     "projection.ts places",
     "reach.ts texts",
+    "unmet-elements.ts lists",
     // A constant: the empty set.
     "values.ts NONE",
   ]);

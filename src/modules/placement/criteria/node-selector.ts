@@ -52,7 +52,9 @@ export const nodeSelector: Criterion<NodeSelector> = {
     const present = own(podSpec, FIELD);
     const terms = requiredTermsOf(podSpec);
     return wanted.flatMap(([key, value]) =>
-      own(present, key) === value || pinsLabel(terms, key, value, budget)
+      (budget.spend(1) && own(present, key) === value) ||
+      pinsLabel(terms, key, value, budget) ||
+      !budget.spend(STEPS_TO_REPORT)
         ? []
         : [{ path: [FIELD, key], wants: `${key}=${value}`, value }],
     );

@@ -22,21 +22,17 @@ export function impliesTerms(
   wanted: readonly JsonObject[],
   budget: WorkBudget,
 ): boolean {
-  const given = Object.entries(nodeSelector).map(
-    ([key, value]): Written => ({ key, operator: "In", values: [value ?? null] }),
-  );
   const requirements = wanted.map(readTerm).filter(({ labels, fields }) => labels.length + fields.length > 0);
   if (requirements.length === 0) return true;
-  return (terms ?? [{}]).every((term) => {
-    const { labels, fields } = readTerm(term);
+  const given = terms === undefined ? [NO_TERM] : readTerms(terms);
+  return given.every(({ labels, fields, size }) => {
     // An empty term matches no node, so a pod gets nowhere by it.
-    if (terms !== undefined && labels.length + fields.length === 0) return true;
-    const known = [...given, ...labels];
-    budget.spend(6 * known.length);
+    if (terms !== undefined && size === 0) return true;
     return requirements.some(
       (requirement) =>
-        requirement.labels.every((one) => impliedBy(known, one, budget)) &&
-        requirement.fields.every((one) => impliedBy(fields, one, budget)),
+        requirement.labels.every(
+          (one) => selects(nodeSelector, one, budget) || impliedBy(labels, one, budget),
+        ) && requirement.fields.every((one) => impliedBy(fields, one, budget)),
     );
   });
 }
@@ -50,18 +46,50 @@ export function pinsLabel(
 ): boolean {
   if (terms === undefined || terms.length === 0) return false;
   const pinned: Written = { key, operator: "In", values: [value] };
-  return terms.every((term) => {
-    const { labels } = readTerm(term);
-    return budget.spend(6 * labels.length) && impliedBy(labels, pinned, budget);
-  });
+  return readTerms(terms).every(({ labels }) => impliedBy(labels, pinned, budget));
+}
+
+/** Whether the pod's nodeSelector says it. */
+function selects(nodeSelector: JsonObject, wanted: Written, budget: WorkBudget): boolean {
+  const value = own(nodeSelector, wanted.key);
+  if (value === undefined) return false;
+  const given: Written = { key: wanted.key, operator: "In", values: [value] };
+  return budget.spend(3 + wanted.values.length) && implies(given, wanted);
 }
 
 /** Whether one of these says it; no where that is not known. */
-function impliedBy(known: readonly Written[], wanted: Written, budget: WorkBudget): boolean {
-  return known.some((other) => {
-    const steps = other.key === wanted.key ? 2 + other.values.length + wanted.values.length : 1;
-    return budget.spend(steps) && implies(other, wanted);
+function impliedBy(known: ByKey, wanted: Written, budget: WorkBudget): boolean {
+  if (!budget.spend(2)) return false;
+  return (known.get(wanted.key) ?? []).some(
+    (other) => budget.spend(2 + other.values.length + wanted.values.length) && implies(other, wanted),
+  );
+}
+
+/** Requirements by what they are about. */
+type ByKey = ReadonlyMap<string, readonly Written[]>;
+
+interface GivenTerm {
+  readonly labels: ByKey;
+  readonly fields: ByKey;
+  /** How many requirements it has. */
+  readonly size: number;
+}
+
+const NO_TERM: GivenTerm = { labels: new Map(), fields: new Map(), size: 0 };
+
+/** By list of terms, which is replaced whole and never edited: each policy asks for it. Dropping it changes no result. */
+const given = new WeakMap<readonly Json[], readonly GivenTerm[]>();
+
+function readTerms(terms: readonly Json[]): readonly GivenTerm[] {
+  const known = given.get(terms);
+  if (known !== undefined) return known;
+  const read = terms.map((term) => {
+    const { labels, fields } = readTerm(term);
+    const byKey = (list: readonly Written[]) => Map.groupBy(list, ({ key }) => key);
+    return { labels: byKey(labels), fields: byKey(fields), size: labels.length + fields.length };
   });
+  given.set(terms, read);
+  return read;
 }
 
 function readTerm(term: Json): { readonly labels: readonly Written[]; readonly fields: readonly Written[] } {

@@ -1,6 +1,14 @@
-import { canonical, equal, isObject, type Json, type JsonObject, own } from "../../../../core/json.ts";
+import {
+  canonical,
+  equal,
+  holdsAtMost,
+  isObject,
+  type Json,
+  type JsonObject,
+  own,
+} from "../../../../core/json.ts";
 import type { Path } from "../../../../core/path.ts";
-import { shallow } from "../../../../core/provenance/origin.ts";
+import { listRoom, readableElements } from "../../../../core/provenance/origin.ts";
 import { STEPS_TO_REPORT, valuesIn, type WorkBudget } from "../../merge/work-budget.ts";
 import type { UnmetRequirement } from "../criterion.ts";
 
@@ -14,8 +22,8 @@ export interface Enforced {
   readonly only?: (element: JsonObject) => boolean;
 }
 
-/** Longer lists are compared element by element, within the work budget. */
-const MAX_INDEXED = 1_024;
+/** Elements up to this size cost no more to compare than the policy's. */
+const SMALL = 64;
 
 /** Comparing two elements may search each item of one among several of the other. */
 const STEPS_TO_COMPARE = 8;
@@ -30,18 +38,42 @@ export function unmetElements(
 ): UnmetRequirement[] {
   const required = only === undefined ? wanted : wanted.filter(only);
   if (required.length === 0) return [];
-  // Nearly always the element is there as the policy has it: usher has injected it.
-  const plain = given.length > MAX_INDEXED ? [] : given.filter(shallow);
-  for (const one of plain) budget.spend(valuesIn(one));
-  const texts = new Set(plain.map(canonical));
+  const { texts, elements } = readList(given);
+  budget.spend(given.length);
   return required.flatMap((one) => {
     const steps = STEPS_TO_COMPARE * valuesIn(one);
     if (budget.spend(STEPS_TO_REPORT + steps) && texts.has(canonical(one))) return [];
-    if (given.some((other) => budget.spend(steps) && meets(other, one))) return [];
+    if (elements.some(({ element, more }) => budget.spend(steps + more) && meets(element, one))) return [];
     const name = own(one, namedBy);
     const which = typeof name === "string" && name !== "" ? ` with ${namedBy} ${name}` : "";
     return [{ path, wants: `the policy's entry${which}`, value: [one] }];
   });
+}
+
+interface ReadList {
+  readonly length: number;
+  /** Nearly always an element is there as the policy has it: usher has injected it. None of a list that is too large. */
+  readonly texts: ReadonlySet<string>;
+  readonly elements: readonly { readonly element: Json; readonly more: number }[];
+}
+
+/** By list: each policy asks for it. A list of another length has been appended to since. Dropping it changes no result. */
+const lists = new WeakMap<readonly Json[], ReadList>();
+
+function readList(given: readonly Json[]): ReadList {
+  const known = lists.get(given);
+  if (known?.length === given.length) return known;
+  const readable = readableElements(given, listRoom());
+  const read = {
+    length: given.length,
+    texts: new Set(readable?.map(canonical)),
+    elements: (readable ?? given.filter((one) => holdsAtMost(one, SMALL, SMALL))).map((element) => {
+      const size = valuesIn(element);
+      return { element, more: size > SMALL ? size : 0 };
+    }),
+  };
+  lists.set(given, read);
+  return read;
 }
 
 /**
