@@ -95,7 +95,7 @@ export class Assembly {
     return this.#owners.has(resource) || this.#keeps.has(resource);
   }
 
-  /** Says that the source has a resource, be it empty. */
+  /** Says that the source has a resource, even an empty one. */
   serve(resource: string): void {
     this.#store.serve(resource);
   }

@@ -18,7 +18,7 @@ export interface Edit {
   readonly path: Path;
   readonly value: Json | undefined;
   readonly slot: Path;
-  /** Whether the slot was there before this edit, be it as null: only what is not there is added, and only that. */
+  /** Whether the slot was there before this edit, even as null: only what is not there is added, and only that. */
   readonly existed: boolean;
   /** What the slot held before this edit. Nothing changes it afterwards: what is replaced is no part of the object any more. */
   readonly previous: Json | undefined;
