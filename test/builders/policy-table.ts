@@ -104,12 +104,7 @@ export const BAD_SPECS: readonly (readonly [what: string, spec: JsonObject, fiel
   ["a nodeSelector value that is no text", { ...ALL, nodeSelector: { x: 1 } }, "spec.nodeSelector.x", "crd"],
   ["a nodeSelector that is a list", { ...ALL, nodeSelector: ["x"] }, "spec.nodeSelector", "crd"],
   ["a nodeName that no node has", { ...ALL, nodeName: "Node_1" }, "spec.nodeName", "crd"],
-  [
-    "a schedulerName that no scheduler has",
-    { ...ALL, schedulerName: "my scheduler" },
-    "spec.schedulerName",
-    "crd",
-  ],
+  ["a schedulerName that is no text", { ...ALL, schedulerName: 1 }, "spec.schedulerName", "crd"],
   [
     "a priorityClassName that is no name",
     { ...ALL, priorityClassName: "High!" },
@@ -416,6 +411,47 @@ export const GOOD_SPECS: readonly (readonly [what: string, spec: JsonObject])[] 
   [
     "names",
     { ...ALL, schedulerName: "my-scheduler", priorityClassName: "system.high", runtimeClassName: "gvisor" },
+  ],
+  ["a schedulerName that is no name of an object", { ...ALL, schedulerName: "MyScheduler (batch)" }],
+  [
+    "four thousand nodes by name",
+    {
+      ...ALL,
+      affinity: {
+        nodeAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: {
+            nodeSelectorTerms: [
+              {
+                matchExpressions: [
+                  {
+                    key: "kubernetes.io/hostname",
+                    operator: "In",
+                    values: Array.from({ length: 4_096 }, (_, i) => `node-${i}`),
+                  },
+                ],
+              },
+            ],
+          },
+        },
+      },
+    },
+  ],
+  [
+    "as many terms, labels and tolerations as a policy may have",
+    {
+      ...ALL,
+      nodeSelector: Object.fromEntries(Array.from({ length: 1_024 }, (_, i) => [`key-${i}`, "x"])),
+      tolerations: Array.from({ length: 512 }, (_, i) => ({ key: `key-${i}`, operator: "Exists" })),
+      affinity: {
+        nodeAffinity: {
+          requiredDuringSchedulingIgnoredDuringExecution: {
+            nodeSelectorTerms: Array.from({ length: 128 }, (_, i) => ({
+              matchExpressions: [{ key: "pool", operator: "In", values: [`pool-${i}`] }],
+            })),
+          },
+        },
+      },
+    },
   ],
   ["a node alone", { ...ALL, nodeName: "node-1.example" }],
   [

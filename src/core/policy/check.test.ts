@@ -212,8 +212,8 @@ describe("what is said of a spec", () => {
     ["too many items", { tolerations: [{}, {}, {}] }, ["error: spec.tolerations: must have at most 2 items"]],
     [
       "too many labels",
-      { nodeSelector: Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`k${i}`, "v"])) },
-      ["error: spec.nodeSelector: has too many entries: at most 64 labels are allowed"],
+      { nodeSelector: Object.fromEntries(Array.from({ length: 1_025 }, (_, i) => [`k${i}`, "v"])) },
+      ["error: spec.nodeSelector: has too many entries: at most 1024 labels are allowed"],
     ],
     [
       "an empty text",

@@ -75,7 +75,7 @@ test("a kind with everything, whole", () => {
                     nodeSelector: {
                       description: "Labels by key. All of them are meant together.",
                       type: "object",
-                      maxProperties: 64,
+                      maxProperties: 1_024,
                       additionalProperties: { type: "string", pattern: LABEL_VALUE_PATTERN, maxLength: 63 },
                     },
                     rows: {

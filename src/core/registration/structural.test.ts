@@ -148,13 +148,13 @@ test("a label selector, whole", () => {
       matchLabels: {
         description: "Labels that must be there with exactly these values.",
         type: "object",
-        maxProperties: 64,
+        maxProperties: 1_024,
         additionalProperties: { type: "string", pattern: LABEL_VALUE_PATTERN, maxLength: 63 },
       },
       matchExpressions: {
         description: "Further conditions on labels. All must hold, together with matchLabels.",
         type: "array",
-        maxItems: 64,
+        maxItems: 256,
         items: {
           description: "One condition on one label.",
           type: "object",
@@ -177,7 +177,7 @@ test("a label selector, whole", () => {
               description:
                 "What In and NotIn compare with: at least one. Must be left out for Exists and DoesNotExist.",
               type: "array",
-              maxItems: 256,
+              maxItems: 4_096,
               items: { type: "string", pattern: LABEL_VALUE_PATTERN, maxLength: 63 },
               "x-kubernetes-list-type": "atomic",
             },

@@ -44,7 +44,7 @@ export const CODES: readonly Code[] = [
     code: "USHER-P12",
     title: "Required node affinity, a list, or the work for one object is too large",
     meaning:
-      "Terms are alternatives, so each term of the object is combined with each of the policy: their numbers multiply. Above 64 terms or 4,096 requirements the policy's required node affinity is skipped; with spec.failurePolicy: Fail the object is refused. The same holds for tolerations and other lists above 512 elements, and for policies beyond the work budget for one object, in the order in which they apply. Cluster policies and namespaced ones have a budget each. Where a policy enforces, a requirement that is too large to compare counts as unmet.",
+      "Terms are alternatives, so each term of the object is combined with each of the policy: their numbers multiply. Above 128 terms or 4,096 requirements the policy's required node affinity is skipped; with spec.failurePolicy: Fail the object is refused. The same holds for tolerations and other lists above 512 elements, and for policies beyond the work budget for one object, in the order in which they apply. Cluster policies and namespaced ones have a budget each. Where a policy enforces, a requirement that is too large to compare counts as unmet.",
     remedy:
       "Use fewer policies for one object, with fewer terms and elements: several values of one label fit into one requirement with the operator In, and what must always hold into spec.nodeSelector.",
   },
@@ -64,10 +64,11 @@ export const CODES: readonly Code[] = [
   },
   {
     code: "USHER-P15",
-    title: "nodeName and schedulingGates are mutually exclusive",
+    title: "No object of this kind can have the field",
     meaning:
-      "The API server refuses a pod with both a nodeName and scheduling gates, so the second one is skipped.",
-    remedy: "Use one of them. To place a gated pod, use spec.nodeSelector or affinity.",
+      "The API server refuses a pod with both a nodeName and scheduling gates, so the second one is skipped. A DaemonSet runs a pod on each of many nodes, so it gets no nodeName. Recreating the object changes nothing.",
+    remedy:
+      "Use either nodeName or schedulingGates; to place a gated pod, use spec.nodeSelector or affinity. For a DaemonSet, choose nodes by spec.nodeSelector or affinity, or exempt its pods by the policy's selectors.",
   },
   {
     code: "USHER-P20",

@@ -1,17 +1,21 @@
 import { z } from "zod";
 
 /**
- * Bounds that Kubernetes itself leaves open and a CRD must have: the API server estimates what a CEL rule can cost from
- * them, and refuses a CRD with a rule above 10,000,000 units. A rule that looks at every value of every requirement of
- * every term may take 64 × 64 × 256 ≈ 1,050,000 steps; at up to 9 units a step that stays below. No sensible policy comes near.
+ * Bounds that Kubernetes itself leaves open and a CRD must have: the API server estimates what a CEL rule can cost from them, and refuses
+ * a CRD with a rule above 10,000,000 units. A rule of a requirement is evaluated up to 256 × 256 times, at up to 150 units each. Rules
+ * look at no value but the first, so that values are bounded by the work budget for one object alone: more would not be written.
  */
-export const MAX_TERMS = 64;
-export const MAX_REQUIREMENTS = 64;
-export const MAX_VALUES = 256;
-/** A map of labels is a list of requirements in another form. */
-export const MAX_LABELS = 64;
-/** Plain lists of names (namespaces, label keys): looked at once for each term, as requirements are. */
-export const MAX_NAMES = 64;
+export const MAX_TERMS = 256;
+export const MAX_REQUIREMENTS = 256;
+export const MAX_VALUES = 4_096;
+/** Each required node term of a policy is compared with each of a pod, within the work budget for one object. */
+export const MAX_REQUIRED_TERMS = 128;
+/** Keys of a map, each matched with a pattern: some 1,000 units. */
+export const MAX_LABELS = 1_024;
+/** Plain lists of names (namespaces, label keys), which no rule looks at. */
+export const MAX_NAMES = 1_024;
+/** As many elements as a list of a pod may have with those of policies. */
+export const MAX_TOLERATIONS = 512;
 
 /** RFC 1123: one label of a host name; Kubernetes gives label values and namespaces the same. */
 export const LABEL_LENGTH = 63;

@@ -6,6 +6,7 @@ import {
   LABEL_KEY_PATTERN,
   LABEL_LENGTH,
   LABEL_VALUE_PATTERN,
+  MAX_REQUIRED_TERMS,
   MAX_REQUIREMENTS,
   MAX_TERMS,
   MAX_VALUES,
@@ -83,7 +84,7 @@ const nodeSelector = z
     nodeSelectorTerms: z
       .array(nodeSelectorTerm)
       .min(1)
-      .max(MAX_TERMS)
+      .max(MAX_REQUIRED_TERMS)
       .meta({ description: "Terms of which one must match.", "x-kubernetes-list-type": "atomic" }),
   })
   .meta({

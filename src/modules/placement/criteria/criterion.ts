@@ -29,6 +29,8 @@ export function wantedOf<Value>(criteria: Criteria, criterion: Criterion<Value>)
 /** Why fields can't be written into an object, by the name of the criterion, each a part of a sentence. */
 export interface Limits {
   readonly immutable: Readonly<Partial<Record<string, string>>>;
+  /** Of these, the criteria that no such object can have, a new one neither. @default none */
+  readonly impossible?: readonly string[];
   /** A gated pod: requirements may be appended to existing terms, no term may be added or removed. */
   readonly appendOnly?: true;
 }

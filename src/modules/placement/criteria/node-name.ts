@@ -12,7 +12,7 @@ import { nameCriterion } from "./shape/name.ts";
  *
  * Field:    spec.nodeName
  * Merge:    set where the pod has none; otherwise kept (USHER-P10). Skipped where the Node does not exist (USHER-P20), and beside
- *           scheduling gates, which the API server refuses together (USHER-P13, restored: USHER-P15).
+ *           scheduling gates, which the API server refuses together, and in a DaemonSet (USHER-P15).
  * Holds:    idempotent; order-independent except for which policy wins a conflict. The pod bypasses the scheduler.
  * Update:   immutable on pods and Jobs; never in a DaemonSet; mutable in other templates.
  */

@@ -178,10 +178,10 @@ describe("the terms", () => {
 describe("too much", () => {
   const many = (count: number, key: string) => Array.from({ length: count }, (_, i) => term(`${key}${i}=x`));
 
-  test("64 terms are written, 65 are not", () => {
-    const eight = mergedSpec(requiring(...many(8, "own")), [wants(...many(8, "their"))]);
-    expect(at(eight.spec, ...PLACE)).toHaveLength(64);
-    const { findings, patch } = mergedSpec(requiring(...many(5, "own")), [wants(...many(13, "their"))]);
+  test("128 terms are written, more are not", () => {
+    const full = mergedSpec(requiring(...many(8, "own")), [wants(...many(16, "their"))]);
+    expect(at(full.spec, ...PLACE)).toHaveLength(128);
+    const { findings, patch } = mergedSpec(requiring(...many(10, "own")), [wants(...many(13, "their"))]);
     expect(patch).toEqual([]);
     expect(findings).toMatchObject([{ outcome: "failed", code: "USHER-P12", warn: 80 }]);
   });
@@ -198,7 +198,7 @@ describe("too much", () => {
 
   test("refused where the policy fails closed, but not when it is only put back", () => {
     const asked = (change: { restoring?: boolean }) =>
-      mergedSpec(requiring(...many(5, "own")), [
+      mergedSpec(requiring(...many(10, "own")), [
         placementRequest({ requiredNodeAffinity: many(13, "their") }, { failure: "Fail", ...change }),
       ]).findings;
     expect(asked({})).toMatchObject([{ outcome: "violated", code: "USHER-P12" }]);

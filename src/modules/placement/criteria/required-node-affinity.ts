@@ -123,7 +123,15 @@ function contradictions(wanted: readonly JsonObject[], criteria: Criteria): Prob
 
 /** One of the terms must match: one that can't has no effect and does no harm beside others. */
 function unmatchable(wanted: readonly JsonObject[], criteria: Criteria): Problem[] {
-  return possibleTerms(wanted, criteria).flatMap((possible, i) => {
+  const terms = possibleTerms(wanted, criteria);
+  if (terms.length > 0 && terms.every((possible) => possible === undefined))
+    return [
+      warningProblem(
+        ["spec", ...REQUIRED_TERMS],
+        "all terms are empty and match no node: nothing is added, and with spec.enforcement no object meets the policy",
+      ),
+    ];
+  return terms.flatMap((possible, i) => {
     if (possible === true) return [];
     const why = possible === undefined ? "is empty" : "contradicts itself";
     return [warningProblem(["spec", ...REQUIRED_TERMS, i], `${why} and matches no node; it is left out`)];

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { merged, placementRequest } from "../../../../test/builders/merged.ts";
+import { placed, SHOP } from "../../../../test/builders/placed.ts";
 import { deployment, pod } from "../../../../test/builders/pod.ts";
+import { clusterPolicy } from "../../../../test/builders/policy.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
 
 const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
@@ -63,4 +65,21 @@ test("what is put back goes over the default that the API server filled in, not 
   expect(merged(pod({ spec: DEFAULTED }), back).spec).toEqual({ schedulerName: "mine" });
   const meant = applied({ spec: DEFAULTED });
   expect(merged(pod({ spec: DEFAULTED, ...meant }), back).spec).toEqual(DEFAULTED);
+});
+
+test("any text is a scheduler's name, as in Kubernetes", () => {
+  const { spec, patch } = merged(pod({ spec: DEFAULTED }), [
+    placementRequest({ schedulerName: "MyScheduler" }),
+  ]);
+  expect(spec["schedulerName"]).toBe("MyScheduler");
+  expect(patch).not.toEqual([]);
+  const stored = clusterPolicy("p", {
+    namespaceSelector: {},
+    podSelector: {},
+    schedulerName: "My Scheduler",
+    tolerations: [{ key: "a", operator: "Exists" }],
+  });
+  const { object, answer } = placed([SHOP, stored], pod({ spec: DEFAULTED }));
+  expect(answer.warnings).toEqual([]);
+  expect(object["spec"]).toMatchObject({ schedulerName: "My Scheduler", tolerations: [{ key: "a" }] });
 });

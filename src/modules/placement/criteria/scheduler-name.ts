@@ -18,6 +18,7 @@ const LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration";
  */
 export const schedulerName = nameCriterion("schedulerName", {
   description: "Name of the scheduler that dispatches the pod. Set where the pod names none.",
+  anyText: true,
   mutability: IMMUTABLE,
   kubelet: "ignores",
   defaulted: { value: DEFAULT_SCHEDULER, isChosen: choosesScheduler },

@@ -13,7 +13,7 @@ import { extendsElement } from "./shape/unmet-elements.ts";
  *
  * Field:    spec.schedulingGates
  * Merge:    gates that the pod does not have are appended. Skipped on a pod with a node, which the API server refuses together
- *           (USHER-P13, restored: USHER-P15).
+ *           (USHER-P15).
  * Holds:    idempotent; order-independent but for the order of gates.
  * Update:   an existing pod only loses gates, which is how controllers open them: they are never restored there.
  */

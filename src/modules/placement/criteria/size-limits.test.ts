@@ -74,3 +74,21 @@ test.each([
   const { object } = placed([SHOP], requestFor(deployment(), { operation: "UPDATE", oldObject: old }));
   expect(listAt(object, "spec", "template", "spec", "tolerations")).toEqual(tolerations.slice(0, restored));
 });
+
+test.each<[string, JsonObject]>([
+  ["4,096 values", terms([zone(...many(4_096, (i) => `zone-${i}`))])],
+  [
+    "256 requirements",
+    terms([{ matchExpressions: many(256, (i) => ({ key: `key-${i}`, operator: "Exists" })) }]),
+  ],
+  ["128 terms", terms(many(128, (i) => zone(`zone-${i}`)))],
+  ["1,024 labels", { nodeSelector: Object.fromEntries(many(1_024, (i) => [`key-${i}`, "x"])) }],
+  ["512 tolerations", { tolerations: many(512, bears) }],
+])("%s, as many as a policy may have, are written once, and met", (_what, criteria) => {
+  const known = [SHOP, policy({ ...criteria, enforcement: "Refuse" })];
+  const { answer, object } = placed(known, pod());
+  expect(answer.warnings).toEqual([]);
+  expect(answer.patch).not.toEqual([]);
+  expect(placed(known, object).answer).toMatchObject({ patch: [], warnings: [] });
+  expect(placed(known, object, { phase: "validate" }).answer.allowed).toBe(true);
+});

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type Json, type JsonObject, own, stringAt } from "../../../core/json.ts";
+import { MAX_TOLERATIONS } from "../../../core/kubernetes/schemas/bounds.ts";
 import { toleration } from "../../../core/kubernetes/schemas.ts";
 import { checkToleration, covers, tolerationMeaning } from "../../../core/kubernetes/tolerations.ts";
 import { listCriterion } from "./shape/list.ts";
@@ -17,7 +18,7 @@ export const tolerations = listCriterion({
   name: "tolerations",
   path: ["tolerations"],
   text: "toleration",
-  schema: z.array(toleration).max(64).nullish().describe("Tolerations to add to the pod."),
+  schema: z.array(toleration).max(MAX_TOLERATIONS).nullish().describe("Tolerations to add to the pod."),
   check: checkToleration,
   meaning: tolerationMeaning,
   key,

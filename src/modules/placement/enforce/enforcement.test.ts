@@ -78,6 +78,18 @@ describe("what is lacking", () => {
       { nodeSelector: { zone: "a" } },
       undefined,
     ],
+    [
+      "terms that match no node, which no node affinity meets",
+      affinity("nodeAffinity", { nodeSelectorTerms: [{}, {}] }),
+      { nodeSelector: { zone: "a" } },
+      `spec.affinity.nodeAffinity.${REQUIRED}`,
+    ],
+    [
+      "nothing: the pod matches no node either",
+      affinity("nodeAffinity", { nodeSelectorTerms: [{}] }),
+      affinity("nodeAffinity", { nodeSelectorTerms: [{}] }),
+      undefined,
+    ],
     ["a pod term", affinity("podAffinity", [other]), {}, `spec.affinity.podAffinity.${REQUIRED}`],
     [
       "nothing: the API server has merged matchLabelKeys",

@@ -45,7 +45,10 @@ export function limitsNow(limits: Limits, podSpec: Json | undefined, criteria: C
   for (const { criterion } of criteria) {
     if (limits.immutable[criterion.name] !== undefined) continue;
     const excluded = criterion.excluded?.(podSpec, criteria, limits);
-    if (excluded !== undefined) now = { ...now, immutable: { ...now.immutable, [criterion.name]: excluded } };
+    if (excluded === undefined) continue;
+    const { name } = criterion;
+    const impossible = [...(now.impossible ?? []), name];
+    now = { ...now, immutable: { ...now.immutable, [name]: excluded }, impossible };
   }
   return now;
 }

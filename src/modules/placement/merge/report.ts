@@ -149,9 +149,11 @@ export class Report {
 
   /** Whether the API server refuses this field on this object; reported, where it does. It takes what the stored object has. */
   immutable(path: Path): boolean {
-    const why = this.restoring ? undefined : this.#target.limits.immutable[this.#name];
+    const { immutable, impossible } = this.#target.limits;
+    const why = this.restoring ? undefined : immutable[this.#name];
     if (why === undefined) return false;
-    this.skipped(path, "USHER-P13", `${this.#rule} of ${this.policy} skipped: ${why}`);
+    const code = impossible?.includes(this.#name) ? "USHER-P15" : "USHER-P13";
+    this.skipped(path, code, `${this.#rule} of ${this.policy} skipped: ${why}`);
     return true;
   }
 

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
+import { placed, SHOP } from "../../../../test/builders/placed.ts";
 import { pod, workload } from "../../../../test/builders/pod.ts";
+import { clusterPolicy } from "../../../../test/builders/policy.ts";
 import { type Fields, wants } from "../../../../test/builders/wants.ts";
-import type { JsonObject } from "../../../core/json.ts";
+import { at, type JsonObject } from "../../../core/json.ts";
 import { BUILT_IN_WORKLOADS, POD, type WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import { CRITERIA } from "../criteria/criteria.ts";
 import { NO_LIMITS } from "../criteria/criterion.ts";
@@ -120,4 +122,11 @@ describe("a pod with a gate may have no node", () => {
     const limits = { immutable: { schedulingGates: "why" } };
     expect(limitsNow(limits, {}, wants({ ...GATE, ...NODE }))).toEqual(limits);
   });
+});
+
+test("a new DaemonSet gets no nodeName, and the code says that no DaemonSet can have one", () => {
+  const policy = clusterPolicy("p", { namespaceSelector: {}, podSelector: {}, nodeName: "n1" });
+  const { answer, object } = placed([SHOP, policy], workload("apps/v1", "DaemonSet"));
+  expect(at(object, "spec", "template", "spec", "nodeName")).toBeUndefined();
+  expect(answer.warnings).toEqual([expect.stringMatching(/a DaemonSet runs on many nodes \(USHER-P15\)$/)]);
 });

@@ -36,7 +36,10 @@ const UNGATED_POD: ObjectMutability = {
 };
 
 /** Its controller and a fixed node would fight. */
-const DAEMON_SET = limitsOf("daemonSet");
+const DAEMON_SET: Limits = {
+  ...limitsOf("daemonSet"),
+  impossible: Object.keys(limitsOf("daemonSet").immutable),
+};
 
 /** What the API server lets be written into a new object. */
 export function limitsAtCreation(workload: WorkloadKind): Limits {

@@ -13,7 +13,7 @@ interface Written {
 
 /**
  * Whether a pod with this nodeSelector and these required terms (`undefined`: it requires none) runs on no node but such as one of
- * `wanted` allows. It says yes only where that is certain; a pod that gets there by several requirements together may be told no, and so
+ * `wanted` allows. Empty terms allow none: where all are, only a pod that runs nowhere is within them. It says yes only where that is certain; a pod that gets there by several requirements together may be told no, and so
  * may one that is too large to be looked at.
  */
 export function impliesTerms(
@@ -23,7 +23,6 @@ export function impliesTerms(
   budget: WorkBudget,
 ): boolean {
   const requirements = wanted.map(readTerm).filter(({ labels, fields }) => labels.length + fields.length > 0);
-  if (requirements.length === 0) return true;
   const given = terms === undefined ? [NO_TERM] : readTerms(terms);
   return given.every(({ labels, fields, size }) => {
     // An empty term matches no node, so a pod gets nowhere by it.

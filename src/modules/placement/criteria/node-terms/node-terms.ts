@@ -8,6 +8,7 @@ import {
   own,
   textOf,
 } from "../../../../core/json.ts";
+import { MAX_REQUIRED_TERMS } from "../../../../core/kubernetes/schemas/bounds.ts";
 import type { Path } from "../../../../core/path.ts";
 import { shallow } from "../../../../core/provenance/origin.ts";
 import { REQUIRED } from "../shape/affinity-lists.ts";
@@ -26,9 +27,9 @@ export function requiredTermsOf(podSpec: Json | undefined): readonly Json[] | un
 export const LISTS = ["matchExpressions", "matchFields"] as const;
 /**
  * As many terms as a policy may have: the scheduler tries them one by one for each node, and each policy multiplies them. Requirements:
- * 64 terms of 64 each, the bounds of a policy again; as text that is some 300 KB, well below the 1.5 MB that etcd takes.
+ * as text 4,096 take some 300 KB, well below the 1.5 MB that etcd takes.
  */
-export const MAX_TERMS = 64;
+export const MAX_TERMS = MAX_REQUIRED_TERMS;
 export const MAX_REQUIREMENTS = 4096;
 
 /**

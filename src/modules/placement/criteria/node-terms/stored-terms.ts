@@ -5,7 +5,7 @@ import { areTooLarge } from "./node-terms.ts";
 import { could, together } from "./possible-term.ts";
 import type { Making } from "./term-product.ts";
 
-/** Policies keep to 64 terms, but on the way there what does not come to anything may be more. Beyond this it is not worth knowing. */
+/** Policies keep to 128 terms, but on the way there what does not come to anything may be more. Beyond this it is not worth knowing. */
 const MOST = 1024;
 const TRIED = 4 * MOST;
 

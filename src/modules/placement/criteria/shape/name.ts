@@ -16,6 +16,8 @@ type Common = "excluded" | "reference" | "derived" | "kubelet" | "celRules" | "w
 /** What one name differs in from the others. */
 interface NameOptions extends Pick<Criterion<string>, Common | "mutability"> {
   readonly description: string;
+  /** Kubernetes takes any text: it is not the name of an object. @default a DNS subdomain */
+  readonly anyText?: true;
   /** A value that the API server fills in: it counts as unset unless the author of the object chose it. */
   readonly defaulted?: {
     readonly value: string;
@@ -31,7 +33,7 @@ interface NameOptions extends Pick<Criterion<string>, Common | "mutability"> {
  */
 export function nameCriterion(
   field: string,
-  { description, defaulted, ...options }: NameOptions,
+  { description, defaulted, anyText, ...options }: NameOptions,
 ): Criterion<string> {
   const isUnset = ({ draft, spec, holders }: Target, present: Json | undefined): boolean => {
     if (present === undefined || present === null || present === "") return true;
@@ -76,14 +78,18 @@ export function nameCriterion(
     text: field,
     path: [field],
     recorded: "set",
-    schema: z
-      .string()
-      .max(NAME_LENGTH)
-      .meta({ pattern: orEmpty(SUBDOMAIN_PATTERN) })
+    schema: (anyText === true
+      ? z.string()
+      : z
+          .string()
+          .max(NAME_LENGTH)
+          .meta({ pattern: orEmpty(SUBDOMAIN_PATTERN) })
+    )
       .nullish()
       .describe(description),
     ...options,
-    parse: (spec, problems) => parseName(spec, field, problems),
+    parse: (spec, problems) =>
+      parseName(spec, field, problems, anyText === true ? () => undefined : checkSubdomain),
     merge,
     unmet: (podSpec, wanted) =>
       own(podSpec, field) === wanted ? [] : [{ path: [field], wants: wanted, value: wanted }],
@@ -102,11 +108,15 @@ export function nameCriterion(
 }
 
 /** An empty name is an absent one, as it is in a pod. */
-function parseName(spec: JsonObject, field: string, problems: Problem[]): string | undefined {
+function parseName(
+  spec: JsonObject,
+  field: string,
+  problems: Problem[],
+  check: (name: string) => string | undefined,
+): string | undefined {
   const value = at(spec, field);
   if (value === undefined || value === null || value === "") return undefined;
-  const wrong =
-    typeof value === "string" ? checkSubdomain(value) : `must be a string, got ${typeName(value)}`;
+  const wrong = typeof value === "string" ? check(value) : `must be a string, got ${typeName(value)}`;
   if (wrong !== undefined) problems.push(problem(["spec", field], wrong));
   return wrong === undefined && typeof value === "string" ? value : undefined;
 }
