@@ -24,6 +24,12 @@ export function explain(topic: string, commands: readonly string[], modules: rea
   throw new CallError(`unknown code ${wanted}; known codes:\n${known.join("\n")}`);
 }
 
+/** The error for a name that the command `path` does not have. */
+export function unknownCommand(path: string, name: string, known: readonly string[]): CallError {
+  const hint = didYouMean(name, known) ?? (known.length === 0 ? undefined : `known: ${known.join(", ")}`);
+  return new CallError(`unknown command ${path} ${name}${hint === undefined ? "" : `; ${hint}`}`);
+}
+
 function text({ code, title, meaning, remedy }: Code): string {
   return `${code}: ${title}\n\n${wrap(meaning)}\n\n${wrap(`What to do: ${remedy}`)}`;
 }

@@ -4,6 +4,8 @@ import type { ModuleDeclaration } from "../core/module/declaration.ts";
 export interface Output {
   write(text: string): unknown;
   readonly isTTY?: boolean | undefined;
+  /** Of a terminal. */
+  readonly columns?: number | undefined;
 }
 
 /** What a command uses of its process, so that tests can run commands in theirs. */

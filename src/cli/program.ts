@@ -1,6 +1,6 @@
 import { Command, Option } from "commander";
 import { loadModules } from "../core/module/declaration.ts";
-import { moduleCommands } from "./command/module-commands.ts";
+import { moduleCommands, namesOf } from "./command/module-commands.ts";
 import { installCommands, shaping } from "./install/install-commands.ts";
 import type { Io } from "./io.ts";
 import { calling, connecting, evaluating, output, port, STRICT, seconds, several } from "./options.ts";
@@ -28,7 +28,7 @@ export function program(io: Io, outcome: Outcome): Command {
       "after",
       `
 Examples:
-  ${io.name} review deployment.yaml --source examples/cluster --trace
+  ${io.name} review examples/pods/etcd.yaml --source examples/cluster --trace
   ${io.name} serve --source examples/cluster
   ${io.name} help USHER-P01
 
@@ -106,7 +106,7 @@ function reviewCommand(usher: Command, io: Io, outcome: Outcome): void {
     .option("-f, --filename <file>", "the same, as in kubectl; may be repeated", several)
     .option("--source <dir>", "read a directory of YAML or JSON files, or one file, as the cluster")
     .option("--cluster", "read a live cluster instead of --source; nothing is changed")
-    .option("-n, --namespace <name>", "namespace of objects without one", "default")
+    .option("-n, --namespace <name>", "namespace of objects without one (default: default)")
     .option(
       "--as <user>",
       "user of the request; system:serviceaccount:NAMESPACE:NAME for a service account",
@@ -126,10 +126,12 @@ function reviewCommand(usher: Command, io: Io, outcome: Outcome): void {
       "after",
       `
 Examples:
-  ${io.name} review deployment.yaml --source examples/cluster
-  helm template shop ./chart | ${io.name} review - --source examples/cluster -n shop --trace
-  ${io.name} review new.yaml --old stored.yaml --source examples/cluster --operation UPDATE
-  ${io.name} review manifests/ --source examples/cluster --emit > placed.yaml
+  ${io.name} review examples/pods/etcd.yaml --source examples/cluster
+  ${io.name} review examples/node-labels/nodes.yaml --source examples/node-labels --trace
+  helm template shop ./chart | ${io.name} review - --source policies/ -n shop --trace
+  ${io.name} review new.yaml --old stored.yaml --source policies/
+  ${io.name} review manifests/ --source policies/ --strict
+  ${io.name} review examples/pods/ --source examples/cluster --emit
 
 Exit codes: 0 all objects are allowed, 1 some are denied, 2 invalid arguments,
 input or source (valid objects are evaluated nevertheless), 3 usher failed.`,
@@ -162,15 +164,21 @@ function helpCommand(usher: Command, io: Io): void {
     .command("help")
     .summary("explain a command or an error code")
     .description("Explains a command or an error code.")
-    .argument("[topic]", "a command, an error code such as USHER-P01, or codes to list all")
-    .action(async (topic: string | undefined) => {
-      const command = topic === undefined ? usher : usher.commands.find((one) => one.name() === topic);
-      if (command !== undefined) {
-        command.outputHelp();
-        return;
+    .argument("[topic...]", "a command, an error code such as USHER-P01, or codes to list all")
+    .addHelpText("after", `\nExamples:\n  ${io.name} help placement status\n  ${io.name} help USHER-P01`)
+    .action(async (topic: readonly string[]) => {
+      let command = usher;
+      for (const [i, name] of topic.entries()) {
+        const found = command.commands.find((one) => one.name() === name);
+        if (found === undefined) {
+          const { explain, unknownCommand } = await import("./help.ts");
+          const names = namesOf(command);
+          if (i > 0) throw unknownCommand([io.name, ...topic.slice(0, i)].join(" "), name, names);
+          io.stdout.write(`${explain(name, names, await loadModules(io.modules))}\n`);
+          return;
+        }
+        command = found;
       }
-      const { explain } = await import("./help.ts");
-      const names = usher.commands.map((one) => one.name());
-      io.stdout.write(`${explain(topic ?? "", names, await loadModules(io.modules))}\n`);
+      command.outputHelp();
     });
 }

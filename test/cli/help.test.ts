@@ -28,6 +28,36 @@ test.each(COMMANDS)("help %s prints the same as --help, with examples", async (c
     expect(line.length).toBeLessThanOrEqual(80);
 });
 
+test("the name of a group alone prints its help, as the bare name does", async () => {
+  for (const group of ["placement", "node-labels"]) {
+    const bare = await usher([group]);
+    expect(bare).toMatchObject({ code: 0, err: "" });
+    expect(bare).toEqual(await usher([group, "--help"]));
+    expect(bare).toEqual(await usher(["help", group]));
+  }
+});
+
+test("help takes the name of a command inside a group", async () => {
+  for (const path of [
+    ["placement", "status"],
+    ["placement", "reapply"],
+    ["node-labels", "plan"],
+  ])
+    expect(await usher(["help", ...path])).toEqual(await usher([...path, "--help"]));
+});
+
+test.each([
+  [["help", "placement", "stauts"], 'unknown command usher placement stauts; did you mean "status"?'],
+  [["placement", "stauts"], 'unknown command usher placement stauts; did you mean "status"?'],
+  [["placement", "x"], "unknown command usher placement x; known: status, reapply"],
+  [["help", "review", "x"], "unknown command usher review x\n"],
+])("%j is wrong", async (args, message) => {
+  const { code, out, err } = await usher(args);
+  expect(err).toContain(message);
+  expect(out).toBe("");
+  expect(code).toBe(2);
+});
+
 test("every code is explained, in any spelling", async () => {
   const codes = codesOf(modules);
   expect(codes.length).toBeGreaterThan(CORE_CODES.length);
@@ -84,5 +114,5 @@ test("bin/usher runs from any directory, through links, and as kubectl's plugin"
   );
   expect(plain).toMatchObject({ code: 0, out: expect.stringMatching(/^Usage: usher review /) });
   expect(plugin).toMatchObject({ code: 0, out: expect.stringMatching(/^Usage: kubectl usher review /) });
-  expect(plugin?.out).toContain("  kubectl usher review deployment.yaml --source ");
+  expect(plugin?.out).toContain("  kubectl usher review examples/pods/etcd.yaml --source ");
 });

@@ -117,7 +117,7 @@ test.each<[string, string[], string, string]>([
   ["a choice", ["report", "--sort", "size"], "", "Allowed choices are name, pods"],
   ["an integer", ["report", "--min-pods", "-1"], "", "It must be an integer from 0 to 1000."],
   ["an unknown flag", ["report", "--sorted"], "", "Did you mean --sort?"],
-  ["an unknown command", ["rport"], "", "Did you mean report?"],
+  ["an unknown command", ["rport"], "", 'did you mean "report"?'],
   ["a format that is not offered", ["import", "-", "-o", "table"], "", "Allowed choices are yaml, json"],
   ["no source", ["report"], "", "--source is required"],
   ["two sources", ["report", "--source", "a", "--cluster"], "", "mutually exclusive"],

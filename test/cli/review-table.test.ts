@@ -65,6 +65,29 @@ test("colour is used on terminals only, and not with NO_COLOR", async () => {
   expect(coloured.out.replaceAll(new RegExp(`${ESCAPE}\\[\\d+m`, "g"), "")).toBe(plain.out);
 });
 
+test.each([
+  [{ FORCE_COLOR: "1" }, false, true],
+  [{ FORCE_COLOR: "" }, false, true],
+  [{ FORCE_COLOR: "0" }, true, false],
+  [{ FORCE_COLOR: "1", NO_COLOR: "1" }, false, true],
+])("%j, terminal %s: colour %s", async (env, tty, coloured) => {
+  const { out, err } = await usher(ARGS, { env, tty });
+  expect(out.includes(ESCAPE)).toBe(coloured);
+  expect(err.includes(ESCAPE)).toBe(coloured);
+});
+
+test.each([40, 60, 80, 100])(
+  "on a terminal of %i columns no line is longer, and nothing is lost",
+  async (columns) => {
+    const wide = await usher(ARGS);
+    const { out } = await usher(ARGS, { tty: true, columns, env: { NO_COLOR: "1" } });
+    for (const line of out.split("\n").slice(0, -3))
+      expect(line.length).toBeLessThanOrEqual(Math.max(columns, 57));
+    const words = (text: string) => text.replaceAll(/\s/g, "").split("").sort().join("");
+    expect(words(out)).toBe(words(wide.out));
+  },
+);
+
 test("a denial shows its code, the policy, and what to do next", async () => {
   const policy = `
 apiVersion: kupid.gardener.cloud/v1alpha1

@@ -26,6 +26,7 @@ export async function usher(
   options: {
     readonly stdin?: string | Buffer;
     readonly tty?: boolean;
+    readonly columns?: number;
     readonly env?: Record<string, string>;
     readonly modules?: readonly ModuleDeclaration[];
   } = {},
@@ -35,7 +36,7 @@ export async function usher(
   const isTTY = options.tty === true;
   const code = await run(args, {
     stdin: once(options.stdin ?? ""),
-    stdout: { write: (part) => (out += part), isTTY },
+    stdout: { write: (part) => (out += part), isTTY, columns: options.columns },
     stderr: { write: (part) => (err += part), isTTY },
     env: options.env ?? {},
     name: "usher",

@@ -37,7 +37,21 @@ function addGroup(parent: CliCommand, group: CommandGroup, place: Place): void {
     addCommand(added, one, { ...place, path });
     examples.push(`  ${path} ${one.name} ${one.examples[0] ?? ""}`.trimEnd());
   }
+  // As the bare name of the program does.
+  added.allowExcessArguments().action(async () => {
+    const [unknown] = added.args;
+    if (unknown !== undefined) {
+      const { unknownCommand } = await import("../help.ts");
+      throw unknownCommand(path, unknown, namesOf(added));
+    }
+    added.outputHelp();
+  });
   if (examples.length > 0) added.addHelpText("after", `\nExamples:\n${examples.join("\n")}`);
+}
+
+/** The names of the commands inside a command. */
+export function namesOf({ commands }: CliCommand): string[] {
+  return commands.map((one) => one.name());
 }
 
 function addCommand(parent: CliCommand, command: Command, place: Place): void {

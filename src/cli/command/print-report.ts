@@ -21,14 +21,11 @@ export function printReport(report: CommandReport, format: OutputFormat, screen:
 export function printTable(
   columns: readonly string[],
   rows: readonly (readonly string[])[],
-  { out }: Terminal,
+  { out, width }: Terminal,
 ): void {
   if (rows.length === 0) return;
-  for (const line of table(
-    columns,
-    rows.map((row) => row.map(printable)),
-  ))
-    out(line);
+  const safe = rows.map((row) => row.map(printable));
+  for (const line of table(columns, safe, width)) out(line);
 }
 
 export function printData(data: Json, format: "json" | "yaml", { out }: Terminal): void {

@@ -1,22 +1,81 @@
-/** A longer cell overflows in its own row and does not widen the column of all others. */
+/** Where the width of the output is unknown, a longer cell overflows in its own row and does not widen the column of all others. */
 const WIDEST = 60;
 
 /** Between two columns, as in kubectl. */
 const GAP = "   ";
 
-/** The width of a column, from its cells. */
-function widthOf(cells: readonly string[]): number {
-  return Math.max(0, ...cells.map(({ length }) => length).filter((length) => length <= WIDEST));
-}
+/** A column of a narrow terminal still shows a word or two. */
+const NARROWEST = 12;
+
+/** Continued text is indented, so that it is not taken for a further entry. */
+const INDENT = "  ";
 
 /** Lines of a table as kubectl prints it: upper-case headers, columns separated by spaces, no trailing spaces. */
-export function table(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
+export function table(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  width?: number,
+): string[] {
+  return tableRows(header, rows, width).flat();
+}
+
+/** The lines of each row, the header first. With a `width` longer cells continue on lines of their own. */
+export function tableRows(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  width?: number,
+): string[][] {
   const all = [header, ...rows];
-  const widths = header.map((_, column) => widthOf(all.map((row) => row[column] ?? "")));
-  return all.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join(GAP)
-      .trimEnd(),
-  );
+  const limit = width === undefined ? WIDEST : Number.POSITIVE_INFINITY;
+  const natural = header.map((_, column) => widest(all, column, limit));
+  const widths = width === undefined ? natural : fitted(natural, width);
+  return all.map((row) => {
+    const cells = row.map((cell, column) =>
+      width === undefined ? [cell] : wrapped(cell, widths[column] ?? 0),
+    );
+    const height = Math.max(...cells.map(({ length }) => length));
+    return Array.from({ length: height }, (_, line) =>
+      cells
+        .map((lines, column) => (lines[line] ?? "").padEnd(widths[column] ?? 0))
+        .join(GAP)
+        .trimEnd(),
+    );
+  });
+}
+
+function widest(rows: readonly (readonly string[])[], column: number, limit: number): number {
+  let width = 0;
+  for (const row of rows) {
+    const length = row[column]?.length ?? 0;
+    if (length <= limit && length > width) width = length;
+  }
+  return width;
+}
+
+/** Widths that fit: the widest columns give way first. */
+function fitted(natural: readonly number[], width: number): number[] {
+  const widths = [...natural];
+  const room = width - GAP.length * (natural.length - 1);
+  let excess = widths.reduce((sum, one) => sum + one, 0) - room;
+  while (excess > 0) {
+    const [first = 0, second = 0] = widths.toSorted((a, b) => b - a);
+    const give = Math.min(excess, Math.max(1, first - second), first - NARROWEST);
+    if (give <= 0) break;
+    widths[widths.indexOf(first)] = first - give;
+    excess -= give;
+  }
+  return widths;
+}
+
+/** A cell in lines, broken at spaces where there are any. */
+function wrapped(cell: string, width: number): string[] {
+  const lines: string[] = [];
+  let rest = cell;
+  while (rest.length > width) {
+    const space = rest.lastIndexOf(" ", width);
+    const cut = space > INDENT.length ? space : width;
+    lines.push(rest.slice(0, cut));
+    rest = `${INDENT}${rest.slice(cut).trimStart()}`;
+  }
+  return [...lines, rest];
 }

@@ -13,6 +13,8 @@ export interface Terminal {
   readonly warn: (text: string) => void;
   /** Errors. Never suppressed. */
   readonly complain: (text: string) => void;
+  /** The columns of `out`; absent where it is no terminal. */
+  readonly width: number | undefined;
   /** Colours what goes to `out`. */
   readonly paint: (style: Style, text: string) => string;
   /** As `Progress.show`. */
@@ -28,17 +30,22 @@ export function terminal(io: Io, options: { readonly quiet?: boolean }): Termina
     output.write(`${text}\n`);
   };
   const painter = (output: Output) => (style: Style, text: string) =>
-    output.isTTY === true && (io.env["NO_COLOR"] ?? "") === ""
-      ? styleText(style, text, { validateStream: false })
-      : text;
+    isColoured(output, io.env) ? styleText(style, text, { validateStream: false }) : text;
   const paintError = painter(io.stderr);
   return {
     out: (text) => say(io.stdout, text),
     note: (text) => quiet || say(io.stderr, text),
     warn: (text) => quiet || say(io.stderr, `${paintError("yellow", "Warning:")} ${text}`),
     complain: (text) => say(io.stderr, text),
+    width: io.stdout.isTTY === true ? io.stdout.columns : undefined,
     paint: painter(io.stdout),
     progress: (...step) => quiet || progress.show(...step),
     endProgress: () => progress.clear(),
   };
+}
+
+/** As Node decides: FORCE_COLOR counts most, also where the output is no terminal, such as the log of a CI. */
+function isColoured({ isTTY }: Output, { FORCE_COLOR: force, NO_COLOR: no = "" }: Io["env"]): boolean {
+  if (force !== undefined) return force !== "0" && force !== "false";
+  return isTTY === true && no === "";
 }

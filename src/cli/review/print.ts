@@ -1,25 +1,34 @@
 import { printable } from "../output/printable.ts";
-import { table } from "../output/table.ts";
+import { tableRows } from "../output/table.ts";
 import type { Terminal } from "../output/terminal.ts";
 import { SIGNS } from "./change.ts";
 import { type ReviewResult, summaryOf } from "./result.ts";
 
 /** One row an object, further changes on rows of their own. */
-export function printTable(results: readonly ReviewResult[], { out, paint }: Terminal): void {
+export function printTable(results: readonly ReviewResult[], { out, paint, width }: Terminal): void {
   const rows = results.flatMap(rowsOf);
-  for (const [i, line] of table(HEADER, rows).entries()) {
-    const [name = "", verdict = ""] = rows[i - 1] ?? [];
+  const [header = [], ...printed] = tableRows(HEADER, rows, width);
+  for (const line of header) out(line);
+  // Where the column of verdicts begins, whatever the lengths of names.
+  const start = (header[0] ?? "").indexOf(VERDICT);
+  for (const [i, [first = "", ...more]] of printed.entries()) {
+    const verdict = rows[i]?.[1] ?? "";
     const style = verdict === "deny" ? "red" : verdict === "patch" ? "green" : undefined;
-    if (style === undefined) out(line);
-    else {
-      // Coloured last, as escape sequences have no width; the verdict is the first match after the name.
-      const start = line.indexOf(verdict, name.length);
-      out(`${line.slice(0, start)}${paint(style, verdict)}${line.slice(start + verdict.length)}`);
-    }
+    // Coloured last, as escape sequences have no width. A name that overflows its column moves the verdict.
+    const at =
+      style === undefined ? -1 : first.indexOf(verdict, Math.max(start, overflow(rows[i]?.[0], start)));
+    if (style === undefined || at < 0) out(first);
+    else out(`${first.slice(0, at)}${paint(style, verdict)}${first.slice(at + verdict.length)}`);
+    for (const line of more) out(line);
   }
 }
 
-const HEADER = ["OBJECT", "VERDICT", "CHANGES", "BY"];
+function overflow(name = "", start: number): number {
+  return name.length > start ? name.length : 0;
+}
+
+const VERDICT = "VERDICT";
+const HEADER = ["OBJECT", VERDICT, "CHANGES", "BY"];
 
 function rowsOf(result: ReviewResult): string[][] {
   const name = objectName(result);

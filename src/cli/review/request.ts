@@ -10,7 +10,8 @@ import { reviewDeadline } from "./deadline.ts";
 import type { Manifest } from "./input.ts";
 
 export interface Asking {
-  readonly namespace: string;
+  /** Of objects without one. @default default */
+  readonly namespace: string | undefined;
   readonly user: UserInfo;
   readonly operation: "CREATE" | "UPDATE";
   /** The stored objects that --old names. */
@@ -72,7 +73,20 @@ export class Requests {
       dryRun: false,
       options: undefined,
     };
-    return { request, written: object };
+    return { request, written: this.#written(object, scope === "Namespaced") };
+  }
+
+  /** Where -n names the namespace, the manifest belongs there wherever it is applied. */
+  #written(object: JsonObject, namespaced: boolean): JsonObject {
+    const { namespace } = this.#asking;
+    const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
+    const given = (stringAt(metadata, "namespace") ?? "") !== "";
+    if (namespace === undefined || !namespaced || given) return object;
+    const { name, ...rest } = metadata;
+    return {
+      ...object,
+      metadata: { ...(name === undefined ? {} : { name }), namespace, ...rest },
+    };
   }
 
   /** A copy, since a draft edits in place, with the API server's defaults that matter to policies. */
@@ -115,7 +129,7 @@ export class Requests {
   }
 }
 
-function namespaceOf(object: JsonObject, otherwise: string): string {
+function namespaceOf(object: JsonObject, otherwise = "default"): string {
   const written = stringAt(object, "metadata", "namespace") ?? "";
   return written === "" ? otherwise : written;
 }

@@ -22,7 +22,7 @@ export interface ReviewOptions {
   readonly kubeconfig?: string;
   readonly context?: string;
   readonly requestTimeout?: number;
-  readonly namespace: string;
+  readonly namespace?: string;
   readonly as: string;
   readonly asGroup?: readonly string[];
   readonly operation?: "CREATE" | "UPDATE";
@@ -112,7 +112,7 @@ function checkCall(files: readonly string[], options: ReviewOptions): "CREATE" |
   if (old !== undefined && operation === "CREATE") {
     throw new CallError("--old can't be combined with --operation CREATE");
   }
-  const wrong = checkDnsLabel(namespace);
+  const wrong = namespace === undefined ? undefined : checkDnsLabel(namespace);
   if (wrong !== undefined) throw new CallError(`--namespace: ${wrong}`);
   return operation ?? (old === undefined ? "CREATE" : "UPDATE");
 }

@@ -8,7 +8,7 @@ const plan = defineCommand({
   summary: "show what would be added, changed and removed on nodes, and by which policy",
   description:
     "Compares nodes with what all policies together want, and prints what would change. Nothing is changed. Changes that are delayed, such as removals by a new policy, are included.",
-  examples: ["--source examples/cluster", "--cluster -o json"],
+  examples: ["--source examples/node-labels", "--cluster -o json"],
   exitCodes: { fine: "nodes match the policies", found: "nodes would change" },
   formats: ["table", "json", "yaml"],
   source: { files: true, cluster: "flag", leaderReads: true },

@@ -25,7 +25,7 @@ const status = defineCommand<StatusArgs>({
   args: {
     policy: { optional: true, description: "show only this policy: NAME or NAMESPACE/NAME" },
   },
-  examples: ["-A", "etcd-pool -A -o json", "-n shop --source examples/cluster"],
+  examples: ["-A", "etcd-pool -A -o json", "-A --source examples/drift"],
   exitCodes: { fine: "all workloads are current", found: "some are not" },
   formats: ["table", "json", "yaml"],
   source: { ...source, files: true },
