@@ -57,6 +57,21 @@ describe("review of a Node", () => {
     expect(JSON.stringify(patch)).not.toContain("usher.dev/provenance");
   });
 
+  it("a record that came with the node is removed, and the review says so", async () => {
+    const source = folder({ "rules.yaml": rule("r", "labels: {a: '1'}") });
+    const forged = node(", annotations: {usher.dev/node-labels: '{}'}", "other");
+    const { changes } = await reviewedOne(["-", "--source", source], forged);
+    expect(changes).toEqual([
+      {
+        module: "node-labels",
+        policy: "",
+        change: "remove",
+        path: "metadata.annotations[usher.dev/node-labels]",
+        message: "annotation usher.dev/node-labels: only usher writes it",
+      },
+    ]);
+  });
+
   it("what the node has already is no change", async () => {
     const source = folder({ "rules.yaml": rule("r", "labels: {a: '1'}") });
     const args = ["review", "-", "--source", source, "--trace"];

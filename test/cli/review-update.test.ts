@@ -71,10 +71,10 @@ test("an UPDATE without a stored object is a problem", async () => {
 test("forged provenance is removed", async () => {
   const source = folder({ "stored.json": STATEFUL_SET() });
   const { patch, changes } = await reviewedOne(["-", "--source", source, ...UPDATE], STORED);
-  expect(changes).toEqual([]);
+  expect(changes).toMatchObject([{ module: "usher", message: "provenance annotation corrected" }]);
   expect(patch).toEqual([{ op: "remove", path: "/metadata/annotations/usher.dev~1provenance" }]);
   const { out } = await usher(["review", "-", "--source", source, ...UPDATE], { stdin: STORED });
-  expect(out).toMatch(/StatefulSet shop\/etcd-main +patch +! provenance annotation corrected +usher/);
+  expect(out).toMatch(/StatefulSet shop\/etcd-main +patch +~ provenance annotation corrected +usher/);
 });
 
 test("--old is not allowed for CREATE", async () => {

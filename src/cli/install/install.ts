@@ -97,7 +97,7 @@ function showPlan(plan: InstallPlan, screen: Terminal): void {
     change === "conflict" ? "not changed" : change,
     printable(note ?? ""),
   ]);
-  for (const line of table(["OBJECT", "CHANGE", "NOTE"], rows)) screen.out(line);
+  for (const line of table(["OBJECT", "CHANGE", "NOTE"], rows, screen.width)) screen.out(line);
   screen.out("");
   const count = (wanted: string) => plan.objects.filter(({ change }) => change === wanted).length;
   const parts = [

@@ -63,7 +63,7 @@ export async function uninstall(options: UninstallOptions, io: Io): Promise<numb
       ...removals.map(({ live, change, note }) => [describeObject(live), change, printable(note ?? "")]),
       ...marked.map(({ live, cleanup }) => [describeObject(live), "free", `without ${cleanup.what}`]),
     ];
-    for (const line of table(["OBJECT", "CHANGE", "NOTE"], rows)) screen.out(line);
+    for (const line of table(["OBJECT", "CHANGE", "NOTE"], rows, screen.width)) screen.out(line);
     screen.out("");
     const freeing = marked.length === 0 ? "" : `, ${marked.length} to free`;
     screen.out(`${rows.length} objects: ${going} to delete, ${removals.length - going} stay${freeing}`);

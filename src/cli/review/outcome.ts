@@ -6,8 +6,9 @@ import { responseOf } from "../../core/evaluate/response.ts";
 import { stringAt } from "../../core/json.ts";
 import type { Hook } from "../../core/module/hook.ts";
 import { fieldPath } from "../../core/path.ts";
+import { PROVENANCE } from "../../core/provenance/origin.ts";
 import { changesOf } from "./change.ts";
-import type { ReviewResult } from "./result.ts";
+import type { Change, ReviewResult } from "./result.ts";
 import { traceOf, untouched } from "./trace.ts";
 
 /** The result of one request, from its phases. With `traced`, all hooks, it includes the trace. */
@@ -25,7 +26,7 @@ export function resultOf(
     object: nameOf(request),
     verdict: denied ? "deny" : patch.length > 0 ? "patch" : "allow",
     patch: denied ? [] : patch,
-    changes: denied ? [] : phases.flatMap(changesOf),
+    changes: denied ? [] : changesIn(phases, patch),
     violations: violationsOf(findings, denials),
     warnings: [...new Set(phases.flatMap((phase) => responseOf(phase).warnings))],
     unknown: [...new Set(phases.flatMap((phase) => phase.unknown.map(nameOfNeed)))],
@@ -45,6 +46,20 @@ function nameOf(request: AdmissionRequest): ReviewResult["object"] {
     name: request.name === "" ? `${generated}*` : request.name,
   };
 }
+
+/** Where no policy changed anything, only the provenance annotation was corrected. */
+function changesIn(phases: readonly Evaluation[], patch: ReviewResult["patch"]): ReviewResult["changes"] {
+  const changes = phases.flatMap(changesOf);
+  return changes.length > 0 || patch.length === 0 ? changes : [CORRECTED];
+}
+
+const CORRECTED: Change = {
+  module: "usher",
+  policy: "",
+  change: "change",
+  path: fieldPath(["metadata", "annotations", PROVENANCE]),
+  message: "provenance annotation corrected",
+};
 
 /** All violations of modules that deny; a module that denies without one, as after an internal error, is reported by its denial. */
 function violationsOf(

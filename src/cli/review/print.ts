@@ -48,9 +48,7 @@ function rowsOf(result: ReviewResult): string[][] {
       policy === "" ? module : policy,
     ]);
   }
-  if (result.patch.length === 0) return [[name, "allow", "-", "-"]];
-  // No policy changed anything, so only the provenance annotation was corrected.
-  return [[name, "patch", "! provenance annotation corrected", "usher"]];
+  return [[name, "allow", "-", "-"]];
 }
 
 /** For each object, why policies did or did not apply. */

@@ -99,12 +99,18 @@ function addStartup({ object: draft }: Context, { settings }: RuleIndex, { start
   draft.append(["spec", "taints"], { key, effect: STARTUP_EFFECT }, finding);
 }
 
+const FORGED_RECORD: Finding = {
+  rule: "record",
+  outcome: "applied",
+  message: `annotation ${RECORD}: only usher writes it`,
+};
+
 /** A record that came with the request is not usher's: it is replaced, or removed. */
 function writeRecord({ object: draft }: Context, record: NodeRecord): void {
   const path = ["metadata", "annotations", RECORD];
   const text = recordText(record);
   if (text !== undefined) draft.set(path, text, undefined);
-  else if (stringAt(draft.object, ...path) !== undefined) draft.remove(path, undefined);
+  else if (stringAt(draft.object, ...path) !== undefined) draft.remove(path, FORGED_RECORD);
 }
 
 /** The record on the node names the rule of each key, and stays current as rules change; so provenance leaves these out. */
