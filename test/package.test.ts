@@ -97,7 +97,7 @@ function smoke(node: string): void {
   expect(run("--version").trim()).toBe(manifest().version);
   const objects = join(root, "examples/pods/etcd.yaml");
   const reviewed = run("review", objects, "--source", join(root, "examples/cluster"), "-o", "json");
-  expect(JSON.parse(reviewed).summary).toEqual({ allowed: 3, denied: 0, patched: 2 });
+  expect(JSON.parse(reviewed).summary).toEqual({ allowed: 3, unchanged: 1, patched: 2, denied: 0 });
 }
 
 function bytesIn(folder: string): number {

@@ -178,7 +178,7 @@ test.each([
   [["reapply", "--all", "--parallel", "0"], "It must be an integer from 1 to 99."],
   [["reapply", "--all", "--pause", "soon"], "It must be an integer from 0 to 3600."],
   [["status", "--outptu", "json"], "Did you mean --output?"],
-  [["stauts"], "Did you mean status?"],
+  [["stauts"], 'did you mean "status"?'],
   [["status", "--kubeconfig", "/nowhere"], "no such file"],
 ])("invalid calls fail before anything is read: %s", async (args, message) => {
   const ran = await usher(["placement", ...args]);
