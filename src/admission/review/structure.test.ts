@@ -4,7 +4,7 @@ import { NESTING_LIMIT, structureProblem, VALUES_LIMIT } from "./structure.ts";
 
 const problem = (text: string) => structureProblem(Buffer.from(text));
 const DEEP = "the body is nested deeper than 1000 levels";
-const DENSE = "the body has more than 400000 values";
+const DENSE = "the body has more than 250000 values";
 
 const nested = (levels: number, open = "[", close = "]") => open.repeat(levels) + close.repeat(levels);
 

@@ -6,10 +6,10 @@ export const NESTING_LIMIT = 1_000;
 
 /**
  * Objects, lists and what they have. Parsed, a body takes up to 24 times its text: 8 MiB of `{"40":1},` would take 200 MB of a heap
- * that has 256 MB in a container of 512 MiB. So many values take 60 MB at most. A large pod has 2,000, and an UPDATE of an object of
- * 1.5 MiB, the most that etcd stores, exceeds the limit only where its values have fewer than eight bytes each.
+ * that has 256 MB in a container of 512 MiB. So many values take 38 MB at most. A large pod has 2,000, and an UPDATE of an object of
+ * 1.5 MiB, the most that etcd stores, exceeds the limit only where its values have fewer than twelve bytes each.
  */
-export const VALUES_LIMIT = 400_000;
+export const VALUES_LIMIT = 250_000;
 
 /** The most that a value takes once it is parsed, of all shapes that were measured: `{"ab1":1,"ab2":1},` with keys of its own each. */
 const PARSED_VALUE_BYTES = 150;

@@ -19,10 +19,10 @@ export interface Limits {
 const BODY_BYTES = 8 * 1024 * 1024;
 
 /**
- * Eight of the largest requests at once, an eighth of the container's memory; those of a busy cluster have some kilobytes each and
- * arrive with their first packets.
+ * Six of the largest requests at once, a tenth of the container's memory; those of a busy cluster have some kilobytes each and arrive
+ * with their first packets.
  */
-const IN_FLIGHT_BYTES = 64 * 1024 * 1024;
+const IN_FLIGHT_BYTES = 48 * 1024 * 1024;
 
 /**
  * Each takes some 90 KB, so all of them take a sixth of the container's memory. An API server keeps 25, and more only while it has more

@@ -11,7 +11,7 @@ async function authority(name: string) {
   await import("reflect-metadata/lite");
   const x509 = await import("@peculiar/x509");
   const keys = await crypto.subtle.generateKey(P256, true, ["sign", "verify"]);
-  const days = { notBefore: new Date(Date.now() - 1_000), notAfter: new Date(Date.now() + 86_400_000) };
+  const days = { notBefore: new Date(Date.now() - 1_000), notAfter: new Date(Date.now() + 86_250_000) };
   const ca = await x509.X509CertificateGenerator.createSelfSigned({
     name: `CN=${name}`,
     keys,
