@@ -69,6 +69,7 @@ export async function hostileLoad(target: Target, ms: number): Promise<Map<strin
     while (Date.now() < over) await step(await open());
   };
   const send = (text: string) => async (socket: TLSSocket) => {
+    if (socket.closed) return;
     socket.write(text);
     await new Promise<void>((resolve) => {
       socket.once("data", (data) => {

@@ -51,7 +51,9 @@ test("Node sizes its heap by the limit of the container", () => {
   expect(Number(limit) / LIMIT).toBeLessThan(0.6);
 });
 
-test("no mix of requests ends usher within the memory that it is installed with", { timeout: 120_000 }, async () => {
+test("no mix of requests ends usher within the memory that it is installed with", {
+  timeout: 120_000,
+}, async () => {
   const source = writeSource(folder, 1_000);
   writeFileSync(join(source, "web.yaml"), JSON.stringify(POLICY));
   const flags = [
@@ -61,15 +63,18 @@ test("no mix of requests ends usher within the memory that it is installed with"
   const serve = [MAIN, "serve", "--port", "0", "--ops-port", "0", "--source", source, "-o", "json"];
   const [program = "", ...args] = [...(cgroup?.command ?? []), process.execPath, ...flags, ...serve];
   const usher = await watched(start(program, args));
-  const { webhook, ca = "" } = readyOf(usher);
-  const { hostname, port } = new URL(webhook);
-  const statuses = await hostileLoad({ host: hostname, port: Number(port), ca }, LOAD_MS);
-  expect(usher.child.exitCode).toBeNull();
-  expect(usher.child.signalCode).toBeNull();
-  // Some were evaluated and some refused, so the load was neither all noise nor all harmless.
-  expect([...statuses.keys()].sort()).toEqual(["200", "400"]);
-  expect((await post(`${webhook}/mutate`, ca, review())).status).toBe(200);
-  if (process.platform === "linux") expect(peakBytes(usher.child.pid ?? 0)).toBeLessThan(LIMIT);
-  usher.child.kill("SIGKILL");
-  await usher.end;
+  try {
+    const { webhook, ca = "" } = readyOf(usher);
+    const { hostname, port } = new URL(webhook);
+    const statuses = await hostileLoad({ host: hostname, port: Number(port), ca }, LOAD_MS);
+    expect(usher.child.exitCode).toBeNull();
+    expect(usher.child.signalCode).toBeNull();
+    // Some were evaluated and some refused, so the load was neither all noise nor all harmless.
+    expect([...statuses.keys()].sort()).toEqual(["200", "400"]);
+    expect((await post(`${webhook}/mutate`, ca, review())).status).toBe(200);
+    if (process.platform === "linux") expect(peakBytes(usher.child.pid ?? 0)).toBeLessThan(LIMIT);
+  } finally {
+    usher.child.kill("SIGKILL");
+    await usher.end;
+  }
 });
