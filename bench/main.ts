@@ -7,6 +7,7 @@ import { pods } from "./cluster/pods.ts";
 import { relabel } from "./cluster/relabel.ts";
 import { rollout } from "./cluster/rollout.ts";
 import { start } from "./cluster/start.ts";
+import { growth } from "./growth/growth.ts";
 import { optionsOf } from "./options.ts";
 import { evaluation } from "./parts/evaluation.ts";
 import { load } from "./parts/load.ts";
@@ -29,6 +30,7 @@ const PARTS: Readonly<Record<string, (servers: Servers) => Promise<Result>>> = {
   evaluation,
   "ten-policies": tenPoliciesPart,
   nodes,
+  growth,
 };
 
 /** `--cluster`: what only a real control plane can show. */

@@ -35,10 +35,10 @@ const POINTER_LENGTH = 1_024;
 export const MAX_LIST_LENGTH = 1_024;
 
 /**
- * So many values are read of the lists of one object, all told. An object may hold ten times as many, and each is spelled out to be
- * found; all that policies add comes to less than half of it.
+ * So many values are read of the lists of one object, all told, and of the elements in its note. An object may hold ten times as many,
+ * and each is spelled out to be found; 64 terms of 256 values come to as many.
  */
-const MAX_LIST_VALUES = 32_768;
+const MAX_LIST_VALUES = 16_384;
 
 /** What one policy put into an object. */
 export interface Origin {
@@ -65,7 +65,7 @@ export function provenanceOf(object: JsonObject | undefined): Origin[] {
   }
   if (!isObject(parsed)) return [];
   const origins = new Map<string, OriginParts>();
-  const room = { left: MOST_NAMED };
+  const room = { left: MOST_NAMED, values: listRoom() };
   for (const module of Object.keys(parsed)) {
     const entries = parsed[module];
     // Anyone can write an annotation: a name such as `__proto__` is none of our modules.
@@ -94,8 +94,14 @@ interface OriginParts {
   readonly added: Map<string, Map<string, Json>>;
 }
 
-/** `room`: how many more places and elements are read. A list of nothing, or of the same again, takes room as well. */
-function addParts(parts: OriginParts, entry: Json, room: { left: number }): void {
+/** How many more places and elements are read of a note, and values of elements. */
+interface NoteRoom {
+  left: number;
+  readonly values: ListRoom;
+}
+
+/** A list of nothing, or of the same again, takes room as well. */
+function addParts(parts: OriginParts, entry: Json, room: NoteRoom): void {
   const uid = stringAt(entry, "uid");
   const generation = at(entry, "generation");
   if (uid !== undefined) parts.uid = uid;
@@ -107,14 +113,14 @@ function addParts(parts: OriginParts, entry: Json, room: { left: number }): void
     if (room.left <= 0) return;
     if (!isPointer(list) || !Array.isArray(added[list])) continue;
     const elements = parts.added.get(list) ?? new Map<string, Json>();
-    for (const element of listIn(added[list], room))
-      if (shallow(element)) elements.set(canonical(element), element);
+    for (const element of readableElements(listIn(added[list], room), room.values) ?? [])
+      elements.set(canonical(element), element);
     parts.added.set(list, elements);
   }
 }
 
 /** As many items of a list as there is room for. */
-function listIn(value: Json | undefined, room: { left: number }): readonly Json[] {
+function listIn(value: Json | undefined, room: NoteRoom): readonly Json[] {
   if (!Array.isArray(value)) return [];
   const items = value.slice(0, Math.max(0, room.left));
   room.left -= Math.max(1, items.length);

@@ -10,7 +10,7 @@ import { storedValue } from "../merge/stored-value.ts";
 import type { Target } from "../merge/target.ts";
 import { STEPS_TO_REPORT } from "../merge/work-budget.ts";
 import { labelKeys } from "../policy/cel-rules.ts";
-import { type Criterion, MUTABLE_WHILE_GATED } from "./criterion.ts";
+import { type Criterion, MUTABLE_WHILE_GATED, type UnmetRequirement } from "./criterion.ts";
 import { pinsLabel } from "./node-terms/implies.ts";
 import { REQUIRED_TERMS, requiredTermsOf } from "./node-terms/node-terms.ts";
 import { allows, could } from "./node-terms/possible-term.ts";
@@ -51,13 +51,15 @@ export const nodeSelector: Criterion<NodeSelector> = {
   unmet: (podSpec, wanted, budget) => {
     const present = own(podSpec, FIELD);
     const terms = requiredTermsOf(podSpec);
-    return wanted.flatMap(([key, value]) =>
-      (budget.spend(1) && own(present, key) === value) ||
-      pinsLabel(terms, key, value, budget) ||
-      !budget.spend(STEPS_TO_REPORT)
-        ? []
-        : [{ path: [FIELD, key], wants: `${key}=${value}`, value }],
-    );
+    const unmet: UnmetRequirement[] = [];
+    for (const [key, value] of wanted) {
+      budget.spend(1);
+      if (own(present, key) === value || pinsLabel(terms, key, value, budget)) continue;
+      unmet.push({ path: [FIELD, key], wants: `${key}=${value}`, value });
+      // One says enough of a pod that can't be compared further.
+      if (!budget.spend(STEPS_TO_REPORT)) break;
+    }
+    return unmet;
   },
   injected: ({ set }, { podSpec, spec }) => {
     const pairs = keysIn(set, [...spec, FIELD]).flatMap((key): [string, string][] => {

@@ -43,7 +43,10 @@ export function unmetElements(
   return required.flatMap((one) => {
     const steps = STEPS_TO_COMPARE * valuesIn(one);
     if (budget.spend(STEPS_TO_REPORT + steps) && texts.has(canonical(one))) return [];
-    if (elements.some(({ element, more }) => budget.spend(steps + more) && meets(element, one))) return [];
+    for (const { element, more } of elements) {
+      if (!budget.spend(steps + more)) break;
+      if (meets(element, one)) return [];
+    }
     const name = own(one, namedBy);
     const which = typeof name === "string" && name !== "" ? ` with ${namedBy} ${name}` : "";
     return [{ path, wants: `the policy's entry${which}`, value: [one] }];

@@ -1,0 +1,87 @@
+// What one tenant can make a review cost: each field and each list of objects, notes and policies grows to what an API server takes.
+import { GROWTH_CASES } from "../../test/growth/all-cases.ts";
+import { creation, type GrowthCase, MULTIPLES } from "../../test/growth/case.ts";
+import { ELSEWHERE_CASES } from "../../test/growth/tenant-policies.ts";
+import { ratio, time } from "../report/number.ts";
+import { atLeast, atMost, type Result, type Row } from "../report/result.ts";
+import { spreadOf } from "../report/statistics.ts";
+import type { Servers } from "../servers/servers.ts";
+import { straightness } from "./fit.ts";
+import { type Reviewer, reviewer, reviewTime } from "./measure.ts";
+
+/** Beyond parsing the body, in milliseconds. */
+const MOST_MILLISECONDS = 50;
+/** The review of a pod elsewhere, for the same without the tenant's policies. */
+const MOST_ELSEWHERE = 1.1;
+/** Times on a line that bends like a square over these sizes reach 0.96. */
+const LEAST_STRAIGHT = 0.97;
+/** What takes less is measured too coarsely for a line. */
+const SHORTEST_MILLISECONDS = 10;
+
+/** So many of the slowest are listed. */
+const LISTED = 10;
+
+interface Grown {
+  readonly name: string;
+  readonly milliseconds: readonly number[];
+  readonly straight: number;
+}
+
+export function growth(servers: Servers): Promise<Result> {
+  servers.say("growing objects, notes and policies in this process …");
+  const repeats = servers.quick ? 1 : 5;
+  const cases = GROWTH_CASES.filter((_, i) => !servers.quick || i % 10 === 0);
+  const grown = cases.map((one) => grow(one, repeats)).sort((a, b) => last(b) - last(a));
+  const [slowest] = grown;
+  const long = grown.filter((one) => last(one) >= SHORTEST_MILLISECONDS);
+  const [bent] = long.toSorted((a, b) => a.straight - b.straight);
+  const rows: Row[] = [
+    {
+      what: `the slowest of ${grown.length}`,
+      figure: time(1_000 * (slowest === undefined ? Number.NaN : last(slowest))),
+      detail: slowest?.name ?? "",
+      target: atMost(MOST_MILLISECONDS, slowest === undefined ? Number.NaN : last(slowest), " ms"),
+    },
+    {
+      what: `the least straight of ${long.length} above ${SHORTEST_MILLISECONDS} ms`,
+      figure: ratio(bent?.straight ?? 1),
+      detail: bent?.name ?? "",
+      target: atLeast(LEAST_STRAIGHT, bent?.straight ?? 1),
+    },
+    ...grown.slice(1, LISTED).map((one) => ({ what: one.name, figure: time(1_000 * last(one)) })),
+  ];
+  const elsewhere = ELSEWHERE_CASES.map((one) => ({ name: one.name, ratio: timesUsual(one, servers.quick) }));
+  for (const one of elsewhere)
+    rows.push({
+      what: one.name,
+      figure: ratio(one.ratio),
+      detail: "for the same without them",
+      target: atMost(MOST_ELSEWHERE, one.ratio),
+    });
+  const title = "Processor time of a review beyond parsing, at the size that an API server takes";
+  return Promise.resolve({ title, rows, figures: { grown, elsewhere } });
+}
+
+function grow({ name, n, review }: GrowthCase, repeats: number): Grown {
+  const milliseconds = MULTIPLES.map((multiple) => reviewTime(review(n * multiple), repeats));
+  return { name, milliseconds, straight: straightness(MULTIPLES, milliseconds) };
+}
+
+function last({ milliseconds }: Grown): number {
+  return milliseconds.at(-1) ?? Number.NaN;
+}
+
+/** Both in turn, so that what disturbs the machine disturbs both. */
+function timesUsual({ n, review }: GrowthCase, quick: boolean): number {
+  const grown = review(8 * n);
+  const usual = creation([], grown.request.object ?? {});
+  const [loaded, free] = [reviewer(grown), reviewer(usual)];
+  const batch = (one: Reviewer) => {
+    let total = 0;
+    for (let i = 0; i < 200; i++) total += one.review();
+    return total;
+  };
+  for (let i = 0; i < 10; i++) [batch(loaded), batch(free)];
+  const ratios = Array.from({ length: quick ? 10 : 50 }, () => batch(loaded) / batch(free));
+  return spreadOf(ratios).median;
+}

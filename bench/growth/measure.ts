@@ -1,0 +1,53 @@
+// The processor time of one review beyond parsing its body.
+import { decodeReview, Undecodable } from "../../src/admission/review/decode.ts";
+import { createHandle } from "../../src/admission/review/handle.ts";
+import { assembleModules } from "../../src/cli/source/source.ts";
+import { SILENT } from "../../src/core/log.ts";
+import { allModules } from "../../src/modules/all.ts";
+import { came } from "../../test/builders/policy.ts";
+import { type Review, TENANT } from "../../test/growth/case.ts";
+import { staticSource } from "../fixtures/assembly.ts";
+import { spreadOf } from "../report/statistics.ts";
+
+/** Reviews one body again and again. Both give milliseconds. */
+export interface Reviewer {
+  readonly parse: () => number;
+  readonly review: () => number;
+}
+
+export function reviewer({ policies, request, phase }: Review): Reviewer {
+  const assembly = assembleModules(allModules);
+  assembly.apply([TENANT, ...policies].map(came));
+  const handle = createHandle({ source: staticSource(assembly), log: SILENT });
+  const body = Buffer.from(
+    JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", request }),
+  );
+  const parse = () => {
+    const decoded = decodeReview(body);
+    if (decoded instanceof Undecodable) throw new Error(decoded.message);
+  };
+  const review = () => {
+    const response = handle(body, `/${phase}?timeout=10s`);
+    if (response instanceof Promise) throw new Error("a review of the bench needs no facts");
+    if (response.status !== 200) throw new Error(response.body);
+  };
+  return { parse: () => processorTime(parse), review: () => processorTime(review) };
+}
+
+/** Milliseconds of one review beyond parsing its body, the median of some. */
+export function reviewTime(one: Review, repeats: number): number {
+  const { parse, review } = reviewer(one);
+  const samples = Array.from({ length: repeats }, () => {
+    const parsing = parse();
+    return Math.max(0, review() - parsing);
+  });
+  return spreadOf(samples).median;
+}
+
+/** Of this thread alone: others compile and collect at the same time, and the machine may be busy. */
+function processorTime(work: () => void): number {
+  const before = process.threadCpuUsage();
+  work();
+  const { user, system } = process.threadCpuUsage(before);
+  return (user + system) / 1_000;
+}

@@ -1,0 +1,13 @@
+import type { GrowthCase } from "./case.ts";
+import { noteCases } from "./notes.ts";
+import { objectCases } from "./objects.ts";
+import { POLICY_CASES } from "./tenant-policies.ts";
+import { WRITTEN_CASES } from "./written-policies.ts";
+
+/** Every field and list of objects, notes and policies that a tenant can let grow. */
+export const GROWTH_CASES: readonly GrowthCase[] = [
+  ...objectCases(300),
+  ...noteCases(300),
+  ...POLICY_CASES,
+  ...WRITTEN_CASES,
+];

@@ -1,0 +1,52 @@
+import type { AdmissionRequest } from "../../src/core/evaluate/request.ts";
+import type { JsonObject } from "../../src/core/json.ts";
+import type { Phase } from "../../src/core/module/hook.ts";
+import { namespace } from "../builders/policy.ts";
+import { requestFor } from "../builders/request.ts";
+
+/** One review, with the policies that exist when it comes. */
+export interface Review {
+  readonly policies: readonly JsonObject[];
+  readonly request: AdmissionRequest;
+  readonly phase: Phase;
+}
+
+/** A field or a list that a tenant can let grow. */
+export interface GrowthCase {
+  readonly name: string;
+  /** At eight times this an API server takes no more, by the size of the request or of its annotations. */
+  readonly n: number;
+  readonly review: (n: number) => Review;
+}
+
+/** The sizes that each case is tried at. */
+export const MULTIPLES = [1, 2, 4, 8] as const;
+
+/** The namespace of the tenant. */
+export const TENANT = namespace("shop", { team: "red" });
+
+export function many<Item>(count: number, make: (i: number) => Item): Item[] {
+  return Array.from({ length: count }, (_, i) => make(i));
+}
+
+/** Keys and values of a map. */
+export function pairs(count: number, key: (i: number) => string, value: (i: number) => string): JsonObject {
+  return Object.fromEntries(many(count, (i) => [key(i), value(i)]));
+}
+
+export function creation(
+  policies: readonly JsonObject[],
+  object: JsonObject,
+  phase: Phase = "mutate",
+): Review {
+  return { policies, request: requestFor(object), phase };
+}
+
+export function update(
+  policies: readonly JsonObject[],
+  oldObject: JsonObject,
+  object: JsonObject,
+  phase: Phase = "mutate",
+): Review {
+  return { policies, request: requestFor(object, { operation: "UPDATE", oldObject }), phase };
+}
