@@ -20,18 +20,21 @@ async function examplesOf(command: readonly string[]): Promise<string[]> {
   return lines.map((line) => line.trim()).filter((line) => !line.startsWith("usher serve"));
 }
 
-describe.each(COMMANDS)("the help of usher %s %s", (...command) => {
-  it("has examples that show something", async () => {
-    for (const example of await examplesOf(command)) {
-      const [, ...args] = example.split(" ");
-      const { code, out, err } = await usher(
-        args.map((one) => one.replace(/^examples\//, `${ROOT}/examples/`)),
-      );
-      expect([0, 1], `${example}: ${err}`).toContain(code);
-      expect(out, example).toMatch(/[+~] |kind: /);
-    }
-  });
-});
+describe.each(COMMANDS.map((command) => [command.join(" "), command] as const))(
+  "the help of usher %s",
+  (_name, command) => {
+    it("has examples that show something", async () => {
+      for (const example of await examplesOf(command)) {
+        const [, ...args] = example.split(" ");
+        const { code, out, err } = await usher(
+          args.map((one) => one.replace(/^examples\//, `${ROOT}/examples/`)),
+        );
+        expect([0, 1], `${example}: ${err}`).toContain(code);
+        expect(out, example).toMatch(/[+~] |kind: /);
+      }
+    });
+  },
+);
 
 test("there are examples for each way to use files", async () => {
   const all = await Promise.all(COMMANDS.map(examplesOf));

@@ -99,9 +99,12 @@ function sameText(a: FileProblem, b: FileProblem | undefined): boolean {
 
 /** What is served of a file with errors. */
 function servedOf(version: FileVersion): string {
+  const entries = version.documents.flatMap((document) => document.entries);
+  const invalid = entries.filter((entry) => entry.invalid).length;
   const rest = `the rest of this file is served (${contentOf(version)})`;
-  const invalid = version.documents.some(({ entries }) => entries.some((entry) => entry.invalid));
-  return invalid ? `${rest}; invalid policies follow their failure mode` : rest;
+  if (invalid === 0) return rest;
+  const mode = "invalid policies follow their failure mode";
+  return invalid === entries.length ? mode : `${rest}; ${mode}`;
 }
 
 function stillServed(version: FileVersion | undefined): string {

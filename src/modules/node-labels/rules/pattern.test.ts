@@ -198,3 +198,17 @@ test("any string is a pattern or has an error, and never throws", () => {
     { numRuns: 1_000 },
   );
 });
+
+describe("what Go 1.26 accepts and this engine does not, as the guide says", () => {
+  it.each([
+    ["\\p{Letter}", "\\p{L}"],
+    ["\\p{lu}", "\\p{Lu}"],
+    ["\\p{greek}", "\\p{Greek}"],
+    ["\\p{ASCII}", "[[:ascii:]]"],
+    ["(?P<n>a)(?P<n>b)", "(?P<n>a)(?P<m>b)"],
+    ["(?<n>a)(?<n>b)", "(?:a)(?:b)"],
+  ])("%s is refused, and %s accepted", (refused, accepted) => {
+    expect(readPattern(refused)).toHaveProperty("message");
+    expect(readPattern(accepted)).toHaveProperty("matches");
+  });
+});
