@@ -51,7 +51,7 @@ const CLIENT_CLOSED_REQUEST = 499;
 /** Fits into the kernel's send buffer, and Node reads no further request of a connection whose client leaves more than 64 KiB unread. */
 const SMALL_RESPONSE_BYTES = 16 * 1024;
 
-/** Time to read a response of one line, across any network that a webhook call survives. */
+/** After this long without a byte a refused client has stopped sending, across any network that a webhook call survives. */
 const LINGER_MS = 1_000;
 
 /** The HTTPS server of the webhooks. Node reads every request and writes every response. Resolves once it listens. */
@@ -190,7 +190,8 @@ function refusedByHead({ method, headers }: IncomingMessage): HttpResponse | und
 
 /**
  * Responds to a request whose body is not wanted, and closes the connection. Not at once: a client that is still sending when the
- * connection closes sees a reset, and may never read the response. Until then the rest of the body is discarded.
+ * connection closes sees a reset, and may never read the response. As long as it sends, within the time that any request has, the body
+ * is discarded.
  */
 function sendAndClose(
   request: IncomingMessage,
@@ -206,9 +207,9 @@ function sendAndClose(
     if (!response.destroyed) response.end();
   };
   const timer = setTimeout(end, LINGER_MS);
+  request.on("data", () => timer.refresh());
   request.once("end", end);
   request.once("close", end);
-  request.resume();
 }
 
 function listen(server: Server, bind: string, port: number): Promise<number> {
