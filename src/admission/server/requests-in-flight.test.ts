@@ -114,3 +114,17 @@ test("draining does not wait for clients that keep their side open", async () =>
   expect(uids(got)).toEqual(["busy"]);
   socket.destroy();
 });
+
+test("requests that wait are bounded in bytes, and the oldest is closed", async () => {
+  const { server, asked, meet } = await waiting({ limits: { ...LIMITS, inFlightBytes: 100_000 } });
+  const large = (uid: string) => request(uid, { path: "/validate/pool", pad: 40_000 });
+  const exchanges: Promise<string>[] = [];
+  for (const [i, uid] of ["a", "b", "c"].entries()) {
+    exchanges.push(exchange(server, (socket) => socket.write(large(uid))));
+    await expect.poll(() => asked.length).toBe(i + 1);
+  }
+  await expect.poll(() => asked[0]?.signal.aborted).toBe(true);
+  meet();
+  expect((await Promise.all(exchanges)).map(uids)).toEqual([[], ["b"], ["c"]]);
+  await server.close();
+});
