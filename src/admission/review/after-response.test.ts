@@ -1,0 +1,42 @@
+import { expect, test } from "vitest";
+import { review, testModule, testSource } from "../../../test/support/admission/example-cluster.ts";
+import { deny } from "../../core/evaluate/decision.ts";
+import { type Log, SILENT } from "../../core/log.ts";
+import { afterResponse } from "./after-response.ts";
+import { createHandle } from "./handle.ts";
+
+/** The log lines about a request to a hook of the test module. */
+async function logged(path: string, request: object, module = testModule()): Promise<object[]> {
+  const lines: object[] = [];
+  const write = (facts: object, message: string) => void lines.push({ ...facts, message });
+  const log: Log = { ...SILENT, info: write, error: write };
+  const handle = createHandle({ source: testSource({}, module), log });
+  const { evaluation } = await handle(Buffer.from(JSON.stringify(review({ ...request }))), path);
+  if (evaluation === undefined) throw new Error("nothing was evaluated");
+  afterResponse({ log, count: () => undefined })(evaluation);
+  return lines;
+}
+
+test("the log line of a denial stays below 16 KiB, whatever is denied", async () => {
+  const violations = Array.from({ length: 200 }, (_, i) => ({
+    rule: "rule",
+    outcome: "violated" as const,
+    message: `policy ${i} requires ${"x".repeat(5_000)}`,
+  }));
+  const judge = () => deny({ code: 403, reason: "Forbidden" }, violations);
+  const hooks = Object.fromEntries(
+    ["one", "two"].map((name) => [name, { phase: "validate" as const, judge }]),
+  );
+  const long = "n".repeat(100_000);
+  const request = { name: long, userInfo: { username: long, groups: [] } };
+  const [line, ...more] = await logged("/validate", request, testModule(hooks));
+  expect(more).toEqual([]);
+  expect(line).toMatchObject({ message: "denied", denials: [{ hook: "one" }, { hook: "two" }] });
+  expect(JSON.stringify(line).length).toBeLessThan(16_384);
+});
+
+test("the log has the error of a module that threw", async () => {
+  expect(await logged("/validate/throws-open", {})).toEqual([
+    expect.objectContaining({ module: "tiny", error: "inner workings", stack: expect.any(String) }),
+  ]);
+});
