@@ -15,6 +15,7 @@ import { CountedReads } from "./counted-reads.ts";
 import { noteCases } from "./notes.ts";
 import { objectCases } from "./objects.ts";
 import { ELSEWHERE_CASES, POLICY_CASES } from "./tenant-policies.ts";
+import { TOGETHER_CASES } from "./together.ts";
 import { WRITTEN_CASES } from "./written-policies.ts";
 
 const assemblies = new WeakMap<readonly JsonObject[], Assembly>();
@@ -54,7 +55,7 @@ const costsOf = ({ n, review }: GrowthCase) =>
 describe("steps and reads grow at most as the object and its policies do", () => {
   const hostile = noteCases(30).filter(({ name }) => /1,000 of each, (?:stripped|reapplied)$/.test(name));
   const objects = objectCases(30).filter(({ name }) => !/^update .*enforced$|one cluster policy$/.test(name));
-  const cases = [...objects, ...hostile, ...POLICY_CASES, ...WRITTEN_CASES];
+  const cases = [...objects, ...hostile, ...POLICY_CASES, ...WRITTEN_CASES, ...TOGETHER_CASES];
 
   test.each(cases.map((one) => [one.name, one] as const))("%s", (_name, one) => {
     const [first = 0, second = 0, third = 0, last = 0] = costsOf(one);
