@@ -1,13 +1,15 @@
-/** How well times lie on a straight line over sizes: 1 where they do, less the more they bend. */
-export function straightness(sizes: readonly number[], times: readonly number[]): number {
+/** The last time, for what a line through those before it says of the last size: 1 of a straight line, 1.8 of a square over doubling sizes. */
+export function bend(sizes: readonly number[], times: readonly number[]): number {
   const mean = (values: readonly number[]) => values.reduce((sum, one) => sum + one, 0) / values.length;
-  const [x, y] = [mean(sizes), mean(times)];
-  let [xy, xx, yy] = [0, 0, 0];
-  for (const [i, size] of sizes.entries()) {
-    const time = times[i] ?? Number.NaN;
-    xy += (size - x) * (time - y);
-    xx += (size - x) ** 2;
-    yy += (time - y) ** 2;
+  const before = times.slice(0, -1);
+  const [x, y] = [mean(sizes.slice(0, -1)), mean(before)];
+  let [xy, xx] = [0, 0];
+  for (const [i, time] of before.entries()) {
+    const distance = (sizes[i] ?? Number.NaN) - x;
+    xy += distance * (time - y);
+    xx += distance ** 2;
   }
-  return yy === 0 ? 1 : xy ** 2 / (xx * yy);
+  const line = y + (xy / xx) * ((sizes.at(-1) ?? Number.NaN) - x);
+  // Times that do not grow lie around their mean.
+  return (times.at(-1) ?? Number.NaN) / Math.max(line, ...before);
 }
