@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { at, type Json, type JsonObject } from "../json.ts";
+import { at, type Json, type JsonObject, stringAt } from "../json.ts";
 import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import { defineModule, type Module, type Read } from "../module/module.ts";
 import type { Kind } from "../policy/kind.ts";
@@ -96,10 +96,28 @@ test("two modules, whole", () => {
         },
       ],
     },
+    {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRole",
+      metadata: { name: "usher-cluster-policies-view" },
+      rules: [{ apiGroups: ["test.usher.dev"], resources: ["clusterseatings"], verbs: view }],
+    },
+    {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRole",
+      metadata: { name: "usher-cluster-policies-edit" },
+      rules: [
+        {
+          apiGroups: ["test.usher.dev"],
+          resources: ["clusterseatings"],
+          verbs: [...view, "create", "update", "patch", "delete", "deletecollection"],
+        },
+      ],
+    },
   ]);
 });
 
-test("configuration files are no resources, and cluster-scoped kinds give people nothing", () => {
+test("configuration files are no resources, and cluster-scoped kinds have roles that join no other", () => {
   const objects = accessObjects(
     [module([kind("files", { standing: "file" }), kind("halls", { scope: "Cluster" })])],
     DEFAULT_INSTALLATION,
@@ -110,6 +128,16 @@ test("configuration files are no resources, and cluster-scoped kinds give people
   ]);
   expect(rulesOf(objects, "usher-policies-view")).toBeUndefined();
   expect(rulesOf(objects, "usher-policies-edit")).toBeUndefined();
+  const roles = objects.filter(({ metadata }) =>
+    (stringAt(metadata, "name") ?? "").startsWith("usher-cluster-policies-"),
+  );
+  expect(roles.map(({ metadata }) => metadata)).toEqual([
+    { name: "usher-cluster-policies-view" },
+    { name: "usher-cluster-policies-edit" },
+  ]);
+  expect(rulesOf(objects, "usher-cluster-policies-view")).toEqual([
+    { apiGroups: ["test.usher.dev"], resources: ["halls"], verbs: ["get", "list", "watch"] },
+  ]);
 });
 
 test("the right to write kinds that act on the whole cluster is a role of its own", () => {

@@ -86,23 +86,24 @@ function furtherGrants(modules: readonly Module[], installation: Installation): 
  * Reading namespaced policies is harmless to subjects that may read their namespace, so it joins the roles that they have
  * already. Writing does not join `edit` or `admin`: a kind may be namespaced and yet act on nodes, or write what a tenant
  * may not, so it is granted by binding `usher-policies-edit`, and for kinds that act on the whole cluster
- * `usher-cluster-policies-edit`: a subject that may write these in any namespace affects all. Cluster-scoped kinds are in neither:
- * they rule over other people's namespaces and may name whom they exempt, so they are left to cluster administrators.
+ * `usher-cluster-policies-edit`: a subject that may write these in any namespace affects all. Cluster-scoped kinds are in the roles for
+ * the whole cluster, which aggregate to none: they rule over other people's namespaces, so an administrator binds them.
  */
 function userRoles(kinds: readonly Kind[]): JsonObject[] {
   const namespaced = kinds.filter(({ scope }) => scope === "Namespaced");
-  if (namespaced.length === 0) return [];
+  const cluster = kinds.filter(({ scope }) => scope === "Cluster").map(resourceOf);
   const own = namespaced.filter(({ reach }) => reach === undefined).map(resourceOf);
-  const wide = namespaced.filter(({ reach }) => reach === "Cluster").map(resourceOf);
+  const wide = [...cluster, ...namespaced.filter(({ reach }) => reach === "Cluster").map(resourceOf)];
   const joins = Object.fromEntries(
     ["view", "edit", "admin"].map((role) => [`${API}/aggregate-to-${role}`, "true"]),
   );
+  const role = (name: string, resources: readonly Grant[], verbs: readonly string[], labels?: JsonObject) =>
+    resources.length === 0 ? [] : [clusterRole(name, grants(resources, verbs), labels)];
   return [
-    clusterRole("usher-policies-view", grants(namespaced.map(resourceOf), READ), joins),
-    ...(own.length === 0 ? [] : [clusterRole("usher-policies-edit", grants(own, [...READ, ...WRITE]))]),
-    ...(wide.length === 0
-      ? []
-      : [clusterRole("usher-cluster-policies-edit", grants(wide, [...READ, ...WRITE]))]),
+    ...role("usher-policies-view", namespaced.map(resourceOf), READ, joins),
+    ...role("usher-policies-edit", own, [...READ, ...WRITE]),
+    ...role("usher-cluster-policies-view", cluster, READ),
+    ...role("usher-cluster-policies-edit", wide, [...READ, ...WRITE]),
   ];
 }
 
