@@ -192,6 +192,7 @@ test.each([
   ["v1", "Deployment", "v1 has no kind Deployment; use apps/v1"],
   ["apps/v1", "Deploymnt", 'apps/v1 has no known kind Deploymnt; did you mean "Deployment"?'],
   ["apps/v1beta1", "Deployment", "Deployment is evaluated only as apps/v1"],
+  ["batch/v1beta1", "CronJob", "a review does not convert batch/v1beta1; write apiVersion: batch/v1"],
 ])("%s %s passes with a hint", async (apiVersion, kind, hint) => {
   const stdin = `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: {name: a}\n`;
   const { err, code } = await reviewed(["-", ...SOURCE], stdin);

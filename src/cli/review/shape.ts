@@ -55,7 +55,7 @@ export class Shape {
     const { all } = this.#installation.workloads;
     const same = all.find((one) => one.group === group && one.kind === kind);
     if (same !== undefined && same.version !== version) {
-      return `${kind} is evaluated only as ${writtenAs(same)}: a cluster converts ${apiVersion}, a review does not`;
+      return `${kind} is evaluated only as ${writtenAs(same)}: a review does not convert ${apiVersion}; write apiVersion: ${writtenAs(same)}`;
     }
     if (same !== undefined || this.#resources.of(apiVersion, kind).scope !== undefined) return undefined;
     const elsewhere = all.find((one) => one.kind === kind);
