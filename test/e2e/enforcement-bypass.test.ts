@@ -55,7 +55,7 @@ describeOwnCluster("enforcement", {}, (cluster) => {
     await cluster().createNode("node-etcd", { labels: { pool: "etcd" } });
     await cluster().createNode("node-web", { labels: { pool: "web" } });
     await stage.install();
-    const daemon = workload("boss", SPEC, { labels: {} });
+    const daemon = workload("boss", { ...SPEC, nodeSelector: { pool: "late" } }, { labels: {} });
     await stage.call("POST", "daemonsets", {
       ...daemon,
       spec: { ...(daemon["spec"] as JsonObject), updateStrategy: { type: "OnDelete" } },
@@ -69,10 +69,12 @@ describeOwnCluster("enforcement", {}, (cluster) => {
       "pods",
       pod(
         "slipped",
-        { ...ELSEWHERE, nodeName: "node-web" },
+        { ...ELSEWHERE, nodeName: "node-late" },
         { labels: { ...LABELS, name: "boss" }, ...daemonSet },
       ),
     );
+    // The DaemonSet's controller takes the pod for its own there; of two on a node it deletes one.
+    await cluster().createNode("node-late", { labels: { pool: "late" } });
     await stage.call("POST", "daemonsets", workload("slipped", ELSEWHERE, deployment));
     await stage.call("POST", "deployments", workload("older", ELSEWHERE));
     await stage.policies({ pool: POLICY });
