@@ -20,8 +20,8 @@ export interface Route {
   readonly token: string | undefined;
 }
 
-/** As `usher` makes them: 160 bits in hex. */
-const TOKEN = /^[0-9a-f]{40}$/;
+/** The form of a path token: 160 bits in hex. */
+export const PATH_TOKEN = /^[0-9a-f]{40}$/;
 
 /** Why a URL has no route. */
 export interface NotFound {
@@ -48,7 +48,7 @@ function parse(url: string, hooks: readonly Hook[]): Route | NotFound {
   const path = question < 0 ? url : url.slice(0, question);
   const query = question < 0 ? "" : url.slice(question + 1);
   const [empty, ...segments] = path.split("/");
-  const token = TOKEN.test(segments[0] ?? "") ? segments.shift() : undefined;
+  const token = PATH_TOKEN.test(segments[0] ?? "") ? segments.shift() : undefined;
   const [first, ...names] = segments;
   const phase = PHASES.find((one) => one === first);
   if (empty !== "" || phase === undefined) {

@@ -1,4 +1,5 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
+import { PATH_TOKEN } from "../../admission/review/routes.ts";
 import { at, type Json, stringAt } from "../../core/json.ts";
 
 /**
@@ -27,8 +28,6 @@ export const ROTATE_EVERY_MS = 15 * 60_000;
 function makeToken(): string {
   return randomBytes(20).toString("hex");
 }
-
-const TOKEN = /^[0-9a-f]{40}$/;
 
 /** The tokens after `tokens`, or the first ones. */
 export function rotated(tokens: PathTokens | undefined, now: number): PathTokens {
@@ -68,7 +67,7 @@ export function parseTokens(text: string | undefined): PathTokens | undefined {
   }
   const token = (key: string) => {
     const value = stringAt(json, key) ?? "";
-    return TOKEN.test(value) ? value : undefined;
+    return PATH_TOKEN.test(value) ? value : undefined;
   };
   const [current, next, previous] = [token("current"), token("next"), token("previous")];
   const rotatedAt = at(json, "rotatedAt");

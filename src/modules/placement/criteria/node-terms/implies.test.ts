@@ -3,7 +3,8 @@ import { describe, expect, test } from "vitest";
 import type { Json, JsonObject } from "../../../../core/json.ts";
 import { matchesPodPlacement } from "../../../../core/kubernetes/selectors/node-selector.ts";
 import { WorkBudget } from "../../merge/work-budget.ts";
-import { hasAllOf, impliesTerms, pinsLabel } from "./implies.ts";
+import { extendsElement } from "../shape/unmet-elements.ts";
+import { impliesTerms, pinsLabel } from "./implies.ts";
 
 const on = (...matchExpressions: Json[]): JsonObject => ({ matchExpressions });
 const zone = (operator: string, ...values: string[]): JsonObject =>
@@ -141,5 +142,5 @@ test.each<[string, Json, Json, boolean]>([
   ["another value", { a: 2 }, { a: 1 }, false],
   ["an empty list, absent", {}, { a: [] }, true],
 ])("whether an element has all of another: %s", (_what, given, wanted, expected) => {
-  expect(hasAllOf(given, wanted)).toBe(expected);
+  expect(extendsElement(given, wanted)).toBe(expected);
 });

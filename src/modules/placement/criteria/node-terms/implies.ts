@@ -1,4 +1,4 @@
-import { equal, isObject, type Json, type JsonObject, listAt, own, stringAt } from "../../../../core/json.ts";
+import { type Json, type JsonObject, listAt, own, stringAt } from "../../../../core/json.ts";
 import { parseInt64 } from "../../../../core/kubernetes/selectors/integer.ts";
 import type { WorkBudget } from "../../merge/work-budget.ts";
 
@@ -151,21 +151,4 @@ function bounded(given: Written, wanted: Written): boolean {
 
 function numberOf(value: Json | undefined): bigint | undefined {
   return typeof value === "string" ? parseInt64(value) : undefined;
-}
-
-/**
- * Whether an element has all that another has: equal members, lists with at least its items. The API server itself adds to
- * terms: the values that matchLabelKeys take from the pod become requirements of the selector.
- */
-export function hasAllOf(given: Json | undefined, wanted: Json | undefined): boolean {
-  if (Array.isArray(wanted)) {
-    if (!Array.isArray(given)) return wanted.length === 0 && (given === undefined || given === null);
-    return wanted.every((item: Json) => given.some((other: Json) => equal(other, item)));
-  }
-  if (!isObject(wanted) || !isObject(given)) return equal(given, wanted);
-  const extra = Object.keys(given).every((key) => {
-    const value = given[key];
-    return own(wanted, key) !== undefined || value === undefined || value === null || Array.isArray(value);
-  });
-  return extra && Object.keys(wanted).every((key) => hasAllOf(own(given, key), wanted[key]));
 }
