@@ -1,0 +1,33 @@
+import { allow } from "../../core/evaluate/decision.ts";
+import { type Context, defineModule } from "../../core/module/module.ts";
+import { CODES } from "./codes.ts";
+import { declaration } from "./declaration.ts";
+import { type Exception, Exceptions } from "./exceptions/exceptions.ts";
+import { PARTS } from "./hooks/parts.ts";
+import { podSecurityException } from "./kinds.ts";
+import { IDENTIFY_POD_OS, MODULE, settingsSchema } from "./settings.ts";
+
+/** Knows the OS of a pod at admission, and judges Pod Security by it. */
+export const podOS = defineModule<Exception>({
+  name: MODULE,
+  summary: declaration.summary,
+  kinds: [podSecurityException],
+  reads: [],
+  hooks: (view, installation, gates) => PARTS.flatMap(({ hooks }) => hooks(installation, gates, view)),
+  assemble: (policies) => {
+    const exceptions = new Exceptions(policies);
+    const evaluate = (context: Context) =>
+      PARTS.find(({ name }) => name === context.hook)?.evaluate(context, exceptions) ?? allow();
+    return { mutate: evaluate, validate: evaluate };
+  },
+  settings: settingsSchema,
+  gates: [
+    {
+      name: IDENTIFY_POD_OS,
+      stage: "stable",
+      default: true,
+      summary: "keeps spec.os of pods and templates, and applies all rules about it",
+    },
+  ],
+  codes: CODES,
+});

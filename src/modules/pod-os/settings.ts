@@ -1,0 +1,112 @@
+import { z } from "zod";
+import type { JsonObject } from "../../core/json.ts";
+import { checkDnsLabel } from "../../core/kubernetes/names.ts";
+import type { Installation } from "../../core/module/installation.ts";
+import { configurationSchema, type PodSecurityConfiguration } from "./configuration.ts";
+
+/** The name of this module in configurations, findings and metrics. */
+export const MODULE = "pod-os";
+
+/** The gate of all rules about the OS. */
+export const IDENTIFY_POD_OS = "IdentifyPodOS";
+
+const podSecurity = z
+  .strictObject({
+    mode: z.enum(["Complement", "Replace"]).optional(),
+    configuration: configurationSchema.optional(),
+    templates: z.enum(["Warn", "Deny"]).optional(),
+    ephemeralContainers: z.enum(["Whole", "Added"]).optional(),
+    windowsChecks: z.boolean().optional(),
+  })
+  .superRefine(({ mode, configuration, templates, ephemeralContainers, windowsChecks }, context) => {
+    if (mode === "Replace") return;
+    const idle = (setting: string, unless: string): void =>
+      context.addIssue({ code: "custom", path: [setting], message: `has no effect ${unless}` });
+    if (configuration !== undefined && templates !== "Deny")
+      idle(
+        "configuration",
+        "in mode Complement, unless templates is Deny: the API server has a configuration of its own",
+      );
+    if (ephemeralContainers === "Added")
+      idle("ephemeralContainers", "in mode Complement, where the API server judges pods: set mode: Replace");
+    if (windowsChecks)
+      idle("windowsChecks", "in mode Complement, where the API server judges pods: set mode: Replace");
+  });
+
+const os = z
+  .strictObject({
+    contradictions: z.enum(["Warn", "Deny", "Off"]).optional(),
+    write: z.boolean().optional(),
+    harden: z
+      .array(
+        z
+          .string()
+          .refine((name) => checkDnsLabel(name) === undefined, { error: "must be the name of a namespace" }),
+      )
+      .optional(),
+    nodeMismatch: z.enum(["Warn", "Deny"]).optional(),
+    repairNodeLabels: z.boolean().optional(),
+  })
+  .superRefine(({ nodeMismatch, write }, context) => {
+    if (nodeMismatch === "Deny" && write !== true)
+      context.addIssue({
+        code: "custom",
+        path: ["nodeMismatch"],
+        message: "Deny needs write: true, else a refused pod is scheduled to the same node again and again",
+      });
+  });
+
+/** The settings of this module in the configuration. */
+export const settingsSchema = z.strictObject({ podSecurity: podSecurity.optional(), os: os.optional() });
+
+export interface Settings {
+  readonly podSecurity: {
+    /** `Complement`: the API server's plugin PodSecurity judges. `Replace`: usher does in its place. */
+    readonly mode: "Complement" | "Replace";
+    readonly configuration: PodSecurityConfiguration | undefined;
+    readonly templates: "Warn" | "Deny";
+    /** What is judged when an ephemeral container is added: the whole pod, or what was added. */
+    readonly ephemeralContainers: "Whole" | "Added";
+    /** Checks of Windows pods beyond the Pod Security Standards. */
+    readonly windowsChecks: boolean;
+  };
+  readonly os: {
+    readonly contradictions: "Warn" | "Deny" | "Off";
+    /** Whether `spec.os` and the node selector are written where the OS is known. */
+    readonly write: boolean;
+    /** Namespaces in which absent security fields are filled in. */
+    readonly harden: readonly string[];
+    /** What happens to a pod on a node of another OS. */
+    readonly nodeMismatch: "Warn" | "Deny";
+    readonly repairNodeLabels: boolean;
+  };
+}
+
+const DEFAULTS: Settings = {
+  podSecurity: {
+    mode: "Complement",
+    configuration: undefined,
+    templates: "Warn",
+    ephemeralContainers: "Whole",
+    windowsChecks: false,
+  },
+  os: { contradictions: "Warn", write: false, harden: [], nodeMismatch: "Warn", repairNodeLabels: false },
+};
+
+/** The settings in force. They were checked when the configuration was loaded. */
+export function settingsOf(installation: Installation): Settings {
+  const given: JsonObject | undefined = installation.settings?.[MODULE];
+  if (given === undefined) return DEFAULTS;
+  const read = settingsSchema.safeParse(given);
+  if (!read.success) return DEFAULTS;
+  return {
+    podSecurity: { ...DEFAULTS.podSecurity, ...defined(read.data.podSecurity) },
+    os: { ...DEFAULTS.os, ...defined(read.data.os) },
+  };
+}
+
+/** Without members that are `undefined`, which would hide a default. */
+function defined<T extends object>(given: T | undefined): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
+  const set = Object.entries(given ?? {}).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(set) as { [Key in keyof T]?: Exclude<T[Key], undefined> };
+}
