@@ -39,7 +39,7 @@ function record(evaluation: Evaluation, { log, count, effects }: AfterResponseOp
   else {
     const due = effectsOf(evaluation);
     count(due.counts);
-    if (due.events.length > 0 || due.tallies.length > 0) effects(due);
+    if (due.events.length + due.tallies.length + due.observed.length > 0) effects(due);
   }
   for (const { code, module, error } of evaluation.findings) {
     // The client sees only that there was an internal error; the log has its cause.

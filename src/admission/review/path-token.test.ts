@@ -46,7 +46,7 @@ test.each(["/validate/welcome", `/${OTHER}/validate/welcome`])(
     const reply = await asked(path);
     expect(responseOf(reply)).toEqual(responseOf(await asked(`/${TOKEN}/validate/welcome`)));
     if (reply.evaluation === undefined) throw new Error("nothing was evaluated");
-    expect(effectsOf(reply.evaluation)).toEqual({ events: [], tallies: [], counts: [] });
+    expect(effectsOf(reply.evaluation)).toEqual({ events: [], tallies: [], counts: [], observed: [] });
   },
 );
 

@@ -215,7 +215,14 @@ test.each([
   ["a request that nobody wanted", [unwilling], {}],
 ])("%s has no effects", (_what, modules, change) => {
   const evaluation = atOnce(ask(modules, requestFor(pod(), change)));
-  expect(effectsOf(evaluation)).toEqual({ events: [], tallies: [], counts: [] });
+  expect(effectsOf(evaluation)).toEqual({ events: [], tallies: [], counts: [], observed: [] });
+});
+
+test("what a finding wants remembered is handed over with its module", () => {
+  const fields = { namespace: "shop", actor: "alice" };
+  const reporter = moduleThat("reporter", { validate: () => allow([finding({ observe: fields })]) });
+  const evaluation = atOnce(ask([reporter], requestFor(pod()), outside(), { phase: "validate" }));
+  expect(effectsOf(evaluation).observed).toEqual([{ module: "reporter", fields }]);
 });
 
 test("a tally says where a policy could not have its way, of one request a few", () => {

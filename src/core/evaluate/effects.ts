@@ -85,14 +85,26 @@ export interface Effects {
   readonly events: readonly EventToWrite[];
   readonly tallies: readonly Tally[];
   readonly counts: readonly Count[];
+  readonly observed: readonly Observed[];
 }
 
-const NONE: Effects = { events: [], tallies: [], counts: [] };
+/** What a module wants remembered. */
+export interface Observed {
+  readonly module: string;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+const NONE: Effects = { events: [], tallies: [], counts: [], observed: [] };
 
 /** What follows after the answer was sent. A dry run has no effects. */
 export function effectsOf(evaluation: Evaluation): Effects {
   if (evaluation.request.dryRun || evaluation.asked.length === 0) return NONE;
-  return { events: eventsOf(evaluation), tallies: talliesOf(evaluation), counts: countsOf(evaluation) };
+  return {
+    events: eventsOf(evaluation),
+    tallies: talliesOf(evaluation),
+    counts: countsOf(evaluation),
+    observed: observedIn(evaluation),
+  };
 }
 
 /** Of the effects only the counts, for those who keep nothing else. */
@@ -107,6 +119,12 @@ function eventsOf({ request, findings }: Evaluation): EventToWrite[] {
     events.push({ ...event, regarding: event.regarding ?? objectOf(request), message, policy });
   }
   return events;
+}
+
+function observedIn({ findings }: Evaluation): Observed[] {
+  return findings.flatMap(({ module, observe }) =>
+    observe === undefined ? [] : [{ module, fields: observe }],
+  );
 }
 
 function objectOf({ kind: type, namespace, name, object, oldObject }: AdmissionRequest): ObjectReference {

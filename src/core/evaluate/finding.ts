@@ -76,6 +76,8 @@ export interface Finding {
   /** An audit annotation. The key is prefixed with the module's name, unless it is `unprefixed` because it is upstream's. */
   readonly audit?: { readonly key: string; readonly value: string; readonly unprefixed?: true };
   readonly event?: FindingEvent;
+  /** Remembered over restarts and replicas: which fields, how often and when. Not on a dry run. */
+  readonly observe?: Readonly<Record<string, string>>;
   /** What a module threw: for the log alone, clients and audit logs see no internals. */
   readonly error?: unknown;
 }

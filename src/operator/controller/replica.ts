@@ -4,6 +4,7 @@ import { Controller } from "../../cluster/controller/controller.ts";
 import { createWrites } from "../../cluster/controller/planned-writes.ts";
 import { EventRecorder } from "../../cluster/events/event-recorder.ts";
 import { LeaderElection } from "../../cluster/leader-election/leader-election.ts";
+import { ObservationWriter } from "../../cluster/observations/observation-writer.ts";
 import type { ClusterSource } from "../../cluster/source/cluster-source.ts";
 import { createNeeds } from "../../cluster/source/fetch-needs.ts";
 import { Tallies } from "../../cluster/tallies/tallies.ts";
@@ -32,13 +33,14 @@ export interface ReplicaOptions {
 }
 
 /**
- * What one replica does beside admission: it records events, publishes its tallies, and takes part in leader election. The leader runs
- * the controllers.
+ * What one replica does beside admission: it records events, publishes its tallies, remembers what it observed, and takes part in leader
+ * election. The leader runs the controllers.
  */
 export class Replica {
   readonly #options: ReplicaOptions;
   readonly #tallies = new Tallies();
   readonly #events: EventRecorder;
+  readonly #observations: ObservationWriter;
   #count: ((counts: readonly Count[]) => void) | undefined;
   readonly #publisher: TallyPublisher;
   readonly #collector: TallyCollector;
@@ -64,6 +66,7 @@ export class Replica {
       instance: identity,
       apiVersionOf: (kind) => apiVersions.get(kind),
     });
+    this.#observations = new ObservationWriter({ client, namespace, log });
     const counting = { client, namespace, replica: identity, tallies: this.#tallies, log };
     this.#publisher = new TallyPublisher({ ...counting, ...(owner === undefined ? {} : { owner }) });
     this.#collector = new TallyCollector({
@@ -112,9 +115,11 @@ export class Replica {
   }
 
   /** After each answer. */
-  readonly effects = ({ events, tallies }: Effects): void => {
+  readonly effects = ({ events, tallies, observed }: Effects): void => {
+    const now = Date.now();
     this.#events.add(events);
-    this.#tallies.add(tallies, Date.now());
+    this.#tallies.add(tallies, now);
+    this.#observations.add(observed, now);
   };
 
   readonly controllerStats = (): ControllerStats => ({
@@ -126,12 +131,13 @@ export class Replica {
   start(count?: (counts: readonly Count[]) => void): void {
     this.#count = count;
     this.#publisher.start();
+    this.#observations.start();
     this.#lease.start();
   }
 
   async stop(): Promise<void> {
     await this.#lease.stop();
-    await Promise.all([this.#events.stop(), this.#publisher.stop()]);
+    await Promise.all([this.#events.stop(), this.#publisher.stop(), this.#observations.stop()]);
   }
 
   #onStartedLeading(): void {

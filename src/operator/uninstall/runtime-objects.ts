@@ -1,6 +1,7 @@
 import { StatusError } from "../../cluster/client/api-response.ts";
 import { listAll } from "../../cluster/client/list-pages.ts";
 import { collectionOf, LABEL, tallyName } from "../../cluster/tallies/tally-objects.ts";
+import { OBSERVATIONS } from "../../core/evaluate/observations.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { Objects } from "../install/apply.ts";
@@ -11,7 +12,7 @@ export interface RuntimeObjects {
   readonly unseen: readonly { readonly object: JsonObject; readonly why: string }[];
 }
 
-/** By exact names, and tallies by their label: a similar name is another owner's. */
+/** By exact names, and tallies and observations by their labels: a similar name is another owner's. */
 export async function runtimeObjects(objects: Objects, namespace: string): Promise<RuntimeObjects> {
   const named = (apiVersion: string, kind: string, name: string): JsonObject => ({
     apiVersion,
@@ -23,13 +24,21 @@ export async function runtimeObjects(objects: Objects, namespace: string): Promi
       named("v1", "Secret", OWN_NAMES.certificates),
       named("coordination.k8s.io/v1", "Lease", OWN_NAMES.lease),
     ].map((object) => [object, async () => [await objects.read(object)]] as const),
-    [
-      named("v1", "ConfigMap", tallyName("*")),
-      async () => {
-        const items = await listAll(objects.client, collectionOf(namespace), { labelSelector: LABEL });
-        return items.map((item) => ({ apiVersion: "v1", kind: "ConfigMap", ...item }));
-      },
-    ],
+    ...(
+      [
+        [tallyName("*"), LABEL],
+        [OBSERVATIONS.name("*"), OBSERVATIONS.label],
+      ] as const
+    ).map(
+      ([name, labelSelector]) =>
+        [
+          named("v1", "ConfigMap", name),
+          async () => {
+            const items = await listAll(objects.client, collectionOf(namespace), { labelSelector });
+            return items.map((item) => ({ apiVersion: "v1", kind: "ConfigMap", ...item }));
+          },
+        ] as const,
+    ),
   ];
   const found: JsonObject[] = [];
   const unseen: { object: JsonObject; why: string }[] = [];
