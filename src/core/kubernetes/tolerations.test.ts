@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Json } from "../json.ts";
 import type { Taint } from "./taints.ts";
 import {
+  CoveringTolerations,
   checkToleration,
   covers,
   sameToleration,
@@ -198,6 +199,21 @@ test("covers just where no taint tells the two apart", () => {
     fc.property(tolerations, tolerations, (a, b) => {
       const expected = ALL_TAINTS.every((on) => borne(a as Written, on) >= borne(b as Written, on));
       expect(covers(a as Json, b as Json)).toBe(expected);
+    }),
+    { numRuns: 5000 },
+  );
+});
+
+test("an index of tolerations finds what covers another, as comparing each does", () => {
+  fc.assert(
+    fc.property(fc.array(tolerations, { maxLength: 5 }), tolerations, (own, narrow) => {
+      const covering = own.filter((one) => covers(one as Json, narrow as Json));
+      const found = new CoveringTolerations(own as Json[]).cover(narrow as Json);
+      // What bears nothing, and comparisons of different reach, may be added needlessly; never the reverse.
+      if (found) expect(covering).not.toEqual([]);
+      const plain = covering.filter(({ operator }) => operator === "Exists" || operator === "Equal");
+      const bearsSome = ALL_TAINTS.some((on) => bruteForce(narrow as Written, on));
+      if (plain.length > 0 && bearsSome) expect(found).toBe(true);
     }),
     { numRuns: 5000 },
   );

@@ -130,6 +130,44 @@ export function covers(a: Json | undefined, b: Json | undefined): boolean {
   return coversTime(wide, narrow) && coversValues(wide, narrow);
 }
 
+/** Tolerations found by what they bear, so that one that covers another is found without comparing each. */
+export class CoveringTolerations {
+  /** The widest of each key, effect and sort of values. */
+  readonly #widest = new Map<string, Json>();
+
+  constructor(tolerations: readonly Json[]) {
+    for (const one of tolerations) {
+      const rule = plain(one);
+      if (rule === undefined) continue;
+      const { key, effect, operator, value } = rule;
+      const place = JSON.stringify([key, effect, operator, operator === "Equal" ? value : ""]);
+      const known = this.#widest.get(place);
+      // Of two comparisons of which neither covers the other, the first counts.
+      if (known === undefined || covers(one, known)) this.#widest.set(place, one);
+    }
+  }
+
+  /** Whether one of them covers `narrow` alone. */
+  cover(narrow: Json): boolean {
+    const rule = plain(narrow);
+    if (rule === undefined || this.#widest.size === 0) return false;
+    const { operator, value } = rule;
+    const sorts = [
+      ["Exists", ""],
+      ["Gt", ""],
+      ["Lt", ""],
+      ...(operator === "Equal" ? [["Equal", value]] : []),
+    ];
+    for (const key of new Set([rule.key, ""]))
+      for (const effect of new Set([rule.effect, ""]))
+        for (const sort of sorts) {
+          const wide = this.#widest.get(JSON.stringify([key, effect, ...sort]));
+          if (wide !== undefined && covers(wide, narrow)) return true;
+        }
+    return false;
+  }
+}
+
 function bearsNothing({ operator, value }: PlainToleration): boolean {
   if (operator === "Equal" || operator === "Exists") return false;
   if (operator !== "Gt" && operator !== "Lt") return true;

@@ -2,7 +2,12 @@ import { z } from "zod";
 import { type Json, type JsonObject, own, stringAt } from "../../../core/json.ts";
 import { MAX_TOLERATIONS } from "../../../core/kubernetes/schemas/bounds.ts";
 import { toleration } from "../../../core/kubernetes/schemas.ts";
-import { checkToleration, covers, tolerationMeaning } from "../../../core/kubernetes/tolerations.ts";
+import {
+  CoveringTolerations,
+  checkToleration,
+  covers,
+  tolerationMeaning,
+} from "../../../core/kubernetes/tolerations.ts";
 import { listCriterion } from "./shape/list.ts";
 
 /**
@@ -10,7 +15,7 @@ import { listCriterion } from "./shape/list.ts";
  *
  * Field:    spec.tolerations
  * Merge:    tolerations that the pod does not have are appended; one that differs from the pod's in its seconds only is skipped
- *           (USHER-P14).
+ *           (USHER-P14); one that a wider toleration of the pod's own covers is not added.
  * Holds:    idempotent; order-independent except for which policy wins a conflict.
  * Update:   appended on gated pods; mutable on suspended Jobs and in templates.
  */
@@ -23,6 +28,10 @@ export const tolerations = listCriterion({
   meaning: tolerationMeaning,
   key,
   describe,
+  covering: (own) => {
+    const tolerations = new CoveringTolerations(own);
+    return (element) => tolerations.cover(element);
+  },
   enforced: { meets: covers, namedBy: "key" },
   mutability: { ungatedPod: true },
 });

@@ -24,7 +24,11 @@ const term = fc
   .array(requirement, { minLength: 1, maxLength: 2 })
   .map((matchExpressions) => ({ matchExpressions }));
 const podTerm = fc.record({ topologyKey: fc.constantFrom("host", "zone") });
-const toleration = fc.record({ key: value, operator: fc.constant("Exists") });
+const toleration = fc.oneof(
+  fc.record({ key: value, operator: fc.constant("Exists") }),
+  fc.record({ key: value, value }),
+  fc.constant({ operator: "Exists" }),
+);
 
 /** Some of the fields of a pod's spec, by which a pod or a policy says where to run. */
 const said: fc.Arbitrary<JsonObject> = fc

@@ -1,12 +1,26 @@
 import type { Draft } from "../../../../core/evaluate/draft.ts";
-import { canonical, isObject, type Json } from "../../../../core/json.ts";
+import { at, canonical, isObject, type Json } from "../../../../core/json.ts";
 import { type Path, pointer } from "../../../../core/path.ts";
-import { listRoom, type Origin, readableElements } from "../../../../core/provenance/origin.ts";
+import {
+  listRoom,
+  type Origin,
+  provenanceOf,
+  readableElements,
+  storedProvenance,
+} from "../../../../core/provenance/origin.ts";
 
 /** The elements that policies have added to a list. */
 export function addedBy(origins: readonly Origin[], list: Path): readonly Json[] {
   const place = pointer(list);
   return origins.flatMap(({ added }) => added[place] ?? []);
+}
+
+/** The elements of a list that no policy has added, neither by the stored object's note nor by its own, which an earlier call wrote. */
+export function ownElements({ object, old }: Draft, list: Path): readonly Json[] {
+  const added = new Set(addedBy([...storedProvenance(old), ...provenanceOf(object)], list).map(canonical));
+  return (readableElements(at(object, ...list), listRoom()) ?? []).filter(
+    (one) => !added.has(canonical(one)),
+  );
 }
 
 /** Removes elements that are still there as they were added. */

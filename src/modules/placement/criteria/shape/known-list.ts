@@ -22,6 +22,7 @@ export class KnownLists {
   /** Lists that are too large to be read. */
   readonly #unreadable = new Set<readonly Json[]>();
   readonly #ranks = new Map<Elements, ReadonlyMap<string, number> | undefined>();
+  readonly #covered = new Map<Elements, (element: JsonObject) => boolean>();
   readonly #removed = new Map<Elements, ReadonlySet<string>>();
 
   /** The position of each element in the stored list: the same for all policies that are merged together. */
@@ -43,6 +44,13 @@ export class KnownLists {
     const removed = new Set((readableElements(before, listRoom()) ?? []).map(canonical));
     this.#removed.set(list, removed);
     return removed;
+  }
+
+  /** Whether the pod's own elements cover another, as they were before any policy of this merge added to them. */
+  covered(list: Elements, read: () => (element: JsonObject) => boolean): (element: JsonObject) => boolean {
+    const covered = this.#covered.get(list) ?? read();
+    this.#covered.set(list, covered);
+    return covered;
   }
 
   /**

@@ -132,8 +132,16 @@ describe("tolerations", () => {
     ["another value", { ...KEYED, value: "web" }, KEYED, true, "applied"],
     ["another time: the pod's stays", { ...KEYED, tolerationSeconds: 5 }, KEYED, false, "skipped"],
     ["no time where the pod has one", KEYED, { ...KEYED, tolerationSeconds: 5 }, false, "skipped"],
-    ["every taint of the pod", KEYED, { operator: "Exists" }, true, "applied"],
-    ["a key of which the pod bears all values", KEYED, { key: "pool", operator: "Exists" }, true, "applied"],
+    ["every taint borne by the pod", KEYED, { operator: "Exists" }, false, "same"],
+    ["a key of which the pod bears all values", KEYED, { key: "pool", operator: "Exists" }, false, "same"],
+    [
+      "a wider one for a time",
+      KEYED,
+      { key: "pool", operator: "Exists", tolerationSeconds: 5 },
+      true,
+      "applied",
+    ],
+    ["a narrower one", { key: "pool", operator: "Exists" }, KEYED, true, "applied"],
     [
       "Exists with and without a value",
       { key: "a", operator: "Exists", value: "" },
@@ -147,6 +155,22 @@ describe("tolerations", () => {
     ]);
     expect(spec["tolerations"]).toEqual(added ? [own, wanted] : [own]);
     expect(findings.map((one) => one.outcome)).toEqual([outcome]);
+  });
+
+  test("a wider one of another policy covers nothing: it may go with that policy", () => {
+    const wide = { operator: "Exists" };
+    const requests = [wide, KEYED].map((one, i) =>
+      placementRequest({ tolerations: [one] }, { name: `p${i}` }),
+    );
+    const { spec, object } = mergedSpec({}, requests);
+    expect(spec["tolerations"]).toEqual([wide, KEYED]);
+    expect(merged(object, requests).patch).toEqual([]);
+  });
+
+  test("what was added once is restored beside a wider one", () => {
+    const wide = { operator: "Exists" };
+    const request = placementRequest({ tolerations: [KEYED] }, { restoring: true });
+    expect(mergedSpec({ tolerations: [wide] }, [request]).spec["tolerations"]).toEqual([wide, KEYED]);
   });
 
   test("the message names both sides", () => {

@@ -10,7 +10,7 @@ import type { Target } from "../../merge/target.ts";
 import { STEPS_TO_REPORT, valuesIn } from "../../merge/work-budget.ts";
 import { type Criterion, NO_LIMITS } from "../criterion.ts";
 import { duplicates, type ElementCheck, parseList, repeated } from "./check-list.ts";
-import { addedBy, removeElements } from "./injected-elements.ts";
+import { addedBy, ownElements, removeElements } from "./injected-elements.ts";
 import type { Elements, ElementTexts, KnownList } from "./known-list.ts";
 import { type Enforced, unmetElements } from "./unmet-elements.ts";
 
@@ -33,6 +33,8 @@ interface ListOptions extends Elements, Pick<Criterion<readonly JsonObject[]>, O
   readonly check: ElementCheck;
   /** One element, for people. */
   readonly describe: (element: JsonObject) => string;
+  /** Whether elements of the pod's own make another needless. */
+  readonly covering?: (own: readonly Json[]) => (element: JsonObject) => boolean;
   /** How it is enforced; absent: a preference. */
   readonly enforced?: Enforced;
   /** The fields of which the API server takes each combination once. @default a repeated element is applied once, with a warning */
@@ -43,12 +45,19 @@ interface ListOptions extends Elements, Pick<Criterion<readonly JsonObject[]>, O
  * A criterion of a list in which each element counts by itself.
  *
  * Merge:    elements that the pod does not have in this meaning are appended; where a pod can have one of a kind, its own is kept
- *           (USHER-P14).
+ *           (USHER-P14); what a pod's own covers is not added.
  * Holds:    idempotent; order-independent except for which policy wins a conflict, and for the order of elements.
  */
 export function listCriterion(options: ListOptions): Criterion<readonly JsonObject[]> {
   const { name, path, enforced, unique } = options;
-  const { check, describe: _describe, meaning: _meaning, key: _key, ...common } = options;
+  const {
+    check,
+    describe: _describe,
+    meaning: _meaning,
+    key: _key,
+    covering: _covering,
+    ...common
+  } = options;
   return {
     ...common,
     rule: path.join("."),
@@ -117,6 +126,10 @@ function mergeList(
       report.conflict(path, "USHER-P14", { field: list.text, holder: `${name}/${texts.key}`, ...sides });
       continue;
     }
+    if (!report.restoring && isCovered(target, list, element)) {
+      report.same(path, text);
+      continue;
+    }
     if (report.immutable(path)) return;
     const excluded = list.excluded?.(draft.get(...spec), [], NO_LIMITS);
     if (excluded !== undefined) {
@@ -134,6 +147,17 @@ function mergeList(
     }
     if (texts.key !== undefined) holders.set(`${name}/${texts.key}`, report.request.ref);
   }
+}
+
+/**
+ * By what the pod has of its own: an element of another policy may go with that policy. What is restored was added once, and stays.
+ */
+function isCovered({ draft, spec, lists }: Target, list: ListOptions, element: JsonObject): boolean {
+  const { covering } = list;
+  return (
+    covering !== undefined &&
+    lists.covered(list, () => covering(ownElements(draft, [...spec, ...list.path])))(element)
+  );
 }
 
 interface PreparedElement extends ElementTexts {
