@@ -31,3 +31,4 @@ export const podOS = defineModule<Exception>({
   ],
   codes: CODES,
 });
+export * from "./library.ts";

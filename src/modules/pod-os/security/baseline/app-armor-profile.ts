@@ -1,0 +1,95 @@
+import type { Json, JsonObject } from "../../../../core/json.ts";
+import { goQuote, joinQuote, plural, sortedSet } from "../../go-text.ts";
+import type { Check, Failure } from "../check.ts";
+import { causesAt, containersWhere, contextPaths, setters } from "../containers.ts";
+import { isSet, type JudgedPod, objectOf, shown } from "../judged-pod.ts";
+
+const PREFIX = "container.apparmor.security.beta.kubernetes.io/";
+
+/**
+ * AppArmor profiles may not be lifted.
+ *
+ * Fields:     spec.securityContext.appArmorProfile.type,
+ *             spec.{containers,initContainers,ephemeralContainers}[*].securityContext.appArmorProfile.type
+ * Allowed:    no profile, RuntimeDefault, Localhost
+ * Annotation: container.apparmor.security.beta.kubernetes.io/*, whether or not the container exists
+ * Allowed:    absent, empty, runtime/default, localhost/*
+ * Fix:        removes the profile or the annotation.
+ */
+export const appArmorProfile: Check = {
+  id: "appArmorProfile",
+  level: "baseline",
+  os: "linux",
+  variants: [
+    {
+      since: 0,
+      fields: [
+        ...(["pod", "container"] as const).map((scope) => ({
+          scope,
+          path: ["securityContext", "appArmorProfile"],
+          allowed: [null, { type: "RuntimeDefault" }, { type: "Localhost", localhostProfile: "p" }],
+          forbidden: [{ type: "Unconfined" }],
+        })),
+        {
+          scope: "annotation",
+          path: [`${PREFIX}*`],
+          allowed: [null, "", "runtime/default", "localhost/p"],
+          forbidden: ["unconfined"],
+        },
+      ],
+      evaluate: forbidden,
+    },
+  ],
+};
+
+function isForbidden(profile: Json | undefined): boolean {
+  if (!isSet(profile)) return false;
+  const type = objectOf(profile)["type"];
+  return type !== "RuntimeDefault" && type !== "Localhost";
+}
+
+const breaks = (context: JsonObject): boolean => isForbidden(context["appArmorProfile"]);
+
+function forbiddenAnnotations(pod: JudgedPod): string[] | undefined {
+  const annotations = objectOf(pod.metadata["annotations"]);
+  let keys: string[] | undefined;
+  for (const key in annotations) {
+    if (!key.startsWith(PREFIX)) continue;
+    const value = annotations[key];
+    if (!isSet(value) || value === "" || value === "runtime/default") continue;
+    if (typeof value === "string" && value.startsWith("localhost/")) continue;
+    if (keys === undefined) keys = [key];
+    else keys.push(key);
+  }
+  return keys;
+}
+
+function forbidden(pod: JudgedPod): Failure | undefined {
+  const podBreaks = breaks(pod.context);
+  const containers = containersWhere(pod, breaks);
+  const keys = forbiddenAnnotations(pod);
+  if (!podBreaks && containers === undefined && keys === undefined) return undefined;
+  const contexts = [...(podBreaks ? [pod.context] : []), ...(containers ?? []).map((i) => pod.contexts[i])];
+  const annotations = objectOf(pod.metadata["annotations"]);
+  const types = sortedSet(contexts.map((one) => shown(objectOf(one?.["appArmorProfile"])["type"])));
+  const values = [
+    ...types,
+    ...sortedSet((keys ?? []).map((key) => `${key}=${goQuote(shown(annotations[key]))}`)),
+  ];
+  const who = [setters(pod, podBreaks, containers)].filter((text) => text !== "");
+  if (keys !== undefined) who.push(plural("annotation", "annotations", keys.length));
+  const profiles = contextPaths(pod, podBreaks, containers, "appArmorProfile");
+  const notes = (keys ?? []).map((key) => ["metadata", "annotations", key]);
+  return {
+    reason: plural("forbidden AppArmor profile", "forbidden AppArmor profiles", values.length),
+    detail: `${who.join(" and ")} must not set AppArmor profile type to ${joinQuote(values)}`,
+    causes: [
+      ...causesAt(
+        profiles.map((path) => [...path, "type"]),
+        "must be RuntimeDefault or Localhost, or the profile absent",
+      ),
+      ...causesAt(notes, "must be runtime/default or start with localhost/"),
+    ],
+    edits: [...profiles, ...notes].map((path) => ({ path })),
+  };
+}

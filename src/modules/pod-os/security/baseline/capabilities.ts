@@ -1,0 +1,64 @@
+import type { JsonObject } from "../../../../core/json.ts";
+import { joinQuote, sortedSet } from "../../go-text.ts";
+import { forbiddenAdds } from "../capability-adds.ts";
+import type { Check, Failure } from "../check.ts";
+import { causesAt, containerNames, containersWhere } from "../containers.ts";
+import { type JudgedPod, shown } from "../judged-pod.ts";
+
+const ALLOWED: ReadonlySet<string> = new Set([
+  "AUDIT_WRITE",
+  "CHOWN",
+  "DAC_OVERRIDE",
+  "FOWNER",
+  "FSETID",
+  "KILL",
+  "MKNOD",
+  "NET_BIND_SERVICE",
+  "SETFCAP",
+  "SETGID",
+  "SETPCAP",
+  "SETUID",
+  "SYS_CHROOT",
+]);
+
+/**
+ * Capabilities beyond the usual default set may not be added.
+ *
+ * Fields:  spec.{containers,initContainers,ephemeralContainers}[*].securityContext.capabilities.add
+ * Allowed: absent, empty, and the names of the list above, exactly so written
+ * Fix:     removes the others.
+ */
+export const capabilitiesBaseline: Check = {
+  id: "capabilities_baseline",
+  level: "baseline",
+  os: "linux",
+  variants: [
+    {
+      since: 0,
+      fields: [
+        {
+          scope: "container",
+          path: ["securityContext", "capabilities"],
+          allowed: [null, {}, { add: [] }, { add: [...ALLOWED] }],
+          forbidden: [{ add: ["NET_RAW"] }, { add: ["CHOWN", "chown", "SYS_ADMIN"] }, { add: ["CAP_CHOWN"] }],
+        },
+      ],
+      evaluate: forbidden,
+    },
+  ],
+};
+
+const isForbidden = (name: unknown): boolean => typeof name !== "string" || !ALLOWED.has(name);
+const breaks = (context: JsonObject): boolean => forbiddenAdds.any(context, isForbidden);
+
+function forbidden(pod: JudgedPod): Failure | undefined {
+  const containers = containersWhere(pod, breaks);
+  if (containers === undefined) return undefined;
+  const { names, paths } = forbiddenAdds.all(pod, containers, isForbidden);
+  return {
+    reason: "non-default capabilities",
+    detail: `${containerNames(pod, containers)} must not include ${joinQuote(sortedSet(names.map(shown)))} in securityContext.capabilities.add`,
+    causes: causesAt(paths, "must be one of the default capabilities"),
+    edits: paths.toReversed().map((path) => ({ path })),
+  };
+}

@@ -1,0 +1,45 @@
+import type { Check, Failure } from "../check.ts";
+import { causesAt } from "../containers.ts";
+import { isSet, type JudgedPod } from "../judged-pod.ts";
+
+const FIELDS = ["hostNetwork", "hostPID", "hostIPC"] as const;
+
+/**
+ * Pods may not share namespaces with the host.
+ *
+ * Fields:  spec.hostNetwork, spec.hostPID, spec.hostIPC
+ * Allowed: absent, false
+ * Fix:     removes the field.
+ */
+export const hostNamespaces: Check = {
+  id: "hostNamespaces",
+  level: "baseline",
+  os: "any",
+  variants: [
+    {
+      since: 0,
+      fields: FIELDS.map((field) => ({
+        scope: "pod",
+        path: [field],
+        allowed: [null, false],
+        forbidden: [true],
+      })),
+      evaluate: forbidden,
+    },
+  ],
+};
+
+function forbidden({ spec }: JudgedPod): Failure | undefined {
+  if (!isShared(spec["hostNetwork"]) && !isShared(spec["hostPID"]) && !isShared(spec["hostIPC"]))
+    return undefined;
+  const shared = FIELDS.filter((field) => isShared(spec[field]));
+  const paths = shared.map((field) => ["spec", field]);
+  return {
+    reason: "host namespaces",
+    detail: shared.map((field) => `${field}=true`).join(", "),
+    causes: causesAt(paths, "must be false or absent"),
+    edits: paths.map((path) => ({ path })),
+  };
+}
+
+const isShared = (value: Parameters<typeof isSet>[0]): boolean => isSet(value) && value !== false;

@@ -1,0 +1,50 @@
+import { joinQuote, plural } from "../../go-text.ts";
+import type { Check, Failure } from "../check.ts";
+import { causesAt } from "../containers.ts";
+import { isSet, type JudgedPod, nameOf } from "../judged-pod.ts";
+
+/**
+ * hostPath volumes are forbidden.
+ *
+ * Fields:  spec.volumes[*].hostPath
+ * Allowed: absent
+ * Fix:     none: only the author knows which volume serves instead.
+ */
+export const hostPathVolumes: Check = {
+  id: "hostPathVolumes",
+  level: "baseline",
+  os: "any",
+  variants: [
+    {
+      since: 0,
+      fields: [
+        {
+          scope: "volume",
+          path: [],
+          allowed: [{ emptyDir: {} }, { nfs: { server: "s", path: "/" } }],
+          forbidden: [{ hostPath: { path: "/" } }],
+        },
+      ],
+      evaluate: forbidden,
+    },
+  ],
+};
+
+function forbidden({ volumes }: JudgedPod): Failure | undefined {
+  let found: number[] | undefined;
+  for (let i = 0; i < volumes.length; i++) {
+    if (!isSet(volumes[i]?.["hostPath"])) continue;
+    if (found === undefined) found = [i];
+    else found.push(i);
+  }
+  if (found === undefined) return undefined;
+  const names = found.map((i) => nameOf(volumes[i]));
+  return {
+    reason: "hostPath volumes",
+    detail: `${plural("volume", "volumes", names.length)} ${joinQuote(names)}`,
+    causes: causesAt(
+      found.map((i) => ["spec", "volumes", i, "hostPath"]),
+      "must be absent",
+    ),
+  };
+}

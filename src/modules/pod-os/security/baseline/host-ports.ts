@@ -1,0 +1,68 @@
+import type { Path } from "../../../../core/path.ts";
+import { plural, sortedSet } from "../../go-text.ts";
+import type { Check, Failure } from "../check.ts";
+import { causesAt, containerNames } from "../containers.ts";
+import { containerPath, elements, isSet, type JudgedPod, shown } from "../judged-pod.ts";
+
+/**
+ * Host ports are forbidden.
+ *
+ * Fields:  spec.{containers,initContainers,ephemeralContainers}[*].ports[*].hostPort
+ * Allowed: absent, 0
+ * Fix:     removes the field.
+ *
+ * The API server sets hostPort of a pod with hostNetwork to containerPort before this check; templates keep it absent.
+ */
+export const hostPorts: Check = {
+  id: "hostPorts",
+  level: "baseline",
+  os: "any",
+  variants: [
+    {
+      since: 0,
+      fields: [
+        {
+          scope: "container",
+          path: ["ports"],
+          allowed: [null, [], [{ containerPort: 80 }], [{ containerPort: 80, hostPort: 0 }]],
+          forbidden: [
+            [{ containerPort: 80, hostPort: 80 }],
+            [
+              { containerPort: 9, hostPort: 9 },
+              { containerPort: 80, hostPort: 80 },
+            ],
+          ],
+        },
+      ],
+      evaluate: forbidden,
+    },
+  ],
+};
+
+function forbidden(pod: JudgedPod): Failure | undefined {
+  const { containers } = pod;
+  let found: Path[] | undefined;
+  const indexes: number[] = [];
+  const numbers: string[] = [];
+  for (let i = 0; i < containers.length; i++) {
+    const list = containers[i]?.["ports"];
+    if (!isSet(list)) continue;
+    const ports = elements(list);
+    for (let j = 0; j < ports.length; j++) {
+      const port = ports[j]?.["hostPort"];
+      if (!isSet(port) || port === 0) continue;
+      found ??= [];
+      found.push(containerPath(pod, i, "ports", j, "hostPort"));
+      numbers.push(shown(port));
+      if (indexes.at(-1) !== i) indexes.push(i);
+    }
+  }
+  if (found === undefined) return undefined;
+  const ports = sortedSet(numbers);
+  return {
+    reason: "hostPort",
+    detail: `${containerNames(pod, indexes)} ${plural("uses", "use", indexes.length)} ${plural("hostPort", "hostPorts", ports.length)} ${ports.join(", ")}`,
+    causes: causesAt(found, "must be 0 or absent"),
+    edits: found.map((path) => ({ path })),
+  };
+}

@@ -1,0 +1,45 @@
+import type { JsonObject } from "../../../../core/json.ts";
+import type { Check, Failure } from "../check.ts";
+import { causesAt, containerNames, containersWhere, contextPaths } from "../containers.ts";
+import { isSet, type JudgedPod } from "../judged-pod.ts";
+
+/**
+ * Privileged containers are forbidden.
+ *
+ * Fields:  spec.{containers,initContainers,ephemeralContainers}[*].securityContext.privileged
+ * Allowed: absent, false
+ * Fix:     removes the field.
+ */
+export const privileged: Check = {
+  id: "privileged",
+  level: "baseline",
+  os: "linux",
+  variants: [
+    {
+      since: 0,
+      fields: [
+        {
+          scope: "container",
+          path: ["securityContext", "privileged"],
+          allowed: [null, false],
+          forbidden: [true],
+        },
+      ],
+      evaluate: forbidden,
+    },
+  ],
+};
+
+const breaks = ({ privileged: value }: JsonObject): boolean => isSet(value) && value !== false;
+
+function forbidden(pod: JudgedPod): Failure | undefined {
+  const containers = containersWhere(pod, breaks);
+  if (containers === undefined) return undefined;
+  const paths = contextPaths(pod, false, containers, "privileged");
+  return {
+    reason: "privileged",
+    detail: `${containerNames(pod, containers)} must not set securityContext.privileged=true`,
+    causes: causesAt(paths, "must be false or absent"),
+    edits: paths.map((path) => ({ path })),
+  };
+}

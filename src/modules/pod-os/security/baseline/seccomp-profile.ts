@@ -1,0 +1,69 @@
+import { own } from "../../../../core/json.ts";
+import { goQuote, plural, sortedSet } from "../../go-text.ts";
+import type { Check, Failure } from "../check.ts";
+import { causesAt } from "../containers.ts";
+import { isSet, type JudgedPod, nameOf, objectOf, shown } from "../judged-pod.ts";
+import { ALLOWED_PROFILES, forbiddenSeccompProfiles } from "../seccomp.ts";
+
+const POD_KEY = "seccomp.security.alpha.kubernetes.io/pod";
+const CONTAINER_PREFIX = "container.seccomp.security.alpha.kubernetes.io/";
+
+/**
+ * Seccomp may not be switched off.
+ *
+ * Annotations: until v1.18 seccomp.security.alpha.kubernetes.io/pod, and
+ *              container.seccomp.security.alpha.kubernetes.io/NAME of existing containers
+ * Allowed:     absent, runtime/default, docker/default, localhost/*; not the empty value
+ * Fields:      from v1.19 spec.securityContext.seccompProfile.type,
+ *              spec.{containers,initContainers,ephemeralContainers}[*].securityContext.seccompProfile.type
+ * Allowed:     no profile, RuntimeDefault, Localhost
+ * Fix:         removes the annotation or the profile.
+ */
+export const seccompProfileBaseline: Check = {
+  id: "seccompProfile_baseline",
+  level: "baseline",
+  os: "linux",
+  variants: [
+    {
+      since: 0,
+      fields: [POD_KEY, `${CONTAINER_PREFIX}*`].map((key) => ({
+        scope: "annotation",
+        path: [key],
+        allowed: [null, "runtime/default", "docker/default", "localhost/p"],
+        forbidden: ["", "unconfined"],
+      })),
+      evaluate: forbiddenAnnotations,
+    },
+    {
+      since: 19,
+      fields: (["pod", "container"] as const).map((scope) => ({
+        scope,
+        path: ["securityContext", "seccompProfile"],
+        allowed: [null, ...ALLOWED_PROFILES],
+        forbidden: [{ type: "Unconfined" }],
+      })),
+      evaluate: (pod) => forbiddenSeccompProfiles(pod),
+    },
+  ],
+};
+
+function forbiddenAnnotations({ metadata, containers }: JudgedPod): Failure | undefined {
+  const annotations = objectOf(metadata["annotations"]);
+  const keys: string[] = [];
+  const collect = (key: string): void => {
+    const value = own(annotations, key);
+    if (!isSet(value) || value === "runtime/default" || value === "docker/default") return;
+    if (typeof value !== "string" || !value.startsWith("localhost/")) keys.push(key);
+  };
+  collect(POD_KEY);
+  for (const container of containers) collect(`${CONTAINER_PREFIX}${nameOf(container)}`);
+  if (keys.length === 0) return undefined;
+  const forbidden = sortedSet(keys.map((key) => `${key}=${goQuote(shown(annotations[key]))}`));
+  const paths = [...new Set(keys)].map((key) => ["metadata", "annotations", key]);
+  return {
+    reason: "seccompProfile",
+    detail: `forbidden ${plural("annotation", "annotations", forbidden.length)} ${forbidden.join(", ")}`,
+    causes: causesAt(paths, "must be runtime/default or docker/default, or start with localhost/"),
+    edits: paths.map((path) => ({ path })),
+  };
+}

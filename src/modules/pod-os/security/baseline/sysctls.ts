@@ -1,0 +1,84 @@
+import type { Check, Failure, Variant } from "../check.ts";
+import { causesAt } from "../containers.ts";
+import { elements, isSet, type JudgedPod, shown } from "../judged-pod.ts";
+
+/** By the minor version of the policy that first allows them. */
+const SAFE: readonly (readonly [since: number, names: readonly string[]])[] = [
+  [
+    0,
+    [
+      "kernel.shm_rmid_forced",
+      "net.ipv4.ip_local_port_range",
+      "net.ipv4.tcp_syncookies",
+      "net.ipv4.ping_group_range",
+      "net.ipv4.ip_unprivileged_port_start",
+    ],
+  ],
+  [27, ["net.ipv4.ip_local_reserved_ports"]],
+  [
+    29,
+    [
+      "net.ipv4.tcp_keepalive_time",
+      "net.ipv4.tcp_fin_timeout",
+      "net.ipv4.tcp_keepalive_intvl",
+      "net.ipv4.tcp_keepalive_probes",
+    ],
+  ],
+  [32, ["net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"]],
+  [37, ["net.ipv4.tcp_slow_start_after_idle", "net.ipv4.tcp_notsent_lowat"]],
+];
+
+/**
+ * Only sysctls that are namespaced and safe may be set.
+ *
+ * Fields:  spec.securityContext.sysctls[*].name
+ * Allowed: the names above whose version is not newer than that of the policy
+ * Fix:     removes the others.
+ */
+export const sysctls: Check = {
+  id: "sysctls",
+  level: "baseline",
+  os: "linux",
+  variants: SAFE.map(([since]) => variant(since)),
+};
+
+function variant(since: number): Variant {
+  const allowed = SAFE.filter(([first]) => first <= since).flatMap(([, names]) => names);
+  const later = SAFE.filter(([first]) => first > since).flatMap(([, names]) => names);
+  const safe: ReadonlySet<unknown> = new Set(allowed);
+  const set = (name: string) => ({ name, value: "1" });
+  return {
+    since,
+    fields: [
+      {
+        scope: "pod",
+        path: ["securityContext", "sysctls"],
+        allowed: [null, [], allowed.map(set)],
+        forbidden: [
+          ...[...later, "kernel.msgmax"].map((name) => [set(name)]),
+          [set("kernel.msgmax"), set("kernel.shm_rmid_forced"), set("fs.mqueue.msg_max")],
+        ],
+      },
+    ],
+    evaluate: (pod) => forbidden(pod, safe),
+  };
+}
+
+function forbidden({ context }: JudgedPod, safe: ReadonlySet<unknown>): Failure | undefined {
+  const list = context["sysctls"];
+  if (!isSet(list)) return undefined;
+  const all = elements(list);
+  const found: number[] = [];
+  for (let i = 0; i < all.length; i++) if (!safe.has(all[i]?.["name"])) found.push(i);
+  if (found.length === 0) return undefined;
+  const paths = found.map((i) => ["spec", "securityContext", "sysctls", i]);
+  return {
+    reason: "forbidden sysctls",
+    detail: found.map((i) => shown(all[i]?.["name"])).join(", "),
+    causes: causesAt(
+      paths.map((path) => [...path, "name"]),
+      "must be a sysctl that the policy allows",
+    ),
+    edits: paths.toReversed().map((path) => ({ path })),
+  };
+}

@@ -1,0 +1,49 @@
+import type { JsonObject } from "../../../../core/json.ts";
+import type { Check, Failure } from "../check.ts";
+import { causesAt, containersWhere, contextPaths, setters } from "../containers.ts";
+import { isSet, type JudgedPod, objectOf } from "../judged-pod.ts";
+
+/**
+ * HostProcess containers are forbidden, whatever the OS of the pod.
+ *
+ * Fields:  spec.securityContext.windowsOptions.hostProcess,
+ *          spec.{containers,initContainers,ephemeralContainers}[*].securityContext.windowsOptions.hostProcess
+ * Allowed: absent, false
+ * Fix:     removes the field.
+ */
+export const windowsHostProcess: Check = {
+  id: "windowsHostProcess",
+  level: "baseline",
+  os: "windows",
+  variants: [
+    {
+      since: 0,
+      fields: (["pod", "container"] as const).map((scope) => ({
+        scope,
+        path: ["securityContext", "windowsOptions"],
+        allowed: [null, {}, { hostProcess: false }],
+        forbidden: [{ hostProcess: true }],
+      })),
+      evaluate: forbidden,
+    },
+  ],
+};
+
+function breaks({ windowsOptions }: JsonObject): boolean {
+  if (!isSet(windowsOptions)) return false;
+  const { hostProcess } = objectOf(windowsOptions);
+  return isSet(hostProcess) && hostProcess !== false;
+}
+
+function forbidden(pod: JudgedPod): Failure | undefined {
+  const podBreaks = breaks(pod.context);
+  const containers = containersWhere(pod, breaks);
+  if (!podBreaks && containers === undefined) return undefined;
+  const paths = contextPaths(pod, podBreaks, containers, "windowsOptions", "hostProcess");
+  return {
+    reason: "hostProcess",
+    detail: `${setters(pod, podBreaks, containers)} must not set securityContext.windowsOptions.hostProcess=true`,
+    causes: causesAt(paths, "must be false or absent"),
+    edits: paths.map((path) => ({ path })),
+  };
+}

@@ -1,0 +1,53 @@
+import type { Json, JsonObject } from "../../../core/json.ts";
+import type { Path } from "../../../core/path.ts";
+import { joinQuote, plural } from "../go-text.ts";
+import type { Failure } from "./check.ts";
+import { containerPath, type JudgedPod, nameOf } from "./judged-pod.ts";
+
+/** The containers whose security context breaks a rule, by their index; nothing where there are none. */
+export function containersWhere(
+  pod: JudgedPod,
+  breaks: (context: JsonObject) => boolean,
+): number[] | undefined {
+  let found: number[] | undefined;
+  const { contexts } = pod;
+  for (let i = 0; i < contexts.length; i++) {
+    const context = contexts[i];
+    if (context === undefined || !breaks(context)) continue;
+    if (found === undefined) found = [i];
+    else found.push(i);
+  }
+  return found;
+}
+
+/** `container "a"`, `containers "a", "b"`. */
+export function containerNames(pod: JudgedPod, indexes: readonly number[]): string {
+  const names = indexes.map((i) => nameOf(pod.containers[i]));
+  return `${plural("container", "containers", names.length)} ${joinQuote(names)}`;
+}
+
+/** The pod, containers, or both: `pod and container "a"`. */
+export function setters(pod: JudgedPod, podBreaks: boolean, indexes: readonly number[] | undefined): string {
+  const containers = indexes === undefined ? [] : [containerNames(pod, indexes)];
+  return [...(podBreaks ? ["pod"] : []), ...containers].join(" and ");
+}
+
+/** The same field of the pod's security context and of those of containers. */
+export function contextPaths(
+  pod: JudgedPod,
+  podBreaks: boolean,
+  indexes: readonly number[] | undefined,
+  ...field: Path
+): Path[] {
+  const containers = (indexes ?? []).map((i) => containerPath(pod, i, "securityContext", ...field));
+  return podBreaks ? [["spec", "securityContext", ...field], ...containers] : containers;
+}
+
+export function causesAt(paths: readonly Path[], message: string): Failure["causes"] {
+  return paths.map((path) => ({ path, message }));
+}
+
+/** The strings of a list in a spec; what is no string is shown as JSON by the caller. */
+export function listOf(value: Json | undefined): readonly Json[] {
+  return Array.isArray(value) ? value : [];
+}

@@ -1,0 +1,30 @@
+import type { JsonObject } from "../../../core/json.ts";
+import { joinQuote, sortedSet } from "../go-text.ts";
+import type { Failure, RestrictedField } from "./check.ts";
+import { causesAt, containerNames, containersWhere, contextPaths } from "./containers.ts";
+import { isSet, type JudgedPod, shown } from "./judged-pod.ts";
+
+/** The rule of procMount that both levels share. */
+export const PROC_MOUNT_FIELDS: readonly RestrictedField[] = [
+  {
+    scope: "container",
+    path: ["securityContext", "procMount"],
+    allowed: [null, "Default"],
+    forbidden: ["Unmasked"],
+  },
+];
+
+const breaks = ({ procMount }: JsonObject): boolean => isSet(procMount) && procMount !== "Default";
+
+export function forbiddenProcMounts(pod: JudgedPod): Failure | undefined {
+  const containers = containersWhere(pod, breaks);
+  if (containers === undefined) return undefined;
+  const values = sortedSet(containers.map((i) => shown(pod.contexts[i]?.["procMount"])));
+  const paths = contextPaths(pod, false, containers, "procMount");
+  return {
+    reason: "procMount",
+    detail: `${containerNames(pod, containers)} must not set securityContext.procMount to ${joinQuote(values)}`,
+    causes: causesAt(paths, "must be Default or absent"),
+    edits: paths.map((path) => ({ path })),
+  };
+}

@@ -1,0 +1,44 @@
+import type { JsonObject } from "../../../../core/json.ts";
+import type { Check, Failure, RestrictedField } from "../check.ts";
+import { causesAt, containerNames, containersWhere, contextPaths } from "../containers.ts";
+import type { JudgedPod } from "../judged-pod.ts";
+
+const FIELDS: readonly RestrictedField[] = [
+  {
+    scope: "container",
+    path: ["securityContext", "allowPrivilegeEscalation"],
+    allowed: [false],
+    forbidden: [null, true],
+  },
+];
+
+/**
+ * Containers must not gain privileges.
+ *
+ * Fields:  spec.{containers,initContainers,ephemeralContainers}[*].securityContext.allowPrivilegeEscalation
+ * Allowed: false; from v1.25 anything in a pod with `os.name: windows`
+ * Fix:     sets false.
+ */
+export const allowPrivilegeEscalation: Check = {
+  id: "allowPrivilegeEscalation",
+  level: "restricted",
+  os: "linux",
+  variants: [
+    { since: 8, fields: FIELDS, evaluate: forbidden },
+    { since: 25, skips: "windows", fields: FIELDS, evaluate: forbidden },
+  ],
+};
+
+const breaks = (context: JsonObject): boolean => context["allowPrivilegeEscalation"] !== false;
+
+function forbidden(pod: JudgedPod): Failure | undefined {
+  const containers = containersWhere(pod, breaks);
+  if (containers === undefined) return undefined;
+  const paths = contextPaths(pod, false, containers, "allowPrivilegeEscalation");
+  return {
+    reason: "allowPrivilegeEscalation != false",
+    detail: `${containerNames(pod, containers)} must set securityContext.allowPrivilegeEscalation=false`,
+    causes: causesAt(paths, "must be false"),
+    edits: paths.map((path) => ({ path, value: false })),
+  };
+}

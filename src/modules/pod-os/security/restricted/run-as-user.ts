@@ -1,0 +1,44 @@
+import type { JsonObject } from "../../../../core/json.ts";
+import type { Check, Failure, RestrictedField } from "../check.ts";
+import { causesAt, containersWhere, contextPaths, setters } from "../containers.ts";
+import type { JudgedPod } from "../judged-pod.ts";
+
+const FIELDS: readonly RestrictedField[] = (["pod", "container"] as const).map((scope) => ({
+  scope,
+  path: ["securityContext", "runAsUser"],
+  allowed: [null, 1000],
+  forbidden: [0],
+}));
+
+/**
+ * Containers must not run as user 0.
+ *
+ * Fields:  spec.securityContext.runAsUser,
+ *          spec.{containers,initContainers,ephemeralContainers}[*].securityContext.runAsUser
+ * Allowed: absent, any but 0; from v1.35 anything in a pod with `hostUsers: false`
+ * Fix:     removes the field.
+ */
+export const runAsUser: Check = {
+  id: "runAsUser",
+  level: "restricted",
+  os: "linux",
+  variants: [
+    { since: 23, fields: FIELDS, evaluate: forbidden },
+    { since: 35, skips: "userNamespace", fields: FIELDS, evaluate: forbidden },
+  ],
+};
+
+const isRoot = (context: JsonObject): boolean => context["runAsUser"] === 0;
+
+function forbidden(pod: JudgedPod): Failure | undefined {
+  const podBreaks = isRoot(pod.context);
+  const containers = containersWhere(pod, isRoot);
+  if (!podBreaks && containers === undefined) return undefined;
+  const paths = contextPaths(pod, podBreaks, containers, "runAsUser");
+  return {
+    reason: "runAsUser=0",
+    detail: `${setters(pod, podBreaks, containers)} must not set runAsUser=0`,
+    causes: causesAt(paths, "must not be 0"),
+    edits: paths.map((path) => ({ path })),
+  };
+}

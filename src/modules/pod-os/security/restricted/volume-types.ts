@@ -1,0 +1,100 @@
+import type { JsonObject } from "../../../../core/json.ts";
+import { joinQuote, plural, sortedSet } from "../../go-text.ts";
+import type { Check, Failure } from "../check.ts";
+import { causesAt } from "../containers.ts";
+import { isSet, type JudgedPod, nameOf } from "../judged-pod.ts";
+
+const ALLOWED = [
+  "configMap",
+  "csi",
+  "downwardAPI",
+  "emptyDir",
+  "ephemeral",
+  "image",
+  "persistentVolumeClaim",
+  "projected",
+  "secret",
+];
+
+/** In the order in which upstream looks for a volume's type. */
+const RESTRICTED = [
+  "hostPath",
+  "gcePersistentDisk",
+  "awsElasticBlockStore",
+  "gitRepo",
+  "nfs",
+  "iscsi",
+  "glusterfs",
+  "rbd",
+  "flexVolume",
+  "cinder",
+  "cephfs",
+  "flocker",
+  "fc",
+  "azureFile",
+  "vsphereVolume",
+  "quobyte",
+  "azureDisk",
+  "photonPersistentDisk",
+  "portworxVolume",
+  "scaleIO",
+  "storageos",
+];
+
+/**
+ * Volumes are limited to types that reach nothing of the host.
+ *
+ * Fields:  spec.volumes[*]
+ * Allowed: configMap, csi, downwardAPI, emptyDir, ephemeral, image, persistentVolumeClaim, projected, secret
+ * Fix:     none: only the author knows which volume serves instead.
+ *
+ * The API server makes a volume without a source an emptyDir before this check.
+ */
+export const restrictedVolumes: Check = {
+  id: "restrictedVolumes",
+  level: "restricted",
+  overrides: ["hostPathVolumes"],
+  os: "any",
+  variants: [
+    {
+      since: 0,
+      fields: [
+        {
+          scope: "volume",
+          path: [],
+          allowed: ALLOWED.map((type) => ({ [type]: {} })),
+          forbidden: [...RESTRICTED, "later"].map((type) => ({ [type]: {} })),
+        },
+      ],
+      evaluate: forbidden,
+    },
+  ],
+};
+
+function isAllowed(volume: JsonObject): boolean {
+  for (let i = 0; i < ALLOWED.length; i++) if (isSet(volume[ALLOWED[i] ?? ""])) return true;
+  return false;
+}
+
+function forbidden({ volumes }: JudgedPod): Failure | undefined {
+  let found: number[] | undefined;
+  for (let i = 0; i < volumes.length; i++) {
+    const volume = volumes[i];
+    if (volume === undefined || isAllowed(volume)) continue;
+    if (found === undefined) found = [i];
+    else found.push(i);
+  }
+  if (found === undefined) return undefined;
+  const names = found.map((i) => nameOf(volumes[i]));
+  const types = sortedSet(
+    found.map((i) => RESTRICTED.find((type) => isSet(volumes[i]?.[type])) ?? "unknown"),
+  );
+  return {
+    reason: "restricted volume types",
+    detail: `${plural("volume", "volumes", names.length)} ${joinQuote(names)} ${plural("uses", "use", names.length)} ${plural("restricted volume type", "restricted volume types", types.length)} ${joinQuote(types)}`,
+    causes: causesAt(
+      found.map((i) => ["spec", "volumes", i]),
+      `must be one of ${ALLOWED.join(", ")}`,
+    ),
+  };
+}

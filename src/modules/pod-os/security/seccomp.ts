@@ -1,0 +1,38 @@
+import type { Json, JsonObject } from "../../../core/json.ts";
+import { joinQuote, sortedSet } from "../go-text.ts";
+import type { Failure } from "./check.ts";
+import { causesAt, containersWhere, contextPaths, setters } from "./containers.ts";
+import { isSet, type JudgedPod, objectOf, shown } from "./judged-pod.ts";
+
+/** The part of the seccomp rule that both levels share: profiles that are set to what no level allows. */
+export const ALLOWED_PROFILES: readonly Json[] = [
+  { type: "RuntimeDefault" },
+  { type: "Localhost", localhostProfile: "p" },
+];
+
+function isForbidden(profile: Json | undefined): boolean {
+  if (!isSet(profile)) return false;
+  const type = objectOf(profile)["type"];
+  return type !== "RuntimeDefault" && type !== "Localhost";
+}
+
+const breaks = (context: JsonObject): boolean => isForbidden(context["seccompProfile"]);
+
+/** The edits set the profile to `replacement`, or remove it. */
+export function forbiddenSeccompProfiles(pod: JudgedPod, replacement?: Json): Failure | undefined {
+  const podBreaks = breaks(pod.context);
+  const containers = containersWhere(pod, breaks);
+  if (!podBreaks && containers === undefined) return undefined;
+  const contexts = [...(podBreaks ? [pod.context] : []), ...(containers ?? []).map((i) => pod.contexts[i])];
+  const values = sortedSet(contexts.map((one) => shown(objectOf(one?.["seccompProfile"])["type"])));
+  const paths = contextPaths(pod, podBreaks, containers, "seccompProfile");
+  return {
+    reason: "seccompProfile",
+    detail: `${setters(pod, podBreaks, containers)} must not set securityContext.seccompProfile.type to ${joinQuote(values)}`,
+    causes: causesAt(
+      paths.map((path) => [...path, "type"]),
+      "must be RuntimeDefault or Localhost",
+    ),
+    edits: paths.map((path) => (replacement === undefined ? { path } : { path, value: replacement })),
+  };
+}
