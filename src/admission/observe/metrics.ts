@@ -101,7 +101,10 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
         this.set({ module: name }, policyFigures(assembly, name).problems);
     },
   });
-  const declared = options.assembly().modules.flatMap((module) => module.metrics ?? []);
+  const { modules, installation } = options.assembly();
+  const declared = modules
+    .flatMap((module) => module.metrics ?? [])
+    .filter(({ registered }) => registered?.(installation) ?? true);
   const figures = () => options.controllerStats?.().figures ?? [];
   const countDeclared = registerModuleMetrics(prometheus, registry, declared, figures);
   if (options.controllerStats !== undefined)

@@ -88,3 +88,20 @@ test("a declared gauge is read from the reconciler at each scrape; what is gone 
   ]);
   metrics.stop();
 });
+
+test("initial series of a counter are there at zero, and count on", async () => {
+  const series = { decision: "allow", policy_version: "latest" };
+  const metrics = await metricsOf([{ ...EVALUATIONS, initial: [series] }]);
+  const zero = 'pod_security_evaluations_total{decision="allow",policy_version="latest"} 0';
+  expect(seriesOf(await metrics.text(), EVALUATIONS.name)).toEqual([zero]);
+  metrics.count([step("allow", "latest")]);
+  expect(seriesOf(await metrics.text(), EVALUATIONS.name)).toEqual([zero.replace(/0$/, "1")]);
+  metrics.stop();
+});
+
+test("a metric that is not registered in this installation is neither shown nor counted", async () => {
+  const metrics = await metricsOf([{ ...EVALUATIONS, registered: () => false }]);
+  metrics.count([step("allow", "latest")]);
+  expect(await metrics.text()).not.toContain(EVALUATIONS.name);
+  metrics.stop();
+});

@@ -13,10 +13,12 @@ export function registerModuleMetrics(
 ): (count: Count) => void {
   const registers = [registry];
   const counters = new Map<string, { readonly counter: Counter<string>; readonly bounds: LabelBounds }>();
-  for (const { name, type, help, labels } of metrics) {
+  for (const { name, type, help, labels, initial = [] } of metrics) {
     const definition = { name, help, labelNames: labels.map((label) => label.name), registers };
     if (type === "counter") {
-      counters.set(name, { counter: new Counter(definition), bounds: new LabelBounds(labels) });
+      const counter = new Counter(definition);
+      for (const series of initial) counter.inc(series, 0);
+      counters.set(name, { counter, bounds: new LabelBounds(labels) });
       continue;
     }
     new Gauge({

@@ -246,3 +246,11 @@ test("a tally says where a policy could not have its way, of one request a few",
     undefined,
   ]);
 });
+
+test("an event may say more than its finding", () => {
+  const event = { type: "Warning", reason: "Refused", message: "all that is wrong" } as const;
+  const reporter = moduleThat("reporter", { validate: () => allow([finding({ event })]) });
+  const request = requestFor(pod());
+  const { events } = effectsOf(atOnce(ask([reporter], request, outside(), { phase: "validate" })));
+  expect(events).toMatchObject([{ reason: "Refused", message: "all that is wrong" }]);
+});

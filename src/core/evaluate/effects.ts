@@ -116,7 +116,12 @@ function eventsOf({ request, findings }: Evaluation): EventToWrite[] {
   const events: EventToWrite[] = [];
   for (const { event, message, policy } of findings) {
     if (event === undefined || policy?.gone === true) continue;
-    events.push({ ...event, regarding: event.regarding ?? objectOf(request), message, policy });
+    events.push({
+      ...event,
+      regarding: event.regarding ?? objectOf(request),
+      message: event.message ?? message,
+      policy,
+    });
   }
   return events;
 }

@@ -51,6 +51,8 @@ export interface FindingEvent {
   /** A CamelCase word that can be searched. */
   readonly reason: string;
   readonly regarding?: ObjectReference;
+  /** @default the finding's */
+  readonly message?: string;
 }
 
 /** The unit of every explanation: warnings, causes, audit values, events, metrics and tallies all follow from it. */

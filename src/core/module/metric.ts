@@ -1,3 +1,5 @@
+import type { Installation } from "./installation.ts";
+
 /** A label with bounded values: listed, or as many as come first. Every other value is `other`. */
 export type MetricLabel =
   | { readonly name: string; readonly values: readonly string[] }
@@ -11,6 +13,10 @@ export interface Metric {
   readonly type: "counter" | "gauge";
   readonly help: string;
   readonly labels: readonly MetricLabel[];
+  /** Of a counter: series that are there from the start, at zero. @default each appears with its first step */
+  readonly initial?: readonly Readonly<Record<string, string>>[];
+  /** Whether there is such a metric in this installation. @default always */
+  readonly registered?: (installation: Installation) => boolean;
 }
 
 /** A step of a counter. */

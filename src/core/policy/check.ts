@@ -23,6 +23,7 @@ export function checkObject(
   object: JsonObject,
   view: View,
   installation?: Installation,
+  now?: number,
 ): Problem[] {
   const version = versionOf(kind, object);
   if (version === undefined) return [versionProblem(kind, object)];
@@ -33,7 +34,7 @@ export function checkObject(
   else addSchemaProblems(problems, version.spec, spec);
   // A module's check relies on the shape; on a wrong one it would only repeat the problems above.
   if (!problems.hasErrors && kind.check !== undefined)
-    problems.push(...kind.check(object, view, installation));
+    problems.push(...kind.check(object, view, installation, now));
   return problems.all([]);
 }
 

@@ -73,9 +73,14 @@ export interface Kind<Policy = unknown> extends CustomResource {
   readonly configuration?: ConfigurationFormat;
   /**
    * What the schema can't say: problems that need thought or the view. Given the installation where an object is written into it; what
-   * is wrong just there is a warning. Never throws.
+   * is wrong just there is a warning. `now`, in milliseconds since 1970, is given where it is being written. Never throws.
    */
-  readonly check?: (object: JsonObject, view: View, installation?: Installation) => readonly Problem[];
+  readonly check?: (
+    object: JsonObject,
+    view: View,
+    installation?: Installation,
+    now?: number,
+  ) => readonly Problem[];
   /** Runs once for each object and version of it. Never throws; problems are this policy's own. */
   readonly prepare: (object: JsonObject, ref: PolicyRef) => Prepared<Policy>;
 }

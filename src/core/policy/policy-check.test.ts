@@ -160,3 +160,13 @@ describe("allowed", () => {
     expect(judge(requestFor(rule({ level: "x" }), { object: undefined })).allowed).toBe(true);
   });
 });
+
+test("a check knows when the object is written", () => {
+  const clocked: Kind = {
+    ...KIND,
+    check: (_object, _view, _installation, now) => [warningProblem(["spec"], `written at ${now}`)],
+  };
+  const policies = policyCheck([{ ...moduleThat("declared", {}), kinds: [clocked] }]);
+  const call = callOf(assemblyOf([policies]), requestFor(rule({})), { phase: "validate", now: 42 });
+  expect(responseOf(atOnce(evaluate(call, outside()))).warnings).toEqual(["spec: written at 42"]);
+});

@@ -41,11 +41,11 @@ export function policyCheck(modules: readonly Module[]): Module {
             },
           ],
     assemble: () => ({
-      validate: ({ request, object, view, installation }) => {
+      validate: ({ request, object, view, installation, now }) => {
         const kind = byResource.get(resourceName(request.resource));
         // What an UPDATE did not touch is not judged again: a finalizer must come off a policy that became invalid.
         if (kind === undefined || request.object === undefined || !object.changed([["spec"]])) return allow();
-        const findings = checkObject(kind, request.object, view, installation).map(
+        const findings = checkObject(kind, request.object, view, installation, now).map(
           (found): Finding => ({
             rule: "policy",
             outcome: found.severity === "error" ? "violated" : "skipped",
