@@ -17,7 +17,8 @@ import { declarations } from "../src/modules/index.ts";
 /** What holds for every module. */
 const src = join(import.meta.dirname, "..", "src");
 const all = [...modules, policyCheck(modules)];
-const assembly = new Assembly(all, DEFAULT_INSTALLATION, new Gates([]));
+const gates = all.flatMap((module) => module.gates ?? []).map((gate) => ({ ...gate, default: true }));
+const assembly = new Assembly(all, DEFAULT_INSTALLATION, new Gates(gates));
 
 function unique(list: readonly string[]): boolean {
   return new Set(list).size === list.length;

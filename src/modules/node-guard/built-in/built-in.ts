@@ -1,0 +1,38 @@
+import type { Installation } from "../../../core/module/installation.ts";
+import { OWN_NAMES } from "../../../core/registration/names.ts";
+import { CONTROL_PLANE } from "../groups/group.ts";
+import { type GroupSource, prepareGroups } from "../policy/prepare.ts";
+import { KUBERNETES_ENTRIES } from "./kubernetes.ts";
+import type { BuiltInEntry } from "./list.ts";
+import { OPENSHIFT_ENTRIES } from "./openshift.ts";
+
+/** By Exists: k3s and RKE2 set the label to "true", kubeadm and OpenShift to "". */
+const SELECTOR = {
+  matchExpressions: [{ key: "node-role.kubernetes.io/control-plane", operator: "Exists" }],
+};
+
+const ENTRIES = { Kubernetes: KUBERNETES_ENTRIES, OpenShift: OPENSHIFT_ENTRIES, None: undefined };
+
+/** The built-in group. It has no mode: administrators set one. */
+export function builtInGroups(
+  platform: "Kubernetes" | "OpenShift" | "None",
+  installation: Installation,
+): readonly GroupSource[] {
+  const listed = ENTRIES[platform];
+  if (listed === undefined) return [];
+  const entries = [...listed.filter(counts), ownEntry(installation)];
+  const byList = Map.groupBy(entries, ({ list }) => list);
+  const lists = Object.fromEntries([...byList].map(([list, all]) => [list, all.map(({ entry }) => entry)]));
+  const group = { name: CONTROL_PLANE, labelSelector: SELECTOR, ...lists };
+  return prepareGroups([group], "built-in", []).groups;
+}
+
+/** An entry counts from before its release, so that an upgrade locks nothing out, until it is removed. */
+function counts({ removed }: BuiltInEntry): boolean {
+  return removed === undefined;
+}
+
+/** Usher's own pods may run there. As an actor it would free nodes at the request of anyone who may write its policies. */
+function ownEntry({ namespace }: Installation): Pick<BuiltInEntry, "list" | "entry"> {
+  return { list: "workloads", entry: `${namespace}/${OWN_NAMES.account}` };
+}

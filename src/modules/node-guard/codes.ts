@@ -1,0 +1,3 @@
+import type { Code } from "../../core/module/module.ts";
+
+export const CODES: readonly Code[] = [];

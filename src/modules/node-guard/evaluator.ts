@@ -1,0 +1,22 @@
+import { allow } from "../../core/evaluate/decision.ts";
+import type { Installation } from "../../core/module/installation.ts";
+import type { Evaluator } from "../../core/module/module.ts";
+import { Groups } from "./groups/groups.ts";
+import { OVERRIDE_HOOK, recordGrant } from "./overrides/record-grant.ts";
+import type { GuardPolicy } from "./policy/guard-policy.ts";
+
+/** Judges requests by the groups of all policies. */
+export class GuardEvaluator implements Evaluator<GuardPolicy> {
+  readonly groups: Groups;
+
+  constructor(policies: readonly GuardPolicy[], installation: Installation) {
+    this.groups = new Groups(policies, installation);
+  }
+
+  readonly mutate: NonNullable<Evaluator["mutate"]> = (context) =>
+    context.hook === OVERRIDE_HOOK.name ? recordGrant(context) : allow();
+  readonly validate: NonNullable<Evaluator["validate"]> = ({ view, now }) => {
+    this.groups.at(view, now);
+    return allow();
+  };
+}

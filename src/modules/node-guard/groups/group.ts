@@ -1,0 +1,88 @@
+import type { JsonObject } from "../../../core/json.ts";
+import type { CompiledSelector } from "../../../core/kubernetes/selectors/label-selector.ts";
+import type { EntryIndex } from "../principals/entry-index.ts";
+
+/** From weak to strong. */
+export const MODES = ["Disable", "Inform", "Enable"] as const;
+export type Mode = (typeof MODES)[number];
+
+/** The only group that a Scheduler names, and the one that mastersSchedulable is about. */
+export const CONTROL_PLANE = "ControlPlane";
+
+export type Origin = "built-in" | "file" | "inline" | "NodeSchedulingPolicy" | "Scheduler";
+
+/** Whether an entry lets a subject assign pods to nodes of the group, lets pods be assigned to them, or both. */
+export type Role = "actor" | "pod" | "both";
+
+export const USER_LISTS = ["authorizedUsers", "exactUsers", "assigners", "workloads"] as const;
+export const EMERGENCY_LISTS = ["emergencyUsers", "emergencyGroups"] as const;
+export type EntryList = (typeof USER_LISTS)[number] | "authorizedGroups" | (typeof EMERGENCY_LISTS)[number];
+
+/** One entry of a list, read. */
+export interface Entry {
+  /** As it is written. */
+  readonly entry: string;
+  readonly list: EntryList;
+  readonly as: Role;
+  readonly origin: Origin;
+  /** `prefix`: a service account whose namespace ends with `*`. */
+  readonly kind: "user" | "serviceAccount" | "prefix" | "group";
+  /** Of service accounts; of a prefix what the namespace begins with. Empty for users and groups. */
+  readonly namespace: string;
+  /** Of the service account, the user or the group. */
+  readonly name: string;
+}
+
+export const ACKNOWLEDGEMENTS = ["AllNodes", "NoOtherNodes"] as const;
+
+/** What a group may say beside its name, selector, mode and lists, with defaults filled in. */
+export interface GroupOptions {
+  readonly serviceAccountScope: "Namespace" | "Exact";
+  /** What becomes of a pod that could only run on protected nodes, before it is assigned to one. */
+  readonly earlyRefusal: "Deny" | "Warn";
+  readonly checkRequesterOnSelection: boolean;
+  /** Defaults to true in Enable. */
+  readonly protectNodeLabels: boolean;
+  readonly guardAccessOnProtectedNodes: boolean;
+  readonly newNodeGraceSeconds: number;
+  readonly rbac: boolean;
+  /** Off where the effective mode is not Enable. */
+  readonly steering: "Affinity" | "DropToleration" | "Off";
+  readonly failurePolicy: "Fail" | "Ignore";
+  readonly acknowledge: readonly (typeof ACKNOWLEDGEMENTS)[number][];
+}
+
+/** A NodeGuardOverride that is active at the time of a request. */
+export interface Override {
+  readonly name: string;
+  readonly group: string;
+  readonly mode: "Inform" | "Disable";
+  /** Milliseconds since 1970. */
+  readonly from: number;
+  readonly until: number;
+  readonly reason: string;
+  /** The user who created it; empty where usher was away. */
+  readonly grantedBy: string;
+}
+
+/** A group of protected nodes as it counts now: all sources together. */
+export interface Group extends GroupOptions {
+  readonly name: string;
+  readonly labelSelector: CompiledSelector;
+  /** As it is written. */
+  readonly selector: JsonObject;
+  /** As the first source that has one says, without overrides and without the cap of mastersSchedulable. */
+  readonly mode: Mode;
+  /** What counts for requests. */
+  readonly effectiveMode: Mode;
+  /** Why the effective mode is what it is, for people. */
+  readonly because: string;
+  /** In force now: what it weakened is admitted with `rule=override`. */
+  readonly override?: Override;
+  readonly entries: readonly Entry[];
+  /** emergencyUsers and emergencyGroups: they vouch for the pod, and only where they assign its node at CREATE. */
+  readonly emergency: readonly Entry[];
+  /** Entries by what they match. */
+  readonly index: EntryIndex;
+  readonly emergencyIndex: EntryIndex;
+}

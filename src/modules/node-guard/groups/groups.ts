@@ -1,0 +1,182 @@
+import { listAt } from "../../../core/json.ts";
+import type { Installation } from "../../../core/module/installation.ts";
+import type { View } from "../../../core/view/view.ts";
+import { builtInGroups } from "../built-in/built-in.ts";
+import { isActive } from "../overrides/override.ts";
+import { CLUSTER, type Consistency, type GuardPolicy } from "../policy/guard-policy.ts";
+import { type GroupSource, prepareGroups } from "../policy/prepare.ts";
+import { READERS } from "../policy/read-policy.ts";
+import { EntryIndex } from "../principals/entry-index.ts";
+import { builtInOf, inlinePolicy } from "../settings.ts";
+import { CONTROL_PLANE, type Group, type GroupOptions, MODES, type Mode, type Override } from "./group.ts";
+import { cappedMode } from "./masters-schedulable.ts";
+
+const DEFAULTS: Omit<GroupOptions, "protectNodeLabels" | "steering"> = {
+  serviceAccountScope: "Namespace",
+  earlyRefusal: "Deny",
+  checkRequesterOnSelection: false,
+  guardAccessOnProtectedNodes: false,
+  newNodeGraceSeconds: 0,
+  rbac: false,
+  failurePolicy: "Fail",
+  acknowledge: [],
+};
+
+/** A group before the clock and mastersSchedulable are looked at. */
+interface MergedGroup
+  extends Omit<Group, "effectiveMode" | "because" | "protectNodeLabels" | "steering" | "override"> {
+  readonly because: string;
+  readonly protectNodeLabels: boolean | undefined;
+  readonly steering: GroupOptions["steering"] | undefined;
+}
+
+/**
+ * All groups, from all sources. The file or, without one, the built-in lists define groups; a NodeSchedulingPolicy and a Scheduler set
+ * modes, add entries and, a NodeSchedulingPolicy only, options and further groups. Selectors and entries of the former never change.
+ */
+export class Groups {
+  readonly consistency: Consistency;
+  /** `undefined`: there is no Scheduler. */
+  readonly mastersSchedulable: boolean | undefined;
+  readonly #policies: readonly GuardPolicy[];
+  readonly #installation: Installation;
+  readonly #overrides: readonly Override[];
+  readonly #merged = new Map<string, readonly MergedGroup[]>();
+  readonly #plain = new Map<string, readonly Group[]>();
+
+  constructor(policies: readonly GuardPolicy[], installation: Installation) {
+    this.#policies = policies;
+    this.#installation = installation;
+    this.#overrides = policies.flatMap((one) => (one.kind === "override" ? [one.override] : []));
+    const scheduler = policies.find((one) => one.kind === "scheduler" && one.name === CLUSTER);
+    this.mastersSchedulable = scheduler?.kind === "scheduler" ? scheduler.mastersSchedulable : undefined;
+    const policy = policies.find((one) => one.kind === "policy" && one.name === CLUSTER);
+    this.consistency = policy?.kind === "policy" ? policy.consistency : "Corrected";
+  }
+
+  /** The groups as they count at a time; without a time no override counts. */
+  at(view: View, now: number | undefined): readonly Group[] {
+    const builtIn = builtInOf(this.#installation, view);
+    const active = now === undefined ? [] : this.#overrides.filter((override) => isActive(override, now));
+    if (active.length > 0) return this.#all(builtIn).map((group) => this.#effective(group, active));
+    const known = this.#plain.get(builtIn);
+    if (known !== undefined) return known;
+    const plain = this.#all(builtIn).map((group) => this.#effective(group, []));
+    this.#plain.set(builtIn, plain);
+    return plain;
+  }
+
+  #all(builtIn: "Kubernetes" | "OpenShift" | "None"): readonly MergedGroup[] {
+    const known = this.#merged.get(builtIn);
+    if (known !== undefined) return known;
+    const merged = mergeSources(this.#sources(builtIn));
+    this.#merged.set(builtIn, merged);
+    return merged;
+  }
+
+  /** By precedence of modes, the first counts; what defines groups comes last. */
+  #sources(builtIn: "Kubernetes" | "OpenShift" | "None"): readonly GroupSource[] {
+    const of = (kind: "scheduler" | "policy") =>
+      this.#policies.flatMap((one) =>
+        one.kind === kind && "groups" in one && one.name === CLUSTER ? one.groups : [],
+      );
+    const files = this.#policies.flatMap((one) => (one.kind === "config" ? one.groups : []));
+    const inline = inlineGroups(this.#installation);
+    const defined = [...files, ...inline];
+    return [
+      ...of("scheduler").filter(({ name }) => name === CONTROL_PLANE),
+      ...of("policy"),
+      ...(defined.length > 0 ? defined : builtInGroups(builtIn, this.#installation)),
+    ];
+  }
+
+  #effective(merged: MergedGroup, active: readonly Override[]): Group {
+    const capped = cappedMode(merged, this.consistency, this.mastersSchedulable);
+    const mine = active.filter(({ group }) => group === merged.name);
+    const override = mine.find(({ mode }) => mode === "Disable") ?? mine[0];
+    const { mode, because } = overridden(capped, override);
+    return {
+      ...merged,
+      effectiveMode: mode,
+      because,
+      protectNodeLabels: merged.protectNodeLabels ?? mode === "Enable",
+      steering: mode === "Enable" ? (merged.steering ?? "Affinity") : "Off",
+      ...(override === undefined ? {} : { override }),
+    };
+  }
+}
+
+/** An override only weakens. */
+function overridden(
+  capped: { readonly mode: Mode; readonly because: string },
+  override: Override | undefined,
+): { readonly mode: Mode; readonly because: string } {
+  if (override === undefined || MODES.indexOf(override.mode) >= MODES.indexOf(capped.mode)) return capped;
+  const until = new Date(override.until).toISOString();
+  return { mode: override.mode, because: `NodeGuardOverride ${override.name} until ${until}` };
+}
+
+function mergeSources(sources: readonly GroupSource[]): MergedGroup[] {
+  const names = [...new Set(sources.map(({ name }) => name))];
+  return names.flatMap((name) =>
+    mergeGroup(
+      name,
+      sources.filter((one) => one.name === name),
+    ),
+  );
+}
+
+/** Nothing where no source has a selector: such a group has no nodes. */
+function mergeGroup(name: string, sources: readonly GroupSource[]): MergedGroup[] {
+  // What defines a group comes last, and its selector stands.
+  const defining = sources.findLast(({ selector }) => selector !== undefined)?.selector;
+  if (defining === undefined) return [];
+  const deciding = sources.find(({ mode }) => mode !== undefined);
+  const entries = sources.toReversed().flatMap((one) => one.entries);
+  const emergency = sources.toReversed().flatMap((one) => one.emergency);
+  const options: GroupOptions = Object.assign(
+    {},
+    DEFAULTS,
+    ...sources.toReversed().map((one) => one.options),
+  );
+  return [
+    {
+      ...options,
+      name,
+      labelSelector: defining.compiled,
+      selector: defining.written,
+      mode: deciding?.mode ?? "Disable",
+      because: deciding === undefined ? "no mode is set" : BECAUSE[deciding.origin],
+      entries,
+      emergency,
+      index: new EntryIndex(entries, options.serviceAccountScope),
+      emergencyIndex: new EntryIndex(emergency, "Namespace"),
+    },
+  ];
+}
+
+const BECAUSE: Readonly<Record<GroupSource["origin"], string>> = {
+  Scheduler: `Scheduler ${CLUSTER}`,
+  NodeSchedulingPolicy: `NodeSchedulingPolicy ${CLUSTER}`,
+  file: "NodeSchedulingPolicyConfig",
+  inline: "policy in usher's configuration",
+  "built-in": "built-in group",
+};
+
+function inlineGroups(installation: Installation): readonly GroupSource[] {
+  const policy = inlinePolicy(installation);
+  return prepareGroups(listAt(policy, "groups"), "inline", []).groups;
+}
+
+/** The groups that follow from the objects of a view, for callers without an evaluator. */
+export function groupsOf(view: View, installation: Installation, now: number | undefined): readonly Group[] {
+  return groupsIn(view, installation).at(view, now);
+}
+
+/** The same, with what they depend on. */
+export function groupsIn(view: View, installation: Installation): Groups {
+  const policies = Object.entries(READERS).flatMap(([resource, read]) =>
+    [...view.list(resource)].flatMap((object) => read(object).policy ?? []),
+  );
+  return new Groups(policies, installation);
+}

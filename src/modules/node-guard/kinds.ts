@@ -1,0 +1,107 @@
+import { z } from "zod";
+import { conditions } from "../../core/policy/condition.ts";
+import type { ConfigurationWrapper } from "../../core/policy/configuration.ts";
+import type { Kind } from "../../core/policy/kind.ts";
+import { OVERRIDE_RULES, overrideSpec, overrideStatus } from "./overrides/override-schema.ts";
+import { configSpec, policySpec, schedulerSpec } from "./policy/group-schema.ts";
+import type { GuardPolicy } from "./policy/guard-policy.ts";
+import { CONFIGS, OVERRIDES, POLICIES, READERS, SCHEDULERS } from "./policy/read-policy.ts";
+import { isOn, shipsScheduler } from "./settings.ts";
+
+const GROUP = "scheduling.openshift.io";
+const VERSION = "v1alpha1";
+
+const ADMISSION: ConfigurationWrapper = {
+  apiVersions: ["apiserver.config.k8s.io/v1"],
+  kind: "AdmissionConfiguration",
+  paths: [["plugins", "*", "configuration"]],
+};
+
+const KUBE_API_SERVER: ConfigurationWrapper = {
+  apiVersions: ["kubecontrolplane.config.openshift.io/v1"],
+  kind: "KubeAPIServerConfig",
+  paths: [["admission", "pluginConfig", "*", "configuration"]],
+};
+
+/** The plugin's own configuration; `alphav1` is how the enhancement writes the version. */
+export const policyConfig: Kind<GuardPolicy> = {
+  group: GROUP,
+  kind: "NodeSchedulingPolicyConfig",
+  plural: "nodeschedulingpolicyconfigs",
+  singular: "nodeschedulingpolicyconfig",
+  scope: "Cluster",
+  standing: "file",
+  configuration: {
+    apiVersions: { [`${GROUP}/${VERSION}`]: VERSION, [`${GROUP}/alphav1`]: VERSION },
+    wrappers: [ADMISSION, KUBE_API_SERVER],
+  },
+  summary: "defines groups of protected nodes and who may use them",
+  versions: [{ name: VERSION, storage: true, spec: configSpec }],
+  prepare: reader(CONFIGS),
+};
+
+export const policyStatus = z.strictObject({
+  observedGeneration: z.int().optional().describe("The generation that was last reconciled."),
+  conditions: conditions("Latest observations of the policy's state."),
+});
+
+export const policy: Kind<GuardPolicy> = {
+  group: GROUP,
+  kind: "NodeSchedulingPolicy",
+  plural: "nodeschedulingpolicies",
+  singular: "nodeschedulingpolicy",
+  scope: "Cluster",
+  standing: "resource",
+  summary:
+    "sets modes of groups of protected nodes, and adds entries and groups; only the object named cluster counts",
+  versions: [{ name: VERSION, storage: true, spec: policySpec, status: policyStatus }],
+  registered: (_installation, gates) => isOn(gates),
+  prepare: reader(POLICIES),
+};
+
+export const scheduler: Kind<GuardPolicy> = {
+  group: "config.openshift.io",
+  kind: "Scheduler",
+  plural: "schedulers",
+  singular: "scheduler",
+  scope: "Cluster",
+  standing: "resource",
+  summary: "whether control-plane nodes take the pods of users; only the object named cluster counts",
+  versions: [{ name: "v1", storage: true, spec: schedulerSpec }],
+  registered: (installation, gates) => isOn(gates) && shipsScheduler(installation),
+  takeOver: "never",
+  prepare: reader(SCHEDULERS),
+};
+
+export const override: Kind<GuardPolicy> = {
+  group: "usher.dev",
+  kind: "NodeGuardOverride",
+  plural: "nodeguardoverrides",
+  singular: "nodeguardoverride",
+  scope: "Cluster",
+  standing: "resource",
+  summary:
+    "weakens the mode of a group of protected nodes for a day at most; who may create it has the emergency right",
+  versions: [
+    {
+      name: VERSION,
+      storage: true,
+      spec: overrideSpec,
+      status: overrideStatus,
+      celRules: OVERRIDE_RULES,
+      columns: [
+        { name: "Group", type: "string", jsonPath: ".spec.group" },
+        { name: "Mode", type: "string", jsonPath: ".spec.mode" },
+        { name: "Until", type: "string", jsonPath: ".spec.until" },
+        { name: "Granted by", type: "string", jsonPath: ".status.grantedBy" },
+        { name: "Active", type: "string", jsonPath: '.status.conditions[?(@.type=="Active")].status' },
+      ],
+    },
+  ],
+  registered: (_installation, gates) => isOn(gates),
+  prepare: reader(OVERRIDES),
+};
+
+function reader(resource: string): Kind<GuardPolicy>["prepare"] {
+  return (object) => READERS[resource]?.(object) ?? { policy: undefined, problems: [] };
+}
