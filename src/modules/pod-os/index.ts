@@ -1,18 +1,22 @@
 import { allow } from "../../core/evaluate/decision.ts";
 import { type Context, defineModule } from "../../core/module/module.ts";
+import { defineReconciler } from "../../core/module/reconciler.ts";
 import { CODES } from "./codes.ts";
 import { declaration } from "./declaration.ts";
 import { type Exception, Exceptions } from "./exceptions/exceptions.ts";
 import { PARTS } from "./hooks/parts.ts";
 import { podSecurityException } from "./kinds.ts";
-import { IDENTIFY_POD_OS, MODULE, settingsSchema } from "./settings.ts";
+import { NODES } from "./nodes/node-os.ts";
+import { NODE_METRICS, nodeReconciler } from "./nodes/reconciler.ts";
+import { RUNTIME_CLASSES } from "./os/runtime-class.ts";
+import { IDENTIFY_POD_OS, MODULE, settingsOf, settingsSchema } from "./settings.ts";
 
 /** Knows the OS of a pod at admission, and judges Pod Security by it. */
 export const podOS = defineModule<Exception>({
   name: MODULE,
   summary: declaration.summary,
   kinds: [podSecurityException],
-  reads: [],
+  reads: [NODES, RUNTIME_CLASSES],
   hooks: (view, installation, gates) => PARTS.flatMap(({ hooks }) => hooks(installation, gates, view)),
   assemble: (policies) => {
     const exceptions = new Exceptions(policies);
@@ -20,6 +24,16 @@ export const podOS = defineModule<Exception>({
       PARTS.find(({ name }) => name === context.hook)?.evaluate(context, exceptions) ?? allow();
     return { mutate: evaluate, validate: evaluate };
   },
+  reconciler: defineReconciler(nodeReconciler),
+  metrics: NODE_METRICS,
+  access: (installation) => [
+    { group: "", resource: "pods", verbs: ["get"] },
+    {
+      group: "",
+      resource: "nodes",
+      verbs: settingsOf(installation).os.repairNodeLabels ? ["get", "patch"] : ["get"],
+    },
+  ],
   settings: settingsSchema,
   gates: [
     {

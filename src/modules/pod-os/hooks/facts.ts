@@ -1,7 +1,9 @@
-import { allow } from "../../../core/evaluate/decision.ts";
+import { allow, deny } from "../../../core/evaluate/decision.ts";
 import { exemptNamespaces } from "../../../core/module/installation.ts";
-import { IDENTIFY_POD_OS, MODULE } from "../settings.ts";
+import { osFindings } from "../os/contradictions.ts";
+import { IDENTIFY_POD_OS, MODULE, settingsOf } from "../settings.ts";
 import type { Part } from "./part.ts";
+import { changedTemplate } from "./request-template.ts";
 import { workloadRules } from "./workload-rules.ts";
 
 /** Reports what is wrong about the OS of pods and templates. */
@@ -21,5 +23,11 @@ export const facts: Part = {
       sideEffects: "NoneOnDryRun",
     },
   ],
-  evaluate: () => allow(),
+  evaluate: (context) => {
+    const changed = changedTemplate(context);
+    if (changed === undefined || !context.gates.enabled(IDENTIFY_POD_OS)) return allow();
+    const findings = osFindings(context, changed, settingsOf(context.installation).os.contradictions);
+    const refused = findings.some(({ outcome }) => outcome === "violated");
+    return refused ? deny({ code: 403, reason: "Forbidden" }, findings) : allow(findings);
+  },
 };

@@ -1,0 +1,48 @@
+import type { Finding } from "../../../core/evaluate/finding.ts";
+import { isObject } from "../../../core/json.ts";
+import { controllerOf } from "../../../core/kubernetes/object.ts";
+import { specPath } from "../../../core/kubernetes/workloads.ts";
+import type { Context } from "../../../core/module/module.ts";
+import { fieldPath } from "../../../core/path.ts";
+import type { RequestTemplate } from "../hooks/request-template.ts";
+import { noNodeRuns } from "../nodes/node-os.ts";
+import { resolvePodOS } from "../os/resolve.ts";
+import { runtimeClassOf } from "../os/runtime-class.ts";
+import { validatePodOS } from "../os/validate.ts";
+import { hardenedFields } from "./harden.ts";
+
+/** Fills in absent security fields of the pod's OS. A template that has a controller is left to it; its pods are hardened. */
+export function harden(context: Context, { workload, template, isPod }: RequestTemplate): void {
+  const { object, view } = context;
+  const { spec } = template;
+  if (spec === undefined || (!isPod && controllerOf(object.object) !== undefined)) return;
+  const resolved = resolvePodOS(template, runtimeClassOf(view, spec));
+  if (resolved.contradictions.length > 0) return;
+  // A Linux field keeps a pod from starting on Windows.
+  const os = resolved.os ?? (noNodeRuns(view, "windows") ? "linux" : undefined);
+  const fields = os === undefined ? [] : hardenedFields(spec, os);
+  if (fields.length === 0) return;
+  const path = specPath(workload);
+  const before = validatePodOS(spec).length;
+  const mark = object.mark();
+  const names = fields.map((field) => fieldPath(field.path));
+  const more = names.length > LISTED ? ` and ${names.length - LISTED} more` : "";
+  const audit = { key: "hardened", value: `${names.slice(0, LISTED).join(", ")}${more}` };
+  for (const [i, field] of fields.entries()) {
+    const finding: Finding = {
+      rule: "harden",
+      outcome: "applied",
+      message: `set ${names[i] ?? ""} (hardening for ${os})`,
+      ...(i === 0 ? { audit } : {}),
+    };
+    if (!object.set([...path, ...field.path], field.value, finding)) {
+      object.undo(mark);
+      return;
+    }
+  }
+  const after = object.get(...path);
+  if (isObject(after) && validatePodOS(after).length > before) object.undo(mark);
+}
+
+/** Fields named in an audit annotation. */
+const LISTED = 20;

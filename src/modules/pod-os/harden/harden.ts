@@ -1,0 +1,153 @@
+import { at, isObject, type Json, type JsonObject, listAt, own, stringAt } from "../../../core/json.ts";
+import type { Path } from "../../../core/path.ts";
+
+/** A field to fill in, below the pod's spec. */
+export interface HardenedField {
+  readonly path: Path;
+  readonly value: Json;
+}
+
+type Containers = readonly { readonly path: Path; readonly container: JsonObject }[];
+
+/** One field that hardening fills in where it is absent. */
+interface Rule {
+  readonly os: "linux" | "windows";
+  /** Below the pod's spec, or below each container. */
+  readonly of: "pod" | "containers";
+  readonly path: Path;
+  readonly value: Json;
+  /** Where the field would be refused by the API server, or keep a container from starting. */
+  readonly unless?: (context: { readonly spec: JsonObject; readonly container: Json | undefined }) => boolean;
+}
+
+/**
+ * What restricted asks for and an OS allows.
+ *
+ * - Absent fields only; a field with any value stays, also one that restricted refuses.
+ * - No field that the API server forbids for the OS, or refuses beside another field of the same pod.
+ * - No field that keeps a container from starting which the same spec says must run as root.
+ */
+const RULES: readonly Rule[] = [
+  {
+    os: "linux",
+    of: "pod",
+    path: ["securityContext", "runAsNonRoot"],
+    value: true,
+    unless: ({ spec }) => containersOf(spec).some(({ container }) => runsAsRoot(spec, container)),
+  },
+  {
+    os: "linux",
+    of: "pod",
+    path: ["securityContext", "seccompProfile"],
+    value: { type: "RuntimeDefault" },
+  },
+  {
+    os: "linux",
+    of: "containers",
+    path: ["securityContext", "allowPrivilegeEscalation"],
+    value: false,
+    // The API server refuses both together.
+    unless: ({ container }) => isPrivileged(container),
+  },
+  {
+    os: "linux",
+    of: "containers",
+    path: ["securityContext", "capabilities", "drop"],
+    value: ["ALL"],
+    unless: ({ container }) => isPrivileged(container),
+  },
+  {
+    os: "windows",
+    of: "pod",
+    path: ["securityContext", "runAsNonRoot"],
+    value: true,
+    unless: ({ spec }) => hasHostProcess(spec) || isAdministrator(spec),
+  },
+  {
+    os: "windows",
+    of: "pod",
+    path: ["securityContext", "windowsOptions", "runAsUserName"],
+    value: "ContainerUser",
+    // HostProcess containers run as users of the host, and an account of a directory brings its own.
+    unless: ({ spec }) => hasHostProcess(spec) || hasCredentialSpec(spec),
+  },
+];
+
+/** The fields to fill in for a pod of this OS, in the order of the rules. Linear in the spec. */
+export function hardenedFields(spec: JsonObject, os: string): HardenedField[] {
+  const fields: HardenedField[] = [];
+  const containers = containersOf(spec);
+  for (const rule of RULES) {
+    if (rule.os !== os) continue;
+    const { path, value } = rule;
+    if (rule.of === "pod") {
+      if (isAbsent(spec, path) && rule.unless?.({ spec, container: undefined }) !== true)
+        fields.push({ path, value });
+      continue;
+    }
+    for (const { path: place, container } of containers)
+      if (isAbsent(container, path) && rule.unless?.({ spec, container }) !== true)
+        fields.push({ path: [...place, ...path], value });
+  }
+  return fields;
+}
+
+/** False also where a parent is no object: the API server refuses such a pod by itself. */
+function isAbsent(object: JsonObject, path: Path): boolean {
+  let here: Json | undefined = object;
+  for (const step of path) {
+    if (here === undefined || here === null) return true;
+    if (!isObject(here)) return false;
+    here = own(here, String(step));
+  }
+  return here === undefined || here === null;
+}
+
+/** Ephemeral containers come later, by a request of their own. */
+function containersOf(spec: JsonObject): Containers {
+  return ["initContainers", "containers"].flatMap((list) =>
+    listAt(spec, list).flatMap((container, i) =>
+      isObject(container) ? [{ path: [list, i], container }] : [],
+    ),
+  );
+}
+
+/** The user is root by the spec itself, and nothing in the container says otherwise. */
+function runsAsRoot(spec: JsonObject, container: JsonObject): boolean {
+  if (typeof at(container, "securityContext", "runAsNonRoot") === "boolean") return false;
+  const user = at(container, "securityContext", "runAsUser") ?? at(spec, "securityContext", "runAsUser");
+  return user === 0;
+}
+
+function isPrivileged(container: Json | undefined): boolean {
+  if (at(container, "securityContext", "privileged") === true) return true;
+  const added = listAt(container, "securityContext", "capabilities", "add");
+  return added.some((name) => name === "SYS_ADMIN" || name === "CAP_SYS_ADMIN");
+}
+
+/** The windowsOptions of the pod and of its containers. */
+function windowsOptionsOf(spec: JsonObject): Json[] {
+  return [spec, ...containersOf(spec).map(({ container }) => container)].flatMap((one) => {
+    const options = at(one, "securityContext", "windowsOptions");
+    return options === undefined ? [] : [options];
+  });
+}
+
+function hasHostProcess(spec: JsonObject): boolean {
+  return windowsOptionsOf(spec).some((options) => own(options, "hostProcess") === true);
+}
+
+function hasCredentialSpec(spec: JsonObject): boolean {
+  return windowsOptionsOf(spec).some(
+    (options) =>
+      stringAt(options, "gmsaCredentialSpec") !== undefined ||
+      stringAt(options, "gmsaCredentialSpecName") !== undefined,
+  );
+}
+
+/** The kubelet refuses this user with runAsNonRoot. */
+function isAdministrator(spec: JsonObject): boolean {
+  return windowsOptionsOf(spec).some(
+    (options) => stringAt(options, "runAsUserName")?.toLowerCase() === "containeradministrator",
+  );
+}

@@ -1,0 +1,36 @@
+import { exemptNamespaces } from "../../../core/module/installation.ts";
+import { judgeNode } from "../nodes/binding.ts";
+import { IDENTIFY_POD_OS, MODULE } from "../settings.ts";
+import type { Part } from "./part.ts";
+
+const NAME = "pod-os-node";
+
+const V1 = { groups: [""], versions: ["v1"], operations: ["CREATE"], scope: "Namespaced" } as const;
+
+/** Compares a pod with the node that it gets: by a binding, on either URL, or from its creation. */
+export const binding: Part = {
+  name: NAME,
+  hooks: (installation, gates) => [
+    {
+      name: NAME,
+      module: MODULE,
+      phase: "validate",
+      rules: gates.enabled(IDENTIFY_POD_OS)
+        ? [{ ...V1, resources: ["pods/binding", "bindings", "pods"] }]
+        : [],
+      // A cluster must be able to bind pods whatever becomes of usher; the kubelet refuses what passes here.
+      failure: "open",
+      timeoutSeconds: 1,
+      namespaces: { except: exemptNamespaces(installation) },
+      conditions: [
+        {
+          name: "binding-or-node-name",
+          expression:
+            'request.kind.kind == "Binding" || (has(object.spec.nodeName) && object.spec.nodeName != "" && has(object.spec.os))',
+        },
+      ],
+      sideEffects: "NoneOnDryRun",
+    },
+  ],
+  evaluate: judgeNode,
+};

@@ -1,0 +1,87 @@
+import { describe, expect, test } from "vitest";
+import { atOnce } from "../../../../test/builders/evaluation.ts";
+import { controlledBy, pod, workload } from "../../../../test/builders/pod.ts";
+import { asksPodOS, podOSWith } from "../../../../test/builders/pod-os.ts";
+import { requestFor } from "../../../../test/builders/request.ts";
+import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
+import type { JsonObject } from "../../../core/json.ts";
+
+const CONTAINERS = { containers: [{ name: "main", image: "registry.example/app:1" }] };
+const WINDOWS = { ...CONTAINERS, os: { name: "windows" } };
+const BAD = { ...WINDOWS, nodeSelector: { "kubernetes.io/os": "linux" } };
+
+function judged(object: JsonObject, os: JsonObject = {}, change: Partial<AdmissionRequest> = {}) {
+  return atOnce(asksPodOS(podOSWith([], os), requestFor(object, change), "validate"));
+}
+
+describe("spec.os without a selector", () => {
+  test.each(["Pod", "Deployment", "DaemonSet", "CronJob"])("%s is warned about", (kind) => {
+    const group = kind === "CronJob" ? "batch/v1" : "apps/v1";
+    const object = kind === "Pod" ? pod({ spec: WINDOWS }) : workload(group, kind, { spec: WINDOWS });
+    const { findings, denials } = judged(object, { contradictions: "Deny" });
+    expect(denials).toEqual([]);
+    expect(findings).toMatchObject([
+      {
+        code: "USHER-O03",
+        message: expect.stringContaining("add nodeSelector kubernetes.io/os: windows"),
+        warn: 50,
+      },
+    ]);
+  });
+
+  test.each<[string, JsonObject]>([
+    ["a selector", { ...WINDOWS, nodeSelector: { "kubernetes.io/os": "windows" } }],
+    ["no spec.os", CONTAINERS],
+  ])("%s: nothing", (_name, spec) => expect(judged(pod({ spec })).findings).toEqual([]));
+});
+
+describe("os.contradictions", () => {
+  test("Warn warns, Off says nothing, Deny refuses", () => {
+    expect(judged(pod({ spec: BAD }))).toMatchObject({
+      denials: [],
+      findings: [{ code: "USHER-O01", warn: 60 }],
+    });
+    expect(judged(pod({ spec: BAD }), { contradictions: "Off" }).findings).toEqual([]);
+    const { denials } = judged(pod({ spec: BAD }), { contradictions: "Deny" });
+    expect(denials).toMatchObject([
+      {
+        code: 403,
+        message: expect.stringContaining(
+          "spec.nodeSelector[kubernetes.io/os]: linux contradicts spec.os.name: windows",
+        ),
+      },
+    ]);
+  });
+
+  test("an OS that is not explicit never refuses", () => {
+    const spec = {
+      ...CONTAINERS,
+      nodeSelector: { "kubernetes.io/os": "linux", "beta.kubernetes.io/os": "windows" },
+    };
+    expect(judged(pod({ spec }), { contradictions: "Deny" })).toMatchObject({
+      denials: [],
+      findings: [{ warn: 60 }],
+    });
+  });
+
+  test("Deny judges only changed templates, nothing that is being deleted and no template of a controller", () => {
+    const stored = workload("apps/v1", "Deployment", { spec: BAD });
+    const deny = { contradictions: "Deny" };
+    expect(judged(stored, deny).denials).toHaveLength(1);
+    const annotated = {
+      ...stored,
+      metadata: { ...(stored["metadata"] as JsonObject), annotations: { a: "b" } },
+    };
+    expect(judged(annotated, deny, { operation: "UPDATE", oldObject: stored }).findings).toEqual([]);
+    const going = workload("apps/v1", "Deployment", {
+      spec: BAD,
+      metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" },
+    });
+    expect(judged(going, deny).findings).toEqual([]);
+    const owned = workload("apps/v1", "ReplicaSet", {
+      spec: BAD,
+      owner: controlledBy("apps/v1", "Deployment", "web"),
+    });
+    expect(judged(owned, deny)).toMatchObject({ denials: [], findings: [{ warn: 60 }] });
+  });
+});

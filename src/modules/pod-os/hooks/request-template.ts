@@ -1,0 +1,31 @@
+import { isBeingDeleted } from "../../../core/kubernetes/object.ts";
+import {
+  POD,
+  type PodTemplate,
+  podTemplateOf,
+  type WorkloadKind,
+} from "../../../core/kubernetes/workloads.ts";
+import type { Context } from "../../../core/module/module.ts";
+
+/** The pod, or the template, that a request is about. */
+export interface RequestTemplate {
+  readonly workload: WorkloadKind;
+  readonly template: PodTemplate;
+  /** Whether it is a pod itself. */
+  readonly isPod: boolean;
+}
+
+/**
+ * A pod on CREATE; a template on CREATE and where an UPDATE changes it. Else nothing: what is stored already is judged and edited only by
+ * who changes it, so that no status, annotation or finalizer of it is refused and nothing rolls out.
+ */
+export function changedTemplate({ request, object, installation }: Context): RequestTemplate | undefined {
+  const { resource, operation, subResource } = request;
+  const workload = installation.workloads.byResource(resource.group, resource.resource);
+  if (workload === undefined || subResource !== "" || isBeingDeleted(object.object)) return undefined;
+  const isPod = workload.template.length === 0 && workload.kind === POD.kind && workload.group === POD.group;
+  if (operation !== "CREATE" && (operation !== "UPDATE" || isPod || !object.changed([workload.template])))
+    return undefined;
+  const template = podTemplateOf(object.object, workload);
+  return template === undefined ? undefined : { workload, template, isPod };
+}

@@ -1,0 +1,176 @@
+import { describe, expect, test } from "vitest";
+import { atOnce } from "../../../../test/builders/evaluation.ts";
+import { controlledBy, type PodParts, pod, workload } from "../../../../test/builders/pod.ts";
+import { asksPodOS, osNode, podOSWith } from "../../../../test/builders/pod-os.ts";
+import { requestFor } from "../../../../test/builders/request.ts";
+import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
+import { at, type Json, type JsonObject } from "../../../core/json.ts";
+
+const CONTAINERS = { containers: [{ name: "main", image: "registry.example/app:1" }] };
+const WINDOWS = { os: { name: "windows" } };
+const SELECTOR = { nodeSelector: { "kubernetes.io/os": "windows" } };
+const LINUX_NODES = [osNode("a", { label: "linux", reports: "linux" })];
+const MIXED = [...LINUX_NODES, osNode("w", { label: "windows", reports: "windows" })];
+
+function mutated(
+  object: JsonObject,
+  settings: JsonObject,
+  nodes = MIXED,
+  change: Partial<AdmissionRequest> = {},
+) {
+  const assembly = podOSWith(nodes, settings);
+  return atOnce(asksPodOS(assembly, requestFor(structuredClone(object) as JsonObject, change), "mutate"));
+}
+
+const podWith = (spec: JsonObject, parts: PodParts = {}) =>
+  pod({ ...parts, spec: { ...CONTAINERS, ...spec } });
+
+describe("os.write", () => {
+  const written = (
+    object: JsonObject,
+    change: Partial<AdmissionRequest> = {},
+    nodes = MIXED,
+  ): Json | undefined => mutated(object, { write: true }, nodes, change).draft.object["spec"];
+
+  test.each<[string, JsonObject, JsonObject, PodParts]>([
+    ["explicit: the selector", WINDOWS, { ...WINDOWS, ...SELECTOR }, {}],
+    ["by selector: spec.os", SELECTOR, { ...WINDOWS, ...SELECTOR }, {}],
+    ["by label: both", {}, { ...WINDOWS, ...SELECTOR }, { labels: { "kubernetes.io/os": "windows" } }],
+  ])("%s", (_name, spec, expected, parts) => {
+    expect(written(podWith(spec, parts))).toMatchObject(expected);
+  });
+
+  test.each<[string, JsonObject, PodParts, Partial<AdmissionRequest>]>([
+    ["unknown", {}, {}, {}],
+    ["contradictory", { ...WINDOWS, nodeSelector: { "kubernetes.io/os": "linux" } }, {}, {}],
+    ["no OS of pods", { os: { name: "plan9" } }, {}, {}],
+    ["pods of a DaemonSet", WINDOWS, { owner: controlledBy("apps/v1", "DaemonSet", "agent") }, {}],
+    ["mirror pods", WINDOWS, { annotations: { "kubernetes.io/config.mirror": "x" } }, {}],
+    ["an update of a pod", WINDOWS, {}, { operation: "UPDATE", oldObject: podWith({}) }],
+    ["another system's namespace", WINDOWS, { namespace: "kube-system" }, {}],
+    ["a selector that is none", { ...WINDOWS, nodeSelector: "x" }, {}, {}],
+  ])("nothing: %s", (_name, spec, parts, change) => {
+    expect(mutated(podWith(spec, parts), { write: true }, MIXED, change).draft.edits).toEqual([]);
+  });
+
+  test("affinity for the OS needs no selector", () => {
+    const terms = [{ matchExpressions: [{ key: "kubernetes.io/os", operator: "In", values: ["windows"] }] }];
+    const affinity = {
+      nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: terms } },
+    };
+    const spec = written(podWith({ affinity }));
+    expect(spec).toMatchObject(WINDOWS);
+    expect(at(spec, "nodeSelector")).toBeUndefined();
+  });
+
+  test("a RuntimeClass says the OS of a template", () => {
+    const runtimeClass = {
+      apiVersion: "node.k8s.io/v1",
+      kind: "RuntimeClass",
+      metadata: { name: "windows-2022" },
+      scheduling: { nodeSelector: { "kubernetes.io/os": "windows" } },
+    };
+    const object = workload("apps/v1", "Deployment", {
+      spec: { ...CONTAINERS, runtimeClassName: "windows-2022" },
+    });
+    expect(at(written(object, {}, [...MIXED, runtimeClass]), "template", "spec")).toMatchObject(WINDOWS);
+  });
+
+  test("what is missing on the pod itself is not written where the API server would refuse it", () => {
+    const { draft, findings } = mutated(podWith({ ...SELECTOR, hostPID: true }), { write: true });
+    expect(draft.edits).toEqual([]);
+    expect(findings).toMatchObject([{ code: "USHER-O02", outcome: "skipped" }]);
+    expect(findings[0]?.message).toContain("spec.hostPID");
+  });
+
+  describe("templates", () => {
+    const object = (kind: string, more: JsonObject = {}) =>
+      workload(kind === "Job" ? "batch/v1" : "apps/v1", kind, {
+        spec: { ...CONTAINERS, ...WINDOWS, ...more },
+      });
+    const stored = object("Deployment");
+
+    test.each(["Deployment", "DaemonSet", "StatefulSet", "Job"])("%s on CREATE", (kind) => {
+      expect(at(written(object(kind)), "template", "spec")).toMatchObject({ ...WINDOWS, ...SELECTOR });
+    });
+
+    test("an unchanged template is left alone: usher rolls nothing out", () => {
+      const labelled = { ...stored, metadata: { ...(stored["metadata"] as JsonObject), labels: { a: "b" } } };
+      const change = { operation: "UPDATE", oldObject: stored } as const;
+      expect(mutated(labelled, { write: true }, MIXED, change).draft.edits).toEqual([]);
+    });
+
+    test("a template that changed anyway is written to", () => {
+      const change = { operation: "UPDATE", oldObject: stored } as const;
+      const after = object("Deployment", { terminationGracePeriodSeconds: 5 });
+      expect(at(written(after, change), "template", "spec")).toMatchObject(SELECTOR);
+      const job = { operation: "UPDATE", oldObject: object("Job") } as const;
+      const edits = mutated(object("Job", { priority: 1 }), { write: true }, MIXED, job).draft.edits;
+      expect(edits, "most of a Job's template is immutable").toEqual([]);
+    });
+
+    test("a ReplicaSet of a Deployment keeps the template of its controller", () => {
+      const owned = workload("apps/v1", "ReplicaSet", {
+        spec: { ...CONTAINERS, ...WINDOWS },
+        owner: controlledBy("apps/v1", "Deployment", "web"),
+      });
+      expect(mutated(owned, { write: true }).draft.edits).toEqual([]);
+    });
+  });
+});
+
+describe("os.harden", () => {
+  const hardened = (object: JsonObject, nodes: JsonObject[], settings: JsonObject = {}) =>
+    mutated(object, { harden: ["shop"], ...settings }, nodes);
+
+  test("an unknown OS gets Linux fields only where no node is Windows", () => {
+    expect(hardened(podWith({}), LINUX_NODES).draft.object["spec"]).toMatchObject({
+      securityContext: { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } },
+      containers: [{ securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] } } }],
+    });
+    expect(hardened(podWith({}), MIXED).draft.edits).toEqual([]);
+    const byLabel = [...LINUX_NODES, osNode("new", { label: "windows" })];
+    expect(hardened(podWith({}), byLabel).draft.edits, "a node that has not reported yet").toEqual([]);
+    expect(hardened(podWith({}), []).draft.edits, "no node is known").toEqual([]);
+  });
+
+  test("each OS gets its own fields, and what is written counts", () => {
+    const linux = hardened(podWith({ os: { name: "linux" } }), MIXED).draft.object["spec"];
+    expect(at(linux, "securityContext", "seccompProfile")).toEqual({ type: "RuntimeDefault" });
+    const windows = hardened(podWith(SELECTOR), MIXED, { write: true }).draft.object["spec"];
+    expect(windows).toMatchObject({
+      ...WINDOWS,
+      securityContext: { runAsNonRoot: true, windowsOptions: { runAsUserName: "ContainerUser" } },
+    });
+    expect(at(windows, "containers", 0, "securityContext")).toBeUndefined();
+  });
+
+  test("only in its namespaces, not where places contradict, not in templates of a controller", () => {
+    expect(hardened(podWith({}, { namespace: "other" }), LINUX_NODES).draft.edits).toEqual([]);
+    expect(hardened(podWith({ ...SELECTOR, os: { name: "linux" } }), LINUX_NODES).draft.edits).toEqual([]);
+    const owner = controlledBy("apps/v1", "Deployment", "web");
+    expect(hardened(workload("apps/v1", "ReplicaSet", { owner }), LINUX_NODES).draft.edits).toEqual([]);
+    const daemon = podWith({}, { owner: controlledBy("apps/v1", "DaemonSet", "agent") });
+    expect(hardened(daemon, LINUX_NODES).draft.edits).not.toEqual([]);
+  });
+
+  test("hostile containers are left to the API server", () => {
+    const specs = [
+      { containers: "x" },
+      { containers: [null, "x"] },
+      { securityContext: "x" },
+      null,
+    ] as Json[];
+    for (const spec of specs)
+      expect(hardened(pod({ spec }), LINUX_NODES).findings).not.toContainEqual(
+        expect.objectContaining({ rule: "evaluation" }),
+      );
+    const many = { containers: Array.from({ length: 10_000 }, (_, i) => ({ name: `c${i}` })) };
+    expect(hardened(pod({ spec: many }), LINUX_NODES).draft.edits).toHaveLength(20_002);
+  });
+});
+
+test("without settings no pod is changed, and no hook asks to", () => {
+  expect(podOSWith(MIXED).hooks.filter(({ phase }) => phase === "mutate")).toEqual([]);
+  expect(mutated(podWith(WINDOWS), {}).draft.edits).toEqual([]);
+});

@@ -1,0 +1,61 @@
+import { allow } from "../../../core/evaluate/decision.ts";
+import { isMirrorPod } from "../../../core/kubernetes/object.ts";
+import { exemptNamespaces } from "../../../core/module/installation.ts";
+import { harden } from "../harden/harden-request.ts";
+import { IDENTIFY_POD_OS, MODULE, settingsOf } from "../settings.ts";
+import { writeOS } from "../write/write-os.ts";
+import type { Part } from "./part.ts";
+import { changedTemplate } from "./request-template.ts";
+import { workloadRules } from "./workload-rules.ts";
+
+const NAME = "pod-os-write";
+
+/** A pod is edited only when it is created: hardly any field of its spec can change afterwards. */
+const ONCE = new Set(["Pod", "Job"]);
+
+/** Writes the OS, its selector and security fields, before anything is judged. */
+export const write: Part = {
+  name: NAME,
+  hooks: (installation, gates) => {
+    const { os } = settingsOf(installation);
+    const exempt = exemptNamespaces(installation);
+    const hardened = os.harden.filter((name) => !exempt.includes(name));
+    if (!gates.enabled(IDENTIFY_POD_OS) || (!os.write && hardened.length === 0)) return [];
+    const { all } = installation.workloads;
+    return [
+      {
+        name: NAME,
+        module: MODULE,
+        phase: "mutate",
+        rules: [
+          ...workloadRules(
+            all.filter(({ kind }) => ONCE.has(kind)),
+            ["CREATE"],
+          ),
+          ...workloadRules(
+            all.filter(({ kind }) => !ONCE.has(kind)),
+            ["CREATE", "UPDATE"],
+          ),
+        ],
+        failure: "open",
+        timeoutSeconds: 2,
+        namespaces: os.write ? { except: exempt } : { only: hardened },
+        sideEffects: "NoneOnDryRun",
+        // A later webhook may add a container, or a selector that says which OS.
+        reinvocation: "IfNeeded",
+      },
+    ];
+  },
+  evaluate: (context) => {
+    const { request, object, installation } = context;
+    const { os } = settingsOf(installation);
+    const changed = changedTemplate(context);
+    if (changed === undefined || (changed.isPod && isMirrorPod(object.object))) return allow();
+    if (request.operation === "UPDATE" && ONCE.has(changed.workload.kind)) return allow();
+    const findings = os.write ? writeOS(context, changed) : [];
+    // The draft is edited in place, so hardening sees the OS that was written.
+    const written = changedTemplate(context) ?? changed;
+    if (os.harden.includes(request.namespace)) harden(context, written);
+    return allow(findings);
+  },
+};

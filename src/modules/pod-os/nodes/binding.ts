@@ -1,0 +1,116 @@
+import { allow, deny, need, type Result } from "../../../core/evaluate/decision.ts";
+import type { Finding, ObjectReference } from "../../../core/evaluate/finding.ts";
+import type { Fact, Need } from "../../../core/evaluate/need.ts";
+import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
+import { controllerOf, isMirrorPod, labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
+import type { Context } from "../../../core/module/module.ts";
+import { OS_LABEL } from "../os/resolve.ts";
+import { settingsOf } from "../settings.ts";
+import { NODES, nodeOS } from "./node-os.ts";
+
+/**
+ * Compares the OS of a pod with that of its node, as the kubelet does, before the pod is bound to it.
+ *
+ * - Never pods without `spec.os`, nor mirror pods, nor where the node or its OS is unknown.
+ * - At most one read of the pod and one of the node; a node in the view is read only before something is said against it.
+ * - What can't be read passes: the kubelet still decides.
+ */
+export function judgeNode(context: Context): Result {
+  const { request } = context;
+  return request.kind.kind === "Binding" ? judgeBinding(context) : judgePod(context, request.object);
+}
+
+function judgeBinding(context: Context): Result {
+  const { request, facts } = context;
+  const binding = request.object;
+  const target = stringAt(binding, "target", "kind") ?? "";
+  const node = stringAt(binding, "target", "name") ?? "";
+  const name = request.name === "" ? (binding === undefined ? "" : nameOf(binding)) : request.name;
+  if (node === "" || name === "" || (target !== "" && target !== "Node")) return allow();
+  const wanted: Need = { get: { resource: "pods", namespace: request.namespace, name }, live: true };
+  const fact = facts.of(wanted);
+  if (fact === undefined) return need(wanted);
+  const pod = foundIn(fact);
+  if (pod === undefined) return "failed" in fact ? allow([unread(fact.failed)]) : allow();
+  const uid = stringAt(binding, "metadata", "uid") ?? "";
+  // The API server refuses a binding for an earlier pod of the same name.
+  if (uid !== "" && uid !== stringAt(pod, "metadata", "uid")) return allow();
+  return compare(context, pod, node, stringAt(binding, "metadata", "labels", OS_LABEL));
+}
+
+/** A pod that is created with its node is never bound. */
+function judgePod(context: Context, pod: JsonObject | undefined): Result {
+  const node = stringAt(pod, "spec", "nodeName") ?? "";
+  return pod === undefined || node === "" ? allow() : compare(context, pod, node);
+}
+
+/** `label` is what a Binding puts over the pod's own. */
+function compare(context: Context, pod: JsonObject, nodeName: string, label?: string): Result {
+  const os = stringAt(pod, "spec", "os", "name") ?? "";
+  if (os === "" || isMirrorPod(pod)) return allow();
+  const differs = (node: JsonObject) => {
+    const runs = nodeOS(node);
+    const labelled = label ?? stringAt(labelsOf(pod), OS_LABEL) ?? os;
+    return runs !== undefined && (runs !== os || runs !== labelled);
+  };
+  const known = context.view.get(NODES.resource, "", nodeName);
+  if (known !== undefined && nodeOS(known) !== undefined && !differs(known)) return allow();
+  const wanted: Need = { get: { resource: NODES.resource, name: nodeName }, live: true };
+  const fact = context.facts.of(wanted);
+  if (fact === undefined) return need(wanted);
+  const node = foundIn(fact);
+  if (node === undefined || nodeOS(node) === undefined) {
+    const why = "failed" in fact ? fact.failed : node === undefined ? "no such node" : "it has reported none";
+    return allow([unknownNode(context, pod, nodeName, why)]);
+  }
+  return differs(node) ? mismatch(context, pod, { os, node: nodeName, runs: nodeOS(node) ?? "" }) : allow();
+}
+
+function mismatch(
+  context: Context,
+  pod: JsonObject,
+  { os, node, runs }: { readonly os: string; readonly node: string; readonly runs: string },
+): Result {
+  const denies = settingsOf(context.installation).os.nodeMismatch === "Deny";
+  const { namespace } = context.request;
+  const finding: Finding = {
+    rule: "node-mismatch",
+    outcome: denies ? "violated" : "would-violate",
+    code: "USHER-O04",
+    message: `pod ${namespace}/${podName(pod)} is for ${os}, node ${node} runs ${runs}: add nodeSelector ${OS_LABEL}: ${os} to the pod or its template`,
+    ...(denies ? {} : { warn: 60 }),
+    event: { type: "Warning", reason: "PodOSNotSupported", regarding: regarding(namespace, pod) },
+  };
+  return denies ? deny({ code: 403, reason: "Forbidden" }, [finding]) : allow([finding]);
+}
+
+function unknownNode(context: Context, pod: JsonObject, node: string, why: string): Finding {
+  const { namespace } = context.request;
+  return {
+    rule: "node-mismatch",
+    outcome: "skipped",
+    message: `OS of node ${node} is unknown (${why}): pod ${namespace}/${podName(pod)} was not compared with it`,
+    event: { type: "Normal", reason: "NodeOSUnknown", regarding: regarding(namespace, pod) },
+  };
+}
+
+function unread(why: string): Finding {
+  return { rule: "node-mismatch", outcome: "failed", message: `pod could not be read: ${why}` };
+}
+
+/** The controlling owner, else the namespace: a pod that is refused may never exist. */
+function regarding(namespace: string, pod: JsonObject): ObjectReference {
+  const owner = controllerOf(pod);
+  if (owner === undefined) return { apiVersion: "v1", kind: "Namespace", name: namespace };
+  const { apiVersion, kind, name, uid } = owner;
+  return { apiVersion, kind, namespace, name, uid };
+}
+
+function podName(pod: JsonObject): string {
+  const name = nameOf(pod);
+  return name === "" ? `${stringAt(pod, "metadata", "generateName") ?? ""}*` : name;
+}
+
+function foundIn(fact: Fact): JsonObject | undefined {
+  return "found" in fact && isObject(fact.found) ? fact.found : undefined;
+}

@@ -1,0 +1,65 @@
+import { type JsonObject, stringAt } from "../../../core/json.ts";
+import { labelsOf } from "../../../core/kubernetes/object.ts";
+import { atLeast, parseVersion } from "../../../core/kubernetes/versions.ts";
+import type { Read } from "../../../core/module/module.ts";
+import type { View } from "../../../core/view/view.ts";
+import { OS_LABEL } from "../os/resolve.ts";
+
+const BY_OS = "os";
+
+export const NODES: Read = {
+  resource: "nodes",
+  group: "",
+  version: "v1",
+  kind: "Node",
+  scope: "Cluster",
+  keep: [
+    ["metadata", "labels", OS_LABEL],
+    ["status", "nodeInfo", "operatingSystem"],
+    ["status", "nodeInfo", "kubeletVersion"],
+  ],
+  indexes: [
+    { name: BY_OS, values: (node) => [nodeOS(node), labelledOS(node)].filter((os) => os !== undefined) },
+  ],
+};
+
+/** What the kubelet reports of itself, else its label, which anyone who may patch nodes can change. */
+export function nodeOS(node: JsonObject): string | undefined {
+  return reportedOS(node) ?? labelledOS(node);
+}
+
+export function reportedOS(node: JsonObject): string | undefined {
+  return named(stringAt(node, "status", "nodeInfo", "operatingSystem"));
+}
+
+function labelledOS(node: JsonObject): string | undefined {
+  return named(stringAt(labelsOf(node), OS_LABEL));
+}
+
+function named(os: string | undefined): string | undefined {
+  return os === "" ? undefined : os;
+}
+
+/** The label's value where it is not what the kubelet reports; empty where the label is missing. */
+export function driftedLabel(node: JsonObject): string | undefined {
+  const reported = reportedOS(node);
+  const label = stringAt(labelsOf(node), OS_LABEL) ?? "";
+  return reported === undefined || label === reported ? undefined : label;
+}
+
+/** From this minor version on the kubelet refuses pods of another OS. */
+const REFUSING_MINOR = 23;
+
+/** The version of a kubelet that runs pods whatever their OS. */
+export function oldKubelet(node: JsonObject): string | undefined {
+  const text = stringAt(node, "status", "nodeInfo", "kubeletVersion") ?? "";
+  const version = parseVersion(text);
+  return version === undefined || atLeast(version, REFUSING_MINOR) ? undefined : text;
+}
+
+/** Whether it is known that no node runs this OS, by label or by report. */
+export function noNodeRuns(view: View, os: string): boolean {
+  if (!view.served(NODES.resource)) return false;
+  for (const _ of view.lookup(NODES.resource, BY_OS, os)) return false;
+  return true;
+}

@@ -1,0 +1,51 @@
+import type { Finding } from "../../../core/evaluate/finding.ts";
+import { controllerOf } from "../../../core/kubernetes/object.ts";
+import { isBoundSpec } from "../../../core/kubernetes/pod-state.ts";
+import { specPath } from "../../../core/kubernetes/workloads.ts";
+import type { Context } from "../../../core/module/module.ts";
+import type { RequestTemplate } from "../hooks/request-template.ts";
+import type { Settings } from "../settings.ts";
+import { OS_LABEL, resolvePodOS } from "./resolve.ts";
+import { runtimeClassOf } from "./runtime-class.ts";
+import { selectsOS } from "./selects-os.ts";
+
+/**
+ * What is wrong about where a pod says which OS it is for. Only a contradiction of `spec.os` refuses, and never in a template that has a
+ * controller: its controller could not create it.
+ */
+export function osFindings(
+  { object, view }: Context,
+  { workload, template, isPod }: RequestTemplate,
+  mode: Settings["os"]["contradictions"],
+): Finding[] {
+  const { spec } = template;
+  if (spec === undefined) return [];
+  const runtimeClass = runtimeClassOf(view, spec);
+  const { os, source, contradictions } = resolvePodOS(template, runtimeClass);
+  if (os === undefined) return [];
+  const path = specPath(workload);
+  if (contradictions.length > 0) {
+    if (mode === "Off") return [];
+    const controlled = !isPod && controllerOf(object.object) !== undefined;
+    const refuses = mode === "Deny" && source === "explicit" && !controlled;
+    return contradictions.map(({ field, message }) => ({
+      rule: "os-contradiction",
+      outcome: refuses ? "violated" : "would-violate",
+      code: "USHER-O01",
+      path,
+      message: `${field}: ${message}; no node runs such a pod`,
+      ...(refuses ? {} : { warn: 60 }),
+    }));
+  }
+  if (source !== "explicit" || isBoundSpec(spec) || selectsOS(spec, os, runtimeClass)) return [];
+  return [
+    {
+      rule: "os-selector",
+      outcome: "would-violate",
+      code: "USHER-O03",
+      path: [...path, "nodeSelector"],
+      message: `spec.os is not seen by the scheduler: add nodeSelector ${OS_LABEL}: ${os}`,
+      warn: 50,
+    },
+  ];
+}

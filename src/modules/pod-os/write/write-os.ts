@@ -1,0 +1,63 @@
+import type { Finding } from "../../../core/evaluate/finding.ts";
+import { isObject, own } from "../../../core/json.ts";
+import { controllerOf, groupVersionOf } from "../../../core/kubernetes/object.ts";
+import { specPath } from "../../../core/kubernetes/workloads.ts";
+import type { Context } from "../../../core/module/module.ts";
+import type { RequestTemplate } from "../hooks/request-template.ts";
+import { OS_LABEL, resolvePodOS } from "../os/resolve.ts";
+import { runtimeClassOf } from "../os/runtime-class.ts";
+import { selectsOS } from "../os/selects-os.ts";
+import { validatePodOS } from "../os/validate.ts";
+
+/**
+ * Writes `spec.os` and the node selector for it together, where one is known and the other is missing.
+ *
+ * - Nothing where places contradict each other, or where the API server would refuse the pod for that OS.
+ * - Nothing into pods of a DaemonSet: its controller creates pods for nodes that its template selects, and would replace for ever
+ *   a pod that the selector keeps from its node.
+ * - Nothing into what has a controller: a Deployment compares its ReplicaSets' templates with its own.
+ */
+export function writeOS(context: Context, { workload, template, isPod }: RequestTemplate): Finding[] {
+  const { object, view } = context;
+  const { spec } = template;
+  const controller = controllerOf(object.object);
+  if (spec === undefined || (isPod ? isDaemonSet(controller) : controller !== undefined)) return [];
+  const runtimeClass = runtimeClassOf(view, spec);
+  const { os, source, contradictions } = resolvePodOS(template, runtimeClass);
+  if (os === undefined || contradictions.length > 0) return [];
+  const path = specPath(workload);
+  const mark = object.mark();
+  const written = (what: string): Finding => ({
+    rule: "os-write",
+    outcome: "applied",
+    message: `set ${what} (OS from ${source})`,
+    audit: { key: "os-written", value: `${os} (${source})` },
+  });
+  if (source !== "explicit") {
+    const wrong = validatePodOS({ ...spec, os: { name: os } }, path.join("."));
+    if (wrong.length > 0) {
+      const [first] = wrong;
+      return [
+        {
+          rule: "os-write",
+          outcome: "skipped",
+          code: "USHER-O02",
+          message: `spec.os not set to ${os}: ${first?.field ?? ""}: ${first?.message ?? ""}`,
+          warn: 40,
+        },
+      ];
+    }
+    if (!object.set([...path, "os"], { name: os }, written(`spec.os.name=${os}`))) return [];
+  }
+  if (selectsOS(spec, os, runtimeClass)) return [];
+  const selector = own(spec, "nodeSelector") ?? undefined;
+  const fits = selector === undefined || selector === null || isObject(selector);
+  const finding = written(`nodeSelector ${OS_LABEL}=${os}`);
+  // Without the selector, spec.os alone would make a kubelet refuse the pod for good.
+  if (!fits || !object.set([...path, "nodeSelector", OS_LABEL], os, finding)) object.undo(mark);
+  return [];
+}
+
+function isDaemonSet(controller: ReturnType<typeof controllerOf>): boolean {
+  return controller?.kind === "DaemonSet" && groupVersionOf(controller.apiVersion).group === "apps";
+}
