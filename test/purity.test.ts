@@ -178,7 +178,7 @@ test("all that core and modules keep in a file are memos of values that never ch
   );
   // What a module remembers otherwise is a state that the shell holds: see Reconciler.
   expect(found.sort()).toEqual([
-    "implies.ts given",
+    "implies.ts read",
     "known-term.ts known",
     "list.ts prepared",
     "node-terms.ts descriptions",

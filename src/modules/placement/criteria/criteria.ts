@@ -36,6 +36,9 @@ export const CRITERIA: readonly Criterion[] = [
   nodeName,
 ];
 
+/** The fields of a pod's spec that criteria are about. */
+export const CRITERIA_FIELDS: readonly string[] = [...new Set(CRITERIA.map(({ path }) => String(path[0])))];
+
 /**
  * The criteria of a policy's spec, with all that is wrong in them. Never throws: nothing is read of what can't be, and the problem makes
  * the policy an invalid one.

@@ -1,8 +1,9 @@
 import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
-import { equal, isObject, type JsonObject } from "../../../core/json.ts";
+import { at, equal, isObject, type JsonObject } from "../../../core/json.ts";
 import { isBeingDeleted, isMirrorPod, labelsOf } from "../../../core/kubernetes/object.ts";
 import { type PodTemplate, podTemplateOf, type WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import type { Installation } from "../../../core/module/installation.ts";
+import { CRITERIA_FIELDS } from "../criteria/criteria.ts";
 import { isPod, ownedBy } from "../select/target.ts";
 import { isController } from "./controllers.ts";
 
@@ -33,7 +34,9 @@ export function judgedOf(
   const stored = podTemplateOf(request.oldObject, workload);
   if (stored === undefined) return { template, labels, old: undefined };
   const oldLabels = labelsIn(stored);
-  const same = equal(stored.spec ?? {}, template.spec ?? {}) && equal(oldLabels ?? {}, labels ?? {});
+  const same =
+    CRITERIA_FIELDS.every((field) => equal(at(stored.spec, field), at(template.spec, field))) &&
+    equal(oldLabels ?? {}, labels ?? {});
   return same ? undefined : { template, labels, old: { template: stored, labels: oldLabels } };
 }
 

@@ -56,6 +56,15 @@ test.each<[string, JsonObject, JsonObject, boolean]>([
   expect(await asked(annotated(object), undefined, pool)).toMatchObject({ allowed: true, warns });
 });
 
+test("the workload is as it was, though a pod of its template was tried", async () => {
+  const own = { annotations: { "usher.dev/reapply": "now", a: "b" }, labels: {} };
+  const object = deployment({ metadata: own, spec: { containers: [], tolerations: [{ key: "a" }] } });
+  const before = JSON.stringify(object);
+  const pool = policy({ tolerations: [{ key: "b", operator: "Exists" }], schedulerName: "fast" });
+  expect(await asked(annotated(object), undefined, pool)).toMatchObject({ allowed: true });
+  expect(JSON.stringify(object)).toBe(before);
+});
+
 test("controllers get no warning", async () => {
   const userInfo = { username: "system:serviceaccount:kube-system:deployment-controller", groups: [] };
   expect(await asked(annotated(deployment(ELSEWHERE), { userInfo }))).toMatchObject({ warns: false });

@@ -4,7 +4,7 @@ import type { Finding } from "../../../core/evaluate/finding.ts";
 import { policyName } from "../../../core/evaluate/finding.ts";
 import type { Need } from "../../../core/evaluate/need.ts";
 import { type AdmissionRequest, resourceName } from "../../../core/evaluate/request.ts";
-import { at, copyOf, isObject, type JsonObject } from "../../../core/json.ts";
+import { at, isObject, type JsonObject } from "../../../core/json.ts";
 import { isBeingDeleted, labelsOf } from "../../../core/kubernetes/object.ts";
 import {
   POD,
@@ -49,16 +49,21 @@ export function warnOfNextPods(
   if (refusing.length === 0) return allow();
   const created = podRequest(request, podFrom(template, request.namespace));
   const draft = draftOf(created);
-  const placed = place({ ...context, request: created, object: draft }, policies);
-  if ("need" in placed) return placed;
-  const budgets = new WorkBudgets();
-  const podSpec = podTemplateOf(draft.object, POD)?.spec;
-  return allow(
-    refusing.flatMap((policy) => {
-      const [first] = unmetRequirements(policy.criteria, podSpec, budgets.of(policy.ref));
-      return first === undefined ? [] : [warningOf(policy, workload, first.wants, fieldPath(first.path))];
-    }),
-  );
+  try {
+    const placed = place({ ...context, request: created, object: draft }, policies);
+    if ("need" in placed) return placed;
+    const budgets = new WorkBudgets();
+    const podSpec = podTemplateOf(draft.object, POD)?.spec;
+    return allow(
+      refusing.flatMap((policy) => {
+        const [first] = unmetRequirements(policy.criteria, podSpec, budgets.of(policy.ref));
+        return first === undefined ? [] : [warningOf(policy, workload, first.wants, fieldPath(first.path))];
+      }),
+    );
+  } finally {
+    // The pod is made of the workload's own template, which may be too large to be copied.
+    draft.undo(0);
+  }
 }
 
 /** A Scale has no template: the workload is read, but only where it will have more pods. */
@@ -97,9 +102,8 @@ function podFrom({ metadata, spec }: PodTemplate, namespace: string): JsonObject
   return {
     apiVersion: "v1",
     kind: "Pod",
-    metadata: copyOf({ ...metadata, namespace }),
-    // A draft edits in place.
-    spec: copyOf(spec ?? {}),
+    metadata: { ...metadata, namespace },
+    spec: spec ?? {},
   };
 }
 

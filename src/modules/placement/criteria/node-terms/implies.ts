@@ -22,16 +22,15 @@ export function impliesTerms(
   wanted: readonly JsonObject[],
   budget: WorkBudget,
 ): boolean {
-  const requirements = wanted.map(readTerm).filter(({ labels, fields }) => labels.length + fields.length > 0);
+  const requirements = readTerms(wanted).filter(({ size }) => size > 0);
   const given = terms === undefined ? [NO_TERM] : readTerms(terms);
-  return given.every(({ labels, fields, size }) => {
+  return given.every(({ byLabel, byField, size }) => {
     // An empty term matches no node, so a pod gets nowhere by it.
     if (terms !== undefined && size === 0) return true;
     return requirements.some(
-      (requirement) =>
-        requirement.labels.every(
-          (one) => selects(nodeSelector, one, budget) || impliedBy(labels, one, budget),
-        ) && requirement.fields.every((one) => impliedBy(fields, one, budget)),
+      ({ labels, fields }) =>
+        labels.every((one) => selects(nodeSelector, one, budget) || impliedBy(byLabel, one, budget)) &&
+        fields.every((one) => impliedBy(byField, one, budget)),
     );
   });
 }
@@ -45,7 +44,7 @@ export function pinsLabel(
 ): boolean {
   if (terms === undefined || terms.length === 0) return false;
   const pinned: Written = { key, operator: "In", values: [value] };
-  return readTerms(terms).every(({ labels }) => impliedBy(labels, pinned, budget));
+  return readTerms(terms).every(({ byLabel }) => impliedBy(byLabel, pinned, budget));
 }
 
 /** Whether the pod's nodeSelector says it. */
@@ -67,32 +66,36 @@ function impliedBy(known: ByKey, wanted: Written, budget: WorkBudget): boolean {
 /** Requirements by what they are about. */
 type ByKey = ReadonlyMap<string, readonly Written[]>;
 
-interface GivenTerm {
-  readonly labels: ByKey;
-  readonly fields: ByKey;
+interface ReadTerm {
+  readonly labels: readonly Written[];
+  readonly fields: readonly Written[];
+  readonly byLabel: ByKey;
+  readonly byField: ByKey;
   /** How many requirements it has. */
   readonly size: number;
 }
 
-const NO_TERM: GivenTerm = { labels: new Map(), fields: new Map(), size: 0 };
+const NO_TERM: ReadTerm = { labels: [], fields: [], byLabel: new Map(), byField: new Map(), size: 0 };
 
 /** By list of terms, which is replaced whole and never edited: each policy asks for it. Dropping it changes no result. */
-const given = new WeakMap<readonly Json[], readonly GivenTerm[]>();
+const read = new WeakMap<readonly Json[], readonly ReadTerm[]>();
 
-function readTerms(terms: readonly Json[]): readonly GivenTerm[] {
-  const known = given.get(terms);
-  if (known !== undefined) return known;
-  const read = terms.map((term) => {
-    const { labels, fields } = readTerm(term);
-    const byKey = (list: readonly Written[]) => Map.groupBy(list, ({ key }) => key);
-    return { labels: byKey(labels), fields: byKey(fields), size: labels.length + fields.length };
-  });
-  given.set(terms, read);
-  return read;
+function readTerms(terms: readonly Json[]): readonly ReadTerm[] {
+  const known = read.get(terms) ?? terms.map(readTerm);
+  read.set(terms, known);
+  return known;
 }
 
-function readTerm(term: Json): { readonly labels: readonly Written[]; readonly fields: readonly Written[] } {
-  return { labels: readAll(term, "matchExpressions"), fields: readAll(term, "matchFields") };
+function readTerm(term: Json): ReadTerm {
+  const [labels, fields] = [readAll(term, "matchExpressions"), readAll(term, "matchFields")];
+  const byKey = (list: readonly Written[]) => Map.groupBy(list, ({ key }) => key);
+  return {
+    labels,
+    fields,
+    byLabel: byKey(labels),
+    byField: byKey(fields),
+    size: labels.length + fields.length,
+  };
 }
 
 function readAll(term: Json, list: string): Written[] {

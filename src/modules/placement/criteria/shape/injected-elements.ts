@@ -1,9 +1,10 @@
 import type { Draft } from "../../../../core/evaluate/draft.ts";
-import { at, canonical, isObject, type Json } from "../../../../core/json.ts";
+import { at, canonical, isObject, type Json, type JsonObject, stringAt } from "../../../../core/json.ts";
 import { type Path, pointer } from "../../../../core/path.ts";
 import {
   listRoom,
   type Origin,
+  PROVENANCE,
   provenanceOf,
   readableElements,
   storedProvenance,
@@ -17,10 +18,15 @@ export function addedBy(origins: readonly Origin[], list: Path): readonly Json[]
 
 /** The elements of a list that no policy has added, neither by the stored object's note nor by its own, which an earlier call wrote. */
 export function ownElements({ object, old }: Draft, list: Path): readonly Json[] {
-  const added = new Set(addedBy([...storedProvenance(old), ...provenanceOf(object)], list).map(canonical));
-  return (readableElements(at(object, ...list), listRoom()) ?? []).filter(
-    (one) => !added.has(canonical(one)),
-  );
+  const elements = readableElements(at(object, ...list), listRoom()) ?? [];
+  const origins = [...storedProvenance(old), ...(sameNote(object, old) ? [] : provenanceOf(object))];
+  const added = new Set(addedBy(origins, list).map(canonical));
+  return added.size === 0 ? elements : elements.filter((one) => !added.has(canonical(one)));
+}
+
+function sameNote(object: JsonObject, old: JsonObject | undefined): boolean {
+  const place = ["metadata", "annotations", PROVENANCE];
+  return stringAt(object, ...place) === stringAt(old, ...place);
 }
 
 /** Removes elements that are still there as they were added. */
