@@ -25,6 +25,7 @@ test("the fields are those of the contract, and the patch matches the changes", 
     "changes",
     "violations",
     "warnings",
+    "audit",
     "unknown",
   ]);
   expect(results).toMatchObject([
@@ -37,6 +38,7 @@ test("the fields are those of the contract, and the patch matches the changes", 
       ],
       violations: [],
       warnings: [],
+      audit: {},
       unknown: [],
     },
   ]);

@@ -1,3 +1,4 @@
+import { auditOf } from "../../core/evaluate/audit.ts";
 import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
 import { type ModuleFinding, policyName } from "../../core/evaluate/finding.ts";
 import { describeNeed, type Need } from "../../core/evaluate/need.ts";
@@ -29,6 +30,7 @@ export function resultOf(
     changes: denied ? [] : changesIn(phases, patch),
     violations: violationsOf(findings, denials),
     warnings: [...new Set(phases.flatMap((phase) => responseOf(phase).warnings))],
+    audit: auditOf(findings),
     unknown: [...new Set(phases.flatMap((phase) => phase.unknown.map(nameOfNeed)))],
     ...(trace === undefined ? {} : { trace }),
     ...(trace?.length === 0 ? { untouched: untouched(request, phases, traced ?? []) } : {}),

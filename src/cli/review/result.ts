@@ -16,6 +16,8 @@ export interface ReviewResult {
   readonly changes: readonly Change[];
   readonly violations: readonly Violation[];
   readonly warnings: readonly string[];
+  /** Audit annotations, with the keys that they have after the webhook's name. */
+  readonly audit: Readonly<Record<string, string>>;
   /** What the decision needed and the source does not contain. */
   readonly unknown: readonly string[];
   /** With --trace: every policy. */

@@ -53,3 +53,11 @@ test("a verbatim value stays whole, up to what an audit event can hold", () => {
   const huge = audited("a", "k", "v".repeat(100_000));
   expect(auditOf([{ ...huge, verbatim: true }])["a.k"]).toHaveLength(AUDIT_VERBATIM_LENGTH);
 });
+
+test("one finding may have several", () => {
+  const audit = [
+    { key: "mode", value: "Enable" },
+    { key: "group", value: "g" },
+  ];
+  expect(auditOf([{ ...audited("a", "", ""), audit }])).toEqual({ "a.mode": "Enable", "a.group": "g" });
+});

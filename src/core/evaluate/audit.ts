@@ -16,12 +16,13 @@ export function auditOf(findings: readonly ModuleFinding[]): Record<string, stri
   if (!findings.some(({ audit }) => audit !== undefined)) return annotations;
   const values = new Map<string, { readonly texts: Set<string>; limit: number }>();
   for (const { module, audit, verbatim } of findings) {
-    if (audit === undefined) continue;
-    const key = audit.unprefixed ? audit.key : `${module}.${audit.key}`;
-    const entry = values.get(key) ?? { texts: new Set(), limit: AUDIT_VALUE_LENGTH };
-    entry.texts.add(audit.value);
-    if (verbatim) entry.limit = AUDIT_VERBATIM_LENGTH;
-    values.set(key, entry);
+    for (const { key: name, value, unprefixed } of audit === undefined ? [] : [audit].flat()) {
+      const key = unprefixed ? name : `${module}.${name}`;
+      const entry = values.get(key) ?? { texts: new Set(), limit: AUDIT_VALUE_LENGTH };
+      entry.texts.add(value);
+      if (verbatim) entry.limit = AUDIT_VERBATIM_LENGTH;
+      values.set(key, entry);
+    }
   }
   for (const [key, { texts, limit }] of values) {
     annotations[key] = [...texts].join("; ").slice(0, limit).toWellFormed();

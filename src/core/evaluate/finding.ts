@@ -55,6 +55,13 @@ export interface FindingEvent {
   readonly message?: string;
 }
 
+/** The key is prefixed with the module's name, unless it is `unprefixed` because it is upstream's. */
+export interface AuditAnnotation {
+  readonly key: string;
+  readonly value: string;
+  readonly unprefixed?: true;
+}
+
 /** The unit of every explanation: warnings, causes, audit values, events, metrics and tallies all follow from it. */
 export interface Finding {
   readonly policy?: PolicyRef;
@@ -75,8 +82,9 @@ export interface Finding {
   readonly verbatim?: true;
   /** Shown to the client as a warning; the higher rank comes first. */
   readonly warn?: number;
-  /** An audit annotation. The key is prefixed with the module's name, unless it is `unprefixed` because it is upstream's. */
-  readonly audit?: { readonly key: string; readonly value: string; readonly unprefixed?: true };
+  /** The warning, where it is to be shorter than the message. */
+  readonly warning?: string;
+  readonly audit?: AuditAnnotation | readonly AuditAnnotation[];
   readonly event?: FindingEvent;
   /** Remembered over restarts and replicas: which fields, how often and when. Not on a dry run. */
   readonly observe?: Readonly<Record<string, string>>;

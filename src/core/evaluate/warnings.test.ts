@@ -12,6 +12,12 @@ const warning = (message: string, warn = 50, code?: string): ModuleFinding => ({
   ...(code === undefined ? {} : { code }),
 });
 
+test("a finding may have a shorter warning than its message", () => {
+  expect(warningsOf([{ ...warning("the whole story", 50, "USHER-P01"), warning: "brief" }])).toEqual([
+    "brief (USHER-P01)",
+  ]);
+});
+
 const lengthOf = (texts: readonly string[]) => texts.reduce((sum, text) => sum + text.length, 0);
 
 test("the limits are those of the documents", () => {

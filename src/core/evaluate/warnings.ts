@@ -46,7 +46,8 @@ export function warningsOf(findings: readonly ModuleFinding[]): string[] {
 
 /** A verbatim text that alone exceeds the API server's limit would be cut there in any case. */
 function warningOf(finding: ModuleFinding): Warning {
-  const message = messageWithCode(finding);
+  const { warning } = finding;
+  const message = messageWithCode(warning === undefined ? finding : { ...finding, message: warning });
   const whole = finding.verbatim ? printable(message, Number.POSITIVE_INFINITY) : undefined;
   return whole !== undefined && whole.length + RESERVE <= SERVER_WARNINGS_LIMIT
     ? { text: whole, verbatim: true }
