@@ -54,6 +54,7 @@ export async function openLiveSource(
     client,
     assembly,
     log,
+    readOnly: !operate,
     ...(owns === undefined ? {} : { owns }),
   });
   const stop = async () => {

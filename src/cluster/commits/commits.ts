@@ -19,3 +19,8 @@ export function createCommits(batchers: CommitBatchers): MakeCommit {
     }
   };
 }
+
+/** Where a process only serves: a request that needs a commit is denied, because uncounted it must not pass. */
+export const refuseCommit: MakeCommit = async (commit) => ({
+  failed: `${describeTarget(commit)}: usher does not operate this cluster and writes nothing to it`,
+});

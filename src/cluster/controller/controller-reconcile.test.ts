@@ -58,6 +58,47 @@ test("a key that needs facts for ever, or throws, delays no other key, and is re
   await controller.stop();
 });
 
+test("a reconcile gets the time of a clock that is never set", async () => {
+  const times: unknown[] = [];
+  const { controller, changed } = controllerWith(
+    {
+      reconcile: (_key, _state, { now, elapsed }) => {
+        times.push([now, elapsed]);
+        return { writes: [] };
+      },
+    },
+    { now: () => 60_000, clock: () => 7 },
+  );
+  controller.start();
+  changed("a");
+  await until(() => times.length === 1);
+  expect(times).toEqual([[60_000, 7]]);
+  await controller.stop();
+});
+
+test.each(["low", "normal"] as const)("initial keys of %s priority", async (initialPriority) => {
+  const order: string[] = [];
+  const { controller, changed } = controllerWith(
+    {
+      initialPriority,
+      initialKeys: () => [seat("old-1"), seat("old-2")],
+      reconcile: ({ name }) => {
+        order.push(name);
+        return { writes: [] };
+      },
+    },
+    { queue: { parallel: 1, burst: 1, perSecond: 100 } },
+  );
+  controller.start();
+  changed("changed");
+  await until(() => order.length === 3);
+  // The first starts before the change comes.
+  expect(order).toEqual(
+    initialPriority === "normal" ? ["old-1", "old-2", "changed"] : ["old-1", "changed", "old-2"],
+  );
+  await controller.stop();
+});
+
 test("a dry run prints what would be done and does nothing", async () => {
   const printed: string[] = [];
   const { controller, written, changed } = controllerWith({}, { dryRun: (text) => void printed.push(text) });

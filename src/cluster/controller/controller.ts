@@ -42,6 +42,8 @@ export interface ControllerOptions {
   readonly dryRun?: (text: string) => void;
   /** Milliseconds since 1970, for reconcilers. */
   readonly now?: () => number;
+  /** Milliseconds of a clock that is never set, for reconcilers. */
+  readonly clock?: () => number;
   readonly queue?: Omit<WorkqueueOptions<Item>, "work" | "identity">;
 }
 
@@ -90,7 +92,10 @@ export class Controller {
       const { initialKeys } = reconciler;
       if (initialKeys === undefined)
         for (const change of existing) this.#enqueueChange(module, change, context, "low");
-      else this.#enqueue(module, {}, () => initialKeys(state, context), "low");
+      else {
+        const priority = reconciler.initialPriority === "normal" ? undefined : "low";
+        this.#enqueue(module, {}, () => initialKeys(state, context), priority);
+      }
     }
   }
 
@@ -179,7 +184,7 @@ export class Controller {
     const { module, key } = item;
     const running = this.#running.get(module);
     if (running === undefined) return { done: true };
-    const { fetch, now = Date.now, tallies, dryRun, log } = this.#options;
+    const { fetch, now = Date.now, clock = monotonic, tallies, dryRun, log } = this.#options;
     let result: ReconcileResult;
     try {
       result = await reconcileWithFacts(fetch, (facts) =>
@@ -187,6 +192,7 @@ export class Controller {
           ...this.#context(),
           facts,
           now: now(),
+          elapsed: clock(),
           failure: (other) => this.#failures.get(itemIdentity({ module, key: other }))?.error,
           ...(tallies && { tallies }),
         }),
@@ -241,6 +247,8 @@ export class Controller {
 function itemIdentity({ module, key }: Item): string {
   return `${module} ${keyIdentity(key)}`;
 }
+
+const monotonic = () => performance.now();
 
 const RECONCILER_ERROR = "reconciler error";
 

@@ -2,7 +2,7 @@ import type { Source } from "../../core/view/source.ts";
 import type { Change } from "../../core/view/view.ts";
 import { createResources, type ResourceResolver } from "../client/discovery.ts";
 import { CommitBatchers } from "../commits/commit-batchers.ts";
-import { createCommits } from "../commits/commits.ts";
+import { createCommits, refuseCommit } from "../commits/commits.ts";
 import {
   type InformerCache,
   type InformerCacheOptions,
@@ -19,8 +19,13 @@ export interface ClusterSource extends Source {
   readonly onChange: (listener: (changes: readonly Change[]) => void) => void;
 }
 
+export interface ClusterSourceOptions extends InformerCacheOptions {
+  /** Writes no commits, whoever asks: the process does not operate this cluster. @default false */
+  readonly readOnly?: boolean;
+}
+
 /** Opens a cluster. It is ready when `cache.waitForSync()` is fulfilled; until then it answers needs, and its view is not whole. */
-export function openCluster(options: InformerCacheOptions): ClusterSource {
+export function openCluster(options: ClusterSourceOptions): ClusterSource {
   const { client, assembly } = options;
   const resources = options.resources ?? createResources(client, assembly.modules);
   const listeners: ((changes: readonly Change[]) => void)[] = [];
@@ -45,7 +50,7 @@ export function openCluster(options: InformerCacheOptions): ClusterSource {
       return cache.ready;
     },
     fetch: createNeeds(client, resources, batchers),
-    commit: createCommits(batchers),
+    commit: options.readOnly === true ? refuseCommit : createCommits(batchers),
     stop: () => {
       version.stop();
       return cache.stop();

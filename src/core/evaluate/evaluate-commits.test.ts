@@ -65,9 +65,11 @@ describe("commits", () => {
       commit: (_commit, attempt) => (attempt === 1 ? "conflict" : "done"),
     });
     let judged = 0;
+    const conflicts: number[] = [];
     const other = moduleThat("other", {
-      validate: () => {
+      validate: ({ facts }) => {
         judged++;
+        conflicts.push(facts.conflicts);
         return allow();
       },
     });
@@ -76,6 +78,7 @@ describe("commits", () => {
     expect(here.commits.map(({ resourceVersion }) => resourceVersion)).toEqual(["7", "8"]);
     expect(here.fetches).toEqual([[LEDGER], [LEDGER]]);
     expect(judged).toBe(4);
+    expect(conflicts).toEqual([0, 0, 1, 1]);
   });
 
   test("a conflict after which it is full", async () => {

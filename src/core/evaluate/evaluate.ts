@@ -92,6 +92,7 @@ async function commitAll(progress: Progress, evaluation: Evaluation): Promise<Ev
   for (let attempt = 1; ; attempt++) {
     const stopped = await firstThatFails(commitsOf(current), outside);
     if (stopped === undefined) return current;
+    if (stopped.result === "conflict") facts.conflicts += 1;
     const failed = failureOf(stopped.result, attempt);
     if (failed !== undefined) {
       // The fact that the write rests on counts as failed now, so the module decides what that means.

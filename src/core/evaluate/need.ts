@@ -91,6 +91,8 @@ export function describeNeed(need: Need): string {
 export class Facts {
   readonly #facts = new Map<string, { readonly need: Need; readonly fact: Fact }>();
   #final: string | undefined;
+  /** Commits of this request that conflicted until now: for counters. */
+  conflicts = 0;
 
   /** `undefined`: not fetched yet, return the need. In the last round a failed fact instead. */
   of(need: Need): Fact | undefined {

@@ -35,6 +35,8 @@ export interface ReconcileContext<Key extends ReconcileKey = ReconcileKey> exten
   readonly facts: Facts;
   /** Milliseconds since 1970, from the shell. */
   readonly now: number;
+  /** Milliseconds of a clock that is never set, any origin: for durations, which the wall clock may shorten. Absent where no time passes. */
+  readonly elapsed?: number;
   /** Why the last writes of another key failed; absent where they did not. */
   readonly failure?: (key: Key) => string | undefined;
   /** Results of admissions, over all replicas. Absent where none are counted. */
@@ -85,6 +87,8 @@ export interface Reconciler<Key extends ReconcileKey = ReconcileKey, State = unk
   readonly keys: (change: Change, state: State, context: KeysContext) => readonly Key[];
   /** Every key to reconcile when leading starts. @default those of every object, as if it had just been created */
   readonly initialKeys?: (state: State, context: KeysContext) => Iterable<Key>;
+  /** `normal`: those keys do not wait behind the existing objects of other modules, of which there may be thousands. @default low */
+  readonly initialPriority?: "low" | "normal";
   /** The keys that changed tallies of a policy affect; the policy itself is unchanged. @default as if the policy had changed */
   readonly tallyKeys?: (policy: Change) => readonly Key[];
   /** Further keys to reconcile because writes of this one started or stopped failing. @default none */

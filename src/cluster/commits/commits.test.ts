@@ -1,0 +1,28 @@
+import { expect, test } from "vitest";
+import { TestApiServer, testDeadline } from "../../../test/support/cluster/api-server.ts";
+import { Assembly } from "../../core/evaluate/assembly.ts";
+import type { Commit } from "../../core/evaluate/decision.ts";
+import { SILENT } from "../../core/log.ts";
+import { Gates } from "../../core/module/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
+import { openCluster } from "../source/cluster-source.ts";
+
+const LEDGER = { resource: "ledgers", namespace: "usher", name: "ann" };
+const COMMIT: Commit = {
+  ...LEDGER,
+  object: {},
+  resourceVersion: undefined,
+  rests: { get: LEDGER, live: true },
+};
+
+test.each([
+  [false, "done"],
+  [true, { failed: "ledgers usher/ann: usher does not operate this cluster and writes nothing to it" }],
+])("a source that is read-only (%s) commits for nobody", async (readOnly, result) => {
+  const { client, resources, bodies } = new TestApiServer();
+  const assembly = new Assembly([], DEFAULT_INSTALLATION, new Gates([]));
+  const source = openCluster({ client, resources, assembly, log: SILENT, readOnly });
+  expect(await source.commit(COMMIT, testDeadline())).toEqual(result);
+  expect(bodies).toHaveLength(readOnly ? 0 : 1);
+  await source.stop();
+});
