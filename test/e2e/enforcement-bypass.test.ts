@@ -154,6 +154,47 @@ describeOwnCluster("enforcement", {}, (cluster) => {
     expect([annotated.status, warningsOf(annotated)]).toEqual([200, expect.stringContaining("USHER-P31")]);
   });
 
+  test("goes on while a tenant has large objects with forged notes reviewed", async () => {
+    const tenant = { user: "mallory", groups: [] };
+    await cluster().call("POST", `/apis/rbac.authorization.k8s.io/v1/namespaces/${NAMESPACE}/rolebindings`, {
+      metadata: { name: "mallory" },
+      subjects: [{ kind: "User", apiGroup: "rbac.authorization.k8s.io", name: "mallory" }],
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "edit" },
+    });
+    const map = await cluster().call("GET", `/api/v1/namespaces/${NAMESPACE}/configmaps/e`);
+    const tolerations = Array.from({ length: 20_000 }, (_, i) => ({ key: `t${i}`, operator: "Exists" }));
+    const note = tolerations.slice(0, 128).map((one, i) => ({
+      policy: `ClusterPodSchedulingPolicy/p${i}`,
+      added: { "/spec/template/spec/tolerations": [one] },
+    }));
+    const metadata = {
+      ...ownerOf(map, "v1", "ConfigMap"),
+      annotations: { [PROVENANCE]: JSON.stringify({ placement: note }) },
+    };
+    const path = stage.path("deployments");
+    await cluster().call("POST", path, workload("large", { ...SPEC, tolerations }, metadata), tenant);
+    let patching = true;
+    const patch = { spec: { template: { spec: { tolerations: tolerations.toReversed() } } } };
+    const attack = async () => {
+      const answers = [];
+      while (patching)
+        answers.push((await cluster().request("PATCH", `${path}/large?dryRun=All`, patch, tenant)).status);
+      return answers;
+    };
+    const attacks = [attack(), attack()];
+    await stage.createNamespace("elsewhere", {});
+    const answers = new Set<string>();
+    for (let i = 0; i < 15; i++) {
+      const place = stage.path("pods?dryRun=All", "elsewhere");
+      const good = await cluster().request("POST", place, pod("good", SPEC));
+      const bad = await cluster().request("POST", place, pod("bad", ELSEWHERE));
+      answers.add(`${good.status} ${bad.status}`);
+    }
+    patching = false;
+    expect([...answers]).toEqual(["201 403"]);
+    expect(new Set((await Promise.all(attacks)).flat())).toEqual(new Set([200]));
+  });
+
   test("lists in status what had slipped past", async () => {
     const kubeconfig = await cluster().kubeconfig();
     const { out, err } = await program([
