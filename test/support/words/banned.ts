@@ -71,6 +71,22 @@ export const ALLOWED: readonly {
   readonly reason: string;
 }[] = [
   { phrase: "all settled", reason: "Promise.allSettled" },
+  { phrase: "best effort", reason: "BestEffort, a value of a field, as Kubernetes' own quality of service" },
+  {
+    phrase: "settle",
+    file: "src/modules/project-limit/",
+    reason: "a reservation is settled: confirmed or released",
+  },
+  {
+    phrase: "settled",
+    file: "src/modules/project-limit/",
+    reason: "a reservation is settled: confirmed or released",
+  },
+  {
+    phrase: "settles",
+    file: "src/modules/project-limit/",
+    reason: "a reservation is settled: confirmed or released",
+  },
   { phrase: "no more than", reason: "a bound, as in plain English" },
   { phrase: "q quiet", reason: "the flag -q, --quiet, as in git and docker" },
   { phrase: "quiet", file: "src/cli/", reason: "the option of the flag --quiet" },

@@ -1,0 +1,67 @@
+import type { JsonObject } from "../../../core/json.ts";
+import { stringAt } from "../../../core/json.ts";
+import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
+import type { Index, View } from "../../../core/view/view.ts";
+import type { Subject } from "./subject.ts";
+
+/** Whose limit a namespace counts for. */
+export const REQUESTER = "openshift.io/requester";
+
+/** So that a project can be deleted and created anew at once, while nobody piles up terminating ones. Fixed, as upstream. */
+const FORGIVEN = 2;
+
+export const BY_REQUESTER: Index = {
+  name: "requester",
+  values: (namespace) => {
+    const requester = requesterOf(namespace);
+    return requester === undefined ? [] : [requester];
+  },
+};
+
+export const BY_REQUESTER_NAMESPACE: Index = {
+  name: "requester-namespace",
+  values: (namespace) => {
+    const account = serviceAccountOf(requesterOf(namespace) ?? "");
+    return account === undefined ? [] : [account.namespace];
+  },
+};
+
+export function requesterOf(namespace: JsonObject | undefined): string | undefined {
+  return stringAt(namespace, "metadata", "annotations", REQUESTER);
+}
+
+/** A project that counts, or may count. */
+export interface Project {
+  readonly name: string;
+  /** By its phase, as upstream. */
+  readonly terminating: boolean;
+}
+
+export interface Usage {
+  readonly count: number;
+  /** The names of those that count, in order. Of terminating ones the first by name are forgiven. */
+  readonly names: readonly string[];
+}
+
+/** The projects of a subject, as the view has them. */
+export function projectsOf(view: View, subject: Subject): Project[] {
+  const found =
+    "username" in subject
+      ? view.lookup("namespaces", BY_REQUESTER.name, subject.username)
+      : view.lookup("namespaces", BY_REQUESTER_NAMESPACE.name, subject.serviceAccountsOf);
+  return [...found].map((namespace) => ({
+    name: stringAt(namespace, "metadata", "name") ?? "",
+    terminating: isTerminating(namespace),
+  }));
+}
+
+export function isTerminating(namespace: JsonObject): boolean {
+  return stringAt(namespace, "status", "phase") === "Terminating";
+}
+
+export function usageOf(projects: readonly Project[]): Usage {
+  const sorted = [...projects].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
+  let forgiven = 0;
+  const names = sorted.filter(({ terminating }) => !terminating || ++forgiven > FORGIVEN);
+  return { count: names.length, names: names.map(({ name }) => name) };
+}

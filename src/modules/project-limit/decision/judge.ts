@@ -1,0 +1,57 @@
+import { allow, need, type Result } from "../../../core/evaluate/decision.ts";
+import type { Finding } from "../../../core/evaluate/finding.ts";
+import type { Need } from "../../../core/evaluate/need.ts";
+import { nameIn } from "../../../core/evaluate/status.ts";
+import type { Context } from "../../../core/module/module.ts";
+import { isExempt } from "../policy/exempt.ts";
+import type { Limits } from "../policy/policy.ts";
+import { projectsOf, usageOf } from "./count.ts";
+import type { Creation } from "./creation.ts";
+import { limitOf, type Requester, USERS } from "./limit.ts";
+import { admitted, invalidLimits, lookupFailed, overLimit, userMissing } from "./responses.ts";
+import { subjectOf } from "./subject.ts";
+
+/** Judges the creation of a project for a user: may it have one more? `findings` are those of what was checked before. */
+export function judgeCreation(
+  context: Context,
+  limits: Limits,
+  requester: Requester,
+  findings: readonly Finding[] = [],
+): Result {
+  const { request, facts, object } = context;
+  const { username } = requester;
+  if (isExempt(limits, request.userInfo)) return allow(findings);
+  if (limits.invalid !== undefined) return invalidLimits(limits);
+  const user: Need = { get: { resource: USERS, name: username }, live: true };
+  // A name that no User can have is never asked for: `limitOf` decides without.
+  let limit = limitOf(limits, requester, undefined);
+  if ("needsUser" in limit) {
+    const fact = facts.of(user);
+    if (fact === undefined) return need(user);
+    if ("failed" in fact) {
+      const { failed: why, status, reason } = fact;
+      return lookupFailed(limits, username, { why, status, reason });
+    }
+    limit = limitOf(limits, requester, fact);
+  }
+  if ("userMissing" in limit) return userMissing(limits, username);
+  if (!("max" in limit)) return allow(findings);
+  return admit(
+    context,
+    {
+      limits,
+      subject: subjectOf(username, limits.serviceAccountsPer),
+      username,
+      project: nameIn(request.name, object.object),
+      ...limit,
+    },
+    findings,
+  );
+}
+
+/** Counts what exists. */
+function admit({ view, request }: Context, creation: Creation, findings: readonly Finding[]): Result {
+  const usage = usageOf(projectsOf(view, creation.subject));
+  if (usage.count >= creation.max) return overLimit(request, creation, usage);
+  return allow([...findings, ...admitted(creation, usage)]);
+}

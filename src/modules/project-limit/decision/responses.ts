@@ -1,0 +1,86 @@
+import { allow, type Decision, deny } from "../../../core/evaluate/decision.ts";
+import type { Finding } from "../../../core/evaluate/finding.ts";
+import { type AdmissionRequest, resourceName } from "../../../core/evaluate/request.ts";
+import { nameIn } from "../../../core/evaluate/status.ts";
+import type { Limits } from "../policy/policy.ts";
+import type { Usage } from "./count.ts";
+import type { Creation } from "./creation.ts";
+
+/** Names in a message: more are found with `usher project-limit usage`. */
+const MOST_NAMES = 10;
+/** Above what is said of conflicts, below what was not done. */
+const WARN = 50;
+
+/** Admitted. The last free place is worth a warning: the next creation is refused. */
+export function admitted(creation: Creation, usage: Usage): readonly Finding[] {
+  const { limits, rule, username, max } = creation;
+  if (usage.count + 1 !== max) return [];
+  const message = `this is the last of ${max} project(s) that user ${username} may have`;
+  return [{ policy: limits.ref, rule, outcome: "authorized", message, warn: WARN }];
+}
+
+/** The first sentence is upstream's to the letter. */
+export function overLimit(request: AdmissionRequest, creation: Creation, usage: Usage): Decision {
+  const { limits, rule, username, max } = creation;
+  const sentence = `user ${username} cannot create more than ${max} project(s).`;
+  const message = `${forbidden(request)} ${sentence} Has ${describeUsage(usage)}`;
+  return denied(limits, 403, "Forbidden", { rule, code: "USHER-Q01", message });
+}
+
+function describeUsage({ count, names }: Usage): string {
+  if (count === 0) return "0";
+  const shown = names.slice(0, MOST_NAMES);
+  return `${count}: ${[...shown, ...(names.length > shown.length ? ["…"] : [])].join(", ")}`;
+}
+
+/** `namespaces "shop" is forbidden:`, as Kubernetes itself says it. */
+export function forbidden(request: AdmissionRequest): string {
+  return `${resourceName(request.resource)} "${nameIn(request.name, request.object)}" is forbidden:`;
+}
+
+export function userMissing(limits: Limits, username: string): Decision {
+  const message = `users.user.openshift.io "${username}" not found: limits of projects depend on the labels of the User object, and user ${username} has none; ask an administrator to create it, or to exempt the user`;
+  return denied(
+    limits,
+    404,
+    "NotFound",
+    { rule: "limits", code: "USHER-Q02", message },
+    { details: { name: username, group: "user.openshift.io", kind: "users" } },
+  );
+}
+
+export function lookupFailed(
+  limits: Limits,
+  username: string,
+  failure: { readonly why: string; readonly status: number | undefined; readonly reason: string | undefined },
+): Decision {
+  const { status, why } = failure;
+  const known = status !== undefined && status >= 400;
+  const code = known ? status : 503;
+  const reason = (known ? failure.reason : undefined) ?? (code === 403 ? "Forbidden" : "ServiceUnavailable");
+  const message = `the limit of user ${username} is not known: the User object could not be read: ${why}; try again`;
+  return denied(limits, code, reason, { rule: "limits", code: "USHER-Q03", message });
+}
+
+/** An invalid spec is nobody's limit: closed refuses, open lets pass with a warning. */
+export function invalidLimits(limits: Limits): Decision {
+  const message = `the limit is not known: ProjectRequestLimit ${limits.ref.name} is not valid: ${limits.invalid}`;
+  const about = { rule: "limits", code: "USHER-Q03", message };
+  if (limits.failurePolicy === "Fail") return denied(limits, 500, "InternalError", about);
+  return allow([{ ...about, policy: limits.ref, outcome: "failed", warn: WARN }]);
+}
+
+export function wrongRequester(limits: Limits, request: AdmissionRequest, what: string): Decision {
+  const message = `${forbidden(request)} ${what}; only exempt users and trusted annotators may choose the requester`;
+  return denied(limits, 403, "Forbidden", { rule: "requester", code: "USHER-Q04", message });
+}
+
+function denied(
+  { ref }: Limits,
+  code: number,
+  reason: string,
+  about: Required<Pick<Finding, "rule" | "code" | "message">>,
+  more: Pick<Parameters<typeof deny>[0], "details"> = {},
+): Decision {
+  return deny({ code, reason, ...more }, [{ ...about, policy: ref, outcome: "violated" }]);
+}

@@ -1,0 +1,39 @@
+import { createHash } from "node:crypto";
+import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
+
+/** Whose projects are counted together: a user or service account by its user name, or all service accounts of a namespace. */
+export type Subject = { readonly username: string } | { readonly serviceAccountsOf: string };
+
+/** The subject of a request. Only well-formed service accounts count by namespace: what looks like one is a system user. */
+export function subjectOf(username: string, serviceAccountsPer: "Account" | "Namespace"): Subject {
+  const account = serviceAccountsPer === "Namespace" ? serviceAccountOf(username) : undefined;
+  return account === undefined ? { username } : { serviceAccountsOf: account.namespace };
+}
+
+/** The subject as people know it; of a namespace the name of the group of its service accounts. */
+export function describeSubject(subject: Subject): string {
+  return "username" in subject ? subject.username : `system:serviceaccounts:${subject.serviceAccountsOf}`;
+}
+
+/** Names of objects have 253 characters; what would be longer is hashed. */
+const LONGEST = 200;
+
+/**
+ * The name of the subject's ledger: readable, and injective whatever the characters. Lower-case letters and digits stand for themselves,
+ * everything else is escaped by its code unit; `-` begins an escape and `u` is no hexadecimal digit, so no two texts meet. The prefix keeps
+ * users and namespaces apart, and hashed names from escaped ones.
+ */
+export function ledgerName(subject: Subject): string {
+  const [prefix, text] =
+    "username" in subject ? (["u", subject.username] as const) : (["n", subject.serviceAccountsOf] as const);
+  // Most of a long text need not be escaped to know that it is too long.
+  const escaped = text.length > LONGEST ? undefined : text.replace(/[^a-z0-9]/g, escapeUnit);
+  if (escaped !== undefined && escaped.length <= LONGEST && escaped !== "") return `${prefix}-${escaped}`;
+  // By code units: as UTF-8, all unpaired surrogates would be the same.
+  return `${prefix}h-${createHash("sha256").update(Buffer.from(text, "utf16le")).digest("hex")}`;
+}
+
+function escapeUnit(unit: string): string {
+  const code = unit.charCodeAt(0);
+  return code < 0x100 ? `-${code.toString(16).padStart(2, "0")}` : `-u${code.toString(16).padStart(4, "0")}`;
+}

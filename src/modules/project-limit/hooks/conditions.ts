@@ -1,0 +1,80 @@
+import { REQUESTER } from "../decision/count.ts";
+import { limitsUsers } from "../policy/exempt.ts";
+import type { Limits } from "../policy/policy.ts";
+
+/**
+ * Match conditions: users that can't be limited pass closed hooks also while no usher answers, and an update that leaves the requester
+ * alone costs no call. Each says the same as the decision, in CEL.
+ */
+
+const USER = "request.userInfo.username";
+
+const DNS_LABEL = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?";
+const SUBDOMAIN = "[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
+/** Both together are what `serviceAccountOf` accepts: the second has the length of the name. */
+export const SERVICE_ACCOUNT_PATTERNS = [
+  `^system:serviceaccount:${DNS_LABEL}:${SUBDOMAIN}$`,
+  "^system:serviceaccount:[^:]*:[^:]{1,253}$",
+] as const;
+const SERVICE_ACCOUNT = SERVICE_ACCOUNT_PATTERNS.map((pattern) => `${USER}.matches('${pattern}')`).join(
+  " && ",
+);
+
+/** What `isUserName` refuses. */
+const SYSTEM_USER = `(${USER} in ['', '.', '..', '~'] || ${USER}.matches('[/%]') || (${USER}.contains(':') && !${USER}.startsWith('b64:')))`;
+
+/** Exempt users, in CEL. */
+function exempt({ exempt: { users, groups } }: Limits): string {
+  const parts: string[] = [];
+  if (users.size > 0) parts.push(`${USER} in ${list(users)}`);
+  if (groups.size > 0)
+    parts.push(
+      `(has(request.userInfo.groups) && request.userInfo.groups.exists(group, group in ${list(groups)}))`,
+    );
+  return parts.length === 0 ? "false" : `(${parts.join(" || ")})`;
+}
+
+/** Users that a limit can be for, exempt ones included. */
+function limited(limits: Limits): string {
+  const accounts = limits.maxProjectsForServiceAccounts !== undefined;
+  const system = limits.maxProjectsForSystemUsers !== undefined;
+  return `(${SERVICE_ACCOUNT} ? ${accounts} : ${SYSTEM_USER} ? ${system} : ${limitsUsers(limits)})`;
+}
+
+/** What a trusted annotator creates may be limited as the named user's, whatever the annotator's own limit. */
+function limitedHere(limits: Limits): string {
+  const { trustedAnnotators } = limits;
+  return trustedAnnotators.size === 0
+    ? limited(limits)
+    : `(${USER} in ${list(trustedAnnotators)} || ${limited(limits)})`;
+}
+
+export function canBeLimited(limits: Limits): string {
+  return `!${exempt(limits)} && ${limited(limits)}`;
+}
+
+/** The same for Namespaces, where trusted annotators act for others. */
+export function canBeLimitedHere(limits: Limits): string {
+  return `!${exempt(limits)} && ${limitedHere(limits)}`;
+}
+
+/** Those whose stamp is checked although they can't be limited. */
+export function onlyStamped(limits: Limits): string {
+  return `!${exempt(limits)} && !${limitedHere(limits)}`;
+}
+
+/** A creation, or a change of the requester. Deleting and finalizing a namespace is neither. */
+export const REQUESTER_CHANGES = `request.operation == 'CREATE' || ${requesterOf("object")} != ${requesterOf("oldObject")}`;
+
+function requesterOf(object: string): string {
+  const annotations = `${object}.metadata.annotations`;
+  return `(has(${annotations}) && '${REQUESTER}' in ${annotations} ? ${annotations}['${REQUESTER}'] : '')`;
+}
+
+/** JSON's escapes are also CEL's. */
+function list(texts: ReadonlySet<string>): string {
+  return `[${[...texts]
+    .sort()
+    .map((text) => JSON.stringify(text))
+    .join(", ")}]`;
+}

@@ -1,0 +1,119 @@
+import { atLeast } from "../../../core/kubernetes/versions.ts";
+import type { Hook, Rule } from "../../../core/module/hook.ts";
+import type { View } from "../../../core/view/view.ts";
+import { declaration } from "../declaration.ts";
+import type { Limits } from "../policy/policy.ts";
+import { limitsIn } from "../policy/stored.ts";
+import { canBeLimited, canBeLimitedHere, onlyStamped, REQUESTER_CHANGES } from "./conditions.ts";
+
+const MODULE = declaration.name;
+const NAMESPACES = `${MODULE}-namespaces`;
+
+const PROJECT_REQUESTS: Rule = {
+  groups: ["project.openshift.io"],
+  versions: ["v1"],
+  resources: ["projectrequests"],
+  operations: ["CREATE"],
+  scope: "Cluster",
+};
+
+const NAMESPACE: Omit<Rule, "operations" | "resources"> = {
+  groups: [""],
+  versions: ["v1"],
+  scope: "Cluster",
+};
+
+/** What is not in them yet: API servers before 1.28 have no match conditions. */
+const MATCH_CONDITIONS_SINCE = 28;
+
+/** Whether the API server evaluates match conditions. While its version is unknown it is taken for an older one: nothing is closed. */
+export function hasMatchConditions({ serverVersion }: View): boolean {
+  return serverVersion !== undefined && atLeast(serverVersion.effective, MATCH_CONDITIONS_SINCE);
+}
+
+/** The hooks of the ProjectRequestLimit named `cluster`. Without one nothing is registered. */
+export function limitHooks(view: View): Hook[] {
+  const limits = limitsIn(view);
+  const conditional = hasMatchConditions(view);
+  return [
+    projectRequests(limits, conditional),
+    stamp(limits, conditional),
+    ...namespaces(limits, conditional),
+  ];
+}
+
+function projectRequests(limits: Limits | undefined, conditional: boolean): Hook {
+  return {
+    ...common(limits),
+    name: MODULE,
+    phase: "validate",
+    rules: limits === undefined ? [] : [PROJECT_REQUESTS],
+    failure: limits?.failurePolicy === "Ignore" ? "open" : "closed",
+    ...(limits === undefined || !conditional
+      ? {}
+      : { conditions: [{ name: "can-be-limited", expression: canBeLimited(limits) }] }),
+  };
+}
+
+/** Open, for everyone: a namespace that it missed is refused by validation where its creator can be limited. */
+function stamp(limits: Limits | undefined, conditional: boolean): Hook {
+  return {
+    ...common(limits),
+    name: `${MODULE}-requester`,
+    phase: "mutate",
+    rules: namespaceRules(limits, conditional),
+    failure: "open",
+    sideEffects: "None",
+    // Another webhook may have changed the requester since.
+    reinvocation: "IfNeeded",
+    ...(conditional ? { conditions: [CHANGES] } : {}),
+  };
+}
+
+const CHANGES = { name: "requester-changes", expression: REQUESTER_CHANGES };
+
+/**
+ * Closed only before users that can be limited, and only where match conditions keep everyone else out. The open hook asks the same
+ * question for those that can't be limited and are not exempt: their stamp is checked.
+ */
+function namespaces(limits: Limits | undefined, conditional: boolean): Hook[] {
+  const rules = namespaceRules(limits, conditional);
+  const hook: Hook = { ...common(limits), name: NAMESPACES, phase: "validate", rules, failure: "open" };
+  if (limits === undefined || !conditional) return [hook];
+  return [
+    {
+      ...hook,
+      failure: limits.failurePolicy === "Ignore" ? "open" : "closed",
+      openTwin: true,
+      conditions: [{ name: "can-be-limited", expression: canBeLimitedHere(limits) }, CHANGES],
+    },
+    {
+      ...hook,
+      name: `${NAMESPACES}-unlimited`,
+      askedAs: NAMESPACES,
+      conditions: [{ name: "only-stamped", expression: onlyStamped(limits) }, CHANGES],
+    },
+  ];
+}
+
+/**
+ * Every route to the requester. Without match conditions each finalization would wait for usher, so that route is left out there; the
+ * status says so.
+ */
+function namespaceRules(limits: Limits | undefined, conditional: boolean): Rule[] {
+  if (limits?.namespaces !== true) return [];
+  const finalize = conditional ? ["namespaces/finalize"] : [];
+  return [
+    { ...NAMESPACE, resources: ["namespaces"], operations: ["CREATE", "UPDATE"] },
+    { ...NAMESPACE, resources: ["namespaces/status", ...finalize], operations: ["UPDATE"] },
+  ];
+}
+
+function common(limits: Limits | undefined): Pick<Hook, "module" | "timeoutSeconds" | "sideEffects"> {
+  return {
+    module: MODULE,
+    timeoutSeconds: limits?.timeoutSeconds ?? 5,
+    // An exact count writes the ledger.
+    sideEffects: limits?.count === "Exact" ? "NoneOnDryRun" : "None",
+  };
+}

@@ -1,0 +1,115 @@
+import { z } from "zod";
+import { conditions } from "../../core/policy/condition.ts";
+import type { Kind, StateKind } from "../../core/policy/kind.ts";
+import type { Limits } from "./policy/policy.ts";
+import { prepareLimits } from "./policy/prepare.ts";
+import { limitSpec } from "./policy/spec-schema.ts";
+
+const users = (text: string) => z.int().min(0).optional().describe(text);
+
+const limitStatus = z.strictObject({
+  observedGeneration: z.int().optional().describe("The generation that was last reconciled."),
+  users: z
+    .strictObject({
+      below: users("Users with more than one free place."),
+      last: users("Users with one free place."),
+      full: users("Users that have as many projects as they may."),
+      over: users("Users that have more projects than they may, as after a limit was lowered."),
+    })
+    .optional()
+    .describe("Limited users and service accounts with at least one project, by state."),
+  conditions: conditions(
+    "Latest observations of the object's state. Valid: whether all of the spec is valid. Ignored: whether the object has no effect, because its name is not cluster. UserAPIMissing: whether labels of users can't be read. NamespacesOpen: whether Namespaces are judged by an open webhook only. BestEffort: whether some users' projects are counted without the ledger.",
+  ),
+});
+
+export const projectRequestLimit: Kind<Limits> = {
+  group: "operator.project.openshift.io",
+  kind: "ProjectRequestLimit",
+  plural: "projectrequestlimits",
+  singular: "projectrequestlimit",
+  scope: "Cluster",
+  standing: "resource",
+  summary: "limits how many projects each user may have; only the object named cluster counts",
+  versions: [
+    {
+      name: "v1",
+      storage: true,
+      spec: limitSpec,
+      status: limitStatus,
+      columns: [
+        {
+          name: "Full",
+          type: "integer",
+          jsonPath: ".status.users.full",
+          description: "Users that have as many projects as they may.",
+        },
+        {
+          name: "Over",
+          type: "integer",
+          jsonPath: ".status.users.over",
+          description: "Users that have more projects than they may.",
+        },
+        { name: "Count", type: "string", jsonPath: ".spec.count", priority: 1 },
+        {
+          name: "Valid",
+          type: "string",
+          jsonPath: '.status.conditions[?(@.type=="Valid")].status',
+          description: "Whether the whole spec is valid.",
+        },
+        {
+          name: "Ignored",
+          type: "string",
+          jsonPath: '.status.conditions[?(@.type=="Ignored")].status',
+          description: "Whether the object has no effect.",
+        },
+        { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
+      ],
+    },
+  ],
+  prepare: prepareLimits,
+};
+
+/** The entries of one ledger: exact counts up to this many. */
+const MAX_ENTRIES = 5_000;
+
+const entry = z
+  .strictObject({
+    name: z.string().max(253).describe("The name of the project."),
+    uid: z
+      .string()
+      .max(64)
+      .optional()
+      .describe("The uid of the Namespace; absent where a ProjectRequest was admitted."),
+    id: z.string().max(64).optional().describe("Identifies the reservation while it is not confirmed."),
+  })
+  .describe("One project that was admitted.");
+
+export const projectUsage: StateKind = {
+  group: "usher.dev",
+  kind: "ProjectUsage",
+  plural: "projectusages",
+  singular: "projectusage",
+  scope: "Cluster",
+  summary:
+    "the projects of one user or service account: usher's own record, written when a creation is admitted",
+  versions: [
+    {
+      name: "v1alpha1",
+      storage: true,
+      spec: z.strictObject({
+        subject: z.string().describe("The user or service account that the projects count for."),
+        entries: z
+          .array(entry)
+          .max(MAX_ENTRIES)
+          .optional()
+          .meta({ description: "Projects that count.", "x-kubernetes-list-type": "atomic" }),
+      }),
+      columns: [
+        { name: "Subject", type: "string", jsonPath: ".spec.subject" },
+        { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
+      ],
+    },
+  ],
+  verbs: ["create", "update", "delete"],
+};

@@ -1,0 +1,32 @@
+import type { PolicyRef } from "../../../core/evaluate/finding.ts";
+
+/** The only object that counts. */
+export const SINGLETON = "cluster";
+
+/** One of `spec.limits`. All that is given must match. */
+export interface LimitRule {
+  readonly selector: ReadonlyMap<string, string>;
+  /** Any of them. `undefined`: not given. */
+  readonly groups: ReadonlySet<string> | undefined;
+  readonly users: ReadonlySet<string> | undefined;
+  /** `undefined`: unlimited. */
+  readonly maxProjects: number | undefined;
+}
+
+/** A ProjectRequestLimit with all defaults filled in. */
+export interface Limits {
+  readonly ref: PolicyRef;
+  readonly rules: readonly LimitRule[];
+  readonly maxProjectsForSystemUsers: number | undefined;
+  readonly maxProjectsForServiceAccounts: number | undefined;
+  readonly serviceAccountsPer: "Account" | "Namespace";
+  readonly count: "Exact" | "BestEffort";
+  readonly failurePolicy: "Fail" | "Ignore";
+  readonly timeoutSeconds: number;
+  /** Whether Namespaces are judged and stamped too. */
+  readonly namespaces: boolean;
+  readonly exempt: { readonly users: ReadonlySet<string>; readonly groups: ReadonlySet<string> };
+  readonly trustedAnnotators: ReadonlySet<string>;
+  /** Why nothing of the spec can be relied on: limited requests are then refused, or pass where `failurePolicy` is Ignore. */
+  readonly invalid: string | undefined;
+}

@@ -1,0 +1,79 @@
+import type { PolicyRef } from "../../../core/evaluate/finding.ts";
+import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
+import { schemaProblems } from "../../../core/policy/check-schema.ts";
+import type { Prepared } from "../../../core/policy/kind.ts";
+import { describeProblem, type Problem } from "../../../core/policy/problem.ts";
+import { checkSelectors } from "./check-selectors.ts";
+import { type LimitRule, type Limits, SINGLETON } from "./policy.ts";
+import { limitSpec } from "./spec-schema.ts";
+
+/**
+ * The control plane, and on OpenShift the API server that creates the Namespace of an admitted ProjectRequest: its annotation names
+ * the user, and is kept.
+ */
+export const EXEMPT_GROUPS = [
+  "system:masters",
+  "system:serviceaccounts:kube-system",
+  "system:serviceaccounts:openshift-apiserver",
+];
+
+const TIMEOUT_SECONDS = 5;
+
+/** Only `cluster` becomes a policy. One with errors limits nobody by guesswork: it says that it is invalid. */
+export function prepareLimits(object: JsonObject, ref: PolicyRef): Prepared<Limits> {
+  const spec = isObject(object["spec"]) ? object["spec"] : {};
+  const problems = [...schemaProblems(limitSpec, spec), ...checkSelectors(spec)];
+  if (stringAt(object, "metadata", "name") !== SINGLETON) return { policy: undefined, problems };
+  return { policy: limitsOf(spec, ref, firstError(problems)), problems };
+}
+
+function firstError(problems: readonly Problem[]): string | undefined {
+  const error = problems.find(({ severity }) => severity === "error");
+  return error === undefined ? undefined : describeProblem(error);
+}
+
+/** Reads what is readable: also of an invalid spec it must be known who is exempt. */
+function limitsOf(spec: JsonObject, ref: PolicyRef, invalid: string | undefined): Limits {
+  const timeout = at(spec, "timeoutSeconds");
+  const groups = at(spec, "exempt", "groups");
+  return {
+    ref,
+    rules: listAt(spec, "limits").map(ruleOf),
+    maxProjectsForSystemUsers: integer(at(spec, "maxProjectsForSystemUsers")),
+    maxProjectsForServiceAccounts: integer(at(spec, "maxProjectsForServiceAccounts")),
+    serviceAccountsPer: at(spec, "serviceAccountsPer") === "Namespace" ? "Namespace" : "Account",
+    count: at(spec, "count") === "BestEffort" ? "BestEffort" : "Exact",
+    failurePolicy: at(spec, "failurePolicy") === "Ignore" ? "Ignore" : "Fail",
+    timeoutSeconds: integer(timeout) ?? TIMEOUT_SECONDS,
+    namespaces: isObject(at(spec, "namespaces")),
+    exempt: {
+      users: new Set(strings(at(spec, "exempt", "users"))),
+      groups: new Set(Array.isArray(groups) ? strings(groups) : EXEMPT_GROUPS),
+    },
+    trustedAnnotators: new Set(strings(at(spec, "trustedAnnotators"))),
+    invalid,
+  };
+}
+
+function ruleOf(rule: Json): LimitRule {
+  const selector = at(rule, "selector");
+  const pairs = isObject(selector) ? Object.entries(selector) : [];
+  return {
+    selector: new Map(pairs.map(([key, value]) => [key, typeof value === "string" ? value : ""])),
+    groups: listed(at(rule, "groups")),
+    users: listed(at(rule, "users")),
+    maxProjects: integer(at(rule, "maxProjects")),
+  };
+}
+
+function listed(value: Json | undefined): ReadonlySet<string> | undefined {
+  return Array.isArray(value) ? new Set(strings(value)) : undefined;
+}
+
+function strings(value: Json | undefined): string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
+}
+
+function integer(value: Json | undefined): number | undefined {
+  return typeof value === "number" && Number.isInteger(value) ? value : undefined;
+}
