@@ -6,4 +6,10 @@ import { declaration as podOS } from "./pod-os/declaration.ts";
 import { declaration as projectLimit } from "./project-limit/declaration.ts";
 
 /** All modules, in the order in which they run. A new module is a new folder and one line here. Importing this loads no module's code. */
-export const declarations: readonly ModuleDeclaration[] = [placement, nodeLabels, nodeGuard, podOS, projectLimit];
+export const declarations: readonly ModuleDeclaration[] = [
+  placement,
+  nodeLabels,
+  nodeGuard,
+  podOS,
+  projectLimit,
+];

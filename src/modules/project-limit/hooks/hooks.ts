@@ -48,7 +48,9 @@ function projectRequests(limits: Limits | undefined, conditional: boolean): Hook
     name: MODULE,
     phase: "validate",
     rules: limits === undefined ? [] : [PROJECT_REQUESTS],
-    failure: limits?.failurePolicy === "Ignore" ? "open" : "closed",
+    failure: limits?.failurePolicy === "Fail" ? "closed" : "open",
+    // ProjectRequests are in no namespace, so nothing is left out and no twin is needed.
+    openTwin: true,
     ...(limits === undefined || !conditional
       ? {}
       : { conditions: [{ name: "can-be-limited", expression: canBeLimited(limits) }] }),
