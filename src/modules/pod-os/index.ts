@@ -6,6 +6,7 @@ import { declaration } from "./declaration.ts";
 import { type Exception, Exceptions } from "./exceptions/exceptions.ts";
 import { PARTS } from "./hooks/parts.ts";
 import { podSecurityException } from "./kinds.ts";
+import { METRICS } from "./metrics.ts";
 import { NODES } from "./nodes/node-os.ts";
 import { NODE_METRICS, nodeReconciler } from "./nodes/reconciler.ts";
 import { RUNTIME_CLASSES } from "./os/runtime-class.ts";
@@ -16,7 +17,21 @@ export const podOS = defineModule<Exception>({
   name: MODULE,
   summary: declaration.summary,
   kinds: [podSecurityException],
-  reads: [NODES, RUNTIME_CLASSES],
+  reads: [
+    NODES,
+    RUNTIME_CLASSES,
+    {
+      resource: "namespaces",
+      group: "",
+      version: "v1",
+      kind: "Namespace",
+      scope: "Cluster",
+      keep: [
+        ["metadata", "labels"],
+        ["metadata", "uid"],
+      ],
+    },
+  ],
   hooks: (view, installation, gates) => PARTS.flatMap(({ hooks }) => hooks(installation, gates, view)),
   assemble: (policies) => {
     const exceptions = new Exceptions(policies);
@@ -25,9 +40,10 @@ export const podOS = defineModule<Exception>({
     return { mutate: evaluate, validate: evaluate };
   },
   reconciler: defineReconciler(nodeReconciler),
-  metrics: NODE_METRICS,
   access: (installation) => [
-    { group: "", resource: "pods", verbs: ["get"] },
+    // A pod that is bound; and all of a namespace, to preview its new policy.
+    { group: "", resource: "pods", verbs: ["get", "list"] },
+    { group: "", resource: "namespaces", verbs: ["get"] },
     {
       group: "",
       resource: "nodes",
@@ -43,6 +59,7 @@ export const podOS = defineModule<Exception>({
       summary: "keeps spec.os of pods and templates, and applies all rules about it",
     },
   ],
+  metrics: [...METRICS, ...NODE_METRICS],
   codes: CODES,
 });
 export * from "./library.ts";

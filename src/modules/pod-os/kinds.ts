@@ -2,7 +2,7 @@ import { z } from "zod";
 import { DNS_LABEL_PATTERN, MAX_NAMES, NAME_LENGTH } from "../../core/kubernetes/schemas/bounds.ts";
 import { labelSelector } from "../../core/kubernetes/schemas.ts";
 import type { Kind } from "../../core/policy/kind.ts";
-import { type Exception, prepareException } from "./exceptions/exceptions.ts";
+import { type Exception, exceptionProblems, prepareException } from "./exceptions/exceptions.ts";
 import { settingsOf } from "./settings.ts";
 
 const TEXT_LENGTH = 1_024;
@@ -71,5 +71,6 @@ export const podSecurityException: Kind<Exception> = {
       ],
     },
   ],
+  check: (object, _view, _installation, now) => exceptionProblems(object, now),
   prepare: prepareException,
 };

@@ -1,37 +1,135 @@
 import type { PolicyRef } from "../../../core/evaluate/finding.ts";
-import type { JsonObject } from "../../../core/json.ts";
+import { at, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
+import {
+  type CompiledSelector,
+  compileSelector,
+  matches,
+} from "../../../core/kubernetes/selectors/label-selector.ts";
 import type { Prepared } from "../../../core/policy/kind.ts";
+import { type Problem, problem } from "../../../core/policy/problem.ts";
+import { didYouMean } from "../../../core/policy/suggest.ts";
+import { CHECKS } from "../security/checks.ts";
+import { WINDOWS_CHECKS } from "../security/windows-user.ts";
+
+/** A year with a day to spare: leap years, and clocks that differ. */
+const LONGEST_MS = 367 * 24 * 60 * 60 * 1_000;
 
 /** A PodSecurityException, ready to be compared with pods. */
 export interface Exception {
   readonly ref: PolicyRef;
   readonly checks: ReadonlySet<string>;
   readonly namespaces: ReadonlySet<string>;
+  /** @default every pod of these namespaces */
+  readonly pods: CompiledSelector | undefined;
+  readonly serviceAccounts: ReadonlySet<string> | undefined;
+  /** Whole names, and beginnings of names with `*` at their end. */
+  readonly images: readonly string[] | undefined;
+  readonly containers: ReadonlySet<string> | undefined;
   /** Milliseconds since 1970. */
   readonly expires: number;
 }
 
 /** All exceptions, by namespace. */
 export class Exceptions {
-  readonly #byNamespace: ReadonlyMap<string, readonly Exception[]>;
+  readonly #byNamespace = new Map<string, Exception[]>();
 
   constructor(all: readonly Exception[]) {
-    const byNamespace = new Map<string, Exception[]>();
-    for (const one of all) {
+    const sorted = [...all].sort((a, b) => (a.ref.name < b.ref.name ? -1 : 1));
+    for (const one of sorted) {
       for (const namespace of one.namespaces) {
-        const list = byNamespace.get(namespace);
-        if (list === undefined) byNamespace.set(namespace, [one]);
+        const list = this.#byNamespace.get(namespace);
+        if (list === undefined) this.#byNamespace.set(namespace, [one]);
         else list.push(one);
       }
     }
-    this.#byNamespace = byNamespace;
   }
 
-  in(namespace: string): readonly Exception[] {
-    return this.#byNamespace.get(namespace) ?? [];
+  /** Those in force for a pod, or for the pod of a template. One that would last too long is not in force either. */
+  for(namespace: string, metadata: JsonObject, spec: JsonObject, now: number): Exception[] {
+    const account = stringAt(spec, "serviceAccountName") || stringAt(spec, "serviceAccount") || "default";
+    return (this.#byNamespace.get(namespace) ?? []).filter(
+      ({ expires, pods, serviceAccounts }) =>
+        now < expires &&
+        expires - now <= LONGEST_MS &&
+        (serviceAccounts?.has(account) ?? true) &&
+        (pods === undefined || matches(pods, labelsIn(metadata))),
+    );
   }
 }
 
-export function prepareException(_object: JsonObject, _ref: PolicyRef): Prepared<Exception> {
-  return { policy: undefined, problems: [] };
+function labelsIn(metadata: JsonObject): JsonObject | undefined {
+  const labels = at(metadata, "labels");
+  return typeof labels === "object" && labels !== null && !Array.isArray(labels)
+    ? (labels as JsonObject)
+    : undefined;
+}
+
+/** Whether an exception is for some containers only, not for the pod. */
+export function isOfContainers({ images, containers }: Exception): boolean {
+  return images !== undefined || containers !== undefined;
+}
+
+export function coversContainer({ images, containers }: Exception, container: Json | undefined): boolean {
+  const image = stringAt(container, "image") ?? "";
+  return (
+    (containers?.has(stringAt(container, "name") ?? "") ?? true) &&
+    (images?.some((one) => (one.endsWith("*") ? image.startsWith(one.slice(0, -1)) : image === one)) ?? true)
+  );
+}
+
+export function prepareException(object: JsonObject, ref: PolicyRef): Prepared<Exception> {
+  const spec = at(object, "spec");
+  const problems = exceptionProblems(object);
+  const selector = compileSelector(at(spec, "podSelector"), ["spec", "podSelector"]);
+  const expires = Date.parse(stringAt(spec, "expires") ?? "");
+  const strings = (field: string): string[] | undefined => {
+    const list = at(spec, field);
+    return Array.isArray(list) ? list.filter((one) => typeof one === "string") : undefined;
+  };
+  const sets = (field: string): ReadonlySet<string> | undefined => {
+    const list = strings(field);
+    return list === undefined ? undefined : new Set(list);
+  };
+  const usable = !Number.isNaN(expires) && selector.problems.length === 0;
+  return {
+    policy: usable
+      ? {
+          ref,
+          checks: sets("checks") ?? new Set(),
+          namespaces: sets("namespaces") ?? new Set(),
+          pods: (at(spec, "podSelector") ?? undefined) === undefined ? undefined : selector.selector,
+          serviceAccounts: sets("serviceAccounts"),
+          images: strings("images"),
+          containers: sets("containers"),
+          expires,
+        }
+      : undefined,
+    problems,
+  };
+}
+
+/** What the schema can't say. The date is compared with the time of writing, where that is given. */
+export function exceptionProblems(object: JsonObject, now?: number): Problem[] {
+  const known = [...CHECKS, ...WINDOWS_CHECKS].map(({ id }) => id);
+  const problems: Problem[] = [];
+  for (const [i, check] of listAt(object, "spec", "checks").entries()) {
+    if (typeof check === "string" && !known.includes(check))
+      problems.push(
+        problem(
+          ["spec", "checks", i],
+          `${JSON.stringify(check.slice(0, 80))} is no check of Pod Security`,
+          didYouMean(check, known) ?? `use one of ${known.join(", ")}`,
+        ),
+      );
+  }
+  const selector = compileSelector(at(object, "spec", "podSelector"), ["spec", "podSelector"]);
+  for (const { path, message } of selector.problems) problems.push(problem(path, message));
+  const written = stringAt(object, "spec", "expires") ?? "";
+  const expires = Date.parse(written);
+  if (Number.isNaN(expires)) problems.push(problem(["spec", "expires"], "must be a date in RFC 3339 form"));
+  else if (now !== undefined && expires - now > LONGEST_MS)
+    problems.push(problem(["spec", "expires"], "must be at most a year from now"));
+  else if (now !== undefined && expires <= now)
+    problems.push(problem(["spec", "expires"], "must be in the future"));
+  return problems;
 }

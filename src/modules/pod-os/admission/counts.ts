@@ -1,0 +1,48 @@
+import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
+import type { ServerVersion } from "../../../core/kubernetes/versions.ts";
+import type { Count } from "../../../core/module/metric.ts";
+import { ERRORS, EVALUATIONS, EXEMPTIONS } from "../metrics.ts";
+import { type LevelVersion, minorOf, type PodSecurityPolicy } from "../security/policy.ts";
+
+function requestLabels({ operation, resource: { group, resource }, subResource }: AdmissionRequest) {
+  const core = group === "" ? resource : "";
+  return {
+    request_operation: operation.toLowerCase(),
+    resource: core === "pods" ? "pod" : core === "namespaces" ? "namespace" : "controller",
+    subresource: subResource,
+  };
+}
+
+export function evaluationCount(
+  request: AdmissionRequest,
+  decision: "allow" | "deny",
+  mode: keyof PodSecurityPolicy,
+  policy: LevelVersion,
+  server: ServerVersion | undefined,
+): Count {
+  return {
+    metric: EVALUATIONS,
+    labels: {
+      decision,
+      policy_level: policy.level,
+      policy_version: versionLabel(policy, server),
+      mode,
+      ...requestLabels(request),
+    },
+  };
+}
+
+/** Versions beyond the API server's own are one, so that labels of namespaces can't make series without end. */
+function versionLabel({ level, version }: LevelVersion, server: ServerVersion | undefined): string {
+  if (level === "privileged" || version === "latest") return "latest";
+  const newest = server?.effective.minor ?? Number.POSITIVE_INFINITY;
+  return (minorOf(version) ?? 0) > newest ? "future" : version;
+}
+
+export function exemptionCount(request: AdmissionRequest): Count {
+  return { metric: EXEMPTIONS, labels: requestLabels(request) };
+}
+
+export function errorCount(request: AdmissionRequest, fatal: boolean): Count {
+  return { metric: ERRORS, labels: { fatal: String(fatal), ...requestLabels(request) } };
+}

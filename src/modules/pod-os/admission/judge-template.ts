@@ -1,0 +1,69 @@
+import { allow, type Decision, deny, type Result } from "../../../core/evaluate/decision.ts";
+import { resourceName } from "../../../core/evaluate/request.ts";
+import { nameIn } from "../../../core/evaluate/status.ts";
+import { controllerOf, isBeingDeleted } from "../../../core/kubernetes/object.ts";
+import { isBuiltIn, podTemplateOf, type WorkloadKind } from "../../../core/kubernetes/workloads.ts";
+import type { Context } from "../../../core/module/module.ts";
+import type { Exceptions } from "../exceptions/exceptions.ts";
+import { settingsOf } from "../settings.ts";
+import { errorCount } from "./counts.ts";
+import { exemptPod, exemptRequest } from "./exemptions.ts";
+import { annotation, exempted, labelErrors } from "./judge-pod.ts";
+import { namespacePolicy } from "./namespace-policy.ts";
+import { ownerOf } from "./owner.ts";
+import { judge, withEvent } from "./verdict.ts";
+
+/**
+ * Informs about the pods that a template would make, as the plugin PodSecurity does, and refuses it where templates are to be
+ * denied. What the API server's own plugin says of built-in kinds is not said again. What can't be judged passes.
+ */
+export function judgeTemplate(context: Context, exceptions: Exceptions): Result {
+  const { request, object, view, installation } = context;
+  const { group, resource } = request.resource;
+  const workload = installation.workloads.byResource(group, resource);
+  if (workload === undefined || request.subResource !== "") return allow();
+  const settings = settingsOf(installation).podSecurity;
+  const informs = settings.mode === "Replace" || !isBuiltIn(workload);
+  const denies = settings.templates === "Deny" && isDeniable(context, workload);
+  if (!informs && !denies) return allow();
+  const { configuration } = settings;
+  const exempt = exemptRequest(request, configuration);
+  if (exempt !== undefined) return exempted(context, exempt);
+  const policy = namespacePolicy(context, configuration);
+  if ("need" in policy) return policy;
+  if ("failed" in policy) return undecided(context, policy.failed);
+  const { enforce, audit, warn, errors } = policy;
+  const modes = { ...(informs ? { audit, warn } : {}), ...(denies ? { enforce } : {}) };
+  if (errors.length === 0 && Object.values(modes).every(({ level }) => level === "privileged"))
+    return allow();
+  const template = podTemplateOf(object.object, workload);
+  if (template === undefined) return allow();
+  const { metadata = {}, spec } = template;
+  if (spec === undefined) return undecided(context, "failed to extract pod template");
+  const exemptClass = exemptPod(spec, configuration);
+  if (exemptClass !== undefined) return exempted(context, exemptClass);
+  const subject = { metadata, spec, path: template.path };
+  const verdict = judge(context, exceptions, settings, modes, subject);
+  const notes = informs ? labelErrors(policy) : [];
+  const counts = [...verdict.counts, ...(errors.length > 0 ? [errorCount(request, false)] : [])];
+  if (verdict.refused === undefined) return allow([...notes, ...verdict.findings], undefined, counts);
+  const name = JSON.stringify(nameIn(request.name, request.object));
+  const message = `${resourceName(request.resource)} ${name} is forbidden: ${verdict.refused}`;
+  const owner = ownerOf(request, view);
+  const findings = withEvent(verdict.findings, "PodSecurityViolation", message, owner);
+  return deny({ code: 403, reason: "Forbidden", message }, [...findings, ...notes], counts);
+}
+
+/**
+ * A controller's own updates and the removal of finalizers must pass: only what changes a template is refused, and never what is
+ * being deleted or belongs to a controller, which would only try again.
+ */
+export function isDeniable({ object }: Context, { template }: WorkloadKind): boolean {
+  return (
+    object.changed([template]) && !isBeingDeleted(object.object) && controllerOf(object.object) === undefined
+  );
+}
+
+function undecided({ request }: Context, message: string): Decision {
+  return allow([annotation("error", message)], undefined, [errorCount(request, true)]);
+}

@@ -1,0 +1,186 @@
+import type { Finding, ObjectReference } from "../../../core/evaluate/finding.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import type { Count } from "../../../core/module/metric.ts";
+import type { Context } from "../../../core/module/module.ts";
+import type { Path } from "../../../core/path.ts";
+import type { Exceptions } from "../exceptions/exceptions.ts";
+import { validatePodOS } from "../os/validate.ts";
+import type { Violation } from "../security/check.ts";
+import { evaluatePodSecurity } from "../security/evaluate.ts";
+import type { LevelVersion, PodSecurityPolicy } from "../security/policy.ts";
+import { windowsViolations } from "../security/windows-user.ts";
+import type { Settings } from "../settings.ts";
+import { evaluationCount } from "./counts.ts";
+import { policyText } from "./namespace-policy.ts";
+import { waive } from "./waivers.ts";
+
+/** The name of all findings about Pod Security. */
+export const RULE = "pod-security";
+
+/** A refusal names as many places as a client is shown. */
+const MOST_CAUSES = 64;
+
+/** What is judged: a pod, or the pod of a template. */
+export interface Subject {
+  readonly metadata: JsonObject;
+  readonly spec: JsonObject;
+  /** Where it is in the object. */
+  readonly path: Path;
+  /** Where only a part is judged: what was there before without it. Violations of both are not counted. */
+  readonly before?: JsonObject;
+}
+
+/** What Pod Security comes to in the modes that were asked for. */
+export interface Verdict {
+  /** `violates PodSecurity "restricted:latest": …`; absent where the pod may come in. */
+  readonly refused: string | undefined;
+  readonly findings: readonly Finding[];
+  readonly counts: readonly Count[];
+}
+
+/** Judges a subject by the modes of its namespace. Pairs of level and version that are equal are evaluated once. */
+export function judge(
+  context: Context,
+  exceptions: Exceptions,
+  settings: Settings["podSecurity"],
+  policy: Partial<PodSecurityPolicy>,
+  subject: Subject,
+): Verdict {
+  const { request, view, now } = context;
+  const findings: Finding[] = [];
+  const counts: Count[] = [];
+  const evaluated = new Map<string, readonly Violation[]>();
+  const evaluate = (of: LevelVersion): readonly Violation[] => {
+    const known = evaluated.get(policyText(of));
+    const found = known ?? violationsOf(context, settings, of, subject);
+    evaluated.set(policyText(of), found);
+    return found;
+  };
+  const inForce = exceptions.for(request.namespace, subject.metadata, subject.spec, now);
+  const waived = new Map<string, { readonly name: string; readonly finding: Finding }>();
+  const remaining = (of: LevelVersion): readonly Violation[] => {
+    const { violations, used } = waive(evaluate(of), subject.spec, inForce, (spec) =>
+      violationsOf(context, settings, of, { ...subject, spec }),
+    );
+    for (const { exception, checks } of used) {
+      const value = `${exception.ref.name}: ${checks.join(", ")}`;
+      waived.set(value, { name: exception.ref.name, finding: authorized(exception.ref, value) });
+    }
+    return violations;
+  };
+  const count = (decision: "allow" | "deny", mode: keyof PodSecurityPolicy, of: LevelVersion): unknown =>
+    counts.push(evaluationCount(request, decision, mode, of, view.serverVersion));
+  let refused: string | undefined;
+  if (policy.enforce !== undefined) {
+    const violations = remaining(policy.enforce);
+    count(violations.length === 0 ? "allow" : "deny", "enforce", policy.enforce);
+    if (violations.length > 0) {
+      refused = `violates PodSecurity "${policyText(policy.enforce)}": ${detailOf(violations)}`;
+      findings.push(...causesOf(violations, subject.path));
+    }
+  }
+  if (policy.audit !== undefined) {
+    // Exceptions end here: what they waive is in the audit log all the same.
+    const violations = evaluate(policy.audit);
+    if (violations.length > 0) {
+      count("deny", "audit", policy.audit);
+      findings.push(informing(policy.audit, violations, "audit"));
+    }
+  }
+  if (policy.warn !== undefined && refused === undefined) {
+    const violations = remaining(policy.warn);
+    if (violations.length > 0) {
+      count("deny", "warn", policy.warn);
+      findings.push(informing(policy.warn, violations, "warn"));
+    }
+  }
+  return { refused, findings: [...findings, ...[...waived.values()].map(({ finding }) => finding)], counts };
+}
+
+/** What a pod violates, without what it violated before. */
+export function violationsOf(
+  { view }: Pick<Context, "view">,
+  { windowsChecks }: Settings["podSecurity"],
+  policy: LevelVersion,
+  { metadata, spec, before }: Pick<Subject, "metadata" | "spec" | "before">,
+): readonly Violation[] {
+  const version = view.serverVersion?.effective;
+  const options = version?.major === 1 ? { newest: version.minor } : {};
+  const all = (of: JsonObject): readonly Violation[] => {
+    const { violations } = evaluatePodSecurity(policy, metadata, of, options);
+    const windows = windowsChecks && policy.level === "restricted" && validatePodOS(of).length === 0;
+    return windows ? [...violations, ...windowsViolations(metadata, of)] : violations;
+  };
+  const found = all(spec);
+  if (before === undefined || found.length === 0) return found;
+  const old = all(before);
+  return found.filter(
+    ({ check, detail }) => !old.some((one) => one.check === check && one.detail === detail),
+  );
+}
+
+/** As upstream joins them. */
+export function detailOf(violations: readonly Violation[]): string {
+  return violations
+    .map(({ reason, detail }) => (detail === "" ? reason : `${reason} (${detail})`))
+    .join(", ");
+}
+
+function informing(policy: LevelVersion, violations: readonly Violation[], mode: "audit" | "warn"): Finding {
+  const message = `would violate PodSecurity "${policyText(policy)}": ${detailOf(violations)}`;
+  return {
+    rule: RULE,
+    outcome: "would-violate",
+    message,
+    verbatim: true,
+    ...(mode === "warn"
+      ? { warn: 80 }
+      : { audit: { key: "audit-violations", value: message, unprefixed: true } }),
+  };
+}
+
+function authorized(policy: Finding["policy"], value: string): Finding {
+  return {
+    ...(policy === undefined ? {} : { policy }),
+    rule: RULE,
+    outcome: "authorized",
+    message: `waived by PodSecurityException ${value}`,
+    audit: { key: "exception", value, unprefixed: true },
+  };
+}
+
+function causesOf(violations: readonly Violation[], template: Path): Finding[] {
+  return violations
+    .flatMap(({ check, reason, causes }): Finding[] =>
+      causes.length === 0
+        ? [{ rule: check, outcome: "violated", message: reason, verbatim: true }]
+        : causes.map(({ field, message }) => ({
+            rule: check,
+            outcome: "violated",
+            path: [...template, ...stepsOf(field)],
+            message,
+            verbatim: true,
+          })),
+    )
+    .slice(0, MOST_CAUSES);
+}
+
+/** `spec.containers[0].image`, `metadata.annotations[a.b/c]` */
+function stepsOf(field: string): Path {
+  return [...field.matchAll(/\[([^\]]*)\]|([^.[\]]+)/g)].map(([, inside, plain]) => {
+    if (inside === undefined) return plain ?? "";
+    return /^[0-9]+$/.test(inside) ? Number(inside) : inside;
+  });
+}
+
+/** Puts the event of a refusal on its first finding: on the controlling owner, for a refused pod has nobody who looks at it. */
+export function withEvent(
+  findings: readonly Finding[],
+  reason: string,
+  message: string,
+  regarding: ObjectReference,
+): Finding[] {
+  const [first, ...rest] = findings;
+  if (first === undefined) return [];
+  return [{ ...first, event: { type: "Warning", reason, regarding, message } }, ...rest];
+}

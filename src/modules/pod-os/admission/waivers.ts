@@ -1,0 +1,63 @@
+import { isObject, type Json, type JsonObject, listAt, textOf } from "../../../core/json.ts";
+import { coversContainer, type Exception, isOfContainers } from "../exceptions/exceptions.ts";
+import { CONTAINER_LISTS } from "../os/tables.ts";
+import type { Violation } from "../security/check.ts";
+
+export interface Waived {
+  /** What is left. */
+  readonly violations: readonly Violation[];
+  /** The exceptions that waived something, with the checks that they did it for. */
+  readonly used: readonly { readonly exception: Exception; readonly checks: readonly string[] }[];
+}
+
+/**
+ * Takes out what exceptions waive. Those for some containers waive a check for these only: it is judged again as if they were not
+ * there, so that what the pod itself or another container does stays forbidden.
+ */
+export function waive(
+  violations: readonly Violation[],
+  spec: JsonObject,
+  exceptions: readonly Exception[],
+  judge: (spec: JsonObject) => readonly Violation[],
+): Waived {
+  if (violations.length === 0 || exceptions.length === 0) return { violations, used: [] };
+  const used = new Map<Exception, string[]>();
+  const left = violations.flatMap((violation) => {
+    const mine = exceptions.filter(({ checks }) => checks.has(violation.check));
+    const [whole] = mine.filter((one) => !isOfContainers(one));
+    if (whole !== undefined) {
+      used.set(whole, [...(used.get(whole) ?? []), violation.check]);
+      return [];
+    }
+    const some = mine.filter((one) =>
+      containersOf(spec).some((container) => coversContainer(one, container)),
+    );
+    if (some.length === 0) return [violation];
+    const isCovered = (container: Json): boolean => some.some((one) => coversContainer(one, container));
+    const again = judge(without(spec, isCovered)).find(({ check }) => check === violation.check);
+    if (again?.detail === violation.detail) return [violation];
+    for (const one of some) used.set(one, [...(used.get(one) ?? []), violation.check]);
+    return again === undefined ? [] : [{ ...again, causes: causesLeft(violation, spec, isCovered) }];
+  });
+  return {
+    violations: left,
+    used: [...used].map(([exception, checks]) => ({ exception, checks })),
+  };
+}
+
+function containersOf(spec: JsonObject): Json[] {
+  return CONTAINER_LISTS.flatMap((list) => listAt(spec, list)).filter(isObject);
+}
+
+function without(spec: JsonObject, isCovered: (container: Json) => boolean): JsonObject {
+  const lists = CONTAINER_LISTS.map((list) => [list, listAt(spec, list).filter((one) => !isCovered(one))]);
+  return { ...spec, ...Object.fromEntries(lists) };
+}
+
+/** With the fields of the whole pod: without some containers the others have other indexes. */
+function causesLeft({ causes }: Violation, spec: JsonObject, isCovered: (container: Json) => boolean) {
+  const gone = CONTAINER_LISTS.flatMap((list) =>
+    listAt(spec, list).flatMap((one, i) => (isCovered(one) ? [`spec.${list}[${textOf(i)}]`] : [])),
+  );
+  return causes.filter(({ field }) => !gone.some((path) => field === path || field.startsWith(`${path}.`)));
+}

@@ -1,0 +1,63 @@
+import { allow } from "../../../core/evaluate/decision.ts";
+import { at } from "../../../core/json.ts";
+import { controllerOf } from "../../../core/kubernetes/object.ts";
+import { POD, specPath } from "../../../core/kubernetes/workloads.ts";
+import { exemptNamespaces } from "../../../core/module/installation.ts";
+import { IDENTIFY_POD_OS, MODULE } from "../settings.ts";
+import type { Part } from "./part.ts";
+import { workloadRules } from "./workload-rules.ts";
+
+const NAME = "pod-os-gate";
+
+const COMMON = {
+  module: MODULE,
+  phase: "mutate",
+  askedAs: NAME,
+  failure: "open",
+  timeoutSeconds: 2,
+  sideEffects: "None",
+  reinvocation: "Never",
+} as const;
+
+/**
+ * With the gate off, `spec.os` is dropped as an API server without the field drops it: silently, on CREATE and where the stored object
+ * has none. What is stored with it keeps it, or each update would roll a workload out.
+ */
+export const gate: Part = {
+  name: NAME,
+  hooks: (installation, gates) => {
+    if (gates.enabled(IDENTIFY_POD_OS)) return [];
+    const namespaces = { except: exemptNamespaces(installation) };
+    const kinds = installation.workloads.all;
+    return [
+      {
+        ...COMMON,
+        name: `${NAME}-pods`,
+        namespaces,
+        rules: workloadRules([POD], ["CREATE", "UPDATE"]),
+        conditions: [{ name: "has-os", expression: "has(object.spec.os)" }],
+      },
+      {
+        ...COMMON,
+        name: `${NAME}-templates`,
+        namespaces,
+        rules: workloadRules(
+          kinds.filter(({ template }) => template.length > 0),
+          ["CREATE", "UPDATE"],
+        ),
+      },
+    ];
+  },
+  evaluate: ({ request, object, installation }) => {
+    const { group, resource } = request.resource;
+    const workload = installation.workloads.byResource(group, resource);
+    if (workload === undefined || request.subResource !== "") return allow();
+    const path = [...specPath(workload), "os"];
+    if (object.get(...path) === undefined || (at(object.old, ...path) ?? undefined) !== undefined)
+      return allow();
+    // A controller compares the templates that it makes with its own: of another one it would make more without end.
+    if (workload.template.length > 0 && controllerOf(object.object) !== undefined) return allow();
+    object.remove(path, undefined);
+    return allow();
+  },
+};

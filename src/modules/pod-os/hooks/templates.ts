@@ -1,0 +1,31 @@
+import { isBuiltIn } from "../../../core/kubernetes/workloads.ts";
+import { judgeTemplate } from "../admission/judge-template.ts";
+import { MODULE, settingsOf } from "../settings.ts";
+import type { Part } from "./part.ts";
+import { workloadRules } from "./workload-rules.ts";
+
+/** Judges pod templates: in the place of the API server's plugin, or what that does not. */
+export const templates: Part = {
+  name: "pod-security-templates",
+  hooks: (installation) => {
+    const { mode, templates: action } = settingsOf(installation).podSecurity;
+    const every = mode === "Replace" || action === "Deny";
+    const kinds = installation.workloads.all.filter(
+      (kind) => kind.template.length > 0 && (every || !isBuiltIn(kind)),
+    );
+    return [
+      {
+        name: "pod-security-templates",
+        module: MODULE,
+        phase: "validate",
+        rules: workloadRules(kinds, ["CREATE", "UPDATE"]),
+        failure: "open",
+        timeoutSeconds: 5,
+        // An open hook hinders nobody, and labels of the control plane's namespaces hold too.
+        namespaces: { except: [installation.namespace] },
+        sideEffects: "NoneOnDryRun",
+      },
+    ];
+  },
+  evaluate: judgeTemplate,
+};

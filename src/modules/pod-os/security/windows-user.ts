@@ -1,0 +1,53 @@
+import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
+import { fieldPath } from "../../../core/path.ts";
+import type { Violation } from "./check.ts";
+import { containerPath, judgedPod, nameOf } from "./judged-pod.ts";
+
+/** Checks of Windows pods beyond the Pod Security Standards, of level restricted. Off by default, so that those stay pure. */
+export const WINDOWS_CHECKS = [{ id: "windowsAdministrator" }, { id: "windowsUser" }] as const;
+
+const USER = ["windowsOptions", "runAsUserName"] as const;
+const FIELD = `securityContext.${USER.join(".")}`;
+
+/**
+ * `windowsAdministrator`: no container may run as ContainerAdministrator, by its own setting or the pod's. `windowsUser`: each
+ * names a user, for without one the image decides, and most images have the administrator.
+ */
+export function windowsViolations(metadata: JsonObject, spec: JsonObject): Violation[] {
+  if (stringAt(spec, "os", "name") !== "windows") return [];
+  const pod = judgedPod(metadata, spec);
+  const inherited = stringAt(pod.context, ...USER) ?? "";
+  const users = pod.contexts.map((context) =>
+    isObject(context["windowsOptions"]) ? (stringAt(context, ...USER) ?? inherited) : inherited,
+  );
+  const where = (test: (user: string) => boolean): number[] =>
+    users.flatMap((user, i) => (test(user) ? [i] : []));
+  const violation = (check: string, reason: string, indexes: readonly number[], rule: string): Violation[] =>
+    indexes.length === 0
+      ? []
+      : [
+          {
+            check,
+            reason,
+            detail: `${indexes.length === 1 ? "container" : "containers"} ${indexes.map((i) => JSON.stringify(nameOf(pod.containers[i]))).join(", ")} ${rule}`,
+            causes: indexes.map((i) => ({
+              field: fieldPath(containerPath(pod, i, "securityContext", ...USER)),
+              message: rule,
+            })),
+          },
+        ];
+  return [
+    ...violation(
+      "windowsAdministrator",
+      "ContainerAdministrator",
+      where((user) => user.toLowerCase() === "containeradministrator"),
+      `must not set ${FIELD} to "ContainerAdministrator"`,
+    ),
+    ...violation(
+      "windowsUser",
+      "no Windows user",
+      where((user) => user === ""),
+      `must set ${FIELD}`,
+    ),
+  ];
+}
