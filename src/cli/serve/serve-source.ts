@@ -4,6 +4,7 @@ import type { Effects } from "../../core/evaluate/effects.ts";
 import { resourceName } from "../../core/evaluate/request.ts";
 import type { Log } from "../../core/log.ts";
 import type { Count } from "../../core/module/metric.ts";
+import { readsOf } from "../../core/module/module.ts";
 import type { ControllerStats } from "../../core/module/reconciler.ts";
 import { kindResource } from "../../core/policy/kind.ts";
 import type { Source } from "../../core/view/source.ts";
@@ -67,12 +68,14 @@ export async function openServed(
   };
 }
 
-function countsOf({ modules, view }: Assembly): Map<string, number> {
-  const resources = modules.flatMap(({ reads, kinds }) => [
+function countsOf({ modules, gates, view }: Assembly): Map<string, number> {
+  const resources = [
     // What only a leader reads is not read yet; what is optional does not belong to the inventory.
-    ...reads.filter(({ leaderOnly, optional }) => leaderOnly !== true && optional !== true).map(resourceName),
-    ...kinds.map(kindResource),
-  ]);
+    ...readsOf(modules, gates)
+      .filter(({ leaderOnly, optional }) => leaderOnly !== true && optional !== true)
+      .map(resourceName),
+    ...modules.flatMap(({ kinds }) => kinds.map(kindResource)),
+  ];
   return new Map(resources.map((resource) => [resource, view.count(resource)]));
 }
 

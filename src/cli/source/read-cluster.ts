@@ -34,7 +34,7 @@ export async function readCluster(
     client.close();
   };
   const read = async (): Promise<ClusterSource> => {
-    await checkReadable(client, assembly.modules, { leaderReads, hint });
+    await checkReadable(client, assembly, { leaderReads, hint });
     source = openCluster({ client, assembly, log: createLog("error") });
     await source.cache.waitForSync();
     if (leaderReads) await source.cache.startLeading();

@@ -91,7 +91,9 @@ class ReflectorCache implements InformerCache {
     };
     options.prerequisite?.then(prepared, prepared);
     this.#resources = options.resources ?? createResources(client, assembly.modules);
-    this.#watched = watchedResources(assembly.modules).filter(({ resource }) => owns(resource));
+    this.#watched = watchedResources(assembly.modules, assembly.gates).filter(({ resource }) =>
+      owns(resource),
+    );
     this.#updater = new ViewUpdater({
       assembly,
       timeSlices: this.#timeSlices,

@@ -33,6 +33,14 @@ export interface Read {
   readonly leaderOnly?: boolean;
   /** It may not be served here. */
   readonly optional?: boolean;
+  /** Read only while this gate is on. @default always */
+  readonly gate?: string;
+}
+
+/** What these modules read; without gates, whatever they may read. */
+export function readsOf(modules: readonly Module[], gates?: Gates): Read[] {
+  const reads = modules.flatMap((module) => module.reads);
+  return gates === undefined ? reads : reads.filter(({ gate }) => gate === undefined || gates.enabled(gate));
 }
 
 /** Why a policy did, or did not, apply. */
@@ -106,7 +114,13 @@ export interface ManagedResource {
 export interface ManagedObjects {
   /** All that `desired` may have. */
   readonly resources: readonly ManagedResource[];
-  readonly desired: (view: View, installation: Installation, gates: Gates) => readonly JsonObject[];
+  /** `now`: milliseconds since 1970. Asked every few seconds, so that what depends on it follows. */
+  readonly desired: (
+    view: View,
+    installation: Installation,
+    gates: Gates,
+    now: number,
+  ) => readonly JsonObject[];
 }
 
 /** Something that a module puts on objects of others and that must not stay there once usher is uninstalled. */

@@ -67,6 +67,8 @@ export interface StateKind extends CustomResource {
 export interface Kind<Policy = unknown> extends CustomResource {
   /** `Cluster`: its objects are in namespaces and act on the whole cluster, so who may write them is granted apart. @default as its scope */
   readonly reach?: "Cluster";
+  /** The role that has the right to write its objects, where that is a right of its own. @default the role for all cluster-scoped kinds */
+  readonly grantedBy?: string;
   /** `file`: read at start, never served by an API server. */
   readonly standing: "resource" | "file";
   /** For kinds of standing `file` that are not written as objects with metadata and spec. */

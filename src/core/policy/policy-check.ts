@@ -18,8 +18,10 @@ export function policyCheck(modules: readonly Module[]): Module {
     summary: "checks policies when they are written",
     kinds: [],
     reads: [],
-    hooks: () =>
-      kinds.length === 0
+    hooks: (_view, installation, gates) => {
+      // A kind that usher does not register here is another owner's, and its objects are not for usher to refuse.
+      const checked = kinds.filter(({ registered }) => registered?.(installation, gates) ?? true);
+      return checked.length === 0
         ? []
         : [
             {
@@ -29,8 +31,8 @@ export function policyCheck(modules: readonly Module[]): Module {
               failure: "open",
               timeoutSeconds: 5,
               sideEffects: "None",
-              rules: [...new Set(kinds.map(({ group }) => group))].map((group) => {
-                const mine = kinds.filter((kind) => kind.group === group);
+              rules: [...new Set(checked.map(({ group }) => group))].map((group) => {
+                const mine = checked.filter((kind) => kind.group === group);
                 return {
                   groups: [group],
                   versions: [...new Set(mine.flatMap(({ versions }) => versions.map(({ name }) => name)))],
@@ -39,7 +41,8 @@ export function policyCheck(modules: readonly Module[]): Module {
                 };
               }),
             },
-          ],
+          ];
+    },
     assemble: () => ({
       validate: ({ request, object, view, installation, now }) => {
         const kind = byResource.get(resourceName(request.resource));

@@ -37,11 +37,11 @@ export interface Registration {
  * answered with must be there.
  */
 export function registration(registrant: Registrant, options: RegistrationOptions): Registration {
-  const { modules, installation } = registrant;
+  const { modules, installation, gates } = registrant;
   const { workload, version } = options;
   const webhooks = registeredWebhooks(registrant, options);
   const others = [
-    ...accessObjects(modules, installation),
+    ...accessObjects(modules, installation, gates),
     ...(workload === undefined
       ? []
       : [

@@ -18,11 +18,12 @@ export interface ManagedSet {
 export function managedSets(
   { modules, installation, gates }: Declarations,
   view: View,
+  now: number,
   version?: string,
 ): ManagedSet[] {
   return modules.flatMap(({ name, managed }) => {
     if (managed === undefined) return [];
-    const desired = managed.desired(view, installation, gates);
+    const desired = managed.desired(view, installation, gates, now);
     return [
       {
         module: name,

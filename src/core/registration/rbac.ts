@@ -1,6 +1,7 @@
 import type { JsonObject } from "../json.ts";
+import type { Gates } from "../module/gates.ts";
 import type { Installation } from "../module/installation.ts";
-import type { Module } from "../module/module.ts";
+import { type Module, readsOf } from "../module/module.ts";
 import type { CustomResource, Kind } from "../policy/kind.ts";
 
 const API = "rbac.authorization.k8s.io";
@@ -14,12 +15,16 @@ const ACCOUNT = "usher";
  * What usher itself may do to judge, and what people may do with its policies. Usher reads what modules declare and writes the
  * status of its own kinds and events, nothing else. What it needs for its own installation is in `ownAccess`.
  */
-export function accessObjects(modules: readonly Module[], installation: Installation): JsonObject[] {
+export function accessObjects(
+  modules: readonly Module[],
+  installation: Installation,
+  gates?: Gates,
+): JsonObject[] {
   const kinds = modules.flatMap((module) => module.kinds).filter(({ standing }) => standing === "resource");
   const { namespace } = installation;
   return [
     { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: ACCOUNT, namespace } },
-    clusterRole(ACCOUNT, ownRules(modules, kinds, installation)),
+    clusterRole(ACCOUNT, ownRules(modules, kinds, installation, gates)),
     {
       apiVersion: `${API}/v1`,
       kind: "ClusterRoleBinding",
@@ -27,7 +32,8 @@ export function accessObjects(modules: readonly Module[], installation: Installa
       roleRef: { apiGroup: API, kind: "ClusterRole", name: ACCOUNT },
       subjects: [{ kind: "ServiceAccount", name: ACCOUNT, namespace }],
     },
-    ...userRoles(kinds),
+    // A kind of another owner is granted by that owner.
+    ...userRoles(kinds.filter(({ takeOver }) => takeOver !== "never")),
   ];
 }
 
@@ -40,8 +46,9 @@ function ownRules(
   modules: readonly Module[],
   kinds: readonly Kind[],
   installation: Installation,
+  gates: Gates | undefined,
 ): JsonObject[] {
-  const reads = modules.flatMap((module) => module.reads);
+  const reads = readsOf(modules, gates);
   const withStatus = kinds.filter(({ versions }) => versions.some(({ status }) => status !== undefined));
   return [
     ...grants([...reads, ...kinds.map(resourceOf)], READ),
@@ -92,8 +99,15 @@ function furtherGrants(modules: readonly Module[], installation: Installation): 
 function userRoles(kinds: readonly Kind[]): JsonObject[] {
   const namespaced = kinds.filter(({ scope }) => scope === "Namespaced");
   const cluster = kinds.filter(({ scope }) => scope === "Cluster").map(resourceOf);
+  const apart = kinds.flatMap((kind) =>
+    kind.grantedBy === undefined ? [] : [{ kind, role: kind.grantedBy }],
+  );
+  const joint = kinds.filter(({ scope, grantedBy }) => scope === "Cluster" && grantedBy === undefined);
   const own = namespaced.filter(({ reach }) => reach === undefined).map(resourceOf);
-  const wide = [...cluster, ...namespaced.filter(({ reach }) => reach === "Cluster").map(resourceOf)];
+  const wide = [
+    ...joint.map(resourceOf),
+    ...namespaced.filter(({ reach }) => reach === "Cluster").map(resourceOf),
+  ];
   const joins = Object.fromEntries(
     ["view", "edit", "admin"].map((role) => [`${API}/aggregate-to-${role}`, "true"]),
   );
@@ -104,6 +118,7 @@ function userRoles(kinds: readonly Kind[]): JsonObject[] {
     ...role("usher-policies-edit", own, [...READ, ...WRITE]),
     ...role("usher-cluster-policies-view", cluster, READ),
     ...role("usher-cluster-policies-edit", wide, [...READ, ...WRITE]),
+    ...apart.flatMap(({ kind, role: name }) => role(name, [resourceOf(kind)], [...READ, ...WRITE])),
   ];
 }
 

@@ -1,7 +1,10 @@
 import { defineModule, type Module } from "../../core/module/module.ts";
+import { WORKLOAD_READS } from "./check/violations.ts";
 import { CODES } from "./codes.ts";
 import { declaration } from "./declaration.ts";
 import { GuardEvaluator } from "./evaluator.ts";
+import { fallback } from "./fallback/compile.ts";
+import { FALLBACK_READS } from "./fallback/in-force.ts";
 import { hooks } from "./hooks/hooks.ts";
 import { override, policy, policyConfig, scheduler } from "./kinds.ts";
 import type { GuardPolicy } from "./policy/guard-policy.ts";
@@ -25,6 +28,7 @@ export const nodeGuard: Module = defineModule<GuardPolicy>({
         ["spec", "taints"],
         ["spec", "unschedulable"],
       ],
+      gate: GATE.name,
     },
     {
       // Whether it is served says which built-in lists count.
@@ -35,10 +39,14 @@ export const nodeGuard: Module = defineModule<GuardPolicy>({
       scope: "Cluster",
       keep: [],
       optional: true,
+      gate: GATE.name,
     },
+    ...WORKLOAD_READS,
+    ...FALLBACK_READS,
   ],
   hooks,
   assemble: (policies, installation) => new GuardEvaluator(policies, installation),
+  managed: fallback,
   settings: settingsSchema,
   gates: [GATE],
   codes: CODES,

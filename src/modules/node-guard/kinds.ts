@@ -2,6 +2,7 @@ import { z } from "zod";
 import { conditions } from "../../core/policy/condition.ts";
 import type { ConfigurationWrapper } from "../../core/policy/configuration.ts";
 import type { Kind } from "../../core/policy/kind.ts";
+import { checkPolicy } from "./check/check-policy.ts";
 import { OVERRIDE_RULES, overrideSpec, overrideStatus } from "./overrides/override-schema.ts";
 import { configSpec, policySpec, schedulerSpec } from "./policy/group-schema.ts";
 import type { GuardPolicy } from "./policy/guard-policy.ts";
@@ -37,6 +38,7 @@ export const policyConfig: Kind<GuardPolicy> = {
   },
   summary: "defines groups of protected nodes and who may use them",
   versions: [{ name: VERSION, storage: true, spec: configSpec }],
+  check: checkPolicy(CONFIGS, ["spec", "groups"]),
   prepare: reader(CONFIGS),
 };
 
@@ -56,6 +58,7 @@ export const policy: Kind<GuardPolicy> = {
     "sets modes of groups of protected nodes, and adds entries and groups; only the object named cluster counts",
   versions: [{ name: VERSION, storage: true, spec: policySpec, status: policyStatus }],
   registered: (_installation, gates) => isOn(gates),
+  check: checkPolicy(POLICIES, ["spec", "groups"]),
   prepare: reader(POLICIES),
 };
 
@@ -70,6 +73,7 @@ export const scheduler: Kind<GuardPolicy> = {
   versions: [{ name: "v1", storage: true, spec: schedulerSpec }],
   registered: (installation, gates) => isOn(gates) && shipsScheduler(installation),
   takeOver: "never",
+  check: checkPolicy(SCHEDULERS, ["spec", "schedulingGroups"]),
   prepare: reader(SCHEDULERS),
 };
 
@@ -79,6 +83,7 @@ export const override: Kind<GuardPolicy> = {
   plural: "nodeguardoverrides",
   singular: "nodeguardoverride",
   scope: "Cluster",
+  grantedBy: "usher-node-guard-override",
   standing: "resource",
   summary:
     "weakens the mode of a group of protected nodes for a day at most; who may create it has the emergency right",
@@ -99,6 +104,7 @@ export const override: Kind<GuardPolicy> = {
     },
   ],
   registered: (_installation, gates) => isOn(gates),
+  check: (object) => READERS[OVERRIDES]?.(object).problems ?? [],
   prepare: reader(OVERRIDES),
 };
 

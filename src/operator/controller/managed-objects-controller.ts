@@ -38,7 +38,7 @@ export class ManagedObjectsController {
 
   #desired(): readonly ManagedSet[] {
     const { assembly, version } = this.#options;
-    return managedSets(assembly, assembly.view, version);
+    return managedSets(assembly, assembly.view, Date.now(), version);
   }
 
   /** Reconciles only where the view asks for something else than before. */

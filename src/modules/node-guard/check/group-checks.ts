@@ -1,0 +1,192 @@
+import { at, type JsonObject, stringAt } from "../../../core/json.ts";
+import { labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
+import { matches } from "../../../core/kubernetes/selectors/label-selector.ts";
+import type { Installation } from "../../../core/module/installation.ts";
+import { OWN_NAMES } from "../../../core/registration/names.ts";
+import type { View } from "../../../core/view/view.ts";
+import { fallbackInForce } from "../fallback/in-force.ts";
+import { CONTROL_PLANE, type Group } from "../groups/group.ts";
+import type { Groups } from "../groups/groups.ts";
+import { agreement } from "../groups/masters-schedulable.ts";
+import { podMatches } from "../principals/principal.ts";
+import { unauthorizedDaemonSets, violations } from "./violations.ts";
+
+/** What a check of a group may look at. */
+export interface GroupContext {
+  readonly groups: Groups;
+  readonly all: readonly Group[];
+  readonly view: View;
+  readonly installation: Installation;
+}
+
+/** One rule on groups. */
+export interface GroupCheck {
+  readonly name: string;
+  readonly severity: "error" | "warning";
+  /** The field of the group that is wrong. */
+  readonly field: string;
+  /** What is wrong and what to do; `undefined` where nothing is. */
+  readonly find: (group: Group, context: GroupContext) => string | undefined;
+}
+
+const SCHEDULER = "system:kube-scheduler";
+
+export const GROUP_CHECKS: readonly GroupCheck[] = [
+  {
+    name: "all-nodes",
+    severity: "error",
+    field: "labelSelector",
+    find: ({ labelSelector, acknowledge }) =>
+      labelSelector.kind === "everything" && !acknowledge.includes("AllNodes")
+        ? "selects every node: if that is meant, add AllNodes to acknowledge"
+        : undefined,
+  },
+  {
+    name: "no-other-nodes",
+    severity: "error",
+    field: "mode",
+    find: (group, { view }) => {
+      if (group.mode !== "Enable" || group.acknowledge.includes("NoOtherNodes")) return undefined;
+      const schedulable = [...view.list("nodes")].filter(
+        (node) => at(node, "spec", "unschedulable") !== true,
+      );
+      const all = schedulable.length > 0 && schedulable.every((node) => isIn(group, node));
+      return all
+        ? `Enable would protect every schedulable node (${schedulable.length}): other pods could run nowhere; if that is meant, add NoOtherNodes to acknowledge`
+        : undefined;
+    },
+  },
+  {
+    name: "consistent",
+    severity: "error",
+    field: "mode",
+    find: ({ name, mode }, { groups: { consistency, mastersSchedulable } }) => {
+      if (name !== CONTROL_PLANE || mode !== "Enable") return undefined;
+      const { consistent, message } = agreement(mode, consistency, mastersSchedulable);
+      return consistent ? undefined : `${message}: they contradict each other; change one of them`;
+    },
+  },
+  {
+    name: "usher-itself",
+    severity: "error",
+    field: "mode",
+    find: (group, { installation: { namespace } }) =>
+      group.mode === "Enable" && podMatches(namespace, OWN_NAMES.account, group) === undefined
+        ? `usher itself is not authorised: add ${namespace}/${OWN_NAMES.account} to workloads before Enable`
+        : undefined,
+  },
+  {
+    name: "fallback",
+    severity: "error",
+    field: "failurePolicy",
+    find: (group, { view, installation }) =>
+      group.failurePolicy === "Ignore" &&
+      group.effectiveMode === "Enable" &&
+      !fallbackInForce(group, view, installation)
+        ? "Ignore is accepted only while the fallback is in force: set spec.modules.node-guard.fallback in usher's configuration, and Ignore once the policies are there"
+        : undefined,
+  },
+  {
+    name: "kubelet-labels",
+    severity: "warning",
+    field: "labelSelector",
+    find: ({ labelSelector }) => {
+      const keys =
+        labelSelector.kind === "requirements" ? labelSelector.requirements.map(({ key }) => key) : [];
+      const own = keys.filter(isKubeletsOwn);
+      return own.length === 0
+        ? undefined
+        : `a kubelet may change the label ${own.join(", ")} of its own node`;
+    },
+  },
+  {
+    name: "scheduler",
+    severity: "warning",
+    field: "authorizedUsers",
+    find: ({ index, entries }) => {
+      if (entries.length === 0) return "no entry: nothing may run on nodes of the group";
+      return index.actor(SCHEDULER, []) === undefined
+        ? `does not list ${SCHEDULER}: the scheduler can't bind pods to nodes of the group`
+        : undefined;
+    },
+  },
+  {
+    name: "overlap",
+    severity: "warning",
+    field: "labelSelector",
+    find: (group, { view, all }) => {
+      for (const node of view.list("nodes")) {
+        const other = all.find((one) => one.name !== group.name && isIn(one, node));
+        if (other !== undefined && isIn(group, node))
+          return `node ${nameOf(node)} is in group ${other.name} as well: pods there need both`;
+      }
+      return undefined;
+    },
+  },
+  {
+    name: "no-node",
+    severity: "warning",
+    field: "labelSelector",
+    find: (group, { view }) => {
+      if (view.count("nodes") === 0) return undefined;
+      for (const node of view.list("nodes")) if (isIn(group, node)) return undefined;
+      return "selects no node now";
+    },
+  },
+  {
+    name: "violations",
+    severity: "warning",
+    field: "mode",
+    find: (group, { view }) => {
+      if (group.mode === "Disable") return undefined;
+      const found = violations(group, view);
+      return found.length === 0
+        ? undefined
+        : `${found.length} pods on nodes of the group are not authorised, such as ${shown(found)}: they keep running, and Enable would refuse them`;
+    },
+  },
+  {
+    name: "daemon-sets",
+    severity: "warning",
+    field: "mode",
+    find: (group, { view, installation }) => {
+      if (group.mode === "Disable") return undefined;
+      const found = unauthorizedDaemonSets(group, view, installation);
+      return found.length === 0
+        ? undefined
+        : `DaemonSets with hostNetwork outside the control plane's namespaces are not authorised, such as ${shown(found)}: nodes of the group may need them, as they need a CNI`;
+    },
+  },
+];
+
+function shown(objects: readonly JsonObject[]): string {
+  const names = objects.map((one) => `${stringAt(one, "metadata", "namespace") ?? ""}/${nameOf(one)}`);
+  return names.sort().slice(0, 3).join(", ");
+}
+
+export function isIn(group: Group, node: JsonObject): boolean {
+  return matches(group.labelSelector, labelsOf(node));
+}
+
+/** Labels of Kubernetes' domains that NodeRestriction lets a kubelet set, beside those of kubelet.kubernetes.io and node.kubernetes.io. */
+const KUBELET_KEYS: ReadonlySet<string> = new Set([
+  "kubernetes.io/hostname",
+  "kubernetes.io/arch",
+  "kubernetes.io/os",
+  "beta.kubernetes.io/arch",
+  "beta.kubernetes.io/os",
+  "beta.kubernetes.io/instance-type",
+  "node.kubernetes.io/instance-type",
+  "failure-domain.beta.kubernetes.io/region",
+  "failure-domain.beta.kubernetes.io/zone",
+  "topology.kubernetes.io/region",
+  "topology.kubernetes.io/zone",
+]);
+
+function isKubeletsOwn(key: string): boolean {
+  const domain = key.includes("/") ? key.slice(0, key.indexOf("/")) : "";
+  const below = (parent: string) => domain === parent || domain.endsWith(`.${parent}`);
+  if (below("node-restriction.kubernetes.io")) return false;
+  if (below("kubelet.kubernetes.io") || below("node.kubernetes.io") || KUBELET_KEYS.has(key)) return true;
+  return !below("kubernetes.io") && !below("k8s.io");
+}

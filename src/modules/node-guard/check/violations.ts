@@ -1,0 +1,76 @@
+import { at, type JsonObject, stringAt } from "../../../core/json.ts";
+import { annotationsOf, isBeingDeleted, labelsOf, namespaceOf } from "../../../core/kubernetes/object.ts";
+import { matches } from "../../../core/kubernetes/selectors/label-selector.ts";
+import { controlPlaneOf, type Installation } from "../../../core/module/installation.ts";
+import type { Read } from "../../../core/module/module.ts";
+import type { View } from "../../../core/view/view.ts";
+import type { Group } from "../groups/group.ts";
+import { podMatches } from "../principals/principal.ts";
+import { GATE } from "../settings.ts";
+
+/** Files a pod under its node. */
+export const BY_NODE = "node-guard-node";
+
+/** What runs where, for reports: only the leader makes them. */
+export const WORKLOAD_READS: readonly Read[] = [
+  {
+    resource: "pods",
+    group: "",
+    version: "v1",
+    kind: "Pod",
+    scope: "Namespaced",
+    keep: [
+      ["spec", "nodeName"],
+      ["spec", "serviceAccountName"],
+      ["status", "phase"],
+      ["metadata", "annotations", "kubernetes.io/config.mirror"],
+    ],
+    indexes: [{ name: BY_NODE, values: (pod) => [stringAt(pod, "spec", "nodeName") ?? ""] }],
+    leaderOnly: true,
+    optional: true,
+    gate: GATE.name,
+  },
+  {
+    resource: "daemonsets",
+    group: "apps",
+    version: "v1",
+    kind: "DaemonSet",
+    scope: "Namespaced",
+    keep: [
+      ["spec", "template", "spec", "hostNetwork"],
+      ["spec", "template", "spec", "serviceAccountName"],
+    ],
+    leaderOnly: true,
+    optional: true,
+    gate: GATE.name,
+  },
+];
+
+/** Pods on nodes of a group that may not run there. They are reported, and nothing else happens to them. */
+export function violations(group: Group, view: View): JsonObject[] {
+  const found: JsonObject[] = [];
+  for (const node of view.list("nodes")) {
+    if (!matches(group.labelSelector, labelsOf(node))) continue;
+    for (const pod of view.lookup("pods", BY_NODE, stringAt(node, "metadata", "name") ?? ""))
+      if (isViolation(pod, group)) found.push(pod);
+  }
+  return found;
+}
+
+function isViolation(pod: JsonObject, group: Group): boolean {
+  const phase = stringAt(pod, "status", "phase");
+  if (phase === "Succeeded" || phase === "Failed" || isBeingDeleted(pod)) return false;
+  // The picture of a static pod: its manifest is on the node itself.
+  if (at(annotationsOf(pod), "kubernetes.io/config.mirror") !== undefined) return false;
+  return podMatches(namespaceOf(pod), stringAt(pod, "spec", "serviceAccountName"), group) === undefined;
+}
+
+/** DaemonSets that a node may need before any other pod, and that the group would keep off its nodes. */
+export function unauthorizedDaemonSets(group: Group, view: View, installation: Installation): JsonObject[] {
+  const exempt = [...controlPlaneOf(installation), installation.namespace];
+  return [...view.list("daemonsets.apps")].filter((one) => {
+    const template = at(one, "spec", "template", "spec");
+    if (at(template, "hostNetwork") !== true || exempt.includes(namespaceOf(one))) return false;
+    return podMatches(namespaceOf(one), stringAt(template, "serviceAccountName"), group) === undefined;
+  });
+}

@@ -1,0 +1,81 @@
+import type { Entry, Group } from "../groups/group.ts";
+
+/** Texts of CEL. A string literal of JSON is one of CEL, too: names have no control characters. */
+export const quoted = (text: string): string => JSON.stringify(text);
+const list = (items: readonly string[]): string => `[${items.map(quoted).join(", ")}]`;
+const anyOf = (parts: readonly string[]): string => (parts.length === 0 ? "false" : parts.join(" || "));
+
+const USER = "request.userInfo.username";
+const USER_GROUPS = "request.userInfo.?groups.orValue([])";
+const SERVICE_ACCOUNT = "system:serviceaccount:";
+const SERVICE_ACCOUNTS_OF = "system:serviceaccounts:";
+
+/** Whether the sender of the request is one of these entries, as `EntryIndex.actor` says. */
+export function actorExpression(entries: readonly Entry[]): string {
+  const actors = entries.filter(({ as }) => as !== "pod");
+  const users = actors.flatMap(({ kind, namespace, name }) =>
+    kind === "user" ? [name] : kind === "serviceAccount" ? [`${SERVICE_ACCOUNT}${namespace}:${name}`] : [],
+  );
+  const groups = actors.flatMap(({ kind, name }) => (kind === "group" ? [name] : []));
+  const prefixes = actors.flatMap(({ kind, namespace, name }) =>
+    kind === "prefix" ? [`^${SERVICE_ACCOUNT}${pattern(namespace)}[^:]*:${pattern(name)}$`] : [],
+  );
+  return anyOf([
+    ...(users.length === 0 ? [] : [`${USER} in ${list(unique(users))}`]),
+    ...(groups.length === 0 ? [] : [`${USER_GROUPS}.exists(g, g in ${list(unique(groups))})`]),
+    ...unique(prefixes).map((one) => `${USER}.matches(${quoted(one)})`),
+  ]);
+}
+
+/**
+ * Whether the pod may run on the group's nodes, as `EntryIndex.pod` says. A binding does not say which account its pod uses: without
+ * `account` every pod of the account's namespace counts, so that nothing is refused that the webhook admits.
+ */
+export function podExpression(
+  entries: readonly Entry[],
+  scope: Group["serviceAccountScope"],
+  account: string | undefined,
+): string {
+  const pods = entries.filter(({ as }) => as !== "actor");
+  const exact = scope === "Exact" && account !== undefined;
+  const accounts = pods.filter(({ kind }) => kind === "serviceAccount");
+  const namespaces = [
+    ...(exact ? [] : accounts.map(({ namespace }) => namespace)),
+    ...pods.flatMap(({ kind, name }) =>
+      kind === "group" && name.startsWith(SERVICE_ACCOUNTS_OF)
+        ? [name.slice(SERVICE_ACCOUNTS_OF.length)]
+        : [],
+    ),
+  ];
+  const named = exact ? accounts.map(({ namespace, name }) => `${namespace}/${name}`) : [];
+  const prefixes = pods
+    .filter(({ kind }) => kind === "prefix")
+    .map(({ namespace, name }) => {
+      const inNamespace = `request.namespace.startsWith(${quoted(namespace)})`;
+      return exact ? `(${inNamespace} && ${account} == ${quoted(name)})` : inNamespace;
+    });
+  return anyOf([
+    ...(namespaces.length === 0 ? [] : [`request.namespace in ${list(unique(namespaces))}`]),
+    ...(named.length === 0 ? [] : [`request.namespace + "/" + ${account} in ${list(unique(named))}`]),
+    ...unique(prefixes),
+  ]);
+}
+
+/** The account of a pod at CREATE; without one it runs as `default`. */
+export const POD_ACCOUNT =
+  '(object.spec.?serviceAccountName.orValue("") == "" ? "default" : object.spec.serviceAccountName)';
+
+/** The kubelet's own mirror pod: the annotation alone proves nothing. */
+export const MIRROR =
+  '"kubernetes.io/config.mirror" in object.metadata.?annotations.orValue({})' +
+  ` && ${USER} == "system:node:" + object.spec.?nodeName.orValue("")` +
+  ` && "system:nodes" in ${USER_GROUPS}`;
+
+/** Names of namespaces and accounts have dots, and no other character with a meaning in a pattern. */
+function pattern(text: string): string {
+  return text.replaceAll(".", "[.]");
+}
+
+function unique(items: readonly string[]): string[] {
+  return [...new Set(items)].sort();
+}
