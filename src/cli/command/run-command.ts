@@ -143,7 +143,9 @@ async function resultOf(
 ): Promise<Ran> {
   const { source } = command;
   const run = (fetch: Fetch) => drive(code.run(call), fetch, screen);
-  if (source === undefined) {
+  const { source: directory, cluster } = options;
+  const named = source?.cluster === "default" || directory !== undefined || cluster === true;
+  if (source === undefined || (!named && code.needsView?.(call) === false)) {
     const failed = { failed: "the command reads no cluster" };
     return { result: await run(async (needs) => needs.map(() => failed)), faulty: false };
   }

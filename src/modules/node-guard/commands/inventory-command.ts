@@ -1,0 +1,122 @@
+import { type Json, type JsonObject, stringAt } from "../../../core/json.ts";
+import { nameOf, namespaceOf } from "../../../core/kubernetes/object.ts";
+import type { CommandCode, InputText } from "../../../core/module/command.ts";
+import { readPages } from "../../../core/module/command-needs.ts";
+import type { Group } from "../groups/group.ts";
+import { podMatches } from "../principals/principal.ts";
+import { groupsAt, nodesIn } from "./groups-at.ts";
+
+const PAGE = 500;
+
+/** A pod on a protected node, as JSON has it. */
+interface ListedPod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly node: string;
+  readonly group: string;
+  readonly serviceAccount: string;
+  readonly authorized: boolean;
+  /** The entry that authorises it. */
+  readonly by: string | null;
+  readonly reviewed: boolean;
+}
+
+interface Flags {
+  readonly reviewed?: InputText;
+}
+
+/** `namespace/serviceAccount` lines; empty lines and those with `#` are comments. */
+const LINE = /^[a-z0-9][-a-z0-9]*\/[a-z0-9][-a-z0-9.]*$/;
+
+/** What runs on protected nodes, whether Enable would admit it, and whether a person has looked at it. */
+export const inventoryCode: CommandCode<object, Flags> = {
+  check: ({ flags: { reviewed } }) => {
+    if (reviewed === undefined) return undefined;
+    const wrong = linesOf(reviewed).find(({ text }) => !LINE.test(text));
+    return wrong === undefined
+      ? undefined
+      : `${reviewed.name}:${wrong.number}: must be namespace/serviceAccount, got ${JSON.stringify(wrong.text)}`;
+  },
+  *run({ assembly, flags: { reviewed }, now }) {
+    const groups = groupsAt(assembly, now);
+    const groupsOfNode = new Map<string, Group[]>();
+    for (const group of groups)
+      for (const node of nodesIn(assembly, group))
+        groupsOfNode.set(node, [...(groupsOfNode.get(node) ?? []), group]);
+    const known = new Set(reviewed === undefined ? [] : linesOf(reviewed).map(({ text }) => text));
+    const pods: ListedPod[] = [];
+    const failure = yield* readPages({
+      what: "pods",
+      page: (token) => ({
+        list: { resource: "pods", ...(token === undefined ? {} : { continue: token }) },
+        limit: PAGE,
+        share: 1,
+      }),
+      // biome-ignore lint/correctness/useYield: a pod needs nothing.
+      *take(objects) {
+        for (const pod of objects)
+          for (const group of groupsOfNode.get(nodeOf(pod)) ?? []) pods.push(listed(pod, group, known));
+      },
+      progress: { doing: "reading", things: "kinds", done: 0, total: 1 },
+    });
+    pods.sort(compare);
+    const refused = pods.filter(({ authorized }) => !authorized).length;
+    const unreviewed = reviewed === undefined ? [] : pods.filter((pod) => !pod.reviewed);
+    return {
+      data: { pods } as unknown as Json,
+      table: {
+        columns: ["POD", "NODE", "GROUP", "SERVICE ACCOUNT", "AUTHORIZED BY", "REVIEWED"],
+        rows: pods.map((pod) => [
+          `${pod.namespace}/${pod.name}`,
+          pod.node,
+          pod.group,
+          pod.serviceAccount,
+          pod.by ?? "-",
+          reviewed === undefined ? "-" : pod.reviewed ? "yes" : "no",
+        ]),
+      },
+      summary: summaryOf(pods.length, refused, unreviewed.length),
+      errors: failure === undefined ? [] : [failure],
+      exit: failure !== undefined ? "failed" : unreviewed.length > 0 ? "found" : "fine",
+    };
+  },
+};
+
+function linesOf({ text }: InputText): { readonly text: string; readonly number: number }[] {
+  return text
+    .split("\n")
+    .map((line, i) => ({ text: line.trim(), number: i + 1 }))
+    .filter((line) => line.text !== "" && !line.text.startsWith("#"));
+}
+
+function nodeOf(pod: JsonObject): string {
+  return stringAt(pod, "spec", "nodeName") ?? "";
+}
+
+function listed(pod: JsonObject, group: Group, known: ReadonlySet<string>): ListedPod {
+  const namespace = namespaceOf(pod);
+  const serviceAccount = stringAt(pod, "spec", "serviceAccountName") || "default";
+  const by = podMatches(namespace, serviceAccount, group);
+  return {
+    namespace,
+    name: nameOf(pod),
+    node: nodeOf(pod),
+    group: group.name,
+    serviceAccount,
+    authorized: by !== undefined,
+    by: by?.entry ?? null,
+    reviewed: known.has(`${namespace}/${serviceAccount}`),
+  };
+}
+
+/** `4 pods on protected nodes: 1 not authorized, 2 not reviewed` */
+function summaryOf(pods: number, refused: number, unreviewed: number): string {
+  if (pods === 0) return "no pods on protected nodes";
+  const parts = [`${refused} not authorized`, ...(unreviewed > 0 ? [`${unreviewed} not reviewed`] : [])];
+  return `${pods} ${pods === 1 ? "pod" : "pods"} on protected nodes: ${parts.join(", ")}`;
+}
+
+function compare(a: ListedPod, b: ListedPod): number {
+  const [left, right] = [a, b].map((one) => [one.namespace, one.name, one.group].join(" "));
+  return left === right ? 0 : (left ?? "") < (right ?? "") ? -1 : 1;
+}

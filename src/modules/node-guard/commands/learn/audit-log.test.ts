@@ -1,0 +1,86 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import type { JsonObject } from "../../../../core/json.ts";
+import { readAuditLog } from "./audit-log.ts";
+import { proposalsOf } from "./proposals.ts";
+
+const HOOK = "node-guard-bind.usher.dev";
+
+function event(annotations: Record<string, string>, more: JsonObject = {}): string {
+  return JSON.stringify({
+    kind: "Event",
+    apiVersion: "audit.k8s.io/v1",
+    level: "Metadata",
+    stage: "ResponseComplete",
+    user: { username: "system:serviceaccount:batch:scheduler" },
+    objectRef: { resource: "pods", subresource: "binding", namespace: "shop", name: "web-1" },
+    requestReceivedTimestamp: "2026-11-16T10:00:00.000000Z",
+    annotations: Object.fromEntries(
+      Object.entries(annotations).map(([key, value]) => [`${HOOK}/node-guard.${key}`, value]),
+    ),
+    ...more,
+  });
+}
+
+const REFUSED = { verdict: "would-deny", group: "ControlPlane", "actor-ok": "false", "pod-ok": "false" };
+const entriesOf = (...lines: string[]) =>
+  proposalsOf(readAuditLog(lines.join("\n")).observations).map(
+    ({ group, list, entry, count }) => `${group} ${list} ${entry} ${count}`,
+  );
+
+test("what was, or would be, refused is counted, once a request", () => {
+  const request = event({ ...REFUSED, verdict: "deny" });
+  const earlier = event(REFUSED, { stage: "RequestReceived" });
+  expect(entriesOf(earlier, request, event(REFUSED))).toEqual([
+    "ControlPlane assigners batch/scheduler 2",
+    "ControlPlane workloads shop/default 2",
+  ]);
+});
+
+test("only what failed is proposed, and nothing of what was admitted", () => {
+  expect(entriesOf(event({ ...REFUSED, "actor-ok": "true" }))).toEqual([
+    "ControlPlane workloads shop/default 1",
+  ]);
+  expect(entriesOf(event({ ...REFUSED, "pod-ok": "true" }))).toEqual([
+    "ControlPlane assigners batch/scheduler 1",
+  ]);
+  expect(entriesOf(event({ ...REFUSED, verdict: "allow" }), event({}))).toEqual([]);
+});
+
+test("the service account is known where the log has request bodies", () => {
+  const spec = { nodeName: "cp-0", serviceAccountName: "web" };
+  expect(entriesOf(event({ ...REFUSED, "actor-ok": "true" }, { requestObject: { spec } }))).toEqual([
+    "ControlPlane workloads shop/web 1",
+  ]);
+});
+
+test("the impersonated user is the one that was judged", () => {
+  const impersonated = { impersonatedUser: { username: "second-scheduler" } };
+  expect(entriesOf(event({ ...REFUSED, "pod-ok": "true" }, impersonated))).toEqual([
+    "ControlPlane assigners second-scheduler 1",
+  ]);
+});
+
+test("several groups get the entries of all", () => {
+  expect(entriesOf(event({ ...REFUSED, group: "ControlPlane; Gpu", "pod-ok": "true; false" }))).toHaveLength(
+    4,
+  );
+});
+
+test("other lines are counted and skipped, whatever they are", () => {
+  expect(readAuditLog('{"kind":"Status"}\n\nnot json\n[]\n')).toMatchObject({ skipped: 3, requests: 0 });
+  fc.assert(
+    fc.property(fc.json(), (text) => {
+      readAuditLog(text);
+      readAuditLog(event(REFUSED, { objectRef: JSON.parse(text), user: JSON.parse(text) }));
+    }),
+  );
+});
+
+test("a hundred thousand lines take linear time", () => {
+  const lines = Array.from({ length: 100_000 }, (_, i) =>
+    event(REFUSED, { user: { username: `user-${i}` } }),
+  ).join("\n");
+  const { observations, requests } = readAuditLog(lines);
+  expect([observations.length, requests]).toEqual([1_000, 100_000]);
+}, 30_000);

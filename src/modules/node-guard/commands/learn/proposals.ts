@@ -1,0 +1,81 @@
+import { mergeObservations, type Observation } from "../../../../core/evaluate/observations.ts";
+import { parsePrincipal, serviceAccountOf } from "../../../../core/kubernetes/principals.ts";
+
+/** A refusal, or what would be one in Inform: the fields that are remembered. */
+export interface Refusal {
+  readonly group: string;
+  /** Who assigned the node: empty where the actor was authorised, or was not asked for. */
+  readonly actor: string;
+  /** Whose pod it was: both empty where the pod was authorised. */
+  readonly namespace: string;
+  readonly serviceAccount: string;
+}
+
+/** An entry that would have authorised what was refused. */
+export interface Proposal {
+  readonly group: string;
+  readonly list: "assigners" | "workloads" | "exactUsers";
+  readonly entry: string;
+  readonly count: number;
+  /** RFC 3339. */
+  readonly first: string;
+  readonly last: string;
+}
+
+export function refusalFields({ group, actor, namespace, serviceAccount }: Refusal): Record<string, string> {
+  return { group, actor, namespace, serviceAccount };
+}
+
+/**
+ * Entries to consider, the most frequent first. Only whole names: a prefix would authorise namespaces that do not exist yet. Which of
+ * them to add is a person's decision, since an attacker's tries are among them.
+ */
+export function proposalsOf(observations: readonly Observation[]): Proposal[] {
+  const wanted = observations.flatMap((one): Observation[] => {
+    const { group = "", actor = "", namespace = "", serviceAccount = "" } = one.fields;
+    const entries = [actorEntry(actor), workloadEntry(namespace, serviceAccount)];
+    return entries.flatMap((entry) => (entry === undefined ? [] : [{ ...one, fields: { group, ...entry } }]));
+  });
+  return mergeObservations(wanted)
+    .map(({ fields, count, first, last }) => ({
+      group: fields["group"] ?? "",
+      list: fields["list"] as Proposal["list"],
+      entry: fields["entry"] ?? "",
+      count,
+      first: new Date(first).toISOString(),
+      last: new Date(last).toISOString(),
+    }))
+    .sort((a, b) => b.count - a.count || compare(a, b));
+}
+
+interface Entry {
+  readonly list: Proposal["list"];
+  readonly entry: string;
+  readonly [field: string]: string;
+}
+
+function actorEntry(actor: string): Entry | undefined {
+  if (actor === "") return undefined;
+  const account = serviceAccountOf(actor);
+  if (account !== undefined) return { list: "assigners", entry: `${account.namespace}/${account.name}` };
+  const principal = parsePrincipal(actor);
+  if ("kind" in principal && principal.kind === "user") return { list: "assigners", entry: actor };
+  // `corp/alice` among assigners would be a service account. What no list can name is not proposed.
+  return actor.includes("/") && !actor.startsWith("system:serviceaccount:") && actor.trim() === actor
+    ? { list: "exactUsers", entry: actor }
+    : undefined;
+}
+
+function workloadEntry(namespace: string, serviceAccount: string): Entry | undefined {
+  if (namespace === "") return undefined;
+  const entry = `${namespace}/${serviceAccount === "" ? "default" : serviceAccount}`;
+  const principal = parsePrincipal(entry);
+  if (!("kind" in principal) || principal.kind !== "serviceAccount" || principal.namespacePrefix === true)
+    return undefined;
+  return { list: "workloads", entry };
+}
+
+function compare(a: Proposal, b: Proposal): number {
+  const [left, right] = [a, b].map(({ group, list, entry }) => JSON.stringify([group, list, entry]));
+  return left === right ? 0 : (left ?? "") < (right ?? "") ? -1 : 1;
+}

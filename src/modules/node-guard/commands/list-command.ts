@@ -1,0 +1,56 @@
+import type { Json } from "../../../core/json.ts";
+import type { CommandCode } from "../../../core/module/command.ts";
+import { GATE, isOn } from "../settings.ts";
+import { groupsAt, nodesIn } from "./groups-at.ts";
+
+/** What each group comes to: its mode, why, its nodes, and every entry with where it comes from. */
+export const listCode: CommandCode = {
+  run: ({ assembly, now }) => {
+    const groups = groupsAt(assembly, now).map((group) => ({
+      name: group.name,
+      mode: group.mode,
+      effectiveMode: group.effectiveMode,
+      because: group.because,
+      nodes: nodesIn(assembly, group),
+      entries: [...group.entries, ...group.emergency].map(({ entry, as, list, origin }) => ({
+        entry,
+        as: list.startsWith("emergency") ? "emergency" : as,
+        origin,
+      })),
+    }));
+    return {
+      data: { groups } as unknown as Json,
+      table: {
+        columns: ["GROUP", "MODE", "EFFECTIVE", "NODES", "ENTRY", "AS", "ORIGIN"],
+        rows: groups.flatMap(({ name, mode, effectiveMode, nodes, entries }) => {
+          const head = [name, mode, effectiveMode, String(nodes.length)];
+          if (entries.length === 0) return [[...head, "-", "-", "-"]];
+          return entries.map(({ entry, as, origin }, i) => [
+            ...(i === 0 ? head : ["", "", "", ""]),
+            entry,
+            as,
+            origin,
+          ]);
+        }),
+      },
+      summary: groups.length === 0 ? "no groups" : groups.map(describe).join("\n"),
+      ...(isOn(assembly.gates)
+        ? {}
+        : { notes: [`feature gate ${GATE.name} is off: no group is guarded, whatever its mode`] }),
+      exit: "fine",
+    };
+  },
+};
+
+/** `ControlPlane: Inform, because …` */
+function describe({
+  name,
+  effectiveMode,
+  because,
+}: {
+  name: string;
+  effectiveMode: string;
+  because: string;
+}) {
+  return `${name}: ${effectiveMode}${because === "" ? "" : `, because ${because}`}`;
+}
