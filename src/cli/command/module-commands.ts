@@ -82,7 +82,10 @@ function addCommonFlags(added: CliCommand, { source, namespaced, writes, formats
   }
   if (namespaced)
     added
-      .option("-n, --namespace <name>", "namespace to look in (default: default)")
+      .option(
+        "-n, --namespace <name>",
+        `namespace to look in (default: ${namespaced === "live" ? "all in files, default in a cluster" : "default"})`,
+      )
       .option("-A, --all-namespaces", "look in all namespaces");
   if (writes?.switch === "dry-run") added.option("--dry-run", "print what would change, and change nothing");
   if (writes?.switch === "apply")

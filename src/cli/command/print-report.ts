@@ -4,9 +4,14 @@ import { printable } from "../output/printable.ts";
 import { table } from "../output/table.ts";
 import type { Terminal } from "../output/terminal.ts";
 import { yamlText } from "../output/yaml.ts";
+import { emitText } from "../review/emit.ts";
 
 /** Prints a report in the chosen format. Notes are for people at a prompt, so they come with the table only. */
 export function printReport(report: CommandReport, format: OutputFormat, screen: Terminal): void {
+  if (report.manifests !== undefined) {
+    screen.out(emitText(report.manifests, format === "json" ? "json" : "yaml"));
+    return;
+  }
   if (format !== "table") {
     printData(report.data, format, screen);
     return;

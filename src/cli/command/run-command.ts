@@ -81,13 +81,14 @@ async function callOf(
   const module = assembly.modules.find(({ name }) => name === from.declaration.name);
   if (module === undefined) throw new Error(`module ${from.declaration.name} is not loaded`);
   const files = new InputFiles(from.io.stdin);
+  const live = isLive(command, options);
   return {
     args: await valuesOf(command.args ?? {}, from.args, files),
     flags: await valuesOf(command.flags ?? {}, from.options, files),
-    namespace: command.namespaced ? namespaceFrom(options) : undefined,
+    namespace: command.namespaced ? namespaceFrom(options, wholeFiles(command, live)) : undefined,
     module,
     assembly,
-    live: command.source !== undefined && options.source === undefined,
+    live,
     now: Date.now(),
     calledAs: from.path,
   };
@@ -113,15 +114,25 @@ async function valuesOf(
   return values;
 }
 
+function isLive({ source }: Command, options: ShellOptions): boolean {
+  if (source === undefined) return false;
+  return source.cluster === "default" ? options.source === undefined : options.cluster === true;
+}
+
+/** Files without `-n` are read whole: an empty default namespace would look as if nothing were found. */
+function wholeFiles({ namespaced }: Command, live: boolean): boolean {
+  return namespaced === "live" && !live;
+}
+
 /** The namespace to look in; `undefined` means all. */
-function namespaceFrom({ namespace, allNamespaces }: ShellOptions): string | undefined {
+function namespaceFrom({ namespace, allNamespaces }: ShellOptions, whole: boolean): string | undefined {
   if (allNamespaces === true) {
     if (namespace !== undefined) throw new CallError("-n and -A are mutually exclusive");
     return undefined;
   }
   const wrong = namespace === undefined ? undefined : checkDnsLabel(namespace);
   if (wrong !== undefined) throw new CallError(`--namespace: ${wrong}`);
-  return namespace ?? "default";
+  return namespace ?? (whole ? undefined : "default");
 }
 
 type Fetch = (needs: readonly Need[]) => Promise<readonly Fact[]>;
@@ -151,15 +162,14 @@ async function resultOf(
   }
   if (call.live && source.cluster === "default" && code.needsView?.(call) === false)
     return { result: await withClient(options, call.assembly, screen, run), faulty: false };
-  const { assembly } = call;
-  const live = source.cluster === "default" ? options.source === undefined : options.cluster === true;
+  const { assembly, live } = call;
   const opened = live
     ? await openReadOnly(options, assembly, {
         leaderReads: source.leaderReads === true,
         hint: source.forbiddenHint,
         note: screen.note,
       })
-    : await openFiles(options, assembly, screen);
+    : await openFiles(options, assembly, screen, source.objectsOnly === true);
   try {
     return {
       result: await run((needs) => opened.source.fetch(needs, reviewDeadline())),

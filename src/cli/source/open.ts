@@ -35,9 +35,14 @@ export function checkOneSource({ source, cluster }: OpenOptions): void {
 }
 
 /** A directory of files as the cluster. */
-export async function openFiles(options: OpenOptions, assembly: Assembly, screen: Terminal): Promise<Opened> {
+export async function openFiles(
+  options: OpenOptions,
+  assembly: Assembly,
+  screen: Terminal,
+  objectsOnly = false,
+): Promise<Opened> {
   const source = await openSource({ ...options, watch: false }, assembly, screen);
-  const problems = [...source.problems, ...emptySource(options, source)];
+  const problems = [...source.problems, ...(objectsOnly ? [] : emptySource(options, source))];
   for (const { file, message } of problems.slice(source.problems.length))
     (options.strict ? screen.complain : screen.note)(`${file}: ${message}`);
   const mistakes = options.strict ? problems.filter(({ strict }) => strict).length : 0;

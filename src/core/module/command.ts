@@ -56,6 +56,8 @@ export interface CommandSource {
   readonly leaderReads?: true;
   /** What to do without the right to read policies: `name workloads instead`. */
   readonly forbiddenHint?: string;
+  /** The command is about objects alone: files without policies are not mentioned as hardly meant. */
+  readonly objectsOnly?: true;
 }
 
 /** How a command changes objects. */
@@ -92,8 +94,8 @@ export interface Command<Args extends object = Values, Flags extends object = Va
   readonly formats: readonly OutputFormat[];
   /** @default only its arguments and flags */
   readonly source?: CommandSource;
-  /** Takes `-n` and `-A`. */
-  readonly namespaced?: true;
+  /** Takes `-n` and `-A`. `live`: without either, files are read whole, and only a cluster by its default namespace. */
+  readonly namespaced?: true | "live";
   /** @default nothing */
   readonly writes?: CommandWrites;
   readonly load: () => Promise<CommandCode<Args, Flags>>;
@@ -127,7 +129,7 @@ export interface CommandCall<Args extends object = object, Flags extends object 
 export interface CommandCode<Args extends object = Values, Flags extends object = Values> {
   /** What is wrong with the call, before anything is read. */
   readonly check?: (call: CommandCall<Args, Flags>) => string | undefined;
-  /** Whether this call needs policies and objects of its source. @default always */
+  /** Whether this call needs policies and objects of its source, where none is named. @default always */
   readonly needsView?: (call: CommandCall<Args, Flags>) => boolean;
   readonly run: (call: CommandCall<Args, Flags>) => CommandRun | CommandResult;
 }
@@ -165,6 +167,8 @@ export interface CommandReport extends Messages {
   readonly table?: { readonly columns: readonly string[]; readonly rows: readonly (readonly string[])[] };
   /** The line below the table. */
   readonly summary?: string;
+  /** Printed in place of table and data: as YAML documents, with `-o json` as one List. */
+  readonly manifests?: readonly JsonObject[];
   readonly exit: "fine" | "found" | "failed";
 }
 

@@ -1,0 +1,63 @@
+import type { PatchOperation } from "../../../core/evaluate/patch.ts";
+import { copyOf, isObject, type Json, type JsonObject, setOwn } from "../../../core/json.ts";
+import { type PodTemplate, podTemplateOf, type WorkloadKind } from "../../../core/kubernetes/workloads.ts";
+import { pointer, steps } from "../../../core/path.ts";
+import { evaluatePodSecurity } from "../security/evaluate.ts";
+import type { LevelVersion } from "../security/policy.ts";
+
+export interface FixedManifest {
+  readonly object: JsonObject;
+  /** Whether it passes now. */
+  readonly passes: boolean;
+  readonly changed: boolean;
+}
+
+/** A manifest with the fixes of all violations that have one. The given object stays as it is. */
+export function fixedManifest(
+  object: JsonObject,
+  workload: WorkloadKind,
+  policy: LevelVersion,
+  newest: number | undefined,
+): FixedManifest {
+  const judge = (template: PodTemplate | undefined) =>
+    evaluatePodSecurity(policy, template?.metadata, template?.spec, newest === undefined ? {} : { newest })
+      .violations;
+  const violations = judge(podTemplateOf(object, workload));
+  const fixes = violations.flatMap(({ fix }) => fix ?? []);
+  if (fixes.length === 0) return { object, passes: violations.length === 0, changed: false };
+  const copy = copyOf(object);
+  const prefix = pointer(workload.template);
+  for (const operation of fixes) applyOperation(copy, { ...operation, path: `${prefix}${operation.path}` });
+  const fixed = isObject(copy) ? copy : object;
+  return { object: fixed, passes: judge(podTemplateOf(fixed, workload)).length === 0, changed: true };
+}
+
+type Container = Record<string, Json | undefined> | (Json | undefined)[];
+
+/** Operations of fixes name places that are there: those that are not are left out. */
+function applyOperation(root: Json, operation: PatchOperation): void {
+  const path = steps(operation.path);
+  const key = path.pop();
+  let here: Json | undefined = root;
+  for (const step of path) here = isContainer(here) ? read(here, step) : undefined;
+  if (key === undefined || !isContainer(here)) return;
+  if (Array.isArray(here)) {
+    const index = key === "-" ? here.length : Number(key);
+    if (operation.op === "remove") here.splice(index, 1);
+    else if (operation.op === "add") here.splice(index, 0, copyOf(operation.value));
+    else here[index] = copyOf(operation.value);
+    return;
+  }
+  const object = here as Record<string, Json | undefined>;
+  if (operation.op === "remove") delete object[key];
+  else setOwn(object, key, copyOf(operation.value));
+}
+
+function isContainer(value: unknown): value is Container {
+  return typeof value === "object" && value !== null;
+}
+
+function read(container: Container, step: string): Json | undefined {
+  if (Array.isArray(container)) return container[Number(step)];
+  return Object.hasOwn(container, step) ? container[step] : undefined;
+}

@@ -1,0 +1,105 @@
+import { type JsonObject, own } from "../../../core/json.ts";
+import { nameOf, namespaceOf } from "../../../core/kubernetes/object.ts";
+import {
+  type PodTemplate,
+  podTemplateOf,
+  type WorkloadKind,
+  type WorkloadTable,
+} from "../../../core/kubernetes/workloads.ts";
+import type { View } from "../../../core/view/view.ts";
+import { resolvePodOS } from "../os/resolve.ts";
+import { runtimeClassOf } from "../os/runtime-class.ts";
+import type { Violation } from "../security/check.ts";
+import { evaluatePodSecurity } from "../security/evaluate.ts";
+import type { LevelVersion } from "../security/policy.ts";
+import { type Identity, knownOwner } from "./owners.ts";
+
+/** A violation under one of two policies that are compared. */
+export interface ScanViolation extends Violation {
+  /** The policy that forbids it; present where two are compared. */
+  readonly under?: string;
+}
+
+/** One object as it was read, judged. */
+export interface JudgedObject {
+  readonly identity: Identity;
+  readonly owner: Identity | undefined;
+  readonly isPod: boolean;
+  /** By its spec; absent where it does not say. */
+  readonly replicas: number | undefined;
+  readonly os: string | null;
+  readonly violations: readonly ScanViolation[];
+}
+
+export interface ScanPolicies {
+  readonly policy: LevelVersion;
+  readonly against: LevelVersion | undefined;
+  /** The minor version that `latest` means. */
+  readonly newest: number | undefined;
+}
+
+/** Judges a workload by its template; nothing where it has none. */
+export function judgeObject(
+  object: JsonObject,
+  workload: WorkloadKind,
+  {
+    policies,
+    view,
+    table,
+    namespace = namespaceOf(object),
+  }: {
+    readonly policies: ScanPolicies;
+    readonly view: View;
+    readonly table: WorkloadTable;
+    readonly namespace?: string;
+  },
+): JudgedObject | undefined {
+  const template = podTemplateOf(object, workload);
+  if (template === undefined) return undefined;
+  const { group, kind } = workload;
+  return {
+    identity: { group, kind, namespace, name: nameOf(object) },
+    owner: knownOwner(object, namespace, table),
+    isPod: workload.template.length === 0,
+    replicas: replicasOf(object, kind),
+    os: resolvePodOS(template, runtimeClassOf(view, template.spec)).os ?? null,
+    violations: violationsOf(template, policies),
+  };
+}
+
+/** With two policies, only what one forbids and the other does not. */
+function violationsOf(template: PodTemplate, { policy, against, newest }: ScanPolicies): ScanViolation[] {
+  const judge = (by: LevelVersion): readonly Violation[] =>
+    evaluatePodSecurity(by, template.metadata, template.spec, newest === undefined ? {} : { newest })
+      .violations;
+  const violations = judge(policy);
+  if (against === undefined) return [...violations];
+  const others = judge(against);
+  return [...only(violations, others, policy), ...only(others, violations, against)];
+}
+
+function only(some: readonly Violation[], others: readonly Violation[], by: LevelVersion): ScanViolation[] {
+  const known = new Set(others.map(violationKey));
+  return some
+    .filter((one) => !known.has(violationKey(one)))
+    .map((one) => ({ ...one, under: policyText(by) }));
+}
+
+export function violationKey({ check, detail, under = "" }: ScanViolation): string {
+  return JSON.stringify([check, detail, under]);
+}
+
+export function policyText({ level, version }: LevelVersion): string {
+  return `${level}:${version}`;
+}
+
+/** Kinds for which the API server sets one replica where there is no number. */
+const DEFAULT_ONE = new Set(["Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"]);
+
+function replicasOf(object: JsonObject, kind: string): number | undefined {
+  const replicas = own(object["spec"], "replicas");
+  if (typeof replicas === "number") return replicas;
+  if (DEFAULT_ONE.has(kind)) return 1;
+  const desired = own(object["status"], "desiredNumberScheduled");
+  return kind === "DaemonSet" && typeof desired === "number" ? desired : undefined;
+}

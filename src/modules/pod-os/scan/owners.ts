@@ -1,0 +1,40 @@
+import type { JsonObject } from "../../../core/json.ts";
+import { controllerOf, groupVersionOf } from "../../../core/kubernetes/object.ts";
+import type { WorkloadTable } from "../../../core/kubernetes/workloads.ts";
+
+/** An object among the scanned ones. */
+export interface Identity {
+  readonly group: string;
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export function identityKey({ group, kind, namespace, name }: Identity): string {
+  return [group, kind, namespace, name].join("/");
+}
+
+/** The controller of an object, where it is of a kind that makes pods. */
+export function knownOwner(
+  object: JsonObject,
+  namespace: string,
+  table: WorkloadTable,
+): Identity | undefined {
+  const controller = controllerOf(object);
+  if (controller === undefined) return undefined;
+  const { group } = groupVersionOf(controller.apiVersion);
+  const { kind, name } = controller;
+  return table.byKind(group, kind) === undefined ? undefined : { group, kind, namespace, name };
+}
+
+/** The topmost owner by way of known owners; the object itself where it has none. Ends where owners form a ring. */
+export function topmostOwner(start: Identity, ownerOf: (object: Identity) => Identity | undefined): Identity {
+  const seen = new Set<string>();
+  let top = start;
+  for (let next = ownerOf(top); next !== undefined && !seen.has(identityKey(next)); next = ownerOf(top)) {
+    seen.add(identityKey(top));
+    if (seen.has(identityKey(next))) return top;
+    top = next;
+  }
+  return top;
+}

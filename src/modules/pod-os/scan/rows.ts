@@ -1,0 +1,67 @@
+import { type JudgedObject, type ScanViolation, violationKey } from "./judged-workload.ts";
+import { type Identity, identityKey, topmostOwner } from "./owners.ts";
+
+/** One workload with what it violates, as JSON has it. */
+export interface WorkloadRow {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly replicas: number;
+  readonly os: string | null;
+  readonly violations: readonly ScanViolation[];
+}
+
+interface Group {
+  readonly top: Identity;
+  readonly pods: JudgedObject[];
+}
+
+/**
+ * Objects by their topmost known owner. A workload is judged by its own template and by its pods, which other webhooks may have
+ * changed; not by what is between, where old revisions are kept.
+ */
+export function workloadRows(objects: readonly JudgedObject[]): WorkloadRow[] {
+  const known = new Map(objects.map((one) => [identityKey(one.identity), one]));
+  const groups = new Map<string, Group>();
+  for (const one of objects) {
+    const top = topmostOwner(one.identity, (of) =>
+      identityKey(of) === identityKey(one.identity) ? one.owner : known.get(identityKey(of))?.owner,
+    );
+    const key = identityKey(top);
+    const group = groups.get(key) ?? { top, pods: [] };
+    groups.set(key, group);
+    if (one.isPod) group.pods.push(one);
+  }
+  return [...groups].map(([key, group]) => rowOf(group, known.get(key))).sort(byName);
+}
+
+function rowOf({ top, pods }: Group, own: JudgedObject | undefined): WorkloadRow {
+  const { kind, namespace, name } = top;
+  const judged = own === undefined || own.isPod ? pods : [own, ...pods];
+  const violations = new Map<string, ScanViolation>();
+  for (const one of judged)
+    for (const violation of one.violations) {
+      const key = violationKey(violation);
+      if (!violations.has(key)) violations.set(key, violation);
+    }
+  return {
+    kind,
+    namespace,
+    name,
+    replicas: own?.replicas ?? pods.length,
+    os: judged.find(({ os }) => os !== null)?.os ?? null,
+    violations: [...violations.values()],
+  };
+}
+
+function byName(a: WorkloadRow, b: WorkloadRow): number {
+  const [left, right] = [a, b].map(({ kind, namespace, name }) => [namespace, kind, name]) as [
+    string[],
+    string[],
+  ];
+  for (const [i, part] of left.entries()) {
+    const other = right[i] ?? "";
+    if (part !== other) return part < other ? -1 : 1;
+  }
+  return 0;
+}

@@ -1,0 +1,149 @@
+import { resourceName } from "../../../core/evaluate/request.ts";
+import { isObject, type Json, type JsonObject, stringAt } from "../../../core/json.ts";
+import { groupVersionOf, namespaceOf } from "../../../core/kubernetes/object.ts";
+import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
+import type { CommandCall, CommandCode, CommandResult, CommandSteps } from "../../../core/module/command.ts";
+import { readPages } from "../../../core/module/command-needs.ts";
+import type { ScanArgs, ScanFlags } from "../declaration.ts";
+import { isLevel, LEVEL_ERROR, type LevelVersion, minorOf, VERSION_ERROR } from "../security/policy.ts";
+import { fixedManifest } from "./apply-fixes.ts";
+import { type JudgedObject, judgeObject, type ScanPolicies } from "./judged-workload.ts";
+import { scanReport } from "./report.ts";
+import { workloadRows } from "./rows.ts";
+import { withoutServerFields } from "./stored-manifest.ts";
+
+type Call = CommandCall<ScanArgs, ScanFlags>;
+
+/** Objects read at once. */
+const PAGE = 500;
+
+/** Judges workloads by a level and version, or by what differs between two. Nothing is changed. */
+export const scanCode: CommandCode<ScanArgs, ScanFlags> = {
+  check: ({ flags: { policy, against, fix } }) => {
+    for (const [flag, text] of [
+      ["--policy", policy],
+      ["--against", against],
+    ] as const) {
+      const wrong = text === undefined ? undefined : parsePolicy(text);
+      if (wrong !== undefined && "wrong" in wrong) return `${flag} ${text}: ${wrong.wrong}`;
+    }
+    return fix === true && against !== undefined ? "--fix and --against are mutually exclusive" : undefined;
+  },
+  needsView: ({ args: { file } }) => file.length === 0,
+  *run(call) {
+    const policies = policiesOf(call);
+    if ("wrong" in policies) return policies;
+    const scan = new Scan(call, policies);
+    const unread = yield* read(call, scan);
+    if (call.flags.fix === true) return fixReport(scan, unread);
+    return scanReport(workloadRows(scan.judged), { policies, unread, calledAs: call.calledAs });
+  },
+};
+
+/** `restricted:v1.37`; without a version the latest. */
+function parsePolicy(text: string): LevelVersion | { readonly wrong: string } {
+  const [, level = "", version = "latest"] = /^([^:]*)(?::(.*))?$/s.exec(text) ?? [];
+  if (!isLevel(level)) return { wrong: `level ${JSON.stringify(level)} ${LEVEL_ERROR}` };
+  return minorOf(version) === undefined
+    ? { wrong: `version ${JSON.stringify(version)} ${VERSION_ERROR}` }
+    : { level, version };
+}
+
+function policiesOf({ flags, assembly }: Call): ScanPolicies | { readonly wrong: string } {
+  const policy = parsePolicy(flags.policy);
+  const against = flags.against === undefined ? undefined : parsePolicy(flags.against);
+  if ("wrong" in policy) return policy;
+  if (against !== undefined && "wrong" in against) return against;
+  return { policy, against, newest: assembly.view.serverVersion?.effective.minor };
+}
+
+/** What was read and judged so far. */
+class Scan {
+  readonly judged: JudgedObject[] = [];
+  /** With `--fix`: what to print. */
+  readonly manifests: JsonObject[] = [];
+  /** Objects that violate the policy whatever is fixed. */
+  broken = 0;
+  readonly #call: Call;
+  readonly #policies: ScanPolicies;
+
+  constructor(call: Call, policies: ScanPolicies) {
+    this.#call = call;
+    this.#policies = policies;
+  }
+
+  /** `whole`: of a file, which is printed whole. */
+  add(object: JsonObject, workload: WorkloadKind | undefined, whole: boolean): void {
+    const { flags, assembly, namespace } = this.#call;
+    const { installation, view } = assembly;
+    const table = installation.workloads;
+    const own = namespaceOf(object);
+    const inside = own === "" ? (namespace ?? "default") : own;
+    if (namespace !== undefined && inside !== namespace) return;
+    const judged =
+      workload === undefined
+        ? undefined
+        : judgeObject(object, workload, { policies: this.#policies, view, table, namespace: inside });
+    if (judged !== undefined) this.judged.push(judged);
+    if (flags.fix !== true) return;
+    if (workload === undefined || judged === undefined || (!whole && judged.owner !== undefined)) {
+      if (whole) this.manifests.push(object);
+      return;
+    }
+    const { policy, newest } = this.#policies;
+    const fixed = fixedManifest(object, workload, policy, newest);
+    if (!fixed.passes) this.broken++;
+    if (whole) this.manifests.push(fixed.object);
+    else if (fixed.changed) this.manifests.push(withoutServerFields(fixed.object));
+  }
+}
+
+/** Reads files, else every kind of the source; returns what could not be read. */
+function* read(call: Call, scan: Scan): CommandSteps<string[]> {
+  const { workloads } = call.assembly.installation;
+  if (call.args.file.length > 0) {
+    for (const { documents } of call.args.file)
+      for (const object of documents.filter(isObject)) {
+        const { group } = groupVersionOf(stringAt(object, "apiVersion"));
+        scan.add(object, workloads.byKind(group, stringAt(object, "kind") ?? ""), true);
+      }
+    return [];
+  }
+  const unread: string[] = [];
+  const where = call.namespace === undefined ? {} : { namespace: call.namespace };
+  for (const [done, workload] of workloads.all.entries()) {
+    const failure = yield* readPages({
+      what: resourceName(workload),
+      page: (token) => ({
+        list: {
+          resource: resourceName(workload),
+          ...where,
+          ...(token === undefined ? {} : { continue: token }),
+        },
+        limit: PAGE,
+        share: 1,
+      }),
+      // biome-ignore lint/correctness/useYield: needs nothing more for an object.
+      *take(objects) {
+        for (const object of objects) scan.add(object, workload, false);
+      },
+      progress: { doing: "scanning", things: "workload kinds", done, total: workloads.all.length },
+    });
+    if (failure !== undefined) unread.push(failure);
+  }
+  return unread;
+}
+
+function fixReport({ manifests, broken }: Scan, unread: readonly string[]): CommandResult {
+  return {
+    data: manifests as unknown as Json,
+    manifests,
+    errors: [
+      ...unread.map((reason) => `not scanned: ${reason}`),
+      ...(broken === 0
+        ? []
+        : [`${broken} ${broken === 1 ? "workload has" : "workloads have"} violations without a fix`]),
+    ],
+    exit: unread.length > 0 ? "failed" : broken > 0 ? "found" : "fine",
+  };
+}

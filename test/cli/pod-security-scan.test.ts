@@ -1,0 +1,270 @@
+// usher pod-security scan, through the real command line.
+import { describe, expect, test } from "vitest";
+import { parse, parseAllDocuments } from "yaml";
+import { folder, usher } from "./usher.ts";
+
+const POD_SPEC = "containers: [{ name: c, image: i }]";
+const owner = (kind: string, name: string) =>
+  `ownerReferences: [{ apiVersion: apps/v1, kind: ${kind}, name: ${name}, uid: "1", controller: true }]`;
+
+const CLUSTER = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: { name: web, namespace: shop }
+spec: { replicas: 3, template: { spec: { ${POD_SPEC} } } }
+---
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: { name: web-1, namespace: shop, ${owner("Deployment", "web")} }
+spec: { replicas: 3, template: { spec: { ${POD_SPEC} } } }
+---
+apiVersion: v1
+kind: Pod
+metadata: { name: web-1-a, namespace: shop, ${owner("ReplicaSet", "web-1")} }
+spec: { hostPID: true, ${POD_SPEC} }
+---
+apiVersion: v1
+kind: Pod
+metadata: { name: orphan-a, namespace: shop, ${owner("ReplicaSet", "gone")} }
+spec: { ${POD_SPEC} }
+---
+apiVersion: v1
+kind: Pod
+metadata: { name: orphan-b, namespace: shop, ${owner("ReplicaSet", "gone")} }
+spec: { ${POD_SPEC} }
+---
+apiVersion: v1
+kind: Pod
+metadata: { name: bare, namespace: lab }
+spec: { os: { name: windows }, ${POD_SPEC} }
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: { name: idle, namespace: lab }
+spec: { replicas: 0, template: { spec: { nodeSelector: { kubernetes.io/os: linux }, ${POD_SPEC} } } }
+---
+apiVersion: batch/v1
+kind: CronJob
+metadata: { name: nightly, namespace: lab }
+spec: { jobTemplate: { spec: { template: { spec: { hostNetwork: true, ${POD_SPEC} } } } } }
+---
+apiVersion: v1
+kind: Pod
+metadata: { name: fine, namespace: lab }
+spec:
+  securityContext: { runAsNonRoot: true, seccompProfile: { type: RuntimeDefault } }
+  containers: [{ name: c, image: i, securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: [ALL] } } }]
+`;
+
+interface Row {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly replicas: number;
+  readonly os: string | null;
+  readonly violations: readonly { readonly check: string; readonly under?: string }[];
+}
+
+const scan = (args: readonly string[], stdin = "") => usher(["pod-security", "scan", ...args], { stdin });
+
+async function scanned(...args: string[]) {
+  const { code, out, err } = await scan([...args, "-o", "json"]);
+  const data = JSON.parse(out);
+  return { code, err, rows: data.workloads as Row[], summary: data.summary, unread: data.unread };
+}
+
+const source = () => folder({ "cluster.yaml": CLUSTER });
+
+describe("what a policy would refuse", () => {
+  test("by the topmost known owner, also CronJobs, zero replicas and bare pods", async () => {
+    const { code, rows, summary, unread } = await scanned(
+      "--source",
+      source(),
+      "--policy",
+      "restricted:v1.37",
+    );
+    expect(code).toBe(1);
+    expect(unread).toEqual([]);
+    expect(
+      rows.map(({ kind, namespace, name, replicas, os }) => [kind, `${namespace}/${name}`, replicas, os]),
+    ).toEqual([
+      ["CronJob", "lab/nightly", 0, null],
+      ["Deployment", "lab/idle", 0, "linux"],
+      ["Pod", "lab/bare", 1, "windows"],
+      ["Deployment", "shop/web", 3, null],
+      ["ReplicaSet", "shop/gone", 2, null],
+    ]);
+    const checks = (name: string) =>
+      rows.find((row) => row.name === name)?.violations.map(({ check }) => check);
+    expect(checks("bare"), "a Windows pod needs no Linux fields").toEqual(["runAsNonRoot"]);
+    expect(checks("web"), "a pod may have what its template has not").toContain("hostNamespaces");
+    expect(checks("nightly")).toContain("hostNamespaces");
+    expect(summary).toMatchObject({
+      policy: "restricted:v1.37",
+      workloads: 6,
+      violating: 5,
+      checks: { runAsNonRoot: 5, hostNamespaces: 2 },
+    });
+  });
+
+  test("-n restricts it; nothing found is 0", async () => {
+    const { rows } = await scanned("--source", source(), "-n", "lab", "--policy", "baseline");
+    expect(rows.map(({ name }) => name)).toEqual(["nightly"]);
+    const { code, out } = await scan(["--source", source(), "--policy", "privileged"]);
+    expect(code).toBe(0);
+    expect(out).toBe("0 of 6 workloads violate privileged:latest\n");
+  });
+
+  test("the table names each workload once", async () => {
+    const { out, err } = await scan(["--source", source(), "-n", "lab", "--policy", "baseline:v1.37"]);
+    expect(out).toBe(
+      [
+        "WORKLOAD              REPLICAS   OS   VIOLATION",
+        "CronJob lab/nightly   0          -    host namespaces (hostNetwork=true)",
+        "",
+        "1 of 4 workloads violates baseline:v1.37",
+        "",
+      ].join("\n"),
+    );
+    expect(err).toBe("Add --fix to print the manifests with fixes applied.\n");
+  });
+
+  test("configured kinds", async () => {
+    const directory = folder({
+      "usher.yaml": `
+apiVersion: usher.dev/v1alpha1
+kind: UsherConfiguration
+spec:
+  workloads:
+    - { group: argoproj.io, version: v1alpha1, kind: Rollout, resource: rollouts, template: spec.template }
+`,
+      "rollout.yaml": `{ apiVersion: argoproj.io/v1alpha1, kind: Rollout, metadata: { name: web, namespace: shop }, spec: { replicas: 2, template: { spec: { ${POD_SPEC} } } } }`,
+    });
+    const { rows } = await scanned(`${directory}/rollout.yaml`, "--config", `${directory}/usher.yaml`);
+    expect(rows).toMatchObject([{ kind: "Rollout", name: "web", replicas: 2 }]);
+  });
+});
+
+describe("--against", () => {
+  const PROBE = `{ apiVersion: v1, kind: Pod, metadata: { name: p }, spec: { containers: [{ name: c, image: i, livenessProbe: { tcpSocket: { host: localhost, port: 1 } } }] } }`;
+  const USERNS = `{ apiVersion: v1, kind: Pod, metadata: { name: u }, spec: { hostUsers: false, securityContext: { runAsUser: 0 }, ${POD_SPEC} } }`;
+
+  test("shows only differences, in both directions", async () => {
+    const directory = folder({
+      "a.yaml": PROBE,
+      "b.yaml": USERNS,
+      "c.yaml": `{ apiVersion: v1, kind: Pod, metadata: { name: same }, spec: { ${POD_SPEC} } }`,
+    });
+    const { code, rows, summary } = await scanned(
+      "--source",
+      directory,
+      "--policy",
+      "restricted:v1.37",
+      "--against",
+      "restricted:v1.33",
+    );
+    expect(code).toBe(1);
+    expect(
+      rows.map(({ name, violations }) => [name, violations.map(({ check, under }) => [check, under])]),
+    ).toEqual([
+      ["p", [["hostProbesAndHostLifecycle", "restricted:v1.37"]]],
+      [
+        "u",
+        [
+          ["runAsNonRoot", "restricted:v1.33"],
+          ["runAsUser", "restricted:v1.33"],
+        ],
+      ],
+    ]);
+    expect(summary).toMatchObject({ against: "restricted:v1.33", workloads: 3, violating: 2 });
+    const same = await scan([
+      "--source",
+      directory,
+      "--policy",
+      "restricted:v1.37",
+      "--against",
+      "restricted:v1.36",
+    ]);
+    expect(same).toMatchObject({
+      code: 0,
+      out: "0 of 3 workloads differ between restricted:v1.37 and restricted:v1.36\n",
+    });
+  });
+});
+
+describe("files", () => {
+  const MANIFEST = `apiVersion: v1
+kind: Service
+metadata: { name: web }
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: { name: web }
+spec: { template: { spec: { ${POD_SPEC} } } }
+`;
+
+  test("are judged without a source, also from stdin", async () => {
+    const { code, out } = await scan(["-", "--policy", "restricted:v1.37", "-o", "json"], MANIFEST);
+    expect(code).toBe(1);
+    expect(JSON.parse(out).workloads).toMatchObject([
+      { kind: "Deployment", namespace: "default", name: "web", replicas: 1 },
+    ]);
+  });
+
+  test("--fix prints all documents, and what it prints passes", async () => {
+    const fixed = await scan(["-", "--policy", "restricted:v1.37", "--fix"], MANIFEST);
+    expect(fixed).toMatchObject({ code: 0, err: "" });
+    const documents = parseAllDocuments(fixed.out).map((one) => one.toJS());
+    expect(documents.map(({ kind }) => kind)).toEqual(["Service", "Deployment"]);
+    expect((await scan(["-", "--policy", "restricted:v1.37"], fixed.out)).code).toBe(0);
+    const json = JSON.parse((await scan(["-", "--fix", "-o", "json"], MANIFEST)).out);
+    expect(json).toMatchObject({ kind: "List", items: [{ kind: "Service" }, { kind: "Deployment" }] });
+  });
+
+  test("--fix of a source prints changed workloads only, without owned objects", async () => {
+    const { out } = await scan(["--source", source(), "--fix"]);
+    const printed = parseAllDocuments(out).map((one) => one.toJS());
+    expect(printed.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort()).toEqual([
+      "CronJob nightly",
+      "Deployment idle",
+      "Deployment web",
+      "Pod bare",
+    ]);
+  });
+
+  test("--fix says what has no fix, and exits with 1", async () => {
+    const hostile = `{ apiVersion: v1, kind: Pod, metadata: { name: p }, spec: { volumes: [{ name: v, hostPath: { path: / } }], ${POD_SPEC} } }`;
+    const { code, err, out } = await scan(["-", "--fix"], hostile);
+    expect(parse(out)).toMatchObject({ kind: "Pod" });
+    expect({ code, err }).toEqual({ code: 1, err: "1 workload has violations without a fix\n" });
+  });
+
+  test("hostile documents are no workloads", async () => {
+    const text = `{ apiVersion: v1, kind: Pod, metadata: { name: a }, spec: { containers: "x", volumes: 7 } }
+---
+{ apiVersion: apps/v1, kind: Deployment, metadata: { name: b }, spec: { template: "x" } }
+---
+{ apiVersion: v1, kind: Pod, metadata: { name: c, __proto__: { x: 1 } }, spec: null }
+`;
+    expect((await scan(["-"], text)).code).toBeLessThan(2);
+  });
+});
+
+test.each<[string, string[], string]>([
+  [
+    "a level",
+    ["-", "--policy", "strict:v1.37"],
+    '--policy strict:v1.37: level "strict" must be one of privileged, baseline, restricted',
+  ],
+  [
+    "a version",
+    ["-", "--against", "baseline:1.37"],
+    '--against baseline:1.37: version "1.37" must be "latest" or "v1.x"',
+  ],
+  ["two modes", ["-", "--fix", "--against", "baseline"], "--fix and --against are mutually exclusive"],
+  ["nothing to scan", [], "--source is required"],
+])("%s that is wrong is 2", async (_name, args, message) => {
+  const { code, err } = await scan(args, "");
+  expect(code).toBe(2);
+  expect(err).toContain(message);
+});
