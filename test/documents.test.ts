@@ -99,7 +99,9 @@ describe("links in the documents", () => {
 });
 
 /** Examples of a module's README, by the word after the block's kind: `yaml policy`, or `yaml policy tolerations` for a second one. */
-function examplesIn(file: string): { example: string; given: string; before: string; after: string }[] {
+function examplesIn(
+  file: string,
+): { example: string; config: string; given: string; before: string; after: string }[] {
   const names = new Set(
     [...read(file).matchAll(/^```yaml before( [\w-]+)?$/gm)].map(([, name = ""]) => name),
   );
@@ -107,6 +109,7 @@ function examplesIn(file: string): { example: string; given: string; before: str
     const of = (kind: string) => blocks(file, `yaml ${kind}${name}`).join("---\n");
     return {
       example: name.trim() || "the worked example",
+      config: blocks(file, "yaml config").join(""),
       given: [of("policy"), blocks(file, "yaml namespace").join("---\n")].join("---\n"),
       before: of("before"),
       after: of("after"),
@@ -118,15 +121,16 @@ describe("each module's README", () => {
   it.each(moduleGuides)("%s has an example", (file) => expect(examplesIn(file)).not.toEqual([]));
 
   const examples = moduleGuides.flatMap((file) => examplesIn(file).map((one) => ({ file, ...one })));
-  it.each(examples)("$file: $example gives what it says", ({ given, before, after }) => {
+  it.each(examples)("$file: $example gives what it says", ({ config, given, before, after }) => {
     const source = mkdtempSync(join(tmpdir(), "usher-readme-"));
     try {
-      writeFileSync(join(source, "cluster.yaml"), given);
+      const cluster = join(source, "cluster.yaml");
+      writeFileSync(cluster, given);
+      writeFileSync(join(source, "usher.yaml"), config);
       const main = join(root, "src/cli/main.ts");
-      const emitted = execFileSync(process.execPath, [main, "review", "-", "--source", source, "--emit"], {
-        input: before,
-        encoding: "utf8",
-      });
+      const flags = config === "" ? [] : ["--config", join(source, "usher.yaml")];
+      const args = [main, "review", "-", "--source", cluster, "--emit", ...flags];
+      const emitted = execFileSync(process.execPath, args, { input: before, encoding: "utf8" });
       expect(after).not.toBe("");
       expect(parse(emitted)).toMatchObject(parse(after));
     } finally {
