@@ -1,5 +1,6 @@
-import { defineCommand } from "../../core/module/command.ts";
+import { type CommandGroup, defineCommand } from "../../core/module/command.ts";
 import type { ModuleDeclaration } from "../../core/module/declaration.ts";
+import type { GrantFlags, RevokeArgs } from "./commands/flags.ts";
 
 const name = "node-guard";
 
@@ -67,6 +68,68 @@ const reach = defineCommand({
   load: async () => (await import("./commands/reach/reach-command.ts")).reachCode,
 });
 
+const grant = defineCommand<object, GrantFlags>({
+  name: "grant",
+  summary: "weaken the mode of a group for a time",
+  description:
+    "Creates a NodeGuardOverride that begins now and ends by itself, after 24 hours at most. The right to create it is the emergency right. It does not help while usher is away.",
+  flags: {
+    group: { value: "group", description: "the group, such as ControlPlane" },
+    mode: { value: "mode", choices: ["Inform", "Disable"], description: "the mode meanwhile" },
+    for: { value: "duration", description: "how long, such as 30m or 2h; at most 24h" },
+    reason: { value: "text", description: "why, for the audit log" },
+  },
+  examples: ['--group ControlPlane --mode Inform --for 30m --reason "replace cp-0"'],
+  exitCodes: { fine: "granted", found: "the override could not be written" },
+  formats: ["table", "json"],
+  source: { files: false, cluster: "default" },
+  writes: { switch: "dry-run", noun: "override", done: "granted" },
+  load: async () => (await import("./commands/override.ts")).grantCode,
+});
+
+const overrideList = defineCommand({
+  name: "list",
+  summary: "list overrides: active, pending and expired",
+  description: "Lists NodeGuardOverrides with who granted them, why and until when.",
+  examples: ["", "-o json"],
+  exitCodes: { fine: "no override is active", found: "an override is active" },
+  formats: ["table", "json", "yaml"],
+  source: { files: true, cluster: "default" },
+  load: async () => (await import("./commands/override.ts")).listCode,
+});
+
+const revoke = defineCommand<RevokeArgs>({
+  name: "revoke",
+  summary: "end an override now",
+  description: "Deletes a NodeGuardOverride: the group's own mode counts again at once.",
+  args: { name: { description: "the override" } },
+  examples: ["controlplane-2026-11-16t21-00-00z"],
+  exitCodes: { fine: "revoked", found: "the override could not be deleted" },
+  formats: ["table", "json"],
+  source: { files: false, cluster: "default" },
+  writes: { switch: "dry-run", noun: "override", done: "revoked" },
+  load: async () => (await import("./commands/override.ts")).revokeCode,
+});
+
+const overrideCommands: CommandGroup = {
+  name: "override",
+  summary: "weaken the mode of a group for a time, in an emergency",
+  description: "Grants, lists and revokes NodeGuardOverrides.",
+  commands: [grant, overrideList, revoke],
+};
+
+const compileCommand = defineCommand({
+  name: "compile",
+  summary: "print the fallback as ValidatingAdmissionPolicies",
+  description:
+    "Prints the ValidatingAdmissionPolicies and bindings that usher keeps with spec.modules.node-guard.fallback, for groups with the mode Enable.",
+  examples: ["--source policies/", "--cluster -o json"],
+  exitCodes: { fine: "printed", found: "never" },
+  formats: ["yaml", "json"],
+  source: { files: true, cluster: "flag" },
+  load: async () => (await import("./commands/compile.ts")).compileCode,
+});
+
 export const declaration: ModuleDeclaration = {
   name,
   summary: "keeps unauthorised workloads off protected nodes",
@@ -76,7 +139,7 @@ export const declaration: ModuleDeclaration = {
       summary: "show who and what may use protected nodes",
       description:
         "Shows groups of protected nodes, what runs there, who could get pods there, and which entries their lists would need.",
-      commands: [list, learn, inventory, reach],
+      commands: [list, learn, inventory, reach, overrideCommands, compileCommand],
     },
   ],
   load: async () => (await import("./index.ts")).nodeGuard,

@@ -1,4 +1,5 @@
 import { defineModule, type Module } from "../../core/module/module.ts";
+import { defineReconciler } from "../../core/module/reconciler.ts";
 import { WORKLOAD_READS } from "./check/violations.ts";
 import { CODES } from "./codes.ts";
 import { declaration } from "./declaration.ts";
@@ -7,8 +8,10 @@ import { fallback } from "./fallback/compile.ts";
 import { FALLBACK_READS } from "./fallback/in-force.ts";
 import { hooks } from "./hooks/hooks.ts";
 import { override, policy, policyConfig, scheduler } from "./kinds.ts";
+import { STATUS_METRICS } from "./metrics.ts";
 import type { GuardPolicy } from "./policy/guard-policy.ts";
-import { GATE, MODULE, settingsSchema } from "./settings.ts";
+import { GATE, MODULE, managesTaint, settingsSchema } from "./settings.ts";
+import { guardReconciler } from "./status/reconciler.ts";
 
 /** Keeps unauthorised workloads off protected nodes, the control plane's first. */
 export const nodeGuard: Module = defineModule<GuardPolicy>({
@@ -47,6 +50,11 @@ export const nodeGuard: Module = defineModule<GuardPolicy>({
   hooks,
   assemble: (policies, installation) => new GuardEvaluator(policies, installation),
   managed: fallback,
+  reconciler: defineReconciler(guardReconciler),
+  metrics: STATUS_METRICS,
+  access: (installation) => [
+    { group: "", resource: "nodes", verbs: managesTaint(installation) ? ["get", "patch"] : ["get"] },
+  ],
   settings: settingsSchema,
   gates: [GATE],
   codes: CODES,

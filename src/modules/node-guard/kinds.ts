@@ -1,5 +1,3 @@
-import { z } from "zod";
-import { conditions } from "../../core/policy/condition.ts";
 import type { ConfigurationWrapper } from "../../core/policy/configuration.ts";
 import type { Kind } from "../../core/policy/kind.ts";
 import { checkPolicy } from "./check/check-policy.ts";
@@ -8,6 +6,7 @@ import { configSpec, policySpec, schedulerSpec } from "./policy/group-schema.ts"
 import type { GuardPolicy } from "./policy/guard-policy.ts";
 import { CONFIGS, OVERRIDES, POLICIES, READERS, SCHEDULERS } from "./policy/read-policy.ts";
 import { isOn, shipsScheduler } from "./settings.ts";
+import { policyStatus } from "./status/policy-status.ts";
 
 const GROUP = "scheduling.openshift.io";
 const VERSION = "v1alpha1";
@@ -42,11 +41,6 @@ export const policyConfig: Kind<GuardPolicy> = {
   prepare: reader(CONFIGS),
 };
 
-export const policyStatus = z.strictObject({
-  observedGeneration: z.int().optional().describe("The generation that was last reconciled."),
-  conditions: conditions("Latest observations of the policy's state."),
-});
-
 export const policy: Kind<GuardPolicy> = {
   group: GROUP,
   kind: "NodeSchedulingPolicy",
@@ -56,7 +50,27 @@ export const policy: Kind<GuardPolicy> = {
   standing: "resource",
   summary:
     "sets modes of groups of protected nodes, and adds entries and groups; only the object named cluster counts",
-  versions: [{ name: VERSION, storage: true, spec: policySpec, status: policyStatus }],
+  versions: [
+    {
+      name: VERSION,
+      storage: true,
+      spec: policySpec,
+      status: policyStatus,
+      columns: [
+        { name: "Valid", type: "string", jsonPath: '.status.conditions[?(@.type=="Valid")].status' },
+        {
+          name: "Consistent",
+          type: "string",
+          jsonPath: '.status.conditions[?(@.type=="Consistent")].status',
+        },
+        {
+          name: "No violations",
+          type: "string",
+          jsonPath: '.status.conditions[?(@.type=="NoViolations")].status',
+        },
+      ],
+    },
+  ],
   registered: (_installation, gates) => isOn(gates),
   check: checkPolicy(POLICIES, ["spec", "groups"]),
   prepare: reader(POLICIES),

@@ -1,0 +1,29 @@
+import type { Metric } from "../../core/module/metric.ts";
+
+/** As many groups as one object may have; others share the series `other`. */
+const GROUP_LABEL = { name: "group", limit: 16 } as const;
+
+export const OVERRIDE_ACTIVE = "usher_node_guard_override_active";
+export const PROTECTED_NODES = "usher_node_guard_protected_nodes";
+export const RUNNING_VIOLATIONS = "usher_node_guard_running_violations";
+
+export const STATUS_METRICS: readonly Metric[] = [
+  {
+    name: OVERRIDE_ACTIVE,
+    type: "gauge",
+    help: "Overrides of a group that count now. Only the leader has it.",
+    labels: [GROUP_LABEL],
+  },
+  {
+    name: PROTECTED_NODES,
+    type: "gauge",
+    help: "Nodes of a group. Only the leader has it.",
+    labels: [GROUP_LABEL],
+  },
+  {
+    name: RUNNING_VIOLATIONS,
+    type: "gauge",
+    help: "Running pods on nodes of a group that are not authorised; none is evicted. Only the leader has it.",
+    labels: [GROUP_LABEL],
+  },
+];

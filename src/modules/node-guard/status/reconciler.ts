@@ -1,0 +1,207 @@
+import { type NeedMore, need } from "../../../core/evaluate/decision.ts";
+import { failureOf, type Need } from "../../../core/evaluate/need.ts";
+import { at, equal, isObject, type JsonObject, stringAt } from "../../../core/json.ts";
+import { nameOf } from "../../../core/kubernetes/object.ts";
+import type { Installation } from "../../../core/module/installation.ts";
+import type { Figure } from "../../../core/module/metric.ts";
+import type {
+  KeysContext,
+  ReconcileContext,
+  ReconcileResult,
+  Reconciler,
+} from "../../../core/module/reconciler.ts";
+import { checkObject } from "../../../core/policy/check.ts";
+import type { View } from "../../../core/view/view.ts";
+import { isIn } from "../check/group-checks.ts";
+import { violations } from "../check/violations.ts";
+import { fallbackInForce } from "../fallback/in-force.ts";
+import { CONTROL_PLANE, type Group } from "../groups/group.ts";
+import { type Groups, groupsIn } from "../groups/groups.ts";
+import { policy } from "../kinds.ts";
+import { OVERRIDE_ACTIVE, PROTECTED_NODES, RUNNING_VIOLATIONS } from "../metrics.ts";
+import { isActive, readOverride } from "../overrides/override.ts";
+import { OVERRIDES, POLICIES, SCHEDULERS } from "../policy/read-policy.ts";
+import { isOn, managesTaint } from "../settings.ts";
+import { needsTaint, reconcileTaint } from "./control-plane-taint.ts";
+import { statusOfOverride } from "./override-status.ts";
+import { statusOfPolicy } from "./policy-status.ts";
+import { type GuardState, initialState } from "./state.ts";
+
+export type GuardKey =
+  | { readonly kind: "policy"; readonly name: string }
+  | { readonly kind: "override"; readonly name: string }
+  /** All groups: their nodes and the pods that run there. */
+  | { readonly kind: "scan" }
+  | { readonly kind: "taint"; readonly name: string };
+
+/** Pods come and go all day; a report may be so old. */
+const SCAN_SECONDS = 60;
+
+const NOTHING: ReconcileResult<never> = { writes: [] };
+
+/** Keeps statuses current, reports running violations, and sets the control plane's taint where the configuration says so. */
+export const guardReconciler: Reconciler<GuardKey, GuardState> = {
+  initialState,
+  initialKeys: function* (_state, context) {
+    if (!isActiveHere(context)) return;
+    yield { kind: "scan" };
+    yield* allKeys(context);
+  },
+  keys: ({ resource, name, object }, state, context) => {
+    if (!isActiveHere(context)) return [];
+    if (resource === OVERRIDES) {
+      if (object !== undefined) return [{ kind: "override", name }, ...policyKeys(context.view)];
+      state.active.delete(name);
+      return policyKeys(context.view);
+    }
+    if (resource === POLICIES || resource === SCHEDULERS) return [{ kind: "scan" }, ...allKeys(context)];
+    return resource === "nodes" && object !== undefined ? taintKeys([object], context) : [];
+  },
+  reconcile: (key, state, context) => {
+    if (!isActiveHere(context)) return NOTHING;
+    const { view, assembly, now } = context;
+    const groups = groupsIn(view, assembly.installation);
+    switch (key.kind) {
+      case "policy":
+        return reconcilePolicy(key.name, groups, context, assembly.installation);
+      case "override":
+        return reconcileOverride(key.name, state, context);
+      case "scan": {
+        state.counts = new Map(groups.at(view, now).map((group) => [group.name, countsOf(group, view)]));
+        return { writes: [], enqueue: policyKeys(view), requeueAfter: SCAN_SECONDS };
+      }
+      case "taint": {
+        const { mastersSchedulable } = groups;
+        const group = groups.at(view, undefined).find(({ name }) => name === CONTROL_PLANE);
+        if (mastersSchedulable === undefined || group === undefined) return NOTHING;
+        return reconcileTaint(key.name, group, mastersSchedulable, context);
+      }
+    }
+  },
+  figures: ({ counts, active }) => [
+    ...[...counts].flatMap(([group, { nodes, violations: found }]): Figure[] => [
+      { metric: PROTECTED_NODES, labels: { group }, value: nodes },
+      { metric: RUNNING_VIOLATIONS, labels: { group }, value: found },
+      {
+        metric: OVERRIDE_ACTIVE,
+        labels: { group },
+        value: [...active.values()].filter((one) => one === group).length,
+      },
+    ]),
+  ],
+};
+
+type Active = KeysContext & { readonly assembly: NonNullable<KeysContext["assembly"]> };
+
+function isActiveHere(context: KeysContext): context is Active {
+  return context.assembly !== undefined && isOn(context.assembly.gates);
+}
+
+function allKeys(context: Active): GuardKey[] {
+  const overrides = [...context.view.list(OVERRIDES)].map((one) => ({
+    kind: "override" as const,
+    name: nameOf(one),
+  }));
+  return [...policyKeys(context.view), ...overrides, ...taintKeys(context.view.list("nodes"), context)];
+}
+
+function policyKeys(view: View): GuardKey[] {
+  return [...view.list(POLICIES)].map((one) => ({ kind: "policy", name: nameOf(one) }));
+}
+
+/** Nodes whose taint is not as it should be. Without a Scheduler taints stay. */
+function taintKeys(nodes: Iterable<JsonObject>, { view, assembly: { installation } }: Active): GuardKey[] {
+  if (!managesTaint(installation)) return [];
+  const groups = groupsIn(view, installation);
+  const { mastersSchedulable } = groups;
+  const group = groups.at(view, undefined).find(({ name }) => name === CONTROL_PLANE);
+  if (mastersSchedulable === undefined || group === undefined) return [];
+  return [...nodes]
+    .filter((node) => needsTaint(node, group, mastersSchedulable, view))
+    .map((node) => ({ kind: "taint", name: nameOf(node) }));
+}
+
+function countsOf(group: Group, view: View) {
+  const nodes = [...view.list("nodes")].filter((node) => isIn(group, node)).length;
+  return { nodes, violations: violations(group, view).length };
+}
+
+function reconcilePolicy(
+  name: string,
+  groups: Groups,
+  { view, facts, now }: ReconcileContext<GuardKey>,
+  installation: Installation,
+): ReconcileResult<never> | NeedMore {
+  const found = liveObject({ resource: POLICIES, name }, facts);
+  if (found === undefined) return NOTHING;
+  if (!("object" in found)) return found;
+  const { object } = found;
+  const reported = groups.at(view, now).map((group) => ({
+    ...group,
+    ...countsOf(group, view),
+    fallback: fallbackInForce(group, view, installation),
+  }));
+  const state = {
+    name,
+    generation: generationOf(object),
+    problems: checkObject(policy, object, view, installation),
+    groups,
+    reported,
+    managesTaint: managesTaint(installation),
+  };
+  return statusWrite({ resource: POLICIES, name }, object, (before) => statusOfPolicy(state, before, now));
+}
+
+function reconcileOverride(
+  name: string,
+  state: GuardState,
+  { facts, now }: ReconcileContext<GuardKey>,
+): ReconcileResult<GuardKey> | NeedMore {
+  const found = liveObject({ resource: OVERRIDES, name }, facts);
+  if (found === undefined) return NOTHING;
+  if (!("object" in found)) return found;
+  const { object } = found;
+  const override = readOverride(object);
+  if (override !== undefined && isActive(override, now)) state.active.set(name, override.group);
+  else state.active.delete(name);
+  const before = statusBefore(object);
+  const { status, requeueAfter } = statusOfOverride(override, generationOf(object), before, now);
+  return {
+    ...statusWrite({ resource: OVERRIDES, name }, object, () => status),
+    enqueue: [{ kind: "scan" }],
+    ...(requeueAfter === undefined ? {} : { requeueAfter }),
+  };
+}
+
+/** The object as it is stored: the view keeps neither status nor resourceVersion. */
+function liveObject(
+  of: { readonly resource: string; readonly name: string },
+  facts: ReconcileContext["facts"],
+): { readonly object: JsonObject } | NeedMore | undefined {
+  const live: Need = { get: of, live: true };
+  const fact = facts.of(live);
+  if (fact === undefined) return need(live);
+  const failure = failureOf(fact);
+  if (failure !== undefined) throw new Error(failure);
+  return "found" in fact && isObject(fact.found) ? { object: fact.found } : undefined;
+}
+
+function statusWrite(
+  of: { readonly resource: string; readonly name: string },
+  object: JsonObject,
+  statusOf: (before: JsonObject) => JsonObject,
+): ReconcileResult<never> {
+  const before = statusBefore(object);
+  const status = statusOf(before);
+  if (equal(status, before)) return NOTHING;
+  return { writes: [{ status, of, resourceVersion: stringAt(object, "metadata", "resourceVersion") ?? "" }] };
+}
+
+function statusBefore(object: JsonObject): JsonObject {
+  return isObject(object["status"]) ? object["status"] : {};
+}
+
+function generationOf(object: JsonObject): number | undefined {
+  const generation = at(object, "metadata", "generation");
+  return typeof generation === "number" ? generation : undefined;
+}
