@@ -13,12 +13,11 @@ import {
   type ReconcileResult,
   type Reconciler,
 } from "../../core/module/reconciler.ts";
-import { kindResource } from "../../core/policy/kind.ts";
 import type { Change, View } from "../../core/view/view.ts";
 import type { FetchNeeds } from "../source/fetch-needs.ts";
 import type { TallySource } from "../tallies/tally-collector.ts";
 import { describeResult } from "./describe-result.ts";
-import { existingObjects } from "./existing-objects.ts";
+import { existingObjects, existingPolicy } from "./existing-objects.ts";
 import { describeWrite, type MakeWrite } from "./planned-writes.ts";
 import { reconcileWithFacts } from "./reconcile-with-facts.ts";
 import { Workqueue, type WorkqueueOptions, type WorkResult } from "./workqueue.ts";
@@ -92,10 +91,7 @@ export class Controller {
       const { initialKeys } = reconciler;
       if (initialKeys === undefined)
         for (const change of existing) this.#enqueueChange(module, change, context, "low");
-      else {
-        const priority = reconciler.initialPriority === "normal" ? undefined : "low";
-        this.#enqueue(module, {}, () => initialKeys(state, context), priority);
-      }
+      else this.#enqueue(module, {}, () => initialKeys(state, context), reconciler.initialPriority ?? "low");
     }
   }
 
@@ -133,7 +129,7 @@ export class Controller {
     if (this.#queue === undefined) return;
     const context = this.#context();
     for (const { module, policy } of policies) {
-      const change = this.#existingPolicy(module, policy, context.view);
+      const change = existingPolicy(this.#options.modules, module, policy, context.view);
       if (change === undefined) continue;
       const tallyKeys = this.#running.get(module)?.reconciler.tallyKeys;
       if (tallyKeys === undefined) this.#enqueueChange(module, change, context);
@@ -146,29 +142,23 @@ export class Controller {
     return { view: this.#options.view(), ...(assembly && { assembly }) };
   }
 
-  #existingPolicy(module: string, policy: PolicyRef, view: View): Change | undefined {
-    const kinds = this.#options.modules.find(({ name }) => name === module)?.kinds ?? [];
-    const kind = kinds.find((one) => one.kind === policy.kind);
-    if (kind === undefined) return undefined;
-    const { namespace = "", name } = policy;
-    const resource = kindResource(kind);
-    const object = view.get(resource, namespace, name);
-    return object === undefined ? undefined : { resource, namespace, name, object };
-  }
-
-  #enqueueChange(module: string, change: Change, context: KeysContext, priority?: "low"): void {
+  #enqueueChange(module: string, change: Change, context: KeysContext, priority?: "low" | "normal"): void {
     const running = this.#running.get(module);
     if (running === undefined) return;
     const { resource, name } = change;
-    const keys = () => running.reconciler.keys(change, running.state, context);
-    this.#enqueue(module, { resource, name }, keys, priority);
+    this.#enqueue(
+      module,
+      { resource, name },
+      () => running.reconciler.keys(change, running.state, context),
+      priority,
+    );
   }
 
   #enqueue(
     module: string,
     about: Readonly<Record<string, string>>,
     keys: () => Iterable<ReconcileKey>,
-    priority?: "low",
+    priority?: "low" | "normal",
   ): void {
     try {
       for (const key of keys()) {
@@ -184,7 +174,7 @@ export class Controller {
     const { module, key } = item;
     const running = this.#running.get(module);
     if (running === undefined) return { done: true };
-    const { fetch, now = Date.now, clock = monotonic, tallies, dryRun, log } = this.#options;
+    const { fetch, now = Date.now, clock = () => performance.now(), tallies, dryRun, log } = this.#options;
     let result: ReconcileResult;
     try {
       result = await reconcileWithFacts(fetch, (facts) =>
@@ -247,8 +237,6 @@ export class Controller {
 function itemIdentity({ module, key }: Item): string {
   return `${module} ${keyIdentity(key)}`;
 }
-
-const monotonic = () => performance.now();
 
 const RECONCILER_ERROR = "reconciler error";
 

@@ -1,3 +1,4 @@
+import type { PolicyRef } from "../../core/evaluate/finding.ts";
 import { resourceName } from "../../core/evaluate/request.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import type { Module } from "../../core/module/module.ts";
@@ -14,4 +15,20 @@ export function* existingObjects(modules: readonly Module[], view: View): Iterab
   for (const resource of resources)
     for (const object of view.list(resource))
       yield { resource, namespace: namespaceOf(object), name: nameOf(object), object };
+}
+
+/** A policy as it stands in the view. */
+export function existingPolicy(
+  modules: readonly Module[],
+  module: string,
+  policy: PolicyRef,
+  view: View,
+): Change | undefined {
+  const kinds = modules.find(({ name }) => name === module)?.kinds ?? [];
+  const kind = kinds.find((one) => one.kind === policy.kind);
+  if (kind === undefined) return undefined;
+  const { namespace = "", name } = policy;
+  const resource = kindResource(kind);
+  const object = view.get(resource, namespace, name);
+  return object === undefined ? undefined : { resource, namespace, name, object };
 }

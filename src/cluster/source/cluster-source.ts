@@ -20,7 +20,7 @@ export interface ClusterSource extends Source {
 }
 
 export interface ClusterSourceOptions extends InformerCacheOptions {
-  /** Writes no commits, whoever asks: the process does not operate this cluster. @default false */
+  /** Writes no commits for any request: the process does not operate this cluster. @default false */
   readonly readOnly?: boolean;
 }
 

@@ -33,4 +33,12 @@ export const CODES: readonly Code[] = [
     remedy:
       "Leave the annotation out. To create namespaces for others, ask an administrator to list your user in spec.trustedAnnotators of the ProjectRequestLimit.",
   },
+  {
+    code: "USHER-Q05",
+    title: "The projects of the user can't be counted now",
+    meaning:
+      "With `count: Exact` a place is reserved in the user's ProjectUsage before a creation is admitted. It could not be read or written in time: too many creations at the same time, an API server that does not answer, or a usher that only serves and writes nothing.",
+    remedy:
+      "Try again in a second, as clients do by themselves. If it goes on, look at the API server's load, at usher's priority level and at usher's rights on projectusages.usher.dev.",
+  },
 ];

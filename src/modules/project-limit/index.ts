@@ -1,10 +1,14 @@
 import { defineModule } from "../../core/module/module.ts";
+import { defineReconciler } from "../../core/module/reconciler.ts";
 import { CODES } from "./codes.ts";
 import { BY_REQUESTER, BY_REQUESTER_NAMESPACE, REQUESTER } from "./decision/count.ts";
 import { declaration } from "./declaration.ts";
 import { evaluatorOf } from "./evaluator.ts";
 import { limitHooks } from "./hooks/hooks.ts";
-import { projectRequestLimit, projectUsage } from "./kinds.ts";
+import { projectRequestLimit } from "./kinds.ts";
+import { LEDGER_METRICS } from "./ledger/metrics.ts";
+import { LEDGERS, ledgerReconciler } from "./ledger/reconcile-ledgers.ts";
+import { projectUsage } from "./ledger/usage.ts";
 import type { Limits } from "./policy/policy.ts";
 
 /** How many projects, or namespaces, a user may have. */
@@ -26,10 +30,13 @@ export const projectLimit = defineModule<Limits>({
       ],
       indexes: [BY_REQUESTER, BY_REQUESTER_NAMESPACE],
     },
+    LEDGERS,
   ],
   hooks: limitHooks,
   // Only `cluster` becomes a policy.
   assemble: ([limits]) => evaluatorOf(limits),
+  reconciler: defineReconciler(ledgerReconciler),
+  metrics: LEDGER_METRICS,
   access: () => [{ group: "user.openshift.io", resource: "users", verbs: ["get"] }],
   codes: CODES,
 });

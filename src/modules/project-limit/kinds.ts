@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { conditions } from "../../core/policy/condition.ts";
-import type { Kind, StateKind } from "../../core/policy/kind.ts";
+import type { Kind } from "../../core/policy/kind.ts";
 import type { Limits } from "./policy/policy.ts";
 import { prepareLimits } from "./policy/prepare.ts";
 import { limitSpec } from "./policy/spec-schema.ts";
@@ -68,48 +68,4 @@ export const projectRequestLimit: Kind<Limits> = {
     },
   ],
   prepare: prepareLimits,
-};
-
-/** The entries of one ledger: exact counts up to this many. */
-const MAX_ENTRIES = 5_000;
-
-const entry = z
-  .strictObject({
-    name: z.string().max(253).describe("The name of the project."),
-    uid: z
-      .string()
-      .max(64)
-      .optional()
-      .describe("The uid of the Namespace; absent where a ProjectRequest was admitted."),
-    id: z.string().max(64).optional().describe("Identifies the reservation while it is not confirmed."),
-  })
-  .describe("One project that was admitted.");
-
-export const projectUsage: StateKind = {
-  group: "usher.dev",
-  kind: "ProjectUsage",
-  plural: "projectusages",
-  singular: "projectusage",
-  scope: "Cluster",
-  summary:
-    "the projects of one user or service account: usher's own record, written when a creation is admitted",
-  versions: [
-    {
-      name: "v1alpha1",
-      storage: true,
-      spec: z.strictObject({
-        subject: z.string().describe("The user or service account that the projects count for."),
-        entries: z
-          .array(entry)
-          .max(MAX_ENTRIES)
-          .optional()
-          .meta({ description: "Projects that count.", "x-kubernetes-list-type": "atomic" }),
-      }),
-      columns: [
-        { name: "Subject", type: "string", jsonPath: ".spec.subject" },
-        { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
-      ],
-    },
-  ],
-  verbs: ["create", "update", "delete"],
 };

@@ -43,13 +43,15 @@ export interface Usage {
   readonly names: readonly string[];
 }
 
-/** The projects of a subject, as the view has them. */
+/** The namespaces of a subject, as the view has them. */
+export function namespacesOf(view: View, subject: Subject): JsonObject[] {
+  return "username" in subject
+    ? [...view.lookup("namespaces", BY_REQUESTER.name, subject.username)]
+    : [...view.lookup("namespaces", BY_REQUESTER_NAMESPACE.name, subject.serviceAccountsOf)];
+}
+
 export function projectsOf(view: View, subject: Subject): Project[] {
-  const found =
-    "username" in subject
-      ? view.lookup("namespaces", BY_REQUESTER.name, subject.username)
-      : view.lookup("namespaces", BY_REQUESTER_NAMESPACE.name, subject.serviceAccountsOf);
-  return [...found].map((namespace) => ({
+  return namespacesOf(view, subject).map((namespace) => ({
     name: stringAt(namespace, "metadata", "name") ?? "",
     terminating: isTerminating(namespace),
   }));

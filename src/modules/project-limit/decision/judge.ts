@@ -3,6 +3,7 @@ import type { Finding } from "../../../core/evaluate/finding.ts";
 import type { Need } from "../../../core/evaluate/need.ts";
 import { nameIn } from "../../../core/evaluate/status.ts";
 import type { Context } from "../../../core/module/module.ts";
+import { admitExactly } from "../ledger/admit.ts";
 import { isExempt } from "../policy/exempt.ts";
 import type { Limits } from "../policy/policy.ts";
 import { projectsOf, usageOf } from "./count.ts";
@@ -36,6 +37,7 @@ export function judgeCreation(
   }
   if ("userMissing" in limit) return userMissing(limits, username);
   if (!("max" in limit)) return allow(findings);
+  const admit = limits.count === "Exact" ? admitExactly : admitBestEffort;
   return admit(
     context,
     {
@@ -49,8 +51,12 @@ export function judgeCreation(
   );
 }
 
-/** Counts what exists. */
-function admit({ view, request }: Context, creation: Creation, findings: readonly Finding[]): Result {
+/** Counts what the view shows: creations at the same time may exceed the limit. */
+function admitBestEffort(
+  { view, request }: Context,
+  creation: Creation,
+  findings: readonly Finding[],
+): Result {
   const usage = usageOf(projectsOf(view, creation.subject));
   if (usage.count >= creation.max) return overLimit(request, creation, usage);
   return allow([...findings, ...admitted(creation, usage)]);

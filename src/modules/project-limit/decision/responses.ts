@@ -2,6 +2,7 @@ import { allow, type Decision, deny } from "../../../core/evaluate/decision.ts";
 import type { Finding } from "../../../core/evaluate/finding.ts";
 import { type AdmissionRequest, resourceName } from "../../../core/evaluate/request.ts";
 import { nameIn } from "../../../core/evaluate/status.ts";
+import type { Count } from "../../../core/module/metric.ts";
 import type { Limits } from "../policy/policy.ts";
 import type { Usage } from "./count.ts";
 import type { Creation } from "./creation.ts";
@@ -20,11 +21,29 @@ export function admitted(creation: Creation, usage: Usage): readonly Finding[] {
 }
 
 /** The first sentence is upstream's to the letter. */
-export function overLimit(request: AdmissionRequest, creation: Creation, usage: Usage): Decision {
+export function overLimit(
+  request: AdmissionRequest,
+  creation: Creation,
+  usage: Usage,
+  counts: readonly Count[] = [],
+): Decision {
   const { limits, rule, username, max } = creation;
   const sentence = `user ${username} cannot create more than ${max} project(s).`;
   const message = `${forbidden(request)} ${sentence} Has ${describeUsage(usage)}`;
-  return denied(limits, 403, "Forbidden", { rule, code: "USHER-Q01", message });
+  return denied(limits, 403, "Forbidden", { rule, code: "USHER-Q01", message }, { counts });
+}
+
+/** Nothing is known of free places now: the client repeats the request. */
+export function ledgerBusy(
+  request: AdmissionRequest,
+  { limits, rule, username }: Creation,
+  why: string,
+  counts: readonly Count[],
+): Decision {
+  const name = nameIn(request.name, request.object);
+  const message = `${resourceName(request.resource)} "${name}": the projects of user ${username} can't be counted now: ${why}; try again`;
+  const about = { rule, code: "USHER-Q05", message };
+  return denied(limits, 429, "TooManyRequests", about, { retryAfterSeconds: 1, counts });
 }
 
 function describeUsage({ count, names }: Usage): string {
@@ -80,7 +99,10 @@ function denied(
   code: number,
   reason: string,
   about: Required<Pick<Finding, "rule" | "code" | "message">>,
-  more: Pick<Parameters<typeof deny>[0], "details"> = {},
+  more: Pick<Parameters<typeof deny>[0], "details" | "retryAfterSeconds"> & {
+    readonly counts?: readonly Count[];
+  } = {},
 ): Decision {
-  return deny({ code, reason, ...more }, [{ ...about, policy: ref, outcome: "violated" }]);
+  const { counts, ...rest } = more;
+  return deny({ code, reason, ...rest }, [{ ...about, policy: ref, outcome: "violated" }], counts);
 }

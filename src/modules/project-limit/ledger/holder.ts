@@ -1,0 +1,44 @@
+import { at, type Json, stringAt } from "../../../core/json.ts";
+import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
+import { REQUESTER } from "../decision/count.ts";
+import type { Subject } from "../decision/subject.ts";
+import type { Entry } from "./usage.ts";
+
+/** A namespace as the ledger sees it. */
+export interface Project {
+  readonly name: string;
+  readonly uid: string;
+  /** By its annotation; `undefined`: it has none. */
+  readonly requester: string | undefined;
+  readonly terminating: boolean;
+}
+
+export function projectOf(namespace: Json): Project {
+  return {
+    name: stringAt(namespace, "metadata", "name") ?? "",
+    uid: stringAt(namespace, "metadata", "uid") ?? "",
+    requester: stringAt(namespace, "metadata", "annotations", REQUESTER),
+    terminating: at(namespace, "status", "phase") === "Terminating",
+  };
+}
+
+/** Whether a requester counts as this subject: as itself, or as one of the service accounts of a namespace. */
+function belongs(requester: string, subject: Subject): boolean {
+  if ("username" in subject) return requester === subject.username;
+  return serviceAccountOf(requester)?.namespace === subject.serviceAccountsOf;
+}
+
+/**
+ * The entry that a namespace is the result of. A creation is known by the uid, which the API server had chosen when it asked. What
+ * follows from a ProjectRequest has a uid of its own, so there name and requester count, but never a namespace that was there before.
+ */
+export function holderOf(project: Project, entries: readonly Entry[], subject: Subject): Entry | undefined {
+  const { name, uid, requester } = project;
+  const isOurs = requester !== undefined && belongs(requester, subject);
+  const isOthers = requester !== undefined && !isOurs;
+  const same = entries.filter((entry) => entry.name === name);
+  return (
+    same.find((entry) => entry.uid !== undefined && entry.uid === uid && !isOthers) ??
+    same.find((entry) => entry.uid === undefined && entry.replaces !== uid && isOurs)
+  );
+}

@@ -1,0 +1,110 @@
+// Histories that random ones hardly ever find.
+import { expect, test } from "vitest";
+import { LedgerWorld } from "../../../../test/support/project-limit/ledger-world.ts";
+
+const NS = "Namespace";
+const PR = "ProjectRequest";
+
+/** Creates it, and every replica sees it. */
+function create(world: LedgerWorld, name: string, kind: typeof NS | typeof PR): void {
+  world.admit(0, name, kind);
+  world.proceed(0);
+  for (const replica of [0, 1, 2]) world.observe(replica, 99);
+}
+
+test.each([NS, PR] as const)("the place of a terminating %s is free at once, and not twice", (kind) => {
+  const world = new LedgerWorld(1, 3);
+  create(world, "a", kind);
+  world.terminate("a");
+  for (const replica of [0, 1, 2]) world.observe(replica, 99);
+  create(world, "b", kind);
+  expect(world.names).toEqual(["a", "b"]);
+  create(world, "c", kind);
+  expect(world.names).toEqual(["a", "b"]);
+});
+
+test.each([NS, PR] as const)("a replica that still sees the old %s terminate counts the new one", (kind) => {
+  const world = new LedgerWorld(1, 3);
+  world.elect(2);
+  create(world, "a", kind);
+  world.terminate("a");
+  for (const replica of [0, 1, 2]) world.observe(replica, 99);
+  world.vanish("a");
+  world.sweepAfter(0);
+  expect(world.entries).toEqual([]);
+  // Replica 0 knows only that the old one terminates.
+  world.admit(0, "a", kind);
+  world.proceed(0);
+  expect(world.counted).toBe(1);
+  world.admit(1, "b", kind);
+  world.proceed(0);
+  expect(world.names).toEqual(["a"]);
+});
+
+test("a namespace that came and went frees its own entry, and not that of another request for its name", () => {
+  const world = new LedgerWorld(2, 3);
+  world.admit(0, "a", NS);
+  world.admit(1, "a", NS);
+  world.proceed(0);
+  world.observe(0, 99);
+  world.terminate("a");
+  world.vanish("a");
+  world.sweepAfter(0);
+  expect(world.entries).toEqual(["a"]);
+  world.admit(0, "b", NS);
+  world.admit(0, "c", NS);
+  while (world.underWay > 0) world.proceed(0);
+  expect(world.names).toEqual(["a", "b"]);
+});
+
+test.each([NS, PR] as const)("a %s that appears 28 s after it was admitted has its place still", (kind) => {
+  const world = new LedgerWorld(1, 1);
+  world.admit(0, "a", kind);
+  world.sweepAfter(28_000);
+  world.admit(0, "b", kind);
+  world.proceed(0);
+  world.sweepAfter(36_000);
+  expect([world.names, world.entries]).toEqual([["a"], ["a"]]);
+});
+
+test.each([NS, PR] as const)(
+  "of a %s that never comes the place is free after 35 s, also after two crashes",
+  (kind) => {
+    const world = new LedgerWorld(1, 3);
+    world.admit(0, "a", kind);
+    world.lose(0);
+    world.sweepAfter(30_000);
+    world.elect(1);
+    world.sweepAfter(34_999);
+    expect(world.entries).toEqual(["a"]);
+    world.elect(2);
+    world.sweepAfter(35_000);
+    expect(world.entries).toEqual([]);
+  },
+);
+
+test.each([
+  [NS, NS],
+  [PR, PR],
+  [NS, PR],
+  [PR, NS],
+] as const)("AlreadyExists: after a %s a %s of the same name leaves one entry", (first, second) => {
+  const world = new LedgerWorld(3, 1);
+  create(world, "a", first);
+  world.admit(0, "a", second);
+  world.proceed(0);
+  expect(world.entries).toEqual(["a", "a"]);
+  world.sweepAfter(35_000);
+  expect(world.entries).toEqual(["a"]);
+});
+
+test("a name that somebody else has is released", () => {
+  const world = new LedgerWorld(3, 1);
+  world.intrude("a");
+  for (const kind of [NS, PR] as const) {
+    world.admit(0, "a", kind);
+    world.proceed(0);
+  }
+  world.sweepAfter(35_000);
+  expect(world.entries).toEqual([]);
+});

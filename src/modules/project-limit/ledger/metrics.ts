@@ -1,0 +1,26 @@
+import type { Metric } from "../../../core/module/metric.ts";
+
+export const RESERVATIONS = "usher_project_limit_reservations_total";
+export const SETTLEMENTS = "usher_project_limit_settlements_total";
+export const CONFLICTS = "usher_project_limit_conflicts_total";
+
+export const LEDGER_METRICS: readonly Metric[] = [
+  {
+    name: RESERVATIONS,
+    type: "counter",
+    help: "Places that were reserved because a creation was admitted.",
+    labels: [],
+  },
+  {
+    name: SETTLEMENTS,
+    type: "counter",
+    help: "Places that were released because their project never came, is gone or is another user's.",
+    labels: [],
+  },
+  {
+    name: CONFLICTS,
+    type: "counter",
+    help: "Reservations that were made again because the ledger had changed.",
+    labels: [],
+  },
+];

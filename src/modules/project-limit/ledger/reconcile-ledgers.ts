@@ -1,0 +1,34 @@
+import { nameOf } from "../../../core/kubernetes/object.ts";
+import type { Read } from "../../../core/module/module.ts";
+import type { Reconciler } from "../../../core/module/reconciler.ts";
+import { type LedgerKey, settle } from "./settle.ts";
+import { BY_ENTRY, ledgersOf, openEntries, Sights } from "./sights.ts";
+import { entriesIn, USAGES } from "./usage.ts";
+
+/** Ledgers as the settler sees them; a decision reads them from etcd. */
+export const LEDGERS: Read = {
+  resource: "projectusages",
+  group: "usher.dev",
+  version: "v1alpha1",
+  kind: "ProjectUsage",
+  scope: "Cluster",
+  keep: [["spec"]],
+  indexes: [{ name: BY_ENTRY, values: (ledger) => [...new Set(entriesIn(ledger).map(({ name }) => name))] }],
+  leaderOnly: true,
+  optional: true,
+};
+
+/** Keeps ledgers free of entries that no namespace belongs to. Only ledgers with such entries wait for their time. */
+export const ledgerReconciler: Reconciler<LedgerKey, Sights> = {
+  initialState: () => new Sights(),
+  // A crash must not block a place for longer than 90 s, however many nodes other modules look at first.
+  initialPriority: "normal",
+  initialKeys: function* (_sights, { view }) {
+    for (const ledger of view.list(USAGES))
+      if (openEntries(ledger, view).length > 0 || entriesIn(ledger).length === 0)
+        yield { kind: "ledger", name: nameOf(ledger) };
+  },
+  keys: (change, sights, { view }) =>
+    ledgersOf(change, sights, view).map((name) => ({ kind: "ledger", name })),
+  reconcile: settle,
+};

@@ -1,0 +1,88 @@
+import { expect, test } from "vitest";
+import { type Fact, Facts } from "../../../core/evaluate/need.ts";
+import { ledgerName, type Subject } from "../decision/subject.ts";
+import { type Reservation, reserve } from "./reserve.ts";
+import { type Entry, ledgerOf, MOST_ENTRIES, USAGES } from "./usage.ts";
+
+const ANN: Subject = { username: "ann" };
+const ENTRY: Entry = { name: "new", uid: "9" };
+
+function reserved(fact: Fact | undefined, limit: number, projects: readonly string[] = []): Reservation {
+  const facts = new Facts();
+  if (fact !== undefined) facts.set({ get: { resource: USAGES, name: ledgerName(ANN) }, live: true }, fact);
+  const seen = projects.map((name) => ({ name, uid: name, requester: "ann", terminating: false }));
+  return reserve({ subject: ANN, limit, entry: ENTRY, projects: seen, facts });
+}
+
+function ledger(entries: readonly Entry[], subject = ANN): Fact {
+  return { found: { ...ledgerOf(subject, entries), metadata: { resourceVersion: "7" } }, complete: true };
+}
+
+const others = (count: number): Entry[] =>
+  Array.from({ length: count }, (_, i) => ({ name: `n${i}`, uid: `${i}` }));
+
+test("the ledger is read past every cache", () => {
+  expect(reserved(undefined, 1)).toEqual({ need: { get: { resource: USAGES, name: "u-ann" }, live: true } });
+});
+
+test("the first place creates the ledger", () => {
+  expect(reserved({ absent: "NotFound" }, 1)).toMatchObject({
+    used: { count: 0 },
+    commit: {
+      name: "u-ann",
+      resourceVersion: undefined,
+      object: { spec: { subject: "ann", entries: [ENTRY] } },
+    },
+  });
+});
+
+test("a further one is appended to the version that was read", () => {
+  expect(reserved(ledger(others(2)), 3)).toMatchObject({
+    commit: { resourceVersion: "7", object: { spec: { entries: [...others(2), ENTRY] } } },
+  });
+});
+
+test("what the ledger has and what the view shows count together", () => {
+  expect(reserved(ledger(others(2)), 3, ["n1", "older"])).toEqual({
+    full: { count: 3, names: ["n0", "n1", "older"] },
+  });
+});
+
+test.each<[string, Fact]>([
+  ["a failed read", { failed: "etcd is away" }],
+  ["a kind that is not served", { absent: "NotServed" }],
+  ["the ledger of another subject", ledger([], { username: "bob" })],
+])("%s is no free place", (_, fact) => {
+  expect(reserved(fact, 9)).toMatchObject({ busy: expect.any(String) });
+});
+
+test("a reservation whose answer was lost is found again, also where it was the last place", () => {
+  expect(reserved(ledger([...others(1), ENTRY]), 2)).toMatchObject({ used: { count: 1 }, commit: undefined });
+});
+
+test("a full ledger goes on by best effort, without a write", () => {
+  const full = ledger(others(MOST_ENTRIES));
+  expect(reserved(full, MOST_ENTRIES + 1)).toMatchObject({
+    used: { count: MOST_ENTRIES },
+    commit: undefined,
+  });
+  expect(reserved(full, MOST_ENTRIES)).toMatchObject({ full: { count: MOST_ENTRIES } });
+});
+
+test("a full ledger with names and uids of full length fits into etcd", () => {
+  const uid = "01234567-89ab-cdef-0123-456789abcdef";
+  const longest = others(MOST_ENTRIES).map(({ name }) => ({
+    name: name.padEnd(63, "x"),
+    request: uid,
+    replaces: uid,
+  }));
+  expect(JSON.stringify(ledgerOf(ANN, longest)).length).toBeLessThan(1_200_000);
+});
+
+test.each([
+  { spec: null },
+  { spec: { subject: "ann", entries: "x" } },
+  { spec: { subject: "ann", entries: [null, 1, { name: 2 }] } },
+])("hostile ledger %j", (found) => {
+  expect(() => reserved({ found, complete: true }, 1)).not.toThrow();
+});

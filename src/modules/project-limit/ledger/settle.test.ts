@@ -1,0 +1,204 @@
+import { describe, expect, test } from "vitest";
+import { type Fact, Facts, type Need } from "../../../core/evaluate/need.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import { Store } from "../../../core/view/store.ts";
+import { BY_REQUESTER } from "../decision/count.ts";
+import { ledgerName, type Subject } from "../decision/subject.ts";
+import { LEDGERS } from "./reconcile-ledgers.ts";
+import { settle } from "./settle.ts";
+import { Sights } from "./sights.ts";
+import { type Entry, entriesIn, ledgerOf, subjectIn, USAGES } from "./usage.ts";
+
+const ANN: Subject = { username: "ann" };
+
+function namespace(name: string, uid: string, requester: string | undefined): JsonObject {
+  const annotations = requester === undefined ? {} : { "openshift.io/requester": requester };
+  return { metadata: { name, uid, annotations }, status: { phase: "Active" } };
+}
+
+function viewOf(entries: readonly Entry[], seen: readonly JsonObject[], subject: Subject) {
+  const indexes = new Map([
+    ["namespaces", [BY_REQUESTER]],
+    [USAGES, LEDGERS.indexes ?? []],
+  ]);
+  const view = new Store(indexes);
+  const name = ledgerName(subject);
+  const ledger = { ...ledgerOf(subject, entries), metadata: { name, resourceVersion: "7" } };
+  view.apply([
+    { resource: USAGES, namespace: "", name, object: ledger },
+    ...seen.map((object) => ({
+      resource: "namespaces",
+      namespace: "",
+      name: String((object["metadata"] as JsonObject)["name"]),
+      object,
+    })),
+  ]);
+  return { view, ledger };
+}
+
+interface Case {
+  readonly entries: readonly Entry[];
+  readonly seen?: readonly JsonObject[];
+  /** What etcd says of namespaces; absent where it has none of the name. */
+  readonly live?: (name: string) => Fact;
+  readonly afterMs?: number;
+  readonly subject?: Subject;
+}
+
+/** The names that stay after the settler has seen the ledger and looked again after so long; `unwritten` where it writes nothing. */
+function kept({ entries, seen = [], live, afterMs = 35_000, subject = ANN }: Case) {
+  const { view, ledger } = viewOf(entries, seen, subject);
+  const key = { kind: "ledger", name: ledgerName(subject) } as const;
+  const sights = new Sights();
+  const reads: string[] = [];
+  const at = (elapsed: number, now: number) => {
+    const facts = new Facts();
+    for (;;) {
+      const result = settle(key, sights, { view, facts, now, elapsed });
+      if (!("need" in result)) return result;
+      for (const need of result.need as readonly Extract<Need, { get: unknown }>[]) {
+        const { resource, name } = need.get;
+        if (resource === "namespaces") reads.push(name);
+        const absent: Fact = { absent: "NotFound" };
+        const found: Fact = { found: ledger, complete: true };
+        facts.set(need, resource === USAGES ? found : (live?.(name) ?? absent));
+      }
+    }
+  };
+  // The wall clock is set by an hour meanwhile, and back.
+  const first = at(1_000, 3_600_000);
+  const second = at(1_000 + afterMs, 0);
+  const [write] = second.writes;
+  const value = write !== undefined && "patch" in write ? write.patch[0] : undefined;
+  const left =
+    value !== undefined && "value" in value ? entriesIn({ spec: { entries: value.value } }) : undefined;
+  return { first, second, reads, left: left?.map(({ name }) => name) ?? "unwritten" };
+}
+
+const found = (object: JsonObject): Fact => ({ found: object, complete: true });
+
+describe("an entry is released", () => {
+  test.each<[string, Case, readonly string[] | "unwritten"]>([
+    ["where no namespace came", { entries: [{ name: "a", uid: "1" }] }, []],
+    ["not 1 ms before its time", { entries: [{ name: "a", uid: "1" }], afterMs: 34_999 }, "unwritten"],
+    [
+      "not by a read that failed",
+      { entries: [{ name: "a", uid: "1" }], live: () => ({ failed: "etcd is away" }) },
+      "unwritten",
+    ],
+    [
+      "not by an API server that serves no namespaces",
+      { entries: [{ name: "a", uid: "1" }], live: () => ({ absent: "NotServed" }) },
+      "unwritten",
+    ],
+    [
+      "beside one whose read failed",
+      {
+        entries: [
+          { name: "a", uid: "1" },
+          { name: "b", uid: "2" },
+        ],
+        live: (name) => (name === "a" ? { failed: "no" } : { absent: "NotFound" }),
+      },
+      ["a"],
+    ],
+    [
+      "not while the view has it",
+      { entries: [{ name: "a", uid: "1" }], seen: [namespace("a", "1", "ann")] },
+      "unwritten",
+    ],
+    [
+      "not where etcd has it and the view not yet",
+      { entries: [{ name: "a", uid: "1" }], live: (name) => found(namespace(name, "1", "ann")) },
+      "unwritten",
+    ],
+    [
+      "where the namespace has another uid",
+      { entries: [{ name: "a", uid: "1" }], live: (name) => found(namespace(name, "2", "ann")) },
+      [],
+    ],
+    [
+      "where the requester is another user by now",
+      { entries: [{ name: "a", uid: "1" }], live: (name) => found(namespace(name, "1", "bob")) },
+      [],
+    ],
+    [
+      "not where only the annotation is lost",
+      { entries: [{ name: "a", uid: "1" }], live: (name) => found(namespace(name, "1", undefined)) },
+      "unwritten",
+    ],
+    [
+      "not where a ProjectRequest has its namespace, with any uid",
+      { entries: [{ name: "a", request: "r" }], live: (name) => found(namespace(name, "9", "ann")) },
+      "unwritten",
+    ],
+    [
+      "where a ProjectRequest's name is another user's",
+      { entries: [{ name: "a", request: "r" }], live: (name) => found(namespace(name, "9", "bob")) },
+      [],
+    ],
+    [
+      "where a ProjectRequest's name has what it had before",
+      {
+        entries: [{ name: "a", request: "r", replaces: "9" }],
+        live: (name) => found(namespace(name, "9", "ann")),
+      },
+      [],
+    ],
+    ["without a name, unread", { entries: [{ name: "", request: "r" }] }, []],
+    [
+      "not where a service account of the namespace has it",
+      {
+        subject: { serviceAccountsOf: "ci" },
+        entries: [{ name: "a", uid: "1" }],
+        live: (name) => found(namespace(name, "1", "system:serviceaccount:ci:bot")),
+      },
+      "unwritten",
+    ],
+    [
+      "where a service account of another namespace has it",
+      {
+        subject: { serviceAccountsOf: "ci" },
+        entries: [{ name: "a", uid: "1" }],
+        live: (name) => found(namespace(name, "1", "system:serviceaccount:cd:bot")),
+      },
+      [],
+    ],
+  ])("%s", (_, given, expected) => {
+    const { first, left } = kept(given);
+    expect(first.writes).toEqual([]);
+    expect(left).toEqual(expected);
+  });
+
+  test("with a guard, a count, and a time for the next look", () => {
+    const { first, second, reads } = kept({ entries: [{ name: "a", uid: "1" }] });
+    expect(first.requeueAfter).toBe(35);
+    expect(second.writes).toMatchObject([{ resourceVersion: "7" }]);
+    expect(second.counts).toMatchObject([{ by: 1 }]);
+    expect(reads).toEqual(["a"]);
+  });
+
+  test("by reading at most 50 at a time, and the rest at once after", () => {
+    const entries = Array.from({ length: 5_000 }, (_, i) => ({ name: `n${i}`, uid: `${i}` }));
+    const { second, reads, left } = kept({ entries });
+    expect(reads).toHaveLength(50);
+    expect(left).toHaveLength(4_950);
+    expect(second.enqueue).toHaveLength(1);
+  });
+
+  test("an empty ledger is deleted after ten minutes", () => {
+    expect(kept({ entries: [], afterMs: 599_999 }).second).toMatchObject({ writes: [], requeueAfter: 0.001 });
+    expect(kept({ entries: [], afterMs: 600_000 }).second.writes).toMatchObject([
+      { delete: {}, resourceVersion: "7" },
+    ]);
+  });
+});
+
+test.each<Subject>([
+  ANN,
+  { serviceAccountsOf: "ci" },
+  { username: "system:serviceaccounts:ci" },
+  { username: "" },
+])("the subject %j is known from its ledger", (subject) => {
+  expect(subjectIn(viewOf([], [], subject).ledger)).toEqual(subject);
+});

@@ -1,0 +1,102 @@
+import type { NeedMore } from "../../../core/evaluate/decision.ts";
+import { type Fact, failureOf, type Need } from "../../../core/evaluate/need.ts";
+import { type Json, stringAt } from "../../../core/json.ts";
+import type { PlannedWrite, ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
+import { holderOf, projectOf } from "./holder.ts";
+import { SETTLEMENTS } from "./metrics.ts";
+import { openEntries, type Sights } from "./sights.ts";
+import { type Entry, entriesIn, entryKey, subjectIn, USAGES } from "./usage.ts";
+
+export type LedgerKey = { readonly kind: "ledger"; readonly name: string };
+
+/** Read in one pass. More would make one ledger delay the others. */
+const MOST_READS = 50;
+
+/** A read that failed, or that knows more than the view, is repeated after so long. */
+const AGAIN_SECONDS = 5;
+
+/** An empty ledger is deleted after so long, so that those of past subjects do not stay. */
+const KEEP_EMPTY_MS = 600_000;
+
+/** Releases the entries of one ledger that have no namespace. Nothing is released that was not looked for in etcd. */
+export function settle(
+  { name }: LedgerKey,
+  sights: Sights,
+  context: ReconcileContext<LedgerKey>,
+): ReconcileResult<LedgerKey> | NeedMore {
+  const { view, facts, elapsed = 0 } = context;
+  const seen = view.get(USAGES, "", name);
+  if (seen === undefined) {
+    sights.forget(name);
+    return { writes: [] };
+  }
+  const entries = entriesIn(seen);
+  const { due, dueInMs } = sights.look(name, openEntries(seen, view), elapsed);
+  const emptyMs = sights.emptyFor(name, entries.length, elapsed);
+  const isUnused = emptyMs >= KEEP_EMPTY_MS;
+  if (due.length === 0 && !isUnused)
+    return { writes: [], ...later(entries.length === 0 ? KEEP_EMPTY_MS - emptyMs : dueInMs) };
+
+  const ledger: Need = { get: { resource: USAGES, name }, live: true };
+  const now = due.slice(0, MOST_READS);
+  // An empty name is no namespace's; reading it would be a list.
+  const reads = new Map(now.filter((entry) => entry.name !== "").map((entry) => [entry.name, readOf(entry)]));
+  const needs = [ledger, ...reads.values()].filter((need) => facts.of(need) === undefined);
+  if (needs.length > 0) return { need: needs };
+  const stored = foundIn(facts.of(ledger));
+  if (stored === undefined) return { writes: [], requeueAfter: AGAIN_SECONDS };
+  const left = entriesIn(stored);
+  if (isUnused && left.length === 0) return { writes: [removal(name, stored)] };
+
+  const isReleased = (entry: Entry): boolean => {
+    const need = reads.get(entry.name);
+    return need === undefined || hasNoNamespace(entry, left, stored, facts.of(need));
+  };
+  const released = new Set(now.filter(isReleased).map(entryKey));
+  const kept = left.filter((entry) => !released.has(entryKey(entry)));
+  const count = left.length - kept.length;
+  if (count === 0) return { writes: [], requeueAfter: AGAIN_SECONDS };
+  return {
+    writes: [
+      {
+        patch: [{ op: "replace", path: "/spec/entries", value: kept as unknown as Json[] }],
+        of: { resource: USAGES, name },
+        resourceVersion: stringAt(stored, "metadata", "resourceVersion") ?? "",
+      },
+    ],
+    counts: [{ metric: SETTLEMENTS, labels: {}, by: count }],
+    ...(due.length > now.length ? { enqueue: [{ kind: "ledger", name }] } : later(dueInMs)),
+  };
+}
+
+function readOf({ name }: Entry): Need {
+  return { get: { resource: "namespaces", name }, live: true };
+}
+
+/** A failed read is no evidence. */
+function hasNoNamespace(
+  entry: Entry,
+  entries: readonly Entry[],
+  ledger: Json,
+  fact: Fact | undefined,
+): boolean {
+  if (fact === undefined || failureOf(fact) !== undefined) return false;
+  if (!("found" in fact)) return true;
+  const holder = holderOf(projectOf(fact.found), entries, subjectIn(ledger));
+  return holder === undefined || entryKey(holder) !== entryKey(entry);
+}
+
+function foundIn(fact: Fact | undefined): Json | undefined {
+  return fact !== undefined && "found" in fact ? fact.found : undefined;
+}
+
+function removal(name: string, stored: Json): PlannedWrite {
+  return {
+    delete: { resource: USAGES, name },
+    resourceVersion: stringAt(stored, "metadata", "resourceVersion") ?? "",
+  };
+}
+
+function later(ms: number): { readonly requeueAfter?: number } {
+  return Number.isFinite(ms) ? { requeueAfter: Math.max(0, ms) / 1_000 } : {};
+}

@@ -1,0 +1,101 @@
+import type { Json, JsonObject } from "../../../core/json.ts";
+import { nameOf } from "../../../core/kubernetes/object.ts";
+import type { Change, View } from "../../../core/view/view.ts";
+import { holderOf, projectOf } from "./holder.ts";
+import { type Entry, entriesIn, entryKey, subjectIn, USAGES } from "./usage.ts";
+
+/**
+ * A request lives for 34.1 s at most, and what it creates may appear at the end of it. An entry that was seen so long ago belongs to a
+ * request that is over, whichever replica admitted it: the entry was written before it was seen. Counted by the settler's own monotonic
+ * clock from its own sight, so that no other clock matters.
+ */
+export const SETTLE_AFTER_MS = 35_000;
+
+/** The index of ledgers by the names of their entries. */
+export const BY_ENTRY = "entry";
+
+/** Entries of a ledger that no namespace of the view is the result of. */
+export function openEntries(ledger: Json, view: View): Entry[] {
+  const subject = subjectIn(ledger);
+  const open: Entry[] = [];
+  for (const [name, entries] of Map.groupBy(entriesIn(ledger), (entry) => entry.name)) {
+    const namespace = view.get("namespaces", "", name);
+    const holder = namespace === undefined ? undefined : holderOf(projectOf(namespace), entries, subject);
+    open.push(...entries.filter((entry) => entry !== holder));
+  }
+  return open;
+}
+
+/** When the settler first saw open entries, by ledger. Covers open entries only, so it is as small as they are few. */
+export class Sights {
+  readonly #seen = new Map<string, Map<string, number>>();
+  readonly #empty = new Map<string, number>();
+
+  /** The number of entries that are remembered. */
+  get size(): number {
+    return [...this.#seen.values()].reduce((sum, entries) => sum + entries.size, 0);
+  }
+
+  /** The entries that were seen long enough ago, and how long the next one has to wait. */
+  look(
+    ledger: string,
+    open: readonly Entry[],
+    elapsed: number,
+  ): { readonly due: Entry[]; readonly dueInMs: number } {
+    const before = this.#seen.get(ledger);
+    const seen = new Map<string, number>();
+    const due: Entry[] = [];
+    let dueInMs = Number.POSITIVE_INFINITY;
+    for (const entry of open) {
+      const key = entryKey(entry);
+      const since = before?.get(key) ?? elapsed;
+      seen.set(key, since);
+      const left = since + SETTLE_AFTER_MS - elapsed;
+      if (left <= 0) due.push(entry);
+      else dueInMs = Math.min(dueInMs, left);
+    }
+    if (seen.size === 0) this.#seen.delete(ledger);
+    else this.#seen.set(ledger, seen);
+    return { due, dueInMs };
+  }
+
+  /** How long a ledger has had no entries. */
+  emptyFor(ledger: string, entries: number, elapsed: number): number {
+    if (entries > 0) {
+      this.#empty.delete(ledger);
+      return 0;
+    }
+    const since = this.#empty.get(ledger) ?? elapsed;
+    this.#empty.set(ledger, since);
+    return elapsed - since;
+  }
+
+  /** The namespace of an entry was there and is gone: its request is over, so there is nothing to wait for. */
+  ended(ledger: string, entry: Entry): void {
+    const seen = this.#seen.get(ledger) ?? new Map<string, number>();
+    this.#seen.set(ledger, seen.set(entryKey(entry), Number.NEGATIVE_INFINITY));
+  }
+
+  forget(ledger: string): void {
+    this.#seen.delete(ledger);
+    this.#empty.delete(ledger);
+  }
+}
+
+/** The ledgers that a change of a namespace or of a ledger concerns. */
+export function ledgersOf(change: Change, sights: Sights, view: View): string[] {
+  if (change.resource === USAGES) return [change.name];
+  if (change.resource !== "namespaces") return [];
+  const ledgers = [...view.lookup(USAGES, BY_ENTRY, change.name)];
+  const { before, object } = change;
+  if (before !== undefined && uidOf(object) !== uidOf(before))
+    for (const ledger of ledgers) {
+      const holder = holderOf(projectOf(before), entriesIn(ledger), subjectIn(ledger));
+      if (holder !== undefined) sights.ended(nameOf(ledger), holder);
+    }
+  return ledgers.map(nameOf);
+}
+
+function uidOf(namespace: JsonObject | undefined): string | undefined {
+  return namespace === undefined ? undefined : projectOf(namespace).uid;
+}

@@ -1,0 +1,102 @@
+import { z } from "zod";
+import { isObject, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
+import type { StateKind } from "../../../core/policy/kind.ts";
+import { describeSubject, type Subject } from "../decision/subject.ts";
+
+/** The resource of ledgers. */
+export const USAGES = "projectusages.usher.dev";
+
+/**
+ * So many entries a ledger has at most: with names and uids of full length they are 0.9 MB, and etcd takes 1.5 MB. A subject with more
+ * is counted by what the cluster shows, best effort.
+ */
+export const MOST_ENTRIES = 5_000;
+
+const NAME_LENGTH = 253;
+const UID_LENGTH = 128;
+const SUBJECT_LENGTH = 4_096;
+
+const entry = z.strictObject({
+  name: z.string().max(NAME_LENGTH).describe("The name of the namespace."),
+  uid: z
+    .string()
+    .max(UID_LENGTH)
+    .optional()
+    .describe("The uid of the namespace, where its own creation was admitted."),
+  request: z
+    .string()
+    .max(UID_LENGTH)
+    .optional()
+    .describe(
+      "The uid of the review, where a ProjectRequest was admitted: the namespace will have a uid of its own.",
+    ),
+  replaces: z
+    .string()
+    .max(UID_LENGTH)
+    .optional()
+    .describe("The uid of the namespace that had this name when the ProjectRequest was admitted."),
+});
+
+export const projectUsage: StateKind = {
+  group: "usher.dev",
+  kind: "ProjectUsage",
+  plural: "projectusages",
+  singular: "projectusage",
+  scope: "Cluster",
+  summary:
+    "the projects of one user or service account: usher's own record, written when a creation is admitted",
+  versions: [
+    {
+      name: "v1alpha1",
+      storage: true,
+      spec: z.strictObject({
+        subject: z.string().max(SUBJECT_LENGTH).describe("Whose projects these are."),
+        entries: z
+          .array(entry.describe("A project that exists, or whose creation was admitted."))
+          .max(MOST_ENTRIES)
+          .optional()
+          .meta({
+            description:
+              "Projects that exist, and those that may appear because their creation was admitted.",
+            "x-kubernetes-list-type": "atomic",
+          }),
+      }),
+      columns: [
+        { name: "Subject", type: "string", jsonPath: ".spec.subject" },
+        { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
+      ],
+    },
+  ],
+  verbs: ["create", "update", "patch", "delete"],
+};
+
+/** One place of a ledger: a project that was admitted. */
+export type Entry = z.infer<typeof entry>;
+
+/** Whose ledger this is. The prefix of its name tells namespaces of service accounts from users who are called like that. */
+export function subjectIn(ledger: Json | undefined): Subject {
+  const text = stringAt(ledger, "spec", "subject") ?? "";
+  const isNamespace = /^nh?-/.test(stringAt(ledger, "metadata", "name") ?? "");
+  return isNamespace ? { serviceAccountsOf: text.slice(text.lastIndexOf(":") + 1) } : { username: text };
+}
+
+export function entriesIn(ledger: Json | undefined): Entry[] {
+  return listAt(ledger, "spec", "entries").filter(isEntry);
+}
+
+function isEntry(value: Json | undefined): value is Entry & JsonObject {
+  return isObject(value) && typeof value["name"] === "string";
+}
+
+/** Equal for two entries of one reservation, and for no others. */
+export function entryKey({ name, uid, request }: Entry): string {
+  return JSON.stringify([name, uid ?? null, request ?? null]);
+}
+
+export function ledgerOf(subject: Subject, entries: readonly Entry[]): JsonObject {
+  return {
+    apiVersion: "usher.dev/v1alpha1",
+    kind: "ProjectUsage",
+    spec: { subject: describeSubject(subject), entries: entries as unknown as Json[] },
+  };
+}

@@ -1,0 +1,269 @@
+import { type Fact, Facts, type Need } from "../../../src/core/evaluate/need.ts";
+import type { JsonObject } from "../../../src/core/json.ts";
+import { Store } from "../../../src/core/view/store.ts";
+import type { Change } from "../../../src/core/view/view.ts";
+import { BY_REQUESTER, namespacesOf } from "../../../src/modules/project-limit/decision/count.ts";
+import { ledgerName } from "../../../src/modules/project-limit/decision/subject.ts";
+import { projectOf } from "../../../src/modules/project-limit/ledger/holder.ts";
+import { LEDGERS, ledgerReconciler } from "../../../src/modules/project-limit/ledger/reconcile-ledgers.ts";
+import { reserve } from "../../../src/modules/project-limit/ledger/reserve.ts";
+import { Sights } from "../../../src/modules/project-limit/ledger/sights.ts";
+import { type Entry, entriesIn, USAGES } from "../../../src/modules/project-limit/ledger/usage.ts";
+
+const SUBJECT = { username: "ann" };
+const LEDGER = ledgerName(SUBJECT);
+const KEY = { kind: "ledger", name: LEDGER } as const;
+
+/** A request lives for so long at most, whatever it waits for. */
+const LIFETIME_MS = 34_100;
+
+interface Flight {
+  readonly name: string;
+  readonly kind: "Namespace" | "ProjectRequest";
+  readonly uid: string;
+  readonly began: number;
+  readonly replica: number;
+  /** The ledger as this request read it. */
+  fact?: Fact;
+  admitted?: boolean;
+}
+
+interface Replica {
+  readonly view: Store;
+  /** Events that its watch has received. */
+  position: number;
+}
+
+/** A leader between its reads and its write. */
+interface Sweep {
+  readonly facts: Facts;
+}
+
+/**
+ * An API server, replicas whose watches lag, requests under way and a leader that releases what leaked: each step by itself, in any order. Time passes
+ * only where it is said to.
+ */
+export class LedgerWorld {
+  readonly limit: number;
+  readonly #namespaces = new Map<string, JsonObject>();
+  #ledger: JsonObject | undefined;
+  #version = 0;
+  readonly #events: Change[] = [];
+  readonly #replicas: Replica[];
+  readonly #flights: Flight[] = [];
+  #leader = 0;
+  #sights = new Sights();
+  #sweep: Sweep | undefined;
+  #now = 0;
+  #uid = 0;
+
+  constructor(limit: number, replicas: number) {
+    this.limit = limit;
+    this.#replicas = Array.from({ length: replicas }, () => ({
+      view: new Store(
+        new Map([
+          ["namespaces", [BY_REQUESTER]],
+          [USAGES, LEDGERS.indexes ?? []],
+        ]),
+      ),
+      position: 0,
+    }));
+  }
+
+  /** What the limit is about: of terminating namespaces two are forgiven. */
+  get counted(): number {
+    const all = [...this.#namespaces.values()].map(projectOf).filter(({ requester }) => requester === "ann");
+    const terminating = all.filter((one) => one.terminating).length;
+    return all.length - Math.min(terminating, 2);
+  }
+
+  get names(): string[] {
+    return [...this.#namespaces.keys()].sort();
+  }
+
+  get entries(): string[] {
+    return entriesIn(this.#ledger)
+      .map(({ name }) => name)
+      .sort();
+  }
+
+  /** Requests that have not ended. */
+  get underWay(): number {
+    return this.#flights.length;
+  }
+
+  get remembered(): number {
+    return this.#sights.size;
+  }
+
+  ask(replica: number, name: string, kind: Flight["kind"]): void {
+    const uid = `uid-${++this.#uid}`;
+    this.#flights.push({ name, kind, uid, began: this.#now, replica: replica % this.#replicas.length });
+  }
+
+  /** The next step of a request: it reads the ledger, writes it, and then creates. */
+  proceed(which: number): void {
+    const flight = this.#flights[which % Math.max(1, this.#flights.length)];
+    if (flight === undefined) return;
+    if (flight.admitted === true) {
+      this.#create(flight);
+      this.#end(flight);
+    } else if (flight.fact === undefined) flight.fact = this.#read();
+    else this.#commit(flight, flight.fact);
+  }
+
+  /** A whole reservation without interruption; its creation is still to come. */
+  admit(replica: number, name: string, kind: Flight["kind"]): void {
+    this.ask(replica, name, kind);
+    const last = this.#flights.length - 1;
+    this.proceed(last);
+    this.proceed(last);
+  }
+
+  /** A peer's denial, a disconnect, a crash of the replica: the request ends here, whatever it has reserved. */
+  lose(which: number): void {
+    const flight = this.#flights[which % Math.max(1, this.#flights.length)];
+    if (flight !== undefined) this.#end(flight);
+  }
+
+  /** Somebody else, whom no limit concerns, creates a namespace. */
+  intrude(name: string): void {
+    if (!this.#namespaces.has(name)) this.#store(name, `uid-${++this.#uid}`, "bob", "Active");
+  }
+
+  terminate(name: string): void {
+    const project = this.#namespaces.get(name);
+    if (project === undefined) return;
+    const { uid, requester = "" } = projectOf(project);
+    this.#store(name, uid, requester, "Terminating");
+  }
+
+  vanish(name: string): void {
+    const project = this.#namespaces.get(name);
+    if (project === undefined || !projectOf(project).terminating) return;
+    this.#namespaces.delete(name);
+    this.#events.push({ resource: "namespaces", namespace: "", name, object: undefined });
+  }
+
+  observe(replica: number, events: number): void {
+    const index = replica % this.#replicas.length;
+    const one = this.#replicas[index];
+    if (one === undefined) return;
+    const next = this.#events.slice(one.position, one.position + events);
+    one.position += next.length;
+    for (const change of one.view.apply(next))
+      if (index === this.#leader) ledgerReconciler.keys(change, this.#sights, { view: one.view });
+  }
+
+  pass(ms: number): void {
+    this.#now += ms;
+    for (const flight of [...this.#flights]) if (this.#now - flight.began > LIFETIME_MS) this.#end(flight);
+  }
+
+  /** The leader reads what it needs, and on the next step writes. */
+  sweep(): void {
+    const sweep = this.#sweep ?? { facts: new Facts() };
+    const view = this.#replicas[this.#leader]?.view ?? new Store();
+    const context = { view, facts: sweep.facts, now: 0, elapsed: this.#now };
+    const result = ledgerReconciler.reconcile(KEY, this.#sights, context);
+    if ("need" in result) {
+      for (const need of result.need as readonly Need[]) sweep.facts.set(need, this.#factOf(need));
+      this.#sweep = sweep;
+      return;
+    }
+    this.#sweep = undefined;
+    for (const write of result.writes)
+      if (write.resourceVersion === String(this.#version)) {
+        if ("patch" in write) {
+          const [operation] = write.patch;
+          const spec = { subject: "ann", entries: operation && "value" in operation ? operation.value : [] };
+          this.#write({ ...this.#ledger, spec });
+        } else this.#write(undefined);
+      }
+  }
+
+  /** All that the leader does after so long, with nothing else in between. */
+  sweepAfter(ms: number): void {
+    this.observe(this.#leader, Number.POSITIVE_INFINITY);
+    this.sweep();
+    this.pass(ms);
+    for (let i = 0; i < 2; i++) this.sweep();
+    this.observe(this.#leader, Number.POSITIVE_INFINITY);
+  }
+
+  /** The leader dies; another replica counts anew from what it sees. */
+  elect(leader: number): void {
+    this.#leader = leader % this.#replicas.length;
+    this.#sights = new Sights();
+    this.#sweep = undefined;
+  }
+
+  /** Every request ends, every event arrives, and the leader has the time that it may take. */
+  calm(): void {
+    this.pass(LIFETIME_MS + 1);
+    for (const i of this.#replicas.keys()) this.observe(i, Number.POSITIVE_INFINITY);
+    this.elect(0);
+    for (let i = 0; i < 20; i++) {
+      this.sweep();
+      this.observe(0, Number.POSITIVE_INFINITY);
+      this.pass(3_500);
+    }
+  }
+
+  #end(flight: Flight): void {
+    this.#flights.splice(this.#flights.indexOf(flight), 1);
+  }
+
+  #read(): Fact {
+    return this.#ledger === undefined ? { absent: "NotFound" } : { found: this.#ledger, complete: true };
+  }
+
+  #factOf(need: Need): Fact {
+    if (!("get" in need)) return { failed: "not expected" };
+    if (need.get.resource === USAGES) return this.#read();
+    const found = this.#namespaces.get(need.get.name);
+    return found === undefined ? { absent: "NotFound" } : { found, complete: true };
+  }
+
+  #commit(flight: Flight, fact: Fact): void {
+    const { name, uid, kind, replica } = flight;
+    const view = this.#replicas[replica]?.view ?? new Store();
+    const now = view.get("namespaces", "", name);
+    const replaces = now === undefined ? {} : { replaces: projectOf(now).uid };
+    const entry: Entry = kind === "Namespace" ? { name, uid } : { name, request: uid, ...replaces };
+    const facts = new Facts();
+    facts.set({ get: { resource: USAGES, name: LEDGER }, live: true }, fact);
+    const projects = namespacesOf(view, SUBJECT).map(projectOf);
+    const result = reserve({ subject: SUBJECT, limit: this.limit, entry, projects, facts });
+    if (!("used" in result)) this.#end(flight);
+    else if (result.commit === undefined) flight.admitted = true;
+    else {
+      const { object, resourceVersion } = result.commit;
+      const stored = this.#ledger === undefined ? undefined : String(this.#version);
+      delete flight.fact;
+      if (resourceVersion !== stored) return;
+      this.#write(object);
+      flight.admitted = true;
+    }
+  }
+
+  #create({ name, uid, kind }: Flight): void {
+    // Of a ProjectRequest another object is made.
+    if (!this.#namespaces.has(name))
+      this.#store(name, kind === "Namespace" ? uid : `uid-${++this.#uid}`, "ann", "Active");
+  }
+
+  #store(name: string, uid: string, requester: string, phase: string): void {
+    const annotations = { "openshift.io/requester": requester };
+    const object = { metadata: { name, uid, annotations }, status: { phase } };
+    this.#namespaces.set(name, object);
+    this.#events.push({ resource: "namespaces", namespace: "", name, object });
+  }
+
+  #write(object: JsonObject | undefined): void {
+    this.#version += 1;
+    const metadata = { name: LEDGER, resourceVersion: String(this.#version) };
+    this.#ledger = object === undefined ? undefined : { ...object, metadata };
+    this.#events.push({ resource: USAGES, namespace: "", name: LEDGER, object: this.#ledger });
+  }
+}
