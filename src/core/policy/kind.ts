@@ -73,6 +73,8 @@ export interface Kind<Policy = unknown> extends CustomResource {
   readonly standing: "resource" | "file";
   /** For kinds of standing `file` that are not written as objects with metadata and spec. */
   readonly configuration?: ConfigurationFormat;
+  /** Of a kind of standing `file`: with errors it counts as far as it can be read, as a policy does. @default it does not count at all */
+  readonly partial?: true;
   /**
    * What the schema can't say: problems that need thought or the view. Given the installation where an object is written into it; what
    * is wrong just there is a warning. `now`, in milliseconds since 1970, is given where it is being written. Never throws.

@@ -1,21 +1,21 @@
 import { checkObject } from "../../core/policy/check.ts";
 import { type Problem, problem } from "../../core/policy/problem.ts";
 import type { View } from "../../core/view/view.ts";
-import { type Entry, isPolicy } from "./entry.ts";
+import { type Entry, isPartial } from "./entry.ts";
 import type { Candidate } from "./file-version.ts";
 import type { Pause } from "./pause.ts";
 
 /**
  * Checks the new policies of a file and marks those with errors. What is no policy of its own, such as the configuration of a module,
- * is left out with an error: it has no failure mode.
+ * is left out with an error unless its kind says otherwise: it has no failure mode.
  */
 export async function checkCandidate(candidate: Candidate, view: View, pause: Pause): Promise<void> {
   const leftOut = new Set<Entry>();
   const warned = new Set<Entry>();
   for (const entry of candidate.fresh) {
     for (const found of problemsOf(entry, view)) {
-      if (found.severity === "error" && isPolicy(entry)) entry.invalid = true;
-      (found.severity === "error" && !isPolicy(entry) ? leftOut : warned).add(entry);
+      if (found.severity === "error" && isPartial(entry)) entry.invalid = true;
+      (found.severity === "error" && !isPartial(entry) ? leftOut : warned).add(entry);
       candidate.pending.push({ document: entry.document, entry, problem: found });
     }
     if (pause.due) await pause.take();

@@ -41,6 +41,11 @@ export function isPolicy({ resource }: Entry): boolean {
   return resource.policy?.standing === "resource";
 }
 
+/** Whether an entry with errors counts as far as it can be read. */
+export function isPartial(entry: Entry): boolean {
+  return isPolicy(entry) || entry.resource.policy?.partial === true;
+}
+
 /** The same object everywhere has the same key. */
 export function entryKey(entry: Pick<Entry, "resource" | "namespace" | "name">): string {
   return `${entry.resource.name} ${entry.namespace}/${entry.name}`;

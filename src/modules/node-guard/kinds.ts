@@ -35,6 +35,7 @@ export const policyConfig: Kind<GuardPolicy> = {
     apiVersions: { [`${GROUP}/${VERSION}`]: VERSION, [`${GROUP}/alphav1`]: VERSION },
     wrappers: [ADMISSION, KUBE_API_SERVER],
   },
+  partial: true,
   summary: "defines groups of protected nodes and who may use them",
   versions: [{ name: VERSION, storage: true, spec: configSpec }],
   check: checkPolicy(CONFIGS, ["spec", "groups"]),
