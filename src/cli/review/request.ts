@@ -72,6 +72,7 @@ export class Requests {
       oldObject: stored === undefined ? undefined : this.#defaulted(stored, namespace),
       dryRun: false,
       options: undefined,
+      unvalidated: true,
     };
     return { request, written: this.#written(object, scope === "Namespaced") };
   }

@@ -42,6 +42,8 @@ export interface AdmissionRequest {
   readonly oldObject: JsonObject | undefined;
   readonly dryRun: boolean;
   readonly options: JsonObject | undefined;
+  /** Made from a manifest: no API server has validated the object. */
+  readonly unvalidated?: true;
 }
 
 /** The name under which stores, indexes and RBAC know a resource: `pods`, `deployments.apps`. */

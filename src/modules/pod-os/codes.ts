@@ -31,4 +31,11 @@ export const CODES: readonly Code[] = [
     remedy:
       "Add nodeSelector kubernetes.io/os with the value of spec.os.name to the pod or its template, so that the scheduler chooses another node.",
   },
+  {
+    code: "USHER-O05",
+    title: "A template has fields that its OS forbids",
+    meaning:
+      "The API server does not validate the pod template of this kind, but it will refuse every pod that is made of it: the field belongs to another OS than spec.os.name.",
+    remedy: "Remove the field that the warning names, or correct spec.os.name.",
+  },
 ];

@@ -11,6 +11,7 @@ import type { LevelVersion, PodSecurityPolicy } from "../security/policy.ts";
 import { windowsViolations } from "../security/windows-user.ts";
 import type { Settings } from "../settings.ts";
 import { evaluationCount } from "./counts.ts";
+import { stepsOf } from "./field-errors.ts";
 import { policyText } from "./namespace-policy.ts";
 import { waive } from "./waivers.ts";
 
@@ -163,14 +164,6 @@ function causesOf(violations: readonly Violation[], template: Path): Finding[] {
           })),
     )
     .slice(0, MOST_CAUSES);
-}
-
-/** `spec.containers[0].image`, `metadata.annotations[a.b/c]` */
-function stepsOf(field: string): Path {
-  return [...field.matchAll(/\[([^\]]*)\]|([^.[\]]+)/g)].map(([, inside, plain]) => {
-    if (inside === undefined) return plain ?? "";
-    return /^[0-9]+$/.test(inside) ? Number(inside) : inside;
-  });
 }
 
 /** Puts the event of a refusal on its first finding: on the controlling owner, for a refused pod has nobody who looks at it. */

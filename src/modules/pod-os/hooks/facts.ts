@@ -1,33 +1,86 @@
 import { allow, deny } from "../../../core/evaluate/decision.ts";
+import type { Hook } from "../../../core/module/hook.ts";
 import { exemptNamespaces } from "../../../core/module/installation.ts";
+import { ownerOf } from "../admission/owner.ts";
+import { withEvent } from "../admission/verdict.ts";
 import { osFindings } from "../os/contradictions.ts";
+import { judgeFields } from "../os/judge-fields.ts";
 import { IDENTIFY_POD_OS, MODULE, settingsOf } from "../settings.ts";
 import type { Part } from "./part.ts";
 import { changedTemplate } from "./request-template.ts";
 import { workloadRules } from "./workload-rules.ts";
 
+const UPDATES = "pod-os-pod-updates";
+
+/** The API server refuses all that is judged of a pod's update, so it has no reason to call; reviews without one have. */
+const OS_CHANGED =
+  "has(object.spec.os) != has(oldObject.spec.os) || (has(object.spec.os) && object.spec.os != oldObject.spec.os)";
+
 /** Reports what is wrong about the OS of pods and templates. */
 export const facts: Part = {
   name: MODULE,
-  hooks: (installation, gates) => [
-    {
-      name: MODULE,
+  hooks: (installation, gates) => {
+    const common = {
       module: MODULE,
       phase: "validate",
-      rules: gates.enabled(IDENTIFY_POD_OS)
-        ? workloadRules(installation.workloads.all, ["CREATE", "UPDATE"])
-        : [],
       failure: "open",
       timeoutSeconds: 2,
       namespaces: { except: exemptNamespaces(installation) },
       sideEffects: "NoneOnDryRun",
-    },
-  ],
+    } as const;
+    const on = gates.enabled(IDENTIFY_POD_OS);
+    const kinds = installation.workloads.all;
+    const hooks: Hook[] = [
+      {
+        ...common,
+        name: MODULE,
+        rules: on
+          ? [
+              ...workloadRules(
+                kinds.filter(({ template }) => template.length === 0),
+                ["CREATE"],
+              ),
+              ...workloadRules(
+                kinds.filter(({ template }) => template.length > 0),
+                ["CREATE", "UPDATE"],
+              ),
+            ]
+          : [],
+      },
+      {
+        ...common,
+        name: UPDATES,
+        askedAs: MODULE,
+        rules: on
+          ? [
+              {
+                groups: [""],
+                versions: ["v1"],
+                resources: ["pods", "pods/ephemeralcontainers", "pods/resize"],
+                operations: ["UPDATE"],
+                scope: "Namespaced",
+              },
+            ]
+          : [],
+        conditions: [{ name: "os-changed", expression: OS_CHANGED }],
+      },
+    ];
+    return hooks;
+  },
   evaluate: (context) => {
+    if (!context.gates.enabled(IDENTIFY_POD_OS)) return allow();
+    const fields = judgeFields(context);
+    if (fields.denial !== undefined) return deny(fields.denial, fields.findings);
     const changed = changedTemplate(context);
-    if (changed === undefined || !context.gates.enabled(IDENTIFY_POD_OS)) return allow();
-    const findings = osFindings(context, changed, settingsOf(context.installation).os.contradictions);
-    const refused = findings.some(({ outcome }) => outcome === "violated");
-    return refused ? deny({ code: 403, reason: "Forbidden" }, findings) : allow(findings);
+    if (changed === undefined) return allow(fields.findings);
+    const { request, view, installation } = context;
+    const findings = osFindings(context, changed, settingsOf(installation).os.contradictions);
+    const violated = findings.filter(({ outcome }) => outcome === "violated");
+    if (violated.length === 0) return allow([...fields.findings, ...findings]);
+    const message = violated.map((one) => one.message).join("; ");
+    return deny({ code: 403, reason: "Forbidden" }, [
+      ...withEvent(violated, "PodOSNotSupported", message, ownerOf(request, view)),
+      ...fields.findings,
+    ]);
   },
 };

@@ -1,0 +1,67 @@
+import type { Denial } from "../../../core/evaluate/decision.ts";
+import type { Finding } from "../../../core/evaluate/finding.ts";
+import { at, isObject, type JsonObject } from "../../../core/json.ts";
+import { isBuiltIn, podTemplateOf, specPath } from "../../../core/kubernetes/workloads.ts";
+import type { Context } from "../../../core/module/module.ts";
+import { fieldPath } from "../../../core/path.ts";
+import { fieldErrorsMessage, stepsOf } from "../admission/field-errors.ts";
+import type { PodFieldError } from "../field-error.ts";
+import { validatePodOSResize, validatePodOSUpdate } from "./update.ts";
+import { validatePodOS } from "./validate.ts";
+
+/** As many warnings as help; the first errors are the rest's cause more often than not. */
+const MOST_FINDINGS = 16;
+
+interface FieldsVerdict {
+  readonly denial?: Omit<Denial, "message"> & { readonly message: string };
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * Fields that the OS of a pod or template forbids. The API server refuses them in built-in kinds before it asks webhooks, so only
+ * reviews without one get this refusal; it does not know the templates of configured kinds, which are warned about in a cluster.
+ */
+export function judgeFields(context: Context): FieldsVerdict {
+  const { request, view, installation } = context;
+  const { group, resource } = request.resource;
+  const workload = installation.workloads.byResource(group, resource);
+  const unvalidated = request.unvalidated === true;
+  // What an API server let pass is valid by its own rules, which may be those of another release.
+  const validated = !unvalidated && view.serverVersion !== undefined;
+  if (workload === undefined || (validated && isBuiltIn(workload))) return { findings: [] };
+  const errors = workload.template.length === 0 ? podErrors(context) : templateErrors(context);
+  if (errors.length === 0) return { findings: [] };
+  const refuses = unvalidated || isBuiltIn(workload);
+  const findings = errors.slice(0, MOST_FINDINGS).map(
+    ({ field, message }): Finding => ({
+      rule: "os-fields",
+      outcome: refuses ? "violated" : "would-violate",
+      path: stepsOf(field),
+      ...(refuses
+        ? { message, verbatim: true }
+        : { message: `${field}: ${message}; no such pod can be created`, code: "USHER-O05", warn: 70 }),
+    }),
+  );
+  if (!refuses) return { findings };
+  const message = fieldErrorsMessage(request, errors);
+  return { denial: { code: 422, reason: "Invalid", message }, findings };
+}
+
+function podErrors({ request, object }: Context): PodFieldError[] {
+  const [now, before] = [specOf(object.object), specOf(object.old)];
+  if (request.operation === "CREATE") return validatePodOS(now);
+  return request.subResource === "resize" ? validatePodOSResize(before) : validatePodOSUpdate(before, now);
+}
+
+/** A template that did not change is the business of who wrote it. */
+function templateErrors({ request, object, installation }: Context): PodFieldError[] {
+  const { group, resource } = request.resource;
+  const workload = installation.workloads.byResource(group, resource);
+  if (workload === undefined || request.subResource !== "" || !object.changed([workload.template])) return [];
+  return validatePodOS(podTemplateOf(object.object, workload)?.spec, fieldPath(specPath(workload)));
+}
+
+function specOf(object: JsonObject | undefined): JsonObject | undefined {
+  const spec = at(object, "spec");
+  return isObject(spec) ? spec : undefined;
+}
