@@ -18,17 +18,19 @@ export function describeTarget({ resource, namespace, name }: Target): string {
   return `${resource} ${namespace === undefined ? "" : `${namespace}/`}${name}`;
 }
 
-/** Reads one object from etcd: a GET without resourceVersion bypasses the watch cache. */
+/** Reads one object from etcd: a GET without resourceVersion bypasses the watch cache, one with `0` is answered by it. */
 export async function readObject(
   client: Client,
   resources: ResourceResolver,
   target: Target,
   deadline: Deadline,
+  anyVersion = false,
 ): Promise<Fact> {
   const what = describeTarget(target);
   try {
     const path = await resources.pathOf(target.resource, target.namespace, target.name);
-    const answer = await requestWithRetry(client, "GET", path, {}, deadline);
+    const query = anyVersion ? "?resourceVersion=0" : "";
+    const answer = await requestWithRetry(client, "GET", `${path}${query}`, {}, deadline);
     if (isNotFound(answer, target.name)) return { absent: "NotFound" };
     if (answer.status !== 200 || !isObject(answer.body))
       return await unservedFact(what, resources, target.resource, answer, deadline.signal);

@@ -25,6 +25,13 @@ test("an object is found, without managedFields", async () => {
   ]);
 });
 
+test("an object of any version is read from the watch cache", async () => {
+  const server = new TestApiServer();
+  server.put("/api/v1/nodes/n1", {});
+  await asking(server)([{ get: { resource: "nodes", name: "n1" }, anyVersion: true }, NODE], testDeadline());
+  expect(server.asked).toEqual(["GET /api/v1/nodes/n1?resourceVersion=0", "GET /api/v1/nodes/n1"]);
+});
+
 test.each<[string, ApiResponse | Error | undefined, object]>([
   ["an object that is not there is absent", undefined, { absent: "NotFound" }],
   [

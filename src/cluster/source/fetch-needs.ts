@@ -55,7 +55,7 @@ function fetchNeed(
   need: Need,
   deadline: Deadline,
 ): Promise<Fact> {
-  if ("get" in need) return readObject(client, resources, need.get, deadline);
+  if ("get" in need) return readObject(client, resources, need.get, deadline, need.anyVersion);
   if ("list" in need) return boundedList(client, resources, need, deadline);
   return accessReview(client, need, deadline);
 }

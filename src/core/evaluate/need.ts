@@ -9,6 +9,8 @@ export type Need =
       readonly get: { readonly resource: string; readonly namespace?: string; readonly name: string };
       /** Past every cache. */
       readonly live?: boolean;
+      /** The API server may answer from its watch cache, without etcd: for what never changes in an object. @default from etcd */
+      readonly anyVersion?: true;
     }
   | {
       readonly list: {

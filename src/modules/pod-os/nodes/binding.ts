@@ -27,7 +27,8 @@ function judgeBinding(context: Context): Result {
   const node = stringAt(binding, "target", "name") ?? "";
   const name = request.name === "" ? (binding === undefined ? "" : nameOf(binding)) : request.name;
   if (node === "" || name === "" || (target !== "" && target !== "Node")) return allow();
-  const wanted: Need = { get: { resource: "pods", namespace: request.namespace, name }, live: true };
+  // OS and uid of a pod never change, and the scheduler has seen it in the same watch cache.
+  const wanted: Need = { get: { resource: "pods", namespace: request.namespace, name }, anyVersion: true };
   const fact = facts.of(wanted);
   if (fact === undefined) return need(wanted);
   const pod = foundIn(fact);
