@@ -7,9 +7,11 @@ import { evaluatorOf } from "./evaluator.ts";
 import { limitHooks } from "./hooks/hooks.ts";
 import { projectRequestLimit } from "./kinds.ts";
 import { LEDGER_METRICS } from "./ledger/metrics.ts";
-import { LEDGERS, ledgerReconciler } from "./ledger/reconcile-ledgers.ts";
+import { LEDGERS } from "./ledger/reconcile-ledgers.ts";
 import { projectUsage } from "./ledger/usage.ts";
 import type { Limits } from "./policy/policy.ts";
+import { limitReconciler } from "./reconciler.ts";
+import { USAGE_METRICS } from "./usage/metrics.ts";
 
 /** How many projects, or namespaces, a user may have. */
 export const projectLimit = defineModule<Limits>({
@@ -31,12 +33,23 @@ export const projectLimit = defineModule<Limits>({
       indexes: [BY_REQUESTER, BY_REQUESTER_NAMESPACE],
     },
     LEDGERS,
+    {
+      // For the status and metrics; a request reads its user live.
+      resource: "users",
+      group: "user.openshift.io",
+      version: "v1",
+      kind: "User",
+      scope: "Cluster",
+      keep: [["metadata", "labels"]],
+      leaderOnly: true,
+      optional: true,
+    },
   ],
   hooks: limitHooks,
   // Only `cluster` becomes a policy.
   assemble: ([limits]) => evaluatorOf(limits),
-  reconciler: defineReconciler(ledgerReconciler),
-  metrics: LEDGER_METRICS,
   access: () => [{ group: "user.openshift.io", resource: "users", verbs: ["get"] }],
+  reconciler: defineReconciler(limitReconciler),
+  metrics: [...USAGE_METRICS, ...LEDGER_METRICS],
   codes: CODES,
 });

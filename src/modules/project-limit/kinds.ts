@@ -2,7 +2,7 @@ import { z } from "zod";
 import { conditions } from "../../core/policy/condition.ts";
 import type { Kind } from "../../core/policy/kind.ts";
 import type { Limits } from "./policy/policy.ts";
-import { prepareLimits } from "./policy/prepare.ts";
+import { checkLimits, ignoredName, prepareLimits } from "./policy/prepare.ts";
 import { limitSpec } from "./policy/spec-schema.ts";
 
 const users = (text: string) => z.int().min(0).optional().describe(text);
@@ -67,5 +67,6 @@ export const projectRequestLimit: Kind<Limits> = {
       ],
     },
   ],
+  check: (object) => [...checkLimits(object), ...ignoredName(object)],
   prepare: prepareLimits,
 };

@@ -51,14 +51,14 @@ export function namespacesOf(view: View, subject: Subject): JsonObject[] {
 }
 
 export function projectsOf(view: View, subject: Subject): Project[] {
-  return namespacesOf(view, subject).map((namespace) => ({
-    name: stringAt(namespace, "metadata", "name") ?? "",
-    terminating: isTerminating(namespace),
-  }));
+  return namespacesOf(view, subject).map(toProject);
 }
 
-export function isTerminating(namespace: JsonObject): boolean {
-  return stringAt(namespace, "status", "phase") === "Terminating";
+export function toProject(namespace: JsonObject): Project {
+  return {
+    name: stringAt(namespace, "metadata", "name") ?? "",
+    terminating: stringAt(namespace, "status", "phase") === "Terminating",
+  };
 }
 
 export function usageOf(projects: readonly Project[]): Usage {

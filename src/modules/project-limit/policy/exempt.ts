@@ -1,9 +1,18 @@
 import type { UserInfo } from "../../../core/evaluate/request.ts";
+import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
 import type { Limits } from "./policy.ts";
 
 /** Whether the user is never limited, and may set and change requesters. */
 export function isExempt({ exempt }: Limits, { username, groups }: UserInfo): boolean {
   return exempt.users.has(username) || groups.some((group) => exempt.groups.has(group));
+}
+
+/** The same of a user of whom no request is at hand: a service account's groups follow from its name. */
+export function isExemptUser(limits: Limits, username: string): boolean {
+  const account = serviceAccountOf(username);
+  const groups =
+    account === undefined ? [] : ["system:serviceaccounts", `system:serviceaccounts:${account.namespace}`];
+  return isExempt(limits, { username, groups });
 }
 
 export function isTrusted({ trustedAnnotators }: Limits, { username }: UserInfo): boolean {

@@ -2,9 +2,10 @@ import type { PolicyRef } from "../../../core/evaluate/finding.ts";
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { schemaProblems } from "../../../core/policy/check-schema.ts";
 import type { Prepared } from "../../../core/policy/kind.ts";
-import { describeProblem, type Problem } from "../../../core/policy/problem.ts";
+import { describeProblem, type Problem, warningProblem } from "../../../core/policy/problem.ts";
 import { checkSelectors } from "./check-selectors.ts";
 import { type LimitRule, type Limits, SINGLETON } from "./policy.ts";
+import { shadowedRules } from "./shadowed.ts";
 import { limitSpec } from "./spec-schema.ts";
 
 /**
@@ -19,10 +20,25 @@ export const EXEMPT_GROUPS = [
 
 const TIMEOUT_SECONDS = 5;
 
+/** What the schema can't say. */
+export function checkLimits(object: JsonObject): Problem[] {
+  const spec = isObject(object["spec"]) ? object["spec"] : {};
+  return [...checkSelectors(spec), ...shadowedRules(spec, listAt(spec, "limits").map(ruleOf))];
+}
+
+/** Another name is no mistake that is refused: the object has no effect. */
+export function ignoredName(object: JsonObject): Problem[] {
+  const name = stringAt(object, "metadata", "name");
+  if (name === undefined || name === SINGLETON) return [];
+  return [
+    warningProblem(["metadata", "name"], `only the object named ${SINGLETON} counts; this one is ignored`),
+  ];
+}
+
 /** Only `cluster` becomes a policy. One with errors limits nobody by guesswork: it says that it is invalid. */
 export function prepareLimits(object: JsonObject, ref: PolicyRef): Prepared<Limits> {
   const spec = isObject(object["spec"]) ? object["spec"] : {};
-  const problems = [...schemaProblems(limitSpec, spec), ...checkSelectors(spec)];
+  const problems = [...schemaProblems(limitSpec, spec), ...checkLimits(object)];
   if (stringAt(object, "metadata", "name") !== SINGLETON) return { policy: undefined, problems };
   return { policy: limitsOf(spec, ref, firstError(problems)), problems };
 }

@@ -1,0 +1,33 @@
+import { nameOf } from "../../core/kubernetes/object.ts";
+import type { Reconciler } from "../../core/module/reconciler.ts";
+import { ledgerReconciler } from "./ledger/reconcile-ledgers.ts";
+import type { LedgerKey } from "./ledger/settle.ts";
+import type { Sights } from "./ledger/sights.ts";
+import { LIMITS, limitsIn } from "./policy/stored.ts";
+import { reconcileStatus } from "./status/reconcile-status.ts";
+import { usageFigures } from "./usage/metrics.ts";
+import { subjectUsages } from "./usage/usage.ts";
+
+/** The status of one ProjectRequestLimit, or a ledger to settle. */
+export type LimitKey = { readonly kind: "status"; readonly name: string } | LedgerKey;
+
+export const limitReconciler: Reconciler<LimitKey, Sights> = {
+  ...ledgerReconciler,
+  initialKeys: function* (sights, context) {
+    yield* ledgerReconciler.initialKeys?.(sights, context) ?? [];
+    for (const object of context.view.list(LIMITS)) yield { kind: "status", name: nameOf(object) };
+  },
+  keys: (change, sights, context) => {
+    const { resource, name, object } = change;
+    if (resource !== LIMITS) return ledgerReconciler.keys(change, sights, context);
+    return object === undefined ? [] : [{ kind: "status", name }];
+  },
+  reconcile: (key, sights, context) =>
+    key.kind === "status"
+      ? reconcileStatus(key.name, context)
+      : ledgerReconciler.reconcile(key, sights, context),
+  figures: (_sights, { view }) => {
+    const limits = limitsIn(view);
+    return limits === undefined ? [] : usageFigures(subjectUsages(view, limits));
+  },
+};

@@ -1,0 +1,72 @@
+import { refOf } from "../../../core/evaluate/assembly.ts";
+import { type NeedMore, need } from "../../../core/evaluate/decision.ts";
+import { failureOf, type Need } from "../../../core/evaluate/need.ts";
+import { at, equal, isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
+import type { ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
+import { checkObject } from "../../../core/policy/check.ts";
+import type { Observation } from "../../../core/policy/condition.ts";
+import { projectRequestLimit } from "../kinds.ts";
+import { LIMITS } from "../policy/stored.ts";
+import { IGNORED, ignoredStatus, limitsStatus } from "./status.ts";
+
+/** Counts in the status follow the namespaces with this delay: they are created all day, and each write is seen by all watchers. */
+const REFRESH_SECONDS = 30;
+
+/** Keeps the status of a ProjectRequestLimit current; of one that does not count, it says so, once with an event. */
+export function reconcileStatus(
+  name: string,
+  { facts, view, now }: Pick<ReconcileContext, "facts" | "view" | "now">,
+  more: readonly Observation[] = [],
+): ReconcileResult<never> | NeedMore {
+  const of = { resource: LIMITS, name };
+  // The view keeps neither status nor resourceVersion.
+  const live: Need = { get: of, live: true };
+  const fact = facts.of(live);
+  if (fact === undefined) return need(live);
+  const failure = failureOf(fact);
+  if (failure !== undefined) throw new Error(failure);
+  if (!("found" in fact) || !isObject(fact.found)) return { writes: [] };
+  const object = fact.found;
+  const before = isObject(object["status"]) ? object["status"] : {};
+  const ref = refOf(projectRequestLimit, object);
+  const limits = projectRequestLimit.prepare(object, ref).policy;
+  const resourceVersion = stringAt(object, "metadata", "resourceVersion") ?? "";
+  if (limits === undefined) {
+    const status = ignoredStatus(ref.generation, before, now);
+    if (equal(status, before)) return { writes: [] };
+    return {
+      writes: [{ status, of, resourceVersion }],
+      events: wasIgnored(before) ? [] : [ignoredEvent(object)],
+    };
+  }
+  const problems = checkObject(projectRequestLimit, object, view);
+  const status = limitsStatus(limits, problems, view, before, now, more);
+  const writes = equal(status, before) ? [] : [{ status, of, resourceVersion }];
+  return { writes, requeueAfter: REFRESH_SECONDS };
+}
+
+function wasIgnored(before: JsonObject): boolean {
+  return listAt(before, "conditions").some(
+    (one) => at(one, "type") === IGNORED.type && at(one, "status") === "True",
+  );
+}
+
+function ignoredEvent(object: JsonObject) {
+  const { apiVersion = "", kind = "" } = {
+    apiVersion: stringAt(object, "apiVersion"),
+    kind: stringAt(object, "kind"),
+  };
+  const uid = stringAt(object, "metadata", "uid");
+  return {
+    type: "Warning" as const,
+    reason: "Ignored",
+    message: IGNORED.message,
+    policy: undefined,
+    regarding: {
+      apiVersion,
+      kind,
+      name: stringAt(object, "metadata", "name") ?? "",
+      ...(uid === undefined ? {} : { uid }),
+    },
+  };
+}

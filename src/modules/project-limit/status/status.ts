@@ -1,0 +1,92 @@
+import type { JsonObject } from "../../../core/json.ts";
+import { conditionOf, type Observation, observed } from "../../../core/policy/condition.ts";
+import { describeProblem, type Problem } from "../../../core/policy/problem.ts";
+import type { View } from "../../../core/view/view.ts";
+import { USERS } from "../decision/limit.ts";
+import { hasMatchConditions } from "../hooks/hooks.ts";
+import type { Limits } from "../policy/policy.ts";
+import { statesOf, subjectUsages } from "../usage/usage.ts";
+
+/** The status of the object that counts. `more` are conditions that others observed. */
+export function limitsStatus(
+  limits: Limits,
+  problems: readonly Problem[],
+  view: View,
+  before: JsonObject,
+  now: number,
+  more: readonly Observation[] = [],
+): JsonObject {
+  const { generation } = limits.ref;
+  const observations = [
+    validity(problems),
+    NOT_IGNORED,
+    userApi(limits, view),
+    namespacesOpen(limits, view),
+    ...more,
+  ];
+  return {
+    ...observed(generation),
+    users: statesOf(subjectUsages(view, limits)),
+    conditions: observations.map((one) => conditionOf(one, generation, before, now)),
+  };
+}
+
+/** The status of an object with another name. */
+export function ignoredStatus(generation: number | undefined, before: JsonObject, now: number): JsonObject {
+  return { ...observed(generation), conditions: [conditionOf(IGNORED, generation, before, now)] };
+}
+
+export const IGNORED: Observation = {
+  type: "Ignored",
+  holds: true,
+  reason: "NotNamedCluster",
+  message: "only the ProjectRequestLimit named cluster counts; this one has no effect",
+};
+
+const NOT_IGNORED: Observation = {
+  type: "Ignored",
+  holds: false,
+  reason: "NamedCluster",
+  message: "the object is in use",
+};
+
+function validity(problems: readonly Problem[]): Observation {
+  const errors = problems.filter(({ severity }) => severity === "error");
+  const text = (errors.length > 0 ? errors : problems).map(describeProblem).join("; ");
+  return {
+    type: "Valid",
+    holds: errors.length === 0,
+    reason: errors.length > 0 ? "Invalid" : problems.length > 0 ? "ValidWithWarnings" : "Usable",
+    message: text === "" ? "all limits are in use" : text,
+  };
+}
+
+function userApi({ rules }: Limits, view: View): Observation {
+  const type = "UserAPIMissing";
+  if (view.served(USERS))
+    return { type, holds: false, reason: "Served", message: "labels of users can be read" };
+  const selectors = rules.filter(({ selector }) => selector.size > 0).length;
+  const effect =
+    selectors === 0
+      ? "no rule depends on labels"
+      : `users have no labels, so that ${selectors} rule(s) with a selector never match; use groups or users instead`;
+  return {
+    type,
+    holds: true,
+    reason: "NotServed",
+    message: `the cluster does not serve ${USERS}: ${effect}`,
+  };
+}
+
+function namespacesOpen(limits: Limits, view: View): Observation {
+  const type = "NamespacesOpen";
+  const closed = { type, holds: false, reason: "NotNeeded", message: "the webhook for namespaces is closed" };
+  if (!limits.namespaces) return { ...closed, message: "namespaces are not judged" };
+  if (!hasMatchConditions(view)) {
+    const message =
+      "the API server has no match conditions (Kubernetes before 1.28), so the webhook for namespaces is open, and updates of namespaces/finalize are not checked";
+    return { type, holds: true, reason: "NoMatchConditions", message };
+  }
+  if (limits.failurePolicy === "Fail") return { ...closed, reason: "Closed" };
+  return { type, holds: true, reason: "FailurePolicyIgnore", message: "spec.failurePolicy is Ignore" };
+}
