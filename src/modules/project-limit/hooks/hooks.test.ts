@@ -1,0 +1,118 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { assemblyOf } from "../../../../test/builders/evaluation.ts";
+import { limitsCame, MODERN, versionOf } from "../../../../test/builders/project-limit.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../../../core/module/installation.ts";
+import { webhookConfigurations } from "../../../core/registration/webhooks.ts";
+import { projectLimit } from "../index.ts";
+import { SERVICE_ACCOUNT_PATTERNS } from "./conditions.ts";
+
+const SPEC = { limits: [{ maxProjects: 2 }], namespaces: {} };
+
+/** What is registered, in short. */
+function registered(spec: JsonObject | undefined, installation: Installation = MODERN) {
+  const changes = spec === undefined ? [] : [limitsCame(spec)];
+  const { declaredHooks } = assemblyOf([projectLimit], changes, installation);
+  const { mutating, validating, notes } = webhookConfigurations(declaredHooks, installation, {
+    endpoint: { url: "https://usher.example" },
+  });
+  expect(notes).toEqual([]);
+  const all = [mutating, validating].flatMap(({ webhooks }) => webhooks as JsonObject[]);
+  return all.map((webhook) => ({
+    name: String(webhook["name"]).replace(/\.usher\.dev$/, ""),
+    closed: webhook["failurePolicy"] === "Fail",
+    rules: (webhook["rules"] as JsonObject[]).flatMap(({ resources, operations }) =>
+      (resources as string[]).map((resource) => `${(operations as string[]).join()} ${resource}`),
+    ),
+    conditions: ((webhook["matchConditions"] ?? []) as JsonObject[]).map(({ name }) => name),
+    timeoutSeconds: webhook["timeoutSeconds"],
+    sideEffects: webhook["sideEffects"],
+  }));
+}
+
+describe("what is registered", () => {
+  test("nothing without the object, nor for one of another name", () => {
+    expect(registered(undefined)).toEqual([]);
+    const { declaredHooks } = assemblyOf([projectLimit], [limitsCame(SPEC, "other")], MODERN);
+    expect(declaredHooks.flatMap(({ rules }) => rules)).toEqual([]);
+  });
+
+  test("without namespaces only ProjectRequests", () => {
+    expect(registered({ limits: [{ maxProjects: 2 }] })).toEqual([
+      {
+        name: "project-limit",
+        closed: true,
+        rules: ["CREATE projectrequests"],
+        conditions: ["can-be-limited"],
+        timeoutSeconds: 5,
+        sideEffects: "NoneOnDryRun",
+      },
+    ]);
+  });
+
+  test("the way to fail, the timeout and side effects follow the object", () => {
+    expect(registered({ failurePolicy: "Ignore", timeoutSeconds: 9, count: "BestEffort" })).toMatchObject([
+      { closed: false, timeoutSeconds: 9, sideEffects: "None" },
+    ]);
+  });
+
+  test("with namespaces every route to the requester; deletion is none, and only who can be limited meets a closed hook", () => {
+    const routes = ["CREATE,UPDATE namespaces", "UPDATE namespaces/finalize", "UPDATE namespaces/status"];
+    const all = registered(SPEC);
+    expect(all.map(({ name, closed, conditions }) => ({ name, closed, conditions }))).toEqual([
+      { name: "project-limit-requester", closed: false, conditions: ["requester-changes"] },
+      { name: "project-limit", closed: true, conditions: ["can-be-limited"] },
+      {
+        name: "project-limit-namespaces",
+        closed: true,
+        conditions: ["can-be-limited", "requester-changes"],
+      },
+      {
+        name: "project-limit-namespaces-opened",
+        closed: false,
+        conditions: ["can-be-limited", "requester-changes"],
+      },
+      {
+        name: "project-limit-namespaces-unlimited",
+        closed: false,
+        conditions: ["only-stamped", "requester-changes"],
+      },
+    ]);
+    for (const { name, rules } of all) if (name !== "project-limit") expect(rules.toSorted()).toEqual(routes);
+  });
+
+  test.each([
+    ["before 1.28", { ...DEFAULT_INSTALLATION, ...versionOf("v1.27.9") }],
+    ["of an unknown version", DEFAULT_INSTALLATION],
+  ])(
+    "an API server %s has no match conditions: namespaces are open, and finalizing waits for nothing",
+    (_, installation) => {
+      const all = registered(SPEC, installation);
+      expect(all.map(({ name, closed, conditions }) => ({ name, closed, conditions }))).toEqual([
+        { name: "project-limit-requester", closed: false, conditions: [] },
+        { name: "project-limit", closed: true, conditions: [] },
+        { name: "project-limit-namespaces", closed: false, conditions: [] },
+      ]);
+      expect(all.flatMap(({ rules }) => rules).filter((rule) => rule.includes("finalize"))).toEqual([]);
+    },
+  );
+});
+
+test("the pattern of service accounts is that of the decision", () => {
+  const patterns = SERVICE_ACCOUNT_PATTERNS.map((pattern) => new RegExp(pattern));
+  const part = fc.oneof(
+    fc.string({ unit: fc.constantFrom("a", "1", "-", ".", ":", "A"), maxLength: 8 }),
+    fc.constantFrom("a".repeat(63), "a".repeat(64), "b".repeat(253), "b".repeat(254)),
+  );
+  fc.assert(
+    fc.property(fc.array(part, { maxLength: 3 }), (parts) => {
+      const username = ["system:serviceaccount", ...parts].join(":");
+      expect(patterns.every((pattern) => pattern.test(username))).toBe(
+        serviceAccountOf(username) !== undefined,
+      );
+    }),
+    { numRuns: 2_000 },
+  );
+});

@@ -1,0 +1,169 @@
+import { describe, expect, test } from "vitest";
+import { assemblyOf } from "../../../../test/builders/evaluation.ts";
+import {
+  limits,
+  limitsCame,
+  MODERN,
+  project,
+  projectCame,
+  projects,
+  versionOf,
+} from "../../../../test/builders/project-limit.ts";
+import { Facts } from "../../../core/evaluate/need.ts";
+import { at, type JsonObject, listAt } from "../../../core/json.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../../../core/module/installation.ts";
+import type { Change } from "../../../core/view/view.ts";
+import { projectLimit } from "../index.ts";
+import { LIMITS, limitsIn } from "../policy/stored.ts";
+import { limitReconciler } from "../reconciler.ts";
+import { MOST_NAMED, usageFigures } from "../usage/metrics.ts";
+import { type SubjectUsage, subjectUsages } from "../usage/usage.ts";
+
+const NOW = Date.parse("2026-01-01T00:00:00Z");
+
+function reconciled(
+  object: JsonObject,
+  changes: readonly Change[] = [],
+  { installation = MODERN, served = true }: { installation?: Installation; served?: boolean } = {},
+) {
+  const name = String(at(object, "metadata", "name"));
+  const came = { resource: LIMITS, namespace: "", name, object };
+  const assembly = assemblyOf([projectLimit], [came, ...changes], installation);
+  if (served) assembly.serve("users.user.openshift.io");
+  const facts = new Facts();
+  facts.set({ get: { resource: LIMITS, name }, live: true }, { found: object, complete: true });
+  const state = limitReconciler.initialState();
+  const result = limitReconciler.reconcile({ kind: "status", name }, state, {
+    view: assembly.view,
+    facts,
+    now: NOW,
+  });
+  if (!("writes" in result)) throw new Error("needs more");
+  const [write] = result.writes;
+  const status = write !== undefined && "status" in write ? write.status : undefined;
+  const conditions = Object.fromEntries(
+    listAt(status, "conditions").map((one) => [at(one, "type"), `${at(one, "status")} ${at(one, "reason")}`]),
+  );
+  return { result, status, conditions };
+}
+
+describe("the status", () => {
+  test("says all that is observed, with the generation", () => {
+    const { status, conditions, result } = reconciled(
+      limits({ limits: [{ maxProjects: 2 }] }),
+      [...projects("bob", 2)],
+      { served: false },
+    );
+    expect(status).toMatchObject({ observedGeneration: 1, users: { below: 0, last: 0, full: 1, over: 0 } });
+    expect(conditions).toMatchObject({
+      Valid: "True Usable",
+      Ignored: "False NamedCluster",
+      UserAPIMissing: "True NotServed",
+      NamespacesOpen: "False NotNeeded",
+    });
+    expect(result.requeueAfter).toBe(30);
+  });
+
+  test("is written only when it changes", () => {
+    const object = limits({ limits: [{ maxProjects: 2 }] });
+    const { status } = reconciled(object);
+    expect(reconciled({ ...object, status: status ?? null }).result.writes).toEqual([]);
+  });
+
+  test("says that users can be read", () => {
+    expect(reconciled(limits({})).conditions).toMatchObject({ UserAPIMissing: "False Served" });
+  });
+
+  test.each([
+    [MODERN, {}, "False Closed"],
+    [MODERN, { failurePolicy: "Ignore" }, "True FailurePolicyIgnore"],
+    [{ ...DEFAULT_INSTALLATION, ...versionOf("v1.27.0") }, {}, "True NoMatchConditions"],
+  ])("says whether namespaces are open", (installation, spec, result) => {
+    const { conditions } = reconciled(limits({ namespaces: {}, ...spec }), [], { installation });
+    expect(conditions).toMatchObject({ NamespacesOpen: result });
+  });
+
+  test("names invalid and shadowed rules", () => {
+    expect(reconciled(limits({ limits: [{ maxProjects: -1 }] })).conditions).toMatchObject({
+      Valid: "False Invalid",
+    });
+    expect(reconciled(limits({ limits: [{}, {}] })).conditions).toMatchObject({
+      Valid: "True ValidWithWarnings",
+    });
+  });
+});
+
+test("an object of another name is ignored, with an event, once", () => {
+  const other = limits({}, "other");
+  const { status, conditions, result } = reconciled(other);
+  expect(conditions).toEqual({ Ignored: "True NotNamedCluster" });
+  expect(result.events).toMatchObject([
+    {
+      type: "Warning",
+      reason: "Ignored",
+      regarding: { kind: "ProjectRequestLimit", name: "other", uid: "uid-of-other" },
+    },
+  ]);
+  const changed = {
+    ...other,
+    status: status ?? null,
+    metadata: { ...(other["metadata"] as JsonObject), generation: 2 },
+  };
+  expect(reconciled(changed).result).toMatchObject({ writes: [{}], events: [] });
+  expect(reconciled({ ...other, status: status ?? null }).result.writes).toEqual([]);
+});
+
+describe("usage of all users", () => {
+  const usagesOf = (spec: JsonObject, changes: readonly Change[]) => {
+    const { view } = assemblyOf([projectLimit], [limitsCame(spec), ...changes], MODERN);
+    return subjectUsages(view, limitsIn(view));
+  };
+
+  test("by state", () => {
+    const four = ["below", "last", "full", "over"].flatMap((user, i) =>
+      Array.from({ length: i + 1 }, (_, j) => projectCame(project(`${user}-${j}`, user))),
+    );
+    const usages = usagesOf({ limits: [{ maxProjects: 3 }] }, four);
+    expect(usages.map(({ subject, state }) => [subject, state])).toEqual(
+      ["below", "full", "last", "over"].map((state) => [state, state]),
+    );
+    expect(usageFigures(usages)).toEqual([
+      ...["below", "last", "full", "over"].map((state) => ({
+        metric: "usher_project_limit_users",
+        labels: { state },
+        value: 1,
+      })),
+      { metric: "usher_project_limit_user_projects", labels: { user: "over" }, value: 4 },
+      { metric: "usher_project_limit_user_projects", labels: { user: "full" }, value: 3 },
+    ]);
+  });
+
+  test("unlimited and exempt users have no state, and groups are not guessed", () => {
+    const changes = ["bob", "root", "system:serviceaccount:kube-system:x"].map((user, i) =>
+      projectCame(project(`p${i}`, user)),
+    );
+    const spec = {
+      limits: [{ groups: ["a"], maxProjects: 1 }],
+      exempt: { users: ["root"] },
+      maxProjectsForServiceAccounts: 0,
+    };
+    expect(usagesOf(spec, changes).map(({ subject, max }) => [subject, max])).toEqual([
+      ["bob", "unknown"],
+      ["root", "unlimited"],
+      ["system:serviceaccount:kube-system:x", "unlimited"],
+    ]);
+  });
+
+  test("names at most 100, those furthest over first", () => {
+    const usages: SubjectUsage[] = Array.from({ length: 300 }, (_, i) => ({
+      subject: `user-${i}`,
+      count: i,
+      names: [],
+      max: 1,
+      state: "over",
+    }));
+    const named = usageFigures(usages).filter(({ labels }) => "user" in labels);
+    expect(named).toHaveLength(MOST_NAMED);
+    expect(named[0]?.labels).toEqual({ user: "user-299" });
+  });
+});
