@@ -1,7 +1,7 @@
 import { nameOf } from "../../core/kubernetes/object.ts";
 import type { Reconciler } from "../../core/module/reconciler.ts";
 import { ledgerReconciler } from "./ledger/reconcile-ledgers.ts";
-import type { LedgerKey } from "./ledger/settle.ts";
+import { type LedgerKey, settle } from "./ledger/settle.ts";
 import type { Sights } from "./ledger/sights.ts";
 import { LIMITS, limitsIn } from "./policy/stored.ts";
 import { reconcileStatus } from "./status/reconcile-status.ts";
@@ -12,7 +12,9 @@ import { subjectUsages } from "./usage/usage.ts";
 export type LimitKey = { readonly kind: "status"; readonly name: string } | LedgerKey;
 
 export const limitReconciler: Reconciler<LimitKey, Sights> = {
-  ...ledgerReconciler,
+  initialState: ledgerReconciler.initialState,
+  // As that of ledgers.
+  initialPriority: "normal",
   initialKeys: function* (sights, context) {
     yield* ledgerReconciler.initialKeys?.(sights, context) ?? [];
     for (const object of context.view.list(LIMITS)) yield { kind: "status", name: nameOf(object) };
@@ -23,9 +25,7 @@ export const limitReconciler: Reconciler<LimitKey, Sights> = {
     return object === undefined ? [] : [{ kind: "status", name }];
   },
   reconcile: (key, sights, context) =>
-    key.kind === "status"
-      ? reconcileStatus(key.name, context)
-      : ledgerReconciler.reconcile(key, sights, context),
+    key.kind === "status" ? reconcileStatus(key.name, context) : settle(key, sights, context),
   figures: (_sights, { view }) => {
     const limits = limitsIn(view);
     return limits === undefined ? [] : usageFigures(subjectUsages(view, limits));

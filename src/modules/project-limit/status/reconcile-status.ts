@@ -4,7 +4,6 @@ import { failureOf, type Need } from "../../../core/evaluate/need.ts";
 import { at, equal, isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import type { ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
 import { checkObject } from "../../../core/policy/check.ts";
-import type { Observation } from "../../../core/policy/condition.ts";
 import { projectRequestLimit } from "../kinds.ts";
 import { LIMITS } from "../policy/stored.ts";
 import { IGNORED, ignoredStatus, limitsStatus } from "./status.ts";
@@ -16,7 +15,6 @@ const REFRESH_SECONDS = 30;
 export function reconcileStatus(
   name: string,
   { facts, view, now }: Pick<ReconcileContext, "facts" | "view" | "now">,
-  more: readonly Observation[] = [],
 ): ReconcileResult<never> | NeedMore {
   const of = { resource: LIMITS, name };
   // The view keeps neither status nor resourceVersion.
@@ -40,7 +38,7 @@ export function reconcileStatus(
     };
   }
   const problems = checkObject(projectRequestLimit, object, view);
-  const status = limitsStatus(limits, problems, view, before, now, more);
+  const status = limitsStatus(limits, problems, view, before, now);
   const writes = equal(status, before) ? [] : [{ status, of, resourceVersion }];
   return { writes, requeueAfter: REFRESH_SECONDS };
 }

@@ -60,6 +60,7 @@ describe("the status", () => {
       Ignored: "False NamedCluster",
       UserAPIMissing: "True NotServed",
       NamespacesOpen: "False NotNeeded",
+      BestEffort: "False Exact",
     });
     expect(result.requeueAfter).toBe(30);
   });
@@ -81,6 +82,16 @@ describe("the status", () => {
   ])("says whether namespaces are open", (installation, spec, result) => {
     const { conditions } = reconciled(limits({ namespaces: {}, ...spec }), [], { installation });
     expect(conditions).toMatchObject({ NamespacesOpen: result });
+  });
+
+  test("says who is counted by best effort", () => {
+    const spec = { limits: [{ maxProjects: 9_000 }] };
+    expect(reconciled(limits(spec), projects("bob", 5_000)).conditions).toMatchObject({
+      BestEffort: "True TooManyProjects",
+    });
+    expect(reconciled(limits({ count: "BestEffort" })).conditions).toMatchObject({
+      BestEffort: "True Configured",
+    });
   });
 
   test("names invalid and shadowed rules", () => {

@@ -4,29 +4,30 @@ import { describeProblem, type Problem } from "../../../core/policy/problem.ts";
 import type { View } from "../../../core/view/view.ts";
 import { USERS } from "../decision/limit.ts";
 import { hasMatchConditions } from "../hooks/hooks.ts";
+import { MOST_ENTRIES } from "../ledger/usage.ts";
 import type { Limits } from "../policy/policy.ts";
-import { statesOf, subjectUsages } from "../usage/usage.ts";
+import { type SubjectUsage, statesOf, subjectUsages } from "../usage/usage.ts";
 
-/** The status of the object that counts. `more` are conditions that others observed. */
+/** The status of the object that counts. */
 export function limitsStatus(
   limits: Limits,
   problems: readonly Problem[],
   view: View,
   before: JsonObject,
   now: number,
-  more: readonly Observation[] = [],
 ): JsonObject {
   const { generation } = limits.ref;
+  const usages = subjectUsages(view, limits);
   const observations = [
     validity(problems),
     NOT_IGNORED,
     userApi(limits, view),
     namespacesOpen(limits, view),
-    ...more,
+    bestEffort(limits, usages),
   ];
   return {
     ...observed(generation),
-    users: statesOf(subjectUsages(view, limits)),
+    users: statesOf(usages),
     conditions: observations.map((one) => conditionOf(one, generation, before, now)),
   };
 }
@@ -89,4 +90,16 @@ function namespacesOpen(limits: Limits, view: View): Observation {
   }
   if (limits.failurePolicy === "Fail") return { ...closed, reason: "Closed" };
   return { type, holds: true, reason: "FailurePolicyIgnore", message: "spec.failurePolicy is Ignore" };
+}
+
+/** A ledger has room for so many entries; the others are counted by what the cluster shows. */
+function bestEffort({ count }: Limits, usages: readonly SubjectUsage[]): Observation {
+  const type = "BestEffort";
+  if (count === "BestEffort")
+    return { type, holds: true, reason: "Configured", message: "spec.count is BestEffort" };
+  const large = usages.filter((one) => one.max !== "unlimited" && one.count >= MOST_ENTRIES);
+  if (large.length === 0)
+    return { type, holds: false, reason: "Exact", message: "all projects are counted exactly" };
+  const message = `${large.length} user(s) have ${MOST_ENTRIES} projects or more and are counted by best effort, the first is ${large[0]?.subject}`;
+  return { type, holds: true, reason: "TooManyProjects", message };
 }
