@@ -27,3 +27,39 @@ export const STATUS_METRICS: readonly Metric[] = [
     labels: [GROUP_LABEL],
   },
 ];
+
+export const CLAIMS_TOTAL = "usher_node_guard_claims_total";
+export const READ_FAILURES_TOTAL = "usher_node_guard_read_failures_total";
+
+/** Labels are bounded: never a user, a namespace or a node. */
+export const DECISION_METRICS: readonly Metric[] = [
+  {
+    name: CLAIMS_TOTAL,
+    type: "counter",
+    help: "Claims on protected nodes, by group, claim and verdict (allow, would-deny, deny).",
+    labels: [
+      GROUP_LABEL,
+      {
+        name: "claim",
+        values: [
+          "assign",
+          "bind",
+          "pinned",
+          "exclusive",
+          "implied",
+          "possible",
+          "retain",
+          "node-labels",
+          "access",
+        ],
+      },
+      { name: "verdict", values: ["allow", "would-deny", "deny"] },
+    ],
+  },
+  {
+    name: READ_FAILURES_TOTAL,
+    type: "counter",
+    help: "Requests about a node or pod that could not be read, by what happened (deny, allow).",
+    labels: [{ name: "verdict", values: ["allow", "deny"] }],
+  },
+];

@@ -1,0 +1,57 @@
+import { allow, type Result } from "../../../core/evaluate/decision.ts";
+import { type JsonObject, stringAt } from "../../../core/json.ts";
+import type { Context } from "../../../core/module/module.ts";
+import type { Group } from "../groups/group.ts";
+import { authorizeActor } from "./authorize.ts";
+import { readPod } from "./bind.ts";
+import { actorSide, membership, readNode, unread } from "./judge.ts";
+import type { Judgement } from "./judgement.ts";
+import { decide } from "./report.ts";
+import type { Subject } from "./subject.ts";
+
+/** Subresources that reach into a running pod, or raise what it uses. */
+export const ACCESS_SUBRESOURCES = [
+  "ephemeralcontainers",
+  "exec",
+  "attach",
+  "portforward",
+  "proxy",
+  "resize",
+] as const;
+
+/** Access to a pod on a protected node, where a group asks for it: the sender of the request must be authorised. */
+export function decideAccess(context: Context, all: readonly Group[]): Result {
+  const { request, facts, now } = context;
+  const { namespace, name } = request;
+  const groups = all.filter(({ guardAccessOnProtectedNodes }) => guardAccessOnProtectedNodes);
+  if (groups.length === 0) return allow();
+  const pod = podIn(context) ?? readPod(namespace, name, context);
+  if ("need" in pod) return pod;
+  if (pod.failed !== undefined) return unread(`pod ${namespace}/${name}`, pod.failed, []);
+  const node = stringAt(pod.pod, "spec", "nodeName") ?? "";
+  if (node === "") return allow();
+  const read = readNode(node, context, "cached");
+  if ("need" in read) return read;
+  if ("failed" in read) return unread(`node ${node}`, read.failed, []);
+  const subject: Subject = { request, name: `pod ${namespace}/${name}`, namespace, account: undefined };
+  const judgements: Judgement[] = [];
+  for (const group of membership(read.node, groups, now).groups) {
+    const by = authorizeActor(group, request, facts);
+    if ("need" in by) return by;
+    const actor = actorSide(subject, by.by);
+    judgements.push({ rule: "access", code: "USHER-G10", refused: true, group, nodes: [node], actor });
+  }
+  return decide(judgements, subject, {
+    regarding: { apiVersion: "v1", kind: "Pod", namespace, name, ...uidOf(pod.pod) },
+  });
+}
+
+/** An update comes with the pod; exec and its like do not. */
+function podIn({ request, object }: Context): { pod: JsonObject; failed?: undefined } | undefined {
+  return request.operation === "UPDATE" ? { pod: object.object } : undefined;
+}
+
+function uidOf(pod: JsonObject | undefined): { uid?: string } {
+  const uid = stringAt(pod, "metadata", "uid");
+  return uid === undefined ? {} : { uid };
+}

@@ -1,0 +1,71 @@
+import type { Result } from "../../../core/evaluate/decision.ts";
+import type { ObjectReference } from "../../../core/evaluate/finding.ts";
+import { failureOf, type Need } from "../../../core/evaluate/need.ts";
+import { at, isObject, type JsonObject, stringAt } from "../../../core/json.ts";
+import type { Context } from "../../../core/module/module.ts";
+import { CLAIMS } from "../claims/claim.ts";
+import type { Group } from "../groups/group.ts";
+import { judge, malformed, membership, readNode, unread } from "./judge.ts";
+import { isViolation } from "./judgement.ts";
+import { decide } from "./report.ts";
+import { accountOf, podNameOf, type Subject } from "./subject.ts";
+
+/** C2: a Binding, at either URL. Its labels and annotations are never looked at: they are merged into the pod. */
+export function decideBind(context: Context, groups: readonly Group[]): Result {
+  const { request, facts, now } = context;
+  const { namespace } = request;
+  const binding = context.object.object;
+  const pod = podNameOf(request);
+  const unnamed: Subject = { request, name: `pod ${namespace}/${pod}`, namespace, account: undefined };
+  const name = at(binding, "target", "name");
+  if (typeof name !== "string" || name === "") return malformed(`Binding ${namespace}/${pod}`, groups);
+  const node = readNode(name, context, "cached");
+  if ("need" in node) return node;
+  const counted = "failed" in node ? { groups } : membership(node.node, groups, now);
+  const needsPod = counted.groups.some(
+    ({ serviceAccountScope, rbac }) => serviceAccountScope === "Exact" || rbac,
+  );
+  const read = needsPod ? readPod(namespace, pod, context) : undefined;
+  if (read !== undefined && "need" in read) return read;
+  const uid = stringAt(binding, "metadata", "uid");
+  const subject = needsPod ? { ...unnamed, account: accountOf(specOf(read)) } : unnamed;
+  // The pod may have been replaced since: only a Binding that names the very pod is about the account that was read.
+  const otherPod = needsPod && (uid === undefined || uid !== stringAt(read?.pod, "metadata", "uid"));
+  const judged = judge({ claim: CLAIMS.bind, nodes: [name], ...counted, otherPod }, subject, facts);
+  if ("need" in judged) return judged;
+  if ("failed" in node) return unread(`node ${name}`, node.failed, judged.judgements);
+  if (read?.failed !== undefined) return unread(`pod ${namespace}/${pod}`, read.failed, judged.judgements);
+  const regarding: ObjectReference = { apiVersion: "v1", kind: "Pod", namespace, name: pod };
+  if (uid !== undefined && uid !== "")
+    return decide(judged.judgements, subject, { regarding: { ...regarding, uid } });
+  // kubectl finds an event only by the uid of its object.
+  const found = judged.judgements.some(isViolation) ? (read ?? readPod(namespace, pod, context)) : undefined;
+  if (found !== undefined && "need" in found) return found;
+  const known = stringAt(found?.pod, "metadata", "uid");
+  return decide(judged.judgements, subject, {
+    regarding: known === undefined ? regarding : { ...regarding, uid: known },
+  });
+}
+
+interface ReadPod {
+  readonly pod?: JsonObject;
+  readonly failed?: string;
+}
+
+export function readPod(
+  namespace: string,
+  name: string,
+  { facts }: Pick<Context, "facts">,
+): ReadPod | { readonly need: readonly Need[] } {
+  const need: Need = { get: { resource: "pods", namespace, name }, live: true };
+  const fact = facts.of(need);
+  if (fact === undefined) return { need: [need] };
+  if ("found" in fact && isObject(fact.found)) return { pod: fact.found };
+  const failed = failureOf(fact);
+  return failed === undefined ? {} : { failed };
+}
+
+function specOf(read: ReadPod | undefined): JsonObject | undefined {
+  const spec = at(read?.pod, "spec");
+  return isObject(spec) ? spec : undefined;
+}
