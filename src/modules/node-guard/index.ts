@@ -1,6 +1,7 @@
 import { defineModule, type Module } from "../../core/module/module.ts";
 import { defineReconciler } from "../../core/module/reconciler.ts";
 import { WORKLOAD_READS } from "./check/violations.ts";
+import { NODES_BY_LABEL } from "./claims/candidates.ts";
 import { CODES } from "./codes.ts";
 import { declaration } from "./declaration.ts";
 import { GuardEvaluator } from "./evaluator.ts";
@@ -8,7 +9,7 @@ import { fallback } from "./fallback/compile.ts";
 import { FALLBACK_READS } from "./fallback/in-force.ts";
 import { hooks } from "./hooks/hooks.ts";
 import { override, policy, policyConfig, scheduler } from "./kinds.ts";
-import { STATUS_METRICS } from "./metrics.ts";
+import { DECISION_METRICS, STATUS_METRICS } from "./metrics.ts";
 import type { GuardPolicy } from "./policy/guard-policy.ts";
 import { GATE, MODULE, managesTaint, settingsSchema } from "./settings.ts";
 import { guardReconciler } from "./status/reconciler.ts";
@@ -31,6 +32,7 @@ export const nodeGuard: Module = defineModule<GuardPolicy>({
         ["spec", "taints"],
         ["spec", "unschedulable"],
       ],
+      indexes: [NODES_BY_LABEL],
       gate: GATE.name,
     },
     {
@@ -51,10 +53,12 @@ export const nodeGuard: Module = defineModule<GuardPolicy>({
   assemble: (policies, installation) => new GuardEvaluator(policies, installation),
   managed: fallback,
   reconciler: defineReconciler(guardReconciler),
-  metrics: STATUS_METRICS,
+  metrics: [...DECISION_METRICS, ...STATUS_METRICS],
   access: (installation) => [
     { group: "", resource: "nodes", verbs: managesTaint(installation) ? ["get", "patch"] : ["get"] },
+    { group: "", resource: "pods", verbs: ["get"] },
   ],
+  accessReviews: true,
   settings: settingsSchema,
   gates: [GATE],
   codes: CODES,

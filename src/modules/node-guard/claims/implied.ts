@@ -30,7 +30,8 @@ export function usableTerms(
   return (terms ?? []).filter((term) => term.kind === "usable");
 }
 
-function impliedBy(given: readonly Given[], wanted: Requirement): boolean {
+/** Whether one of these requirements alone says what is wanted. */
+export function impliedBy(given: readonly Given[], wanted: Requirement): boolean {
   for (const one of given) if (one.key === wanted.key && implies(one, wanted)) return true;
   return false;
 }

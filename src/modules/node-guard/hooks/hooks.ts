@@ -1,11 +1,165 @@
+import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import type { Gates } from "../../../core/module/gates.ts";
-import type { Hook } from "../../../core/module/hook.ts";
-import type { Installation } from "../../../core/module/installation.ts";
+import type { Hook, Rule } from "../../../core/module/hook.ts";
+import { controlPlaneOf, exemptNamespaces, type Installation } from "../../../core/module/installation.ts";
 import type { View } from "../../../core/view/view.ts";
+import { ACCESS_SUBRESOURCES } from "../decide/access.ts";
+import { fallbackInForce } from "../fallback/in-force.ts";
+import type { Group } from "../groups/group.ts";
+import { groupsOf } from "../groups/groups.ts";
 import { OVERRIDE_HOOK } from "../overrides/record-grant.ts";
-import { isOn } from "../settings.ts";
+import { isOn, MODULE } from "../settings.ts";
+import {
+  ASSIGNED,
+  LABELS_CHANGED,
+  NOT_DELETED,
+  PLACEMENT_CHANGED,
+  SELECTS_NODES,
+  UNASSIGNED,
+} from "./conditions.ts";
 
-/** What the API server asks for: nothing while the gate is off. */
-export function hooks(_view: View, _installation: Installation, gates: Gates): readonly Hook[] {
-  return isOn(gates) ? [OVERRIDE_HOOK] : [];
+export const STEERING_HOOK = "node-guard-steering";
+
+const CORE = { groups: [""], versions: ["v1"] } as const;
+const PODS = { ...CORE, resources: ["pods"], scope: "Namespaced" } as const;
+
+/** While usher is away, every bind and every pod with a node waits so long. */
+const CLOSED_SECONDS = 3;
+
+/**
+ * What the API server asks for: nothing while the gate is off, and nothing is registered while no group has a mode. Only what assigns a
+ * pod to a node is ever closed. Overrides do not count: hooks know no clock.
+ */
+export function hooks(view: View, installation: Installation, gates: Gates): readonly Hook[] {
+  if (!isOn(gates)) return [];
+  const active = groupsOf(view, installation, undefined).filter(
+    ({ effectiveMode }) => effectiveMode !== "Disable",
+  );
+  const closed = active.some((group) => isClosed(group, view, installation));
+  return [
+    OVERRIDE_HOOK,
+    ...steeringHooks(active, installation),
+    ...validatingHooks(active, closed ? "closed" : "open", installation).map(
+      (hook): Hook => (active.length > 0 ? hook : { ...hook, rules: [] }),
+    ),
+  ];
+}
+
+function isClosed(group: Group, view: View, installation: Installation): boolean {
+  if (group.effectiveMode !== "Enable") return false;
+  return group.failurePolicy !== "Ignore" || !fallbackInForce(group, view, installation);
+}
+
+function validatingHooks(
+  active: readonly Group[],
+  failure: Hook["failure"],
+  installation: Installation,
+): Hook[] {
+  const common = {
+    module: MODULE,
+    phase: "validate",
+    sideEffects: "NoneOnDryRun",
+    failure: "open",
+    timeoutSeconds: 2,
+    namespaces: { except: [installation.namespace] },
+  } as const;
+  const assigning = { ...common, failure, timeoutSeconds: CLOSED_SECONDS, openTwin: true } as const;
+  const access = active.some(({ guardAccessOnProtectedNodes }) => guardAccessOnProtectedNodes);
+  const labels = active.some(({ protectNodeLabels }) => protectNodeLabels);
+  return [
+    {
+      ...assigning,
+      name: "node-guard-assign",
+      rules: [{ ...PODS, operations: ["CREATE"] }],
+      conditions: [ASSIGNED],
+    },
+    {
+      ...assigning,
+      name: "node-guard-bind",
+      rules: [{ ...PODS, resources: ["bindings", "pods/binding"], operations: ["CREATE"] }],
+    },
+    {
+      ...common,
+      name: "node-guard-pods",
+      rules: [{ ...PODS, operations: ["CREATE"] }],
+      conditions: [UNASSIGNED, SELECTS_NODES],
+    },
+    {
+      ...common,
+      name: "node-guard-updates",
+      rules: [{ ...PODS, operations: ["UPDATE"] }],
+      conditions: [NOT_DELETED, PLACEMENT_CHANGED],
+    },
+    { ...common, name: "node-guard-templates", rules: templateRules(installation) },
+    {
+      ...common,
+      name: "node-guard-nodes",
+      rules: labels
+        ? [{ ...CORE, resources: ["nodes", "nodes/status"], operations: ["UPDATE"], scope: "Cluster" }]
+        : [],
+      conditions: [LABELS_CHANGED],
+    },
+    {
+      ...common,
+      name: "node-guard-access",
+      rules: access
+        ? [
+            {
+              ...PODS,
+              resources: ACCESS_SUBRESOURCES.map((name) => `pods/${name}`),
+              operations: ["UPDATE", "CONNECT"],
+            },
+          ]
+        : [],
+    },
+  ];
+}
+
+/**
+ * Alike in all but rules with the hooks that place pods, so that one call serves both. The control plane's namespaces, where pods are not
+ * placed, have a call of their own.
+ */
+function steeringHooks(active: readonly Group[], installation: Installation): Hook[] {
+  const exempt = exemptNamespaces(installation);
+  const common = {
+    module: MODULE,
+    phase: "mutate",
+    failure: "open",
+    timeoutSeconds: 2,
+    sideEffects: "NoneOnDryRun",
+    reinvocation: "IfNeeded",
+    rules: active.some(({ steering }) => steering !== "Off")
+      ? [
+          { ...PODS, operations: ["CREATE"] },
+          {
+            groups: ["apps"],
+            versions: ["v1"],
+            resources: ["daemonsets"],
+            operations: ["CREATE", "UPDATE"],
+            scope: "Namespaced",
+          },
+        ]
+      : [],
+  } as const satisfies Partial<Hook>;
+  const system = controlPlaneOf(installation).filter(
+    (name) => name !== installation.namespace && exempt.includes(name),
+  );
+  return [
+    { ...common, name: STEERING_HOOK, namespaces: { except: exempt } },
+    { ...common, name: `${STEERING_HOOK}-system`, askedAs: STEERING_HOOK, namespaces: { only: system } },
+  ];
+}
+
+function templateRules({ workloads }: Installation): Rule[] {
+  const groups = Map.groupBy(
+    workloads.all.filter(({ template }) => template.length > 0),
+    ({ group }) => group,
+  );
+  return [...groups].map(([group, kinds]: [string, WorkloadKind[]]) => ({
+    groups: [group],
+    versions: [...new Set(kinds.map(({ version }) => version))],
+    resources: kinds.map(({ resource }) => resource),
+    operations: ["CREATE", "UPDATE"],
+    scope: "Namespaced",
+  }));
 }

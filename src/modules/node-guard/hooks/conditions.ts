@@ -1,0 +1,36 @@
+import { PLACEMENT_FIELDS } from "../decide/pods.ts";
+
+/** Conditions that the API server evaluates, to save calls. None of them can be met or avoided by anything but what it names. */
+interface Condition {
+  readonly name: string;
+  readonly expression: string;
+}
+
+const NODE_NAME = 'object.spec.?nodeName.orValue("")';
+
+export const ASSIGNED: Condition = { name: "assigned", expression: `${NODE_NAME} != ""` };
+
+export const UNASSIGNED: Condition = { name: "unassigned", expression: `${NODE_NAME} == ""` };
+
+export const SELECTS_NODES: Condition = {
+  name: "selects-nodes",
+  expression: "has(object.spec.nodeSelector) || has(object.spec.affinity)",
+};
+
+export const NOT_DELETED: Condition = {
+  name: "not-being-deleted",
+  expression: "!has(object.metadata.deletionTimestamp)",
+};
+
+export const PLACEMENT_CHANGED: Condition = {
+  name: "placement-changed",
+  expression: [...new Set(PLACEMENT_FIELDS.map(([, field]) => field))]
+    .map((field) => `object.spec.?${field} != oldObject.spec.?${field}`)
+    .join(" || "),
+};
+
+/** Labels alone, through either URL: heartbeats and cordons are not asked about. */
+export const LABELS_CHANGED: Condition = {
+  name: "labels-changed",
+  expression: "oldObject.?metadata.labels.orValue({}) != object.?metadata.labels.orValue({})",
+};
