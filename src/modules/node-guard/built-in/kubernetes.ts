@@ -5,10 +5,6 @@ const POLICY = "kubernetes/kubernetes plugin/pkg/auth/authorizer/rbac/bootstrapp
 /** Who assigns pods and runs them on control-plane nodes of plain Kubernetes. */
 export const KUBERNETES_ENTRIES: readonly BuiltInEntry[] = [
   { entry: "system:kube-scheduler", list: "assigners", since: "1.6", source: `${POLICY}/policy.go` },
-  {
-    entry: "kube-system/default",
-    list: "workloads",
-    since: "1.6",
-    source: "kubernetes/kubernetes cmd/kubeadm/app/phases/controlplane/manifests.go",
-  },
+  // Addons, CNI and what kubeadm, k3s and RKE2 deploy: with the scope Namespace one account stands for all of kube-system.
+  { entry: "kube-system/default", list: "workloads", since: "1.6", source: `${POLICY}/controller_policy.go` },
 ];

@@ -1,0 +1,72 @@
+import { describe, expect, test } from "vitest";
+import { matches } from "../../../core/kubernetes/selectors/label-selector.ts";
+import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
+import { EntryIndex } from "../principals/entry-index.ts";
+import { builtInGroups } from "./built-in.ts";
+import { KUBERNETES_ENTRIES } from "./kubernetes.ts";
+import { type BuiltInEntry, historyProblems } from "./list.ts";
+import { isNodeLifecycle, NODE_LIFECYCLE } from "./node-lifecycle.ts";
+import { OPENSHIFT_ENTRIES } from "./openshift.ts";
+
+const LISTS = { Kubernetes: KUBERNETES_ENTRIES, OpenShift: OPENSHIFT_ENTRIES };
+const SOURCE = /^[\w.-]+\/[\w.-]+ \S+\.(go|yaml)$/;
+
+describe.each(["Kubernetes", "OpenShift"] as const)("the built-in list of %s", (platform) => {
+  const [group] = builtInGroups(platform, DEFAULT_INSTALLATION);
+
+  test("names the upstream file of every entry, and no entry goes without a release as deprecated", () => {
+    for (const { entry, source } of LISTS[platform]) expect(source, entry).toMatch(SOURCE);
+    expect(historyProblems(LISTS[platform])).toEqual([]);
+  });
+
+  test("is read whole", () => {
+    expect(group?.entries).toHaveLength(LISTS[platform].length + 1);
+  });
+
+  test("selects control-plane nodes whatever the value of the label", () => {
+    for (const value of ["", "true"])
+      expect(
+        matches(group?.selector?.compiled ?? { kind: "nothing" }, {
+          "node-role.kubernetes.io/control-plane": value,
+        }),
+      ).toBe(true);
+    expect(matches(group?.selector?.compiled ?? { kind: "everything" }, {})).toBe(false);
+  });
+
+  test("has usher as a workload, never as an actor", () => {
+    const index = new EntryIndex(group?.entries ?? [], "Namespace");
+    expect(index.pod("usher-system", "usher")?.entry).toBe("usher-system/usher");
+    expect(index.actor("system:serviceaccount:usher-system:usher", [])).toBeUndefined();
+    expect(isNodeLifecycle({ username: "system:serviceaccount:usher-system:usher" })).toBe(false);
+  });
+
+  test("has the scheduler as an actor, and has no mode", () => {
+    const index = new EntryIndex(group?.entries ?? [], "Namespace");
+    expect(index.actor("system:kube-scheduler", [])).toBeDefined();
+    expect(group?.mode).toBeUndefined();
+  });
+});
+
+test("None has no group", () => {
+  expect(builtInGroups("None", DEFAULT_INSTALLATION)).toEqual([]);
+});
+
+test.each<[string, Partial<BuiltInEntry>, number]>([
+  ["of the next release", { since: "99.0" }, 0],
+  ["deprecated", { deprecated: "1.30" }, 0],
+  ["removed a release after it was deprecated", { deprecated: "1.30", removed: "1.31" }, 0],
+  ["removed at once", { removed: "1.31" }, 1],
+  ["deprecated and removed in one release", { deprecated: "1.31", removed: "1.31" }, 1],
+  ["1.9 comes before 1.10", { deprecated: "1.9", removed: "1.10" }, 0],
+  ["no release", { since: "new" }, 1],
+])("the history of an entry: %s", (_case, more, problems) => {
+  const entry: BuiltInEntry = { entry: "a/b", list: "workloads", since: "1.6", source: "x", ...more };
+  expect(historyProblems([entry])).toHaveLength(problems);
+});
+
+test("node-lifecycle identities have sources", () => {
+  for (const { username, source } of NODE_LIFECYCLE) {
+    expect(source).toMatch(SOURCE);
+    expect(isNodeLifecycle({ username })).toBe(true);
+  }
+});
