@@ -13,7 +13,7 @@ import { type JsonObject, listAt } from "../../src/core/json.ts";
 import { nameOf, namespaceOf } from "../../src/core/kubernetes/object.ts";
 import { SILENT } from "../../src/core/log.ts";
 import { Gates } from "../../src/core/module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../../src/core/module/installation.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../../src/core/module/installation.ts";
 import type { Module } from "../../src/core/module/module.ts";
 import { customResourceDefinition } from "../../src/core/registration/crd.ts";
 import { project } from "../../src/core/view/projection.ts";
@@ -32,13 +32,16 @@ export interface OpenOptions {
   /** @default the API server itself */
   readonly address?: string;
   readonly limits?: Partial<ReflectorLimits>;
+  readonly installation?: Installation;
+  /** @default the modules' gates, as they are by default */
+  readonly gates?: Gates;
 }
 
 /** Opens it; its first list may still be under way. */
 export async function openLive(
   cluster: ClusterAccess,
   modules: readonly Module[],
-  { address = cluster.server, limits = {} }: OpenOptions = {},
+  { address = cluster.server, limits = {}, installation = DEFAULT_INSTALLATION, ...given }: OpenOptions = {},
 ): Promise<OpenLive> {
   const client = await clientOf(cluster, address);
   const changes: Change[] = [];
@@ -46,8 +49,8 @@ export async function openLive(
     client,
     assembly: new Assembly(
       modules,
-      DEFAULT_INSTALLATION,
-      new Gates(modules.flatMap(({ gates }) => gates ?? [])),
+      installation,
+      given.gates ?? new Gates(modules.flatMap(({ gates }) => gates ?? [])),
     ),
     log: SILENT,
     limits: { ...REFLECTOR_LIMITS, ...limits },
