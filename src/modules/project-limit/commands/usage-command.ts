@@ -1,0 +1,48 @@
+import type { Json } from "../../../core/json.ts";
+import type { CommandCode } from "../../../core/module/command.ts";
+import type { UsageFlags } from "../declaration.ts";
+import { limitsIn } from "../policy/stored.ts";
+import { type SubjectUsage, subjectUsages } from "../usage/usage.ts";
+
+/** Names in a row; `-o json` has them all. */
+const MOST_NAMES = 5;
+
+/** Everyone that has a project, with what the limit is. */
+export const usageCode: CommandCode<object, UsageFlags> = {
+  run: ({ flags, assembly: { view } }) => {
+    const limits = limitsIn(view);
+    const all = subjectUsages(view, limits);
+    const shown = flags.atLimit === true ? all.filter(isAtLimit) : all;
+    const over = all.filter(({ state }) => state === "over").length;
+    const unknown = shown.filter(({ max }) => max === "unknown").length;
+    const notes = [
+      ...(limits === undefined ? ["There is no ProjectRequestLimit named cluster: no user is limited."] : []),
+      ...(unknown > 0
+        ? [`${unknown} limit(s) depend on groups, or on a User object that does not exist: unknown.`]
+        : []),
+    ];
+    return {
+      data: { users: shown as unknown as Json },
+      table: { columns: ["USER", "PROJECTS", "LIMIT", "STATE", "RULE", "NAMES"], rows: shown.map(rowOf) },
+      summary: `${all.length} user(s) with projects, ${all.filter(isAtLimit).length} at or over the limit`,
+      notes,
+      exit: over > 0 ? "found" : "fine",
+    };
+  },
+};
+
+function isAtLimit({ state }: SubjectUsage): boolean {
+  return state === "full" || state === "over";
+}
+
+function rowOf({ subject, count, max, state, rule, names }: SubjectUsage): string[] {
+  const listed = names.slice(0, MOST_NAMES).join(", ");
+  return [
+    subject,
+    String(count),
+    String(max),
+    state ?? "-",
+    rule ?? "-",
+    names.length > MOST_NAMES ? `${listed}, …` : listed,
+  ];
+}

@@ -1,0 +1,100 @@
+// The commands of project-limit on files.
+import { describe, expect, test } from "vitest";
+import { parse } from "yaml";
+import { folder, ROOT, usher } from "./usher.ts";
+
+const EXAMPLES = `${ROOT}/examples/project-limit`;
+
+describe("usher project-limit usage", () => {
+  test("shows who has how many, and may have", async () => {
+    const { out, code } = await usher(["project-limit", "usage", "--source", EXAMPLES]);
+    expect(code).toBe(0);
+    expect(out).toMatch(/\nalice +2 +2 +full +limits\[5\] +shop, shop-test\n/);
+    expect(out).toContain("\n3 user(s) with projects, 1 at or over the limit\n");
+  });
+
+  test("as JSON, those at their limit alone", async () => {
+    const { out } = await usher(["project-limit", "usage", "--source", EXAMPLES, "--at-limit", "-o", "json"]);
+    expect(JSON.parse(out)).toEqual({
+      problems: [],
+      users: [
+        {
+          subject: "alice",
+          count: 2,
+          names: ["shop", "shop-test"],
+          max: 2,
+          rule: "limits[5]",
+          state: "full",
+        },
+      ],
+    });
+  });
+
+  test("ends with 1 where users are over their limit, and says that nobody is limited", async () => {
+    const namespaces = `{ apiVersion: v1, kind: Namespace, metadata: { name: a, annotations: { openshift.io/requester: bob } } }`;
+    const none = await usher(["project-limit", "usage", "--source", folder({ "c.yaml": namespaces })]);
+    expect(none.code).toBe(0);
+    expect(none.err).toContain("There is no ProjectRequestLimit named cluster");
+    const zero = `${namespaces}\n---\n{ apiVersion: operator.project.openshift.io/v1, kind: ProjectRequestLimit, metadata: { name: cluster }, spec: { limits: [{ maxProjects: 0 }] } }`;
+    expect((await usher(["project-limit", "usage", "--source", folder({ "c.yaml": zero })])).code).toBe(1);
+  });
+});
+
+describe("usher project-limit import", () => {
+  const imported = (text: string, ...args: string[]) =>
+    usher(["project-limit", "import", "-", ...args], { stdin: text });
+  const resource = (spec: object) => ({
+    apiVersion: "operator.project.openshift.io/v1",
+    kind: "ProjectRequestLimit",
+    metadata: { name: "cluster" },
+    spec,
+  });
+  const LIMITS = [{ selector: { level: "gold" }, maxProjects: 10 }, { maxProjects: 1 }];
+
+  test.each(["v1", "requestlimit.project.openshift.io/v1", "project.openshift.io/v1"])(
+    "reads a bare configuration of %s",
+    async (apiVersion) => {
+      const text = JSON.stringify({
+        apiVersion,
+        kind: "ProjectRequestLimitConfig",
+        limits: LIMITS,
+        maxProjectsForSystemUsers: 5,
+        maxProjectsForServiceAccounts: null,
+      });
+      const { out, code } = await imported(text);
+      expect(code).toBe(0);
+      expect(parse(out)).toEqual(resource({ limits: LIMITS, maxProjectsForSystemUsers: 5 }));
+      expect(JSON.parse((await imported(text, "-o", "json")).out)).toEqual(
+        resource({ limits: LIMITS, maxProjectsForSystemUsers: 5 }),
+      );
+    },
+  );
+
+  test("reads a master-config.yaml", async () => {
+    const { out, code } = await usher([
+      "project-limit",
+      "import",
+      `${ROOT}/examples/configurations/master-config.yaml`,
+    ]);
+    expect(code).toBe(0);
+    expect(parse(out)).toMatchObject({
+      metadata: { name: "cluster" },
+      spec: { maxProjectsForSystemUsers: 5 },
+    });
+  });
+
+  test.each([
+    ["apiVersion: v2\nkind: ProjectRequestLimitConfig\n", /use v1 or requestlimit/],
+    [
+      "apiVersion: v1\nkind: ProjectRequestLimitConfig\nlimits: [{ maxProjects: -1 }]\n",
+      /limits\[0\]\.maxProjects/,
+    ],
+    ["apiVersion: v1\nkind: MasterConfig\nadmissionConfig: {}\n", /holds no configuration/],
+    ["apiVersion: v1\nkind: ConfigMap\nmetadata: { name: a }\n", /ProjectRequestLimitConfig.* is expected/],
+  ])("refuses what it can't convert", async (text, message) => {
+    const { code, err, out } = await imported(text);
+    expect(code).toBe(2);
+    expect(err).toMatch(message);
+    expect(out).toBe("");
+  });
+});
