@@ -109,7 +109,7 @@ function examplesIn(
     const of = (kind: string) => blocks(file, `yaml ${kind}${name}`).join("---\n");
     return {
       example: name.trim() || "the worked example",
-      config: blocks(file, "yaml config").join(""),
+      config: of("config") || blocks(file, "yaml config").join(""),
       given: [of("policy"), blocks(file, "yaml namespace").join("---\n")].join("---\n"),
       before: of("before"),
       after: of("after"),

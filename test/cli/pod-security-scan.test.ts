@@ -1,8 +1,11 @@
 // usher pod-security scan, through the real command line.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
 import { folder, usher } from "./usher.ts";
 
+const ROOT = join(import.meta.dirname, "..", "..");
 const POD_SPEC = "containers: [{ name: c, image: i }]";
 const owner = (kind: string, name: string) =>
   `ownerReferences: [{ apiVersion: apps/v1, kind: ${kind}, name: ${name}, uid: "1", controller: true }]`;
@@ -267,4 +270,12 @@ test.each<[string, string[], string]>([
   const { code, err } = await scan(args, "");
   expect(code).toBe(2);
   expect(err).toContain(message);
+});
+
+test("prints what the guide has", async () => {
+  const guide = readFileSync(join(ROOT, "src/modules/pod-os/README.md"), "utf8");
+  const [, command = "", printed = ""] =
+    /^```text scan\n\$ bin\/usher (.*)\n([\s\S]*?)```/m.exec(guide) ?? [];
+  const args = command.split(" ").map((word) => (word.startsWith("examples/") ? join(ROOT, word) : word));
+  expect((await usher(args)).out).toBe(printed);
 });

@@ -1,9 +1,10 @@
 import { allow, deny, need, type Result } from "../../../core/evaluate/decision.ts";
-import type { Finding, ObjectReference } from "../../../core/evaluate/finding.ts";
+import type { Finding } from "../../../core/evaluate/finding.ts";
 import type { Fact, Need } from "../../../core/evaluate/need.ts";
 import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
-import { controllerOf, isMirrorPod, labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
+import { isMirrorPod, labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
 import type { Context } from "../../../core/module/module.ts";
+import { ownerOf } from "../admission/owner.ts";
 import { OS_LABEL } from "../os/resolve.ts";
 import { settingsOf } from "../settings.ts";
 import { NODES, nodeOS } from "./node-os.ts";
@@ -80,7 +81,11 @@ function mismatch(
     code: "USHER-O04",
     message: `pod ${namespace}/${podName(pod)} is for ${os}, node ${node} runs ${runs}: add nodeSelector ${OS_LABEL}: ${os} to the pod or its template`,
     ...(denies ? {} : { warn: 60 }),
-    event: { type: "Warning", reason: "PodOSNotSupported", regarding: regarding(namespace, pod) },
+    event: {
+      type: "Warning",
+      reason: "PodOSNotSupported",
+      regarding: ownerOf({ ...context.request, object: pod }, context.view),
+    },
   };
   return denies ? deny({ code: 403, reason: "Forbidden" }, [finding]) : allow([finding]);
 }
@@ -91,20 +96,16 @@ function unknownNode(context: Context, pod: JsonObject, node: string, why: strin
     rule: "node-mismatch",
     outcome: "skipped",
     message: `OS of node ${node} is unknown (${why}): pod ${namespace}/${podName(pod)} was not compared with it`,
-    event: { type: "Normal", reason: "NodeOSUnknown", regarding: regarding(namespace, pod) },
+    event: {
+      type: "Normal",
+      reason: "NodeOSUnknown",
+      regarding: ownerOf({ ...context.request, object: pod }, context.view),
+    },
   };
 }
 
 function unread(why: string): Finding {
   return { rule: "node-mismatch", outcome: "failed", message: `pod could not be read: ${why}` };
-}
-
-/** The controlling owner, else the namespace: a pod that is refused may never exist. */
-function regarding(namespace: string, pod: JsonObject): ObjectReference {
-  const owner = controllerOf(pod);
-  if (owner === undefined) return { apiVersion: "v1", kind: "Namespace", name: namespace };
-  const { apiVersion, kind, name, uid } = owner;
-  return { apiVersion, kind, namespace, name, uid };
 }
 
 function podName(pod: JsonObject): string {
