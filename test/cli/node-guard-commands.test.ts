@@ -154,3 +154,15 @@ test("without a source and without a log learn says what to give", async () => {
   expect(code).toBe(2);
   expect(err).toMatch(/--source|--cluster/);
 });
+
+test("a review refuses a pod with a protected node, once", async () => {
+  const config = ["--config", "examples/configurations/node-guard.yaml"];
+  const args = ["review", "examples/pods/on-control-plane.yaml", ...SOURCE, ...config, "-o", "json"];
+  const { code, out, err } = await usher(args);
+  expect(code, err).toBe(1);
+  const [result] = listAt(JSON.parse(out) as Json, "results");
+  expect(listAt(result, "violations")).toMatchObject([
+    { policy: "ControlPlane", rule: "assign", code: "USHER-G01" },
+  ]);
+  expect(at(result, "audit", "node-guard.verdict")).toBe("deny");
+});

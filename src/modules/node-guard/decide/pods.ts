@@ -13,6 +13,10 @@ import { decide } from "./report.ts";
 import { decideSelection } from "./selection.ts";
 import { accountOf, describePod, type Subject } from "./subject.ts";
 
+/** Pods that are created with a node, and those without. */
+export const ASSIGN_HOOK = "node-guard-assign";
+export const PODS_HOOK = "node-guard-pods";
+
 /** What of a pod says where it runs. */
 export const PLACEMENT_FIELDS: readonly Path[] = [
   ["spec", "nodeName"],
@@ -22,13 +26,12 @@ export const PLACEMENT_FIELDS: readonly Path[] = [
   ["spec", "schedulingGates"],
 ];
 
-/** A pod that is created. */
+/** A pod that is created. Of the two hooks each answers for its own pods, also where no API server evaluates their conditions. */
 export function decidePodCreate(context: Context, groups: readonly Group[]): Result {
   const pod = context.object.object;
   const subject = podSubject(context, pod);
-  return hasNode(pod)
-    ? decideAssign(context, groups, pod, subject)
-    : decideSelection(context, groups, pod, subject);
+  if (hasNode(pod)) return context.hook === PODS_HOOK ? allow() : decideAssign(context, groups, pod, subject);
+  return context.hook.startsWith(ASSIGN_HOOK) ? allow() : decideSelection(context, groups, pod, subject);
 }
 
 /**

@@ -4,6 +4,7 @@ import type { Hook, Rule } from "../../../core/module/hook.ts";
 import { controlPlaneOf, exemptNamespaces, type Installation } from "../../../core/module/installation.ts";
 import type { View } from "../../../core/view/view.ts";
 import { ACCESS_SUBRESOURCES } from "../decide/access.ts";
+import { ASSIGN_HOOK, PODS_HOOK } from "../decide/pods.ts";
 import { fallbackInForce } from "../fallback/in-force.ts";
 import type { Group } from "../groups/group.ts";
 import { groupsOf } from "../groups/groups.ts";
@@ -69,7 +70,7 @@ function validatingHooks(
   return [
     {
       ...assigning,
-      name: "node-guard-assign",
+      name: ASSIGN_HOOK,
       rules: [{ ...PODS, operations: ["CREATE"] }],
       conditions: [ASSIGNED],
     },
@@ -80,7 +81,7 @@ function validatingHooks(
     },
     {
       ...common,
-      name: "node-guard-pods",
+      name: PODS_HOOK,
       rules: [{ ...PODS, operations: ["CREATE"] }],
       conditions: [UNASSIGNED, SELECTS_NODES],
     },
