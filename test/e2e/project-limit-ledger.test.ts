@@ -1,0 +1,200 @@
+// The exact count of project-limit, by three installed replicas and the real API server.
+import { afterAll, expect, test } from "vitest";
+import { stringAt } from "../../src/core/json.ts";
+import { eventually } from "../cluster/access/wait.ts";
+import { describeOwnCluster } from "../cluster/describe.ts";
+import { PEER_LABEL, startPeer } from "./fixtures/peer-webhook.ts";
+import {
+  attempt,
+  crash,
+  create,
+  installLimits,
+  leader,
+  ledgerOf,
+  type ProjectKind,
+  projectsOf,
+  removeProjects,
+  tenant,
+} from "./fixtures/project-limits.ts";
+
+/** `npm run test:long` does it a hundred times. */
+const RUNS = Number(process.env["USHER_LEDGER_RUNS"] ?? 3);
+const PARALLEL = 200;
+
+describeOwnCluster("an exact limit of projects", {}, (cluster) => {
+  let peer: AsyncDisposable | undefined;
+
+  afterAll(async () => {
+    await peer?.[Symbol.asyncDispose]();
+  });
+
+  test("three replicas are installed, and a limit is in force", async () => {
+    await installLimits(cluster(), [0, 1, 10, 150]);
+    peer = await startPeer(cluster());
+  });
+
+  test.each<[ProjectKind, number]>([
+    ["Namespace", 10],
+    ["Namespace", 150],
+    ["ProjectRequest", 10],
+    ["ProjectRequest", 150],
+  ])(
+    "200 parallel creations as %s at limit %i: exactly as many, each time",
+    async (kind, limit) => {
+      const times: number[] = [];
+      let repeated = 0;
+      for (let run = 0; run < RUNS; run++) {
+        const user = `${kind.toLowerCase()}-${limit}-${run}`;
+        const by = tenant(user, limit);
+        const results = await Promise.all(
+          Array.from({ length: PARALLEL }, (_, i) => attempt(cluster(), kind, by, `${user}-${i}`)),
+        );
+        const made = results.filter(({ status }) => status === 201);
+        const refused = results.filter(({ message }) => message.includes("USHER-Q01"));
+        const others = results.filter((one) => !made.includes(one) && !refused.includes(one));
+        // Where usher had not answered within its 5 s, a 500 would be among them.
+        expect(others).toEqual([]);
+        expect(made).toHaveLength(limit);
+        expect(await projectsOf(cluster(), user)).toHaveLength(limit);
+        expect(await ledgerOf(cluster(), user)).toEqual(await projectsOf(cluster(), user));
+        times.push(...results.map(({ ms }) => ms));
+        repeated += results.reduce((sum, { busy }) => sum + busy, 0);
+        if (RUNS > 3) await removeProjects(cluster(), user);
+      }
+      times.sort((a, b) => a - b);
+      const p99 = times[Math.floor(times.length * 0.99)] ?? 0;
+      console.log(
+        `${kind} at limit ${limit}: ${RUNS} times ${PARALLEL} in parallel, p50 ${Math.round(times[times.length >> 1] ?? 0)} ms, p99 ${Math.round(p99)} ms, slowest ${Math.round(times.at(-1) ?? 0)} ms, 429 repeated ${repeated} times`,
+      );
+    },
+    60_000 * RUNS,
+  );
+
+  test("dry runs and users without a limit write no ledger", async () => {
+    const one = tenant("dry", 1);
+    for (const kind of ["Namespace", "ProjectRequest"] as const)
+      expect((await create(cluster(), kind, one, "dry-1", { query: "?dryRun=All" })).status).toBe(201);
+    const free = { user: "free", groups: ["tenants"] };
+    expect((await create(cluster(), "Namespace", free, "free-1")).status).toBe(201);
+    expect(await ledgerOf(cluster(), "dry")).toEqual([]);
+    expect(await ledgerOf(cluster(), "free")).toEqual([]);
+  });
+
+  test("ledgers are usher's and the administrators'", async () => {
+    const path = "/apis/usher.dev/v1alpha1/projectusages";
+    const groups = ["cluster-wide-admins"];
+    await cluster().apply({
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "ClusterRoleBinding",
+      metadata: { name: "cluster-wide-admins" },
+      roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "admin" },
+      subjects: [{ kind: "Group", apiGroup: "rbac.authorization.k8s.io", name: "cluster-wide-admins" }],
+    });
+    const forged = { metadata: { name: "u-mallory" }, spec: { subject: "mallory", entries: [] } };
+    for (const [method, at] of [
+      ["POST", path],
+      ["DELETE", `${path}/u-free`],
+    ] as const)
+      expect((await cluster().request(method, at, forged, { user: "mallory", groups })).status).toBe(403);
+  });
+
+  test("what leaks is released 35 s after it was seen, also after a crash of the leader", async () => {
+    const [denied, gone, exists, first, second, late, killed] = [
+      tenant("denied", 1),
+      tenant("gone", 1),
+      tenant("exists", 1),
+      tenant("first", 1),
+      tenant("second", 1),
+      tenant("late", 1),
+      tenant("killed", 10),
+    ] as const;
+    await create(cluster(), "Namespace", { user: "owner", groups: ["tenants"] }, "there");
+
+    // 28 s pass between usher's answer and the creation.
+    const slow = create(cluster(), "Namespace", late, "late-1", { labels: { [PEER_LABEL]: "wait-28" } });
+    const refusal = await create(cluster(), "Namespace", denied, "denied-1", {
+      labels: { [PEER_LABEL]: "no" },
+    });
+    expect(stringAt(refusal.body, "message")).toContain("the peer says no");
+    const leaving = new AbortController();
+    const left = cluster()
+      .client.open(
+        "POST",
+        "/api/v1/namespaces",
+        { metadata: { name: "gone-1", labels: { [PEER_LABEL]: "wait-20" } } },
+        gone,
+        {
+          signal: leaving.signal,
+        },
+      )
+      .catch(() => undefined);
+    await eventually("the reservation", async () => (await ledgerOf(cluster(), "gone")).length === 1);
+    leaving.abort();
+    await left;
+    for (const kind of ["Namespace", "ProjectRequest"] as const) {
+      const by = kind === "Namespace" ? exists : tenant("exists-too", 1);
+      const { status } = await create(cluster(), kind, by, "there");
+      // The stand-in of a ProjectRequest finds out only when it creates.
+      expect(status).toBe(kind === "Namespace" ? 409 : 201);
+    }
+    const applied = await Promise.all(
+      [first, second].map((by) =>
+        cluster().client.request(
+          "PATCH",
+          "/api/v1/namespaces/raced?fieldManager=test&force=true",
+          { apiVersion: "v1", kind: "Namespace", metadata: { name: "raced" } },
+          by,
+          { headers: { "content-type": "application/apply-patch+yaml" } },
+        ),
+      ),
+    );
+    expect(applied.map(({ status }) => status).sort()).toContain(201);
+
+    // The leader ends amid two hundred creations.
+    const pod = await leader(cluster());
+    const burst = Array.from({ length: PARALLEL }, (_, i) =>
+      create(cluster(), "Namespace", killed, `killed-${i}`).catch(() => undefined),
+    );
+    await eventually("a reservation", async () => (await ledgerOf(cluster(), "killed")).length > 0);
+    expect(crash(cluster(), pod)).toBe(1);
+    const crashed = performance.now();
+    await Promise.all(burst);
+    const survivors = await projectsOf(cluster(), "killed");
+    expect(survivors.length).toBeLessThanOrEqual(10);
+    expect(await ledgerOf(cluster(), "killed")).toEqual(expect.arrayContaining(survivors));
+
+    const raced = stringAt(
+      await cluster().call("GET", "/api/v1/namespaces/raced"),
+      "metadata",
+      "annotations",
+      "openshift.io/requester",
+    );
+    const loser = raced === "first" ? "second" : "first";
+    const leaked = ["denied", "gone", "exists", "exists-too"];
+    // Whoever leads has not seen them for 35 s: every place stays occupied.
+    for (const user of leaked) expect(await ledgerOf(cluster(), user), user).toHaveLength(1);
+    const again = await create(cluster(), "Namespace", denied, "denied-2");
+    expect(stringAt(again.body, "message")).toContain("USHER-Q01");
+
+    expect((await slow).status).toBe(201);
+    expect(await ledgerOf(cluster(), "late")).toEqual(["late-1"]);
+    const other = await create(cluster(), "Namespace", late, "late-2");
+    expect(stringAt(other.body, "message")).toContain("user late cannot create more than 1 project(s)");
+
+    for (const user of [...leaked, loser])
+      await eventually(
+        `the place of ${user}`,
+        async () => (await ledgerOf(cluster(), user)).length === 0,
+        90_000,
+      );
+    const same = async () => (await ledgerOf(cluster(), "killed")).join() === survivors.join();
+    await eventually("the ledger after the crash", same, 90_000);
+    expect(performance.now() - crashed).toBeLessThan(90_000);
+    console.log(
+      `places free again ${Math.round((performance.now() - crashed) / 1_000)} s after the crash of the leader`,
+    );
+    expect(await ledgerOf(cluster(), "late")).toEqual(["late-1"]);
+    expect(await ledgerOf(cluster(), raced ?? "")).toEqual(["raced"]);
+    expect((await attempt(cluster(), "Namespace", denied, "denied-3")).status).toBe(201);
+  }, 200_000);
+});
