@@ -171,7 +171,7 @@ describeOwnCluster("an exact limit of projects", {}, (cluster) => {
     );
     const loser = raced === "first" ? "second" : "first";
     const leaked = ["denied", "gone", "exists", "exists-too"];
-    // Whoever leads has not seen them for 35 s: every place stays occupied.
+    // No leader has seen them for 35 s: every place stays occupied.
     for (const user of leaked) expect(await ledgerOf(cluster(), user), user).toHaveLength(1);
     const again = await create(cluster(), "Namespace", denied, "denied-2");
     expect(stringAt(again.body, "message")).toContain("USHER-Q01");
