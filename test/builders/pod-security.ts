@@ -74,10 +74,10 @@ export async function asked(
 ) {
   const evaluation: Evaluation = await evaluate(callOf(assembly, request, { phase, now: NOW }), world);
   const { events } = effectsOf(evaluation);
-  const counts = evaluation.counts.map(
-    ({ metric, labels }) => `${metric} ${Object.values(labels).join(" ")}`,
-  );
-  return { ...responseOf(evaluation), counts, events, findings: evaluation.findings };
+  const steps = evaluation.counts.map(({ metric, labels }) => `${metric} ${Object.values(labels).join(" ")}`);
+  const counts = steps.filter((step) => step.startsWith("pod_security_"));
+  const pods = steps.filter((step) => step.startsWith("usher_pod_os_pods"));
+  return { ...responseOf(evaluation), counts, pods, events, findings: evaluation.findings };
 }
 
 export function exception(name: string, spec: JsonObject): JsonObject {

@@ -4,6 +4,7 @@ import { settingsOf } from "./settings.ts";
 
 export const EVALUATIONS = "pod_security_evaluations_total";
 export const EXEMPTIONS = "pod_security_exemptions_total";
+export const PODS = "usher_pod_os_pods";
 export const ERRORS = "pod_security_errors_total";
 
 const REQUEST: readonly MetricLabel[] = [
@@ -23,8 +24,20 @@ function replaces(installation: Installation): boolean {
   return settingsOf(installation).podSecurity.mode === "Replace";
 }
 
-/** Upstream's, with upstream's names and labels, where usher judges in the place of upstream's plugin. */
+/** Use of the OS; and upstream's, with upstream's names and labels, where usher judges in the place of upstream's plugin. */
 export const METRICS: readonly Metric[] = [
+  {
+    name: PODS,
+    type: "counter",
+    help: "Pods that came to be created, by their OS (linux, windows, unknown) and by what names it: explicit is spec.os.name.",
+    labels: [
+      { name: "os", values: ["linux", "windows", "unknown"] },
+      {
+        name: "source",
+        values: ["explicit", "nodeSelector", "nodeAffinity", "runtimeClass", "podLabel", "none"],
+      },
+    ],
+  },
   {
     name: EVALUATIONS,
     type: "counter",

@@ -1,14 +1,26 @@
 import { allow, deny } from "../../../core/evaluate/decision.ts";
 import type { Hook } from "../../../core/module/hook.ts";
 import { exemptNamespaces } from "../../../core/module/installation.ts";
+import type { Count } from "../../../core/module/metric.ts";
+import type { View } from "../../../core/view/view.ts";
 import { ownerOf } from "../admission/owner.ts";
 import { withEvent } from "../admission/verdict.ts";
+import { PODS } from "../metrics.ts";
 import { osFindings } from "../os/contradictions.ts";
 import { judgeFields } from "../os/judge-fields.ts";
+import { resolvePodOS } from "../os/resolve.ts";
+import { runtimeClassOf } from "../os/runtime-class.ts";
 import { IDENTIFY_POD_OS, MODULE, settingsOf } from "../settings.ts";
 import type { Part } from "./part.ts";
-import { changedTemplate } from "./request-template.ts";
+import { changedTemplate, type RequestTemplate } from "./request-template.ts";
 import { workloadRules } from "./workload-rules.ts";
+
+/** A created pod shows how far the OS is known. */
+function podCount(view: View, { template, isPod }: RequestTemplate): Count[] {
+  if (!isPod) return [];
+  const { os = "unknown", source } = resolvePodOS(template, runtimeClassOf(view, template.spec));
+  return [{ metric: PODS, labels: { os, source } }];
+}
 
 const UPDATES = "pod-os-pod-updates";
 
@@ -76,7 +88,8 @@ export const facts: Part = {
     const { request, view, installation } = context;
     const findings = osFindings(context, changed, settingsOf(installation).os.contradictions);
     const violated = findings.filter(({ outcome }) => outcome === "violated");
-    if (violated.length === 0) return allow([...fields.findings, ...findings]);
+    if (violated.length === 0)
+      return allow([...fields.findings, ...findings], undefined, podCount(view, changed));
     const message = violated.map((one) => one.message).join("; ");
     return deny({ code: 403, reason: "Forbidden" }, [
       ...withEvent(violated, "PodOSNotSupported", message, ownerOf(request, view)),
