@@ -30,6 +30,11 @@ export interface FixEdit {
 export interface Failure {
   readonly reason: string;
   readonly detail: string;
+  /** Made only where they are read: most refusals need no more than the texts. */
+  readonly places: () => Places;
+}
+
+export interface Places {
   readonly causes: readonly { readonly path: Path; readonly message: string }[];
   readonly edits?: readonly FixEdit[];
 }

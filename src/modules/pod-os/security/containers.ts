@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from "../../../core/json.ts";
 import type { Path } from "../../../core/path.ts";
 import { joinQuote, plural } from "../go-text.ts";
-import type { Failure } from "./check.ts";
+import type { Places } from "./check.ts";
 import { containerPath, type JudgedPod, nameOf } from "./judged-pod.ts";
 
 /** The containers whose security context breaks a rule, by their index; nothing where there are none. */
@@ -43,8 +43,16 @@ export function contextPaths(
   return podBreaks ? [["spec", "securityContext", ...field], ...containers] : containers;
 }
 
-export function causesAt(paths: readonly Path[], message: string): Failure["causes"] {
+export function causesAt(paths: readonly Path[], message: string): Places["causes"] {
   return paths.map((path) => ({ path, message }));
+}
+
+/** Causes at these places, which are set to a value or removed. */
+export function placesAt(paths: readonly Path[], message: string, value?: Json): Places {
+  return {
+    causes: causesAt(paths, message),
+    edits: paths.map((path) => (value === undefined ? { path } : { path, value })),
+  };
 }
 
 /** The strings of a list in a spec; what is no string is shown as JSON by the caller. */

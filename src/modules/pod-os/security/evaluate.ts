@@ -1,7 +1,7 @@
 import { type JsonObject, stringAt } from "../../../core/json.ts";
 import { fieldPath } from "../../../core/path.ts";
 import { validatePodOS } from "../os/validate.ts";
-import type { Failure, Violation } from "./check.ts";
+import type { Check, Failure, Violation } from "./check.ts";
 import { ACTIVE_CHECKS, type ActiveCheck, NEWEST_MINOR } from "./checks.ts";
 import { FixWriter } from "./fix.ts";
 import { type JudgedPod, judgedPod } from "./judged-pod.ts";
@@ -47,19 +47,10 @@ export function evaluatePodSecurity(
   const evaluatedVersion = `v1.${minor}`;
   const checks = level === "privileged" ? [] : (ACTIVE_CHECKS[level][minor] ?? []);
   const pod = judgedPod(metadata, spec);
-  const violations = violationsOf(pod, checks, options.osSkipTrusted === true);
-  if (violations.length === 0)
-    return { allowed: true, policy, evaluatedVersion, violations, reason: "", detail: "" };
-  return {
-    allowed: false,
-    policy,
-    evaluatedVersion,
-    violations,
-    reason: violations.map(({ reason }) => reason).join(", "),
-    detail: violations
-      .map(({ reason, detail }) => (detail === "" ? reason : `${reason} (${detail})`))
-      .join(", "),
-  };
+  const failures = failuresOf(pod, checks, options.osSkipTrusted === true);
+  return failures === undefined
+    ? { allowed: true, policy, evaluatedVersion, violations: NO_VIOLATIONS, reason: "", detail: "" }
+    : new Refusal(policy, evaluatedVersion, pod, failures);
 }
 
 function newestOf(newest: number | string | undefined): number {
@@ -70,14 +61,19 @@ function newestOf(newest: number | string | undefined): number {
   return Math.floor(minor);
 }
 
-function violationsOf(
+interface FailedCheck {
+  readonly check: Check;
+  readonly failure: Failure;
+}
+
+function failuresOf(
   pod: JudgedPod,
   checks: readonly ActiveCheck[],
   trusted: boolean,
-): readonly Violation[] {
-  let failures: { active: ActiveCheck; failure: Failure }[] | undefined;
+): readonly FailedCheck[] | undefined {
+  let failures: FailedCheck[] | undefined;
   const userNamespace = pod.spec["hostUsers"] === false;
-  const windows = stringAt(pod.spec, "os", "name") === "windows";
+  const windows = isWindows(pod);
   // Restricted would else be weaker than baseline for a pod that only claims to be of Windows.
   let skipsWindows = windows && trusted;
   let decided = !windows || trusted;
@@ -95,19 +91,62 @@ function violationsOf(
     const failure = active.variant.evaluate(pod);
     if (failure === undefined) continue;
     failures ??= [];
-    failures.push({ active, failure });
+    failures.push({ check: active.check, failure });
   }
-  return failures === undefined ? NO_VIOLATIONS : described(pod, failures, windows);
+  return failures;
 }
 
-function described(
-  { metadata, spec }: JudgedPod,
-  failures: readonly { active: ActiveCheck; failure: Failure }[],
-  windows: boolean,
-): Violation[] {
+function isWindows({ spec }: JudgedPod): boolean {
+  return stringAt(spec, "os", "name") === "windows";
+}
+
+/** The violations are described when they are read: a message needs only reason and detail. */
+class Refusal implements PodSecurityResult {
+  readonly allowed = false;
+  readonly policy: string;
+  readonly evaluatedVersion: string;
+  declare readonly violations: readonly Violation[];
+  readonly reason: string;
+  readonly detail: string;
+  readonly #pod: JudgedPod;
+  readonly #failures: readonly FailedCheck[];
+  #described: readonly Violation[] | undefined;
+
+  // An own member as in any result, for spreads and comparisons. One descriptor for all keeps one shape.
+  static readonly #VIOLATIONS: PropertyDescriptor & ThisType<Refusal> = {
+    enumerable: true,
+    configurable: true,
+    get() {
+      this.#described ??= described(this.#pod, this.#failures);
+      return this.#described;
+    },
+  };
+
+  constructor(policy: string, evaluatedVersion: string, pod: JudgedPod, failures: readonly FailedCheck[]) {
+    this.policy = policy;
+    this.evaluatedVersion = evaluatedVersion;
+    this.#pod = pod;
+    this.#failures = failures;
+    let reasons = "";
+    let details = "";
+    for (let i = 0; i < failures.length; i++) {
+      const { reason = "", detail = "" } = failures[i]?.failure ?? {};
+      const separator = i === 0 ? "" : ", ";
+      reasons += separator + reason;
+      details += detail === "" ? separator + reason : `${separator}${reason} (${detail})`;
+    }
+    this.reason = reasons;
+    this.detail = details;
+    Object.defineProperty(this, "violations", Refusal.#VIOLATIONS);
+  }
+}
+
+function described(pod: JudgedPod, failures: readonly FailedCheck[]): Violation[] {
+  const { metadata, spec } = pod;
+  const windows = isWindows(pod);
   const writer = new FixWriter({ metadata, spec });
-  return failures.map(({ active: { check }, failure }) => {
-    const { reason, detail, causes, edits } = failure;
+  return failures.map(({ check, failure: { reason, detail, places } }) => {
+    const { causes, edits } = places();
     // The API server refuses Linux fields in a Windows pod, so none is added there.
     const adds = windows && check.os === "linux" && edits?.some(({ value }) => value !== undefined);
     const fix = edits === undefined || adds ? undefined : writer.operations(edits);

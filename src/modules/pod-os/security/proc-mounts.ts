@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../core/json.ts";
 import { joinQuote, sortedSet } from "../go-text.ts";
 import type { Failure, RestrictedField } from "./check.ts";
-import { causesAt, containerNames, containersWhere, contextPaths } from "./containers.ts";
+import { containerNames, containersWhere, contextPaths, placesAt } from "./containers.ts";
 import { isSet, type JudgedPod, shown } from "./judged-pod.ts";
 
 /** The rule of procMount that both levels share. */
@@ -20,11 +20,9 @@ export function forbiddenProcMounts(pod: JudgedPod): Failure | undefined {
   const containers = containersWhere(pod, breaks);
   if (containers === undefined) return undefined;
   const values = sortedSet(containers.map((i) => shown(pod.contexts[i]?.["procMount"])));
-  const paths = contextPaths(pod, false, containers, "procMount");
   return {
     reason: "procMount",
     detail: `${containerNames(pod, containers)} must not set securityContext.procMount to ${joinQuote(values)}`,
-    causes: causesAt(paths, "must be Default or absent"),
-    edits: paths.map((path) => ({ path })),
+    places: () => placesAt(contextPaths(pod, false, containers, "procMount"), "must be Default or absent"),
   };
 }

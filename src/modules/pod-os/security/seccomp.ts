@@ -29,10 +29,12 @@ export function forbiddenSeccompProfiles(pod: JudgedPod, replacement?: Json): Fa
   return {
     reason: "seccompProfile",
     detail: `${setters(pod, podBreaks, containers)} must not set securityContext.seccompProfile.type to ${joinQuote(values)}`,
-    causes: causesAt(
-      paths.map((path) => [...path, "type"]),
-      "must be RuntimeDefault or Localhost",
-    ),
-    edits: paths.map((path) => (replacement === undefined ? { path } : { path, value: replacement })),
+    places: () => ({
+      causes: causesAt(
+        paths.map((path) => [...path, "type"]),
+        "must be RuntimeDefault or Localhost",
+      ),
+      edits: paths.map((path) => (replacement === undefined ? { path } : { path, value: replacement })),
+    }),
   };
 }

@@ -83,13 +83,15 @@ function forbidden(pod: JudgedPod): Failure | undefined {
   return {
     reason: plural("forbidden AppArmor profile", "forbidden AppArmor profiles", values.length),
     detail: `${who.join(" and ")} must not set AppArmor profile type to ${joinQuote(values)}`,
-    causes: [
-      ...causesAt(
-        profiles.map((path) => [...path, "type"]),
-        "must be RuntimeDefault or Localhost, or the profile absent",
-      ),
-      ...causesAt(notes, "must be runtime/default or start with localhost/"),
-    ],
-    edits: [...profiles, ...notes].map((path) => ({ path })),
+    places: () => ({
+      causes: [
+        ...causesAt(
+          profiles.map((path) => [...path, "type"]),
+          "must be RuntimeDefault or Localhost, or the profile absent",
+        ),
+        ...causesAt(notes, "must be runtime/default or start with localhost/"),
+      ],
+      edits: [...profiles, ...notes].map((path) => ({ path })),
+    }),
   };
 }

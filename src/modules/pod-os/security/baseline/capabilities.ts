@@ -58,7 +58,9 @@ function forbidden(pod: JudgedPod): Failure | undefined {
   return {
     reason: "non-default capabilities",
     detail: `${containerNames(pod, containers)} must not include ${joinQuote(sortedSet(names.map(shown)))} in securityContext.capabilities.add`,
-    causes: causesAt(paths, "must be one of the default capabilities"),
-    edits: paths.toReversed().map((path) => ({ path })),
+    places: () => ({
+      causes: causesAt(paths, "must be one of the default capabilities"),
+      edits: paths.toReversed().map((path) => ({ path })),
+    }),
   };
 }

@@ -1,5 +1,5 @@
 import type { Check, Failure } from "../check.ts";
-import { causesAt } from "../containers.ts";
+import { placesAt } from "../containers.ts";
 import { isSet, type JudgedPod } from "../judged-pod.ts";
 
 const FIELDS = ["hostNetwork", "hostPID", "hostIPC"] as const;
@@ -33,12 +33,14 @@ function forbidden({ spec }: JudgedPod): Failure | undefined {
   if (!isShared(spec["hostNetwork"]) && !isShared(spec["hostPID"]) && !isShared(spec["hostIPC"]))
     return undefined;
   const shared = FIELDS.filter((field) => isShared(spec[field]));
-  const paths = shared.map((field) => ["spec", field]);
   return {
     reason: "host namespaces",
     detail: shared.map((field) => `${field}=true`).join(", "),
-    causes: causesAt(paths, "must be false or absent"),
-    edits: paths.map((path) => ({ path })),
+    places: () =>
+      placesAt(
+        shared.map((field) => ["spec", field]),
+        "must be false or absent",
+      ),
   };
 }
 

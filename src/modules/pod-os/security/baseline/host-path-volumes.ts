@@ -42,9 +42,11 @@ function forbidden({ volumes }: JudgedPod): Failure | undefined {
   return {
     reason: "hostPath volumes",
     detail: `${plural("volume", "volumes", names.length)} ${joinQuote(names)}`,
-    causes: causesAt(
-      found.map((i) => ["spec", "volumes", i, "hostPath"]),
-      "must be absent",
-    ),
+    places: () => ({
+      causes: causesAt(
+        found.map((i) => ["spec", "volumes", i, "hostPath"]),
+        "must be absent",
+      ),
+    }),
   };
 }

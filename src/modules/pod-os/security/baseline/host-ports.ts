@@ -1,7 +1,7 @@
 import type { Path } from "../../../../core/path.ts";
 import { plural, sortedSet } from "../../go-text.ts";
 import type { Check, Failure } from "../check.ts";
-import { causesAt, containerNames } from "../containers.ts";
+import { containerNames, placesAt } from "../containers.ts";
 import { containerPath, elements, isSet, type JudgedPod, shown } from "../judged-pod.ts";
 
 /**
@@ -62,7 +62,6 @@ function forbidden(pod: JudgedPod): Failure | undefined {
   return {
     reason: "hostPort",
     detail: `${containerNames(pod, indexes)} ${plural("uses", "use", indexes.length)} ${plural("hostPort", "hostPorts", ports.length)} ${ports.join(", ")}`,
-    causes: causesAt(found, "must be 0 or absent"),
-    edits: found.map((path) => ({ path })),
+    places: () => placesAt(found, "must be 0 or absent"),
   };
 }

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../../../core/json.ts";
 import type { Path } from "../../../../core/path.ts";
 import { joinQuote, plural, sortedSet } from "../../go-text.ts";
 import type { Check, Failure } from "../check.ts";
-import { causesAt } from "../containers.ts";
+import { placesAt } from "../containers.ts";
 import { containerPath, isSet, type JudgedPod, nameOf, objectOf, shown } from "../judged-pod.ts";
 
 const PROBES = ["livenessProbe", "readinessProbe", "startupProbe"] as const;
@@ -79,7 +79,6 @@ function forbidden(pod: JudgedPod): Failure | undefined {
   return {
     reason: "probe or lifecycle host",
     detail: `${plural("container", "containers", by.length)} ${joinQuote(by)} ${plural("uses", "use", by.length)} ${plural("probe or lifecycle host", "probe or lifecycle hosts", forbiddenHosts.length)} ${joinQuote(forbiddenHosts)}`,
-    causes: causesAt(found, "must be empty or absent"),
-    edits: found.map((path) => ({ path })),
+    places: () => placesAt(found, "must be empty or absent"),
   };
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../../core/json.ts";
 import type { Check, Failure } from "../check.ts";
-import { causesAt, containerNames, containersWhere, contextPaths } from "../containers.ts";
+import { containerNames, containersWhere, contextPaths, placesAt } from "../containers.ts";
 import { isSet, type JudgedPod } from "../judged-pod.ts";
 
 /**
@@ -35,11 +35,9 @@ const breaks = ({ privileged: value }: JsonObject): boolean => isSet(value) && v
 function forbidden(pod: JudgedPod): Failure | undefined {
   const containers = containersWhere(pod, breaks);
   if (containers === undefined) return undefined;
-  const paths = contextPaths(pod, false, containers, "privileged");
   return {
     reason: "privileged",
     detail: `${containerNames(pod, containers)} must not set securityContext.privileged=true`,
-    causes: causesAt(paths, "must be false or absent"),
-    edits: paths.map((path) => ({ path })),
+    places: () => placesAt(contextPaths(pod, false, containers, "privileged"), "must be false or absent"),
   };
 }

@@ -85,10 +85,12 @@ function forbidden(pod: JudgedPod, allowed: ReadonlySet<unknown>): Failure | und
   return {
     reason: "seLinuxOptions",
     detail: `${setters(pod, podBreaks, containers)} set forbidden securityContext.seLinuxOptions: ${parts.join("; ")}`,
-    causes: [
-      ...found.type.map((path) => ({ path, message: typeMessage })),
-      ...[...found.user, ...found.role].map((path) => ({ path, message: "must be empty or absent" })),
-    ],
-    edits: [...found.type, ...found.user, ...found.role].map((path) => ({ path })),
+    places: () => ({
+      causes: [
+        ...found.type.map((path) => ({ path, message: typeMessage })),
+        ...[...found.user, ...found.role].map((path) => ({ path, message: "must be empty or absent" })),
+      ],
+      edits: [...found.type, ...found.user, ...found.role].map((path) => ({ path })),
+    }),
   };
 }

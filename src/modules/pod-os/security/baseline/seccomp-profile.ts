@@ -1,7 +1,7 @@
 import { own } from "../../../../core/json.ts";
 import { goQuote, plural, sortedSet } from "../../go-text.ts";
 import type { Check, Failure } from "../check.ts";
-import { causesAt } from "../containers.ts";
+import { placesAt } from "../containers.ts";
 import { isSet, type JudgedPod, nameOf, objectOf, shown } from "../judged-pod.ts";
 import { ALLOWED_PROFILES, forbiddenSeccompProfiles } from "../seccomp.ts";
 
@@ -59,11 +59,13 @@ function forbiddenAnnotations({ metadata, containers }: JudgedPod): Failure | un
   for (const container of containers) collect(`${CONTAINER_PREFIX}${nameOf(container)}`);
   if (keys.length === 0) return undefined;
   const forbidden = sortedSet(keys.map((key) => `${key}=${goQuote(shown(annotations[key]))}`));
-  const paths = [...new Set(keys)].map((key) => ["metadata", "annotations", key]);
   return {
     reason: "seccompProfile",
     detail: `forbidden ${plural("annotation", "annotations", forbidden.length)} ${forbidden.join(", ")}`,
-    causes: causesAt(paths, "must be runtime/default or docker/default, or start with localhost/"),
-    edits: paths.map((path) => ({ path })),
+    places: () =>
+      placesAt(
+        [...new Set(keys)].map((key) => ["metadata", "annotations", key]),
+        "must be runtime/default or docker/default, or start with localhost/",
+      ),
   };
 }

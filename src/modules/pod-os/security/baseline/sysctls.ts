@@ -75,10 +75,12 @@ function forbidden({ context }: JudgedPod, safe: ReadonlySet<unknown>): Failure 
   return {
     reason: "forbidden sysctls",
     detail: found.map((i) => shown(all[i]?.["name"])).join(", "),
-    causes: causesAt(
-      paths.map((path) => [...path, "name"]),
-      "must be a sysctl that the policy allows",
-    ),
-    edits: paths.toReversed().map((path) => ({ path })),
+    places: () => ({
+      causes: causesAt(
+        paths.map((path) => [...path, "name"]),
+        "must be a sysctl that the policy allows",
+      ),
+      edits: paths.toReversed().map((path) => ({ path })),
+    }),
   };
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../../core/json.ts";
 import type { Check, Failure } from "../check.ts";
-import { causesAt, containersWhere, contextPaths, setters } from "../containers.ts";
+import { containersWhere, contextPaths, placesAt, setters } from "../containers.ts";
 import { isSet, type JudgedPod, objectOf } from "../judged-pod.ts";
 
 /**
@@ -39,11 +39,13 @@ function forbidden(pod: JudgedPod): Failure | undefined {
   const podBreaks = breaks(pod.context);
   const containers = containersWhere(pod, breaks);
   if (!podBreaks && containers === undefined) return undefined;
-  const paths = contextPaths(pod, podBreaks, containers, "windowsOptions", "hostProcess");
   return {
     reason: "hostProcess",
     detail: `${setters(pod, podBreaks, containers)} must not set securityContext.windowsOptions.hostProcess=true`,
-    causes: causesAt(paths, "must be false or absent"),
-    edits: paths.map((path) => ({ path })),
+    places: () =>
+      placesAt(
+        contextPaths(pod, podBreaks, containers, "windowsOptions", "hostProcess"),
+        "must be false or absent",
+      ),
   };
 }

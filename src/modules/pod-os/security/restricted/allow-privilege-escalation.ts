@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../../core/json.ts";
 import type { Check, Failure, RestrictedField } from "../check.ts";
-import { causesAt, containerNames, containersWhere, contextPaths } from "../containers.ts";
+import { containerNames, containersWhere, contextPaths, placesAt } from "../containers.ts";
 import type { JudgedPod } from "../judged-pod.ts";
 
 const FIELDS: readonly RestrictedField[] = [
@@ -34,11 +34,10 @@ const breaks = (context: JsonObject): boolean => context["allowPrivilegeEscalati
 function forbidden(pod: JudgedPod): Failure | undefined {
   const containers = containersWhere(pod, breaks);
   if (containers === undefined) return undefined;
-  const paths = contextPaths(pod, false, containers, "allowPrivilegeEscalation");
   return {
     reason: "allowPrivilegeEscalation != false",
     detail: `${containerNames(pod, containers)} must set securityContext.allowPrivilegeEscalation=false`,
-    causes: causesAt(paths, "must be false"),
-    edits: paths.map((path) => ({ path, value: false })),
+    places: () =>
+      placesAt(contextPaths(pod, false, containers, "allowPrivilegeEscalation"), "must be false", false),
   };
 }

@@ -59,11 +59,16 @@ function forbidden(pod: JudgedPod): Failure | undefined {
   return {
     reason: "unrestricted capabilities",
     detail: details.join("; "),
-    causes: [
-      ...causesAt(contextPaths(pod, false, keeping, "capabilities", "drop"), "must include ALL"),
-      ...causesAt(paths, "must be NET_BIND_SERVICE"),
-    ],
-    edits: [...(keeping ?? []).map((i) => dropAll(pod, i)), ...paths.toReversed().map((path) => ({ path }))],
+    places: () => ({
+      causes: [
+        ...causesAt(contextPaths(pod, false, keeping, "capabilities", "drop"), "must include ALL"),
+        ...causesAt(paths, "must be NET_BIND_SERVICE"),
+      ],
+      edits: [
+        ...(keeping ?? []).map((i) => dropAll(pod, i)),
+        ...paths.toReversed().map((path) => ({ path })),
+      ],
+    }),
   };
 }
 

@@ -48,15 +48,22 @@ function forbidden(pod: JudgedPod): Failure | undefined {
     return {
       reason: REASON,
       detail: `${setters(pod, podBreaks, explicit)} must not set securityContext.runAsNonRoot=false`,
-      causes: causesAt(paths, "must not be false"),
-      edits,
+      places: () => ({
+        causes: causesAt(paths, "must not be false"),
+        edits,
+      }),
     };
   }
   if (implicit === undefined) return undefined;
   return {
     reason: REASON,
     detail: `pod or ${containerNames(pod, implicit)} must set securityContext.runAsNonRoot=true`,
-    causes: causesAt(contextPaths(pod, false, implicit, "runAsNonRoot"), "must be true here or for the pod"),
-    edits: [{ path: POD_PATH, value: true }],
+    places: () => ({
+      causes: causesAt(
+        contextPaths(pod, false, implicit, "runAsNonRoot"),
+        "must be true here or for the pod",
+      ),
+      edits: [{ path: POD_PATH, value: true }],
+    }),
   };
 }

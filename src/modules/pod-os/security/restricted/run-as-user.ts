@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../../core/json.ts";
 import type { Check, Failure, RestrictedField } from "../check.ts";
-import { causesAt, containersWhere, contextPaths, setters } from "../containers.ts";
+import { containersWhere, contextPaths, placesAt, setters } from "../containers.ts";
 import type { JudgedPod } from "../judged-pod.ts";
 
 const FIELDS: readonly RestrictedField[] = (["pod", "container"] as const).map((scope) => ({
@@ -34,11 +34,9 @@ function forbidden(pod: JudgedPod): Failure | undefined {
   const podBreaks = isRoot(pod.context);
   const containers = containersWhere(pod, isRoot);
   if (!podBreaks && containers === undefined) return undefined;
-  const paths = contextPaths(pod, podBreaks, containers, "runAsUser");
   return {
     reason: "runAsUser=0",
     detail: `${setters(pod, podBreaks, containers)} must not set runAsUser=0`,
-    causes: causesAt(paths, "must not be 0"),
-    edits: paths.map((path) => ({ path })),
+    places: () => placesAt(contextPaths(pod, podBreaks, containers, "runAsUser"), "must not be 0"),
   };
 }

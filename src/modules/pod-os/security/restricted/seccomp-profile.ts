@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../../../core/json.ts";
-import type { Check, Failure, RestrictedField } from "../check.ts";
+import type { Check, Failure, Places, RestrictedField } from "../check.ts";
 import { causesAt, containerNames, containersWhere, contextPaths } from "../containers.ts";
 import { isSet, type JudgedPod } from "../judged-pod.ts";
 import { ALLOWED_PROFILES, forbiddenSeccompProfiles } from "../seccomp.ts";
@@ -46,16 +46,22 @@ const isSilent = (context: JsonObject): boolean => !isSet(context["seccompProfil
 function forbidden(pod: JudgedPod): Failure | undefined {
   const explicit = forbiddenSeccompProfiles(pod, PROFILE);
   const implicit = isSilent(pod.context) ? containersWhere(pod, isSilent) : undefined;
-  if (explicit !== undefined)
-    return implicit === undefined ? explicit : { ...explicit, edits: [...(explicit.edits ?? []), POD_EDIT] };
+  if (explicit !== undefined && implicit === undefined) return explicit;
+  if (explicit !== undefined) return { ...explicit, places: () => withPodProfile(explicit.places()) };
   if (implicit === undefined) return undefined;
   return {
     reason: "seccompProfile",
     detail: `pod or ${containerNames(pod, implicit)} must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"`,
-    causes: causesAt(
-      contextPaths(pod, false, implicit, "seccompProfile", "type"),
-      "must be RuntimeDefault or Localhost here or for the pod",
-    ),
-    edits: [POD_EDIT],
+    places: () => ({
+      causes: causesAt(
+        contextPaths(pod, false, implicit, "seccompProfile", "type"),
+        "must be RuntimeDefault or Localhost here or for the pod",
+      ),
+      edits: [POD_EDIT],
+    }),
   };
+}
+
+function withPodProfile({ causes, edits = [] }: Places): Places {
+  return { causes, edits: [...edits, POD_EDIT] };
 }

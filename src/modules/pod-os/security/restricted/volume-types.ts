@@ -92,9 +92,11 @@ function forbidden({ volumes }: JudgedPod): Failure | undefined {
   return {
     reason: "restricted volume types",
     detail: `${plural("volume", "volumes", names.length)} ${joinQuote(names)} ${plural("uses", "use", names.length)} ${plural("restricted volume type", "restricted volume types", types.length)} ${joinQuote(types)}`,
-    causes: causesAt(
-      found.map((i) => ["spec", "volumes", i]),
-      `must be one of ${ALLOWED.join(", ")}`,
-    ),
+    places: () => ({
+      causes: causesAt(
+        found.map((i) => ["spec", "volumes", i]),
+        `must be one of ${ALLOWED.join(", ")}`,
+      ),
+    }),
   };
 }
