@@ -13,6 +13,7 @@ import { evaluation } from "./parts/evaluation.ts";
 import { load } from "./parts/load.ts";
 import { memory } from "./parts/memory.ts";
 import { nodes } from "./parts/node-labels.ts";
+import { podSecurity } from "./parts/pod-security.ts";
 import { change } from "./parts/policy-change.ts";
 import { ready } from "./parts/ready.ts";
 import { reviewCost } from "./parts/review-cost.ts";
@@ -30,6 +31,7 @@ const PARTS: Readonly<Record<string, (servers: Servers) => Promise<Result>>> = {
   evaluation,
   "ten-policies": tenPoliciesPart,
   nodes,
+  "pod-security": podSecurity,
   growth,
 };
 

@@ -1,64 +1,21 @@
-// vegeta: built once from the version pinned in go.mod, into the cache outside the repository.
-import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { withLock } from "../../test/cluster/binaries/lock.ts";
-import { cacheFolder, isExecutable } from "../../test/cluster/binaries/places.ts";
-import { showProgress } from "../../test/cluster/binaries/progress.ts";
+// vegeta, which sends the load.
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { output } from "../servers/child-process.ts";
 import { onLoadCore } from "../servers/cores.ts";
+import { goProgram } from "../servers/go-program.ts";
 import type { Attack, Figures, Generator } from "./generator.ts";
 
 const PACKAGE = "github.com/tsenart/vegeta/v12";
-/** A build from nothing took one to two minutes on two cores; this is for a slow network. */
-const BUILD_WITHIN_MS = 15 * 60_000;
 /** Beyond the attack itself: connecting, the last answers, writing the results. */
 const GRACE_MS = 30_000;
 
 export async function vegeta(go: string): Promise<Generator> {
-  const read = (file: string) => readFileSync(join(import.meta.dirname, file), "utf8");
-  const goMod = read("go.mod");
+  const folder = import.meta.dirname;
+  const goMod = readFileSync(join(folder, "go.mod"), "utf8");
   const version = /vegeta\/v12 (v[\d.]+)/.exec(goMod)?.[1] ?? "";
-  const hash = createHash("sha256").update(goMod).update(read("go.sum")).digest("hex").slice(0, 12);
-  const platform = `${process.platform}-${process.arch}`;
-  const binary = join(cacheFolder(process.env), "load", platform, `vegeta-${version}-${hash}`, "vegeta");
-  if (!isExecutable(binary)) {
-    const waiting = (pid: number) =>
-      process.stderr.write(`waiting for process ${pid}, which is building the same …\n`);
-    await withLock(join(dirname(binary), "building.lock"), waiting, () => build(go, binary));
-  }
+  const binary = await goProgram(go, { name: "vegeta", folder, source: PACKAGE, version });
   return { name: `vegeta ${version}`, note: undefined, attack: (attack) => run(binary, attack) };
-}
-
-async function build(go: string, binary: string): Promise<void> {
-  if (isExecutable(binary)) return;
-  mkdirSync(dirname(binary), { recursive: true });
-  const end = showProgress(
-    process.stderr,
-    "building the load generator vegeta, once, usually one to two minutes",
-  );
-  const draft = `${binary}.${process.pid}`;
-  try {
-    const args = [
-      "-C",
-      import.meta.dirname,
-      "build",
-      "-mod=readonly",
-      "-trimpath",
-      "-ldflags=-s -w",
-      "-o",
-      draft,
-      PACKAGE,
-    ];
-    await output(go, args, BUILD_WITHIN_MS);
-    renameSync(draft, binary);
-    end("built vegeta");
-  } catch (error) {
-    end("could not build vegeta");
-    throw error;
-  } finally {
-    rmSync(draft, { force: true });
-  }
 }
 
 /** What of vegeta's report is used. Its times are nanoseconds. */
