@@ -1,0 +1,277 @@
+import { describe, expect, test } from "vitest";
+import { Assembly } from "../../../core/evaluate/assembly.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import { Gates } from "../../../core/module/gates.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../../../core/module/installation.ts";
+import { checkObject } from "../../../core/policy/check.ts";
+import { describeProblem } from "../../../core/policy/problem.ts";
+import { compileAll } from "../fallback/compile.ts";
+import { nodeGuard } from "../index.ts";
+import { override, policy, policyConfig, scheduler } from "../kinds.ts";
+import { GATE } from "../settings.ts";
+
+const CP_LABEL = "node-role.kubernetes.io/control-plane";
+const node = (name: string, labels: JsonObject = {}, spec: JsonObject = {}): JsonObject => ({
+  apiVersion: "v1",
+  kind: "Node",
+  metadata: { name, labels },
+  spec,
+});
+const NODES = [node("cp-0", { [CP_LABEL]: "" }), node("w-0")];
+const RESOURCES: Readonly<Record<string, string>> = {
+  Node: "nodes",
+  Pod: "pods",
+  DaemonSet: "daemonsets.apps",
+  Scheduler: "schedulers.config.openshift.io",
+  ValidatingAdmissionPolicy: "validatingadmissionpolicies.admissionregistration.k8s.io",
+  ValidatingAdmissionPolicyBinding: "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+  NodeSchedulingPolicy: "nodeschedulingpolicies.scheduling.openshift.io",
+};
+
+function assemblyOf(objects: readonly JsonObject[], installation: Installation = DEFAULT_INSTALLATION) {
+  const assembly = new Assembly([nodeGuard], installation, new Gates([{ ...GATE, default: true }]));
+  assembly.apply(
+    objects.map((object) => {
+      const { name, namespace = "" } = object["metadata"] as { name: string; namespace?: string };
+      return { resource: RESOURCES[String(object["kind"])] ?? "", namespace, name, object };
+    }),
+  );
+  return assembly;
+}
+
+const ControlPlane = (more: JsonObject = {}): JsonObject => ({ name: "ControlPlane", ...more });
+const nsp = (groups: readonly JsonObject[], name = "cluster", spec: JsonObject = {}): JsonObject => ({
+  apiVersion: "scheduling.openshift.io/v1alpha1",
+  kind: "NodeSchedulingPolicy",
+  metadata: { name },
+  spec: { ...spec, groups },
+});
+
+function found(
+  object: JsonObject,
+  objects: readonly JsonObject[] = NODES,
+  kind = policy,
+  installation: Installation = DEFAULT_INSTALLATION,
+): string[] {
+  const { view } = assemblyOf(objects, installation);
+  return checkObject(kind, object, view, installation).map(
+    (one) => `${one.severity} ${describeProblem(one)}`,
+  );
+}
+
+const gpu = (more: JsonObject = {}): JsonObject => ({
+  name: "gpu",
+  labelSelector: { matchLabels: { "node-role.kubernetes.io/gpu": "" } },
+  authorizedUsers: ["system:kube-scheduler", "usher-system/usher"],
+  ...more,
+});
+const masters = (mastersSchedulable: boolean): JsonObject => ({
+  apiVersion: "config.openshift.io/v1",
+  kind: "Scheduler",
+  metadata: { name: "cluster" },
+  spec: { mastersSchedulable },
+});
+
+describe("refused on write and offline", () => {
+  test.each<[string, JsonObject, JsonObject[], RegExp]>([
+    [
+      "an empty selector",
+      nsp([gpu({ labelSelector: {} })]),
+      NODES,
+      /labelSelector: selects every node.*AllNodes/,
+    ],
+    [
+      "Enable where every schedulable node is protected",
+      nsp([ControlPlane({ mode: "Enable" })]),
+      [node("cp-0", { [CP_LABEL]: "" }), node("w-0", {}, { unschedulable: true })],
+      /mode: Enable would protect every schedulable node/,
+    ],
+    [
+      "Enable while mastersSchedulable is true",
+      nsp([ControlPlane({ mode: "Enable" })]),
+      [...NODES, masters(true)],
+      /contradict/,
+    ],
+    ["an unknown mode", nsp([ControlPlane({ mode: "Enabled" })]), NODES, /mode/],
+    [
+      "a bad principal",
+      nsp([ControlPlane({ authorizedUsers: ["a/b/c"] })]),
+      NODES,
+      /authorizedUsers\[0\].*no service account/,
+    ],
+    ["two groups of one name", nsp([ControlPlane(), ControlPlane()]), NODES, /duplicate/],
+    [
+      "the selector of a built-in group",
+      nsp([ControlPlane({ labelSelector: { matchLabels: { a: "b" } } })]),
+      NODES,
+      /can't be changed/,
+    ],
+    [
+      "a new group without a selector",
+      nsp([{ name: "edge", mode: "Inform" }]),
+      NODES,
+      /needs a labelSelector/,
+    ],
+    [
+      "Enable while usher is not authorised",
+      nsp([gpu({ mode: "Enable", authorizedUsers: ["system:kube-scheduler"] })]),
+      NODES,
+      /usher itself is not authorised: add usher-system\/usher/,
+    ],
+    [
+      "Ignore without the fallback",
+      nsp([ControlPlane({ mode: "Enable", failurePolicy: "Ignore" })]),
+      NODES,
+      /Ignore is accepted only while the fallback is in force/,
+    ],
+    ["an unknown field", nsp([ControlPlane({ foo: 1 })]), NODES, /foo/],
+  ])("%s", (_case, object, objects, message) => {
+    const errors = found(object, objects);
+    expect(errors.join("\n")).toMatch(message);
+    expect(errors.some((one) => one.startsWith("error") || /unknown field/.test(one))).toBe(true);
+  });
+
+  test.each<[string, JsonObject, JsonObject[]]>([
+    ["AllNodes", nsp([gpu({ labelSelector: {}, acknowledge: ["AllNodes"] })]), NODES],
+    [
+      "NoOtherNodes",
+      nsp([ControlPlane({ mode: "Enable", acknowledge: ["NoOtherNodes"] })]),
+      [node("cp-0", { [CP_LABEL]: "" })],
+    ],
+    [
+      "Enable with mastersSchedulable false",
+      nsp([ControlPlane({ mode: "Enable" })]),
+      [...NODES, masters(false)],
+    ],
+    [
+      "consistency Off",
+      nsp([ControlPlane({ mode: "Enable" })], "cluster", { consistency: "Off" }),
+      [...NODES, masters(true)],
+    ],
+    ["Inform with Ignore", nsp([ControlPlane({ mode: "Inform", failurePolicy: "Ignore" })]), NODES],
+  ])("not %s", (_case, object, objects) => {
+    expect(found(object, objects).filter((one) => one.startsWith("error"))).toEqual([]);
+  });
+
+  test("Ignore is accepted while the fallback is in force and current", () => {
+    const installation: Installation = {
+      ...DEFAULT_INSTALLATION,
+      settings: { "node-guard": { fallback: true } },
+    };
+    const enabled = nsp([ControlPlane({ mode: "Enable" })]);
+    const compiled = compileAll(assemblyOf([...NODES, enabled], installation).view, installation, 0);
+    const open = nsp([ControlPlane({ mode: "Enable", failurePolicy: "Ignore" })]);
+    expect(compiled).toHaveLength(4);
+    expect(found(open, [...NODES, ...compiled], policy, installation)).toEqual([]);
+    expect(found(open, [...NODES, ...compiled.slice(1)], policy, installation).join()).toMatch(/fallback/);
+    // Compiled from other lists.
+    const wider = nsp([ControlPlane({ mode: "Enable", failurePolicy: "Ignore", assigners: ["x/y"] })]);
+    expect(found(wider, [...NODES, ...compiled], policy, installation).join()).toMatch(/fallback/);
+  });
+});
+
+describe("warnings", () => {
+  test.each<[string, JsonObject, JsonObject[], RegExp]>([
+    [
+      "a label that a kubelet may change",
+      nsp([gpu({ labelSelector: { matchLabels: { tier: "cp" } } })]),
+      NODES,
+      /a kubelet may change the label tier/,
+    ],
+    [
+      "the hostname",
+      nsp([gpu({ labelSelector: { matchLabels: { "kubernetes.io/hostname": "a" } } })]),
+      NODES,
+      /kubelet may change/,
+    ],
+    ["no scheduler", nsp([gpu({ authorizedUsers: ["a/b"] })]), NODES, /does not list system:kube-scheduler/],
+    ["no entry", nsp([gpu({ authorizedUsers: [] })]), NODES, /no entry/],
+    [
+      "a prefix",
+      nsp([ControlPlane({ workloads: ["gather-*/default"] })]),
+      NODES,
+      /every namespace with that beginning/,
+    ],
+    [
+      "overlapping groups",
+      nsp([gpu({ labelSelector: { matchLabels: { [CP_LABEL]: "" } } })]),
+      NODES,
+      /in group ControlPlane as well/,
+    ],
+    ["no node", nsp([gpu()]), NODES, /selects no node now/],
+    ["another name", nsp([], "other"), NODES, /only the object named cluster counts/],
+    [
+      "a running pod that Enable would refuse",
+      nsp([ControlPlane({ mode: "Inform" })]),
+      [...NODES, { kind: "Pod", metadata: { name: "web", namespace: "team-a" }, spec: { nodeName: "cp-0" } }],
+      /1 pods .* such as team-a\/web/,
+    ],
+    [
+      "a DaemonSet with hostNetwork",
+      nsp([ControlPlane({ mode: "Inform" })]),
+      [
+        ...NODES,
+        {
+          kind: "DaemonSet",
+          metadata: { name: "cni", namespace: "cni" },
+          spec: { template: { spec: { hostNetwork: true } } },
+        },
+      ],
+      /hostNetwork.*cni\/cni/,
+    ],
+  ])("%s", (_case, object, objects, message) => {
+    const problems = found(object, objects);
+    expect(problems.join("\n")).toMatch(message);
+    expect(problems.filter((one) => one.startsWith("error"))).toEqual([]);
+  });
+
+  test("none for pods that are authorised, mirrored, done, or elsewhere", () => {
+    const pod = (namespace: string, more: JsonObject = {}, metadata: JsonObject = {}) => ({
+      kind: "Pod",
+      metadata: { name: "a", namespace, ...metadata },
+      spec: { nodeName: "cp-0" },
+      ...more,
+    });
+    const pods = [
+      pod("kube-system"),
+      pod("b", {}, { annotations: { "kubernetes.io/config.mirror": "x" } }),
+      pod("c", { status: { phase: "Succeeded" } }),
+      pod("d", { spec: { nodeName: "w-0" } }),
+    ];
+    expect(found(nsp([ControlPlane({ mode: "Enable" })]), [...NODES, ...pods])).toEqual([]);
+  });
+});
+
+test("other kinds are checked alike", () => {
+  const config = {
+    apiVersion: "scheduling.openshift.io/v1alpha1",
+    kind: "NodeSchedulingPolicyConfig",
+    spec: { groups: [gpu({ labelSelector: {} })] },
+  };
+  expect(found(config, NODES, policyConfig).join()).toMatch(/selects every node/);
+  const contradictory = {
+    ...masters(true),
+    spec: {
+      mastersSchedulable: true,
+      schedulingGroups: [{ name: "ControlPlane", mode: "Enable", authorizedUsers: [] }],
+    },
+  };
+  expect(found(contradictory, NODES, scheduler).join()).toMatch(/contradict/);
+  expect(
+    found(
+      { ...masters(false), spec: { mastersSchedulable: false, profile: "LowNodeUtilization" } },
+      NODES,
+      scheduler,
+    ),
+  ).toEqual([]);
+  const spec = {
+    group: "ControlPlane",
+    mode: "Inform",
+    from: "2026-01-01T00:00:00Z",
+    until: "2026-01-03T00:00:00Z",
+    reason: "x",
+  };
+  const day = { apiVersion: "usher.dev/v1alpha1", kind: "NodeGuardOverride", metadata: { name: "o" }, spec };
+  expect(found(day, NODES, override).join()).toMatch(/at most 24 hours/);
+  expect(found({ ...day, spec: { ...spec, until: "2026-01-02T00:00:00Z" } }, NODES, override)).toEqual([]);
+});
