@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { matches } from "../../../core/kubernetes/selectors/label-selector.ts";
 import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
+import { isLifecycleIdentity, LIFECYCLE_IDENTITIES } from "../decide/node-lifecycle.ts";
 import { EntryIndex } from "../principals/entry-index.ts";
 import { builtInGroups } from "./built-in.ts";
 import { KUBERNETES_ENTRIES } from "./kubernetes.ts";
 import { type BuiltInEntry, historyProblems } from "./list.ts";
-import { isNodeLifecycle, NODE_LIFECYCLE } from "./node-lifecycle.ts";
 import { OPENSHIFT_ENTRIES } from "./openshift.ts";
 
 const LISTS = { Kubernetes: KUBERNETES_ENTRIES, OpenShift: OPENSHIFT_ENTRIES };
@@ -37,7 +37,7 @@ describe.each(["Kubernetes", "OpenShift"] as const)("the built-in list of %s", (
     const index = new EntryIndex(group?.entries ?? [], "Namespace");
     expect(index.pod("usher-system", "usher")?.entry).toBe("usher-system/usher");
     expect(index.actor("system:serviceaccount:usher-system:usher", [])).toBeUndefined();
-    expect(isNodeLifecycle({ username: "system:serviceaccount:usher-system:usher" })).toBe(false);
+    expect(isLifecycleIdentity("system:serviceaccount:usher-system:usher")).toBe(false);
   });
 
   test("has the scheduler as an actor, and has no mode", () => {
@@ -65,8 +65,8 @@ test.each<[string, Partial<BuiltInEntry>, number]>([
 });
 
 test("node-lifecycle identities have sources", () => {
-  for (const { username, source } of NODE_LIFECYCLE) {
+  for (const { username, source } of LIFECYCLE_IDENTITIES) {
     expect(source).toMatch(SOURCE);
-    expect(isNodeLifecycle({ username })).toBe(true);
+    expect(isLifecycleIdentity(username)).toBe(true);
   }
 });
