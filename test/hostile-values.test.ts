@@ -1,12 +1,13 @@
 // Every field of an object in turn holds a value that no API server would send. No module may stumble over it.
 import { expect, test } from "vitest";
 import { createHandle } from "../src/admission/review/handle.ts";
-import { isObject, type Json } from "../src/core/json.ts";
+import { isObject } from "../src/core/json.ts";
 import { SILENT } from "../src/core/log.ts";
 import { loadModules } from "../src/core/module/declaration.ts";
 import type { Change } from "../src/core/view/view.ts";
 import { declarations } from "../src/modules/index.ts";
 import { assemblyOf } from "./builders/evaluation.ts";
+import { HOSTILE_VALUES, replaced } from "./builders/hostile.ts";
 import { came, clusterPolicy, namespace } from "./builders/policy.ts";
 import { review, testSource } from "./support/admission/example-cluster.ts";
 
@@ -91,29 +92,6 @@ const RULE = {
 
 const RULES: Change = { ...came(RULE), resource: "labels.node-labels.openshift.io" };
 
-const HOSTILE: readonly Json[] = [
-  { toString: 1 },
-  { toString: 1, valueOf: 1, length: 3 },
-  [{ toString: 1 }],
-  { toJSON: 1 },
-  JSON.parse('{"__proto__":{"toString":1}}') as Json,
-  null,
-  7,
-  "x",
-  [[[]]],
-];
-
-/** The object once for each of its values, with another in its place. */
-function* replaced(value: Json, by: Json): Generator<Json> {
-  yield by;
-  if (typeof value !== "object" || value === null) return;
-  for (const [key, member] of Object.entries(value)) {
-    for (const changed of replaced(member as Json, by)) {
-      yield Array.isArray(value) ? value.with(Number(key), changed) : { ...value, [key]: changed };
-    }
-  }
-}
-
 const KINDS = [
   ["pods", "", POD],
   ["deployments", "apps", DEPLOYMENT],
@@ -136,7 +114,7 @@ test.each(KINDS)(
     };
     const faults = new Set<string>();
     const outcomes = new Set<boolean>();
-    for (const value of HOSTILE) {
+    for (const value of HOSTILE_VALUES) {
       for (const object of replaced(valid, value)) {
         if (!isObject(object)) continue;
         const requests = [

@@ -5,6 +5,8 @@ import { asksPodOS, osNode, podOSWith } from "../../../../test/builders/pod-os.t
 import { requestFor } from "../../../../test/builders/request.ts";
 import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
 import { at, type Json, type JsonObject } from "../../../core/json.ts";
+import { validatePodOS } from "../os/validate.ts";
+import { evaluatePodSecurity } from "../security/evaluate.ts";
 
 const CONTAINERS = { containers: [{ name: "main", image: "registry.example/app:1" }] };
 const WINDOWS = { os: { name: "windows" } };
@@ -169,6 +171,18 @@ describe("os.harden", () => {
     expect(hardened(pod({ spec: many }), LINUX_NODES).draft.edits).toHaveLength(20_002);
   });
 });
+
+test.each(["linux", "windows"])(
+  "a hardened %s pod passes restricted, and another call changes nothing",
+  (name) => {
+    const settings = { write: true, harden: ["shop"] };
+    const { draft } = mutated(podWith({ os: { name } }), settings);
+    const { metadata, spec } = draft.object as { metadata: JsonObject; spec: JsonObject };
+    expect(validatePodOS(spec)).toEqual([]);
+    expect(evaluatePodSecurity({ level: "restricted", version: "latest" }, metadata, spec).detail).toBe("");
+    expect(mutated(draft.object, settings).draft.edits).toEqual([]);
+  },
+);
 
 test("without settings no pod is changed, and no hook asks to", () => {
   expect(podOSWith(MIXED).hooks.filter(({ phase }) => phase === "mutate")).toEqual([]);

@@ -1,5 +1,6 @@
 import { allow } from "../../../core/evaluate/decision.ts";
 import { isMirrorPod } from "../../../core/kubernetes/object.ts";
+import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import { exemptNamespaces } from "../../../core/module/installation.ts";
 import { harden } from "../harden/harden-request.ts";
 import { IDENTIFY_POD_OS, MODULE, settingsOf } from "../settings.ts";
@@ -10,8 +11,10 @@ import { workloadRules } from "./workload-rules.ts";
 
 const NAME = "pod-os-write";
 
-/** A pod is edited only when it is created: hardly any field of its spec can change afterwards. */
-const ONCE = new Set(["Pod", "Job"]);
+/** Edited only when they are created: hardly any field of a pod, or of the template of a Job, can change afterwards. */
+function isImmutable({ group, kind }: WorkloadKind): boolean {
+  return (group === "" && kind === "Pod") || (group === "batch" && kind === "Job");
+}
 
 /** Writes the OS, its selector and security fields, before anything is judged. */
 export const write: Part = {
@@ -28,12 +31,9 @@ export const write: Part = {
         module: MODULE,
         phase: "mutate",
         rules: [
+          ...workloadRules(all.filter(isImmutable), ["CREATE"]),
           ...workloadRules(
-            all.filter(({ kind }) => ONCE.has(kind)),
-            ["CREATE"],
-          ),
-          ...workloadRules(
-            all.filter(({ kind }) => !ONCE.has(kind)),
+            all.filter((workload) => !isImmutable(workload)),
             ["CREATE", "UPDATE"],
           ),
         ],
@@ -51,7 +51,7 @@ export const write: Part = {
     const { os } = settingsOf(installation);
     const changed = changedTemplate(context);
     if (changed === undefined || (changed.isPod && isMirrorPod(object.object))) return allow();
-    if (request.operation === "UPDATE" && ONCE.has(changed.workload.kind)) return allow();
+    if (request.operation === "UPDATE" && isImmutable(changed.workload)) return allow();
     const findings = os.write ? writeOS(context, changed) : [];
     // The draft is edited in place, so hardening sees the OS that was written.
     const written = changedTemplate(context) ?? changed;

@@ -94,6 +94,8 @@ function named(source: Statement["source"], field: string, value: string | undef
 function affinityStatement(spec: JsonObject | undefined): Statement[] {
   const terms = listAt(spec, "affinity", ...AFFINITY.split("."))
     .filter(isObject)
+    // A term with nothing in it matches no node.
+    .filter((term) => listAt(term, "matchExpressions").length + listAt(term, "matchFields").length > 0)
     .map((term) => listAt(term, "matchExpressions").filter(mentionsOS))
     .map((expressions) => ({
       names: expressions.some((one) => stringAt(one, "operator") === "In"),
