@@ -33,8 +33,10 @@ export const podOS = defineModule<Exception>({
     },
   ],
   hooks: (view, installation, gates) => PARTS.flatMap(({ hooks }) => hooks(installation, gates, view)),
-  assemble: (policies) => {
-    const exceptions = new Exceptions(policies);
+  assemble: (policies, installation) => {
+    // Where the API server's plugin judges, it knows no exceptions.
+    const { mode } = settingsOf(installation).podSecurity;
+    const exceptions = new Exceptions(mode === "Replace" ? policies : []);
     const evaluate = (context: Context) =>
       PARTS.find(({ name }) => name === context.hook)?.evaluate(context, exceptions) ?? allow();
     return { mutate: evaluate, validate: evaluate };
@@ -42,7 +44,11 @@ export const podOS = defineModule<Exception>({
   reconciler: defineReconciler(nodeReconciler),
   access: (installation) => [
     // A pod that is bound; and all of a namespace, to preview its new policy.
-    { group: "", resource: "pods", verbs: ["get", "list"] },
+    {
+      group: "",
+      resource: "pods",
+      verbs: settingsOf(installation).podSecurity.mode === "Replace" ? ["get", "list"] : ["get"],
+    },
     { group: "", resource: "namespaces", verbs: ["get"] },
     {
       group: "",

@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { DNS_LABEL_PATTERN, MAX_NAMES, NAME_LENGTH } from "../../core/kubernetes/schemas/bounds.ts";
 import { labelSelector } from "../../core/kubernetes/schemas.ts";
+import type { Installation } from "../../core/module/installation.ts";
 import type { Kind } from "../../core/policy/kind.ts";
+import { warningProblem } from "../../core/policy/problem.ts";
 import { type Exception, exceptionProblems, prepareException } from "./exceptions/exceptions.ts";
 import { settingsOf } from "./settings.ts";
 
@@ -48,6 +50,15 @@ const spec = z.strictObject({
   }),
 });
 
+function replaces(installation: Installation): boolean {
+  return settingsOf(installation).podSecurity.mode === "Replace";
+}
+
+const INERT = warningProblem(
+  ["spec"],
+  "has no effect: podSecurity.mode is Complement, and the API server's plugin knows no exceptions",
+);
+
 export const podSecurityException: Kind<Exception> = {
   group: "usher.dev",
   kind: "PodSecurityException",
@@ -57,7 +68,7 @@ export const podSecurityException: Kind<Exception> = {
   scope: "Cluster",
   standing: "resource",
   summary: "waives single checks of Pod Security for some pods, until a date",
-  registered: (installation) => settingsOf(installation).podSecurity.mode === "Replace",
+  registered: replaces,
   versions: [
     {
       name: "v1alpha1",
@@ -71,6 +82,9 @@ export const podSecurityException: Kind<Exception> = {
       ],
     },
   ],
-  check: (object, _view, _installation, now) => exceptionProblems(object, now),
+  check: (object, _view, installation, now) => [
+    ...exceptionProblems(object, now),
+    ...(installation === undefined || replaces(installation) ? [] : [INERT]),
+  ],
   prepare: prepareException,
 };

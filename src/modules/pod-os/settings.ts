@@ -1,5 +1,4 @@
 import { z } from "zod";
-import type { JsonObject } from "../../core/json.ts";
 import { checkDnsLabel } from "../../core/kubernetes/names.ts";
 import type { Installation } from "../../core/module/installation.ts";
 import { configurationSchema, type PodSecurityConfiguration } from "./configuration.ts";
@@ -95,18 +94,15 @@ const DEFAULTS: Settings = {
 
 /** The settings in force. They were checked when the configuration was loaded. */
 export function settingsOf(installation: Installation): Settings {
-  const given: JsonObject | undefined = installation.settings?.[MODULE];
+  const given = installation.settings?.[MODULE] as Given | undefined;
   if (given === undefined) return DEFAULTS;
-  const read = settingsSchema.safeParse(given);
-  if (!read.success) return DEFAULTS;
   return {
-    podSecurity: { ...DEFAULTS.podSecurity, ...defined(read.data.podSecurity) },
-    os: { ...DEFAULTS.os, ...defined(read.data.os) },
+    podSecurity: { ...DEFAULTS.podSecurity, ...given.podSecurity },
+    os: { ...DEFAULTS.os, ...given.os },
   };
 }
 
-/** Without members that are `undefined`, which would hide a default. */
-function defined<T extends object>(given: T | undefined): { [Key in keyof T]?: Exclude<T[Key], undefined> } {
-  const set = Object.entries(given ?? {}).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(set) as { [Key in keyof T]?: Exclude<T[Key], undefined> };
+interface Given {
+  readonly podSecurity?: Partial<Settings["podSecurity"]>;
+  readonly os?: Partial<Settings["os"]>;
 }

@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject, listAt, textOf } from "../../../core/json.ts";
+import { isObject, type Json, type JsonObject, listAt } from "../../../core/json.ts";
 import { coversContainer, type Exception, isOfContainers } from "../exceptions/exceptions.ts";
 import { CONTAINER_LISTS } from "../os/tables.ts";
 import type { Violation } from "../security/check.ts";
@@ -56,8 +56,10 @@ function without(spec: JsonObject, isCovered: (container: Json) => boolean): Jso
 
 /** With the fields of the whole pod: without some containers the others have other indexes. */
 function causesLeft({ causes }: Violation, spec: JsonObject, isCovered: (container: Json) => boolean) {
-  const gone = CONTAINER_LISTS.flatMap((list) =>
-    listAt(spec, list).flatMap((one, i) => (isCovered(one) ? [`spec.${list}[${textOf(i)}]`] : [])),
+  const gone = new Set(
+    CONTAINER_LISTS.flatMap((list) =>
+      listAt(spec, list).flatMap((one, i) => (isCovered(one) ? [`spec.${list}[${i}]`] : [])),
+    ),
   );
-  return causes.filter(({ field }) => !gone.some((path) => field === path || field.startsWith(`${path}.`)));
+  return causes.filter(({ field }) => !gone.has(/^spec\.\w+\[\d+\]/.exec(field)?.[0] ?? ""));
 }
