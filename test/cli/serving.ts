@@ -72,13 +72,12 @@ export function get(url: string): Promise<Answer> {
   });
 }
 
-/** POSTs JSON, trusting only the authority that the program itself names. */
-export function post(url: string, ca: string, body: unknown): Promise<Answer> {
+/** POSTs JSON, trusting only this authority. `servername`: whose certificate it must be, where that is not the host. */
+export function post(url: string, ca: string, body: unknown, servername?: string): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const headers = { "content-type": "application/json" };
-    httpsRequest(url, { method: "POST", ca, headers, agent: false }, (response) =>
-      collect(response).then(resolve, reject),
-    )
+    const options = { method: "POST", ca, headers, agent: false, ...(servername && { servername }) };
+    httpsRequest(url, options, (response) => collect(response).then(resolve, reject))
       .on("error", reject)
       .end(JSON.stringify(body));
   });

@@ -1,0 +1,127 @@
+// The exact count of project-limit where there is little room: an API server with four seats, callers that are no API server, and no
+// usher at all.
+import { expect, test } from "vitest";
+import { at, stringAt } from "../../src/core/json.ts";
+import { post, readyOf, serving } from "../cli/serving.ts";
+import { eventually } from "../cluster/access/wait.ts";
+import { describeOwnCluster } from "../cluster/describe.ts";
+import { create, installLimits, ledgerOf, projectsBy, tenant, USAGES } from "./fixtures/project-limits.ts";
+
+const SEATS = ["--max-requests-inflight=2", "--max-mutating-requests-inflight=2"];
+const NAMESPACE = "/api/v1/namespaces/usher-system";
+
+function account(i: number) {
+  return {
+    user: `system:serviceaccount:default:creator-${i}`,
+    groups: ["system:serviceaccounts", "system:serviceaccounts:default"],
+  };
+}
+
+/** What an API server would ask about a namespace of mallory's victim. */
+function review(name: string) {
+  const gvk = { group: "", version: "v1" };
+  const annotations = { "openshift.io/requester": "victim" };
+  return {
+    apiVersion: "admission.k8s.io/v1",
+    kind: "AdmissionReview",
+    request: {
+      uid: "1",
+      kind: { ...gvk, kind: "Namespace" },
+      resource: { ...gvk, resource: "namespaces" },
+      operation: "CREATE",
+      namespace: name,
+      name,
+      userInfo: { username: "victim", groups: ["tenants", "limit-1"] },
+      object: { apiVersion: "v1", kind: "Namespace", metadata: { name, uid: "2", annotations } },
+    },
+  };
+}
+
+describeOwnCluster(
+  "an exact limit on an API server with four seats",
+  { flags: { "kube-apiserver": SEATS } },
+  (cluster) => {
+    test("200 parallel creations by service accounts of one namespace: exactly ten, none fails", async () => {
+      await installLimits(cluster(), [0, 1], {
+        maxProjectsForServiceAccounts: 10,
+        serviceAccountsPer: "Namespace",
+      });
+      const replies = await Promise.all(
+        Array.from({ length: 200 }, (_, i) => create(cluster(), "Namespace", account(i), `seat-${i}`)),
+      );
+      const made = replies.filter(({ status }) => status === 201);
+      const refused = replies.filter(({ body }) => stringAt(body, "message")?.includes("USHER-Q01"));
+      expect([made.length, refused.length]).toEqual([10, 190]);
+      const created = await projectsBy(cluster(), (requester) =>
+        requester.startsWith("system:serviceaccount:default:"),
+      );
+      expect(created).toHaveLength(10);
+      expect(await ledgerOf(cluster(), { serviceAccountsOf: "default" })).toEqual(created);
+    });
+
+    test("a caller that reaches a port of usher and is no API server changes no ledger", async () => {
+      const service = await cluster().call("GET", `${NAMESPACE}/services/usher`);
+      const port = await cluster().localPort(stringAt(service, "spec", "clusterIP") ?? "", 443);
+      const hooks = await cluster().call(
+        "GET",
+        "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/usher",
+      );
+      const ca = Buffer.from(
+        stringAt(hooks, "webhooks", 0, "clientConfig", "caBundle") ?? "",
+        "base64",
+      ).toString();
+      const reader = await serving([
+        "--kubeconfig",
+        await cluster().kubeconfig(),
+        "--drain-seconds",
+        "0",
+        "-o",
+        "json",
+      ]);
+      const { webhook, ca: own = "" } = readyOf(reader);
+      const path = "/validate/project-limit-namespaces";
+      for (const [url, trusted] of [
+        [`https://127.0.0.1:${port}${path}`, ca],
+        [`https://127.0.0.1:${port}/${"0".repeat(40)}${path}`, ca],
+        [`${webhook}${path}`, own],
+      ] as const) {
+        const answer = JSON.parse(
+          (await post(url, trusted, review("forged"), trusted === ca ? "usher.usher-system.svc" : undefined))
+            .body,
+        );
+        expect(at(answer, "response", "allowed"), url).toBe(false);
+        expect(at(answer, "response", "status", "code")).toBe(429);
+        expect(at(answer, "response", "status", "details", "retryAfterSeconds")).toBe(1);
+        expect(stringAt(answer, "response", "status", "message")).toContain("USHER-Q05");
+      }
+      expect((await cluster().request("GET", `${USAGES}/u-victim`)).status).toBe(404);
+      expect((await create(cluster(), "Namespace", tenant("victim", 1), "victim-1")).status).toBe(201);
+    });
+
+    test("with every replica dead limited users are refused, and nobody else waits", async () => {
+      await cluster().call("PATCH", "/apis/apps/v1/namespaces/usher-system/deployments/usher/scale", {
+        spec: { replicas: 0 },
+      });
+      const lonely = tenant("lonely", 1);
+      await eventually("no usher", async () => {
+        const reply = await create(cluster(), "Namespace", lonely, "lonely-1", { query: "?dryRun=All" });
+        return reply.status === 500;
+      });
+      expect((await create(cluster(), "Namespace", lonely, "lonely-1")).status).toBe(500);
+      const free = {
+        user: "system:serviceaccount:kube-system:any",
+        groups: ["system:masters", "system:serviceaccounts:kube-system"],
+      };
+      expect((await create(cluster(), "Namespace", free, "free-1")).status).toBe(201);
+      expect(
+        (await cluster().request("DELETE", "/api/v1/namespaces/victim-1", undefined, tenant("victim", 1)))
+          .status,
+      ).toBe(200);
+      await eventually(
+        "the namespace gone",
+        async () => (await cluster().request("GET", "/api/v1/namespaces/victim-1")).status === 404,
+      );
+      expect(await ledgerOf(cluster(), { username: "lonely" })).toEqual([]);
+    });
+  },
+);
