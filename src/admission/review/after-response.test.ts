@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { review, testModule, testSource } from "../../../test/support/admission/example-cluster.ts";
-import { deny } from "../../core/evaluate/decision.ts";
+import { allow, deny } from "../../core/evaluate/decision.ts";
 import { type Log, SILENT } from "../../core/log.ts";
 import { afterResponse } from "./after-response.ts";
 import { createHandle } from "./handle.ts";
@@ -33,6 +33,14 @@ test("the log line of a denial stays below 16 KiB, whatever is denied", async ()
   expect(more).toEqual([]);
   expect(line).toMatchObject({ message: "denied", denials: [{ hook: "one" }, { hook: "two" }] });
   expect(JSON.stringify(line).length).toBeLessThan(16_384);
+});
+
+test("what a policy that only informs would have denied is logged", async () => {
+  const judge = () => allow([{ rule: "rule", outcome: "would-violate", message: "not here" }]);
+  const hooks = { one: { phase: "validate" as const, judge } };
+  expect(await logged("/validate", {}, testModule(hooks))).toEqual([
+    expect.objectContaining({ message: "would be denied", violations: "not here" }),
+  ]);
 });
 
 test("the log has the error of a module that threw", async () => {

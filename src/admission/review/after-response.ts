@@ -1,6 +1,7 @@
 import { truncate } from "../../core/evaluate/bounds.ts";
 import { countsAfter, type Effects, effectsOf } from "../../core/evaluate/effects.ts";
 import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
+import type { ModuleFinding } from "../../core/evaluate/finding.ts";
 import { describeRequest } from "../../core/evaluate/request.ts";
 import { factsOf, type Log } from "../../core/log.ts";
 import type { Count } from "../../core/module/metric.ts";
@@ -48,6 +49,7 @@ function record(evaluation: Evaluation, { log, count, effects }: AfterResponseOp
     }
   }
   if (evaluation.denials.length > 0) log.info(denialFacts(evaluation), "denied");
+  else if (evaluation.findings.some(wouldViolate)) log.info(violationFacts(evaluation), "would be denied");
   else if (log.isLevelEnabled?.("debug")) log.debug(decisionFacts(evaluation), "decided");
 }
 
@@ -68,6 +70,16 @@ function denialFacts(evaluation: Evaluation): object {
     message: truncate(message, LOGGED_MESSAGE_LENGTH),
   }));
   return { ...requestFacts(evaluation), denials };
+}
+
+function wouldViolate({ outcome }: ModuleFinding): boolean {
+  return outcome === "would-violate";
+}
+
+/** Of policies that only inform: as many as fit into the line. */
+function violationFacts(evaluation: Evaluation): object {
+  const messages = evaluation.findings.filter(wouldViolate).map(({ message }) => message);
+  return { ...requestFacts(evaluation), violations: truncate(messages.join("\n"), LOGGED_MESSAGE_LENGTH) };
 }
 
 function decisionFacts(evaluation: Evaluation): object {
