@@ -72,13 +72,14 @@ function violationsOf(
   const violated = findings.filter(({ module, outcome }) => outcome === "violated" && denying.has(module));
   const unexplained = denials.filter(({ module }) => !violated.some((one) => one.module === module));
   return [
-    ...violated.map(({ module, policy, rule, code, path, message }) => ({
+    ...violated.map(({ module, policy, rule, code, path, message, verbatim }) => ({
       module,
       policy: policy === undefined ? "" : policyName(policy),
       rule,
       code: code ?? "",
       path: path === undefined ? "" : fieldPath(path),
-      message,
+      // Words of another component are those of a cause, which has its field apart.
+      message: verbatim && path !== undefined ? `${fieldPath(path)}: ${message}` : message,
     })),
     ...unexplained.map(({ module, reason, message }) => {
       const [shown = "", code = ""] = /\s*\((USHER-[A-Z]\d+)\)$/.exec(message) ?? [];
