@@ -109,11 +109,10 @@ function bytesIn(folder: string): number {
 
 describe("the packed package", () => {
   it("compiles and runs as docs/library.md says, under the strictest settings", () => {
-    const example =
-      /^```ts example\n([\s\S]*?)^```/m.exec(readFileSync(join(root, "docs", "library.md"), "utf8"))?.[1] ??
-      "";
-    const [, expected] = /^\/\/ (\{.*\})$/m.exec(example) ?? [];
-    writeFileSync(join(consumer, "example.ts"), example);
+    const library = readFileSync(join(root, "docs", "library.md"), "utf8");
+    const examples = [...library.matchAll(/^```ts example\n([\s\S]*?)^```/gm)].map(([, text = ""]) => text);
+    expect(examples.length).toBeGreaterThan(2);
+    for (const [i, text] of examples.entries()) writeFileSync(join(consumer, `example-${i}.ts`), text);
     const options = {
       strict: true,
       exactOptionalPropertyTypes: true,
@@ -125,10 +124,14 @@ describe("the packed package", () => {
     };
     writeFileSync(
       join(consumer, "tsconfig.json"),
-      JSON.stringify({ compilerOptions: options, files: ["example.ts"] }),
+      JSON.stringify({ compilerOptions: options, files: examples.map((_, i) => `example-${i}.ts`) }),
     );
     expect(node(tsc, "-p", "tsconfig.json")).toBe("");
-    expect(node("out/example.js").trim()).toBe(expected);
+    for (const [i, text] of examples.entries()) {
+      // What it prints stands in its comments.
+      const expected = [...text.matchAll(/^\/\/ ([{[].*)$/gm)].map(([, line]) => line);
+      expect(node(`out/example-${i}.js`).trim()).toBe(expected.join("\n"));
+    }
   });
 
   it("refuses what does not fit its types", () => {
