@@ -4,6 +4,7 @@ import { availableParallelism, cpus, loadavg } from "node:os";
 import { ClusterServers } from "./cluster/cluster-servers.ts";
 import { writes } from "./cluster/node-status-writes.ts";
 import { pods } from "./cluster/pods.ts";
+import { projects } from "./cluster/projects.ts";
 import { relabel } from "./cluster/relabel.ts";
 import { rollout } from "./cluster/rollout.ts";
 import { start } from "./cluster/start.ts";
@@ -42,6 +43,7 @@ const CLUSTER_PARTS: Readonly<Record<string, (servers: ClusterServers) => Promis
   start,
   writes,
   relabel,
+  projects,
 };
 
 /** Above this share of the cores other work runs here. */

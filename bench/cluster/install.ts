@@ -28,6 +28,11 @@ async function waitInForce(cluster: ClusterAccess): Promise<void> {
   });
 }
 
+/** Replicas that really run. */
+export async function installReplicas(cluster: ClusterAccess, replicas: number): Promise<void> {
+  await install(cluster, ["--pod-label", `${RUN_LABEL}=true`, "--replicas", String(replicas)]);
+}
+
 /** Only usher's kinds and what else it applies: for a cluster in which no pod runs. */
 export async function installKinds(cluster: ClusterAccess): Promise<void> {
   await install(cluster, ["--no-wait"]);
