@@ -130,6 +130,20 @@ const compileCommand = defineCommand({
   load: async () => (await import("./commands/compile.ts")).compileCode,
 });
 
+const reapply = defineCommand({
+  name: "reapply",
+  summary: "steer existing DaemonSets away from protected nodes",
+  description:
+    "Adds the required node affinity that steering adds to new DaemonSets to those that exist. Their controller then deletes the pods on the excluded nodes: the output names them. Without --apply nothing is written.",
+  examples: ["-A", "-n shop --apply"],
+  exitCodes: { fine: "done, or nothing to do", found: "some DaemonSets could not be written" },
+  formats: ["table", "json"],
+  source: { files: false, cluster: "default" },
+  namespaced: true,
+  writes: { switch: "apply", noun: "DaemonSet", done: "steered" },
+  load: async () => (await import("./commands/reapply.ts")).reapplyCode,
+});
+
 export const declaration: ModuleDeclaration = {
   name,
   summary: "keeps unauthorised workloads off protected nodes",
@@ -139,7 +153,7 @@ export const declaration: ModuleDeclaration = {
       summary: "show who and what may use protected nodes",
       description:
         "Shows groups of protected nodes, what runs there, who could get pods there, and which entries their lists would need.",
-      commands: [list, learn, inventory, reach, overrideCommands, compileCommand],
+      commands: [list, learn, inventory, reach, overrideCommands, compileCommand, reapply],
     },
   ],
   load: async () => (await import("./index.ts")).nodeGuard,

@@ -1,7 +1,7 @@
 import { allow, type Result } from "../../../core/evaluate/decision.ts";
 import type { Finding } from "../../../core/evaluate/finding.ts";
 import { describeRequest } from "../../../core/evaluate/request.ts";
-import { at, type Json, type JsonObject } from "../../../core/json.ts";
+import type { JsonObject } from "../../../core/json.ts";
 import { controllerOf, isBeingDeleted, isMirrorPod } from "../../../core/kubernetes/object.ts";
 import { isBoundSpec } from "../../../core/kubernetes/pod-state.ts";
 import { podTemplateOf, specPath } from "../../../core/kubernetes/workloads.ts";
@@ -15,13 +15,7 @@ import { accountOf, describePod, type Subject } from "../decide/subject.ts";
 import type { Group } from "../groups/group.ts";
 import { withoutTolerations } from "./drop-tolerations.ts";
 import { excludeSelector, excludesSelector } from "./exclude.ts";
-
-const REQUIRED_TERMS: Path = [
-  "affinity",
-  "nodeAffinity",
-  "requiredDuringSchedulingIgnoredDuringExecution",
-  "nodeSelectorTerms",
-];
+import { REQUIRED_TERMS, termsOf } from "./terms.ts";
 
 /**
  * Keeps pods that need not run on protected nodes off them, where they are not authorised there: a scheduler that only learns of it at
@@ -111,12 +105,4 @@ function exclude(context: Context, spec: Path, group: Group, stored: JsonObject 
       warn: 60,
     },
   ];
-}
-
-/** `undefined`: the pod requires no affinity, so that any node would do. */
-function termsOf(spec: Json | undefined): readonly Json[] | undefined {
-  const required = at(spec, ...REQUIRED_TERMS.slice(0, -1));
-  if (required === undefined || required === null) return undefined;
-  const terms = at(required, "nodeSelectorTerms");
-  return Array.isArray(terms) ? terms : [];
 }

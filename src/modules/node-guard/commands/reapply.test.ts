@@ -1,0 +1,98 @@
+import { expect, test } from "vitest";
+import {
+  byLabel,
+  CONTROL_PLANE_LABEL,
+  GROUP,
+  guardAssembly,
+  NOW,
+  required,
+} from "../../../../test/builders/guard.ts";
+import type { Fact, Need } from "../../../core/evaluate/need.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import type { CommandPlan, CommandRun } from "../../../core/module/command.ts";
+import { nodeGuard } from "../index.ts";
+import { reapplyCode } from "./reapply.ts";
+
+const AWAY = required(byLabel(CONTROL_PLANE_LABEL, "DoesNotExist"));
+
+function daemonSet(name: string, namespace: string, spec: JsonObject): JsonObject {
+  const metadata = { name, namespace, uid: `uid-of-${name}`, resourceVersion: "7" };
+  return { apiVersion: "apps/v1", kind: "DaemonSet", metadata, spec: { template: { spec } } };
+}
+
+function podOn(nodeName: string, owner: string, name = `${owner}-${nodeName}`): JsonObject {
+  const ownerReferences = [{ kind: "DaemonSet", name: owner, uid: `uid-of-${owner}`, controller: true }];
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace: "shop", ownerReferences },
+    spec: { nodeName },
+  };
+}
+
+const EXISTS = { tolerations: [{ operator: "Exists" }] };
+const AGENT = daemonSet("agent", "shop", EXISTS);
+const LISTS: Readonly<Record<string, readonly JsonObject[]>> = {
+  "daemonsets.apps": [
+    AGENT,
+    daemonSet("steered", "shop", { ...EXISTS, ...AWAY }),
+    daemonSet("workers", "shop", {}),
+    daemonSet("proxy", "kube-system", EXISTS),
+    daemonSet("exclusive", "shop", { ...EXISTS, nodeSelector: { [CONTROL_PLANE_LABEL]: "" } }),
+  ],
+  pods: [podOn("cp-0", "agent"), podOn("w-0", "agent"), podOn("cp-1", "agent"), podOn("cp-0", "proxy")],
+};
+
+function planOf(lists: (resource: string) => Fact, groups = [GROUP]): CommandPlan {
+  const run = reapplyCode.run({
+    args: {},
+    flags: {},
+    namespace: undefined,
+    module: nodeGuard,
+    assembly: guardAssembly({ groups }),
+    live: true,
+    now: NOW,
+    calledAs: "usher node-guard",
+  }) as CommandRun;
+  let step = run.next([]);
+  while (!step.done)
+    step = run.next(
+      step.value.need.map((need: Need) =>
+        "list" in need ? lists(need.list.resource) : { absent: "NotFound" as const },
+      ),
+    );
+  return step.value as CommandPlan;
+}
+
+const found = (resource: string): Fact => ({ found: LISTS[resource] ?? [], complete: true });
+
+test("names DaemonSets that would be steered if they were new, and the pods that go", () => {
+  const { changes, errors } = planOf(found);
+  expect(errors).toBeUndefined();
+  expect(changes.map(({ of }) => of.name)).toEqual(["agent"]);
+  expect(changes[0]?.outcome?.(AGENT, AGENT)).toEqual({
+    changes: [
+      "+ required node affinity, away from group ControlPlane",
+      "- pod shop/agent-cp-0 on node cp-0 goes",
+      "- pod shop/agent-cp-1 on node cp-1 goes",
+    ],
+  });
+});
+
+test("plans a patch on what is stored, and none where it is there", () => {
+  const [change] = planOf(found).changes;
+  const value = AWAY["affinity"];
+  expect(change?.plan(AGENT)).toMatchObject({
+    patch: [{ op: "add", path: "/spec/template/spec/affinity", value }],
+    of: { resource: "daemonsets.apps", namespace: "shop", name: "agent" },
+    resourceVersion: "7",
+  });
+  expect(change?.plan(daemonSet("agent", "shop", { ...EXISTS, ...AWAY }))).toBe("unchanged");
+  expect(change?.plan(undefined)).toEqual({ failed: "not found" });
+});
+
+test("changes nothing where pods could not be read, or the group does not steer", () => {
+  const unread = planOf((resource) => (resource === "pods" ? { failed: "pods: 403" } : found(resource)));
+  expect(unread).toMatchObject({ changes: [], errors: ["pods: 403"] });
+  expect(planOf(found, [{ ...GROUP, steering: "Off" }]).changes).toEqual([]);
+});

@@ -1,0 +1,138 @@
+import type { Assembly } from "../../../core/evaluate/assembly.ts";
+import { Draft } from "../../../core/evaluate/draft.ts";
+import { Facts } from "../../../core/evaluate/need.ts";
+import { patchOf } from "../../../core/evaluate/patch.ts";
+import { at, copyOf, isObject, type JsonObject, stringAt } from "../../../core/json.ts";
+import { controllerOf, nameOf, namespaceOf } from "../../../core/kubernetes/object.ts";
+import type { CommandCode, CommandSteps, PlannedChange } from "../../../core/module/command.ts";
+import { readPages } from "../../../core/module/command-needs.ts";
+import { nodesOf } from "../claims/candidates.ts";
+import { possibleGroups, selectionClaims } from "../claims/selection.ts";
+import { accountOf } from "../decide/subject.ts";
+import type { Group } from "../groups/group.ts";
+import { podMatches } from "../principals/principal.ts";
+import { excludeSelector } from "../steering/exclude.ts";
+import { REQUIRED_TERMS, termsOf } from "../steering/terms.ts";
+import { groupsAt } from "./groups-at.ts";
+
+const PAGE = 500;
+const TEMPLATE = ["spec", "template", "spec"] as const;
+
+/** A DaemonSet that would be steered if it were created now. */
+interface Unsteered {
+  readonly object: JsonObject;
+  readonly groups: readonly Group[];
+}
+
+/**
+ * Steers DaemonSets that exist. Their controller then deletes the pods on the nodes that are excluded: these are named for each
+ * DaemonSet, also where nothing is written.
+ */
+export const reapplyCode: CommandCode<object, object> = {
+  *run({ assembly, now, namespace }) {
+    const found: Unsteered[] = [];
+    const pods: JsonObject[] = [];
+    const failures = [
+      yield* read("daemonsets.apps", namespace, (object) => {
+        const groups = unsteeredGroups(object, groupsAt(assembly, now), assembly);
+        if (groups.length > 0) found.push({ object, groups });
+      }),
+      yield* read("pods", namespace, (pod) => {
+        if (controllerOf(pod)?.kind === "DaemonSet") pods.push(pod);
+      }),
+    ].filter((failure) => failure !== undefined);
+    if (failures.length > 0) return { changes: [], errors: failures };
+    return { changes: found.map((one) => changeOf(one, podsThatGo(one, pods, assembly))) };
+  },
+};
+
+function* read(
+  resource: string,
+  namespace: string | undefined,
+  take: (object: JsonObject) => void,
+): CommandSteps<string | undefined> {
+  return yield* readPages({
+    what: resource,
+    page: (token) => ({
+      list: {
+        resource,
+        ...(namespace === undefined ? {} : { namespace }),
+        ...(token === undefined ? {} : { continue: token }),
+      },
+      limit: PAGE,
+      share: 1,
+    }),
+    // biome-ignore lint/correctness/useYield: an object needs nothing.
+    *take(objects) {
+      for (const object of objects) take(object);
+    },
+    progress: { doing: "reading", things: "kinds", done: 0, total: 2 },
+  });
+}
+
+/** The groups whose nodes would take the DaemonSet's pods though they are not authorised there and need not go there. */
+function unsteeredGroups(object: JsonObject, all: readonly Group[], { view }: Assembly): readonly Group[] {
+  const spec = templateOf(object);
+  const account = accountOf(spec);
+  const blocking = all.filter(
+    (group) => group.steering !== "Off" && podMatches(namespaceOf(object), account, group) === undefined,
+  );
+  const taking = possibleGroups(spec, blocking, view);
+  if (taking.length === 0) return [];
+  const found = selectionClaims(spec, taking, { view, facts: new Facts() });
+  return "need" in found || found.claims.some(({ claim }) => claim.refused) ? [] : taking;
+}
+
+function changeOf({ object, groups }: Unsteered, pods: readonly string[]): PlannedChange {
+  const of = { resource: "daemonsets.apps", namespace: namespaceOf(object), name: nameOf(object) };
+  const names = groups.map(({ name }) => name).join(", ");
+  return {
+    kind: "DaemonSet",
+    of,
+    plan: (stored) => {
+      if (stored === undefined) return { failed: "not found" };
+      const draft = new Draft(copyOf(stored) as JsonObject);
+      for (const { labelSelector } of groups) {
+        const terms = excludeSelector(termsOf(draft.get(...TEMPLATE)), labelSelector);
+        if (terms === "too many") return { failed: "the required node affinity has too many terms" };
+        if (terms !== "unchanged") draft.set([...TEMPLATE, ...REQUIRED_TERMS], terms, undefined);
+      }
+      if (draft.edits.length === 0) return "unchanged";
+      return {
+        patch: patchOf(draft),
+        of,
+        resourceVersion: stringAt(stored, "metadata", "resourceVersion") ?? "",
+      };
+    },
+    outcome: () => ({
+      changes: [`+ required node affinity, away from group ${names}`, ...pods.map((pod) => `- pod ${pod}`)],
+    }),
+  };
+}
+
+/** Pods of the DaemonSet on nodes that it is steered away from. */
+function podsThatGo(
+  { object, groups }: Unsteered,
+  pods: readonly JsonObject[],
+  { view }: Assembly,
+): string[] {
+  const nodes = new Set(groups.flatMap((group) => [...nodesOf(group, view)].map(nameOf)));
+  const uid = stringAt(object, "metadata", "uid");
+  return pods
+    .filter((pod) => {
+      const owner = controllerOf(pod);
+      const owned = uid === undefined ? owner?.name === nameOf(object) : owner?.uid === uid;
+      return (
+        owned &&
+        namespaceOf(pod) === namespaceOf(object) &&
+        nodes.has(stringAt(pod, "spec", "nodeName") ?? "")
+      );
+    })
+    .map((pod) => `${namespaceOf(pod)}/${nameOf(pod)} on node ${stringAt(pod, "spec", "nodeName")} goes`)
+    .sort();
+}
+
+function templateOf(object: JsonObject): JsonObject | undefined {
+  const spec = at(object, ...TEMPLATE);
+  return isObject(spec) ? spec : undefined;
+}
