@@ -152,6 +152,20 @@ describeOwnCluster("an API server without the plugin PodSecurity", OPTIONS, (clu
       expect((await relabel("kube-public", { enforce: "nothing" })).status).toBe(422);
     });
 
+    test("a pod that mentions an OS is looked at, and counted", async () => {
+      const name = await namespace();
+      const made = await create(name, { ...PLAIN, os: { name: "windows" } }, "win", "");
+      expect([made.status, warningsOf(made)]).toEqual([201, expect.stringContaining("USHER-O03")]);
+      await create(name, { ...PLAIN, nodeSelector: { "beta.kubernetes.io/os": "linux" } }, "lin", "");
+      await eventually("the counts", async () => {
+        const text = await usher.metrics();
+        return (
+          text.includes('usher_pod_os_pods{os="windows",source="explicit"} 1') &&
+          text.includes('usher_pod_os_pods{os="linux",source="nodeSelector"} 1')
+        );
+      });
+    });
+
     test("a refused pod of a Deployment raises an event on its ReplicaSet", async () => {
       const made = await cluster().request("POST", deployments(baseline), deployment(HOST, 1));
       expect([made.status, warningsOf(made)]).toEqual([

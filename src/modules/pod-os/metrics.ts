@@ -29,12 +29,12 @@ export const METRICS: readonly Metric[] = [
   {
     name: PODS,
     type: "counter",
-    help: "Pods that came to be created, by their OS (linux, windows, unknown) and by what names it: explicit is spec.os.name.",
+    help: "Pods of a known OS that came to be created, by OS and by what names it: explicit is spec.os.name.",
     labels: [
-      { name: "os", values: ["linux", "windows", "unknown"] },
+      { name: "os", values: ["linux", "windows"] },
       {
         name: "source",
-        values: ["explicit", "nodeSelector", "nodeAffinity", "runtimeClass", "podLabel", "none"],
+        values: ["explicit", "nodeSelector", "nodeAffinity", "runtimeClass", "podLabel"],
       },
     ],
   },

@@ -11,9 +11,9 @@ const LINUX_ONLY = { nodeSelector: { "kubernetes.io/os": "linux" } };
 test.each<[string, JsonObject, string[]]>([
   ["an explicit OS", pod({ spec: WINDOWS }), ["usher_pod_os_pods windows explicit"]],
   ["a selector", pod({ spec: { ...SPEC, ...LINUX_ONLY } }), ["usher_pod_os_pods linux nodeSelector"]],
-  ["nothing", pod({ spec: SPEC }), ["usher_pod_os_pods unknown none"]],
+  ["nothing", pod({ spec: SPEC }), []],
   ["a template", workload("apps/v1", "Deployment", { spec: WINDOWS }), []],
-])("%s is counted by OS and source", async (_what, object, counts) => {
+])("%s: counted by OS and source", async (_what, object, counts) => {
   expect((await asked(podSecurityWith({}), requestFor(object))).pods).toEqual(counts);
 });
 

@@ -1,4 +1,5 @@
 import { allow, deny } from "../../../core/evaluate/decision.ts";
+import { POD } from "../../../core/kubernetes/workloads.ts";
 import type { Hook } from "../../../core/module/hook.ts";
 import { exemptNamespaces } from "../../../core/module/installation.ts";
 import type { Count } from "../../../core/module/metric.ts";
@@ -15,14 +16,23 @@ import type { Part } from "./part.ts";
 import { changedTemplate, type RequestTemplate } from "./request-template.ts";
 import { workloadRules } from "./workload-rules.ts";
 
-/** A created pod shows how far the OS is known. */
+/** A pod of a known OS shows what names it. */
 function podCount(view: View, { template, isPod }: RequestTemplate): Count[] {
   if (!isPod) return [];
-  const { os = "unknown", source } = resolvePodOS(template, runtimeClassOf(view, template.spec));
-  return [{ metric: PODS, labels: { os, source } }];
+  const { os, source } = resolvePodOS(template, runtimeClassOf(view, template.spec));
+  return os === undefined ? [] : [{ metric: PODS, labels: { os, source } }];
 }
 
 const UPDATES = "pod-os-pod-updates";
+
+/** Most pods mention no OS at all, and there is nothing to say about them. */
+const MENTIONS_OS = [
+  "has(object.spec.os)",
+  "has(object.spec.affinity)",
+  "has(object.spec.runtimeClassName)",
+  "(has(object.spec.nodeSelector) && object.spec.nodeSelector.exists(key, key.endsWith('kubernetes.io/os')))",
+  "(has(object.metadata.labels) && 'kubernetes.io/os' in object.metadata.labels)",
+].join(" || ");
 
 /** The API server refuses all that is judged of a pod's update, so it has no reason to call; reviews without one have. */
 const OS_CHANGED =
@@ -41,23 +51,19 @@ export const facts: Part = {
       sideEffects: "NoneOnDryRun",
     } as const;
     const on = gates.enabled(IDENTIFY_POD_OS);
-    const kinds = installation.workloads.all;
+    const withTemplate = installation.workloads.all.filter(({ template }) => template.length > 0);
     const hooks: Hook[] = [
       {
         ...common,
         name: MODULE,
-        rules: on
-          ? [
-              ...workloadRules(
-                kinds.filter(({ template }) => template.length === 0),
-                ["CREATE"],
-              ),
-              ...workloadRules(
-                kinds.filter(({ template }) => template.length > 0),
-                ["CREATE", "UPDATE"],
-              ),
-            ]
-          : [],
+        rules: on ? workloadRules(withTemplate, ["CREATE", "UPDATE"]) : [],
+      },
+      {
+        ...common,
+        name: "pod-os-pods",
+        askedAs: MODULE,
+        rules: on ? workloadRules([POD], ["CREATE"]) : [],
+        conditions: [{ name: "mentions-os", expression: MENTIONS_OS }],
       },
       {
         ...common,
