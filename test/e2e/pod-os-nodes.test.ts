@@ -248,6 +248,24 @@ describeOwnCluster("pods and nodes of an OS", {}, (cluster) => {
     ]);
   });
 
+  test("a scan with few rights names what it could not read", async () => {
+    const api = "/apis/rbac.authorization.k8s.io/v1";
+    const rules = [{ apiGroups: ["apps"], resources: ["daemonsets"], verbs: ["list"] }];
+    const metadata = { name: "scanner", namespace: loop };
+    await call("POST", `${api}/namespaces/${loop}/roles`, { metadata, rules });
+    const subjects = [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "scanner" }];
+    const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "scanner" };
+    await call("POST", `${api}/namespaces/${loop}/rolebindings`, { metadata, subjects, roleRef });
+    const kubeconfig = await cluster().kubeconfig("scanner");
+    const scan = ["pod-security", "scan", "--cluster", "--kubeconfig", kubeconfig, "-n", loop, "-o", "json"];
+    const { code, out, err } = await program(scan);
+    expect(code, err).toBe(3);
+    const { workloads, unread } = JSON.parse(out);
+    expect(workloads).toMatchObject([{ name: "agent" }, { name: "filler" }]);
+    expect(unread).toHaveLength(8);
+    expect(unread.join()).toContain('User "scanner" cannot list resource "pods"');
+  });
+
   test(
     "the window of 90 s ends: nothing looped, and nothing was evicted",
     async () => {

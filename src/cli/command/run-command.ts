@@ -2,6 +2,7 @@ import type { Assembly } from "../../core/evaluate/assembly.ts";
 import type { Fact, Need } from "../../core/evaluate/need.ts";
 import { isObject, type Json } from "../../core/json.ts";
 import { checkDnsLabel } from "../../core/kubernetes/names.ts";
+import { parseServerVersion } from "../../core/kubernetes/versions.ts";
 import type {
   Command,
   CommandCall,
@@ -160,9 +161,9 @@ async function resultOf(
     const failed = { failed: "the command reads no cluster" };
     return { result: await run(async (needs) => needs.map(() => failed)), faulty: false };
   }
-  if (call.live && source.cluster === "default" && code.needsView?.(call) === false)
-    return { result: await withClient(options, call.assembly, screen, run), faulty: false };
   const { assembly, live } = call;
+  if (live && (source.objectsOnly || (source.cluster === "default" && code.needsView?.(call) === false)))
+    return { result: await withClient(options, assembly, screen, run), faulty: false };
   const opened = live
     ? await openReadOnly(options, assembly, {
         leaderReads: source.leaderReads === true,
@@ -182,10 +183,10 @@ async function resultOf(
   }
 }
 
-/** Answers needs from the API server, without a view. */
+/** Answers needs from the API server, without a view: of the cluster only its version is known. */
 async function withClient(
   options: ShellOptions,
-  { modules }: Assembly,
+  assembly: Assembly,
   screen: Terminal,
   run: (fetch: Fetch) => Promise<CommandResult>,
 ): Promise<CommandResult> {
@@ -193,8 +194,10 @@ async function withClient(
     import("../../cluster/source/fetch-needs.ts"),
     import("../../cluster/client/discovery.ts"),
   ]);
-  return withApiServer(options, screen.note, (client) => {
-    const fetch = createNeeds(client, createResources(client, modules));
+  return withApiServer(options, screen.note, async (client) => {
+    const version = parseServerVersion((await client.request("GET", "/version")).body);
+    if (version !== undefined) assembly.observeServerVersion(version);
+    const fetch = createNeeds(client, createResources(client, assembly.modules));
     return run((needs) => fetch(needs, reviewDeadline()));
   });
 }

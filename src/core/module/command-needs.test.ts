@@ -86,3 +86,17 @@ test.each<[string, Fact, string]>([
 ])("%s is reported", (_, fact, failure) => {
   expect(pages(fact).failure).toBe(failure);
 });
+
+test.each([
+  [true, undefined],
+  [false, "rollouts.argoproj.io: the API server does not serve this kind"],
+])("of a kind that is not served there are none where it is optional: %s", (optional, failure) => {
+  const steps = readPages({
+    what: "rollouts.argoproj.io",
+    page: () => ({ list: { resource: "rollouts.argoproj.io" }, limit: 1, share: 1 }),
+    take: function* () {},
+    progress: { doing: "reading", things: "kinds", done: 0, total: 1 },
+    optional,
+  });
+  expect(driven(steps, () => ({ absent: "NotServed" })).result).toBe(failure);
+});

@@ -9,14 +9,23 @@ export interface PagedList {
   readonly page: (token: string | undefined) => Need;
   readonly take: (objects: readonly JsonObject[]) => CommandSteps<void>;
   readonly progress: CommandProgress;
+  /** The kind may not be served: then there are none. @default a failure */
+  readonly optional?: boolean;
 }
 
 /** Reads a list page by page; returns why it could not be read to its end. */
-export function* readPages({ what, page, take, progress }: PagedList): CommandSteps<string | undefined> {
+export function* readPages({
+  what,
+  page,
+  take,
+  progress,
+  optional,
+}: PagedList): CommandSteps<string | undefined> {
   for (let token: string | undefined; ; ) {
     const [fact] = yield { need: [page(token)], progress };
     if (fact === undefined) return `${what}: not read`;
     if (!("found" in fact)) {
+      if (optional && "absent" in fact && fact.absent === "NotServed") return undefined;
       const failure = failureOf(fact);
       return failure === undefined || "failed" in fact ? failure : `${what}: ${failure}`;
     }

@@ -56,7 +56,7 @@ export interface CommandSource {
   readonly leaderReads?: true;
   /** What to do without the right to read policies: `name workloads instead`. */
   readonly forbiddenHint?: string;
-  /** The command is about objects alone: files without policies are not mentioned as hardly meant. */
+  /** The command is about objects alone: a cluster is read only by its needs, and files without policies are as good as others. */
   readonly objectsOnly?: true;
 }
 

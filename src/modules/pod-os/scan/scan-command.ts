@@ -1,10 +1,12 @@
 import { resourceName } from "../../../core/evaluate/request.ts";
 import { isObject, type Json, type JsonObject, stringAt } from "../../../core/json.ts";
-import { groupVersionOf, namespaceOf } from "../../../core/kubernetes/object.ts";
-import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
+import { groupVersionOf, nameOf, namespaceOf } from "../../../core/kubernetes/object.ts";
+import { isBuiltIn, type WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import type { CommandCall, CommandCode, CommandResult, CommandSteps } from "../../../core/module/command.ts";
 import { readPages } from "../../../core/module/command-needs.ts";
+import type { View } from "../../../core/view/view.ts";
 import type { ScanArgs, ScanFlags } from "../declaration.ts";
+import { RUNTIME_CLASSES } from "../os/runtime-class.ts";
 import { isLevel, LEVEL_ERROR, type LevelVersion, minorOf, VERSION_ERROR } from "../security/policy.ts";
 import { fixedManifest } from "./apply-fixes.ts";
 import { type JudgedObject, judgeObject, type ScanPolicies } from "./judged-workload.ts";
@@ -33,7 +35,8 @@ export const scanCode: CommandCode<ScanArgs, ScanFlags> = {
   *run(call) {
     const policies = policiesOf(call);
     if ("wrong" in policies) return policies;
-    const scan = new Scan(call, policies);
+    const view = call.live ? yield* withRuntimeClasses(call.assembly.view) : call.assembly.view;
+    const scan = new Scan(call, policies, view);
     const unread = yield* read(call, scan);
     if (call.flags.fix === true) return fixReport(scan, unread);
     return scanReport(workloadRows(scan.judged), { policies, unread, calledAs: call.calledAs });
@@ -66,24 +69,30 @@ class Scan {
   broken = 0;
   readonly #call: Call;
   readonly #policies: ScanPolicies;
+  readonly #view: View;
 
-  constructor(call: Call, policies: ScanPolicies) {
+  constructor(call: Call, policies: ScanPolicies, view: View) {
     this.#call = call;
     this.#policies = policies;
+    this.#view = view;
   }
 
   /** `whole`: of a file, which is printed whole. */
   add(object: JsonObject, workload: WorkloadKind | undefined, whole: boolean): void {
     const { flags, assembly, namespace } = this.#call;
-    const { installation, view } = assembly;
-    const table = installation.workloads;
+    const table = assembly.installation.workloads;
     const own = namespaceOf(object);
     const inside = own === "" ? (namespace ?? "default") : own;
     if (namespace !== undefined && inside !== namespace) return;
     const judged =
       workload === undefined
         ? undefined
-        : judgeObject(object, workload, { policies: this.#policies, view, table, namespace: inside });
+        : judgeObject(object, workload, {
+            policies: this.#policies,
+            view: this.#view,
+            table,
+            namespace: inside,
+          });
     if (judged !== undefined) this.judged.push(judged);
     if (flags.fix !== true) return;
     if (workload === undefined || judged === undefined || (!whole && judged.owner !== undefined)) {
@@ -96,6 +105,16 @@ class Scan {
     if (whole) this.manifests.push(fixed.object);
     else if (fixed.changed) this.manifests.push(withoutServerFields(fixed.object));
   }
+}
+
+/** By its RuntimeClass a template says its OS. Without the right to read them, their templates say none. */
+function* withRuntimeClasses(view: View): CommandSteps<View> {
+  const resource = resourceName(RUNTIME_CLASSES);
+  const [fact] = yield { need: [{ list: { resource }, limit: PAGE, share: 1 }] };
+  const found = fact !== undefined && "found" in fact && Array.isArray(fact.found) ? fact.found : [];
+  return view.with(
+    found.filter(isObject).map((object) => ({ resource, namespace: "", name: nameOf(object), object })),
+  );
 }
 
 /** Reads files, else every kind of the source; returns what could not be read. */
@@ -127,6 +146,8 @@ function* read(call: Call, scan: Scan): CommandSteps<string[]> {
       *take(objects) {
         for (const object of objects) scan.add(object, workload, false);
       },
+      // A configured kind need not be installed.
+      optional: !isBuiltIn(workload),
       progress: { doing: "scanning", things: "workload kinds", done, total: workloads.all.length },
     });
     if (failure !== undefined) unread.push(failure);
