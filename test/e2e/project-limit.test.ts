@@ -302,7 +302,12 @@ describeOwnCluster("limits of projects", {}, (cluster) => {
 
   test("without usher only who can be limited is stopped; deletions go on, and the ways out work", async () => {
     await cluster().call("PATCH", DEPLOYMENT, { spec: { replicas: 0 } });
-    await eventually("usher is away", async () => codeIn(await create(BOB, "bob-9")) === "500");
+    const pods = "/api/v1/namespaces/usher-system/pods?labelSelector=app.kubernetes.io/name=usher";
+    await eventually(
+      "usher is away",
+      async () => listAt(await cluster().call("GET", pods), "items").length === 0,
+    );
+    await eventually("bob waits", async () => codeIn(await create(BOB, "bob-9")) === "500");
     expect((await request(BOB, "bob-9")).status).toBe(500);
     expect((await create(ADMIN, "admin-1")).status).toBe(201);
     expect((await create(ACCOUNT, "gitops-2")).status).toBe(201);
