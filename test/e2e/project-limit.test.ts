@@ -297,7 +297,7 @@ describeOwnCluster("limits of projects", {}, (cluster) => {
     });
     const shown = await cluster().kubectl(["get", "projectrequestlimits"]);
     expect(shown.stdout).toMatch(/NAME +FULL +OVER +VALID +IGNORED +AGE/);
-    expect(await condition("UserAPIMissing")).toBe("False");
+    await eventually("users are known", async () => (await condition("UserAPIMissing")) === "False", 90_000);
   });
 
   test("without usher only who can be limited is stopped; deletions go on, and the ways out work", async () => {

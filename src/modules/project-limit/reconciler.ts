@@ -1,8 +1,10 @@
 import { nameOf } from "../../core/kubernetes/object.ts";
 import type { Reconciler } from "../../core/module/reconciler.ts";
+import { USERS } from "./decision/limit.ts";
 import { ledgerReconciler } from "./ledger/reconcile-ledgers.ts";
 import { type LedgerKey, settle } from "./ledger/settle.ts";
 import type { Sights } from "./ledger/sights.ts";
+import { SINGLETON } from "./policy/policy.ts";
 import { LIMITS, limitsIn } from "./policy/stored.ts";
 import { reconcileStatus } from "./status/reconcile-status.ts";
 import { usageFigures } from "./usage/metrics.ts";
@@ -21,6 +23,8 @@ export const limitReconciler: Reconciler<LimitKey, Sights> = {
   },
   keys: (change, sights, context) => {
     const { resource, name, object } = change;
+    // Labels decide about limits, and the first user shows that users are served.
+    if (resource === USERS) return [{ kind: "status", name: SINGLETON }];
     if (resource !== LIMITS) return ledgerReconciler.keys(change, sights, context);
     return object === undefined ? [] : [{ kind: "status", name }];
   },
