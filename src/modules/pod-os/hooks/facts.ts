@@ -12,6 +12,7 @@ import { judgeFields } from "../os/judge-fields.ts";
 import { resolvePodOS } from "../os/resolve.ts";
 import { runtimeClassOf } from "../os/runtime-class.ts";
 import { IDENTIFY_POD_OS, MODULE, settingsOf } from "../settings.ts";
+import { MENTIONS_OS } from "./mentions-os.ts";
 import type { Part } from "./part.ts";
 import { changedTemplate, type RequestTemplate } from "./request-template.ts";
 import { workloadRules } from "./workload-rules.ts";
@@ -24,15 +25,6 @@ function podCount(view: View, { template, isPod }: RequestTemplate): Count[] {
 }
 
 const UPDATES = "pod-os-pod-updates";
-
-/** Most pods mention no OS at all, and there is nothing to say about them. */
-const MENTIONS_OS = [
-  "has(object.spec.os)",
-  "has(object.spec.affinity)",
-  "has(object.spec.runtimeClassName)",
-  "(has(object.spec.nodeSelector) && object.spec.nodeSelector.exists(key, key.endsWith('kubernetes.io/os')))",
-  "(has(object.metadata.labels) && 'kubernetes.io/os' in object.metadata.labels)",
-].join(" || ");
 
 /** The API server refuses all that is judged of a pod's update, so it has no reason to call; reviews without one have. */
 const OS_CHANGED =

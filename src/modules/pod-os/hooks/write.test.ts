@@ -188,3 +188,10 @@ test("without settings no pod is changed, and no hook asks to", () => {
   expect(podOSWith(MIXED).hooks.filter(({ phase }) => phase === "mutate")).toEqual([]);
   expect(mutated(podWith(WINDOWS), {}).draft.edits).toEqual([]);
 });
+
+test("pods that mention no OS are asked about only where some are hardened", () => {
+  const conditions = (os: JsonObject) =>
+    podOSWith(MIXED, os).hooks.find(({ phase }) => phase === "mutate")?.conditions;
+  expect(conditions({ write: true })).toMatchObject([{ name: "mentions-os" }]);
+  expect(conditions({ write: true, harden: ["shop"] })).toBeUndefined();
+});

@@ -5,11 +5,17 @@ import { exemptNamespaces } from "../../../core/module/installation.ts";
 import { harden } from "../harden/harden-request.ts";
 import { IDENTIFY_POD_OS, MODULE, settingsOf } from "../settings.ts";
 import { writeOS } from "../write/write-os.ts";
+import { MENTIONS_OS } from "./mentions-os.ts";
 import type { Part } from "./part.ts";
 import { changedTemplate } from "./request-template.ts";
 import { workloadRules } from "./workload-rules.ts";
 
 const NAME = "pod-os-write";
+
+const MENTIONED = {
+  name: "mentions-os",
+  expression: `request.resource.resource != "pods" || ${MENTIONS_OS}`,
+};
 
 /** Edited only when they are created: hardly any field of a pod, or of the template of a Job, can change afterwards. */
 function isImmutable({ group, kind }: WorkloadKind): boolean {
@@ -40,6 +46,7 @@ export const write: Part = {
         failure: "open",
         timeoutSeconds: 2,
         namespaces: os.write ? { except: exempt } : { only: hardened },
+        ...(hardened.length > 0 ? {} : { conditions: [MENTIONED] }),
         sideEffects: "NoneOnDryRun",
         // A later webhook may add a container, or a selector that says which OS.
         reinvocation: "IfNeeded",
