@@ -1,0 +1,246 @@
+// Rows of the attack list that are more than one request, and what commands say of the same cluster.
+import { expect, test } from "vitest";
+import { listAt, stringAt } from "../../../src/core/json.ts";
+import type { Identity } from "../../cluster/access/identity.ts";
+import { eventually } from "../../cluster/access/wait.ts";
+import type { Cluster } from "../../cluster/cluster.ts";
+import { ON_CP, ROLE } from "./rows.ts";
+import { apps, EVERYTHING, type GuardStage, MALLORY, SCHEDULER, SPEC, SRE, workload } from "./stage.ts";
+
+export function attemptTests(stage: GuardStage, cluster: () => Cluster): void {
+  test("row 50: a token of a service account counts as its owner", async () => {
+    const path = "/api/v1/namespaces/kube-system/pods";
+    const body = { metadata: { name: stage.name() }, spec: ON_CP };
+    const refused = await stage.withToken("kube-system/robot", path, body);
+    expect([refused.status, refused.text]).toEqual([403, expect.stringContaining("USHER-G")]);
+  });
+
+  test("row 2: server-side apply, as any other creation", async () => {
+    const pod = {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "applied", namespace: "team-a" },
+      spec: ON_CP,
+    };
+    const applied = await cluster().kubectl(["apply", "--server-side", "-f", "-"], {
+      as: MALLORY,
+      input: JSON.stringify(pod),
+    });
+    expect(applied.code).not.toBe(0);
+    expect(applied.stderr).toMatch(/ControlPlane.*USHER-G/s);
+  });
+
+  test("row 3: a Deployment's template warns, its pods are refused, and describe says why", async () => {
+    const body = JSON.stringify({
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      ...workload("pinned", { nodeName: "cp-0" }),
+    });
+    const made = await cluster().kubectl(["-n", "team-a", "create", "-f", "-"], { as: MALLORY, input: body });
+    expect(made.stderr).toMatch(/Warning: .*USHER-G/);
+    await eventually("an event on the ReplicaSet", async () => {
+      const { stdout } = await cluster().kubectl([
+        "-n",
+        "team-a",
+        "describe",
+        "replicaset",
+        "-l",
+        "app=pinned",
+      ]);
+      return /usher/.test(stdout) && /protected|ControlPlane/.test(stdout);
+    });
+    expect(await stage.pods("team-a", "app=pinned")).toEqual([]);
+    await cluster().call("DELETE", `${apps("team-a", "deployments")}/pinned`);
+  });
+
+  test("rows 32 and 33: kubectl debug of a user is refused, of an emergency user runs", async () => {
+    const debug = (as: Identity) =>
+      cluster().kubectl(
+        ["-n", "team-a", "debug", "node/cp-0", "--image=app:1", "--attach=false", "--", "true"],
+        { as },
+      );
+    const refused = await debug(MALLORY);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringMatching(/ControlPlane.*USHER-G/s)]);
+    const allowed = await debug(SRE);
+    expect(allowed, allowed.stderr).toMatchObject({ code: 0 });
+    const vouched = await eventually("an audit entry", () =>
+      cluster()
+        .auditLog()
+        .find((entry) =>
+          Object.entries(entry.annotations ?? {}).some(
+            ([key, value]) => key.endsWith("/node-guard.rule") && value.includes("vouched"),
+          ),
+        ),
+    );
+    expect(vouched.user.username).toBe(SRE.user);
+  });
+
+  test("rows 23 and 27: a gated pod gets no selector, and a pod that is there can still be labelled and deleted", async () => {
+    const gated = {
+      metadata: { name: stage.name() },
+      spec: { ...SPEC, schedulingGates: [{ name: "example.com/a" }] },
+    };
+    expect((await stage.pod(gated.spec, { metadata: gated.metadata })).status).toBe(201);
+    const path = `/api/v1/namespaces/team-a/pods/${gated.metadata.name}`;
+    const selected = await cluster().request(
+      "PATCH",
+      path,
+      { spec: { nodeSelector: { [ROLE]: "" } } },
+      MALLORY,
+    );
+    expect(selected.status).toBe(403);
+    const there = stage.name();
+    expect(
+      (await stage.pod(ON_CP, { as: SRE, metadata: { name: there, finalizers: ["example.com/f"] } })).status,
+    ).toBe(201);
+    const open = `/api/v1/namespaces/team-a/pods/${there}`;
+    const labels = { metadata: { labels: { a: "b" }, finalizers: null } };
+    expect((await cluster().request("PATCH", open, labels, MALLORY)).status).toBe(200);
+    expect((await cluster().request("DELETE", open, undefined, MALLORY)).status).toBe(200);
+  });
+
+  test("row 13: a pod that tolerates everything lands on a worker, by the real scheduler", async () => {
+    const name = stage.name();
+    expect((await stage.pod({ ...SPEC, ...EVERYTHING }, { metadata: { name } })).status).toBe(201);
+    expect(await eventually("a node", () => stage.nodeOf("team-a", name))).toMatch(/^w-/);
+  });
+
+  test("rows 28 and 29: a status names no node that counts", async () => {
+    const pod = await stage.waiting();
+    const path = `/api/v1/namespaces/team-a/pods/${pod}/status`;
+    const nominated = await cluster().request(
+      "PATCH",
+      path,
+      { status: { nominatedNodeName: "cp-0" } },
+      MALLORY,
+    );
+    expect(nominated.status).toBe(200);
+    await cluster().request("PATCH", path, { spec: { nodeName: "cp-0" } }, MALLORY);
+    expect(await stage.nodeOf("team-a", pod)).toBeUndefined();
+    expect((await stage.bind(pod, SCHEDULER)).status).toBe(403);
+  });
+
+  test("rows 61 and 65: a label of this moment counts, a label of the namespace does not", async () => {
+    await cluster().createNode("cp-late");
+    await cluster().call("PATCH", "/api/v1/nodes/cp-late", { metadata: { labels: { [ROLE]: "" } } });
+    expect((await stage.pod({ ...SPEC, nodeName: "cp-late" })).status).toBe(403);
+    await cluster().call("DELETE", "/api/v1/nodes/cp-late");
+    const labels = { "kubernetes.io/metadata.name": "kube-system", "usher.dev/ignore": "true" };
+    await cluster().request("PATCH", "/api/v1/namespaces/team-a", { metadata: { labels } });
+    expect((await stage.pod(ON_CP)).status).toBe(403);
+  });
+
+  test("row 26: a toleration does not keep a pod on a protected node", async () => {
+    const taints = [{ key: "drain", effect: "NoExecute" }];
+    const name = stage.name();
+    const spec = {
+      ...ON_CP,
+      nodeName: "cp-2",
+      tolerations: [{ key: "drain", operator: "Exists", tolerationSeconds: 600 }],
+    };
+    await cluster().createNode("cp-2", { labels: { [ROLE]: "" }, taints });
+    expect((await stage.pod(spec, { as: SRE, metadata: { name } })).status).toBe(201);
+    const path = `/api/v1/namespaces/team-a/pods/${name}`;
+    const tolerations = [
+      ...listAt(await cluster().call("GET", path), "spec", "tolerations"),
+      { key: "drain", operator: "Exists" },
+    ];
+    const kept = await cluster().request("PATCH", path, { spec: { tolerations } }, MALLORY);
+    expect([kept.status, stringAt(kept.body, "message")]).toEqual([
+      403,
+      expect.stringContaining("USHER-G08"),
+    ]);
+    await cluster().call("DELETE", "/api/v1/nodes/cp-2");
+  });
+
+  test("row 68: a webhook configuration that was edited is restored", async () => {
+    const path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/usher";
+    await cluster().call("DELETE", path);
+    await eventually(
+      "the hooks again",
+      async () => (await stage.pod(ON_CP, { query: "?dryRun=All" })).status === 403,
+    );
+  });
+}
+
+export function commandTests(stage: GuardStage, cluster: () => Cluster): void {
+  test("commands: list, inventory, reach and learn see the same cluster", async () => {
+    const list = await stage.command("list", "--cluster");
+    expect(listAt(list.json, "groups"), list.err).toMatchObject([
+      { name: "ControlPlane", mode: "Enable", effectiveMode: "Enable", nodes: ["cp-0", "cp-1"] },
+    ]);
+    const inventory = await stage.command("inventory", "--cluster");
+    const pods = listAt(inventory.json, "pods");
+    expect(pods.filter((pod) => stringAt(pod, "name")?.startsWith("victim")).length, inventory.err).toBe(2);
+    expect(pods).toContainEqual(
+      expect.objectContaining({ namespace: "team-a", authorized: false, by: null }),
+    );
+    const reach = await stage.command("reach", "--cluster");
+    expect(listAt(reach.json, "subjects"), reach.err).toContainEqual(
+      expect.objectContaining({
+        subject: { kind: "User", name: "mallory" },
+        may: expect.arrayContaining(["create pods"]),
+      }),
+    );
+    const learnt = await eventually("what was refused is remembered", async () => {
+      const { json } = await stage.command("learn", "--cluster");
+      const entries = listAt(json, "entries");
+      return entries.some((one) => stringAt(one, "entry") === "mallory") && entries;
+    });
+    expect(learnt).toContainEqual(
+      expect.objectContaining({ group: "ControlPlane", list: "workloads", entry: "team-a/default" }),
+    );
+    expect(learnt.every((one) => !String(stringAt(one, "entry")).includes("*"))).toBe(true);
+  });
+
+  test("reapply names the pods of an older DaemonSet that would go, and steers it only with --apply", async () => {
+    const nodes = async () =>
+      (await stage.pods("older")).map((pod) => stringAt(pod, "spec", "nodeName")).sort();
+    expect(await nodes()).toEqual(["cp-0", "cp-1", "w-0", "w-1"]);
+    const planned = await stage.command("reapply", "-n", "older");
+    const changes = JSON.stringify(listAt(listAt(planned.json, "results")[0], "changes"));
+    expect([planned.code, changes], planned.err).toEqual([
+      0,
+      expect.stringMatching(/older\/agent-\w+ on node cp-0.* on node cp-1/),
+    ]);
+    expect(await nodes()).toHaveLength(4);
+    const applied = await stage.command("reapply", "-n", "older", "--apply");
+    expect(applied.json, applied.err).toMatchObject({ summary: { steered: 1, failed: 0 } });
+    await eventually("agents on workers alone", async () => String(await nodes()) === "w-0,w-1");
+  });
+
+  test("an override admits until it is revoked, and says so", async () => {
+    const granted = await stage.command(
+      "override",
+      "grant",
+      "--group",
+      "ControlPlane",
+      "--mode",
+      "Disable",
+      "--for",
+      "10m",
+      "--reason",
+      "disk is full",
+    );
+    expect(granted.code, granted.err).toBe(0);
+    const open = await eventually("the override", async () => {
+      const tried = await stage.pod(ON_CP);
+      return tried.status === 201 && tried;
+    });
+    const name = stringAt(open.body, "metadata", "name");
+    await eventually("its audit entry", () =>
+      cluster()
+        .auditLog()
+        .some(
+          (entry) =>
+            entry.objectRef?.name === name && JSON.stringify(entry.annotations ?? {}).includes("override"),
+        ),
+    );
+    const listed = await stage.command("override", "list");
+    const override = stringAt(listAt(listed.json, "overrides")[0], "name") ?? "";
+    expect(JSON.stringify(listed.json), listed.err).toContain("disk is full");
+    const revoked = await stage.command("override", "revoke", override);
+    expect(revoked.code, revoked.err).toBe(0);
+    await eventually("the guard again", async () => (await stage.pod(ON_CP)).status === 403);
+  });
+}
