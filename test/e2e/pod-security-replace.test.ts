@@ -139,7 +139,7 @@ describeOwnCluster("an API server without the plugin PodSecurity", OPTIONS, (clu
         metadata: { name: "bad", labels: labels({ enforce: "foo" }) },
       });
       expect(answer(bad)).toContain(
-        `422 admission webhook "pod-security.usher.dev" denied the request: Namespace "bad" is invalid: metadata.labels[${PREFIX}/enforce]: Invalid value: "foo": must be one of privileged, baseline, restricted`,
+        `422 admission webhook "pod-security-namespaces.usher.dev" denied the request: Namespace "bad" is invalid: metadata.labels[${PREFIX}/enforce]: Invalid value: "foo": must be one of privileged, baseline, restricted`,
       );
       const exempt = await cluster().request("POST", "/api/v1/namespaces?dryRun=All", {
         metadata: { name: "exempt", labels: labels({ enforce: "baseline" }) },
@@ -197,6 +197,30 @@ describeOwnCluster("an API server without the plugin PodSecurity", OPTIONS, (clu
         audited(name, "exception").includes("host: hostNamespaces"),
       );
     });
+  });
+
+  test("with usher away, what it would judge is refused, and nothing else waits for it", async () => {
+    const name = await namespace();
+    const finalizers = ["example.com/hold"];
+    await cluster().call("POST", pods(name), { metadata: { name: "old", finalizers }, spec: PLAIN });
+    const usher = await podOSUsher(cluster(), { podSecurity: { mode: "Replace" } });
+    try {
+      await relabel(name, { enforce: "baseline" });
+      await eventually("the webhook", async () => (await create(name, HOST)).status === 403);
+      await usher.leave();
+      expect(answer(await create(name, PLAIN))).toMatch(/^500 .*failed calling webhook "pod-security/);
+      expect((await relabel(name, { enforce: "privileged" })).status).toBe(500);
+      const pod = `${pods(name)}/old`;
+      expect((await cluster().request("PATCH", pod, [{ ...IMAGE }])).status).toBe(500);
+      await cluster().call("PATCH", pod, { metadata: { labels: { a: "b" } } });
+      await cluster().call("PATCH", pod, { metadata: { finalizers: null } });
+      await cluster().call("PATCH", `/api/v1/namespaces/${name}`, { metadata: { annotations: { a: "b" } } });
+      await cluster().call("POST", `${deployments(name)}?dryRun=All`, deployment(HOST));
+      expect((await create("kube-system", PLAIN)).status).toBe(201);
+      expect((await relabel("kube-system", { enforce: "privileged" })).status).toBe(200);
+    } finally {
+      await usher.stop();
+    }
   });
 
   test("templates: Deny refuses what changes a template, and nothing else of a stored one", async () => {

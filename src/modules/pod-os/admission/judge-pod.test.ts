@@ -53,34 +53,40 @@ function judged({ labels = {}, spec = PLAIN, old, change = {}, configuration, ..
   return asked(assembly, requestFor(object, { ...update, ...change }));
 }
 
-test("the hook is closed, waits 5 s, and has an open twin for the control plane's namespaces", () => {
+test("the hooks are closed, wait 5 s, and have open twins for the control plane's namespaces", () => {
   const hooks = podSecurityWith({ settings: { podSecurity: { mode: "Replace" } } }).hooks.filter(({ name }) =>
     name.startsWith("pod-security"),
   );
-  const pods = { resources: ["pods"], operations: ["CREATE", "UPDATE"] };
-  expect(hooks).toMatchObject([
-    {
-      name: "pod-security",
-      failure: "closed",
-      timeoutSeconds: 5,
-      namespaces: { except: ["kube-node-lease", "kube-public", "kube-system", "usher-system"] },
-      rules: expect.arrayContaining([
-        expect.objectContaining(pods),
-        expect.objectContaining({ resources: ["pods/ephemeralcontainers"], operations: ["UPDATE"] }),
-        expect.objectContaining({ resources: ["namespaces"], operations: ["CREATE", "UPDATE"] }),
-      ]),
-    },
-    {
+  const expected = [
+    ["pod-security", ["pods"], ["CREATE"], undefined],
+    ["pod-security-pod-updates", ["pods", "pods/ephemeralcontainers"], ["UPDATE"], "object.spec"],
+    ["pod-security-namespaces", ["namespaces"], ["CREATE", "UPDATE"], "object.metadata.labels"],
+  ] as const;
+  for (const [name, resources, operations, condition] of expected) {
+    const [closed, open] = hooks.filter((hook) => hook.name === name || hook.name === `${name}-opened`);
+    const common = {
       askedAs: "pod-security",
+      timeoutSeconds: 5,
+      rules: [{ resources: [...resources], operations: [...operations] }],
+    };
+    expect(closed).toMatchObject({
+      ...common,
+      failure: "closed",
+      namespaces: { except: ["kube-node-lease", "kube-public", "kube-system", "usher-system"] },
+    });
+    expect(open).toMatchObject({
+      ...common,
       failure: "open",
       namespaces: { only: ["kube-node-lease", "kube-public", "kube-system"] },
-      rules: expect.arrayContaining([
-        expect.objectContaining(pods),
-        expect.objectContaining({ resources: ["namespaces"] }),
-      ]),
-    },
-    { name: "pod-security-templates", failure: "open", namespaces: { except: ["usher-system"] } },
-  ]);
+    });
+    expect(closed?.conditions?.[0]?.expression.includes(condition ?? "")).toBe(
+      condition === undefined ? undefined : true,
+    );
+  }
+  expect(hooks.find(({ name }) => name === "pod-security-templates")).toMatchObject({
+    failure: "open",
+    namespaces: { except: ["usher-system"] },
+  });
 });
 
 test("in Complement there is no hook for pods, and nothing changes", async () => {

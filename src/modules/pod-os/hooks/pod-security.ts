@@ -1,51 +1,56 @@
+import type { Hook, Rule } from "../../../core/module/hook.ts";
 import { judgeNamespace } from "../admission/judge-namespace.ts";
 import { judgePod } from "../admission/judge-pod.ts";
 import { MODULE, settingsOf } from "../settings.ts";
 import type { Part } from "./part.ts";
 
-const CHANGES = ["CREATE", "UPDATE"] as const;
+const NAME = "pod-security";
+
+const rule = (operations: Rule["operations"], scope: Rule["scope"], ...resources: string[]): Rule => ({
+  groups: [""],
+  versions: ["v1"],
+  resources,
+  operations,
+  ...(scope === undefined ? {} : { scope }),
+});
+
+/** While usher is away, labels and finalizers of pods must change: only what could be judged waits for it. */
+const SPEC_CHANGED = "object.spec != oldObject.spec";
+
+const LABELS_CHANGED = [
+  "request.operation == 'CREATE'",
+  "has(object.metadata.labels) != has(oldObject.metadata.labels)",
+  "(has(object.metadata.labels) && object.metadata.labels != oldObject.metadata.labels)",
+].join(" || ");
 
 /** Judges pods and namespaces in the place of the API server's plugin PodSecurity. */
 export const podSecurity: Part = {
-  name: "pod-security",
-  hooks: (installation) =>
-    settingsOf(installation).podSecurity.mode === "Replace"
-      ? [
-          {
-            name: "pod-security",
-            module: MODULE,
-            phase: "validate",
-            rules: [
-              {
-                groups: [""],
-                versions: ["v1"],
-                resources: ["pods"],
-                operations: CHANGES,
-                scope: "Namespaced",
-              },
-              {
-                groups: [""],
-                versions: ["v1"],
-                resources: ["pods/ephemeralcontainers"],
-                operations: ["UPDATE"],
-                scope: "Namespaced",
-              },
-              {
-                groups: [""],
-                versions: ["v1"],
-                resources: ["namespaces"],
-                operations: CHANGES,
-                scope: "Cluster",
-              },
-            ],
-            failure: "closed",
-            // Labels of the control plane's namespaces hold too, and usher must not be in the way there.
-            openTwin: true,
-            timeoutSeconds: 5,
-            sideEffects: "NoneOnDryRun",
-          },
-        ]
-      : [],
+  name: NAME,
+  hooks: (installation) => {
+    if (settingsOf(installation).podSecurity.mode !== "Replace") return [];
+    const hook = (name: string, rules: readonly Rule[], condition?: string): Hook => ({
+      name,
+      askedAs: NAME,
+      module: MODULE,
+      phase: "validate",
+      rules,
+      failure: "closed",
+      // Labels of the control plane's namespaces hold too, and usher must not be in the way there.
+      openTwin: true,
+      timeoutSeconds: 5,
+      sideEffects: "NoneOnDryRun",
+      ...(condition === undefined ? {} : { conditions: [{ name: "changes", expression: condition }] }),
+    });
+    return [
+      hook(NAME, [rule(["CREATE"], "Namespaced", "pods")]),
+      hook(
+        `${NAME}-pod-updates`,
+        [rule(["UPDATE"], "Namespaced", "pods", "pods/ephemeralcontainers")],
+        SPEC_CHANGED,
+      ),
+      hook(`${NAME}-namespaces`, [rule(["CREATE", "UPDATE"], "Cluster", "namespaces")], LABELS_CHANGED),
+    ];
+  },
   evaluate: (context, exceptions) =>
     context.request.resource.resource === "namespaces"
       ? judgeNamespace(context, exceptions)
