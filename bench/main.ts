@@ -13,6 +13,7 @@ import { optionsOf } from "./options.ts";
 import { evaluation } from "./parts/evaluation.ts";
 import { load } from "./parts/load.ts";
 import { memory } from "./parts/memory.ts";
+import { nodeGuardPart } from "./parts/node-guard.ts";
 import { nodes } from "./parts/node-labels.ts";
 import { podSecurity } from "./parts/pod-security.ts";
 import { change } from "./parts/policy-change.ts";
@@ -32,6 +33,7 @@ const PARTS: Readonly<Record<string, (servers: Servers) => Promise<Result>>> = {
   evaluation,
   "ten-policies": tenPoliciesPart,
   nodes,
+  "node-guard": nodeGuardPart,
   "pod-security": podSecurity,
   growth,
 };

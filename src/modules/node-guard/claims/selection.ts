@@ -4,7 +4,7 @@ import { nameOf } from "../../../core/kubernetes/object.ts";
 import type { PodPlacement } from "../../../core/kubernetes/selectors/node-selector.ts";
 import type { View } from "../../../core/view/view.ts";
 import type { Group } from "../groups/group.ts";
-import { groupsOfNode, nodesOf, Selection, wouldTake } from "./candidates.ts";
+import { Feasibility, groupsOfNode, nodesOf, Selection } from "./candidates.ts";
 import { CLAIMS, type Claim } from "./claim.ts";
 import { impliesSelector, usableTerms } from "./implied.ts";
 
@@ -64,10 +64,11 @@ export function selectionClaims(
 
 /** Groups with a node that would take the pod. */
 export function possibleGroups(podSpec: Json | undefined, groups: readonly Group[], view: View): Group[] {
-  const selection = new Selection(podSpec);
+  if (groups.length === 0) return [];
+  const feasibility = new Feasibility(podSpec);
   return groups.filter((group) => {
     for (const node of nodesOf(group, view))
-      if (wouldTake(selection, podSpec, node) || selection.exhausted) return true;
+      if (feasibility.wouldTake(node) || feasibility.selection.exhausted) return true;
     return false;
   });
 }
