@@ -19,7 +19,7 @@ const usage = defineCommand<object, UsageFlags>({
   name: "usage",
   summary: "show how many projects each user has, and may have",
   description:
-    "Counts the namespaces of each requester and compares them with the ProjectRequestLimit named cluster. Groups of users are known from requests alone: where a limit depends on them, it is shown as unknown.",
+    "Counts the namespaces of each requester and compares them with the ProjectRequestLimit named cluster. Groups of users are known from requests alone: where a limit depends on them, it is that of the last admitted creation, or unknown.",
   flags: { atLimit: { description: "only users at or over their limit" } },
   examples: ["", "--at-limit -o json", "--source examples/project-limit"],
   exitCodes: { fine: "no user is over the limit", found: "some users are over their limit" },

@@ -14,9 +14,9 @@ import type { Entry } from "./usage.ts";
 /** Counts exactly: a place is reserved in the ledger of the subject before the creation is admitted. */
 export function admitExactly(context: Context, creation: Creation, findings: readonly Finding[]): Result {
   const { view, facts, request } = context;
-  const { subject, max: limit } = creation;
+  const { subject, max: limit, rule } = creation;
   const projects = namespacesOf(view, subject).map(projectOf);
-  const reservation = reserve({ subject, limit, entry: entryFor(context), projects, facts });
+  const reservation = reserve({ subject, limit, rule, entry: entryFor(context), projects, facts });
   if ("need" in reservation) return need(reservation.need);
   const conflicts: Count[] =
     facts.conflicts === 0 ? [] : [{ metric: CONFLICTS, labels: {}, by: facts.conflicts }];

@@ -10,6 +10,8 @@ import { placesOf } from "./used.ts";
 export interface ReserveRequest {
   readonly subject: Subject;
   readonly limit: number;
+  /** Where the limit is in the spec. */
+  readonly rule?: string;
   /** What is to be admitted. */
   readonly entry: Entry;
   /** The subject's namespaces in the view. */
@@ -51,7 +53,7 @@ export function reserve(request: ReserveRequest): Reservation {
     commit: {
       resource: USAGES,
       name,
-      object: ledgerOf(subject, [...entries, entry]),
+      object: ledgerOf(subject, [...entries, entry], request.rule),
       resourceVersion: stringAt(stored, "metadata", "resourceVersion"),
       rests: need,
     },

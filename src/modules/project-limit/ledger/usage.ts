@@ -51,6 +51,11 @@ export const projectUsage: StateKind = {
       storage: true,
       spec: z.strictObject({
         subject: z.string().max(SUBJECT_LENGTH).describe("Whose projects these are."),
+        rule: z
+          .string()
+          .max(64)
+          .optional()
+          .describe("The rule of the ProjectRequestLimit by which a creation was last admitted."),
         entries: z
           .array(entry.describe("A project that exists, or whose creation was admitted."))
           .max(MOST_ENTRIES)
@@ -93,10 +98,15 @@ export function entryKey({ name, uid, request }: Entry): string {
   return JSON.stringify([name, uid ?? null, request ?? null]);
 }
 
-export function ledgerOf(subject: Subject, entries: readonly Entry[]): JsonObject {
+/** Groups are known from requests alone, so the rule that they led to is kept for the status and metrics. */
+export function ledgerOf(subject: Subject, entries: readonly Entry[], rule?: string): JsonObject {
   return {
     apiVersion: "usher.dev/v1alpha1",
     kind: "ProjectUsage",
-    spec: { subject: describeSubject(subject), entries: entries as unknown as Json[] },
+    spec: {
+      subject: describeSubject(subject),
+      ...(rule === undefined ? {} : { rule }),
+      entries: entries as unknown as Json[],
+    },
   };
 }

@@ -165,6 +165,21 @@ describe("usage of all users", () => {
     ]);
   });
 
+  test("what depends on groups is known from the rule of the last admission", () => {
+    const ledger = {
+      apiVersion: "usher.dev/v1alpha1",
+      kind: "ProjectUsage",
+      metadata: { name: "u-bob" },
+      spec: { subject: "bob", rule: "limits[0]", entries: [] },
+    };
+    const spec = { limits: [{ groups: ["a"], maxProjects: 2 }, { maxProjects: 1 }] };
+    const changes = [
+      projectCame(project("p", "bob")),
+      { resource: "projectusages.usher.dev", namespace: "", name: "u-bob", object: ledger },
+    ];
+    expect(usagesOf(spec, changes)).toMatchObject([{ max: 2, rule: "limits[0]", state: "last" }]);
+  });
+
   test("names at most 100, those furthest over first", () => {
     const usages: SubjectUsage[] = Array.from({ length: 300 }, (_, i) => ({
       subject: `user-${i}`,

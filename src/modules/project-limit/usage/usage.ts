@@ -1,7 +1,10 @@
+import { stringAt } from "../../../core/json.ts";
+import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
 import type { View } from "../../../core/view/view.ts";
 import { type Project, requesterOf, toProject, usageOf } from "../decision/count.ts";
-import { limitOf, USERS } from "../decision/limit.ts";
-import { describeSubject, type Subject, subjectOf } from "../decision/subject.ts";
+import { isUserName, limitOf, USERS } from "../decision/limit.ts";
+import { describeSubject, ledgerName, type Subject, subjectOf } from "../decision/subject.ts";
+import { USAGES } from "../ledger/usage.ts";
 import { isExemptUser } from "../policy/exempt.ts";
 import type { Limits } from "../policy/policy.ts";
 
@@ -21,9 +24,15 @@ export interface SubjectUsage {
   readonly state?: State;
 }
 
+interface Holder {
+  readonly subject: Subject;
+  /** Of one of its projects. */
+  readonly username: string;
+}
+
 /** Every subject that has a project, by name. */
 export function subjectUsages(view: View, limits: Limits | undefined): SubjectUsage[] {
-  const subjects = new Map<string, { subject: Subject; username: string; projects: Project[] }>();
+  const subjects = new Map<string, Holder & { projects: Project[] }>();
   for (const namespace of view.list("namespaces")) {
     const username = requesterOf(namespace) ?? "";
     if (username === "") continue;
@@ -34,25 +43,22 @@ export function subjectUsages(view: View, limits: Limits | undefined): SubjectUs
     known.projects.push(toProject(namespace));
   }
   return [...subjects.values()]
-    .map(({ subject, username, projects }) => {
+    .map(({ projects, ...holder }) => {
       const usage = usageOf(projects);
       return {
-        subject: describeSubject(subject),
+        subject: describeSubject(holder.subject),
         ...usage,
         ...(limits === undefined
           ? { max: "unlimited" as const }
-          : maximumOf(view, limits, username, usage.count)),
+          : maximumOf(view, limits, holder, usage.count)),
       };
     })
     .sort((a, b) => (a.subject < b.subject ? -1 : a.subject > b.subject ? 1 : 0));
 }
 
-function maximumOf(
-  view: View,
-  limits: Limits,
-  username: string,
-  count: number,
-): Pick<SubjectUsage, "max" | "rule" | "state"> {
+type Maximum = Pick<SubjectUsage, "max" | "rule" | "state">;
+
+function maximumOf(view: View, limits: Limits, { subject, username }: Holder, count: number): Maximum {
   if (isExemptUser(limits, username)) return { max: "unlimited" };
   const user = view.get(USERS, "", username);
   const fact =
@@ -60,17 +66,30 @@ function maximumOf(
       ? { found: user, complete: true }
       : { absent: view.served(USERS) ? ("NotFound" as const) : ("NotServed" as const) };
   const limit = limitOf(limits, { username, groups: undefined }, fact);
-  if ("unlimited" in limit) return { max: dependsOnGroups(limits, username) ? "unknown" : "unlimited" };
-  if (!("max" in limit)) return { max: "unknown" };
-  const { max, rule } = limit;
-  const passed = limits.rules.slice(0, Number(/^limits\[(\d+)\]$/.exec(rule)?.[1] ?? 0));
-  if (passed.some(({ groups }) => groups !== undefined)) return { max: "unknown" };
-  return { max, rule, state: stateOf(count, max) };
+  const rule = "max" in limit ? limit.rule : undefined;
+  if (dependsOnGroups(limits, username, rule)) return recordedMaximum(view, limits, subject, count);
+  if ("max" in limit) return { ...limit, state: stateOf(count, limit.max) };
+  return { max: "unlimited" in limit ? "unlimited" : "unknown" };
 }
 
-/** Groups are known from requests alone. */
-function dependsOnGroups({ rules }: Limits, username: string): boolean {
-  return rules.some(
+/** By the rule that admitted the last creation, where it is in the ledger. */
+function recordedMaximum(view: View, { rules }: Limits, subject: Subject, count: number): Maximum {
+  const rule = stringAt(view.get(USAGES, "", ledgerName(subject)), "spec", "rule");
+  const max = rule === undefined ? undefined : rules[indexOf(rule)]?.maxProjects;
+  return rule === undefined || max === undefined
+    ? { max: "unknown" }
+    : { max, rule, state: stateOf(count, max) };
+}
+
+function indexOf(rule: string): number {
+  return Number(/^limits\[(\d+)\]$/.exec(rule)?.[1] ?? Number.NaN);
+}
+
+/** Groups are known from requests alone: an earlier rule might match by them. */
+function dependsOnGroups({ rules }: Limits, username: string, rule: string | undefined): boolean {
+  if (!isUserName(username) || serviceAccountOf(username) !== undefined) return false;
+  const earlier = rule === undefined ? rules : rules.slice(0, indexOf(rule));
+  return earlier.some(
     ({ groups, users }) => groups !== undefined && (users === undefined || users.has(username)),
   );
 }
