@@ -12,7 +12,10 @@ const NAMED: Readonly<Record<string, string>> = {
   '"': '\\"',
 };
 
-/** What Go prints as it is: letters, marks, numbers, punctuation, symbols and the ASCII space. */
+/**
+ * What Go prints as it is: letters, marks, numbers, punctuation, symbols and the ASCII space. Characters that are newer than
+ * the Unicode of an API server's Go are escaped there and not here.
+ */
 const ESCAPED = /["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;
 
 /** `%q`. */

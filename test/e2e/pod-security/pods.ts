@@ -101,10 +101,13 @@ function asked({ name, check, metadata, spec, system, declared }: PodFixture): A
   return { name, check: check.id, level: check.level, metadata, spec: sent, judged };
 }
 
-/** All values without an OS, and the first of each kind with one. */
+/** Without an OS all values, those of init containers where they are forbidden; with one the first that is forbidden. */
 export function podsAt(minor: number): AskedPod[] {
   return CHECKS.flatMap((check) => fixturesOf(check, minor, CREATED))
-    .filter(({ system, name }) => system === "none" || name.endsWith(" 0"))
+    .filter(({ system, list, declared, name }) => {
+      if (declared === "allowed") return system === "none" && list !== "initContainers";
+      return system === "none" || (list !== "initContainers" && name.endsWith(" 0"));
+    })
     .map(asked);
 }
 

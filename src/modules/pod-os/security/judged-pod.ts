@@ -61,9 +61,9 @@ export function isSet(value: Json | undefined): value is Exclude<Json, null> {
   return value !== undefined && value !== null;
 }
 
-/** A value in a detail. Go has the empty string where there is none. */
+/** A value in a detail, as Go decodes it: empty where there is none, U+FFFD for a lone surrogate. */
 export function shown(value: Json | undefined): string {
-  return isSet(value) ? textOf(value) : "";
+  return isSet(value) ? textOf(value).toWellFormed() : "";
 }
 
 export function nameOf(object: JsonObject | undefined): string {
