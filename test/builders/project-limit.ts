@@ -95,6 +95,7 @@ export async function judged(
   request: AdmissionRequest,
   given: Given = {},
   phase: "mutate" | "validate" = "validate",
+  trace = false,
 ): Promise<Evaluation> {
   const changes = [...(spec === undefined ? [] : [limitsCame(spec)]), ...(given.changes ?? [])];
   const assembly = assemblyOf([projectLimit], changes, MODERN);
@@ -104,7 +105,7 @@ export async function judged(
       return (given.userFact ?? userFactOf(given))(need.get.name);
     },
   });
-  return evaluate(callOf(assembly, request, { phase }), world);
+  return evaluate(callOf(assembly, request, { phase, trace }), world);
 }
 
 function userFactOf(given: Given): (name: string) => Fact {

@@ -1,7 +1,9 @@
 // Limits of projects on a real control plane: what is registered, every route to the requester, who is never in the way, and what
 // happens while no usher answers. ProjectRequest and User are CRDs here; a stand-in creates the Namespace of a ProjectRequest.
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
+import { folder, program } from "../cli/usher.ts";
 import type { Reply } from "../cluster/access/client.ts";
 import { ADMIN, type Identity } from "../cluster/access/identity.ts";
 import { eventually } from "../cluster/access/wait.ts";
@@ -298,6 +300,33 @@ describeOwnCluster("limits of projects", {}, (cluster) => {
     const shown = await cluster().kubectl(["get", "projectrequestlimits"]);
     expect(shown.stdout).toMatch(/NAME +FULL +OVER +VALID +IGNORED +AGE/);
     await eventually("users are known", async () => (await condition("UserAPIMissing")) === "False", 90_000);
+  });
+
+  test("namespaces without a requester get one by backfill, and usage shows it", async () => {
+    await create(ADMIN, "legacy");
+    await cluster().call("PATCH", `${NAMESPACES}/legacy`, {
+      metadata: { annotations: { [REQUESTER]: null } },
+    });
+    expect(await requesterOf("legacy")).toBeUndefined();
+    const file = join(folder({ "owners.csv": "namespace,user\nlegacy,bob\nalice-1,eve\n" }), "owners.csv");
+    const kubeconfig = await cluster().kubeconfig();
+    const run = (...args: string[]) =>
+      program(["project-limit", ...args, "--kubeconfig", kubeconfig, "-o", "json"]);
+    await run("backfill", file);
+    expect(await requesterOf("legacy")).toBeUndefined();
+    const applied = await run("backfill", file, "--apply");
+    expect(applied.code).toBe(1);
+    expect(applied.out).toContain("requester is alice already; kept");
+    expect(await requesterOf("legacy")).toBe("bob");
+    expect(await requesterOf("alice-1")).toBe("alice");
+    const usage = await run("usage");
+    const users = listAt(JSON.parse(usage.out) as Json, "users");
+    expect(users.find((one) => at(one, "subject") === "bob")).toMatchObject({ max: 3, rule: "limits[0]" });
+    expect(users.find((one) => at(one, "subject") === "alice")).toMatchObject({
+      count: 1,
+      max: 1,
+      state: "full",
+    });
   });
 
   test("without usher only who can be limited is stopped; deletions go on, and the ways out work", async () => {

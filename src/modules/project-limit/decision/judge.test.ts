@@ -304,3 +304,12 @@ describe("the answer", () => {
     expect(await as(["system:masters"], { ...ONE, exempt: { users: ["eve"] } })).toBe("allowed");
   });
 });
+
+test.each([
+  [userInfo("bob"), ONE, "applies", "limits[0]: user bob may have 1 project(s)"],
+  [userInfo("bob"), {}, "not", "user bob is not limited"],
+  [userInfo("bob", ["system:masters"]), ONE, "not", "user bob is exempt"],
+])("a trace says which rule applies, or why none does", async (user, spec, applies, why) => {
+  const { trace } = await judged(spec, projectRequest(user), {}, "validate", true);
+  expect(trace.map((entry) => [entry.applies, entry.why])).toEqual([[applies, why]]);
+});

@@ -21,7 +21,11 @@ export function judgeCreation(
 ): Result {
   const { request, facts, object } = context;
   const { username } = requester;
-  if (isExempt(limits, request.userInfo)) return allow(findings);
+  const passes = (why: string): Result => {
+    context.trace?.({ policy: limits.ref, applies: "not", why });
+    return allow(findings);
+  };
+  if (isExempt(limits, request.userInfo)) return passes(`user ${request.userInfo.username} is exempt`);
   if (limits.invalid !== undefined) return invalidLimits(limits);
   const user: Need = { get: { resource: USERS, name: username }, live: true };
   // A name that no User can have is never asked for: `limitOf` decides without.
@@ -36,7 +40,9 @@ export function judgeCreation(
     limit = limitOf(limits, requester, fact);
   }
   if ("userMissing" in limit) return userMissing(limits, username);
-  if (!("max" in limit)) return allow(findings);
+  if (!("max" in limit)) return passes(`user ${username} is not limited`);
+  const why = `${limit.rule}: user ${username} may have ${limit.max} project(s)`;
+  context.trace?.({ policy: limits.ref, applies: "applies", why });
   const admit = limits.count === "Exact" ? admitExactly : admitBestEffort;
   return admit(
     context,

@@ -99,16 +99,14 @@ function namespaces(limits: Limits | undefined, conditional: boolean): Hook[] {
 }
 
 /**
- * Every route to the requester. Without match conditions each finalization would wait for usher, so that route is left out there; the
- * status says so.
+ * Every route to the requester. A deletion updates status and finalizers: without match conditions each would wait for usher, so these
+ * routes are left out there, and the status says so.
  */
 function namespaceRules(limits: Limits | undefined, conditional: boolean): Rule[] {
   if (limits?.namespaces !== true) return [];
-  const finalize = conditional ? ["namespaces/finalize"] : [];
-  return [
-    { ...NAMESPACE, resources: ["namespaces"], operations: ["CREATE", "UPDATE"] },
-    { ...NAMESPACE, resources: ["namespaces/status", ...finalize], operations: ["UPDATE"] },
-  ];
+  const whole: Rule = { ...NAMESPACE, resources: ["namespaces"], operations: ["CREATE", "UPDATE"] };
+  const parts = ["namespaces/status", "namespaces/finalize"];
+  return conditional ? [whole, { ...NAMESPACE, resources: parts, operations: ["UPDATE"] }] : [whole];
 }
 
 function common(limits: Limits | undefined): Pick<Hook, "module" | "timeoutSeconds" | "sideEffects"> {

@@ -85,7 +85,7 @@ function namespacesOpen(limits: Limits, view: View): Observation {
   if (!limits.namespaces) return { ...closed, message: "namespaces are not judged" };
   if (!hasMatchConditions(view)) {
     const message =
-      "the API server has no match conditions (Kubernetes before 1.28), so the webhook for namespaces is open, and updates of namespaces/finalize are not checked";
+      "the API server has no match conditions (Kubernetes before 1.28), so the webhook for namespaces is open, and updates of namespaces/status and namespaces/finalize are not checked";
     return { type, holds: true, reason: "NoMatchConditions", message };
   }
   if (limits.failurePolicy === "Fail") return { ...closed, reason: "Closed" };
