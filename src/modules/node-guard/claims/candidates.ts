@@ -15,7 +15,7 @@ import { TermIndex } from "./term-index.ts";
 
 /** Nodes by the keys of their labels: the nodes of a group are found without a look at all others. */
 export const NODES_BY_LABEL: Index = {
-  name: "label",
+  name: "node-guard-label",
   values: (node) => Object.keys(labelsOf(node) ?? {}),
 };
 

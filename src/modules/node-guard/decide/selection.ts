@@ -59,20 +59,22 @@ export function judgeSelection(
   return { judgements };
 }
 
-/** The groups that do not authorise the pod or, where they ask for it, the sender of the request. */
+/** The groups that do not authorise the pod or, where they ask for it and it is asked for, the sender of the request. */
 export function blockingGroups(
   groups: readonly Group[],
   { request, namespace, account }: Subject,
   { facts }: Pick<Context, "facts">,
+  sides: "pod" | "both" = "both",
 ): { readonly groups: readonly Group[] } | NeedMore {
   const blocking: Group[] = [];
   for (const group of groups) {
-    const sides = [
+    const asksActor = group.checkRequesterOnSelection && sides === "both";
+    const authorized = [
       authorizePod(group, namespace, account, facts),
-      ...(group.checkRequesterOnSelection ? [authorizeActor(group, request, facts)] : []),
+      ...(asksActor ? [authorizeActor(group, request, facts)] : []),
     ];
-    for (const side of sides) if ("need" in side) return side;
-    if (sides.some((side) => "by" in side && side.by === undefined)) blocking.push(group);
+    for (const side of authorized) if ("need" in side) return side;
+    if (authorized.some((side) => "by" in side && side.by === undefined)) blocking.push(group);
   }
   return { groups: blocking };
 }

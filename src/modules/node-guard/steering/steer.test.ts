@@ -52,6 +52,12 @@ describe("pods", () => {
       { nodes: [controlPlaneNode("cp-0", {}, []), worker("w-0")] },
     ],
     ["that are authorised", creating(EXISTS, MALLORY, { namespace: "kube-system" }), false],
+    [
+      "that are authorised, of a controller that need not be",
+      creating(EXISTS, MALLORY, { namespace: "kube-system" }),
+      false,
+      { groups: [{ ...GROUP, checkRequesterOnSelection: true }] },
+    ],
     ["with a node", creating({ ...EXISTS, nodeName: "w-0" }), false],
     [
       "of the DaemonSet controller",

@@ -39,7 +39,7 @@ export function steer(context: Context, all: readonly Group[]): Result {
     namespace: request.namespace,
     account: accountOf(spec),
   };
-  const blocking = blockingGroups(steering, subject, { facts });
+  const blocking = blockingGroups(steering, subject, { facts }, "pod");
   if ("need" in blocking) return blocking;
   const wanted =
     request.operation === "UPDATE"
