@@ -6,9 +6,10 @@ import { program } from "../cli/usher.ts";
 import { ADMIN } from "../cluster/access/identity.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
-import { GuardStage, POLICIES, SRE } from "./fixtures/guard-stage.ts";
+import { GuardStage, SRE } from "./guarding/stage.ts";
 
 const ADMISSION = "/apis/admissionregistration.k8s.io/v1";
+const POLICIES = "/apis/scheduling.openshift.io/v1alpha1/nodeschedulingpolicies";
 const OVERRIDES = "/apis/usher.dev/v1alpha1/nodeguardoverrides";
 const SCHEDULERS = "/apis/config.openshift.io/v1/schedulers";
 const NAMES = ["usher-node-guard-controlplane-assign", "usher-node-guard-controlplane-bind"];

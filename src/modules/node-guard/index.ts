@@ -11,6 +11,7 @@ import { hooks } from "./hooks/hooks.ts";
 import { override, policy, policyConfig, scheduler } from "./kinds.ts";
 import { DECISION_METRICS, STATUS_METRICS } from "./metrics.ts";
 import type { GuardPolicy } from "./policy/guard-policy.ts";
+import { PREDECESSORS } from "./predecessors.ts";
 import { GATE, MODULE, managesTaint, settingsSchema } from "./settings.ts";
 import { guardReconciler } from "./status/reconciler.ts";
 
@@ -61,5 +62,6 @@ export const nodeGuard: Module = defineModule<GuardPolicy>({
   accessReviews: true,
   settings: settingsSchema,
   gates: [GATE],
+  predecessors: PREDECESSORS,
   codes: CODES,
 });

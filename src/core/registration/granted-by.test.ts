@@ -1,0 +1,82 @@
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { at, listAt, stringAt } from "../json.ts";
+import { type Gate, Gates } from "../module/gates.ts";
+import { DEFAULT_INSTALLATION } from "../module/installation.ts";
+import { defineModule, type Module, readsOf } from "../module/module.ts";
+import type { Kind } from "../policy/kind.ts";
+import { policyCheck } from "../policy/policy-check.ts";
+import { accessObjects } from "./rbac.ts";
+
+const GATE: Gate = { name: "Guarded", stage: "alpha", default: false, summary: "x" };
+const ON = new Gates([{ ...GATE, default: true }]);
+const OFF = new Gates([GATE]);
+
+const kind = (name: string, more: Partial<Kind>): Kind => ({
+  group: "test.usher.dev",
+  kind: name,
+  plural: `${name.toLowerCase()}s`,
+  singular: name.toLowerCase(),
+  scope: "Cluster",
+  standing: "resource",
+  summary: "x",
+  versions: [{ name: "v1", storage: true, spec: z.strictObject({}) }],
+  prepare: () => ({ policy: undefined, problems: [] }),
+  ...more,
+});
+
+const guarded: Module = defineModule<unknown>({
+  name: "guarded",
+  summary: "x",
+  kinds: [
+    kind("Plain", {}),
+    kind("Pass", { grantedBy: "usher-pass" }),
+    kind("Other", { takeOver: "never", registered: (_installation, gates) => gates.enabled(GATE.name) }),
+  ],
+  reads: [
+    {
+      resource: "nodes",
+      group: "",
+      version: "v1",
+      kind: "Node",
+      scope: "Cluster",
+      keep: [],
+      gate: GATE.name,
+    },
+    { resource: "namespaces", group: "", version: "v1", kind: "Namespace", scope: "Cluster", keep: [] },
+  ],
+  hooks: () => [],
+  assemble: () => ({}),
+  gates: [GATE],
+});
+
+function resourcesOf(role: string, gates?: Gates): string[] {
+  const found = accessObjects([guarded], DEFAULT_INSTALLATION, gates).find(
+    (one) => one["kind"] === "ClusterRole" && stringAt(one, "metadata", "name") === role,
+  );
+  return listAt(found, "rules").flatMap((rule) => listAt(rule, "resources").map(String));
+}
+
+test("a kind with a role of its own is in that role alone, and another owner's kind in none", () => {
+  expect(resourcesOf("usher-pass")).toEqual(["passs"]);
+  expect(resourcesOf("usher-cluster-policies-edit")).toEqual(["plains"]);
+  expect(resourcesOf("usher-cluster-policies-view")).toEqual(["passs", "plains"]);
+});
+
+test("what a gate holds back is neither read nor granted while it is off", () => {
+  expect(readsOf([guarded], OFF).map(({ resource }) => resource)).toEqual(["namespaces"]);
+  expect(readsOf([guarded], ON)).toHaveLength(2);
+  expect(readsOf([guarded])).toHaveLength(2);
+  expect(resourcesOf("usher", OFF)).not.toContain("nodes");
+  expect(resourcesOf("usher", ON)).toContain("nodes");
+});
+
+test("objects of a kind that usher does not register are not checked", () => {
+  const check = policyCheck([guarded]);
+  const resources = (gates: Gates) =>
+    check
+      .hooks({} as never, DEFAULT_INSTALLATION, gates)
+      .flatMap(({ rules }) => rules.flatMap((rule) => at(rule as never, "resources")));
+  expect(resources(OFF)).toEqual([["plains", "passs"]].flat());
+  expect(resources(ON)).toContain("others");
+});
