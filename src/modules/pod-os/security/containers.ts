@@ -55,7 +55,7 @@ export function placesAt(paths: readonly Path[], message: string, value?: Json):
   };
 }
 
-/** The strings of a list in a spec; what is no string is shown as JSON by the caller. */
+/** Of values, not of objects; empty where there is no list. */
 export function listOf(value: Json | undefined): readonly Json[] {
   return Array.isArray(value) ? value : [];
 }

@@ -1,7 +1,5 @@
-import type { Check, Variant } from "../check.ts";
+import type { Check } from "../check.ts";
 import { forbiddenProcMounts, PROC_MOUNT_FIELDS } from "../proc-mounts.ts";
-
-const evaluate: Variant["evaluate"] = forbiddenProcMounts;
 
 /**
  * The default masks of /proc stay.
@@ -15,7 +13,7 @@ export const procMount: Check = {
   level: "baseline",
   os: "linux",
   variants: [
-    { since: 0, fields: PROC_MOUNT_FIELDS, evaluate },
-    { since: 35, skips: "userNamespace", fields: PROC_MOUNT_FIELDS, evaluate },
+    { since: 0, fields: PROC_MOUNT_FIELDS, evaluate: forbiddenProcMounts },
+    { since: 35, skips: "userNamespace", fields: PROC_MOUNT_FIELDS, evaluate: forbiddenProcMounts },
   ],
 };
