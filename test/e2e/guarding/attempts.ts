@@ -1,5 +1,5 @@
 // Rows of the attack list that are more than one request, and what commands say of the same cluster.
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { listAt, stringAt } from "../../../src/core/json.ts";
 import type { Identity } from "../../cluster/access/identity.ts";
 import { eventually } from "../../cluster/access/wait.ts";
@@ -130,27 +130,26 @@ export function attemptTests(stage: GuardStage, cluster: () => Cluster): void {
     expect((await stage.pod(ON_CP)).status).toBe(403);
   });
 
-  test("row 26: a toleration does not keep a pod on a protected node", async () => {
-    const taints = [{ key: "drain", effect: "NoExecute" }];
+  test("row 26: a longer toleration does not keep a pod on a protected node", async () => {
+    await cluster().createNode("cp-2", {
+      labels: { [ROLE]: "" },
+      taints: [{ key: "drain", effect: "NoExecute" }],
+    });
+    onTestFinished(async () => void (await cluster().call("DELETE", "/api/v1/nodes/cp-2")));
     const name = stage.name();
-    const spec = {
-      ...ON_CP,
-      nodeName: "cp-2",
-      tolerations: [{ key: "drain", operator: "Exists", tolerationSeconds: 600 }],
-    };
-    await cluster().createNode("cp-2", { labels: { [ROLE]: "" }, taints });
-    expect((await stage.pod(spec, { as: SRE, metadata: { name } })).status).toBe(201);
+    const drain = { key: "drain", operator: "Exists", effect: "NoExecute" };
+    const spec = { ...SPEC, nodeName: "cp-2", tolerations: [{ ...drain, tolerationSeconds: 600 }] };
+    const created = await stage.pod(spec, { as: SRE, metadata: { name } });
+    expect(created.status, JSON.stringify(created.body)).toBe(201);
     const path = `/api/v1/namespaces/team-a/pods/${name}`;
-    const tolerations = [
-      ...listAt(await cluster().call("GET", path), "spec", "tolerations"),
-      { key: "drain", operator: "Exists" },
-    ];
-    const kept = await cluster().request("PATCH", path, { spec: { tolerations } }, MALLORY);
+    const longer = listAt(await cluster().call("GET", path), "spec", "tolerations").map((one) =>
+      stringAt(one, "key") === "drain" ? { ...drain, tolerationSeconds: 6_000 } : one,
+    );
+    const kept = await cluster().request("PATCH", path, { spec: { tolerations: longer } }, MALLORY);
     expect([kept.status, stringAt(kept.body, "message")]).toEqual([
       403,
       expect.stringContaining("USHER-G08"),
     ]);
-    await cluster().call("DELETE", "/api/v1/nodes/cp-2");
   });
 
   test("row 68: a webhook configuration that was edited is restored", async () => {
@@ -194,14 +193,18 @@ export function commandTests(stage: GuardStage, cluster: () => Cluster): void {
   });
 
   test("reapply names the pods of an older DaemonSet that would go, and steers it only with --apply", async () => {
+    // Nodes of other tests come and go.
     const nodes = async () =>
-      (await stage.pods("older")).map((pod) => stringAt(pod, "spec", "nodeName")).sort();
+      (await stage.pods("older"))
+        .map((pod) => stringAt(pod, "spec", "nodeName") ?? "")
+        .filter((node) => ["cp-0", "cp-1", "w-0", "w-1"].includes(node))
+        .sort();
     expect(await nodes()).toEqual(["cp-0", "cp-1", "w-0", "w-1"]);
     const planned = await stage.command("reapply", "-n", "older");
     const changes = JSON.stringify(listAt(listAt(planned.json, "results")[0], "changes"));
     expect([planned.code, changes], planned.err).toEqual([
       0,
-      expect.stringMatching(/older\/agent-\w+ on node cp-0.* on node cp-1/),
+      expect.stringMatching(/older\/agent-\w+ on node cp-0 goes.* on node cp-1 goes/),
     ]);
     expect(await nodes()).toHaveLength(4);
     const applied = await stage.command("reapply", "-n", "older", "--apply");

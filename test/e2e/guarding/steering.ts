@@ -132,7 +132,16 @@ export function steeringTests(
       "M2, M3: in 90 s no bind was refused and nobody was evicted",
       async () => {
         await sleep(Math.max(0, began + WINDOW_MS - Date.now()));
-        expect(await uids()).toEqual(victims);
+        const deleted = cluster()
+          .auditLog()
+          .filter(({ verb, objectRef }) => verb === "delete" && objectRef?.name?.startsWith("victim-"))
+          .map(({ user, objectRef, requestReceivedTimestamp }) => [
+            user.username,
+            objectRef?.name,
+            requestReceivedTimestamp,
+            new Date(began).toISOString(),
+          ]);
+        expect(await uids(), JSON.stringify(deleted)).toEqual(victims);
         const refused = cluster()
           .auditLog()
           .filter(
