@@ -21,7 +21,10 @@ import {
 const RUNS = Number(process.env["USHER_LEDGER_RUNS"] ?? 3);
 const PARALLEL = 200;
 
-describeOwnCluster("an exact limit of projects", {}, (cluster) => {
+/** The wall clocks of the replicas differ by up to two minutes. */
+const IMAGES = { usher: ["node", "--import", "./test/e2e/fixtures/shifted-clock.mjs", "src/cli/main.ts"] };
+
+describeOwnCluster("an exact limit of projects", { images: IMAGES }, (cluster) => {
   let peer: AsyncDisposable | undefined;
 
   afterAll(async () => {
@@ -56,7 +59,8 @@ describeOwnCluster("an exact limit of projects", {}, (cluster) => {
         expect(others).toEqual([]);
         expect(made).toHaveLength(limit);
         expect(await projectsOf(cluster(), user)).toHaveLength(limit);
-        expect(await ledgerOf(cluster(), user)).toEqual(await projectsOf(cluster(), user));
+        // A client that repeated a 429 may have left a reservation of the same name.
+        expect([...new Set(await ledgerOf(cluster(), user))]).toEqual(await projectsOf(cluster(), user));
         times.push(...results.map(({ ms }) => ms));
         repeated += results.reduce((sum, { busy }) => sum + busy, 0);
         if (RUNS > 3) await removeProjects(cluster(), user);

@@ -60,6 +60,24 @@ test("a reservation whose answer was lost is found again, also where it was the 
   expect(reserved(ledger([...others(1), ENTRY]), 2)).toMatchObject({ used: { count: 1 }, commit: undefined });
 });
 
+test("a client that repeats its request finds its place, also where all others are occupied", () => {
+  const mine = { name: ENTRY.name, uid: "8" };
+  expect(reserved(ledger([...others(1), mine]), 2)).toMatchObject({
+    used: { count: 1 },
+    commit: { object: { spec: { entries: [...others(1), mine, ENTRY] } } },
+  });
+  // Of a namespace that exists the limit is said first, as upstream.
+  expect(reserved(ledger([...others(1), mine]), 2, [ENTRY.name])).toMatchObject({ full: { count: 2 } });
+});
+
+test("requests for one name can't fill the ledger", () => {
+  const many = Array.from({ length: 10 }, (_, i) => ({ name: ENTRY.name, uid: `u${i}` }));
+  expect(reserved(ledger(many.slice(1)), 5)).toMatchObject({ commit: {} });
+  expect(reserved(ledger(many), 5)).toMatchObject({ busy: expect.any(String) });
+  const twice = others(MOST_ENTRIES / 2).flatMap(({ name }) => ["a", "b"].map((uid) => ({ name, uid })));
+  expect(reserved(ledger(twice), MOST_ENTRIES)).toMatchObject({ busy: expect.any(String) });
+});
+
 test("a full ledger goes on by best effort, without a write", () => {
   const full = ledger(others(MOST_ENTRIES));
   expect(reserved(full, MOST_ENTRIES + 1)).toMatchObject({

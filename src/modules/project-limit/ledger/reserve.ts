@@ -7,6 +7,9 @@ import type { Project } from "./holder.ts";
 import { type Entry, entriesIn, entryKey, ledgerOf, MOST_ENTRIES, USAGES } from "./usage.ts";
 import { placesOf } from "./used.ts";
 
+/** Reservations of one name at the same time, each for a request that may create it. */
+const MOST_OF_ONE_NAME = 10;
+
 export interface ReserveRequest {
   readonly subject: Subject;
   readonly limit: number;
@@ -43,11 +46,20 @@ export function reserve(request: ReserveRequest): Reservation {
   const entries = entriesIn(stored);
   const key = entryKey(entry);
   // A write whose answer was lost, or a review that the API server repeats.
-  const others = entries.filter((other) => entryKey(other) !== key);
-  const isReserved = others.length < entries.length;
+  const isReserved = entries.some((other) => entryKey(other) === key);
+  // A client that repeats a request has its place: no two namespaces share a name. Where one exists, the limit counts first, as upstream.
+  const isShown = projects.some(({ name: shown }) => shown === entry.name);
+  const others = isShown ? entries : entries.filter((other) => other.name !== entry.name);
   const used = usageOf(placesOf(subject, projects, others));
-  if (!isReserved && used.count >= limit) return { full: used };
-  if (isReserved || entries.length >= MOST_ENTRIES) return { used, commit: undefined };
+  if (isReserved) return { used, commit: undefined };
+  if (used.count >= limit) return { full: used };
+  const same = entries.filter((other) => other.name === entry.name).length;
+  // Otherwise requests for one name could fill the ledger, after which nothing would be exact.
+  if (same >= MOST_OF_ONE_NAME) return { busy: `${same} requests for ${entry.name} are not over yet` };
+  if (entries.length >= MOST_ENTRIES)
+    return used.count >= MOST_ENTRIES
+      ? { used, commit: undefined }
+      : { busy: "the ledger is full of reservations that are not over yet" };
   return {
     used,
     commit: {
