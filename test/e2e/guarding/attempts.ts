@@ -202,10 +202,10 @@ export function commandTests(stage: GuardStage, cluster: () => Cluster): void {
     expect(await nodes()).toEqual(["cp-0", "cp-1", "w-0", "w-1"]);
     const planned = await stage.command("reapply", "-n", "older");
     const changes = JSON.stringify(listAt(listAt(planned.json, "results")[0], "changes"));
-    expect([planned.code, changes], planned.err).toEqual([
-      0,
-      expect.stringMatching(/older\/agent-\w+ on node cp-0 goes.* on node cp-1 goes/),
-    ]);
+    expect(planned.code, planned.err).toBe(0);
+    for (const node of ["cp-0", "cp-1"])
+      expect(changes).toMatch(new RegExp(`older/agent-\\w+ on node ${node} goes`));
+    expect(changes).not.toContain("on node w-");
     expect(await nodes()).toHaveLength(4);
     const applied = await stage.command("reapply", "-n", "older", "--apply");
     expect(applied.json, applied.err).toMatchObject({ summary: { steered: 1, failed: 0 } });
