@@ -47,6 +47,19 @@ describe.each(["Kubernetes", "OpenShift"] as const)("the built-in list of %s", (
   });
 });
 
+test.each([
+  ["openshift-kube-apiserver-operator", "kube-apiserver-operator", "openshift-kube-apiserver"],
+  ["openshift-etcd-operator", "etcd-operator", "openshift-etcd"],
+  ["openshift-cluster-version", "default", "openshift-cluster-version"],
+  ["openshift-cluster-version", "cluster-version-operator", "openshift-cluster-version"],
+  ["kube-system", "job-controller", "openshift-cluster-version"],
+])("on OpenShift %s/%s may assign pods of %s, as upgrades do", (namespace, name, of) => {
+  const [group] = builtInGroups("OpenShift", DEFAULT_INSTALLATION);
+  const index = new EntryIndex(group?.entries ?? [], "Namespace");
+  expect(index.actor(`system:serviceaccount:${namespace}:${name}`, [])).toBeDefined();
+  expect(index.pod(of, "default")).toBeDefined();
+});
+
 test("None has no group", () => {
   expect(builtInGroups("None", DEFAULT_INSTALLATION)).toEqual([]);
 });

@@ -6,6 +6,7 @@ interface LifecycleIdentity {
 }
 
 const BOOTSTRAP = "kubernetes/kubernetes plugin/pkg/auth/authorizer/rbac/bootstrappolicy";
+const OPENSTACK = "kubernetes/cloud-provider-openstack manifests/controller-manager";
 
 /** They may take a node out of a group. Kubelets are not among them, nor is usher. */
 export const LIFECYCLE_IDENTITIES: readonly LifecycleIdentity[] = [
@@ -13,21 +14,29 @@ export const LIFECYCLE_IDENTITIES: readonly LifecycleIdentity[] = [
     username: "system:serviceaccount:kube-system:node-controller",
     source: `${BOOTSTRAP}/controller_policy.go`,
   },
-  {
-    username: "system:serviceaccount:kube-system:cloud-node-controller",
-    source: "kubernetes/cloud-provider controllers/node/node_controller.go",
-  },
+  // Cloud controllers as providers deploy them; with credentials for each controller the former is the node-controller above.
   {
     username: "system:serviceaccount:kube-system:cloud-controller-manager",
-    source: "kubernetes/cloud-provider controllers/node/node_controller.go",
+    source: `${OPENSTACK}/cloud-controller-manager-role-bindings.yaml`,
   },
+  {
+    username: "system:serviceaccount:kube-system:cloud-node-controller",
+    source: `${OPENSTACK}/cloud-controller-manager-role-bindings.yaml`,
+  },
+  {
+    username: "system:serviceaccount:openshift-cloud-controller-manager:cloud-controller-manager",
+    source:
+      "openshift/cluster-cloud-controller-manager-operator manifests/0000_26_cloud-controller-manager-operator_03_rbac_provider.yaml",
+  },
+  // Labels by mastersSchedulable, and the role label itself.
   {
     username: "system:serviceaccount:openshift-machine-config-operator:machine-config-controller",
     source: "openshift/machine-config-operator manifests/machineconfigcontroller/clusterrole.yaml",
   },
+  // Copies the labels of a Machine to its node.
   {
     username: "system:serviceaccount:openshift-machine-api:machine-api-controllers",
-    source: "openshift/machine-api-operator pkg/controller/nodelink/nodelink_controller.go",
+    source: "openshift/machine-api-operator install/0000_30_machine-api-operator_09_rbac.yaml",
   },
 ];
 
