@@ -89,6 +89,15 @@ test("the hooks are closed, wait 5 s, and have open twins for the control plane'
   });
 });
 
+test("in Complement no hook is closed, whatever else is switched on", () => {
+  const os = { contradictions: "Deny", write: true, harden: ["shop"], nodeMismatch: "Deny" };
+  for (const settings of [{}, { podSecurity: { templates: "Deny" }, os }])
+    for (const gate of [true, false])
+      expect(podSecurityWith({ settings, gate }).hooks.filter(({ failure }) => failure !== "open")).toEqual(
+        [],
+      );
+});
+
 test("in Complement there is no hook for pods, and nothing changes", async () => {
   const assembly = podSecurityWith({ labels: { enforce: "restricted" } });
   expect(assembly.hooks.map(({ name }) => name)).not.toContain("pod-security");
@@ -249,6 +258,50 @@ describe("updates", () => {
       const { status } = await judged({ labels, settings, spec, old, change: sub });
       expect(status?.message).toBe(
         'pods "p" is forbidden: violates PodSecurity "baseline:latest": privileged (container "y" must not set securityContext.privileged=true)',
+      );
+    });
+    test.each<[string, string, JsonObject, JsonObject, string]>([
+      [
+        "HostProcess",
+        "baseline",
+        { windowsOptions: { hostProcess: true } },
+        {},
+        'hostProcess (container "y" must not set securityContext.windowsOptions.hostProcess=true)',
+      ],
+      [
+        "a user",
+        "restricted",
+        { ...GOOD.securityContext, runAsUser: 0 },
+        {},
+        'runAsUser=0 (container "y" must not set runAsUser=0)',
+      ],
+      ["a user of its own", "restricted", { ...GOOD.securityContext, runAsUser: 0 }, { runAsUser: 1 }, ""],
+      [
+        "a profile",
+        "restricted",
+        { runAsNonRoot: true, seccompProfile: { type: "Unconfined" } },
+        {},
+        'seccompProfile (container "y" must not set securityContext.seccompProfile.type to "Unconfined")',
+      ],
+      ["what the pod does well", "restricted", GOOD.securityContext, {}, ""],
+      ["sysctls are the pod's", "baseline", { sysctls: [{ name: "kernel.msgmax", value: "1" }] }, {}, ""],
+    ])("what was added inherits of the pod: %s", async (_what, level, securityContext, own, detail) => {
+      const before = { ...HOST, securityContext };
+      const y = {
+        ...debug("y"),
+        securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ["ALL"] }, ...own },
+      };
+      const spec = { ...before, ephemeralContainers: [y] };
+      const { status } = await judged({
+        labels: { enforce: level },
+        settings,
+        spec,
+        old: before,
+        change: sub,
+        metadata: { annotations: { "container.apparmor.security.beta.kubernetes.io/c": "unconfined" } },
+      });
+      expect(status?.message ?? "").toBe(
+        detail === "" ? "" : `pods "p" is forbidden: violates PodSecurity "${level}:latest": ${detail}`,
       );
     });
     test("an image that changes is judged whole", async () => {

@@ -6,11 +6,12 @@ import type { Context } from "../../../core/module/module.ts";
 import type { Exceptions } from "../exceptions/exceptions.ts";
 import { CONTAINER_LISTS } from "../os/tables.ts";
 import { settingsOf } from "../settings.ts";
+import { addedContainers } from "./added-containers.ts";
 import { errorCount, evaluationCount, exemptionCount } from "./counts.ts";
 import { type Exemption, exemptPod, exemptRequest } from "./exemptions.ts";
 import { type NamespacePolicy, namespacePolicy, policyText } from "./namespace-policy.ts";
 import { ownerOf } from "./owner.ts";
-import { addedContainers, isSignificantUpdate } from "./significant-update.ts";
+import { isSignificantUpdate } from "./significant-update.ts";
 import { judge, RULE, type Subject, withEvent } from "./verdict.ts";
 
 /** The API server never sends others, but a webhook must not judge what it does not know. */
@@ -38,14 +39,11 @@ export function judgePod(context: Context, exceptions: Exceptions): Result {
   if (request.operation === "UPDATE" && !isSignificantUpdate(spec, before)) return allow();
   const exemptClass = exemptPod(spec, configuration);
   if (exemptClass !== undefined) return exempted(context, exemptClass);
-  const metadata = at(request.object, "metadata");
-  const subject: Subject = {
-    metadata: isObject(metadata) ? metadata : {},
-    path: [],
-    ...(settings.ephemeralContainers === "Added" && request.subResource === "ephemeralcontainers"
-      ? partial(addedContainers(spec, before))
-      : { spec }),
-  };
+  const given = at(request.object, "metadata");
+  const metadata = isObject(given) ? given : {};
+  const adds = settings.ephemeralContainers === "Added" && request.subResource === "ephemeralcontainers";
+  const judged = adds ? addedContainers(metadata, spec, before) : { metadata, spec };
+  const subject: Subject = { ...judged, path: [] };
   const { enforce, audit, warn, errors } = policy;
   const verdict = judge(context, exceptions, settings, { enforce, audit, warn }, subject);
   const notes = [annotation("enforce-policy", policyText(enforce)), ...labelErrors(policy)];
@@ -59,10 +57,6 @@ export function judgePod(context: Context, exceptions: Exceptions): Result {
   );
   const message = `pods ${JSON.stringify(nameIn(request.name, request.object))} is forbidden: ${verdict.refused}`;
   return deny({ code: 403, reason: "Forbidden", message }, [...findings, ...notes], counts);
-}
-
-function partial(spec: JsonObject): Pick<Subject, "spec" | "before"> {
-  return { spec, before: { ...spec, ephemeralContainers: [] } };
 }
 
 export function isPrivileged({ enforce, audit, warn, errors }: NamespacePolicy): boolean {

@@ -20,11 +20,3 @@ export function isSignificantUpdate(spec: JsonObject | undefined, old: JsonObjec
     return !images.has(name) || images.get(name) !== stringAt(one, "image");
   });
 }
-
-/** Only what was added to a pod: its new ephemeral containers, with what they inherit. */
-export function addedContainers(spec: JsonObject, old: JsonObject | undefined): JsonObject {
-  const known = new Set(listAt(old, "ephemeralContainers").map((one) => stringAt(one, "name")));
-  const added = listAt(spec, "ephemeralContainers").filter((one) => !known.has(stringAt(one, "name")));
-  const { os, hostUsers, securityContext } = spec;
-  return { os, hostUsers, securityContext, ephemeralContainers: added };
-}

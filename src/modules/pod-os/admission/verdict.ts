@@ -27,8 +27,6 @@ export interface Subject {
   readonly spec: JsonObject;
   /** Where it is in the object. */
   readonly path: Path;
-  /** Where only a part is judged: what was there before without it. Violations of both are not counted. */
-  readonly before?: JsonObject;
 }
 
 /** What Pod Security comes to in the modes that were asked for. */
@@ -98,26 +96,18 @@ export function judge(
   return { refused, findings: [...findings, ...[...waived.values()].map(({ finding }) => finding)], counts };
 }
 
-/** What a pod violates, without what it violated before. */
+/** What a pod violates. */
 export function violationsOf(
   { view }: Pick<Context, "view">,
   { windowsChecks }: Settings["podSecurity"],
   policy: LevelVersion,
-  { metadata, spec, before }: Pick<Subject, "metadata" | "spec" | "before">,
+  { metadata, spec }: Pick<Subject, "metadata" | "spec">,
 ): readonly Violation[] {
   const version = view.serverVersion?.effective;
   const options = version?.major === 1 ? { newest: version.minor } : {};
-  const all = (of: JsonObject): readonly Violation[] => {
-    const { violations } = evaluatePodSecurity(policy, metadata, of, options);
-    const windows = windowsChecks && policy.level === "restricted" && validatePodOS(of).length === 0;
-    return windows ? [...violations, ...windowsViolations(metadata, of)] : violations;
-  };
-  const found = all(spec);
-  if (before === undefined || found.length === 0) return found;
-  const old = all(before);
-  return found.filter(
-    ({ check, detail }) => !old.some((one) => one.check === check && one.detail === detail),
-  );
+  const { violations } = evaluatePodSecurity(policy, metadata, spec, options);
+  const windows = windowsChecks && policy.level === "restricted" && validatePodOS(spec).length === 0;
+  return windows ? [...violations, ...windowsViolations(metadata, spec)] : violations;
 }
 
 /** As upstream joins them. */
