@@ -47,6 +47,12 @@ describe("os.write", () => {
     ["contradictory", { ...WINDOWS, nodeSelector: { "kubernetes.io/os": "linux" } }, {}, {}],
     ["no OS of pods", { os: { name: "plan9" } }, {}, {}],
     ["pods of a DaemonSet", WINDOWS, { owner: controlledBy("apps/v1", "DaemonSet", "agent") }, {}],
+    [
+      "pods of a DaemonSet of another group",
+      WINDOWS,
+      { owner: controlledBy("apps.kruise.io/v1alpha1", "DaemonSet", "agent") },
+      {},
+    ],
     ["mirror pods", WINDOWS, { annotations: { "kubernetes.io/config.mirror": "x" } }, {}],
     ["an update of a pod", WINDOWS, {}, { operation: "UPDATE", oldObject: podWith({}) }],
     ["another system's namespace", WINDOWS, { namespace: "kube-system" }, {}],
@@ -133,6 +139,8 @@ describe("os.harden", () => {
     expect(hardened(podWith({}), MIXED).draft.edits).toEqual([]);
     const byLabel = [...LINUX_NODES, osNode("new", { label: "windows" })];
     expect(hardened(podWith({}), byLabel).draft.edits, "a node that has not reported yet").toEqual([]);
+    const byReport = [...LINUX_NODES, osNode("virtual", { reports: "Windows" })];
+    expect(hardened(podWith({}), byReport).draft.edits, "a virtual kubelet").toEqual([]);
     expect(hardened(podWith({}), []).draft.edits, "no node is known").toEqual([]);
   });
 

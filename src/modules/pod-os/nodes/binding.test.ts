@@ -91,6 +91,11 @@ describe("nodeMismatch: Deny", () => {
     expect((await bound(bindingOf("drifted"))).denials).toHaveLength(1);
   });
 
+  test("a virtual kubelet may write its OS with a capital", async () => {
+    const nodes = [osNode("win", { label: "windows", reports: "Windows" })];
+    expect((await bound(bindingOf("win"), { nodes })).denials).toEqual([]);
+  });
+
   test("a pod that is created with a node", async () => {
     const { denials } = await bound(pod({ spec: { ...WINDOWS, nodeName: "lin" } }));
     expect(denials).toHaveLength(1);

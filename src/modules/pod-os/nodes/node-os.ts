@@ -28,8 +28,9 @@ export function nodeOS(node: JsonObject): string | undefined {
   return reportedOS(node) ?? labelledOS(node);
 }
 
+/** Some virtual kubelets report `Linux`, and label their node `linux`. */
 export function reportedOS(node: JsonObject): string | undefined {
-  return named(stringAt(node, "status", "nodeInfo", "operatingSystem"));
+  return named(stringAt(node, "status", "nodeInfo", "operatingSystem")?.toLowerCase());
 }
 
 function labelledOS(node: JsonObject): string | undefined {

@@ -29,6 +29,7 @@ describe("the OS label of nodes", () => {
     ],
     ["is missing", { reports: "linux" }, "label kubernetes.io/os is missing, but the kubelet reports linux"],
     ["can't be compared", { label: "linux" }, undefined],
+    ["is written otherwise than by a virtual kubelet", { label: "linux", reports: "Linux" }, undefined],
   ])("%s", (_name, node, message) => {
     const result = reconciled(podOSWith([osNode("n", node)]));
     expect(result).toMatchObject({ writes: [] });

@@ -1,6 +1,6 @@
 import type { Finding } from "../../../core/evaluate/finding.ts";
 import { isObject, own } from "../../../core/json.ts";
-import { controllerOf, groupVersionOf } from "../../../core/kubernetes/object.ts";
+import { controllerOf } from "../../../core/kubernetes/object.ts";
 import { specPath } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";
 import type { RequestTemplate } from "../hooks/request-template.ts";
@@ -58,6 +58,7 @@ export function writeOS(context: Context, { workload, template, isPod }: Request
   return [];
 }
 
+/** Of any API group: other systems have DaemonSets of their own that work alike. */
 function isDaemonSet(controller: ReturnType<typeof controllerOf>): boolean {
-  return controller?.kind === "DaemonSet" && groupVersionOf(controller.apiVersion).group === "apps";
+  return controller?.kind === "DaemonSet";
 }
