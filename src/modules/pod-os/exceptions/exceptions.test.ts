@@ -58,6 +58,8 @@ describe("it is for the pods that it names", () => {
     ["one image of two", { images: ["registry.example/mesh/*"] }, false],
     ["images by their beginning", { images: ["registry.example/*"] }, true],
     ["a whole image is no beginning", { images: ["registry.example/"] }, false],
+    ["images that are no list", { images: "registry.example/*" }, false],
+    ["service accounts that are no list", { serviceAccounts: "default" }, false],
   ])("%s", async (_what, spec, allowed) => {
     expect((await judged(privileged(spec))).allowed).toBe(allowed);
   });

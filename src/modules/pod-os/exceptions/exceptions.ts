@@ -82,10 +82,11 @@ export function prepareException(object: JsonObject, ref: PolicyRef): Prepared<E
   const problems = exceptionProblems(object);
   const selector = compileSelector(at(spec, "podSelector"), ["spec", "podSelector"]);
   const expires = Date.parse(stringAt(spec, "expires") ?? "");
-  const strings = (field: string): string[] | undefined => {
-    const list = at(spec, field);
-    return Array.isArray(list) ? list.filter((one) => typeof one === "string") : undefined;
-  };
+  // What is no list names nothing, so that it waives nothing: only an absent field stands for all.
+  const strings = (field: string): string[] | undefined =>
+    (at(spec, field) ?? undefined) === undefined
+      ? undefined
+      : listAt(spec, field).filter((one) => typeof one === "string");
   const sets = (field: string): ReadonlySet<string> | undefined => {
     const list = strings(field);
     return list === undefined ? undefined : new Set(list);

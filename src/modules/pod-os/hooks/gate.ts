@@ -16,7 +16,8 @@ const COMMON = {
   failure: "open",
   timeoutSeconds: 2,
   sideEffects: "None",
-  reinvocation: "Never",
+  // A later webhook may add it.
+  reinvocation: "IfNeeded",
 } as const;
 
 /**
