@@ -214,6 +214,26 @@ spec: { template: { spec: { ${POD_SPEC} } } }
     ]);
   });
 
+  test("are judged as the API server would fill them in", async () => {
+    const text = `{ apiVersion: v1, kind: Pod, metadata: { name: a }, spec: { volumes: [{ name: v }], ${POD_SPEC} } }
+---
+{ apiVersion: v1, kind: Pod, metadata: { name: b }, spec: { hostNetwork: true, containers: [{ name: c, image: i, ports: [{ containerPort: 80 }] }] } }
+`;
+    const { out } = await scan(["-", "--policy", "restricted:v1.37", "-o", "json"], text);
+    const [a, b]: Row[] = JSON.parse(out).workloads;
+    expect(a?.violations.map(({ check }) => check)).not.toContain("restrictedVolumes");
+    expect(b?.violations.map(({ check }) => check)).toContain("hostPorts");
+    expect(b?.violations).toContainEqual(
+      expect.objectContaining({
+        check: "runAsNonRoot",
+        fix: [expect.objectContaining({ op: "add", path: "/spec/securityContext" })],
+      }),
+    );
+    const fixed = await scan(["-", "--policy", "restricted:v1.37", "--fix"], text);
+    expect(fixed).toMatchObject({ code: 0, err: "" });
+    expect(fixed.out).not.toContain("emptyDir");
+  });
+
   test("--fix prints all documents, and what it prints passes", async () => {
     const fixed = await scan(["-", "--policy", "restricted:v1.37", "--fix"], MANIFEST);
     expect(fixed).toMatchObject({ code: 0, err: "" });

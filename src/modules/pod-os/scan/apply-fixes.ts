@@ -1,6 +1,7 @@
 import type { PatchOperation } from "../../../core/evaluate/patch.ts";
 import { copyOf, isObject, type Json, type JsonObject, setOwn } from "../../../core/json.ts";
-import { type PodTemplate, podTemplateOf, type WorkloadKind } from "../../../core/kubernetes/workloads.ts";
+import { defaulted } from "../../../core/kubernetes/defaults/defaults.ts";
+import { podTemplateOf, type WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import { pointer, steps } from "../../../core/path.ts";
 import { evaluatePodSecurity } from "../security/evaluate.ts";
 import type { LevelVersion } from "../security/policy.ts";
@@ -19,17 +20,24 @@ export function fixedManifest(
   policy: LevelVersion,
   newest: number | undefined,
 ): FixedManifest {
-  const judge = (template: PodTemplate | undefined) =>
-    evaluatePodSecurity(policy, template?.metadata, template?.spec, newest === undefined ? {} : { newest })
-      .violations;
-  const violations = judge(podTemplateOf(object, workload));
-  const fixes = violations.flatMap(({ fix }) => fix ?? []);
-  if (fixes.length === 0) return { object, passes: violations.length === 0, changed: false };
+  const judge = (of: JsonObject) => {
+    const template = podTemplateOf(of, workload);
+    return evaluatePodSecurity(
+      policy,
+      template?.metadata,
+      template?.spec,
+      newest === undefined ? {} : { newest },
+    );
+  };
+  const passes = (of: JsonObject): boolean => judge(defaulted(of, workload)).allowed;
+  // What the API server fills in is no part of the manifest, so fixes are those of what is written.
+  const fixes = judge(object).violations.flatMap(({ fix }) => fix ?? []);
+  if (fixes.length === 0) return { object, passes: passes(object), changed: false };
   const copy = copyOf(object);
   const prefix = pointer(workload.template);
   for (const operation of fixes) applyOperation(copy, { ...operation, path: `${prefix}${operation.path}` });
   const fixed = isObject(copy) ? copy : object;
-  return { object: fixed, passes: judge(podTemplateOf(fixed, workload)).length === 0, changed: true };
+  return { object: fixed, passes: passes(fixed), changed: true };
 }
 
 type Container = Record<string, Json | undefined> | (Json | undefined)[];

@@ -1,4 +1,5 @@
 import { type JsonObject, own } from "../../../core/json.ts";
+import { defaulted } from "../../../core/kubernetes/defaults/defaults.ts";
 import { nameOf, namespaceOf } from "../../../core/kubernetes/object.ts";
 import {
   type PodTemplate,
@@ -63,15 +64,27 @@ export function judgeObject(
     isPod: workload.template.length === 0,
     replicas: replicasOf(object, kind),
     os: resolvePodOS(template, runtimeClassOf(view, template.spec)).os ?? null,
-    violations: violationsOf(template, policies),
+    violations: violationsOf(template, podTemplateOf(defaulted(object, workload), workload), policies),
   };
 }
 
-/** With two policies, only what one forbids and the other does not. */
-function violationsOf(template: PodTemplate, { policy, against, newest }: ScanPolicies): ScanViolation[] {
-  const judge = (by: LevelVersion): readonly Violation[] =>
-    evaluatePodSecurity(by, template.metadata, template.spec, newest === undefined ? {} : { newest })
-      .violations;
+/** Of the pod as the API server fills it in, with the fixes for the manifest. With two policies, only what one forbids. */
+function violationsOf(
+  written: PodTemplate,
+  filled: PodTemplate | undefined,
+  { policy, against, newest }: ScanPolicies,
+): ScanViolation[] {
+  const options = newest === undefined ? {} : { newest };
+  const judge = (by: LevelVersion): readonly Violation[] => {
+    const fixes = new Map(
+      evaluatePodSecurity(by, written.metadata, written.spec, options).violations.map((one) => [
+        violationKey(one),
+        one,
+      ]),
+    );
+    const { violations } = evaluatePodSecurity(by, filled?.metadata, filled?.spec, options);
+    return violations.map((one) => fixes.get(violationKey(one)) ?? one);
+  };
   const violations = judge(policy);
   if (against === undefined) return [...violations];
   const others = judge(against);
