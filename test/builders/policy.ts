@@ -33,6 +33,7 @@ export function namespace(name: string, labels: JsonObject = {}): JsonObject {
 
 const RESOURCES: Readonly<Record<string, string>> = {
   Namespace: "namespaces",
+  NodeSchedulingPolicy: "nodeschedulingpolicies",
   ClusterPodSchedulingPolicy: "clusterpodschedulingpolicies",
   PodSchedulingPolicy: "podschedulingpolicies",
 };

@@ -45,6 +45,20 @@ const decisions = ({ counts }: Effects) =>
     .filter(({ metric }) => metric === "usher_decisions_total")
     .map(({ labels }) => `${labels["hook"]} ${labels["phase"]} ${labels["verdict"]}`);
 
+test("an event relates to the finding's policy, to another, or to none", () => {
+  const event = { type: "Warning", reason: "Odd" } as const;
+  const module = moduleThat("relating", {
+    mutate: () =>
+      allow([
+        finding({ policy: P, event }),
+        finding({ policy: P, event: { ...event, related: Q } }),
+        finding({ policy: P, event: { ...event, related: "none" } }),
+      ]),
+  });
+  const { events } = effectsOf(atOnce(ask([module], requestFor(pod()))));
+  expect(events.map(({ policy }) => policy)).toEqual([P, Q, undefined]);
+});
+
 test("of a policy that only a note names nobody counts, tells or keeps anything", () => {
   const forged: PolicyRef = { kind: "Rule", name: "forged", gone: true };
   const event = { type: "Warning", reason: "Odd" } as const;

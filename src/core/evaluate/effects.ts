@@ -13,7 +13,7 @@ import {
 import { type AdmissionRequest, describeRequest } from "./request.ts";
 
 /** An event to be written after the response. */
-export interface EventToWrite extends FindingEvent {
+export interface EventToWrite extends Omit<FindingEvent, "related"> {
   readonly regarding: ObjectReference;
   readonly message: string;
   readonly policy: PolicyRef | undefined;
@@ -116,11 +116,12 @@ function eventsOf({ request, findings }: Evaluation): EventToWrite[] {
   const events: EventToWrite[] = [];
   for (const { event, message, policy } of findings) {
     if (event === undefined || policy?.gone === true) continue;
+    const { related = policy, ...rest } = event;
     events.push({
-      ...event,
+      ...rest,
       regarding: event.regarding ?? objectOf(request),
       message: event.message ?? message,
-      policy,
+      policy: related === "none" ? undefined : related,
     });
   }
   return events;

@@ -51,6 +51,8 @@ export interface FindingEvent {
   /** A CamelCase word that can be searched. */
   readonly reason: string;
   readonly regarding?: ObjectReference;
+  /** `none`: what the finding calls its policy is no object. @default the finding's policy */
+  readonly related?: PolicyRef | "none";
   /** @default the finding's */
   readonly message?: string;
 }

@@ -134,7 +134,7 @@ const reapply = defineCommand({
   name: "reapply",
   summary: "steer existing DaemonSets away from protected nodes",
   description:
-    "Adds the required node affinity that steering adds to new DaemonSets to those that exist. Their controller then deletes the pods on the excluded nodes: the output names them. Without --apply nothing is written.",
+    "Steers DaemonSets that exist as new ones are steered: by a required node affinity, or by tolerations that are dropped. Their controller then deletes the pods on the excluded nodes: the output names them. Without --apply nothing is written.",
   examples: ["-A", "-n shop --apply"],
   exitCodes: { fine: "done, or nothing to do", found: "some DaemonSets could not be written" },
   formats: ["table", "json"],

@@ -91,6 +91,32 @@ test("plans a patch on what is stored, and none where it is there", () => {
   expect(change?.plan(undefined)).toEqual({ failed: "not found" });
 });
 
+test("drops tolerations where the group steers so, and adds affinity only where one without a key is left", () => {
+  const groups = [{ ...GROUP, steering: "DropToleration" }];
+  const named = { key: CONTROL_PLANE_LABEL, operator: "Exists" };
+  const other = { key: "node.kubernetes.io/not-ready", operator: "Exists", effect: "NoExecute" };
+  const agent = daemonSet("agent", "shop", { tolerations: [named, other] });
+  const keyless = daemonSet("keyless", "shop", { tolerations: [named, { operator: "Exists" }] });
+  const { changes } = planOf(
+    (resource) => ({ found: resource === "pods" ? [] : [agent, keyless], complete: true }),
+    groups,
+  );
+  const dropped = "- tolerations that name taints of group ControlPlane";
+  expect(changes.map((change, i) => change.outcome?.([agent, keyless][i], undefined))).toEqual([
+    { changes: [dropped] },
+    { changes: [dropped, "+ required node affinity, away from group ControlPlane"] },
+  ]);
+  expect(changes[0]?.plan(agent)).toMatchObject({
+    patch: [{ op: "replace", path: "/spec/template/spec/tolerations", value: [other] }],
+  });
+  expect(changes[1]?.plan(keyless)).toMatchObject({
+    patch: [
+      { path: "/spec/template/spec/tolerations", value: [{ operator: "Exists" }] },
+      { path: "/spec/template/spec/affinity", value: AWAY["affinity"] },
+    ],
+  });
+});
+
 test("changes nothing where pods could not be read, or the group does not steer", () => {
   const unread = planOf((resource) => (resource === "pods" ? { failed: "pods: 403" } : found(resource)));
   expect(unread).toMatchObject({ changes: [], errors: ["pods: 403"] });

@@ -6,13 +6,13 @@ import { at, copyOf, isObject, type JsonObject, stringAt } from "../../../core/j
 import { controllerOf, nameOf, namespaceOf } from "../../../core/kubernetes/object.ts";
 import type { CommandCode, CommandSteps, PlannedChange } from "../../../core/module/command.ts";
 import { readPages } from "../../../core/module/command-needs.ts";
+import type { View } from "../../../core/view/view.ts";
 import { nodesOf } from "../claims/candidates.ts";
 import { possibleGroups, selectionClaims } from "../claims/selection.ts";
 import { accountOf } from "../decide/subject.ts";
 import type { Group } from "../groups/group.ts";
 import { podMatches } from "../principals/principal.ts";
-import { excludeSelector } from "../steering/exclude.ts";
-import { REQUIRED_TERMS, termsOf } from "../steering/terms.ts";
+import { excludeGroup } from "../steering/exclude-group.ts";
 import { groupsAt } from "./groups-at.ts";
 
 const PAGE = 500;
@@ -42,7 +42,7 @@ export const reapplyCode: CommandCode<object, object> = {
       }),
     ].filter((failure) => failure !== undefined);
     if (failures.length > 0) return { changes: [], errors: failures };
-    return { changes: found.map((one) => changeOf(one, podsThatGo(one, pods, assembly))) };
+    return { changes: found.map((one) => changeOf(one, podsThatGo(one, pods, assembly), assembly)) };
   },
 };
 
@@ -83,20 +83,15 @@ function unsteeredGroups(object: JsonObject, all: readonly Group[], { view }: As
   return "need" in found || found.claims.some(({ claim }) => claim.refused) ? [] : taking;
 }
 
-function changeOf({ object, groups }: Unsteered, pods: readonly string[]): PlannedChange {
+function changeOf({ object, groups }: Unsteered, pods: readonly string[], { view }: Assembly): PlannedChange {
   const of = { resource: "daemonsets.apps", namespace: namespaceOf(object), name: nameOf(object) };
-  const names = groups.map(({ name }) => name).join(", ");
   return {
     kind: "DaemonSet",
     of,
     plan: (stored) => {
       if (stored === undefined) return { failed: "not found" };
-      const draft = new Draft(copyOf(stored) as JsonObject);
-      for (const { labelSelector } of groups) {
-        const terms = excludeSelector(termsOf(draft.get(...TEMPLATE)), labelSelector);
-        if (terms === "too many") return { failed: "the required node affinity has too many terms" };
-        if (terms !== "unchanged") draft.set([...TEMPLATE, ...REQUIRED_TERMS], terms, undefined);
-      }
+      const { draft, complete } = steered(stored, groups, view);
+      if (!complete) return { failed: "the required node affinity has too many terms" };
       if (draft.edits.length === 0) return "unchanged";
       return {
         patch: patchOf(draft),
@@ -104,11 +99,37 @@ function changeOf({ object, groups }: Unsteered, pods: readonly string[]): Plann
         resourceVersion: stringAt(stored, "metadata", "resourceVersion") ?? "",
       };
     },
-    outcome: () => ({
-      changes: [`+ required node affinity, away from group ${names}`, ...pods.map((pod) => `- pod ${pod}`)],
+    outcome: (stored) => ({
+      changes: [...steered(stored ?? object, groups, view).changes, ...pods.map((pod) => `- pod ${pod}`)],
     }),
   };
 }
+
+/** The DaemonSet as it would be if it were created now. */
+function steered(
+  object: JsonObject,
+  groups: readonly Group[],
+  view: View,
+): { readonly draft: Draft; readonly complete: boolean; readonly changes: readonly string[] } {
+  const draft = new Draft(copyOf(object) as JsonObject);
+  const changes: string[] = [];
+  const results = groups.map((group) =>
+    excludeGroup(draft, TEMPLATE, group, {
+      view,
+      affinity: true,
+      finding: (what) => {
+        changes.push(`${CHANGES[what]} group ${group.name}`);
+        return undefined;
+      },
+    }),
+  );
+  return { draft, complete: !results.includes("too many terms"), changes };
+}
+
+const CHANGES = {
+  tolerations: "- tolerations that name taints of",
+  affinity: "+ required node affinity, away from",
+};
 
 /** Pods of the DaemonSet on nodes that it is steered away from. */
 function podsThatGo(

@@ -13,7 +13,7 @@ import {
   user,
 } from "../../../../test/builders/guard.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
-import type { Json } from "../../../core/json.ts";
+import type { Json, JsonObject } from "../../../core/json.ts";
 
 const ON = { nodeName: "cp-0" };
 const INFORM: Cluster = { groups: [{ ...GROUP, mode: "Inform" }] };
@@ -108,6 +108,21 @@ describe("events", () => {
       updating({ schedulingGates: [{ name: "g" }] }, { nodeSelector: { "kubernetes.io/hostname": "cp-0" } }),
     );
     expect(update.events).toMatchObject([{ regarding: { kind: "Pod", uid: "uid-of-web" } }]);
+  });
+
+  test("refer to the NodeSchedulingPolicy that counts, and to nothing where there is none", async () => {
+    const policy = (name: string) => ({
+      apiVersion: "scheduling.openshift.io/v1alpha1",
+      kind: "NodeSchedulingPolicy",
+      metadata: { name, uid: `uid-of-${name}` },
+      spec: { groups: [] },
+    });
+    const of = async (...objects: JsonObject[]) =>
+      (await askGuard(creating(ON), { objects })).events.map((event) => event["policy"]);
+    expect(await of()).toEqual([undefined]);
+    expect(await of(policy("other"))).toEqual([undefined]);
+    const ref = { kind: "NodeSchedulingPolicy", name: "cluster", uid: "uid-of-cluster" };
+    expect(await of(policy("other"), policy("cluster"))).toEqual([ref]);
   });
 });
 

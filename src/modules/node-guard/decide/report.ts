@@ -65,6 +65,7 @@ function findingOf(judgement: Judgement, subject: Subject, { regarding, warnOnly
   const event: FindingEvent = {
     type: "Warning",
     reason: verdict === "deny" ? "NodeGuardDenied" : "NodeGuardWouldDeny",
+    related: group.policy ?? "none",
     ...(regarding === undefined ? {} : { regarding }),
   };
   return {

@@ -1,3 +1,4 @@
+import type { PolicyRef } from "../../../core/evaluate/finding.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { CompiledSelector } from "../../../core/kubernetes/selectors/label-selector.ts";
 import type { EntryIndex } from "../principals/entry-index.ts";
@@ -77,6 +78,8 @@ export interface Group extends GroupOptions {
   readonly effectiveMode: Mode;
   /** Why the effective mode is what it is, for people. */
   readonly because: string;
+  /** The NodeSchedulingPolicy that counts, where there is one: groups are no objects, and events refer to it instead. */
+  readonly policy?: PolicyRef;
   /** In force now: what it weakened is admitted with `rule=override`. */
   readonly override?: Override;
   readonly entries: readonly Entry[];

@@ -24,7 +24,10 @@ const DEFAULTS: Omit<GroupOptions, "protectNodeLabels" | "steering"> = {
 
 /** A group before the clock and mastersSchedulable are looked at. */
 interface MergedGroup
-  extends Omit<Group, "effectiveMode" | "because" | "protectNodeLabels" | "steering" | "override"> {
+  extends Omit<
+    Group,
+    "effectiveMode" | "because" | "protectNodeLabels" | "steering" | "override" | "policy"
+  > {
   readonly because: string;
   readonly protectNodeLabels: boolean | undefined;
   readonly steering: GroupOptions["steering"] | undefined;
@@ -38,6 +41,7 @@ export class Groups {
   readonly consistency: Consistency;
   /** `undefined`: there is no Scheduler. */
   readonly mastersSchedulable: boolean | undefined;
+  readonly #policy: Extract<GuardPolicy, { readonly kind: "policy" }> | undefined;
   readonly #policies: readonly GuardPolicy[];
   readonly #installation: Installation;
   readonly #overrides: readonly Override[];
@@ -50,8 +54,8 @@ export class Groups {
     this.#overrides = policies.flatMap((one) => (one.kind === "override" ? [one.override] : []));
     const scheduler = policies.find((one) => one.kind === "scheduler" && one.name === CLUSTER);
     this.mastersSchedulable = scheduler?.kind === "scheduler" ? scheduler.mastersSchedulable : undefined;
-    const policy = policies.find((one) => one.kind === "policy" && one.name === CLUSTER);
-    this.consistency = policy?.kind === "policy" ? policy.consistency : "Corrected";
+    this.#policy = policies.filter((one) => one.kind === "policy").find(({ name }) => name === CLUSTER);
+    this.consistency = this.#policy?.consistency ?? "Corrected";
   }
 
   /** The groups as they count at a time; without a time no override counts. */
@@ -101,6 +105,7 @@ export class Groups {
       because,
       protectNodeLabels: merged.protectNodeLabels ?? mode === "Enable",
       steering: mode === "Enable" ? (merged.steering ?? "Affinity") : "Off",
+      ...(this.#policy === undefined ? {} : { policy: this.#policy.ref }),
       ...(override === undefined ? {} : { override }),
     };
   }

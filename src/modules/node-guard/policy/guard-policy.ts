@@ -1,3 +1,4 @@
+import type { PolicyRef } from "../../../core/evaluate/finding.ts";
 import type { Override } from "../groups/group.ts";
 import type { CONSISTENCIES } from "./group-schema.ts";
 import type { GroupSource } from "./prepare.ts";
@@ -12,6 +13,7 @@ export type GuardPolicy =
   | {
       readonly kind: "policy";
       readonly name: string;
+      readonly ref: PolicyRef;
       readonly consistency: Consistency;
       readonly groups: readonly GroupSource[];
     }

@@ -27,7 +27,9 @@ export const READERS: Readonly<Record<string, Read>> = {
     const { groups, problems } = prepareGroups(listAt(object, ...GROUPS), "NodeSchedulingPolicy", GROUPS);
     const written = stringAt(object, "spec", "consistency");
     const consistency = CONSISTENCIES.find((one) => one === written) ?? "Corrected";
-    return { policy: { kind: "policy", name: nameOf(object), consistency, groups }, problems };
+    const [name, uid] = [nameOf(object), stringAt(object, "metadata", "uid")];
+    const ref = { kind: "NodeSchedulingPolicy", name, ...(uid === undefined ? {} : { uid }) };
+    return { policy: { kind: "policy", name, ref, consistency, groups }, problems };
   },
   [SCHEDULERS]: (object) => {
     const list = listAt(object, ...SCHEDULING_GROUPS);

@@ -13,9 +13,9 @@ import { decide, groupRef } from "../decide/report.ts";
 import { blockingGroups, isDaemonSetController } from "../decide/selection.ts";
 import { accountOf, describePod, type Subject } from "../decide/subject.ts";
 import type { Group } from "../groups/group.ts";
-import { withoutTolerations } from "./drop-tolerations.ts";
-import { excludeSelector, excludesSelector } from "./exclude.ts";
-import { REQUIRED_TERMS, termsOf } from "./terms.ts";
+import { excludesSelector } from "./exclude.ts";
+import { excludeGroup } from "./exclude-group.ts";
+import { REQUIRED_TERMS } from "./terms.ts";
 
 /**
  * Keeps pods that need not run on protected nodes off them, where they are not authorised there: a scheduler that only learns of it at
@@ -71,36 +71,34 @@ function isDaemonPod({ request, object }: Context): boolean {
   );
 }
 
+const STEERED = { tolerations: "tolerations dropped", affinity: "required node affinity added" };
+
 /** Excludes the nodes of one group, and says what could not be done. */
 function exclude(context: Context, spec: Path, group: Group, stored: JsonObject | undefined): Finding[] {
   const { object, view, request } = context;
-  const finding = (what: string, path: Path): Finding => ({
-    policy: groupRef(group),
-    rule: "steering",
-    outcome: "applied",
-    path,
-    message: `${what} to keep pods off nodes of protected group ${group.name}`,
-    // Schedulers and people see it in the pod; an update compares with the stored template instead.
-    recordedByModule: true,
+  const policy = groupRef(group);
+  const excluded = excludeGroup(object, spec, group, {
+    view,
+    stored,
+    affinity: request.operation !== "UPDATE" || excludesSelector(stored, group.labelSelector),
+    finding: (what, path) => ({
+      policy,
+      rule: "steering",
+      outcome: "applied",
+      path,
+      message: `${STEERED[what]} to keep pods off nodes of protected group ${group.name}`,
+      // Schedulers and people see it in the pod; an update compares with the stored template instead.
+      recordedByModule: true,
+    }),
   });
-  if (group.steering === "DropToleration") {
-    const rest = withoutTolerations(object.get(...spec), stored, group, view);
-    const path = [...spec, "tolerations"];
-    if (rest !== "unchanged") object.set(path, rest, finding("tolerations dropped", path));
-    if (possibleGroups(object.get(...spec), [group], view).length === 0) return [];
-    if (request.operation === "UPDATE" && !excludesSelector(stored, group.labelSelector)) return [];
-  }
-  const path = [...spec, ...REQUIRED_TERMS];
-  const made = excludeSelector(termsOf(object.get(...spec)), group.labelSelector);
-  if (made === "unchanged") return [];
-  if (made !== "too many" && object.set(path, made, finding("required node affinity added", path))) return [];
+  if (excluded === "done") return [];
   return [
     {
-      policy: groupRef(group),
+      policy,
       rule: "steering",
       outcome: "skipped",
       code: "USHER-G13",
-      path,
+      path: [...spec, ...REQUIRED_TERMS],
       message: `required node affinity has too many terms to exclude nodes of protected group ${group.name}`,
       warn: 60,
     },
