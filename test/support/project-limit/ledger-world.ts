@@ -30,9 +30,11 @@ interface Flight {
 
 interface Replica {
   readonly view: Store;
-  /** Events that its watch has received. */
-  position: number;
+  /** Events that its watches have received: each resource has a watch of its own, and none waits for another. */
+  readonly positions: Map<string, number>;
 }
+
+const RESOURCES = ["namespaces", USAGES];
 
 /** A leader between its reads and its write. */
 interface Sweep {
@@ -57,7 +59,8 @@ export class LedgerWorld {
   #now = 0;
   #uid = 0;
 
-  constructor(limit: number, replicas: number) {
+  /** `owned`: namespaces from before there was a limit, which no ledger has. */
+  constructor(limit: number, replicas: number, owned: readonly string[] = []) {
     this.limit = limit;
     this.#replicas = Array.from({ length: replicas }, () => ({
       view: new Store(
@@ -66,8 +69,10 @@ export class LedgerWorld {
           [USAGES, LEDGERS.indexes ?? []],
         ]),
       ),
-      position: 0,
+      positions: new Map<string, number>(),
     }));
+    for (const name of owned.slice(0, limit)) this.#store(name, `uid-${++this.#uid}`, "ann", "Active");
+    for (const i of this.#replicas.keys()) this.observe(i, Number.POSITIVE_INFINITY);
   }
 
   /** What the limit is about: of terminating namespaces two are forgiven. */
@@ -145,14 +150,18 @@ export class LedgerWorld {
     this.#events.push({ resource: "namespaces", namespace: "", name, object: undefined });
   }
 
-  observe(replica: number, events: number): void {
+  /** So many events arrive; `resource`: on this watch alone, while the other lags. */
+  observe(replica: number, events: number, resource?: string): void {
     const index = replica % this.#replicas.length;
     const one = this.#replicas[index];
     if (one === undefined) return;
-    const next = this.#events.slice(one.position, one.position + events);
-    one.position += next.length;
-    for (const change of one.view.apply(next))
-      if (index === this.#leader) ledgerReconciler.keys(change, this.#sights, { view: one.view });
+    for (const watched of resource === undefined ? RESOURCES : [resource]) {
+      const from = one.positions.get(watched) ?? 0;
+      const next = this.#events.filter((event) => event.resource === watched).slice(from, from + events);
+      one.positions.set(watched, from + next.length);
+      for (const change of one.view.apply(next))
+        if (index === this.#leader) ledgerReconciler.keys(change, this.#sights, { view: one.view });
+    }
   }
 
   pass(ms: number): void {

@@ -2,12 +2,14 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { LedgerWorld } from "../../../../test/support/project-limit/ledger-world.ts";
+import { USAGES } from "./usage.ts";
 
 type Step = readonly [what: keyof LedgerWorld, ...args: readonly (string | number)[]];
 
 const name = fc.constantFrom("a", "a", "b", "c");
 const replica = fc.nat(2);
 const which = fc.nat(4);
+const watch = fc.constantFrom("namespaces", USAGES);
 const kind = fc.constantFrom("Namespace", "ProjectRequest");
 const of = (weight: number, arbitrary: fc.Arbitrary<Step>) => ({ weight, arbitrary });
 
@@ -19,7 +21,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   of(1, fc.tuple(fc.constant("intrude" as const), name)),
   of(3, fc.tuple(fc.constant("terminate" as const), name)),
   of(3, fc.tuple(fc.constant("vanish" as const), name)),
-  of(4, fc.tuple(fc.constant("observe" as const), replica, fc.constantFrom(1, 2, 3, 99))),
+  of(2, fc.tuple(fc.constant("observe" as const), replica, fc.constantFrom(1, 2, 3, 99))),
+  of(3, fc.tuple(fc.constant("observe" as const), replica, fc.constantFrom(1, 2, 99), watch)),
   of(1, fc.tuple(fc.constant("pass" as const), fc.constantFrom(100, 5_000, 30_000))),
   of(2, fc.tuple(fc.constant("sweep" as const))),
   of(4, fc.tuple(fc.constant("sweepAfter" as const), fc.constantFrom(0, 6_000, 20_000, 36_000))),
@@ -33,6 +36,7 @@ function run(world: LedgerWorld, [what, ...args]: Step): void {
 const histories = fc.record({
   limit: fc.integer({ min: 0, max: 2 }),
   replicas: fc.integer({ min: 1, max: 3 }),
+  owned: fc.uniqueArray(name, { maxLength: 2 }),
   steps: fc.array(step, { maxLength: 60 }),
 });
 
@@ -40,8 +44,8 @@ const RUNS = Number(process.env["USHER_FUZZ_RUNS"] ?? 4_000);
 
 test("never more than the limit, whatever happens in whichever order", () => {
   fc.assert(
-    fc.property(histories, ({ limit, replicas, steps }) => {
-      const world = new LedgerWorld(limit, replicas);
+    fc.property(histories, ({ limit, replicas, owned, steps }) => {
+      const world = new LedgerWorld(limit, replicas, owned);
       for (const one of steps) {
         run(world, one);
         expect(world.counted, one.join(" ")).toBeLessThanOrEqual(limit);
@@ -53,8 +57,8 @@ test("never more than the limit, whatever happens in whichever order", () => {
 
 test("once all is calm the ledger has just what exists, and the settler remembers nothing", () => {
   fc.assert(
-    fc.property(histories, ({ limit, replicas, steps }) => {
-      const world = new LedgerWorld(limit, replicas);
+    fc.property(histories, ({ limit, replicas, owned, steps }) => {
+      const world = new LedgerWorld(limit, replicas, owned);
       for (const one of steps) run(world, one);
       world.calm();
       expect(world.entries.filter((one) => !world.names.includes(one))).toEqual([]);

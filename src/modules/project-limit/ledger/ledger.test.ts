@@ -1,6 +1,7 @@
 // Histories that random ones hardly ever find.
 import { expect, test } from "vitest";
 import { LedgerWorld } from "../../../../test/support/project-limit/ledger-world.ts";
+import { USAGES } from "./usage.ts";
 
 const NS = "Namespace";
 const PR = "ProjectRequest";
@@ -27,6 +28,8 @@ test.each([NS, PR] as const)("a replica that still sees the old %s terminate cou
   const world = new LedgerWorld(1, 3);
   world.elect(2);
   create(world, "a", kind);
+  // Its request is over.
+  world.sweepAfter(35_000);
   world.terminate("a");
   for (const replica of [0, 1, 2]) world.observe(replica, 99);
   world.vanish("a");
@@ -107,4 +110,20 @@ test("a name that somebody else has is released", () => {
   }
   world.sweepAfter(35_000);
   expect(world.entries).toEqual([]);
+});
+
+test("a namespace of before that goes, as the leader learns late, frees no place of a request for its name", () => {
+  const world = new LedgerWorld(1, 2, ["a"]);
+  world.terminate("a");
+  world.vanish("a");
+  world.observe(1, 99);
+  // Replica 1 knows that the old one is gone, and the leader learns of the new entry first.
+  world.admit(1, "a", PR);
+  world.observe(0, 99, USAGES);
+  world.observe(0, 99, "namespaces");
+  world.sweepAfter(0);
+  expect(world.entries).toEqual(["a"]);
+  world.admit(1, "b", PR);
+  while (world.underWay > 0) world.proceed(0);
+  expect(world.names).toEqual(["a"]);
 });

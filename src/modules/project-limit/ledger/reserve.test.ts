@@ -7,11 +7,16 @@ import { type Entry, ledgerOf, MOST_ENTRIES, USAGES } from "./usage.ts";
 const ANN: Subject = { username: "ann" };
 const ENTRY: Entry = { name: "new", uid: "9" };
 
-function reserved(fact: Fact | undefined, limit: number, projects: readonly string[] = []): Reservation {
+function reserved(
+  fact: Fact | undefined,
+  limit: number,
+  projects: readonly string[] = [],
+  entry: Entry = ENTRY,
+): Reservation {
   const facts = new Facts();
   if (fact !== undefined) facts.set({ get: { resource: USAGES, name: ledgerName(ANN) }, live: true }, fact);
   const seen = projects.map((name) => ({ name, uid: name, requester: "ann", terminating: false }));
-  return reserve({ subject: ANN, limit, entry: ENTRY, projects: seen, facts });
+  return reserve({ subject: ANN, limit, entry, projects: seen, facts });
 }
 
 function ledger(entries: readonly Entry[], subject = ANN): Fact {
@@ -76,6 +81,15 @@ test("requests for one name can't fill the ledger", () => {
   expect(reserved(ledger(many), 5)).toMatchObject({ busy: expect.any(String) });
   const twice = others(MOST_ENTRIES / 2).flatMap(({ name }) => ["a", "b"].map((uid) => ({ name, uid })));
   expect(reserved(ledger(twice), MOST_ENTRIES)).toMatchObject({ busy: expect.any(String) });
+});
+
+test("requests without a name have a place each: none shares the name that it will get", () => {
+  const nameless = (count: number): Entry[] =>
+    Array.from({ length: count }, (_, i) => ({ name: "", request: `r${i}` }));
+  const next = { name: "", request: "next" };
+  expect(reserved(ledger(nameless(1)), 2, [], next)).toMatchObject({ commit: {}, used: { count: 1 } });
+  expect(reserved(ledger(nameless(2)), 2, [], next)).toMatchObject({ full: { count: 2 } });
+  expect(reserved(ledger(nameless(20)), 30, [], next)).toMatchObject({ commit: {} });
 });
 
 test("a full ledger goes on by best effort, without a write", () => {

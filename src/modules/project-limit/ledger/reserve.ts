@@ -49,11 +49,12 @@ export function reserve(request: ReserveRequest): Reservation {
   const isReserved = entries.some((other) => entryKey(other) === key);
   // A client that repeats a request has its place: no two namespaces share a name. Where one exists, the limit counts first, as upstream.
   const isShown = projects.some(({ name: shown }) => shown === entry.name);
-  const others = isShown ? entries : entries.filter((other) => other.name !== entry.name);
+  const others =
+    isShown || entry.name === "" ? entries : entries.filter((other) => other.name !== entry.name);
   const used = usageOf(placesOf(subject, projects, others));
   if (isReserved) return { used, commit: undefined };
   if (used.count >= limit) return { full: used };
-  const same = entries.filter((other) => other.name === entry.name).length;
+  const same = entry.name === "" ? 0 : entries.filter((other) => other.name === entry.name).length;
   // Otherwise requests for one name could fill the ledger, after which nothing would be exact.
   if (same >= MOST_OF_ONE_NAME) return { busy: `${same} requests for ${entry.name} are not over yet` };
   if (entries.length >= MOST_ENTRIES)

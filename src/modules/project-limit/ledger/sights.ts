@@ -26,14 +26,20 @@ export function openEntries(ledger: Json, view: View): Entry[] {
   return open;
 }
 
-/** When the settler first saw open entries, by ledger. Covers open entries only, so it is as small as they are few. */
+/** When the settler first saw entries, by ledger. Covers open and new ones only, so it is as small as they are few. */
 export class Sights {
   readonly #seen = new Map<string, Map<string, number>>();
+  /** New entries of ProjectRequests, open or not, while their request may be under way. `undefined` until the next look. */
+  readonly #came = new Map<string, Map<string, number | undefined>>();
+  /** Entries of ProjectRequests whose namespace is gone. */
+  readonly #ended = new Map<string, Set<string>>();
   readonly #empty = new Map<string, number>();
+  /** The first look: whatever did not come since was there then. */
+  #began: number | undefined;
 
   /** The number of entries that are remembered. */
   get size(): number {
-    return [...this.#seen.values()].reduce((sum, entries) => sum + entries.size, 0);
+    return [...this.#seen.values(), ...this.#came.values()].reduce((sum, entries) => sum + entries.size, 0);
   }
 
   /** The entries that were seen long enough ago, and how long the next one has to wait. */
@@ -42,13 +48,17 @@ export class Sights {
     open: readonly Entry[],
     elapsed: number,
   ): { readonly due: Entry[]; readonly dueInMs: number } {
+    this.#began ??= elapsed;
+    const came = this.#newEntries(ledger, elapsed);
+    const ended = this.#ended.get(ledger);
+    this.#ended.delete(ledger);
     const before = this.#seen.get(ledger);
     const seen = new Map<string, number>();
     const due: Entry[] = [];
-    let dueInMs = Number.POSITIVE_INFINITY;
+    let dueInMs = Math.min(...[...came.values()].map((since) => since + SETTLE_AFTER_MS - elapsed));
     for (const entry of open) {
       const key = entryKey(entry);
-      const since = before?.get(key) ?? elapsed;
+      const since = ended?.has(key) === true ? (came.get(key) ?? this.#began) : (before?.get(key) ?? elapsed);
       seen.set(key, since);
       const left = since + SETTLE_AFTER_MS - elapsed;
       if (left <= 0) due.push(entry);
@@ -70,21 +80,52 @@ export class Sights {
     return elapsed - since;
   }
 
-  /** The namespace of an entry was there and is gone: its request is over, so there is nothing to wait for. */
+  /** A ledger has new entries. Only those without a uid may be mistaken for another request's. */
+  came(ledger: string, entries: readonly Entry[]): void {
+    const keys = entries.filter(({ uid }) => uid === undefined).map(entryKey);
+    if (keys.length === 0) return;
+    const came = this.#came.get(ledger) ?? new Map<string, number | undefined>();
+    for (const key of keys) came.set(key, undefined);
+    this.#came.set(ledger, came);
+  }
+
+  /**
+   * The namespace of an entry was there and is gone. With its uid the request is over, so there is nothing to wait for. Without, it may
+   * be an older namespace of the name, of whose end the settler learns late: then the entry's own time counts.
+   */
   ended(ledger: string, entry: Entry): void {
+    const key = entryKey(entry);
+    if (entry.uid === undefined) {
+      this.#ended.set(ledger, (this.#ended.get(ledger) ?? new Set()).add(key));
+      return;
+    }
     const seen = this.#seen.get(ledger) ?? new Map<string, number>();
-    this.#seen.set(ledger, seen.set(entryKey(entry), Number.NEGATIVE_INFINITY));
+    this.#seen.set(ledger, seen.set(key, Number.NEGATIVE_INFINITY));
   }
 
   forget(ledger: string): void {
-    this.#seen.delete(ledger);
-    this.#empty.delete(ledger);
+    for (const map of [this.#seen, this.#came, this.#ended, this.#empty]) map.delete(ledger);
+  }
+
+  /** Those whose request may be under way. */
+  #newEntries(ledger: string, elapsed: number): Map<string, number> {
+    const young = new Map<string, number>();
+    for (const [key, since = elapsed] of this.#came.get(ledger) ?? [])
+      if (since + SETTLE_AFTER_MS > elapsed) young.set(key, since);
+    if (young.size === 0) this.#came.delete(ledger);
+    else this.#came.set(ledger, young);
+    return young;
   }
 }
 
 /** The ledgers that a change of a namespace or of a ledger concerns. */
 export function ledgersOf(change: Change, sights: Sights, view: View): string[] {
-  if (change.resource === USAGES) return [change.name];
+  if (change.resource === USAGES) {
+    const known = new Set(entriesIn(change.before).map(entryKey));
+    const entries = entriesIn(change.object).filter((entry) => !known.has(entryKey(entry)));
+    sights.came(change.name, entries);
+    return [change.name];
+  }
   if (change.resource !== "namespaces") return [];
   const ledgers = [...view.lookup(USAGES, BY_ENTRY, change.name)];
   const { before, object } = change;

@@ -19,6 +19,8 @@ export function placesOf(subject: Subject, projects: readonly Project[], entries
     const holder = holderOf({ name, terminating, ...project }, same, subject);
     if (same.some((entry) => entry !== holder)) places.push({ name, terminating: false });
   }
-  for (const name of reserved.keys()) places.push({ name, terminating: false });
+  // What has no name yet will have one of its own.
+  for (const [name, same] of reserved)
+    for (const _ of name === "" ? same : [name]) places.push({ name, terminating: false });
   return places;
 }
