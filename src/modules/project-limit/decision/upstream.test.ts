@@ -208,4 +208,20 @@ describe("validation", () => {
       shadowed.map((i) => [i, "warning"]),
     );
   });
+
+  test.each([
+    [{ users: ["system:admin"] }, true],
+    [{ users: ["system:serviceaccount:ci:bot", "a/b"] }, true],
+    [{ users: ["system:admin", "bob"] }, false],
+    [{ users: ["root"] }, true],
+    [{ users: ["b64:x"] }, false],
+    [{ groups: ["system:masters"] }, true],
+    [{ groups: ["system:serviceaccounts:ci", "system:serviceaccounts"] }, true],
+    [{ groups: ["system:masters", "devs"] }, false],
+    [{ groups: ["system:authenticated"] }, false],
+  ])("the rule %j is for nobody whom rules are for: %j", (rule, isWarned) => {
+    const exempt = { users: ["root"] };
+    const warnings = problemsOf({ limits: [{ ...rule, maxProjects: 1 }], exempt });
+    expect(warnings.map(({ path }) => path.join("."))).toEqual(isWarned ? ["spec.limits.0"] : []);
+  });
 });

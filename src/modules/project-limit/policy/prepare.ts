@@ -23,7 +23,8 @@ const TIMEOUT_SECONDS = 5;
 /** What the schema can't say. */
 export function checkLimits(object: JsonObject): Problem[] {
   const spec = isObject(object["spec"]) ? object["spec"] : {};
-  return [...checkSelectors(spec), ...shadowedRules(spec, listAt(spec, "limits").map(ruleOf))];
+  const rules = listAt(spec, "limits").map(ruleOf);
+  return [...checkSelectors(spec), ...shadowedRules(rules, exemptOf(spec))];
 }
 
 /** Another name is no mistake that is refused: the object has no effect. */
@@ -51,7 +52,6 @@ function firstError(problems: readonly Problem[]): string | undefined {
 /** Reads what is readable: also of an invalid spec it must be known who is exempt. */
 function limitsOf(spec: JsonObject, ref: PolicyRef, invalid: string | undefined): Limits {
   const timeout = at(spec, "timeoutSeconds");
-  const groups = at(spec, "exempt", "groups");
   return {
     ref,
     rules: listAt(spec, "limits").map(ruleOf),
@@ -62,12 +62,17 @@ function limitsOf(spec: JsonObject, ref: PolicyRef, invalid: string | undefined)
     failurePolicy: at(spec, "failurePolicy") === "Ignore" ? "Ignore" : "Fail",
     timeoutSeconds: integer(timeout) ?? TIMEOUT_SECONDS,
     namespaces: isObject(at(spec, "namespaces")),
-    exempt: {
-      users: new Set(strings(at(spec, "exempt", "users"))),
-      groups: new Set(Array.isArray(groups) ? strings(groups) : EXEMPT_GROUPS),
-    },
+    exempt: exemptOf(spec),
     trustedAnnotators: new Set(strings(at(spec, "trustedAnnotators"))),
     invalid,
+  };
+}
+
+function exemptOf(spec: JsonObject): Limits["exempt"] {
+  const groups = at(spec, "exempt", "groups");
+  return {
+    users: new Set(strings(at(spec, "exempt", "users"))),
+    groups: new Set(Array.isArray(groups) ? strings(groups) : EXEMPT_GROUPS),
   };
 }
 

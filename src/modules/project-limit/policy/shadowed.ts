@@ -1,20 +1,36 @@
-import { type JsonObject, listAt } from "../../../core/json.ts";
+import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
 import { type Problem, warningProblem } from "../../../core/policy/problem.ts";
-import type { LimitRule } from "./policy.ts";
+import { isUserName } from "../decision/limit.ts";
+import type { LimitRule, Limits } from "./policy.ts";
 
 /**
- * Rules that can never match, because an earlier one matches every user that they do: the first match counts. Sure, not complete: a rule
- * that several earlier ones cover together is not found.
+ * Rules that can never match, because an earlier one matches every user that they do, or because no rule is for those users. Sure, not
+ * complete: a rule that several earlier ones cover together is not found.
  */
-export function shadowedRules(spec: JsonObject, rules: readonly LimitRule[]): Problem[] {
-  return listAt(spec, "limits").flatMap((_, i) => {
-    const rule = rules[i];
-    if (rule === undefined) return [];
+export function shadowedRules(rules: readonly LimitRule[], exempt: Limits["exempt"]): Problem[] {
+  return rules.flatMap((rule, i) => {
     const earlier = rules.slice(0, i).findIndex((other) => covers(other, rule));
-    if (earlier < 0) return [];
-    const message = `can never match: limits[${earlier}] matches the same users and comes first`;
-    return [warningProblem(["spec", "limits", i], message)];
+    const why =
+      earlier >= 0 ? `limits[${earlier}] matches the same users and comes first` : forNobody(rule, exempt);
+    return why === undefined ? [] : [warningProblem(["spec", "limits", i], `can never match: ${why}`)];
   });
+}
+
+/** Service accounts and system users have maxima of their own, and exempt users none. */
+function forNobody({ users, groups }: LimitRule, exempt: Limits["exempt"]): string | undefined {
+  if (users !== undefined && [...users].every((user) => exempt.users.has(user) || !isOrdinary(user)))
+    return "its users are exempt, system users or service accounts";
+  if (groups !== undefined && [...groups].every((group) => exempt.groups.has(group) || isOfAccounts(group)))
+    return "its groups are exempt or those of service accounts";
+  return undefined;
+}
+
+function isOrdinary(user: string): boolean {
+  return isUserName(user) && serviceAccountOf(user) === undefined;
+}
+
+function isOfAccounts(group: string): boolean {
+  return group === "system:serviceaccounts" || group.startsWith("system:serviceaccounts:");
 }
 
 /** Whether each user that the second rule matches is one that the first matches. */

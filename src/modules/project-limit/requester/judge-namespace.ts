@@ -4,7 +4,7 @@ import type { Context } from "../../../core/module/module.ts";
 import { REQUESTER, requesterOf } from "../decision/count.ts";
 import { judgeCreation } from "../decision/judge.ts";
 import { wrongRequester } from "../decision/responses.ts";
-import { isExempt, isTrusted } from "../policy/exempt.ts";
+import { isExempt, isExemptUser, isTrusted } from "../policy/exempt.ts";
 import type { Limits } from "../policy/policy.ts";
 
 /**
@@ -25,6 +25,7 @@ export function judgeNamespace(context: Context, limits: Limits): Result {
   if (written === username) return judgeCreation(context, limits, { username, groups });
   if (written === "" || !isTrusted(limits, request.userInfo))
     return wrongRequester(limits, request, `${REQUESTER} must be "${username}", got "${written}"`);
+  if (isExemptUser(limits, written)) return allow();
   return judgeCreation(
     context,
     limits,

@@ -92,6 +92,24 @@ describe("a new namespace", () => {
   });
 });
 
+test.each([
+  ["root", ["root"], []],
+  ["bob", ["root"], ["403 USHER-Q01"]],
+  ["system:serviceaccount:kube-system:job", [], []],
+  ["system:serviceaccount:shop:job", [], ["403 USHER-Q01"]],
+])(
+  "what a trusted annotator creates for %s is judged as that user's, exempt or not",
+  async (user, users, result) => {
+    const spec = {
+      ...SPEC,
+      limits: [{ maxProjects: 0 }],
+      maxProjectsForServiceAccounts: 0,
+      exempt: { users },
+    };
+    expect(await codes(namespaceRequest(PORTAL, project("shop", user)), spec)).toEqual(result);
+  },
+);
+
 describe.each(["", "status", "finalize"])("an update of namespaces/%s", (subResource) => {
   test.each([
     ["leaves it", BOB, "bob", "bob", []],
