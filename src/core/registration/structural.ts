@@ -84,7 +84,9 @@ function openObject(schema: Schema, path: Path): void {
       if (!required.includes(name)) delete member["nullable"];
       inner[name] = member;
     }
-    schema["properties"] = inner;
+    // The API server does not store an empty one.
+    if (Object.keys(inner).length > 0) schema["properties"] = inner;
+    else delete schema["properties"];
     // The API server drops what is not listed, and kubectl refuses it: beside `properties` the keyword itself is refused.
     delete schema["additionalProperties"];
     if (additionalProperties !== false && additionalProperties !== undefined)
