@@ -141,7 +141,9 @@ test("enforce refuses in upstream's words, with causes, annotation, count and an
 
 test("without an owner the event is about the namespace", async () => {
   const { events } = await judged({ labels: { enforce: "baseline" }, spec: HOST });
-  expect(events).toMatchObject([{ regarding: { apiVersion: "v1", kind: "Namespace", name: "shop" } }]);
+  expect(events).toMatchObject([
+    { regarding: { apiVersion: "v1", kind: "Namespace", name: "shop", namespace: "shop" } },
+  ]);
 });
 
 test("audit and warn inform; equal texts come once", async () => {

@@ -4,7 +4,7 @@ import { stringAt } from "../../../core/json.ts";
 import { controllerOf } from "../../../core/kubernetes/object.ts";
 import type { View } from "../../../core/view/view.ts";
 
-/** What the event of a refusal is about: the controlling owner, else the namespace. The refused object will not exist. */
+/** What the event of a refusal is about: the controlling owner, else the namespace, and then the event is in it, where its users look. The refused object will not exist. */
 export function ownerOf({ object, namespace }: AdmissionRequest, view: View): ObjectReference {
   const owner = object === undefined ? undefined : controllerOf(object);
   if (owner !== undefined) return { ...owner, namespace };
@@ -13,6 +13,7 @@ export function ownerOf({ object, namespace }: AdmissionRequest, view: View): Ob
     apiVersion: "v1",
     kind: "Namespace",
     name: namespace,
+    namespace,
     ...(uid === undefined ? {} : { uid }),
   };
 }
