@@ -88,7 +88,7 @@ function assign(group: Group): JsonObject {
     validations: [
       {
         expression: `(${vouched}) || ((${actorExpression(group.entries)}) && (${pod}))`,
-        ...refusal(group),
+        ...refusal(group, "USHER-G01"),
       },
     ],
   };
@@ -104,7 +104,9 @@ function bind(group: Group): JsonObject {
         expression: 'object.target.?name.orValue("") == params.metadata.name',
       },
     ],
-    validations: [{ expression: `(${actorExpression(group.entries)}) && (${pod})`, ...refusal(group) }],
+    validations: [
+      { expression: `(${actorExpression(group.entries)}) && (${pod})`, ...refusal(group, "USHER-G02") },
+    ],
   };
 }
 
@@ -119,8 +121,8 @@ function common(resources: readonly string[]): JsonObject {
   };
 }
 
-function refusal({ name }: Group): JsonObject {
-  const text = `belongs to protected group ${JSON.stringify(name)}; the subject that assigns the pod and the pod's namespace must be authorised. Remove what places the pod there, or ask the cluster administrator`;
+function refusal({ name }: Group, code: string): JsonObject {
+  const text = `belongs to protected group ${JSON.stringify(name)}; the subject that assigns the pod and the pod's namespace must be authorised. Remove what places the pod there, or ask the cluster administrator (${code})`;
   return {
     reason: "Forbidden",
     messageExpression: `"pods of " + request.namespace + " may not run on node " + params.metadata.name + ": it " + ${quoted(text)}`,

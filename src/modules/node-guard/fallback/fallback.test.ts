@@ -108,6 +108,15 @@ test("none under the cap of mastersSchedulable", () => {
   expect([scheduler(false), scheduler(true)]).toEqual([4, 0]);
 });
 
+test("a refusal has the code of the webhook's, which `usher help` explains", () => {
+  const { view } = guardAssembly([policyOf(NAMES, "Namespace"), ...NODES]);
+  const messages = compileAll(view, INSTALLATION, NOW).flatMap((one) => listAt(one, "spec", "validations"));
+  expect(messages).toMatchObject([
+    { messageExpression: expect.stringContaining("(USHER-G01)") },
+    { messageExpression: expect.stringContaining("(USHER-G02)") },
+  ]);
+});
+
 test("groups whose names differ only in case do not share policies", () => {
   const policy = policyOf(NAMES, "Namespace");
   const groups = ["gpu", "GPU", "Edge nodes"].map((name) => ({
