@@ -360,6 +360,8 @@ describeOwnCluster("an installation", {}, (cluster) => {
       "CustomResourceDefinition labels.node-labels.openshift.io",
       "CustomResourceDefinition ownedlabels.node-labels.openshift.io",
       "CustomResourceDefinition podschedulingpolicies.kupid.gardener.cloud",
+      "CustomResourceDefinition projectrequestlimits.operator.project.openshift.io",
+      "CustomResourceDefinition projectusages.usher.dev",
     ]);
     expect(await exists(`${POLICIES}/etcd`)).toBe(true);
   });

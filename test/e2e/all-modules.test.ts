@@ -1,0 +1,310 @@
+// All modules in one installation, with usher's own service account: each does its main thing beside the others, and none is in the way
+// of the cluster while usher is away, nor after it was removed.
+import { expect, test } from "vitest";
+import { at, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
+import { program } from "../cli/usher.ts";
+import type { Reply } from "../cluster/access/client.ts";
+import type { Identity } from "../cluster/access/identity.ts";
+import { eventually } from "../cluster/access/wait.ts";
+import { describeOwnCluster } from "../cluster/describe.ts";
+import { configured, install } from "./fixtures/install.ts";
+import { left } from "./fixtures/installed-objects.ts";
+import { apps, EVERYTHING, GuardStage, SPEC, workload } from "./guarding/stage.ts";
+
+const OPTIONS = { flags: { "kube-apiserver": ["--disable-admission-plugins=PodSecurity"] } } as const;
+const ADMISSION = "/apis/admissionregistration.k8s.io/v1";
+const RBAC = "rbac.authorization.k8s.io";
+const NAMESPACES = "/api/v1/namespaces";
+const USHER = "system:serviceaccount:usher-system:usher";
+const ALICE: Identity = { user: "alice" };
+const PRIVILEGED = { containers: [{ name: "c", image: "app:1", securityContext: { privileged: true } }] };
+const FALLBACK = ["usher-node-guard-controlplane-assign", "usher-node-guard-controlplane-bind"];
+
+const LIMIT = "/apis/operator.project.openshift.io/v1/projectrequestlimits/cluster";
+const PLACEMENT = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies/etcd";
+const LABELS = "/apis/node-labels.openshift.io/v1beta1/namespaces/default/labels/pools";
+const GUARD = "/apis/scheduling.openshift.io/v1alpha1/nodeschedulingpolicies/cluster";
+
+/** What an administrator writes once usher runs, beside the policy of node-guard. */
+const OBJECTS: readonly JsonObject[] = [
+  {
+    apiVersion: "operator.project.openshift.io/v1",
+    kind: "ProjectRequestLimit",
+    metadata: { name: "cluster" },
+    spec: { limits: [{ users: [ALICE.user], maxProjects: 1 }], namespaces: {} },
+  },
+  {
+    apiVersion: "kupid.gardener.cloud/v1alpha1",
+    kind: "ClusterPodSchedulingPolicy",
+    metadata: { name: "etcd" },
+    spec: {
+      namespaceSelector: {},
+      podSelector: { matchLabels: { role: "etcd" } },
+      nodeSelector: { pool: "etcd" },
+    },
+  },
+  {
+    apiVersion: "node-labels.openshift.io/v1beta1",
+    kind: "Labels",
+    metadata: { name: "pools", namespace: "default" },
+    // A protected node among them.
+    spec: { nodeNamePatterns: ["w-1", "cp-1"], labels: { pool: "etcd" } },
+  },
+  {
+    apiVersion: `${RBAC}/v1`,
+    kind: "ClusterRole",
+    metadata: { name: "tenants" },
+    rules: [{ apiGroups: [""], resources: ["namespaces"], verbs: ["get", "create", "delete"] }],
+  },
+  {
+    apiVersion: `${RBAC}/v1`,
+    kind: "ClusterRoleBinding",
+    metadata: { name: "tenants" },
+    roleRef: { apiGroup: RBAC, kind: "ClusterRole", name: "tenants" },
+    subjects: [{ kind: "User", apiGroup: RBAC, name: ALICE.user }],
+  },
+];
+
+describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
+  const stage = new GuardStage(cluster);
+  const settings = (more: JsonObject = {}) =>
+    configured({
+      featureGates: { OpenShiftNodeSchedulingPolicy: true },
+      modules: {
+        "node-guard": more,
+        "pod-os": {
+          podSecurity: { mode: "Replace" },
+          os: { write: true, nodeMismatch: "Deny" },
+        },
+      },
+    });
+  const answer = ({ status, body }: Reply) => `${status} ${stringAt(body, "message") ?? ""}`;
+  const project = (name: string, as?: Identity) =>
+    cluster().request("POST", NAMESPACES, { metadata: { name } }, as);
+  const names = async (resource: string) =>
+    listAt(await cluster().call("GET", `${ADMISSION}/${resource}`), "items").map((one) =>
+      stringAt(one, "metadata", "name"),
+    );
+  const label = async (node: string) =>
+    stringAt(await cluster().call("GET", `/api/v1/nodes/${node}`), "metadata", "labels", "pool");
+  const runs = (namespace: string, name: string) =>
+    eventually(`pod ${name} runs`, async () => {
+      const pod = await cluster().call("GET", `${NAMESPACES}/${namespace}/pods/${name}`);
+      return stringAt(pod, "status", "phase") === "Running" && stringAt(pod, "spec", "nodeName");
+    });
+  const events = async (): Promise<readonly Json[]> =>
+    listAt(await cluster().call("GET", "/apis/events.k8s.io/v1/events"), "items");
+  /** The names of all replicas that were seen; what they print stays after them. */
+  const ran = new Set<string>();
+  const replicas = async (): Promise<readonly Json[]> => {
+    const pods = await stage.pods("usher-system", "app.kubernetes.io/name=usher");
+    for (const pod of pods) ran.add(stringAt(pod, "metadata", "name") ?? "");
+    return pods;
+  };
+
+  test("an administrator installs usher and writes an object for every module", async () => {
+    await stage.prepare();
+    await stage.namespaces("team-a", "locked");
+    await cluster().call("PATCH", `${NAMESPACES}/locked`, {
+      metadata: { labels: { "pod-security.kubernetes.io/enforce": "restricted" } },
+    });
+    await install(cluster(), ...settings());
+    await cluster().apply(...OBJECTS);
+    await stage.mode("Enable");
+  });
+
+  test("node-guard: refused by name with an event that can be read, and the scheduler finds a worker", async () => {
+    const refused = await stage.pod({ ...SPEC, nodeName: "cp-0" });
+    expect(answer(refused)).toMatch(/^403 admission webhook "node-guard.* denied the request: .*USHER-G01/s);
+    await eventually("the event", async () =>
+      (await events()).some(
+        (one) => at(one, "reason") === "NodeGuardDenied" && stringAt(one, "note")?.includes("cp-0") === true,
+      ),
+    );
+    const name = stage.name();
+    const created = await stage.pod({ ...SPEC, ...EVERYTHING }, { metadata: { name } });
+    expect(answer(created)).toMatch(/^201/);
+    expect(at(created.body, "spec", "affinity", "nodeAffinity")).toBeDefined();
+    expect(await runs("team-a", name)).toMatch(/^w-/);
+  });
+
+  test("pod-os: upstream's words for a privileged pod, a selector for an OS, and no pod on a node of another", async () => {
+    const refused = await stage.pod(PRIVILEGED, { namespace: "locked" });
+    expect(answer(refused)).toMatch(
+      /^403 admission webhook "pod-security.usher.dev" denied the request: pods "p-\d+" is forbidden: violates PodSecurity "restricted:latest": privileged \(container "c" must not set securityContext.privileged=true\), /,
+    );
+    // Usher alone judges: the text is there once.
+    expect(answer(refused).match(/violates/g)).toHaveLength(1);
+    await cluster().call("POST", apps("locked", "replicasets"), workload("app", PRIVILEGED, { replicas: 1 }));
+    for (const kind of ["Namespace", "ReplicaSet"])
+      await eventually(`the event on a ${kind}`, async () =>
+        (await events()).some(
+          (one) =>
+            at(one, "reason") === "PodSecurityViolation" &&
+            at(one, "regarding", "kind") === kind &&
+            at(one, "metadata", "namespace") === "locked",
+        ),
+      );
+    const os = { os: { name: "windows" } };
+    const written = await stage.pod({ ...SPEC, ...os }, { query: "?dryRun=All" });
+    expect(at(written.body, "spec", "nodeSelector")).toEqual({ "kubernetes.io/os": "windows" });
+    const elsewhere = await stage.pod({ ...SPEC, ...os, nodeName: "w-0" }, { query: "?dryRun=All" });
+    expect(answer(elsewhere)).toMatch(/^403 .*is for windows, node w-0 runs linux.*USHER-O04/s);
+  });
+
+  test("project-limit: the second namespace of a user is one too many", async () => {
+    const first = await eventually("alice is limited", async () => {
+      const dry = await cluster().request(
+        "POST",
+        `${NAMESPACES}?dryRun=All`,
+        { metadata: { name: "a" } },
+        ALICE,
+      );
+      return String(dry.headers["warning"] ?? "").includes("this is the last of 1 project(s)");
+    }).then(() => project("alice-1", ALICE));
+    expect(stringAt(first.body, "metadata", "annotations", "openshift.io/requester")).toBe(ALICE.user);
+    expect(answer(await project("alice-2", ALICE))).toMatch(
+      /^403 .*namespaces "alice-2" is forbidden: user alice cannot create more than 1 project\(s\)\. Has 1: alice-1 \(USHER-Q01\)/,
+    );
+  });
+
+  test("node-labels and placement: a rule labels nodes, protected ones too, and a policy places a pod there", async () => {
+    for (const node of ["w-1", "cp-1"])
+      await eventually(`the label of ${node}`, async () => (await label(node)) === "etcd");
+    const name = stage.name();
+    const placed = await stage.pod(
+      { ...SPEC, ...EVERYTHING },
+      { metadata: { name, labels: { role: "etcd" } } },
+    );
+    expect(at(placed.body, "spec", "nodeSelector")).toEqual({ pool: "etcd" });
+    // The rule labelled a protected node as well: steering leaves the worker alone.
+    expect(await runs("team-a", name)).toBe("w-1");
+  });
+
+  test("every custom resource says in its status that it is in use", async () => {
+    for (const path of [LIMIT, PLACEMENT, LABELS, GUARD])
+      await eventually(`the status of ${path}`, async () => {
+        const object = await cluster().call("GET", path);
+        const valid = listAt(object, "status", "conditions").find((one) => at(one, "type") === "Valid");
+        return (
+          stringAt(valid, "status") === "True" &&
+          at(valid, "observedGeneration") === at(object, "metadata", "generation")
+        );
+      });
+  });
+
+  test("usher's own pods come back while its hooks are closed, also all of them at once", async () => {
+    const before = await replicas();
+    expect(before).toHaveLength(2);
+    await cluster().call("DELETE", `${NAMESPACES}/usher-system/pods`);
+    await eventually(
+      "new replicas are ready",
+      async () => {
+        const old = new Set(before.map((pod) => stringAt(pod, "metadata", "uid")));
+        const now = await replicas();
+        const ready = now.filter((pod) =>
+          listAt(pod, "status", "conditions").some(
+            (one) => at(one, "type") === "Ready" && at(one, "status") === "True",
+          ),
+        );
+        return ready.length === 2 && now.every((pod) => !old.has(stringAt(pod, "metadata", "uid")));
+      },
+      60_000,
+    );
+    await eventually(
+      "the guard",
+      async () => (await stage.pod({ ...SPEC, nodeName: "cp-0" })).status === 403,
+    );
+  });
+
+  test("the fallback, switched on by another install, is kept by usher", async () => {
+    await install(cluster(), ...settings({ fallback: true }));
+    for (const resource of ["validatingadmissionpolicies", "validatingadmissionpolicybindings"])
+      await eventually(resource, async () => (await names(resource)).sort().join() === FALLBACK.join());
+    // It answers before the webhook is asked.
+    await eventually("its refusal", async () =>
+      answer(await stage.pod({ ...SPEC, nodeName: "cp-0" })).includes(
+        `ValidatingAdmissionPolicy '${FALLBACK[0]}'`,
+      ),
+    );
+  });
+
+  test("without usher the control plane's pods are created, and namespaces go", async () => {
+    await replicas();
+    await stage.scaleUsher(0);
+    expect(answer(await stage.pod({ ...SPEC, nodeName: "w-0" }))).toMatch(/^500 .*failed calling webhook/s);
+    expect(answer(await stage.pod(SPEC, { namespace: "locked" }))).toMatch(/^500 .*failed calling webhook/s);
+    expect(answer(await stage.pod({ ...SPEC, nodeName: "cp-0" }))).toMatch(
+      /^403 .*usher-node-guard-controlplane-assign.*USHER-G01/s,
+    );
+    const name = stage.name();
+    const core = await stage.pod(
+      { ...SPEC, ...EVERYTHING },
+      { namespace: "kube-system", metadata: { name } },
+    );
+    expect(answer(core)).toMatch(/^201/);
+    await runs("kube-system", name);
+    expect((await cluster().request("DELETE", `${NAMESPACES}/alice-1`, undefined, ALICE)).status).toBe(200);
+    expect((await cluster().request("DELETE", `${NAMESPACES}/team-a`)).status).toBe(200);
+    for (const gone of ["alice-1", "team-a"])
+      await eventually(
+        `${gone} is gone`,
+        async () => (await cluster().request("GET", `${NAMESPACES}/${gone}`)).status === 404,
+        60_000,
+      );
+  });
+
+  test("usher was allowed all that it asked for", () => {
+    const mine = cluster()
+      .auditLog()
+      .filter(({ user }) => user.username === USHER);
+    expect(mine.length).toBeGreaterThan(50);
+    const refused = mine.filter(({ responseStatus }) => responseStatus?.code === 403);
+    expect(
+      refused.map(({ verb, objectRef, responseStatus }) => [
+        verb,
+        `${objectRef?.apiGroup ?? ""}/${objectRef?.resource}/${objectRef?.subresource ?? ""}`,
+        responseStatus?.message,
+      ]),
+    ).toEqual([]);
+    expect(ran.size).toBeGreaterThanOrEqual(6);
+    const lines = [...ran].flatMap((name) => cluster().podLog("usher-system", name).split("\n"));
+    expect(lines.filter((line) => line.includes("started leading"))).not.toEqual([]);
+    expect(lines.filter((line) => line.includes(USHER) && line.includes("forbidden"))).toEqual([]);
+    // Nothing is written again and again because the API server stores it otherwise.
+    expect(lines.filter((line) => line.includes("does not store all fields"))).toEqual([]);
+  });
+
+  test("uninstall leaves the CRDs and what is in them, and asks nothing of usher", async () => {
+    const kubeconfig = await cluster().kubeconfig();
+    const { code, err } = await program(["uninstall", "--kubeconfig", kubeconfig]);
+    expect(`${code} ${err}`).toMatch(/^0 /);
+    for (const resource of [
+      "mutatingwebhookconfigurations",
+      "validatingwebhookconfigurations",
+      "validatingadmissionpolicies",
+      "validatingadmissionpolicybindings",
+    ])
+      expect([resource, await names(resource)]).toEqual([resource, []]);
+    const crds = [
+      "clusterpodschedulingpolicies.kupid.gardener.cloud",
+      "labels.node-labels.openshift.io",
+      "nodeguardoverrides.usher.dev",
+      "nodeschedulingpolicies.scheduling.openshift.io",
+      "ownedlabels.node-labels.openshift.io",
+      "podschedulingpolicies.kupid.gardener.cloud",
+      "podsecurityexceptions.usher.dev",
+      "projectrequestlimits.operator.project.openshift.io",
+      "projectusages.usher.dev",
+    ];
+    expect(await left(cluster())).toEqual(crds.map((name) => `CustomResourceDefinition ${name}`));
+    for (const path of [LIMIT, PLACEMENT, LABELS, GUARD])
+      expect([path, (await cluster().request("GET", path)).status]).toEqual([path, 200]);
+    expect((await project("alice-3", ALICE)).status).toBe(201);
+    expect((await project("alice-4", ALICE)).status).toBe(201);
+    // The API server takes a moment to forget a ValidatingAdmissionPolicy.
+    await eventually("an open control plane", async () => {
+      return (await stage.pod({ ...SPEC, nodeName: "cp-0" }, { namespace: "default" })).status === 201;
+    });
+  });
+});
