@@ -1,5 +1,7 @@
 import { describe, expect, test } from "vitest";
+import type { JsonObject } from "../../core/json.ts";
 import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
+import { podOS } from "./index.ts";
 import { settingsOf, settingsSchema } from "./settings.ts";
 
 const V1 = {
@@ -92,4 +94,16 @@ describe("an error at start", () => {
     const { error } = settingsSchema.safeParse(settings);
     expect(error?.issues.map((issue) => issue.message).join("\n")).toContain(message);
   });
+});
+
+test("usher lists pods only to preview a policy, and patches nodes only to repair them", () => {
+  const verbs = (settings: JsonObject) =>
+    Object.fromEntries(
+      podOS
+        .access?.({ ...DEFAULT_INSTALLATION, settings: { "pod-os": settings } })
+        .map((one) => [one.resource, one.verbs.join()]) ?? [],
+    );
+  expect(verbs({})).toEqual({ pods: "get", namespaces: "get", nodes: "get" });
+  expect(verbs(replace({}))).toMatchObject({ pods: "get,list" });
+  expect(verbs({ os: { repairNodeLabels: true } })).toMatchObject({ nodes: "get,patch" });
 });

@@ -53,58 +53,6 @@ function judged({ labels = {}, spec = PLAIN, old, change = {}, configuration, ..
   return asked(assembly, requestFor(object, { ...update, ...change }));
 }
 
-test("the hooks are closed, wait 5 s, and have open twins for the control plane's namespaces", () => {
-  const hooks = podSecurityWith({ settings: { podSecurity: { mode: "Replace" } } }).hooks.filter(({ name }) =>
-    name.startsWith("pod-security"),
-  );
-  const expected = [
-    ["pod-security", ["pods"], ["CREATE"], undefined],
-    ["pod-security-pod-updates", ["pods", "pods/ephemeralcontainers"], ["UPDATE"], "object.spec"],
-    ["pod-security-namespaces", ["namespaces"], ["CREATE", "UPDATE"], "object.metadata.labels"],
-  ] as const;
-  for (const [name, resources, operations, condition] of expected) {
-    const [closed, open] = hooks.filter((hook) => hook.name === name || hook.name === `${name}-opened`);
-    const common = {
-      askedAs: "pod-security",
-      timeoutSeconds: 5,
-      rules: [{ resources: [...resources], operations: [...operations] }],
-    };
-    expect(closed).toMatchObject({
-      ...common,
-      failure: "closed",
-      namespaces: { except: ["kube-node-lease", "kube-public", "kube-system", "usher-system"] },
-    });
-    expect(open).toMatchObject({
-      ...common,
-      failure: "open",
-      namespaces: { only: ["kube-node-lease", "kube-public", "kube-system"] },
-    });
-    expect(closed?.conditions?.[0]?.expression.includes(condition ?? "")).toBe(
-      condition === undefined ? undefined : true,
-    );
-  }
-  expect(hooks.find(({ name }) => name === "pod-security-templates")).toMatchObject({
-    failure: "open",
-    namespaces: { except: ["usher-system"] },
-  });
-});
-
-test("in Complement no hook is closed, whatever else is switched on", () => {
-  const os = { contradictions: "Deny", write: true, harden: ["shop"], nodeMismatch: "Deny" };
-  for (const settings of [{}, { podSecurity: { templates: "Deny" }, os }])
-    for (const gate of [true, false])
-      expect(podSecurityWith({ settings, gate }).hooks.filter(({ failure }) => failure !== "open")).toEqual(
-        [],
-      );
-});
-
-test("in Complement there is no hook for pods, and nothing changes", async () => {
-  const assembly = podSecurityWith({ labels: { enforce: "restricted" } });
-  expect(assembly.hooks.map(({ name }) => name)).not.toContain("pod-security");
-  const response = await asked(assembly, requestFor(pod({ spec: PLAIN })));
-  expect(response).toMatchObject({ allowed: true, patch: [], warnings: [], audit: {}, counts: [] });
-});
-
 test("enforce refuses in upstream's words, with causes, annotation, count and an event on the owner", async () => {
   const owner = controlledBy("apps/v1", "ReplicaSet", "web");
   const response = await judged({
@@ -185,6 +133,18 @@ test("the configured defaults apply without labels", async () => {
   const configuration = { defaults: { enforce: "baseline", "enforce-version": "v1.20" } };
   const { status } = await judged({ configuration, spec: HOST });
   expect(status?.message).toContain('violates PodSecurity "baseline:v1.20": host namespaces (hostPID=true)');
+});
+
+test("an empty default is privileged:latest", async () => {
+  const configuration = { defaults: { enforce: "", "enforce-version": "", warn: "baseline" } };
+  expect((await judged({ configuration, spec: HOST })).audit["enforce-policy"]).toBe("privileged:latest");
+});
+
+test("privileged counts as latest, whatever its version", async () => {
+  const labels = { "enforce-version": "v1.20", warn: "baseline" };
+  expect((await judged({ labels })).counts).toEqual([
+    "pod_security_evaluations_total allow privileged latest enforce create pod ",
+  ]);
 });
 
 test("a bad enforce label is judged as restricted:latest, and noted", async () => {

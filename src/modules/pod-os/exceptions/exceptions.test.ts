@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { pod } from "../../../../test/builders/pod.ts";
+import { pod, workload } from "../../../../test/builders/pod.ts";
 import { asked, exception, NOW, podSecurityWith } from "../../../../test/builders/pod-security.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
 import type { JsonObject } from "../../../core/json.ts";
@@ -126,6 +126,18 @@ describe("an exception that is written", () => {
   test("without a clock, dates pass", () => {
     expect(problems({ checks: ["privileged"], expires: "2036-01-01T00:00:00Z" })).toEqual([]);
   });
+});
+
+test("in Complement, where the API server's plugin refuses the pods, no exception lets a template pass", async () => {
+  const deployment = workload("apps/v1", "Deployment", { spec: SPEC });
+  for (const [mode, allowed] of [
+    ["Complement", false],
+    ["Replace", true],
+  ] as const) {
+    const settings = { podSecurity: { mode, templates: "Deny" } };
+    const assembly = podSecurityWith({ settings, labels: LABELS, exceptions: privileged() });
+    expect((await asked(assembly, requestFor(deployment))).allowed).toBe(allowed);
+  }
 });
 
 test("the kind is registered only in Replace", () => {

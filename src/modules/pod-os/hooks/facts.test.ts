@@ -33,6 +33,12 @@ describe("spec.os without a selector", () => {
     ["a selector", { ...WINDOWS, nodeSelector: { "kubernetes.io/os": "windows" } }],
     ["no spec.os", CONTAINERS],
   ])("%s: nothing", (_name, spec) => expect(judged(pod({ spec })).findings).toEqual([]));
+
+  test("a pod that has its node already: the scheduler does not see it", async () => {
+    const object = pod({ spec: { ...WINDOWS, nodeName: "n" } });
+    const { findings } = await asksPodOS(podOSWith([]), requestFor(object), "validate");
+    expect(findings.filter(({ code }) => code === "USHER-O03")).toEqual([]);
+  });
 });
 
 describe("os.contradictions", () => {

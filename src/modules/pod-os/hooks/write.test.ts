@@ -197,6 +197,11 @@ test("without settings no pod is changed, and no hook asks to", () => {
   expect(mutated(podWith(WINDOWS), {}).draft.edits).toEqual([]);
 });
 
+test("usher is asked again where a later webhook changed the object", () => {
+  const hook = podOSWith(MIXED, { write: true }).hooks.find(({ phase }) => phase === "mutate");
+  expect(hook?.reinvocation).toBe("IfNeeded");
+});
+
 test("pods that mention no OS are asked about only where some are hardened", () => {
   const conditions = (os: JsonObject) =>
     podOSWith(MIXED, os).hooks.find(({ phase }) => phase === "mutate")?.conditions;
