@@ -41,3 +41,14 @@ test("once closed, what is missing has failed, and is among the missing", () => 
   expect(facts.of(ACCESS)).toEqual({ failed: "too late" });
   expect(facts.missing()).toEqual([POD, ACCESS]);
 });
+
+test("what may be absent and is absent is not among the missing; what failed is", () => {
+  const facts = new Facts();
+  const ledger = { get: { resource: "ledgers", name: "l" }, live: true, mayBeAbsent: true } as const;
+  facts.set(ledger, { absent: "NotFound" });
+  expect(facts.missing()).toEqual([]);
+  for (const fact of [{ absent: "NotServed" }, { failed: "etcd is away" }] as const) {
+    facts.set(ledger, fact);
+    expect(facts.missing()).toEqual([ledger]);
+  }
+});

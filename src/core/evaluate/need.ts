@@ -11,6 +11,8 @@ export type Need =
       readonly live?: boolean;
       /** The API server may answer from its watch cache, without etcd: for what never changes in an object. @default from etcd */
       readonly anyVersion?: true;
+      /** There need not be such an object: that it is absent is an answer, and nothing unknown. */
+      readonly mayBeAbsent?: true;
     }
   | {
       readonly list: {
@@ -89,6 +91,10 @@ export function describeNeed(need: Need): string {
   return "access review";
 }
 
+function isAnswer(need: Need, fact: Fact): boolean {
+  return "get" in need && need.mayBeAbsent === true && "absent" in fact && fact.absent === "NotFound";
+}
+
 /** The facts of one request, by need. */
 export class Facts {
   readonly #facts = new Map<string, { readonly need: Need; readonly fact: Fact }>();
@@ -126,7 +132,8 @@ export class Facts {
   /** What was needed and not found. */
   missing(): Need[] {
     const missing: Need[] = [];
-    for (const { need, fact } of this.#facts.values()) if (!("found" in fact)) missing.push(need);
+    for (const { need, fact } of this.#facts.values())
+      if (!("found" in fact) && !isAnswer(need, fact)) missing.push(need);
     return missing;
   }
 }

@@ -241,7 +241,7 @@ export class LedgerWorld {
     const replaces = now === undefined ? {} : { replaces: projectOf(now).uid };
     const entry: Entry = kind === "Namespace" ? { name, uid } : { name, request: uid, ...replaces };
     const facts = new Facts();
-    facts.set({ get: { resource: USAGES, name: LEDGER }, live: true }, fact);
+    facts.set({ get: { resource: USAGES, name: LEDGER }, live: true, mayBeAbsent: true }, fact);
     const projects = namespacesOf(view, SUBJECT).map(projectOf);
     const result = reserve({ subject: SUBJECT, limit: this.limit, entry, projects, facts });
     if (!("used" in result)) this.#end(flight);

@@ -52,8 +52,10 @@ function stamped(name: string, uid?: string): JsonObject {
 }
 
 test("of a Namespace name and uid are reserved, before it is allowed", async () => {
-  const { response, here, entries } = await asked(namespaceRequest(ANN, stamped("new", "7")));
+  const { response, here, entries, evaluation } = await asked(namespaceRequest(ANN, stamped("new", "7")));
   expect(response.allowed).toBe(true);
+  // Who has no ledger has no place reserved: that is no gap in what is known.
+  expect(evaluation.unknown).toEqual([]);
   expect(here.commits).toMatchObject([{ resource: USAGES, name: "u-ann", resourceVersion: undefined }]);
   expect(entries).toEqual([[{ name: "new", uid: "7" }]]);
 });

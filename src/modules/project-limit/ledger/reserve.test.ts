@@ -1,11 +1,17 @@
 import { expect, test } from "vitest";
-import { type Fact, Facts } from "../../../core/evaluate/need.ts";
+import { type Fact, Facts, type Need } from "../../../core/evaluate/need.ts";
 import { ledgerName, type Subject } from "../decision/subject.ts";
 import { type Reservation, reserve } from "./reserve.ts";
 import { type Entry, ledgerOf, MOST_ENTRIES, USAGES } from "./usage.ts";
 
 const ANN: Subject = { username: "ann" };
 const ENTRY: Entry = { name: "new", uid: "9" };
+
+const needOf = (name: string): Need => ({
+  get: { resource: USAGES, name },
+  live: true,
+  mayBeAbsent: true,
+});
 
 function reserved(
   fact: Fact | undefined,
@@ -14,7 +20,7 @@ function reserved(
   entry: Entry = ENTRY,
 ): Reservation {
   const facts = new Facts();
-  if (fact !== undefined) facts.set({ get: { resource: USAGES, name: ledgerName(ANN) }, live: true }, fact);
+  if (fact !== undefined) facts.set(needOf(ledgerName(ANN)), fact);
   const seen = projects.map((name) => ({ name, uid: name, requester: "ann", terminating: false }));
   return reserve({ subject: ANN, limit, entry, projects: seen, facts });
 }
@@ -27,7 +33,7 @@ const others = (count: number): Entry[] =>
   Array.from({ length: count }, (_, i) => ({ name: `n${i}`, uid: `${i}` }));
 
 test("the ledger is read past every cache", () => {
-  expect(reserved(undefined, 1)).toEqual({ need: { get: { resource: USAGES, name: "u-ann" }, live: true } });
+  expect(reserved(undefined, 1)).toEqual({ need: needOf("u-ann") });
 });
 
 test("the first place creates the ledger", () => {

@@ -35,7 +35,7 @@ export type Reservation =
 export function reserve(request: ReserveRequest): Reservation {
   const { subject, limit, entry, projects, facts } = request;
   const name = ledgerName(subject);
-  const need: Need = { get: { resource: USAGES, name }, live: true };
+  const need: Need = { get: { resource: USAGES, name }, live: true, mayBeAbsent: true };
   const fact = facts.of(need);
   if (fact === undefined) return { need };
   const failure = failureOf(fact);
