@@ -1,9 +1,34 @@
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const CLUSTER = ["test/cluster/**/*.test.ts", "test/e2e/**/*.test.ts"];
 
+/** Those that wait longest, so that no worker begins one of them when the others are done. */
+const LONGEST = [
+  "node-guard-enable",
+  "pod-os-nodes",
+  "install",
+  "project-limit-ledger",
+  "node-labels",
+  "placement-drift",
+  "faults",
+  "project-limit",
+  "closed-policy",
+].map((name) => `test/e2e/${name}.test.ts`);
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = ({ moduleId }: TestSpecification) => {
+      const place = LONGEST.findIndex((name) => moduleId.endsWith(name));
+      return place < 0 ? LONGEST.length : place;
+    };
+    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
+  }
+}
+
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         extends: true,
@@ -26,9 +51,9 @@ export default defineConfig({
           globalSetup: ["test/cluster/global-setup.ts"],
           testTimeout: 120_000,
           hookTimeout: 120_000,
-          // Much of a file is waiting for controllers, leases and grace periods: two at a time fill two cores, more would only
-          // make each other late. The quick tests have run before.
-          maxWorkers: 2,
+          // Much of a file is waiting for controllers, leases and grace periods, some for a minute and a half: three at a time fill
+          // two cores. The quick tests have run before.
+          maxWorkers: 3,
           sequence: { groupOrder: 1 },
         },
       },
