@@ -16,8 +16,12 @@ import {
   worker,
 } from "../../../../test/builders/guard.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
-import type { JsonObject } from "../../../core/json.ts";
+import { Assembly } from "../../../core/evaluate/assembly.ts";
+import { type JsonObject, listAt } from "../../../core/json.ts";
+import { Gates } from "../../../core/module/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
 import { webhookConfigurations } from "../../../core/registration/webhooks.ts";
+import { nodeGuard } from "../index.ts";
 
 const KINDS = [
   ["apps/v1", "Deployment"],
@@ -220,8 +224,12 @@ describe("what is registered", () => {
     expect(JSON.stringify(enabled)).not.toContain("pods/status");
   });
 
-  test("without the gate, or without a mode, nothing but grants of overrides is registered", () => {
-    expect(JSON.stringify(entries([{ ...GROUP, mode: "Disable" }]))).not.toContain("pods");
+  test("without a mode nothing but grants of overrides is registered, and without the gate nothing", () => {
+    const rules = entries([{ ...GROUP, mode: "Disable" }]).flatMap((entry) => listAt(entry, "rules"));
+    expect(rules).toMatchObject([{ resources: ["nodeguardoverrides"] }]);
+    const settings = { "node-guard": { policy: { groups: [GROUP] } } };
+    const off = new Gates(nodeGuard.gates ?? [], new Map());
+    expect(new Assembly([nodeGuard], { ...DEFAULT_INSTALLATION, settings }, off).hooks).toEqual([]);
   });
 });
 

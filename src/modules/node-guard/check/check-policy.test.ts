@@ -23,6 +23,7 @@ const RESOURCES: Readonly<Record<string, string>> = {
   Pod: "pods",
   DaemonSet: "daemonsets.apps",
   Scheduler: "schedulers.config.openshift.io",
+  ClusterVersion: "clusterversions.config.openshift.io",
   ValidatingAdmissionPolicy: "validatingadmissionpolicies.admissionregistration.k8s.io",
   ValidatingAdmissionPolicyBinding: "validatingadmissionpolicybindings.admissionregistration.k8s.io",
   NodeSchedulingPolicy: "nodeschedulingpolicies.scheduling.openshift.io",
@@ -223,6 +224,17 @@ describe("warnings", () => {
     const problems = found(object, objects);
     expect(problems.join("\n")).toMatch(message);
     expect(problems.filter((one) => one.startsWith("error"))).toEqual([]);
+  });
+
+  test("namespaces of OpenShift that would wait for usher", () => {
+    const version = { kind: "ClusterVersion", metadata: { name: "version" } };
+    const enabled = nsp([ControlPlane({ mode: "Enable" })]);
+    const listed = { ...DEFAULT_INSTALLATION, controlPlaneNamespaces: ["openshift-etcd"] };
+    expect(found(enabled, [...NODES, version])).toEqual([
+      expect.stringMatching(/^warning .*controlPlaneNamespaces/),
+    ]);
+    expect(found(enabled, [...NODES, version], policy, listed)).toEqual([]);
+    expect(found(nsp([ControlPlane({ mode: "Inform" })]), [...NODES, version])).toEqual([]);
   });
 
   test("none for pods that are authorised, mirrored, done, or elsewhere", () => {

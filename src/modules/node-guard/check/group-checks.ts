@@ -1,7 +1,7 @@
 import { at, type JsonObject, stringAt } from "../../../core/json.ts";
 import { labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
 import { matches } from "../../../core/kubernetes/selectors/label-selector.ts";
-import type { Installation } from "../../../core/module/installation.ts";
+import { controlPlaneOf, type Installation } from "../../../core/module/installation.ts";
 import { OWN_NAMES } from "../../../core/registration/names.ts";
 import type { View } from "../../../core/view/view.ts";
 import { fallbackInForce } from "../fallback/in-force.ts";
@@ -9,6 +9,7 @@ import { CONTROL_PLANE, type Group } from "../groups/group.ts";
 import type { Groups } from "../groups/groups.ts";
 import { agreement } from "../groups/masters-schedulable.ts";
 import { podMatches } from "../principals/principal.ts";
+import { OPENSHIFT_RESOURCE } from "../settings.ts";
 import { unauthorizedDaemonSets, violations } from "./violations.ts";
 
 /** What a check of a group may look at. */
@@ -84,6 +85,18 @@ export const GROUP_CHECKS: readonly GroupCheck[] = [
       group.effectiveMode === "Enable" &&
       !fallbackInForce(group, view, installation)
         ? "Ignore is accepted only while the fallback is in force: set spec.modules.node-guard.fallback in usher's configuration, and Ignore once the policies are there"
+        : undefined,
+  },
+  {
+    // Hooks can't name namespaces by a prefix, and which the platform has, differs from cluster to cluster.
+    name: "platform-namespaces",
+    severity: "warning",
+    field: "mode",
+    find: ({ mode }, { view, installation }) =>
+      mode === "Enable" &&
+      view.served(OPENSHIFT_RESOURCE) &&
+      !controlPlaneOf(installation).some((name) => name.startsWith("openshift-"))
+        ? "namespaces of OpenShift are not in controlPlaneNamespaces of usher's configuration: while usher is away, their pods can't be bound either"
         : undefined,
   },
   {

@@ -10,7 +10,7 @@ import { OPENSHIFT_RESOURCE } from "../settings.ts";
 
 const EFFECT = "NoSchedule";
 
-/** OpenShift's scheduler operator uses the older key. */
+/** OpenShift's machine-config-controller, which sets the taint by the same field, uses the older key. */
 export function taintKey(view: View): string {
   return view.served(OPENSHIFT_RESOURCE)
     ? "node-role.kubernetes.io/master"
