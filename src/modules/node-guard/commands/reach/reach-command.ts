@@ -124,11 +124,12 @@ const BINDS: ReadonlySet<string> = new Set(["create pods/binding", "create bindi
 
 /** The namespaces whose pods a group admits, whatever account they use, as far as a grant reaches. */
 function authorisedIn(group: Group, namespace: string | undefined, known: readonly string[]): string[] {
+  const here = namespace === undefined ? known : [namespace];
   const named = group.entries.flatMap((entry) => {
     if (entry.as === "actor") return [];
     if (entry.kind === "serviceAccount") return [entry.namespace];
     if (entry.kind === "prefix")
-      return [`${entry.namespace}*`, ...known.filter((one) => one.startsWith(entry.namespace))];
+      return [`${entry.namespace}*`, ...here.filter((one) => one.startsWith(entry.namespace))];
     return entry.kind === "group" ? [entry.name.slice("system:serviceaccounts:".length)] : [];
   });
   return named.filter((one) => namespace === undefined || one === namespace);
