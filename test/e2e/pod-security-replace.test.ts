@@ -218,6 +218,12 @@ describeOwnCluster("an API server without the plugin PodSecurity", OPTIONS, (clu
       await cluster().call("POST", `${deployments(name)}?dryRun=All`, deployment(HOST));
       expect((await create("kube-system", PLAIN)).status).toBe(201);
       expect((await relabel("kube-system", { enforce: "privileged" })).status).toBe(200);
+      const path = `/api/v1/namespaces/${name}`;
+      await cluster().call("DELETE", path);
+      await eventually(
+        "the namespace gone",
+        async () => (await cluster().request("GET", path)).status === 404,
+      );
     } finally {
       await usher.stop();
     }
