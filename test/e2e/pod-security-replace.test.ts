@@ -212,7 +212,12 @@ describeOwnCluster("an API server without the plugin PodSecurity", OPTIONS, (clu
       expect((await relabel(name, { enforce: "privileged" })).status).toBe(500);
       const pod = `${pods(name)}/old`;
       expect((await cluster().request("PATCH", pod, [{ ...IMAGE }])).status).toBe(500);
+      const sub = { spec: { ephemeralContainers: [{ name: "e", image: "any" }] } };
+      expect((await cluster().request("PATCH", `${pod}/ephemeralcontainers`, sub)).status).toBe(500);
       await cluster().call("PATCH", pod, { metadata: { labels: { a: "b" } } });
+      await cluster().call("PATCH", pod, [
+        { op: "add", path: "/spec/tolerations/-", value: { operator: "Exists" } },
+      ]);
       await cluster().call("PATCH", pod, { metadata: { finalizers: null } });
       await cluster().call("PATCH", `/api/v1/namespaces/${name}`, { metadata: { annotations: { a: "b" } } });
       await cluster().call("POST", `${deployments(name)}?dryRun=All`, deployment(HOST));

@@ -11,7 +11,12 @@ test("the hooks are closed, wait 5 s, and have open twins for the control plane'
   );
   const expected = [
     ["pod-security", ["pods"], ["CREATE"], undefined],
-    ["pod-security-pod-updates", ["pods", "pods/ephemeralcontainers"], ["UPDATE"], "object.spec"],
+    [
+      "pod-security-pod-updates",
+      ["pods", "pods/ephemeralcontainers"],
+      ["UPDATE"],
+      "object.spec.initContainers",
+    ],
     ["pod-security-namespaces", ["namespaces"], ["CREATE", "UPDATE"], "object.metadata.labels"],
   ] as const;
   for (const [name, resources, operations, condition] of expected) {

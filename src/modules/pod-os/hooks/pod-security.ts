@@ -1,6 +1,7 @@
 import type { Hook, Rule } from "../../../core/module/hook.ts";
 import { judgeNamespace } from "../admission/judge-namespace.ts";
 import { judgePod } from "../admission/judge-pod.ts";
+import { CONTAINER_LISTS } from "../os/tables.ts";
 import { MODULE, settingsOf } from "../settings.ts";
 import type { Part } from "./part.ts";
 
@@ -14,14 +15,17 @@ const rule = (operations: Rule["operations"], scope: Rule["scope"], ...resources
   ...(scope === undefined ? {} : { scope }),
 });
 
-/** While usher is away, labels and finalizers of pods must change: only what could be judged waits for it. */
-const SPEC_CHANGED = "object.spec != oldObject.spec";
+function changed(field: string): string {
+  return `has(object.${field}) != has(oldObject.${field}) || (has(object.${field}) && object.${field} != oldObject.${field})`;
+}
 
-const LABELS_CHANGED = [
-  "request.operation == 'CREATE'",
-  "has(object.metadata.labels) != has(oldObject.metadata.labels)",
-  "(has(object.metadata.labels) && object.metadata.labels != oldObject.metadata.labels)",
-].join(" || ");
+/**
+ * While usher is away, labels and finalizers of pods must change, scheduling gates must open and tolerations be added: only what could
+ * be judged waits for it.
+ */
+const CONTAINERS_CHANGED = CONTAINER_LISTS.map((list) => changed(`spec.${list}`)).join(" || ");
+
+const LABELS_CHANGED = `request.operation == 'CREATE' || ${changed("metadata.labels")}`;
 
 /** Judges pods and namespaces in the place of the API server's plugin PodSecurity. */
 export const podSecurity: Part = {
@@ -46,7 +50,7 @@ export const podSecurity: Part = {
       hook(
         `${NAME}-pod-updates`,
         [rule(["UPDATE"], "Namespaced", "pods", "pods/ephemeralcontainers")],
-        SPEC_CHANGED,
+        CONTAINERS_CHANGED,
       ),
       hook(`${NAME}-namespaces`, [rule(["CREATE", "UPDATE"], "Cluster", "namespaces")], LABELS_CHANGED),
     ];
