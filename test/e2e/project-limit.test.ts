@@ -9,13 +9,17 @@ import { ADMIN, type Identity } from "../cluster/access/identity.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
 import { install } from "./fixtures/install.ts";
+import { calledFor } from "./fixtures/limited-identities.ts";
+import { PEER_LABEL, startForger } from "./fixtures/peer-webhook.ts";
 
 const NAMESPACES = "/api/v1/namespaces";
 const REQUESTS = "/apis/project.openshift.io/v1/projectrequests";
 const LIMITS = "/apis/operator.project.openshift.io/v1/projectrequestlimits";
 const USERS = "/apis/user.openshift.io/v1/users";
 const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-const HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/usher";
+const VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+const MUTATING = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+const HOOKS = `${VALIDATING}/usher`;
 const DEPLOYMENT = "/apis/apps/v1/namespaces/usher-system/deployments/usher";
 const RBAC = "rbac.authorization.k8s.io";
 const REQUESTER = "openshift.io/requester";
@@ -134,6 +138,12 @@ describeOwnCluster("limits of projects", {}, (cluster) => {
     const answers = await Promise.all(wrong.map((spec) => cluster().request("POST", LIMITS, limits(spec))));
     expect(answers.map(({ status }) => status)).toEqual(wrong.map(() => 422));
   }, 120_000);
+
+  test("conditions of closed webhooks mean by CEL whom the decision means", async () => {
+    const { found, expected } = await calledFor(cluster());
+    expect(found).toEqual(expected);
+    await cluster().call("DELETE", `${VALIDATING}/conditions`);
+  });
 
   test("the User API may be missing: then users have no labels", async () => {
     await cluster().call("POST", LIMITS, limits(SPEC));
@@ -277,6 +287,20 @@ describeOwnCluster("limits of projects", {}, (cluster) => {
     const made = await create(ACCOUNT, "gitops-1", { annotations: { [REQUESTER]: "bob" } });
     expect(made.status).toBe(201);
     expect(stringAt(made.body, "metadata", "annotations", REQUESTER)).toBe(ACCOUNT.user);
+  });
+
+  test("a requester that another webhook writes after usher is refused, of limited users and of others", async () => {
+    await using _ = await startForger(cluster(), { [REQUESTER]: "mallory" });
+    const labels = { [PEER_LABEL]: "forge" };
+    const query = `${NAMESPACES}?dryRun=All`;
+    for (const as of [BOB, ACCOUNT]) {
+      const forged = () => cluster().request("POST", query, { metadata: { name: "forged", labels } }, as);
+      await eventually("the forger is asked", async () => codeIn(await forged()) === "403 USHER-Q04");
+      expect(stringAt((await forged()).body, "message")).toContain(
+        `openshift.io/requester must be "${as.user}", got "mallory"`,
+      );
+    }
+    await cluster().call("DELETE", `${MUTATING}/zz-peer`);
   });
 
   test("a trusted annotator creates for others, by their limits", async () => {

@@ -41,12 +41,12 @@ function limited(limits: Limits): string {
   return `(${SERVICE_ACCOUNT} ? ${accounts} : ${SYSTEM_USER} ? ${system} : ${limitsUsers(limits)})`;
 }
 
-/** What a trusted annotator creates may be limited as the named user's, whatever the annotator's own limit. */
+/** What a trusted annotator creates for another user may be limited as that user's, whatever the annotator's own limit. */
 function limitedHere(limits: Limits): string {
   const { trustedAnnotators } = limits;
-  return trustedAnnotators.size === 0
-    ? limited(limits)
-    : `(${USER} in ${list(trustedAnnotators)} || ${limited(limits)})`;
+  if (trustedAnnotators.size === 0) return limited(limits);
+  const forOthers = `request.operation == 'CREATE' && !(${requesterOf("object")} in ['', ${USER}])`;
+  return `(${USER} in ${list(trustedAnnotators)} && ${forOthers} || ${limited(limits)})`;
 }
 
 export function canBeLimited(limits: Limits): string {
