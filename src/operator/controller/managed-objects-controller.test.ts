@@ -81,6 +81,20 @@ test("a change of the view that no managed object follows sends no request", asy
   expect(run.server.asked.filter((one) => one.includes("validatingadmissionpolicies")).length).toBe(before);
 });
 
+test("they go with usher's namespace, also those from before it was known", async () => {
+  const run = managing();
+  run.controller.start();
+  await vi.waitFor(() => expect(specOf(run, "usher-always")).toBeDefined());
+  const object = { metadata: { name: "usher-system", uid: "ns-1" } };
+  run.assembly.apply([{ resource: "namespaces", namespace: "", name: "usher-system", object }]);
+  run.controller.changed();
+  await vi.waitFor(() =>
+    expect(at(run.server.objects.get(`${POLICIES}/usher-always`), "metadata", "ownerReferences")).toEqual([
+      { apiVersion: "v1", kind: "Namespace", name: "usher-system", uid: "ns-1" },
+    ]),
+  );
+});
+
 test("an edited or deleted object is repaired", async () => {
   const run = managing();
   run.controller.start();

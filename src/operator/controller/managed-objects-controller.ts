@@ -8,6 +8,7 @@ import { describeObject, type Objects, selectorText } from "../install/apply.ts"
 import { isOurs, ownerOf } from "../install/ownership-conflict.ts";
 import { isNewer } from "../install/version.ts";
 import { objectDeviations } from "../webhooks/deviation.ts";
+import { ownedByNamespace } from "./owned.ts";
 import type { Repairs } from "./repairs.ts";
 import type { RepeatedLog } from "./repeated-log.ts";
 
@@ -38,7 +39,10 @@ export class ManagedObjectsController {
 
   #desired(): readonly ManagedSet[] {
     const { assembly, version } = this.#options;
-    return managedSets(assembly, assembly.view, Date.now(), version);
+    return managedSets(assembly, assembly.view, Date.now(), version).map((set) => ({
+      ...set,
+      desired: ownedByNamespace(set.desired, assembly),
+    }));
   }
 
   /** Reconciles only where the view asks for something else than before. */

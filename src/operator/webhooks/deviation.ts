@@ -86,7 +86,7 @@ export function webhookDeviations(wanted: JsonObject, live: JsonObject): string[
 /** Where a stored object is missing something of ours. What others or the API server have added is left. */
 export function objectDeviations(wanted: JsonObject, live: JsonObject): string[] {
   const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...parts } = wanted;
-  return [...labelDeviations(wanted, live), ...missing(parts, live, [])];
+  return [...labelDeviations(wanted, live), ...ownerDeviations(wanted, live), ...missing(parts, live, [])];
 }
 
 function labelDeviations(wanted: JsonObject, live: JsonObject): string[] {

@@ -2,7 +2,7 @@ import type { Client } from "../../cluster/client/client.ts";
 import { listAll } from "../../cluster/client/list-pages.ts";
 import { pathSegment } from "../../cluster/client/path-segment.ts";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
-import { at, equal, isObject, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import { at, equal, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { registeredWebhooks } from "../../core/registration/index.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
@@ -10,6 +10,7 @@ import { SERVICE_PORT } from "../../core/registration/workload.ts";
 import type { Trust } from "../certificates/certificate-plan.ts";
 import { trusts } from "../certificates/certificate-record.ts";
 import type { Certificates } from "../certificates/certificates.ts";
+import { ownedByNamespace } from "../controller/owned.ts";
 import type { Repairs } from "../controller/repairs.ts";
 import type { RepeatedLog } from "../controller/repeated-log.ts";
 import { describeObject, type Objects } from "../install/apply.ts";
@@ -61,20 +62,7 @@ export class WebhookController {
     });
     for (const note of notes)
       this.#options.repeated.once(note, { note }, "hook is not registered as declared");
-    const owner = this.#owner();
-    if (owner === undefined) return objects;
-    return objects.map((object) => {
-      const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
-      return { ...object, metadata: { ...metadata, ownerReferences: [owner] } };
-    });
-  }
-
-  /** With usher's namespace goes all that could answer, so the garbage collector removes the webhooks with it. */
-  #owner(): JsonObject | undefined {
-    const { view, installation } = this.#options.assembly;
-    const name = installation.namespace;
-    const uid = stringAt(view.get("namespaces", "", name), "metadata", "uid");
-    return uid === undefined ? undefined : { apiVersion: "v1", kind: "Namespace", name, uid };
+    return ownedByNamespace(objects, assembly);
   }
 
   /** Most changes of the view do not change the webhooks: then the API server is not asked. */
