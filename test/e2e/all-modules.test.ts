@@ -7,7 +7,7 @@ import type { Reply } from "../cluster/access/client.ts";
 import type { Identity } from "../cluster/access/identity.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
-import { configured, install } from "./fixtures/install.ts";
+import { configured, install, installWords } from "./fixtures/install.ts";
 import { left } from "./fixtures/installed-objects.ts";
 import { apps, EVERYTHING, GuardStage, SPEC, workload } from "./guarding/stage.ts";
 
@@ -181,6 +181,29 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
     expect(await runs("team-a", name)).toBe("w-1");
   });
 
+  test("a DaemonSet that three modules change is stored once, however often it is applied", async () => {
+    const labels = { app: "agent", role: "etcd" };
+    const object = {
+      apiVersion: "apps/v1",
+      kind: "DaemonSet",
+      metadata: { name: "agent", namespace: "team-a" },
+      spec: {
+        selector: { matchLabels: { app: "agent" } },
+        template: { metadata: { labels }, spec: { ...SPEC, ...EVERYTHING, os: { name: "linux" } } },
+      },
+    };
+    for (let i = 0; i < 3; i++) await cluster().apply(object);
+    const stored = await cluster().call("GET", `${apps("team-a", "daemonsets")}/agent`);
+    expect(at(stored, "metadata", "generation")).toBe(1);
+    const pod = at(stored, "spec", "template", "spec");
+    expect(at(pod, "nodeSelector")).toEqual({ "kubernetes.io/os": "linux", pool: "etcd" });
+    expect(at(pod, "affinity", "nodeAffinity")).toBeDefined();
+    await eventually("an agent on the worker of the pool", async () => {
+      const found = (await stage.pods("team-a", "app=agent")).map((one) => stringAt(one, "spec", "nodeName"));
+      return found.join() === "w-1";
+    });
+  });
+
   test("every custom resource says in its status that it is in use", async () => {
     for (const path of [LIMIT, PLACEMENT, LABELS, GUARD])
       await eventually(`the status of ${path}`, async () => {
@@ -221,6 +244,12 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
     await install(cluster(), ...settings({ fallback: true }));
     for (const resource of ["validatingadmissionpolicies", "validatingadmissionpolicybindings"])
       await eventually(resource, async () => (await names(resource)).sort().join() === FALLBACK.join());
+    const policy = await cluster().call("GET", `${ADMISSION}/validatingadmissionpolicies/${FALLBACK[0]}`);
+    expect(at(policy, "metadata", "ownerReferences")).toMatchObject([
+      { kind: "Namespace", name: "usher-system" },
+    ]);
+    const again = await program(await installWords(cluster()));
+    expect(again.out).toMatch(/objects: 0 to create, 0 to update, \d+ unchanged$/m);
     // It answers before the webhook is asked.
     await eventually("its refusal", async () =>
       answer(await stage.pod({ ...SPEC, nodeName: "cp-0" })).includes(
@@ -259,7 +288,10 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
       .auditLog()
       .filter(({ user }) => user.username === USHER);
     expect(mine.length).toBeGreaterThan(50);
-    const refused = mine.filter(({ responseStatus }) => responseStatus?.code === 403);
+    // Nor did it send what is not valid.
+    const refused = mine.filter(({ responseStatus }) =>
+      [400, 403, 405, 415, 422].includes(responseStatus?.code ?? 0),
+    );
     expect(
       refused.map(({ verb, objectRef, responseStatus }) => [
         verb,
@@ -306,5 +338,8 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
     await eventually("an open control plane", async () => {
       return (await stage.pod({ ...SPEC, nodeName: "cp-0" }, { namespace: "default" })).status === 201;
     });
+    const rest = await program(["uninstall", "--custom-resources", "--kubeconfig", kubeconfig]);
+    expect(`${rest.code} ${rest.err}`).toMatch(/^0 /);
+    await eventually("all of usher gone", async () => (await left(cluster())).length === 0);
   });
 });
