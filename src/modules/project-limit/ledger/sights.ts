@@ -80,12 +80,11 @@ export class Sights {
     return elapsed - since;
   }
 
-  /** A ledger has new entries. Only those without a uid may be mistaken for another request's. */
+  /** A ledger has new entries of ProjectRequests. */
   came(ledger: string, entries: readonly Entry[]): void {
-    const keys = entries.filter(({ uid }) => uid === undefined).map(entryKey);
-    if (keys.length === 0) return;
+    if (entries.length === 0) return;
     const came = this.#came.get(ledger) ?? new Map<string, number | undefined>();
-    for (const key of keys) came.set(key, undefined);
+    for (const entry of entries) came.set(entryKey(entry), undefined);
     this.#came.set(ledger, came);
   }
 
@@ -121,9 +120,11 @@ export class Sights {
 /** The ledgers that a change of a namespace or of a ledger concerns. */
 export function ledgersOf(change: Change, sights: Sights, view: View): string[] {
   if (change.resource === USAGES) {
-    const known = new Set(entriesIn(change.before).map(entryKey));
-    const entries = entriesIn(change.object).filter((entry) => !known.has(entryKey(entry)));
-    sights.came(change.name, entries);
+    const known = new Set(requestsIn(change.before).map(entryKey));
+    sights.came(
+      change.name,
+      requestsIn(change.object).filter((entry) => !known.has(entryKey(entry))),
+    );
     return [change.name];
   }
   if (change.resource !== "namespaces") return [];
@@ -135,6 +136,11 @@ export function ledgersOf(change: Change, sights: Sights, view: View): string[] 
       if (holder !== undefined) sights.ended(nameOf(ledger), holder);
     }
   return ledgers.map(nameOf);
+}
+
+/** Entries of ProjectRequests: without a uid, they may be mistaken for another request's. */
+function requestsIn(ledger: JsonObject | undefined): Entry[] {
+  return entriesIn(ledger).filter(({ uid }) => uid === undefined);
 }
 
 function uidOf(namespace: JsonObject | undefined): string | undefined {
