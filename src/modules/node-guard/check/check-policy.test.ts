@@ -244,13 +244,18 @@ describe("warnings", () => {
       spec: { nodeName: "cp-0" },
       ...more,
     });
+    const mirror = { annotations: { "kubernetes.io/config.mirror": "x" } };
     const pods = [
       pod("kube-system"),
-      pod("b", {}, { annotations: { "kubernetes.io/config.mirror": "x" } }),
+      pod("b", {}, mirror),
       pod("c", { status: { phase: "Succeeded" } }),
       pod("d", { spec: { nodeName: "w-0" } }),
     ];
     expect(found(nsp([ControlPlane({ mode: "Enable" })]), [...NODES, ...pods])).toEqual([]);
+    const bound = pod("b", { spec: { nodeName: "cp-0", serviceAccountName: "default" } }, mirror);
+    expect(found(nsp([ControlPlane({ mode: "Enable" })]), [...NODES, bound])).toEqual([
+      expect.stringContaining("such as b/a"),
+    ]);
   });
 });
 

@@ -60,9 +60,10 @@ export function violations(group: Group, view: View): JsonObject[] {
 function isViolation(pod: JsonObject, group: Group): boolean {
   const phase = stringAt(pod, "status", "phase");
   if (phase === "Succeeded" || phase === "Failed" || isBeingDeleted(pod)) return false;
-  // The picture of a static pod: its manifest is on the node itself.
-  if (at(annotationsOf(pod), "kubernetes.io/config.mirror") !== undefined) return false;
-  return podMatches(namespaceOf(pod), stringAt(pod, "spec", "serviceAccountName"), group) === undefined;
+  const account = stringAt(pod, "spec", "serviceAccountName") ?? "";
+  // The picture of a static pod: its manifest is on the node itself. With an account it is a pod that a Binding gave the annotation.
+  if (account === "" && at(annotationsOf(pod), "kubernetes.io/config.mirror") !== undefined) return false;
+  return podMatches(namespaceOf(pod), account, group) === undefined;
 }
 
 /** DaemonSets that a node may need before any other pod, and that the group would keep off its nodes. */
