@@ -148,7 +148,7 @@ describeOwnCluster("pods and nodes of an OS", {}, (cluster) => {
       }
       const direct = await create(pod("direct", { ...WINDOWS, nodeName: "base-0" }, bind));
       expect(direct.status).toBe(403);
-      await eventually("the event", async () => (await reasons("default")).includes("PodOSNotSupported"));
+      await eventually("the event", async () => (await reasons(bind)).includes("PodOSNotSupported"));
       expect((await bound("w", "win-0", "pods")).status).toBe(201);
     });
 
@@ -156,7 +156,7 @@ describeOwnCluster("pods and nodes of an OS", {}, (cluster) => {
       await Promise.all([waiting("any", {}), waiting("lost", WINDOWS)]);
       expect((await bound("any", "win-0", "bindings")).status).toBe(201);
       expect((await bound("lost", "no-such-node", "pods")).status).toBe(201);
-      await eventually("the event", async () => (await reasons("default")).includes("NodeOSUnknown"));
+      await eventually("the event", async () => (await reasons(bind)).includes("NodeOSUnknown"));
     });
 
     test("pods bound per second, with the hook and without", async () => {

@@ -74,10 +74,11 @@ test("for one container, the others stay forbidden, with the fields of the whole
 
 test("exceptions for containers waive nothing of the pod itself", async () => {
   const spec = { ...SPEC, hostPID: true };
-  const { status } = await judged(
+  const { status, audit } = await judged(
     [exception("e", { checks: ["privileged", "hostNamespaces"], containers: ["a", "b"] })],
     spec,
   );
+  expect(audit["exception"]).toBe("e: privileged");
   expect(status?.message).toBe(
     'pods "p" is forbidden: violates PodSecurity "baseline:latest": host namespaces (hostPID=true)',
   );

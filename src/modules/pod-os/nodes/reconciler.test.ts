@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { osNode, podOSWith } from "../../../../test/builders/pod-os.ts";
+import { podSecurityWith } from "../../../../test/builders/pod-security.ts";
 import type { Assembly } from "../../../core/evaluate/assembly.ts";
 import { Facts } from "../../../core/evaluate/need.ts";
 import type { JsonObject } from "../../../core/json.ts";
@@ -107,4 +108,13 @@ test("a node that is gone is forgotten", () => {
     reconciler.keys({ resource: "nodes", namespace: "", name: "n", object: undefined }, state, { view }),
   ).toEqual([]);
   expect(state.size).toBe(0);
+});
+
+test("nothing is said or repaired of a node that is being deleted, nor with the gate off", () => {
+  const drifted = osNode("n", { label: "windows", reports: "linux" });
+  const metadata = { ...(drifted["metadata"] as JsonObject), deletionTimestamp: "2026-11-16T00:00:00Z" };
+  expect(reconciled(podOSWith([{ ...drifted, metadata }], REPAIR))).toEqual({ writes: [] });
+  const off = podSecurityWith({ settings: { os: REPAIR }, gate: false });
+  off.apply([{ resource: "nodes", namespace: "", name: "n", object: drifted }]);
+  expect(reconciled(off)).toEqual({ writes: [] });
 });

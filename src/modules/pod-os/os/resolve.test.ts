@@ -110,6 +110,12 @@ describe("contradictions", () => {
     ],
     ["affinity", { spec: { ...windows, ...affinity([isIn("linux")]) } }, undefined, ["nodeAffinity"]],
     [
+      "affinity to nodes without an OS",
+      { spec: { ...windows, ...affinity([{ key: KEY, operator: "DoesNotExist" }]) } },
+      undefined,
+      ["nodeAffinity"],
+    ],
+    [
       "excluding affinity",
       { spec: { ...windows, ...affinity([notIn("windows")]) } },
       undefined,
