@@ -3,6 +3,16 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const CLUSTER = ["test/cluster/**/*.test.ts", "test/e2e/**/*.test.ts"];
 
+/** What a busy machine would fail: timeouts are part of what is tested. */
+const ALONE = ["test/e2e/project-limit-burst.test.ts"];
+
+/** Of tests with a control plane. */
+const CONTROL_PLANE = {
+  globalSetup: ["test/cluster/global-setup.ts"],
+  testTimeout: 120_000,
+  hookTimeout: 120_000,
+};
+
 /** Those that wait longest, so that no worker begins one of them when the others are done. */
 const LONGEST = [
   "node-guard-enable",
@@ -48,13 +58,22 @@ export default defineConfig({
         test: {
           name: "cluster",
           include: CLUSTER,
-          globalSetup: ["test/cluster/global-setup.ts"],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          exclude: ALONE,
+          ...CONTROL_PLANE,
           // Much of a file is waiting for controllers, leases and grace periods, some for a minute and a half: three at a time fill
           // two cores. The quick tests have run before.
           maxWorkers: 3,
           sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "alone",
+          include: ALONE,
+          ...CONTROL_PLANE,
+          maxWorkers: 1,
+          sequence: { groupOrder: 2 },
         },
       },
     ],

@@ -12,4 +12,4 @@ const tests = (...files) =>
 console.log(`Fuzzing with ${runs} inputs; this takes some minutes …`);
 const fuzzed = tests("fuzz", "ledger.property");
 console.log(`Creating projects concurrently, ${rounds} times; this takes about half an hour …`);
-process.exit(tests("project-limit-ledger") || fuzzed);
+process.exit(tests("project-limit-burst") || fuzzed);
