@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { at, type JsonObject, listAt, stringAt } from "../json.ts";
+import { describeProblem, type Problem } from "./problem.ts";
 
 /** Longer messages do not fit a table, and the schema has a limit. */
 export const CONDITION_LENGTH = 1_024;
@@ -39,6 +40,18 @@ export interface Observation {
   /** CamelCase, for machines. */
   readonly reason: string;
   readonly message: string;
+}
+
+/** The condition `Valid` of a policy with these problems; `message` is for one that has none. */
+export function validity(problems: readonly Problem[], message: string): Observation {
+  const errors = problems.filter(({ severity }) => severity === "error");
+  const text = (errors.length > 0 ? errors : problems).map(describeProblem).join("; ");
+  return {
+    type: "Valid",
+    holds: errors.length === 0,
+    reason: errors.length > 0 ? "Invalid" : problems.length > 0 ? "ValidWithWarnings" : "Usable",
+    message: text === "" ? message : text,
+  };
 }
 
 /** A condition for the status of an object. `before` is its current status: an unchanged condition keeps its time. */

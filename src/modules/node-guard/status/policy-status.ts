@@ -1,7 +1,13 @@
 import { z } from "zod";
 import type { JsonObject } from "../../../core/json.ts";
-import { conditionOf, conditions, type Observation, observed } from "../../../core/policy/condition.ts";
-import { describeProblem, type Problem } from "../../../core/policy/problem.ts";
+import {
+  conditionOf,
+  conditions,
+  type Observation,
+  observed,
+  validity,
+} from "../../../core/policy/condition.ts";
+import type { Problem } from "../../../core/policy/problem.ts";
 import { CONTROL_PLANE, type Group, MODES } from "../groups/group.ts";
 import type { Groups } from "../groups/groups.ts";
 import { type Agreement, agreement } from "../groups/masters-schedulable.ts";
@@ -49,7 +55,7 @@ export function statusOfPolicy(state: PolicyState, before: JsonObject, now: numb
   const { generation, reported } = state;
   const counted = state.name === CLUSTER;
   const observations = counted
-    ? [validity(state), consistency(state), taint(state), violations(state)]
+    ? [validity(state.problems, "in use"), consistency(state), taint(state), violations(state)]
     : [notCounted()];
   return {
     ...observed(generation),
@@ -75,15 +81,6 @@ export function statusOfPolicy(state: PolicyState, before: JsonObject, now: numb
 function notCounted(): Observation {
   const message = `has no effect: only the object named ${CLUSTER} counts`;
   return { type: "Valid", holds: false, reason: "NotInForce", message };
-}
-
-function validity({ problems }: PolicyState): Observation {
-  const text = (list: readonly Problem[]) => list.map(describeProblem).join("; ");
-  const errors = problems.filter(({ severity }) => severity === "error");
-  if (errors.length > 0) return { type: "Valid", holds: false, reason: "Invalid", message: text(errors) };
-  if (problems.length > 0)
-    return { type: "Valid", holds: true, reason: "ValidWithWarnings", message: text(problems) };
-  return { type: "Valid", holds: true, reason: "Usable", message: "in use" };
 }
 
 function consistency({ groups, reported }: PolicyState): Observation {

@@ -6,8 +6,9 @@ import {
   conditions,
   type Observation,
   observed,
+  validity,
 } from "../../../core/policy/condition.ts";
-import { describeProblem, type Problem } from "../../../core/policy/problem.ts";
+import type { Problem } from "../../../core/policy/problem.ts";
 
 const conditionList = conditions(
   "Latest observations of the object's state. Valid: whether all of it is valid. Conflict: whether another rule sets a different value. Applied: whether all nodes could be written. Alone: whether no other system sets node labels.",
@@ -84,7 +85,7 @@ export function statusOfRule(state: RuleState, before: JsonObject, now: number):
     ...(conflicts.length === 0 ? {} : { conflicts: listed(conflicts).map((conflict) => ({ ...conflict })) }),
     ...(failing === undefined ? {} : { lastError: failing.error.slice(0, CONDITION_LENGTH) }),
     conditions: [
-      validity(state),
+      inForce(state),
       conflictCondition(conflicts),
       appliedCondition(state),
       ...(state.predecessor === undefined ? [] : [aloneCondition(state.predecessor)]),
@@ -99,18 +100,15 @@ export function statusOfOwnership(
 ): JsonObject {
   return {
     ...observed(state.generation),
-    conditions: [conditionOf(validity(state), state.generation, before, now)],
+    conditions: [conditionOf(inForce(state), state.generation, before, now)],
   };
 }
 
-function validity({ problems, inert }: Pick<RuleState, "problems" | "inert">): Observation {
-  const errors = problems.filter(({ severity }) => severity === "error");
-  const text = (list: readonly Problem[]) => list.map(describeProblem).join("; ");
-  if (errors.length > 0) return { type: "Valid", holds: false, reason: "Invalid", message: text(errors) };
-  if (inert !== undefined) return { type: "Valid", holds: false, reason: "NotInForce", message: inert };
-  if (problems.length > 0)
-    return { type: "Valid", holds: true, reason: "ValidWithWarnings", message: text(problems) };
-  return { type: "Valid", holds: true, reason: "Usable", message: ADMINISTRATORS };
+/** A rule that counts for nothing is not in force, unless it is invalid. */
+function inForce({ problems, inert }: Pick<RuleState, "problems" | "inert">): Observation {
+  const valid = validity(problems, ADMINISTRATORS);
+  if (inert === undefined || !valid.holds) return valid;
+  return { type: "Valid", holds: false, reason: "NotInForce", message: inert };
 }
 
 /** Shown where there are no problems, because the kind is namespaced. */

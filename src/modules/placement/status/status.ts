@@ -9,8 +9,9 @@ import {
   type Observation,
   observed,
   timeOf,
+  validity,
 } from "../../../core/policy/condition.ts";
-import { describeProblem, type Problem } from "../../../core/policy/problem.ts";
+import type { Problem } from "../../../core/policy/problem.ts";
 import { workloadsStatus } from "../drift/drift-counts.ts";
 
 const count = (text: string) => z.int().min(0).optional().describe(text);
@@ -77,20 +78,9 @@ export function statusOf(
     ...conflictsOf(tally, before),
     // A new leader has not scanned yet; the last counts stay until then.
     ...workloadsOf(workloads ?? before["workloads"]),
-    conditions: [validity(problems), effectiveness(effect)].map((one) =>
+    conditions: [validity(problems, "the policy is in use"), effectiveness(effect)].map((one) =>
       conditionOf(one, generation, before, now),
     ),
-  };
-}
-
-function validity(problems: readonly Problem[]): Observation {
-  const errors = problems.filter(({ severity }) => severity === "error");
-  const text = (errors.length > 0 ? errors : problems).map(describeProblem).join("; ");
-  return {
-    type: "Valid",
-    holds: errors.length === 0,
-    reason: errors.length > 0 ? "Invalid" : problems.length > 0 ? "ValidWithWarnings" : "Usable",
-    message: text === "" ? "the policy is in use" : text,
   };
 }
 

@@ -57,8 +57,10 @@ function podErrors({ request, object }: Context): PodFieldError[] {
 function templateErrors({ request, object, installation }: Context): PodFieldError[] {
   const { group, resource } = request.resource;
   const workload = installation.workloads.byResource(group, resource);
-  if (workload === undefined || request.subResource !== "" || !object.changed([workload.template])) return [];
-  return validatePodOS(podTemplateOf(object.object, workload)?.spec, fieldPath(specPath(workload)));
+  if (workload === undefined || request.subResource !== "") return [];
+  const errors = validatePodOS(podTemplateOf(object.object, workload)?.spec, fieldPath(specPath(workload)));
+  // Comparing templates costs more than looking at the few fields of an OS.
+  return errors.length > 0 && object.changed([workload.template]) ? errors : [];
 }
 
 function specOf(object: JsonObject | undefined): JsonObject | undefined {

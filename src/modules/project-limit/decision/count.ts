@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../../core/json.ts";
+import type { Json, JsonObject } from "../../../core/json.ts";
 import { stringAt } from "../../../core/json.ts";
 import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
 import type { Index, View } from "../../../core/view/view.ts";
@@ -26,7 +26,7 @@ export const BY_REQUESTER_NAMESPACE: Index = {
   },
 };
 
-export function requesterOf(namespace: JsonObject | undefined): string | undefined {
+export function requesterOf(namespace: Json | undefined): string | undefined {
   return stringAt(namespace, "metadata", "annotations", REQUESTER);
 }
 
@@ -54,7 +54,7 @@ export function projectsOf(view: View, subject: Subject): Project[] {
   return namespacesOf(view, subject).map(toProject);
 }
 
-export function toProject(namespace: JsonObject): Project {
+export function toProject(namespace: Json): Project {
   return {
     name: stringAt(namespace, "metadata", "name") ?? "",
     terminating: stringAt(namespace, "status", "phase") === "Terminating",

@@ -1,25 +1,19 @@
-import { at, type Json, stringAt } from "../../../core/json.ts";
+import { type Json, stringAt } from "../../../core/json.ts";
 import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
-import { REQUESTER } from "../decision/count.ts";
+import { type Project as CountedProject, requesterOf, toProject } from "../decision/count.ts";
 import type { Subject } from "../decision/subject.ts";
 import type { Entry } from "./usage.ts";
 
 /** A namespace as the ledger sees it. */
-export interface Project {
-  readonly name: string;
+export interface Project extends CountedProject {
   readonly uid: string;
   /** By its annotation; `undefined`: it has none. */
   readonly requester: string | undefined;
-  readonly terminating: boolean;
 }
 
 export function projectOf(namespace: Json): Project {
-  return {
-    name: stringAt(namespace, "metadata", "name") ?? "",
-    uid: stringAt(namespace, "metadata", "uid") ?? "",
-    requester: stringAt(namespace, "metadata", "annotations", REQUESTER),
-    terminating: at(namespace, "status", "phase") === "Terminating",
-  };
+  const uid = stringAt(namespace, "metadata", "uid") ?? "";
+  return { ...toProject(namespace), uid, requester: requesterOf(namespace) };
 }
 
 /** Whether a requester counts as this subject: as itself, or as one of the service accounts of a namespace. */

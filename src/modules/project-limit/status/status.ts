@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../core/json.ts";
-import { conditionOf, type Observation, observed } from "../../../core/policy/condition.ts";
-import { describeProblem, type Problem } from "../../../core/policy/problem.ts";
+import { conditionOf, type Observation, observed, validity } from "../../../core/policy/condition.ts";
+import type { Problem } from "../../../core/policy/problem.ts";
 import type { View } from "../../../core/view/view.ts";
 import { USERS } from "../decision/limit.ts";
 import { hasMatchConditions } from "../hooks/hooks.ts";
@@ -19,7 +19,7 @@ export function limitsStatus(
   const { generation } = limits.ref;
   const usages = subjectUsages(view, limits);
   const observations = [
-    validity(problems),
+    validity(problems, "all limits are in use"),
     NOT_IGNORED,
     userApi(limits, view),
     namespacesOpen(limits, view),
@@ -50,17 +50,6 @@ const NOT_IGNORED: Observation = {
   reason: "NamedCluster",
   message: "the object is in use",
 };
-
-function validity(problems: readonly Problem[]): Observation {
-  const errors = problems.filter(({ severity }) => severity === "error");
-  const text = (errors.length > 0 ? errors : problems).map(describeProblem).join("; ");
-  return {
-    type: "Valid",
-    holds: errors.length === 0,
-    reason: errors.length > 0 ? "Invalid" : problems.length > 0 ? "ValidWithWarnings" : "Usable",
-    message: text === "" ? "all limits are in use" : text,
-  };
-}
 
 function userApi({ rules }: Limits, view: View): Observation {
   const type = "UserAPIMissing";
