@@ -12,8 +12,9 @@ import {
   type Recipe,
   readModule,
   requiredVersion,
+  TOOLS,
 } from "./binaries/recipes.ts";
-import { clusterAvailable, ensureBinaries } from "./binaries.ts";
+import { clusterAvailable, ensureBinaries, ensureTool } from "./binaries.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -69,7 +70,7 @@ describe("where binaries lie", () => {
   });
 
   test("each go.mod pins the version of its binaries, and the Kubernetes build gets its own", () => {
-    for (const recipe of RECIPES) {
+    for (const recipe of [...RECIPES, ...Object.values(TOOLS)]) {
       const version = requiredVersion(readModule(recipe.module).goMod, recipe.versionOf);
       expect(version).toMatch(/^v\d+\.\d+\.\d+$/);
       const stamped = buildArguments(recipe, version).join(" ").includes(`version.gitVersion=${version}`);
@@ -89,6 +90,15 @@ describe("building", () => {
       first,
     );
     expect(asked).toHaveLength(BINARIES.length);
+  });
+
+  test("of a tool happens when it is asked for, without the rest", async () => {
+    const asked: string[] = [];
+    const build = () => ensureTool("helm", { env: bare(), output: silent, compile: fakeCompiler(asked) });
+    const path = await build();
+    expect(existsSync(path)).toBe(true);
+    expect(await build()).toBe(path);
+    expect(asked).toEqual(["helm"]);
   });
 
   test("of two at once, one builds and the other waits for it", async () => {

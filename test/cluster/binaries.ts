@@ -4,7 +4,15 @@ import { type Compiler, compileInto, goCompiler } from "./binaries/compile.ts";
 import { withLock } from "./binaries/lock.ts";
 import { cacheFolder, type Environment, findGo, isExecutable, readyMade } from "./binaries/places.ts";
 import { about, type Output, showProgress } from "./binaries/progress.ts";
-import { type BinaryName, cachePath, RECIPES, type Recipe, readModule } from "./binaries/recipes.ts";
+import {
+  type BinaryName,
+  cachePath,
+  RECIPES,
+  type Recipe,
+  readModule,
+  TOOLS,
+  type ToolName,
+} from "./binaries/recipes.ts";
 
 export type Binaries = Readonly<Record<BinaryName, string>>;
 
@@ -44,9 +52,14 @@ export function clusterAvailable(
   };
 }
 
-async function buildMissing(env: Environment, output: Output, compile: Compiler): Promise<void> {
+async function buildMissing(
+  recipes: readonly Recipe[],
+  env: Environment,
+  output: Output,
+  compile: Compiler,
+): Promise<void> {
   // Looked at again under the lock: another process may just have built them.
-  const missing = RECIPES.filter((recipe) => find(recipe, env) === undefined);
+  const missing = recipes.filter((recipe) => find(recipe, env) === undefined);
   for (const [index, recipe] of missing.entries()) {
     const step = `building ${recipe.name} (${index + 1} of ${missing.length})`;
     const end = showProgress(output, `${step}, usually about ${about(recipe.usualSeconds)}`);
@@ -60,19 +73,30 @@ async function buildMissing(env: Environment, output: Output, compile: Compiler)
   }
 }
 
-/** All binaries, building what is missing. The first time takes about a quarter of an hour on two cores. */
-export async function ensureBinaries(options: BinaryOptions = {}): Promise<Binaries> {
+/** The paths of what the recipes make, building what is missing. */
+async function ensure(recipes: readonly Recipe[], options: BinaryOptions): Promise<string[]> {
   const { env = process.env, output = process.stderr } = options;
-  if (RECIPES.some((recipe) => find(recipe, env) === undefined)) {
+  if (recipes.some((recipe) => find(recipe, env) === undefined)) {
     const go = findGo(env);
     const compile = options.compile ?? (go === undefined ? undefined : goCompiler(go));
     if (compile === undefined) throw new Error(GO_MISSING);
     const waiting = (pid: number): unknown =>
       output.write(`waiting for process ${pid}, which is building the same …\n`);
     await withLock(join(cacheFolder(env), "building.lock"), waiting, () =>
-      buildMissing(env, output, compile),
+      buildMissing(recipes, env, output, compile),
     );
   }
-  const found = RECIPES.map((recipe) => [recipe.name, find(recipe, env) ?? cached(recipe, env)]);
-  return Object.fromEntries(found) as Binaries;
+  return recipes.map((recipe) => find(recipe, env) ?? cached(recipe, env));
+}
+
+/** All binaries, building what is missing. The first time takes about a quarter of an hour on two cores. */
+export async function ensureBinaries(options: BinaryOptions = {}): Promise<Binaries> {
+  const paths = await ensure(RECIPES, options);
+  return Object.fromEntries(RECIPES.map(({ name }, i) => [name, paths[i]])) as Binaries;
+}
+
+/** The path of a tool, built where it is missing. */
+export async function ensureTool(name: ToolName, options: BinaryOptions = {}): Promise<string> {
+  const [path = ""] = await ensure([TOOLS[name]], options);
+  return path;
 }

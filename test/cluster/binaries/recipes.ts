@@ -17,7 +17,7 @@ export const BINARIES = [
 export type BinaryName = (typeof BINARIES)[number];
 
 export interface Recipe {
-  readonly name: BinaryName;
+  readonly name: string;
   /** Folder under `build` with the go.mod to build from. */
   readonly module: string;
   /** The Go package that holds `main`. */
@@ -37,8 +37,14 @@ export const RECIPES: readonly Recipe[] = [
   recipe("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", "sigs.k8s.io/kwok", 90),
 ];
 
+/** What single tests need beside the control plane, by the name under which they ask for it: built then. */
+export const TOOLS = {
+  helm: recipe("helm", "helm", "helm.sh/helm/v4/cmd/helm", "helm.sh/helm/v4", 140),
+} as const satisfies Readonly<Record<string, Recipe>>;
+export type ToolName = keyof typeof TOOLS;
+
 function recipe(
-  name: BinaryName,
+  name: string,
   module: string,
   source: string,
   versionOf: string,
