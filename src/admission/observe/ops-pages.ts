@@ -1,4 +1,5 @@
 import { CONDITIONS, type Condition, type Health } from "./health.ts";
+import { OPS_METRICS } from "./metrics/own-metrics.ts";
 
 /**
  * A main thread without a heartbeat for this long is stuck, not busy: its longest piece of work, one page of a list, takes tens of
@@ -63,16 +64,17 @@ export function readyz(health: Health, limitMs: number, verbose: boolean): Page 
 }
 
 /** Metrics that only this thread has, in Prometheus' text format. */
-export function ownMetrics(health: Health, snapshotAgeMs: number): string {
-  return [
-    "# HELP usher_main_loop_heartbeat_age_seconds Seconds since the last heartbeat of the main thread, which has two a second.",
-    "# TYPE usher_main_loop_heartbeat_age_seconds gauge",
-    `usher_main_loop_heartbeat_age_seconds ${health.age() / 1_000}`,
-    "# HELP usher_metrics_age_seconds Age of all other metrics on this page: 0, or more where the main thread was too busy to collect them.",
-    "# TYPE usher_metrics_age_seconds gauge",
-    `usher_metrics_age_seconds ${snapshotAgeMs / 1_000}`,
-    "",
-  ].join("\n");
+export function ownMetrics(health: Health, limitMs: number, snapshotAgeMs: number): string {
+  const values: Readonly<Record<keyof typeof OPS_METRICS, number>> = {
+    usher_ready: readyz(health, limitMs, false).status === 200 ? 1 : 0,
+    usher_main_loop_heartbeat_age_seconds: health.age() / 1_000,
+    usher_metrics_age_seconds: snapshotAgeMs / 1_000,
+  };
+  const pages = Object.entries(OPS_METRICS).map(
+    ([name, { help, type }]) =>
+      `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${name} ${values[name as keyof typeof OPS_METRICS]}\n`,
+  );
+  return pages.join("");
 }
 
 function seconds(ms: number): string {

@@ -39,7 +39,7 @@ async function metrics(): Promise<Page> {
   const outcome = await Promise.race([asked.promise, late]);
   clearTimeout(timer);
   const age = outcome === "late" ? performance.now() - snapshot.at : 0;
-  return { status: 200, body: snapshot.text + ownMetrics(health, age) };
+  return { status: 200, body: snapshot.text + ownMetrics(health, work.heartbeatTimeoutMs, age) };
 }
 
 function pageAt(path: string, query: string): Page | Promise<Page> {

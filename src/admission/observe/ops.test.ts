@@ -6,7 +6,7 @@ import { get } from "../../../test/support/admission/example-cluster.ts";
 import { SILENT } from "../../core/log.ts";
 import { Health } from "./health.ts";
 import { type Ops, openOps } from "./ops.ts";
-import { livez, readyz } from "./ops-pages.ts";
+import { livez, ownMetrics, readyz } from "./ops-pages.ts";
 
 const health = new Health();
 let ops: Ops;
@@ -40,6 +40,8 @@ test("ready when all holds, else told what is missing", () => {
   one.set("listening", true);
   one.set("not-draining", true);
   expect(readyz(one, 15_000, false)).toEqual({ status: 200, body: "ok\n" });
+  expect(ownMetrics(one, 15_000, 0)).toContain("\nusher_ready 1\n");
+  expect(ownMetrics(one, -1, 0)).toContain("\nusher_ready 0\n");
   expect(readyz(one, -1, true)).toMatchObject({ status: 503, body: expect.stringContaining("[-] alive") });
   one.set("not-draining", false);
   const { body } = readyz(one, 15_000, true);

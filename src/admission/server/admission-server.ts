@@ -6,7 +6,7 @@ import type { ControllerStats } from "../../core/module/reconciler.ts";
 import type { Source } from "../../core/view/source.ts";
 import { startHeartbeat } from "../observe/health.ts";
 import { sampledLog } from "../observe/log-sampling.ts";
-import { createMetrics } from "../observe/metrics.ts";
+import { createMetrics } from "../observe/metrics/metrics.ts";
 import { openOps } from "../observe/ops.ts";
 import { afterResponse } from "../review/after-response.ts";
 import { createHandle } from "../review/handle.ts";
@@ -85,6 +85,7 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
     // A certificate and a thread take a tenth of a second each: start both at once.
     const creatingMetrics = createMetrics({
       assembly: () => source.assembly,
+      viewAges: () => source.ages?.() ?? [],
       certificateExpires: () => expiryOf(serving.pair),
       controllerStats: options.controllerStats,
       version: options.version,
@@ -116,6 +117,7 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
       handle: createHandle({ source, log, now: options.now, acceptsToken: options.acceptsToken }),
       afterResponse: afterResponse({ log, count: metrics.count, effects: options.effects }),
       observe: metrics.observe,
+      connectionClosed: metrics.connectionClosed,
       log,
     });
     if (options.certificate !== undefined) {

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { setTimeout as pause } from "node:timers/promises";
 import { connect, type TLSSocket } from "node:tls";
 import { expect, test } from "vitest";
+import { get } from "../../../test/support/admission/example-cluster.ts";
 import { exchange, LIMITS, request, serve, uids } from "../../../test/support/admission/raw-connections.ts";
 import type { AdmissionServer } from "./admission-server.ts";
 
@@ -16,6 +17,13 @@ async function client({ webhookAddress: { host, port }, ca }: AdmissionServer): 
 async function closes(socket: TLSSocket): Promise<boolean> {
   const closed = new Promise<boolean>((resolve) => socket.once("close", () => resolve(true)));
   return socket.closed || Promise.race([closed, pause(300).then(() => false)]);
+}
+
+/** How many connections each limit closed. */
+async function closedBy({ opsAddress }: AdmissionServer): Promise<Record<string, number>> {
+  const { body } = await get(`${opsAddress.url}/metrics`);
+  const series = body.matchAll(/^usher_connections_closed_total\{limit="(\w+)"\} (\d+)$/gm);
+  return Object.fromEntries([...series].map(([, limit, count]) => [limit, Number(count)]));
 }
 
 const ROOMY = { ...LIMITS, headersMs: 20_000, requestMs: 20_000, keepAliveMs: 20_000 };
@@ -33,6 +41,7 @@ test("unfinished bodies above the limit end the oldest connection, and others ar
   expect(await Promise.all(clients.map(closes))).toEqual([false, false, false]);
   clients[2]?.write(" ".repeat(40_000));
   expect(await Promise.all(clients.map(closes))).toEqual([true, false, false]);
+  expect(await closedBy(server)).toEqual({ bytes: 1, connections: 0, requests: 0 });
   const got = await exchange(server, (socket) =>
     socket.write(request("whole", { pad: 80_000, lines: CLOSE })),
   );
@@ -47,6 +56,7 @@ test("above the limit an unused connection is closed", async () => {
   const got = await exchange(server, (socket) => socket.write(request("fourth", { lines: CLOSE })));
   expect(uids(got)).toEqual(["fourth"]);
   expect(await Promise.all(spare.map(closes))).toEqual([true, false, false]);
+  expect(await closedBy(server)).toEqual({ bytes: 0, connections: 1, requests: 0 });
   for (const socket of spare) socket.destroy();
   await server.close();
 });

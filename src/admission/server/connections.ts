@@ -15,10 +15,15 @@ export class Connections {
   readonly #unused = new Map<string, Socket>();
   /** By remote address, in the order of their last requests. */
   readonly #used = new Map<string, Socket>();
+  readonly #onClosed: () => void;
 
-  /** Above the limit a connection gives way to a new one: the oldest unused one, or else the one whose last request is longest ago. */
-  constructor(server: Server, most: number) {
+  /**
+   * Above the limit a connection gives way to a new one: the oldest unused one, or else the one whose last request is longest ago.
+   * `onClosed` is called for each of them.
+   */
+  constructor(server: Server, most: number, onClosed: () => void = () => undefined) {
     this.#server = server;
+    this.#onClosed = onClosed;
     server.on("connection", (socket: Socket) => {
       const remote = remoteOf(socket);
       if (this.#unused.size + this.#used.size >= most) this.#closeOne();
@@ -45,6 +50,7 @@ export class Connections {
         // At once, not with its event: many connections may arrive in one turn of the loop, and each needs another to give way.
         connections.delete(remote);
         socket.destroy();
+        this.#onClosed();
         return;
       }
     }
@@ -83,15 +89,19 @@ function remoteOf({ remoteAddress, remotePort }: Socket): string {
 export class Pipelining {
   readonly #most: number;
   readonly #requests = new Map<Socket, number>();
+  readonly #onClosed: () => void;
 
-  constructor(most: number) {
+  constructor(most: number, onClosed: () => void = () => undefined) {
     this.#most = most;
+    this.#onClosed = onClosed;
   }
 
   add(socket: Socket): void {
     const requests = (this.#requests.get(socket) ?? 0) + 1;
     this.#requests.set(socket, requests);
-    if (requests > this.#most) socket.destroy();
+    if (requests <= this.#most || socket.destroyed) return;
+    socket.destroy();
+    this.#onClosed();
   }
 
   remove(socket: Socket): void {

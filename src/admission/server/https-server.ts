@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
 import { factsOf, type Log } from "../../core/log.ts";
 import type { Phase } from "../../core/module/hook.ts";
+import type { ConnectionLimit } from "../observe/metrics/metrics.ts";
 import type { Handle } from "../review/handle.ts";
 import { type HttpResponse, textResponse } from "../review/http-response.ts";
 import { parsedBytes } from "../review/structure.ts";
@@ -27,6 +28,8 @@ export interface HttpsServerOptions {
   readonly afterResponse: (evaluation: Evaluation) => void;
   /** Observes every response after it was handed to the socket. */
   readonly observe: (phase: Phase | undefined, status: number, seconds: number) => void;
+  /** Called for each connection that was closed because of a limit. */
+  readonly connectionClosed: (limit: ConnectionLimit) => void;
   readonly log: Log;
 }
 
@@ -56,10 +59,13 @@ const LINGER_MS = 1_000;
 
 /** The HTTPS server of the webhooks. Node reads every request and writes every response. Resolves once it listens. */
 export async function openHttpsServer(options: HttpsServerOptions): Promise<HttpsServer> {
-  const { limits, handle, afterResponse, observe, log } = options;
+  const { limits, handle, afterResponse, observe, connectionClosed, log } = options;
   const clients = options.clients === undefined ? undefined : new ClientCertificates(options.clients);
-  const inFlight = new BytesInFlight(limits.inFlightBytes, (bytes) => log.warn({ bytes }, NO_ROOM));
-  const pipelining = new Pipelining(limits.pipelined);
+  const inFlight = new BytesInFlight(limits.inFlightBytes, (bytes) => {
+    connectionClosed("bytes");
+    log.warn({ bytes }, NO_ROOM);
+  });
+  const pipelining = new Pipelining(limits.pipelined, () => connectionClosed("requests"));
   let draining = false;
 
   const secure = (pair: KeyPair) => ({
@@ -163,7 +169,7 @@ export async function openHttpsServer(options: HttpsServerOptions): Promise<Http
   );
   // Ends a connection whose client stopped reading: no bytes in either direction for as long as an idle connection may last.
   server.timeout = limits.keepAliveMs;
-  const connections = new Connections(server, limits.connections);
+  const connections = new Connections(server, limits.connections, () => connectionClosed("connections"));
   const port = await listen(server, options.bind, options.port);
   server.on("error", (error) => log.error(factsOf(error), "HTTPS server error"));
   return {

@@ -1,4 +1,4 @@
-import type { Source } from "../../core/view/source.ts";
+import type { ResourceAge, Source } from "../../core/view/source.ts";
 import type { Change } from "../../core/view/view.ts";
 import { createResources, type ResourceResolver } from "../client/discovery.ts";
 import { CommitBatchers } from "../commits/commit-batchers.ts";
@@ -7,6 +7,7 @@ import {
   type InformerCache,
   type InformerCacheOptions,
   openInformerCache,
+  type ResourceStatus,
 } from "../informers/informer-cache.ts";
 import { ServerVersionPoller } from "../informers/server-version.ts";
 import { createNeeds } from "./fetch-needs.ts";
@@ -49,6 +50,7 @@ export function openCluster(options: ClusterSourceOptions): ClusterSource {
     get ready() {
       return cache.ready;
     },
+    ages: () => agesOf(cache.status(), (options.now ?? Date.now)()),
     fetch: createNeeds(client, resources, batchers),
     commit: options.readOnly === true ? refuseCommit : createCommits(batchers),
     stop: () => {
@@ -56,4 +58,11 @@ export function openCluster(options: ClusterSourceOptions): ClusterSource {
       return cache.stop();
     },
   };
+}
+
+/** Of what is served: a resource that is not has no age. */
+function agesOf(statuses: readonly ResourceStatus[], now: number): ResourceAge[] {
+  return statuses.flatMap(({ resource, served, lastEventAt }) =>
+    served === true && lastEventAt !== undefined ? [{ resource, ms: Math.max(0, now - lastEventAt) }] : [],
+  );
 }

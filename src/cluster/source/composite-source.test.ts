@@ -108,6 +108,16 @@ test("a commit goes to the source of its resource", async () => {
   expect(await source.commit({ ...commit, resource: GREETINGS }, DEADLINE)).toEqual({ failed: "files" });
 });
 
+test("has the ages of all sources; files have none", () => {
+  const whole = new Assembly([greeter], DEFAULT_INSTALLATION, new Gates([]));
+  const ages = () => [{ resource: "nodes", ms: 3 }];
+  const source = composeSources(whole, [
+    { source: sourceOf("files", whole), owns: policies },
+    { source: { ...sourceOf("cluster", whole), ages }, owns: others },
+  ]);
+  expect(source.ages?.()).toEqual([{ resource: "nodes", ms: 3 }]);
+});
+
 test("is ready when all sources are, and stops all", async () => {
   const { source, state } = rig();
   expect(source.ready).toBe(false);

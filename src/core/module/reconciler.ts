@@ -122,6 +122,8 @@ export interface ControllerStats {
   readonly writes: readonly WriteCount[];
   /** Values of the gauges that modules declare; only the leader has any. */
   readonly figures: readonly Figure[];
+  /** Whether this replica leads. */
+  readonly leading?: boolean;
   /** Events that this replica could not write. */
   readonly droppedEvents?: number;
 }

@@ -11,6 +11,12 @@ export interface Deadline {
   readonly signal: AbortSignal;
 }
 
+/** How long nothing was heard of a resource. */
+export interface ResourceAge {
+  readonly resource: string;
+  readonly ms: number;
+}
+
 /**
  * Where what usher knows comes from: a directory of files, or a cluster. It keeps an assembly right, answers what a view can't
  * hold, and makes the writes that must succeed before "allow".
@@ -19,6 +25,8 @@ export interface Source {
   readonly assembly: Assembly;
   /** True once everything that exists has been read. */
   readonly ready: boolean;
+  /** How old what is known of each resource may be. @default always current */
+  readonly ages?: () => readonly ResourceAge[];
   /** One fact for each need, in order; what can't be had in time is a failed fact. Never rejects. */
   readonly fetch: (needs: readonly Need[], deadline: Deadline) => Promise<readonly Fact[]>;
   readonly commit: (commit: Commit, deadline: Deadline) => Promise<CommitResult>;

@@ -124,6 +124,7 @@ export class Replica {
 
   readonly controllerStats = (): ControllerStats => ({
     ...this.#controller.stats,
+    leading: this.#lease.leading,
     droppedEvents: this.#events.dropped,
   });
 

@@ -1,14 +1,16 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Counter } from "prom-client";
-import type { Assembly } from "../../core/evaluate/assembly.ts";
-import { METRICS } from "../../core/evaluate/effects.ts";
-import type { Phase } from "../../core/module/hook.ts";
-import type { Count } from "../../core/module/metric.ts";
-import type { ControllerStats } from "../../core/module/reconciler.ts";
+import type { Assembly } from "../../../core/evaluate/assembly.ts";
+import { METRICS } from "../../../core/evaluate/effects.ts";
+import type { Phase } from "../../../core/module/hook.ts";
+import type { Count } from "../../../core/module/metric.ts";
+import type { ControllerStats } from "../../../core/module/reconciler.ts";
+import type { ResourceAge } from "../../../core/view/source.ts";
 import { LabelCap } from "./capped-label.ts";
 import { registerController } from "./controller-metrics.ts";
 import { DurationHistogram } from "./duration-histogram.ts";
 import { registerModuleMetrics } from "./module-metrics.ts";
+import { SERVER_METRICS } from "./own-metrics.ts";
 import { PendingCounts } from "./pending-counts.ts";
 
 /**
@@ -22,9 +24,15 @@ const DURATION_BUCKETS = [
 /** How finely the delay of the event loop is measured. Each step is a wake-up, so not finer than what we act on. */
 const LOOP_RESOLUTION_MS = 20;
 
+/** What a client can have too much of: bytes in flight, connections, requests in flight on one connection. */
+const CONNECTION_LIMITS = ["bytes", "connections", "requests"] as const;
+export type ConnectionLimit = (typeof CONNECTION_LIMITS)[number];
+
 export interface Metrics {
   /** One call to the webhook. No phase where the address led nowhere. */
   readonly observe: (phase: Phase | undefined, status: number, seconds: number) => void;
+  /** A connection was closed because of a limit. */
+  readonly connectionClosed: (limit: ConnectionLimit) => void;
   readonly count: (counts: readonly Count[]) => void;
   readonly text: () => Promise<string>;
   readonly stop: () => void;
@@ -32,6 +40,8 @@ export interface Metrics {
 
 export interface MetricsOptions {
   readonly assembly: () => Assembly;
+  /** @default none: what is known is always current */
+  readonly viewAges?: (() => readonly ResourceAge[]) | undefined;
   /** When the certificate in use runs out, in seconds since 1970. */
   readonly certificateExpires: () => number;
   /** Absent where this process runs no controller. */
@@ -46,30 +56,29 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
   const { Counter, Gauge, Registry } = prometheus;
   const registry = new Registry();
   const registers = [registry];
+  const described = (name: keyof typeof SERVER_METRICS) => {
+    const { help, labels } = SERVER_METRICS[name];
+    return { name, help, labelNames: [...labels], registers };
+  };
 
   const counters = new Map<string, Counter<string>>();
   for (const [name, { help, labels }] of Object.entries(METRICS)) {
     counters.set(name, new Counter({ name, help, labelNames: [...labels], registers }));
   }
-  const requests = new Counter({
-    name: "usher_requests_total",
-    help: "Admission requests by phase and HTTP status. A denial has status 200; 499: the client disconnected before the response.",
-    labelNames: ["phase", "code"],
-    registers,
-  });
+  const requests = new Counter(described("usher_requests_total"));
   const durations = new DurationHistogram(
     "usher_request_duration_seconds",
-    "Latency of admission requests in seconds, from the headers of the request until the response was handed to the network.",
+    SERVER_METRICS.usher_request_duration_seconds.help,
     "phase",
     DURATION_BUCKETS,
   );
+  const closed = new Counter(described("usher_connections_closed_total"));
+  // There from the start, so that the first of them shows as an increase.
+  for (const limit of CONNECTION_LIMITS) closed.inc({ limit }, 0);
   const loop = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS });
   loop.enable();
   new Gauge({
-    name: "usher_event_loop_delay_seconds",
-    help: "Delay of the main thread's event loop since the last scrape, in seconds. Every response is at least this late.",
-    labelNames: ["quantile"],
-    registers,
+    ...described("usher_event_loop_delay_seconds"),
     collect() {
       // The histogram counts the wait that was asked for as well.
       const late = (nanoseconds: number) => Math.max(0, nanoseconds / 1e9 - LOOP_RESOLUTION_MS / 1e3);
@@ -80,10 +89,7 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
     },
   });
   new Gauge({
-    name: "usher_policies",
-    help: "Policies that usher knows, by module.",
-    labelNames: ["module"],
-    registers,
+    ...described("usher_policies"),
     collect() {
       const assembly = options.assembly();
       for (const { name } of assembly.modules)
@@ -91,10 +97,7 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
     },
   });
   new Gauge({
-    name: "usher_policy_problems",
-    help: "Things wrong with policies, by module. A policy with a problem may be inert: see its status, or run usher review on it.",
-    labelNames: ["module"],
-    registers,
+    ...described("usher_policy_problems"),
     collect() {
       const assembly = options.assembly();
       for (const { name } of assembly.modules)
@@ -110,42 +113,34 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
   if (options.controllerStats !== undefined)
     registerController(prometheus, registry, options.controllerStats);
   new Gauge({
-    name: "usher_certificate_expiry_timestamp_seconds",
-    help: "Expiry of the serving certificate of the webhook, in seconds since 1970.",
-    registers,
+    ...described("usher_view_age_seconds"),
+    collect() {
+      this.reset();
+      for (const { resource, ms } of options.viewAges?.() ?? []) this.set({ resource }, ms / 1_000);
+    },
+  });
+  new Gauge({
+    ...described("usher_certificate_expiry_timestamp_seconds"),
     collect() {
       this.set(options.certificateExpires());
     },
   });
   new Gauge({
-    name: "process_resident_memory_bytes",
-    help: "Resident memory size in bytes.",
-    registers,
+    ...described("process_resident_memory_bytes"),
     collect() {
       this.set(process.memoryUsage.rss());
     },
   });
-  new Gauge({
-    name: "process_start_time_seconds",
-    help: "Start time of the process, in seconds since 1970.",
-    registers,
-  }).set(performance.timeOrigin / 1_000);
+  new Gauge(described("process_start_time_seconds")).set(performance.timeOrigin / 1_000);
   new Counter({
-    name: "process_cpu_seconds_total",
-    help: "Total user and system CPU time in seconds.",
-    registers,
+    ...described("process_cpu_seconds_total"),
     collect() {
       const { user, system } = process.cpuUsage();
       this.reset();
       this.inc((user + system) / 1e6);
     },
   });
-  new Gauge({
-    name: "usher_build_info",
-    help: "Always 1, with the version of usher as a label.",
-    labelNames: ["version"],
-    registers,
-  }).set({ version: options.version ?? "unknown" }, 1);
+  new Gauge(described("usher_build_info")).set({ version: options.version ?? "unknown" }, 1);
 
   // Counted here until the next scrape: a request has several increments, and the library checks and hashes the labels of each.
   const calls = new PendingCounts(["phase", "code"]);
@@ -163,6 +158,7 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
       durations.observe(label, seconds);
       calls.add({ phase: label, code: String(status) });
     },
+    connectionClosed: (limit) => closed.inc({ limit }),
     count: (counts) => {
       for (const count of counts) {
         const { metric, labels } = count;

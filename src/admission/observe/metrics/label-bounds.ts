@@ -1,4 +1,4 @@
-import { type MetricLabel, OTHER } from "../../core/module/metric.ts";
+import { type MetricLabel, OTHER } from "../../../core/module/metric.ts";
 
 type Labels = Readonly<Record<string, string>>;
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { testSource } from "../../../test/support/admission/example-cluster.ts";
-import { METRICS } from "../../core/evaluate/effects.ts";
+import { testSource } from "../../../../test/support/admission/example-cluster.ts";
+import { METRICS } from "../../../core/evaluate/effects.ts";
 import { createMetrics } from "./metrics.ts";
 
 async function make() {
@@ -33,6 +33,7 @@ test("the controller is measured where this process runs one, and only there", a
     failing: new Map([["seating", 1]]),
     writes: [{ module: "seating", resource: "nodes", result: "failed" as const, count }],
     figures: [],
+    leading: true,
     droppedEvents: 7,
   });
   const options = { assembly: () => assembly, certificateExpires: () => 0 };
@@ -40,6 +41,7 @@ test("the controller is measured where this process runs one, and only there", a
   const text = await metrics.text();
   expect(text).toContain('usher_plan_items{state="due"} 2\n');
   expect(text).toContain("usher_events_dropped_total 7\n");
+  expect(text).toContain("usher_leader 1\n");
   expect(text).toContain('usher_plan_items_failing{module="seating"} 1\n');
   const failed = 'usher_plan_writes_total{module="seating",resource="nodes",result="failed"}';
   expect(text).toContain(`${failed} 3\n`);
@@ -93,5 +95,34 @@ test("of the names that people choose only so many become series", async () => {
   const text = await metrics.text();
   expect(text).toContain('usher_policy_outcomes_total{module="m",policy="p499",outcome="applied"} 1\n');
   expect(text).toContain('usher_policy_outcomes_total{module="m",policy="other",outcome="applied"} 3\n');
+  metrics.stop();
+});
+
+test("the age of what is known, by resource; one that is gone leaves", async () => {
+  const { assembly } = testSource();
+  let ages = [
+    { resource: "nodes", ms: 4_500 },
+    { resource: "pods", ms: 0 },
+  ];
+  const metrics = await createMetrics({
+    assembly: () => assembly,
+    viewAges: () => ages,
+    certificateExpires: () => 0,
+  });
+  const text = await metrics.text();
+  expect(text).toContain('usher_view_age_seconds{resource="nodes"} 4.5\n');
+  expect(text).toContain('usher_view_age_seconds{resource="pods"} 0\n');
+  ages = ages.slice(0, 1);
+  expect(await metrics.text()).not.toContain('resource="pods"');
+  metrics.stop();
+});
+
+test("connections closed by a limit are counted, and each limit is there from the start", async () => {
+  const metrics = await make();
+  metrics.connectionClosed("bytes");
+  const text = await metrics.text();
+  expect(text).toContain('usher_connections_closed_total{limit="bytes"} 1\n');
+  expect(text).toContain('usher_connections_closed_total{limit="connections"} 0\n');
+  expect(text).toContain('usher_connections_closed_total{limit="requests"} 0\n');
   metrics.stop();
 });

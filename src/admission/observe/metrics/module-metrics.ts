@@ -1,5 +1,5 @@
 import type { Counter, Registry } from "prom-client";
-import type { Count, Figure, Metric } from "../../core/module/metric.ts";
+import type { Count, Figure, Metric } from "../../../core/module/metric.ts";
 import { LabelBounds } from "./label-bounds.ts";
 
 type Prometheus = Pick<typeof import("prom-client"), "Counter" | "Gauge">;

@@ -1,5 +1,6 @@
 import type { Registry } from "prom-client";
-import type { ControllerStats } from "../../core/module/reconciler.ts";
+import type { ControllerStats } from "../../../core/module/reconciler.ts";
+import { CONTROLLER_METRICS } from "./own-metrics.ts";
 
 /** The leader's controller: its workqueue, its writes, and its failures. */
 export function registerController(
@@ -7,39 +8,37 @@ export function registerController(
   registry: Registry,
   controllerStats: () => ControllerStats,
 ): void {
-  const registers = [registry];
+  const described = (name: keyof typeof CONTROLLER_METRICS) => {
+    const { help, labels } = CONTROLLER_METRICS[name];
+    return { name, help, labelNames: [...labels], registers: [registry] };
+  };
   new Gauge({
-    name: "usher_plan_items",
-    help: "Items in the workqueue of the controller: due, running, or delayed (later). Only the leader has any.",
-    labelNames: ["state"],
-    registers,
+    ...described("usher_leader"),
+    collect() {
+      this.set(controllerStats().leading === true ? 1 : 0);
+    },
+  });
+  new Gauge({
+    ...described("usher_plan_items"),
     collect() {
       for (const [state, n] of Object.entries(controllerStats().items)) this.set({ state }, n);
     },
   });
   new Gauge({
-    name: "usher_plan_items_failing",
-    help: "Items of the workqueue whose last write failed, by module; they are retried. Only the leader has any.",
-    labelNames: ["module"],
-    registers,
+    ...described("usher_plan_items_failing"),
     collect() {
       for (const [module, n] of controllerStats().failing) this.set({ module }, n);
     },
   });
   new Counter({
-    name: "usher_plan_writes_total",
-    help: "Writes of reconcilers, by module, resource and result: done, failed, or conflict, which is reconciled again.",
-    labelNames: ["module", "resource", "result"],
-    registers,
+    ...described("usher_plan_writes_total"),
     collect() {
       this.reset();
       for (const { count, ...labels } of controllerStats().writes) this.inc(labels, count);
     },
   });
   new Counter({
-    name: "usher_events_dropped_total",
-    help: "Events that could not be written, after retries or for lack of room.",
-    registers,
+    ...described("usher_events_dropped_total"),
     collect() {
       this.reset();
       this.inc(controllerStats().droppedEvents ?? 0);

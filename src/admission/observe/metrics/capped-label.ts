@@ -1,4 +1,4 @@
-import type { CappedLabel } from "../../core/evaluate/effects.ts";
+import type { CappedLabel } from "../../../core/evaluate/effects.ts";
 
 /** Keeps the values of one label from growing without end: the first so many have their own name, the rest is `other`. */
 export class LabelCap {

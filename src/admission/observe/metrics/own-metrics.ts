@@ -1,0 +1,86 @@
+/** A metric as it is exported. */
+export interface ExportedMetric {
+  readonly name: string;
+  readonly type: "counter" | "gauge" | "histogram";
+  readonly help: string;
+  /** The names of its labels. */
+  readonly labels: readonly string[];
+}
+
+export type MetricDescription = Omit<ExportedMetric, "name">;
+
+const gauge = (help: string, ...labels: string[]): MetricDescription => ({ type: "gauge", help, labels });
+export const counter = (help: string, ...labels: string[]): MetricDescription => ({
+  type: "counter",
+  help,
+  labels,
+});
+
+/** What the main thread of every process measures, beside what core counts. */
+export const SERVER_METRICS = {
+  usher_requests_total: counter(
+    "Admission requests by phase and HTTP status. A denial has status 200; 499: the client disconnected before the response.",
+    "phase",
+    "code",
+  ),
+  usher_request_duration_seconds: {
+    type: "histogram",
+    help: "Latency of admission requests in seconds, from the headers of the request until the response was handed to the network.",
+    labels: ["phase"],
+  },
+  usher_connections_closed_total: counter(
+    "Connections that usher closed because a limit was reached: bytes in flight, connections, requests in flight on one connection.",
+    "limit",
+  ),
+  usher_event_loop_delay_seconds: gauge(
+    "Delay of the main thread's event loop since the last scrape, in seconds. Every response is at least this late.",
+    "quantile",
+  ),
+  usher_policies: gauge("Policies that usher knows, by module.", "module"),
+  usher_policy_problems: gauge(
+    "Things wrong with policies, by module. A policy with a problem may be inert: see its status, or run usher review on it.",
+    "module",
+  ),
+  usher_view_age_seconds: gauge(
+    "Seconds since the API server last sent anything about a resource that usher watches; usually below 25. Decisions rest on what is known.",
+    "resource",
+  ),
+  usher_certificate_expiry_timestamp_seconds: gauge(
+    "Expiry of the serving certificate of the webhook, in seconds since 1970.",
+  ),
+  usher_build_info: gauge("Always 1, with the version of usher as a label.", "version"),
+  process_resident_memory_bytes: gauge("Resident memory size in bytes."),
+  process_start_time_seconds: gauge("Start time of the process, in seconds since 1970."),
+  process_cpu_seconds_total: counter("Total user and system CPU time in seconds."),
+} as const satisfies Readonly<Record<string, MetricDescription>>;
+
+/** Where the process takes part in leader election. */
+export const CONTROLLER_METRICS = {
+  usher_leader: gauge("1 where this replica leads, else 0. One of them should."),
+  usher_plan_items: gauge(
+    "Items in the workqueue of the controller: due, running, or delayed (later). Only the leader has any.",
+    "state",
+  ),
+  usher_plan_items_failing: gauge(
+    "Items of the workqueue whose last write failed, by module; they are retried. Only the leader has any.",
+    "module",
+  ),
+  usher_plan_writes_total: counter(
+    "Writes of reconcilers, by module, resource and result: done, failed, or conflict, which is reconciled again.",
+    "module",
+    "resource",
+    "result",
+  ),
+  usher_events_dropped_total: counter("Events that could not be written, after retries or for lack of room."),
+} as const satisfies Readonly<Record<string, MetricDescription>>;
+
+/** What the thread of the ops server adds: it tells the truth while the main thread is stuck. */
+export const OPS_METRICS = {
+  usher_ready: gauge("1 where this replica is ready, as /readyz says, else 0."),
+  usher_main_loop_heartbeat_age_seconds: gauge(
+    "Seconds since the last heartbeat of the main thread, which has two a second.",
+  ),
+  usher_metrics_age_seconds: gauge(
+    "Age of all other metrics on this page: 0, or more where the main thread was too busy to collect them.",
+  ),
+} as const satisfies Readonly<Record<string, MetricDescription>>;
