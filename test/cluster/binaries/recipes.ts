@@ -40,6 +40,14 @@ export const RECIPES: readonly Recipe[] = [
 /** What single tests need beside the control plane, by the name under which they ask for it: built then. */
 export const TOOLS = {
   helm: recipe("helm", "helm", "helm.sh/helm/v4/cmd/helm", "helm.sh/helm/v4", 140),
+  helm3: recipe("helm3", "helm3", "helm.sh/helm/v3/cmd/helm", "helm.sh/helm/v3", 140),
+  kustomize: recipe(
+    "kustomize",
+    "kustomize",
+    "sigs.k8s.io/kustomize/kustomize/v5",
+    "sigs.k8s.io/kustomize/kustomize/v5",
+    40,
+  ),
 } as const satisfies Readonly<Record<string, Recipe>>;
 export type ToolName = keyof typeof TOOLS;
 
