@@ -7,9 +7,9 @@ import { about, type Output, showProgress } from "./binaries/progress.ts";
 import {
   type BinaryName,
   cachePath,
-  RECIPES,
   type Recipe,
   readModule,
+  recipesFor,
   TOOLS,
   type ToolName,
 } from "./binaries/recipes.ts";
@@ -22,6 +22,9 @@ export interface BinaryOptions {
   /** Stands in for Go in tests of this file. */
   readonly compile?: Compiler;
 }
+
+/** Which release of Kubernetes the control plane is of, such as 1.34. @default the newest */
+const RELEASE = "USHER_KUBERNETES";
 
 const GO_MISSING = [
   "Go is not installed, and the test control plane (etcd, kube-apiserver and others) is built with it, once.",
@@ -44,7 +47,7 @@ export function clusterAvailable(
 ): { available: true } | { available: false; reason: string } {
   if (process.platform === "win32")
     return { available: false, reason: "The test control plane does not run on Windows; WSL does." };
-  const missing = RECIPES.filter((recipe) => find(recipe, env) === undefined);
+  const missing = recipesFor(env[RELEASE]).filter((recipe) => find(recipe, env) === undefined);
   if (missing.length === 0 || findGo(env) !== undefined) return { available: true };
   return {
     available: false,
@@ -91,8 +94,9 @@ async function ensure(recipes: readonly Recipe[], options: BinaryOptions): Promi
 
 /** All binaries, building what is missing. The first time takes about a quarter of an hour on two cores. */
 export async function ensureBinaries(options: BinaryOptions = {}): Promise<Binaries> {
-  const paths = await ensure(RECIPES, options);
-  return Object.fromEntries(RECIPES.map(({ name }, i) => [name, paths[i]])) as Binaries;
+  const recipes = recipesFor((options.env ?? process.env)[RELEASE]);
+  const paths = await ensure(recipes, options);
+  return Object.fromEntries(recipes.map(({ name }, i) => [name, paths[i]])) as Binaries;
 }
 
 /** The path of a tool, built where it is missing. */

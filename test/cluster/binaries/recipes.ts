@@ -28,14 +28,26 @@ export interface Recipe {
   readonly usualSeconds: number;
 }
 
-export const RECIPES: readonly Recipe[] = [
-  recipe("etcd", "etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", 60),
-  kubernetes("kube-apiserver", 400),
-  kubernetes("kube-controller-manager", 130),
-  kubernetes("kube-scheduler", 20),
-  kubernetes("kubectl", 40),
-  recipe("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", "sigs.k8s.io/kwok", 90),
-];
+/** Older releases of Kubernetes that a control plane can be had of; their modules are `build/kubernetes-1.33` and so on. */
+export const OLDER_RELEASES = ["1.33", "1.34", "1.35", "1.36"] as const;
+
+/** A control plane of a release. kubectl stays the newest: it is a person's, not the cluster's. @default the newest */
+export function recipesFor(release = ""): readonly Recipe[] {
+  const older: readonly string[] = OLDER_RELEASES;
+  if (release !== "" && !older.includes(release))
+    throw new Error(`there is no build of Kubernetes ${release}; older releases: ${older.join(", ")}`);
+  const module = release === "" ? "kubernetes" : `kubernetes-${release}`;
+  return [
+    recipe("etcd", "etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", 60),
+    kubernetes("kube-apiserver", 400, module),
+    kubernetes("kube-controller-manager", 130, module),
+    kubernetes("kube-scheduler", 20, module),
+    kubernetes("kubectl", 40),
+    recipe("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", "sigs.k8s.io/kwok", 90),
+  ];
+}
+
+export const RECIPES: readonly Recipe[] = recipesFor();
 
 /** What single tests need beside the control plane, by the name under which they ask for it: built then. */
 export const TOOLS = {
@@ -61,8 +73,8 @@ function recipe(
   return { name, module, source, versionOf, usualSeconds };
 }
 
-function kubernetes(name: BinaryName, usualSeconds: number): Recipe {
-  return recipe(name, "kubernetes", `k8s.io/kubernetes/cmd/${name}`, "k8s.io/kubernetes", usualSeconds);
+function kubernetes(name: BinaryName, usualSeconds: number, module = "kubernetes"): Recipe {
+  return recipe(name, module, `k8s.io/kubernetes/cmd/${name}`, "k8s.io/kubernetes", usualSeconds);
 }
 
 /** What is read of a module's folder to know which binary would come out of it. */
@@ -91,7 +103,7 @@ export function requiredVersion(goMod: string, module: string): string {
 /** Arguments of `go build` but for the output. */
 export function buildArguments(recipe: Recipe, version: string): readonly string[] {
   const link = ["-s", "-w"];
-  if (recipe.module === "kubernetes") {
+  if (recipe.versionOf === "k8s.io/kubernetes") {
     // Built from a module, Kubernetes doesn't know its own version and calls itself v0.0.0, which clients take for ancient.
     const [major = "", minor = ""] = version.replace(/^v/, "").split(".");
     const values = { gitVersion: version, gitMajor: major, gitMinor: minor };
