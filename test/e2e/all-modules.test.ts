@@ -246,7 +246,7 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
       await eventually(resource, async () => (await names(resource)).sort().join() === FALLBACK.join());
     const policy = await cluster().call("GET", `${ADMISSION}/validatingadmissionpolicies/${FALLBACK[0]}`);
     expect(at(policy, "metadata", "ownerReferences")).toMatchObject([
-      { kind: "Namespace", name: "usher-system" },
+      { kind: "ClusterRole", name: "usher-installation" },
     ]);
     const again = await program(await installWords(cluster()));
     expect(again.out).toMatch(/objects: 0 to create, 0 to update, \d+ unchanged$/m);

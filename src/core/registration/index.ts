@@ -1,6 +1,7 @@
 import type { JsonObject } from "../json.ts";
 import type { Hook } from "../module/hook.ts";
 import { controlPlaneOf, type Installation } from "../module/installation.ts";
+import { anchor } from "./anchor.ts";
 import { customResourceDefinition } from "./crd.ts";
 import { type Declarations, registeredResources } from "./custom-resources.ts";
 import { flowControl } from "./flow-control.ts";
@@ -45,6 +46,7 @@ export function registration(registrant: Registrant, options: RegistrationOption
     ...(workload === undefined
       ? []
       : [
+          anchor(),
           ...ownAccess(registrant),
           ...flowControl(installation),
           ...workloadObjects(installation, {

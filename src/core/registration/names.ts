@@ -13,6 +13,8 @@ export const OWN_NAMES = {
   configuration: "usher-configuration",
   /** What lets usher write webhook configurations and CRDs: apart, so that an uninstall can take just that away first. */
   registration: "usher-registration",
+  /** What stands for the installation: see `anchor`. */
+  anchor: "usher-installation",
 } as const;
 
 /** On every object of usher's. */

@@ -9,8 +9,8 @@ const API = "rbac.authorization.k8s.io";
 /**
  * What usher may do with its own installation, beside reading and judging. Whatever has a fixed name is granted by that name. Usher
  * creates by server-side apply: the API server checks that as `create` with the name, where a POST has none that a rule could hold.
- * It can't change its own roles. An attacker that controls usher has its webhooks all the same, which may be registered for everything: its
- * namespace is to be guarded like the control plane's.
+ * It can't change its own roles: the anchor is bound to nobody. An attacker that controls usher has its webhooks all the same, which may
+ * be registered for everything: its namespace is to be guarded like the control plane's.
  */
 export function ownAccess(declarations: Declarations): JsonObject[] {
   const { modules, installation } = declarations;
@@ -24,7 +24,7 @@ export function ownAccess(declarations: Declarations): JsonObject[] {
       kind: "ClusterRole",
       metadata: { name: registration },
       rules: [
-        ...named("admissionregistration.k8s.io", WEBHOOKS, [OWN_NAMES.webhooks], KEEP),
+        ...named("admissionregistration.k8s.io", WEBHOOKS, [OWN_NAMES.webhooks], OWN),
         ...named(
           "admissionregistration.k8s.io",
           WEBHOOKS,
@@ -33,6 +33,9 @@ export function ownAccess(declarations: Declarations): JsonObject[] {
         ),
         ...named("apiextensions.k8s.io", ["customresourcedefinitions"], kinds.map(kindResource), KEEP),
         ...managedRules(modules),
+        ...named(API, ["clusterroles"], [OWN_NAMES.anchor], ["get", "patch", "delete"]),
+        // The anchor's owner.
+        ...named("", ["namespaces"], [namespace], ["get"]),
       ],
     },
     binding("ClusterRoleBinding", registration, { kind: "ClusterRole", name: registration }, namespace),
@@ -66,6 +69,8 @@ function managedRules(modules: readonly Module[]): JsonObject[] {
 
 const WEBHOOKS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
 const KEEP = ["get", "create", "patch"];
+/** For what has an owner: where the API server enforces it, as OpenShift's does, only who may delete an object may change its owners. */
+const OWN = [...KEEP, "delete"];
 
 /** A rule without names would be one for all names, so where there are none there is no rule. */
 function named(

@@ -15,6 +15,7 @@ import { brokenPolicies, resourceKinds } from "../install/stored-policies.ts";
 import { isNewer } from "../install/version.ts";
 import { objectDeviations } from "../webhooks/deviation.ts";
 import { WebhookController } from "../webhooks/webhook-controller.ts";
+import { Anchor } from "./anchor.ts";
 import { ManagedObjectsController } from "./managed-objects-controller.ts";
 import { Repairs } from "./repairs.ts";
 import { RepeatedLog } from "./repeated-log.ts";
@@ -39,7 +40,7 @@ export interface InstallationControllerOptions {
   readonly resyncMs?: number;
 }
 
-/** An edit lasts for so long at most. Four small reads each time: far less than a watch that must be supervised itself. */
+/** An edit lasts for so long at most. Six small reads each time: far less than a watch that must be supervised itself. */
 const RESYNC_MS = 3_000;
 
 /** When policies change by the hundred, webhooks follow once for all changes of this time. */
@@ -49,7 +50,7 @@ const BATCH_MS = 200;
 const CRDS_EVERY = 10;
 
 /**
- * Reconciles the installation while this replica leads: the certificate, both webhook configurations as the policies of the moment ask for
+ * Reconciles the installation while this replica leads: the anchor's owner, the certificate, both webhook configurations as the policies of the moment ask for
  * them, the objects that modules manage, and the CRDs. Not its roles, its Deployment or its Service: those are the administrator's, and
  * usher may not write them.
  */
@@ -58,6 +59,7 @@ export class InstallationController {
   readonly #objects: Objects;
   readonly #repeated: RepeatedLog;
   readonly #repairs: Repairs;
+  readonly #anchor: Anchor;
   readonly #webhooks: WebhookController;
   readonly #managed: ManagedObjectsController;
   /** Made at first use, which in most replicas is never. */
@@ -73,25 +75,23 @@ export class InstallationController {
     const clock = options.clock ?? (() => performance.now());
     this.#repeated = new RepeatedLog(options.log, clock);
     this.#repairs = new Repairs(this.#objects, this.#repeated);
-    this.#webhooks = new WebhookController({
-      ...options,
-      clock,
+    const parts = {
       objects: this.#objects,
       repairs: this.#repairs,
       repeated: this.#repeated,
-    });
-    this.#managed = new ManagedObjectsController({
-      ...options,
-      objects: this.#objects,
-      repairs: this.#repairs,
-      repeated: this.#repeated,
-    });
+      ownership: () => this.#anchor.ownership,
+    };
+    const { namespace } = options.assembly.installation;
+    this.#anchor = new Anchor({ ...options, ...parts, namespace });
+    this.#webhooks = new WebhookController({ ...options, ...parts, clock });
+    this.#managed = new ManagedObjectsController({ ...options, ...parts });
   }
 
   /** To be called on started leading. */
   start(): void {
     if (this.#stop !== undefined) return;
     this.#stop = new AbortController();
+    this.#anchor.clear();
     this.#webhooks.clear();
     this.#managed.clear();
     this.#repairs.clear();
@@ -126,11 +126,12 @@ export class InstallationController {
         await this.#try("webhook configurations", () => this.#webhooks.follow(may));
         await this.#try("managed objects", () => this.#managed.follow(may));
       } else {
+        await this.#try("anchor", () => this.#anchor.reconcile(may));
         await this.#try("certificate", () => certificates.reconcile(this.#webhooks.trust));
         await this.#try("webhook configurations", () => this.#webhooks.reconcile(may));
         await this.#try("managed objects", () => this.#managed.reconcile(may));
         await certificates.refresh();
-        if (now >= crdsDue) {
+        if (now >= crdsDue && this.#anchor.ownership !== undefined) {
           await this.#try("CRDs", () => this.#reconcileCrds(may));
           crdsDue = now + CRDS_EVERY * resyncMs;
         }

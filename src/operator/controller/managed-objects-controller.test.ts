@@ -1,6 +1,12 @@
 import { expect, test, vi } from "vitest";
 import { answerOf } from "../../../test/support/cluster/api-server.ts";
-import { FOLLOWING, type Running, rounds, running } from "../../../test/support/operator/controller.ts";
+import {
+  ANCHOR_OWNER,
+  FOLLOWING,
+  type Running,
+  rounds,
+  running,
+} from "../../../test/support/operator/controller.ts";
 import { at, type JsonObject } from "../../core/json.ts";
 import type { Module } from "../../core/module/module.ts";
 
@@ -81,16 +87,12 @@ test("a change of the view that no managed object follows sends no request", asy
   expect(run.server.asked.filter((one) => one.includes("validatingadmissionpolicies")).length).toBe(before);
 });
 
-test("they go with usher's namespace, also those from before it was known", async () => {
+test("they are the anchor's, and go with it", async () => {
   const run = managing();
   run.controller.start();
-  await vi.waitFor(() => expect(specOf(run, "usher-always")).toBeDefined());
-  const object = { metadata: { name: "usher-system", uid: "ns-1" } };
-  run.assembly.apply([{ resource: "namespaces", namespace: "", name: "usher-system", object }]);
-  run.controller.changed();
   await vi.waitFor(() =>
     expect(at(run.server.objects.get(`${POLICIES}/usher-always`), "metadata", "ownerReferences")).toEqual([
-      { apiVersion: "v1", kind: "Namespace", name: "usher-system", uid: "ns-1" },
+      ANCHOR_OWNER,
     ]),
   );
 });

@@ -8,7 +8,7 @@ import { describeObject, type Objects, selectorText } from "../install/apply.ts"
 import { isOurs, ownerOf } from "../install/ownership-conflict.ts";
 import { isNewer } from "../install/version.ts";
 import { objectDeviations } from "../webhooks/deviation.ts";
-import { ownedByNamespace } from "./owned.ts";
+import { type Ownership, ownedBy } from "./owned.ts";
 import type { Repairs } from "./repairs.ts";
 import type { RepeatedLog } from "./repeated-log.ts";
 
@@ -21,6 +21,8 @@ export interface ManagedObjectsOptions {
   readonly version: string;
   /** Whether all policies are read: before that nothing can be said to be unwanted. */
   readonly ready?: () => boolean;
+  /** What they belong to; where there is nothing, none is written. */
+  readonly ownership: () => Ownership | undefined;
 }
 
 /** Creates, repairs and deletes the objects that modules declare, as the view of the moment asks for them. */
@@ -37,38 +39,42 @@ export class ManagedObjectsController {
     this.#applied = undefined;
   }
 
-  #desired(): readonly ManagedSet[] {
+  #desired(ownership: Ownership): readonly ManagedSet[] {
     const { assembly, version } = this.#options;
     return managedSets(assembly, assembly.view, Date.now(), version).map((set) => ({
       ...set,
-      desired: ownedByNamespace(set.desired, assembly),
+      desired: ownedBy(ownership, set.desired),
     }));
   }
 
   /** Reconciles only where the view asks for something else than before. */
   async follow(may: () => boolean): Promise<void> {
-    const same = this.#applied !== undefined && equal(listed(this.#applied), listed(this.#desired()));
+    const ownership = this.#options.ownership();
+    if (ownership === undefined) return;
+    const same =
+      this.#applied !== undefined && equal(listed(this.#applied), listed(this.#desired(ownership)));
     if (!same) await this.reconcile(may);
   }
 
   async reconcile(may: () => boolean): Promise<void> {
-    if (this.#options.ready?.() === false) return;
-    const sets = this.#desired();
+    const ownership = this.#options.ownership();
+    if (ownership === undefined || this.#options.ready?.() === false) return;
+    const sets = this.#desired(ownership);
     this.#applied = undefined;
     const failures: unknown[] = [];
     for (const set of sets) {
       // Objects of one module that can't be written must not hold up those of another.
-      await this.#reconcileSet(set, may).catch((error: unknown) => void failures.push(error));
+      await this.#reconcileSet(set, ownership, may).catch((error: unknown) => void failures.push(error));
     }
     if (failures.length > 0) throw failures[0];
     if (may()) this.#applied = sets;
   }
 
-  async #reconcileSet(set: ManagedSet, may: () => boolean): Promise<void> {
+  async #reconcileSet(set: ManagedSet, { creates }: Ownership, may: () => boolean): Promise<void> {
     const stored = await storedObjects(this.#options.objects, set);
     for (const wanted of set.desired) {
       if (!may()) return;
-      await this.#apply(wanted, stored.get(keyOf(wanted)));
+      await this.#apply(wanted, stored.get(keyOf(wanted)), creates);
     }
     const desired = new Set(set.desired.map(keyOf));
     for (const [key, live] of stored) {
@@ -79,7 +85,7 @@ export class ManagedObjectsController {
     }
   }
 
-  async #apply(wanted: JsonObject, listedObject: JsonObject | undefined): Promise<void> {
+  async #apply(wanted: JsonObject, listedObject: JsonObject | undefined, creates: boolean): Promise<void> {
     const { objects, repairs, repeated, log, version } = this.#options;
     // Without usher's labels it is in no list: they were removed, or it is another owner's.
     const live = listedObject ?? (await objects.read(wanted));
@@ -89,7 +95,7 @@ export class ManagedObjectsController {
       repeated.once(report.join(), { report }, "ownership conflict: managed object is left unchanged");
       return;
     }
-    if (live !== undefined && isNewer(live, version)) return;
+    if (live === undefined ? !creates : isNewer(live, version)) return;
     const deviations = live === undefined ? ["missing"] : objectDeviations(wanted, live);
     if (deviations.length === 0 || repairs.isInVain(wanted, live)) return;
     await repairs.write(wanted, live, objectDeviations);

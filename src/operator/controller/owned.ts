@@ -1,17 +1,17 @@
-import type { Assembly } from "../../core/evaluate/assembly.ts";
-import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
+import { isObject, type JsonObject } from "../../core/json.ts";
 
-/** With usher's namespace goes all that could answer or repair, so the garbage collector removes these objects with it. */
-export function ownedByNamespace(
-  objects: readonly JsonObject[],
-  { view, installation }: Pick<Assembly, "view" | "installation">,
-): readonly JsonObject[] {
-  const name = installation.namespace;
-  const uid = stringAt(view.get("namespaces", "", name), "metadata", "uid");
-  if (uid === undefined) return objects;
+/** What the objects that usher writes at run time belong to, and go with. */
+export interface Ownership {
+  /** The ownerReference. */
+  readonly owner: JsonObject;
+  /** Whether objects that do not exist may be created. */
+  readonly creates: boolean;
+}
+
+/** With the owner goes all that could answer or repair, so the garbage collector removes these objects with it. */
+export function ownedBy({ owner }: Ownership, objects: readonly JsonObject[]): readonly JsonObject[] {
   return objects.map((object) => {
     const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
-    const owner = { apiVersion: "v1", kind: "Namespace", name, uid };
     return { ...object, metadata: { ...metadata, ownerReferences: [owner] } };
   });
 }

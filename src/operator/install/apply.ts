@@ -3,7 +3,7 @@ import type { ApiResponse, Client } from "../../cluster/client/client.ts";
 import { createKindPaths, type PathOfObject } from "../../cluster/client/kind-paths.ts";
 import { FIELD_MANAGER } from "../../cluster/controller/planned-writes.ts";
 import type { PatchOperation } from "../../core/evaluate/patch.ts";
-import { equal, isObject, type JsonObject, stringAt } from "../../core/json.ts";
+import { at, equal, isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 
 /** The objects of an installation at one API server, each addressed by its apiVersion, kind and name. */
@@ -48,9 +48,10 @@ export class Objects {
     return bodyOf(`applying ${describeObject(object)}`, answer);
   }
 
-  /** Replaces one field as a whole, including what other managers put into it; conditional on the version that was seen. */
+  /** Replaces a field and the owners as a whole, including what other managers put there; conditional on the version that was seen. */
   async replace(object: JsonObject, field: string, seen: JsonObject): Promise<JsonObject> {
     const resourceVersion = stringAt(seen, "metadata", "resourceVersion") ?? "";
+    const owners = at(object, "metadata", "ownerReferences");
     const answer = await this.client.request(
       "PATCH",
       `${await this.#pathOf(object)}?fieldManager=${FIELD_MANAGER}`,
@@ -59,6 +60,7 @@ export class Objects {
         body: [
           { op: "add", path: "/metadata/resourceVersion", value: resourceVersion },
           { op: "add", path: `/${field}`, value: object[field] ?? null },
+          ...(owners === undefined ? [] : [{ op: "add", path: "/metadata/ownerReferences", value: owners }]),
         ],
       },
     );

@@ -22,14 +22,15 @@ import { planUninstall } from "./uninstall-plan.ts";
 
 test("first goes the right to register webhooks, then the webhooks, then what runs; the namespace last", async () => {
   const { going } = await plan(installed());
-  expect(going.slice(0, 4)).toEqual([
+  expect(going.slice(0, 5)).toEqual([
     "ClusterRoleBinding usher-registration",
+    "ClusterRole usher-installation",
     "MutatingWebhookConfiguration usher",
     "ValidatingWebhookConfiguration usher",
     `Deployment ${NAMESPACE}/usher`,
   ]);
   expect(going.at(-1)).toBe(`Namespace ${NAMESPACE}`);
-  const order = (what: string) => going.findIndex((one) => one.startsWith(`${what} `));
+  const order = (what: string) => going.findLastIndex((one) => one.startsWith(`${what} `));
   expect(order("Service")).toBeLessThan(order("ClusterRole"));
   expect(order("RoleBinding")).toBeLessThan(order("ServiceAccount"));
   expect(new Set(going).size).toBe(going.length);
@@ -102,7 +103,7 @@ test.each([
   cluster.refusing = (method, asked) => method === "GET" && asked.endsWith(`/${NAMESPACE}/${path}`);
   const { of, going } = await plan(cluster);
   expect(of(what)).toMatchObject({ change: "stays", note: expect.stringMatching(/may exist: .* 403/) });
-  expect(going.slice(0, 3).join()).toMatch(/registration.*Mutating.*Validating/);
+  expect(going.slice(0, 4).join()).toMatch(/registration.*Mutating.*Validating/);
 });
 
 test("an API server that can't say whether it has priority levels leaves them, and the webhooks go", async () => {
@@ -210,8 +211,9 @@ test("objects that modules manage go before the webhooks, once usher can't creat
   cluster.have(managedLease("other", { "app.kubernetes.io/managed-by": "usher" }));
   const removals = await planUninstall(cluster.objects, INSTALLED, [MANAGED], { customResources: false });
   const going = removals.filter(({ change }) => change === "delete").map(({ live }) => describeObject(live));
-  expect(going.slice(0, 3)).toEqual([
+  expect(going.slice(0, 4)).toEqual([
     "ClusterRoleBinding usher-registration",
+    "ClusterRole usher-installation",
     `Lease ${NAMESPACE}/fallback`,
     "MutatingWebhookConfiguration usher",
   ]);

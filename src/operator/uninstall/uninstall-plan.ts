@@ -28,9 +28,9 @@ export interface UninstallOptions {
 }
 
 /**
- * What an uninstall would delete, in its order: usher's right to register webhooks, or it would create them again; what modules manage; the
- * webhooks, so that from there on no request waits for usher, whatever happens next; the namespace last. What can't be read is reported as
- * unknown and holds nothing up.
+ * What an uninstall would delete, in its order: usher's right to register webhooks, or it would create them again; the anchor that owns
+ * them; what modules manage; the webhooks, so that from there on no request waits for usher, whatever happens next; the namespace last.
+ * What can't be read is reported as unknown and holds nothing up.
  */
 export async function planUninstall(
   objects: Objects,
@@ -146,7 +146,9 @@ const MANAGED_RANK = -2;
 
 function rank(object: JsonObject): number {
   const kind = stringAt(object, "kind") ?? "";
-  if (kind === "ClusterRoleBinding" && nameOf(object) === OWN_NAMES.registration) return MANAGED_RANK - 1;
+  if (kind === "ClusterRoleBinding" && nameOf(object) === OWN_NAMES.registration) return MANAGED_RANK - 2;
+  // From then on the garbage collector removes the webhooks, should the uninstall not get that far.
+  if (kind === "ClusterRole" && nameOf(object) === OWN_NAMES.anchor) return MANAGED_RANK - 1;
   if (isWebhookConfiguration(object)) return MANAGED_RANK + 1;
   return [...ORDER, ...LATER, ...LAST].indexOf(kind);
 }

@@ -134,5 +134,5 @@ test("a refusal ends it, and says what was refused", async () => {
     /deleting Service usher-system\/usher: .* 403/,
   );
   // From here on no request waits for usher, and the rest can be removed by another attempt.
-  expect(cluster.written.slice(0, 3).join()).toMatch(/registration.*Mutating.*Validating/);
+  expect(cluster.written.slice(0, 4).join()).toMatch(/registration.*Mutating.*Validating/);
 });

@@ -70,8 +70,9 @@ export function sameDesiredFields(one: JsonObject, other: JsonObject): boolean {
 const ENTRY_DEFAULTS: JsonObject = { objectSelector: {}, namespaceSelector: {}, matchPolicy: "Equivalent" };
 
 /**
- * Where a stored webhook configuration is not as it shall be. All of `webhooks` is ours, so anything else in there counts; of labels
- * and owners ours must be there, and what others added beside them, and every annotation, is theirs.
+ * Where a stored webhook configuration is not as it shall be. All of `webhooks` is ours, so anything else in there counts, and so are its
+ * owners: another one would keep it when usher is gone. Of labels ours must be there, and what others added beside them, and every
+ * annotation, is theirs.
  */
 export function webhookDeviations(wanted: JsonObject, live: JsonObject): string[] {
   const filled = (object: JsonObject) =>
@@ -95,9 +96,10 @@ function labelDeviations(wanted: JsonObject, live: JsonObject): string[] {
 }
 
 function ownerDeviations(wanted: JsonObject, live: JsonObject): string[] {
-  const stored = listAt(live, "metadata", "ownerReferences").map((owner) => stringAt(owner, "uid"));
-  const owners = listAt(wanted, "metadata", "ownerReferences");
-  return owners.every((owner) => stored.includes(stringAt(owner, "uid"))) ? [] : ["metadata.ownerReferences"];
+  const uids = (object: JsonObject) =>
+    listAt(object, "metadata", "ownerReferences").map((owner) => stringAt(owner, "uid") ?? "");
+  const owners = uids(wanted);
+  return owners.length === 0 || equal(owners, uids(live)) ? [] : ["metadata.ownerReferences"];
 }
 
 /** Paths at which two values differ, whichever has more. */

@@ -163,21 +163,6 @@ test("a field that the API server does not store is written once, and logged onc
   await vi.waitFor(() => expect(rules(run.server)).toEqual(["pods", "services"]), 10_000);
 });
 
-test("webhooks are owned by usher's namespace, and deleted with it", async () => {
-  const run = running();
-  run.controller.start();
-  await rounds(run, 2);
-  const owners = (path: string) => listAt(run.server.objects.get(path), "metadata", "ownerReferences");
-  expect(owners(MUTATING)).toEqual([]);
-  const object = { metadata: { name: "usher-system", uid: "ns-1" } };
-  run.assembly.apply([{ resource: "namespaces", namespace: "", name: "usher-system", object }]);
-  run.controller.changed();
-  const owner = { apiVersion: "v1", kind: "Namespace", name: "usher-system", uid: "ns-1" };
-  await vi.waitFor(() => {
-    for (const path of [MUTATING, VALIDATING]) expect(owners(path)).toEqual([owner]);
-  }, 10_000);
-});
-
 test("fields of another manager that make the configuration invalid are replaced", async () => {
   const run = running();
   run.controller.start();

@@ -10,7 +10,7 @@ import { SERVICE_PORT } from "../../core/registration/workload.ts";
 import type { Trust } from "../certificates/certificate-plan.ts";
 import { trusts } from "../certificates/certificate-record.ts";
 import type { Certificates } from "../certificates/certificates.ts";
-import { ownedByNamespace } from "../controller/owned.ts";
+import { type Ownership, ownedBy } from "../controller/owned.ts";
 import type { Repairs } from "../controller/repairs.ts";
 import type { RepeatedLog } from "../controller/repeated-log.ts";
 import { describeObject, type Objects } from "../install/apply.ts";
@@ -29,6 +29,8 @@ export interface WebhookControllerOptions {
   readonly objects: Objects;
   readonly repairs: Repairs;
   readonly repeated: RepeatedLog;
+  /** What webhooks belong to; where there is nothing, none is written. */
+  readonly ownership: () => Ownership | undefined;
 }
 
 /** Since when API servers trust the authority of the next pair, by the monotonic clock. */
@@ -50,7 +52,7 @@ export class WebhookController {
     this.#reconciled = undefined;
   }
 
-  #desired(): readonly JsonObject[] {
+  #desired(ownership: Ownership): readonly JsonObject[] {
     const { assembly, certificates, service = OWN_NAMES.service, version } = this.#options;
     const { namespace } = assembly.installation;
     const { bundle, pathToken } = certificates;
@@ -62,19 +64,23 @@ export class WebhookController {
     });
     for (const note of notes)
       this.#options.repeated.once(note, { note }, "hook is not registered as declared");
-    return ownedByNamespace(objects, assembly);
+    return ownedBy(ownership, objects);
   }
 
   /** Most changes of the view do not change the webhooks: then the API server is not asked. */
   async follow(may: () => boolean): Promise<void> {
-    const same = this.#reconciled !== undefined && equal([...this.#desired()], [...this.#reconciled]);
+    const ownership = this.#options.ownership();
+    if (ownership === undefined) return;
+    const same =
+      this.#reconciled !== undefined && equal([...this.#desired(ownership)], [...this.#reconciled]);
     if (!same) await this.reconcile(may);
   }
 
   async reconcile(may: () => boolean): Promise<void> {
+    const ownership = this.#options.ownership();
     // Hooks follow from all policies, so not before the view has synced.
-    if (this.#options.ready?.() === false) return;
-    const webhooks = this.#desired();
+    if (ownership === undefined || this.#options.ready?.() === false) return;
+    const webhooks = this.#desired(ownership);
     const stored: (JsonObject | undefined)[] = [];
     const failures: unknown[] = [];
     this.#reconciled = undefined;
@@ -89,7 +95,9 @@ export class WebhookController {
         }
         stored.push(live);
         const kept =
-          live === undefined ? await this.#register(plain, may) : await this.#repair(plain, live, may);
+          live === undefined
+            ? ownership.creates && (await this.#register(plain, may))
+            : await this.#repair(plain, live, may);
         done &&= kept;
       } catch (error) {
         failures.push(error);

@@ -1,7 +1,7 @@
 // For tests: an installation controller at an API server, and what it logged.
 import { expect, onTestFinished, vi } from "vitest";
 import { Assembly } from "../../../src/core/evaluate/assembly.ts";
-import { at, type Json, type JsonObject, listAt, stringAt } from "../../../src/core/json.ts";
+import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../../src/core/json.ts";
 import type { Log } from "../../../src/core/log.ts";
 import { Gates } from "../../../src/core/module/gates.ts";
 import { DEFAULT_INSTALLATION } from "../../../src/core/module/installation.ts";
@@ -69,6 +69,8 @@ function discovering(server: TestApiServer): void {
       ["validatingwebhookconfigurations", "ValidatingWebhookConfiguration"],
     ],
     "/apis/apiextensions.k8s.io/v1": [["customresourcedefinitions", "CustomResourceDefinition"]],
+    "/apis/rbac.authorization.k8s.io/v1": [["clusterroles", "ClusterRole"]],
+    "/api/v1": [["namespaces", "Namespace"]],
   };
   server.fault = (method, path, { body }) => {
     const served = method === "GET" ? kinds[path] : undefined;
@@ -76,12 +78,34 @@ function discovering(server: TestApiServer): void {
       return answerOf(200, { resources: served.map(([name, kind]) => ({ name, kind, namespaced: false })) });
     if (method === "PATCH" && Array.isArray(body)) {
       const [key = ""] = path.split("?");
-      const value = at(body as Json, 1, "value") ?? null;
-      return answerOf(200, server.put(key, { ...server.objects.get(key), webhooks: value }));
+      return answerOf(200, server.put(key, patched(server.objects.get(key) ?? {}, body as readonly Json[])));
     }
     return undefined;
   };
 }
+
+/** What usher patches is a field of the object, or of its metadata. */
+function patched(object: JsonObject, operations: readonly Json[]): JsonObject {
+  const result = structuredClone(object) as Record<string, Json>;
+  for (const operation of operations) {
+    const [first = "", second] = (stringAt(operation, "path") ?? "").split("/").slice(1);
+    const value = at(operation, "value") ?? null;
+    const inner = result[first];
+    if (second === undefined) result[first] = value;
+    else result[first] = { ...(isObject(inner) ? inner : {}), [second]: value };
+  }
+  return result;
+}
+
+export const ANCHOR = "/apis/rbac.authorization.k8s.io/v1/clusterroles/usher-installation";
+export const HOME = "/api/v1/namespaces/usher-system";
+/** As the objects of usher's refer to it. */
+export const ANCHOR_OWNER = {
+  apiVersion: "rbac.authorization.k8s.io/v1",
+  kind: "ClusterRole",
+  name: "usher-installation",
+  uid: "anchor-1",
+};
 
 export function running(
   more: Partial<InstallationControllerOptions> = {},
@@ -89,6 +113,8 @@ export function running(
 ): Running {
   const server = new TestApiServer();
   discovering(server);
+  server.put(ANCHOR, { metadata: { uid: "anchor-1" } });
+  server.put(HOME, { metadata: { uid: "ns-1" } });
   server.put(SLICE, { endpoints: [{ conditions: { ready: true } }] });
   const assembly = new Assembly(modules, DEFAULT_INSTALLATION, new Gates([]));
   const trusts: Trust[] = [];

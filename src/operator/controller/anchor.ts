@@ -1,0 +1,135 @@
+import { StatusError } from "../../cluster/client/api-response.ts";
+import { equal, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import type { Log } from "../../core/log.ts";
+import { anchor } from "../../core/registration/anchor.ts";
+import { OWN_NAMES } from "../../core/registration/names.ts";
+import type { Objects } from "../install/apply.ts";
+import { managerOf } from "../install/manager.ts";
+import type { Ownership } from "./owned.ts";
+import type { RepeatedLog } from "./repeated-log.ts";
+
+export interface AnchorOptions {
+  readonly objects: Objects;
+  readonly repeated: RepeatedLog;
+  readonly log: Log;
+  /** Usher's own. */
+  readonly namespace: string;
+}
+
+/**
+ * The anchor as the leader finds it, see `anchor` of registration. It gets usher's Namespace as its owner, so that the webhooks go with
+ * either of both. Without the anchor usher is being removed, or is not yet whole: then it writes nothing.
+ */
+export class Anchor {
+  readonly #options: AnchorOptions;
+  #ownership: Ownership | undefined;
+
+  constructor(options: AnchorOptions) {
+    this.#options = options;
+  }
+
+  clear(): void {
+    this.#ownership = undefined;
+  }
+
+  /** As of the last reconcile; nothing where nothing may be written. */
+  get ownership(): Ownership | undefined {
+    return this.#ownership;
+  }
+
+  async reconcile(may: () => boolean): Promise<void> {
+    const { objects, repeated, log, namespace } = this.#options;
+    const home = await objects.read({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
+    const found = await this.#read();
+    if (found === "forbidden") {
+      this.#ownership = legacy(home);
+      return;
+    }
+    this.#ownership = undefined;
+    if (found === undefined || isTerminating(found)) {
+      const why = `ClusterRole ${OWN_NAMES.anchor} does not exist`;
+      repeated.failed(
+        "ownership",
+        why,
+        "nothing is registered; unless usher is being removed, install it again",
+      );
+      return;
+    }
+    repeated.succeeded("ownership");
+    // A namespace may be terminating for hours, and nobody of usher may be left when it is gone.
+    if (isTerminating(home)) {
+      if (!may()) return;
+      await objects.remove(found);
+      log.info({ namespace }, "the namespace is being deleted: webhooks are removed");
+      return;
+    }
+    await this.#adopt(found, home, may);
+    this.#ownership = { owner: reference(found), creates: true };
+  }
+
+  async #read(): Promise<JsonObject | "forbidden" | undefined> {
+    const { objects, repeated } = this.#options;
+    const wanted = anchor();
+    try {
+      const live = await objects.read(wanted);
+      return live === undefined ? undefined : { ...live, ...wanted, metadata: live["metadata"] ?? {} };
+    } catch (error) {
+      if (!(error instanceof StatusError) || error.status !== 403) throw error;
+      repeated.failed(
+        "ownership",
+        error,
+        "webhooks are kept, but none is created: install this version's roles",
+      );
+      return "forbidden";
+    }
+  }
+
+  /** Usher's Namespace among the anchor's owners, of which others may have added some. */
+  async #adopt(found: JsonObject, home: JsonObject | undefined, may: () => boolean): Promise<void> {
+    const { objects, repeated } = this.#options;
+    const stored = listAt(found, "metadata", "ownerReferences");
+    // Argo CD deletes no object that has an owner, so its anchor must have none.
+    const owners = home === undefined || managerOf(found)?.name === "Argo CD" ? [] : [namespaceOwner(home)];
+    const value = [...stored.filter((one) => !isNamespace(one)), ...owners];
+    if (equal(stored, value) || !may()) return;
+    try {
+      await objects.patch(found, [{ op: "add", path: "/metadata/ownerReferences", value }]);
+      repeated.succeeded("owner of the anchor");
+    } catch (error) {
+      // Webhooks still go with the anchor.
+      repeated.failed(
+        "owner of the anchor",
+        error,
+        "failed to make the namespace the anchor's owner, retrying",
+      );
+    }
+  }
+}
+
+/** Roles of before the anchor: what exists is kept as it was then, with the namespace as its owner. */
+function legacy(home: JsonObject | undefined): Ownership | undefined {
+  return home === undefined || isTerminating(home)
+    ? undefined
+    : { owner: namespaceOwner(home), creates: false };
+}
+
+function isTerminating(live: JsonObject | undefined): boolean {
+  return stringAt(live, "metadata", "deletionTimestamp") !== undefined;
+}
+
+function isNamespace(owner: Json): boolean {
+  return isObject(owner) && owner["kind"] === "Namespace" && owner["apiVersion"] === "v1";
+}
+
+function namespaceOwner(home: JsonObject): JsonObject {
+  return reference({ ...home, apiVersion: "v1", kind: "Namespace" });
+}
+
+function reference({ apiVersion, kind, metadata }: JsonObject): JsonObject {
+  return {
+    apiVersion: apiVersion ?? "",
+    kind: kind ?? "",
+    name: stringAt(metadata, "name") ?? "",
+    uid: stringAt(metadata, "uid") ?? "",
+  };
+}
