@@ -1,0 +1,12 @@
+import { observabilityFiles } from "./observability/files.ts";
+
+/** A file that follows from the code, by its path in the repository. */
+export interface GeneratedFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** Every file that follows from the code. */
+export async function generatedFiles(): Promise<GeneratedFile[]> {
+  return [...observabilityFiles()];
+}

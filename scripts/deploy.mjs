@@ -1,0 +1,4 @@
+// `npm run deploy`: writes what follows from the code: manifests, monitoring, reference pages.
+import { run, setup } from "./setup.mjs";
+
+process.exit(run(setup(), "../deploy/generate/main.ts", process.argv.slice(2)));
