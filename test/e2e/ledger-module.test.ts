@@ -48,7 +48,11 @@ const LEDGER = defineModule({
   name: "ledger",
   summary: "counts pods by namespace",
   kinds: [],
-  stateKinds: [stateKind("Usage"), BORROWED, stateKind("Unused", { registered: () => false })],
+  stateKinds: [
+    stateKind("Usage"),
+    BORROWED,
+    stateKind("Unused", { registered: [{ setting: ["unused"], equals: true, default: false }] }),
+  ],
   reads: [],
   hooks: () => [
     {
@@ -80,6 +84,7 @@ const LEDGER = defineModule({
     },
   }),
   managed: {
+    why: "test managed objects",
     resources: [
       {
         group: "admissionregistration.k8s.io",

@@ -68,15 +68,15 @@ export async function openServed(
   };
 }
 
-function countsOf({ modules, gates, view }: Assembly): Map<string, number> {
+function countsOf(assembly: Assembly): Map<string, number> {
   const resources = [
     // What only a leader reads is not read yet; what is optional does not belong to the inventory.
-    ...readsOf(modules, gates)
+    ...readsOf(assembly)
       .filter(({ leaderOnly, optional }) => leaderOnly !== true && optional !== true)
       .map(resourceName),
-    ...modules.flatMap(({ kinds }) => kinds.map(kindResource)),
+    ...assembly.modules.flatMap(({ kinds }) => kinds.map(kindResource)),
   ];
-  return new Map(resources.map((resource) => [resource, view.count(resource)]));
+  return new Map(resources.map((resource) => [resource, assembly.view.count(resource)]));
 }
 
 /** Policies together, the rest by resource. */

@@ -1,7 +1,7 @@
 import type { Client } from "../../cluster/client/client.ts";
 import { createResources } from "../../cluster/client/discovery.ts";
 import { watchedResources } from "../../cluster/informers/watched-resources.ts";
-import type { Assembly } from "../../core/evaluate/assembly.ts";
+import type { Declarations } from "../../core/module/module.ts";
 import { CallError, EXIT } from "../exit.ts";
 
 /**
@@ -10,12 +10,12 @@ import { CallError, EXIT } from "../exit.ts";
  */
 export async function checkReadable(
   client: Client,
-  { modules, gates }: Pick<Assembly, "modules" | "gates">,
+  declarations: Declarations,
   options: { readonly leaderReads?: boolean; readonly hint?: string | undefined } = {},
 ): Promise<void> {
   const { leaderReads = false, hint = "ask an administrator for the permission" } = options;
-  const resources = createResources(client, modules);
-  for (const { resource, required, leaderOnly } of watchedResources(modules, gates)) {
+  const resources = createResources(client, declarations.modules);
+  for (const { resource, required, leaderOnly } of watchedResources(declarations)) {
     if (!required || (leaderOnly && !leaderReads)) continue;
     const { status } = await client.request("GET", `${await resources.pathOf(resource)}?limit=1`);
     if (status === 403)

@@ -91,9 +91,7 @@ class ReflectorCache implements InformerCache {
     };
     options.prerequisite?.then(prepared, prepared);
     this.#resources = options.resources ?? createResources(client, assembly.modules);
-    this.#watched = watchedResources(assembly.modules, assembly.gates).filter(({ resource }) =>
-      owns(resource),
-    );
+    this.#watched = watchedResources(assembly).filter(({ resource }) => owns(resource));
     this.#updater = new ViewUpdater({
       assembly,
       timeSlices: this.#timeSlices,

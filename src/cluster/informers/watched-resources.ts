@@ -1,6 +1,5 @@
 import { resourceName } from "../../core/evaluate/request.ts";
-import type { Gates } from "../../core/module/gates.ts";
-import { type Module, type Read, readsOf } from "../../core/module/module.ts";
+import { type Declarations, type Read, readsOf } from "../../core/module/module.ts";
 import { kindResource } from "../../core/policy/kind.ts";
 import { project } from "../../core/view/projection.ts";
 import { withoutManagedFields } from "../client/api-response.ts";
@@ -17,11 +16,11 @@ export interface WatchedResource {
 }
 
 /** The resources that modules read from the API server, each once. */
-export function watchedResources(modules: readonly Module[], gates?: Gates): WatchedResource[] {
+export function watchedResources(declarations: Declarations): WatchedResource[] {
   const watched = new Map<string, WatchedResource>();
-  const reads = Map.groupBy(readsOf(modules, gates), resourceName);
+  const reads = Map.groupBy(readsOf(declarations), resourceName);
   for (const [resource, all] of reads) watched.set(resource, merged(resource, all));
-  for (const kind of modules.flatMap(({ kinds }) => kinds)) {
+  for (const kind of declarations.modules.flatMap(({ kinds }) => kinds)) {
     // Kinds of files are not in the API server. Of others all fields are kept, whichever else modules read.
     if (kind.standing === "file") continue;
     const resource = kindResource(kind);

@@ -16,6 +16,11 @@ export class Gates {
     this.#state = new Map(declared.map((gate) => [gate.name, chosen.get(gate.name) ?? gate.default]));
   }
 
+  /** Of all declared gates. */
+  get state(): Record<string, boolean> {
+    return Object.fromEntries(this.#state);
+  }
+
   /** An undeclared gate is off. */
   enabled(name: string): boolean {
     return this.#state.get(name) ?? false;

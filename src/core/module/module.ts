@@ -16,6 +16,7 @@ import type { Hook } from "./hook.ts";
 import type { Installation } from "./installation.ts";
 import type { Metric } from "./metric.ts";
 import type { Reconciler } from "./reconciler.ts";
+import { configuredValues, holds, type SettingCondition } from "./setting-condition.ts";
 
 /** What a module must see of the cluster. Shells keep just that. */
 export interface Read {
@@ -33,14 +34,23 @@ export interface Read {
   readonly leaderOnly?: boolean;
   /** It may not be served here. */
   readonly optional?: boolean;
-  /** Read only while this gate is on. @default always */
-  readonly gate?: string;
+  /** Read only while these hold. @default always */
+  readonly when?: readonly SettingCondition[];
+  /** What it is read for, for the table of rights. @default to judge requests */
+  readonly why?: string;
 }
 
-/** What these modules read; without gates, whatever they may read. */
-export function readsOf(modules: readonly Module[], gates?: Gates): Read[] {
-  const reads = modules.flatMap((module) => module.reads);
-  return gates === undefined ? reads : reads.filter(({ gate }) => gate === undefined || gates.enabled(gate));
+/** What these modules read in an installation. */
+export function readsOf({ modules, installation, gates }: Declarations): Read[] {
+  const values = configuredValues(installation, gates);
+  return modules.flatMap(({ reads }) => reads).filter(({ when }) => holds(when, values));
+}
+
+/** Modules in an installation: an assembly is such. */
+export interface Declarations {
+  readonly modules: readonly Module[];
+  readonly installation: Installation;
+  readonly gates: Gates;
 }
 
 /** Why a policy did, or did not, apply. */
@@ -86,11 +96,23 @@ export interface Code {
   readonly remedy: string;
 }
 
+interface Grant {
+  readonly verbs: readonly ("get" | "list" | "patch" | "create")[];
+  /** For the table of rights: completes "to". */
+  readonly why: string;
+  /** @default always */
+  readonly when?: readonly SettingCondition[];
+}
+
 /** What a module asks for, or writes, beyond what it reads all the time: usher may do just that. */
-export interface Access {
+export interface Access extends Grant {
   readonly group: string;
   readonly resource: string;
-  readonly verbs: readonly ("get" | "list" | "patch")[];
+}
+
+/** The same for each kind of a list of the configuration. */
+export interface AccessToEach extends Grant {
+  readonly each: "workloads";
 }
 
 /** Another system that does the same: where its webhook is still there, both would act on one object. */
@@ -114,6 +136,10 @@ export interface ManagedResource {
 export interface ManagedObjects {
   /** All that `desired` may have. */
   readonly resources: readonly ManagedResource[];
+  /** For the table of rights: completes "to". */
+  readonly why: string;
+  /** Only while these hold does usher have the right to them, and reconcile them. @default always */
+  readonly when?: readonly SettingCondition[];
   /** `now`: milliseconds since 1970. Asked every few seconds, so that what depends on it follows. */
   readonly desired: (
     view: View,
@@ -157,7 +183,7 @@ export interface Module<Policy = unknown> {
   /** Where its injections into workloads can be compared with current policies, and reapplied. */
   readonly driftScan?: DriftScan;
   /** What its needs and planned writes touch, so that usher may. */
-  readonly access?: (installation: Installation) => readonly Access[];
+  readonly access?: readonly (Access | AccessToEach)[];
   /** The schema of its settings, under its name in `spec.modules` of the configuration. Strict. @default no settings */
   readonly settings?: z.ZodType;
   /** @default none */
@@ -171,8 +197,6 @@ export interface Module<Policy = unknown> {
   readonly metrics?: readonly Metric[];
   /** Looked for when usher is installed and while it runs; reported, never touched. */
   readonly predecessors?: readonly Predecessor[];
-  /** It has needs of the form `{ access }`: only then does usher get the right to create SubjectAccessReviews. */
-  readonly accessReviews?: boolean;
   readonly codes?: readonly Code[];
 }
 

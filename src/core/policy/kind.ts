@@ -1,8 +1,8 @@
 import type { z } from "zod";
 import type { PolicyRef } from "../evaluate/finding.ts";
 import type { JsonObject } from "../json.ts";
-import type { Gates } from "../module/gates.ts";
 import type { Installation } from "../module/installation.ts";
+import type { SettingCondition } from "../module/setting-condition.ts";
 import type { View } from "../view/view.ts";
 import type { ConfigurationFormat } from "./configuration.ts";
 import type { Problem } from "./problem.ts";
@@ -51,8 +51,8 @@ export interface CustomResource {
   readonly scope: "Cluster" | "Namespaced";
   readonly summary: string;
   readonly versions: readonly KindVersion[];
-  /** Whether usher registers the CRD in this installation. Where it does not, the kind may not be served. @default always */
-  readonly registered?: (installation: Installation, gates: Gates) => boolean;
+  /** Usher registers the CRD only while these hold. Where it does not, the kind may not be served. @default always */
+  readonly registered?: readonly SettingCondition[];
   /** `never`: a CRD of another owner, such as OpenShift or OLM, is used as it is. @default at an administrator's request */
   readonly takeOver?: "never";
 }

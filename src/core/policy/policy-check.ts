@@ -2,6 +2,7 @@ import { allow, deny } from "../evaluate/decision.ts";
 import type { Finding } from "../evaluate/finding.ts";
 import { describeRequest, resourceName } from "../evaluate/request.ts";
 import { defineModule, type Module } from "../module/module.ts";
+import { configuredValues, holds } from "../module/setting-condition.ts";
 import { checkObject } from "./check.ts";
 import { kindResource } from "./kind.ts";
 import { describeProblem } from "./problem.ts";
@@ -20,7 +21,8 @@ export function policyCheck(modules: readonly Module[]): Module {
     reads: [],
     hooks: (_view, installation, gates) => {
       // A kind that usher does not register here is another owner's, and its objects are not for usher to refuse.
-      const checked = kinds.filter(({ registered }) => registered?.(installation, gates) ?? true);
+      const values = configuredValues(installation, gates);
+      const checked = kinds.filter(({ registered }) => holds(registered, values));
       return checked.length === 0
         ? []
         : [

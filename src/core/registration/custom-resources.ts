@@ -1,14 +1,6 @@
-import type { Gates } from "../module/gates.ts";
-import type { Installation } from "../module/installation.ts";
-import type { Module } from "../module/module.ts";
+import type { Declarations, Module } from "../module/module.ts";
+import { configuredValues, holds } from "../module/setting-condition.ts";
 import type { CustomResource } from "../policy/kind.ts";
-
-/** Whose custom resources are registered: an assembly is such. */
-export interface Declarations {
-  readonly modules: readonly Module[];
-  readonly installation: Installation;
-  readonly gates: Gates;
-}
 
 /** Every custom resource that modules declare, policies first. */
 export function customResources(modules: readonly Module[]): CustomResource[] {
@@ -18,7 +10,8 @@ export function customResources(modules: readonly Module[]): CustomResource[] {
 
 /** Those whose CRD usher registers in this installation. */
 export function registeredResources({ modules, installation, gates }: Declarations): CustomResource[] {
-  return customResources(modules).filter(({ registered }) => registered?.(installation, gates) ?? true);
+  const values = configuredValues(installation, gates);
+  return customResources(modules).filter(({ registered }) => holds(registered, values));
 }
 
 /** The name of a CRD that another owner keeps, whatever an administrator asks for. */

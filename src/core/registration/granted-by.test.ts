@@ -4,6 +4,7 @@ import { at, listAt, stringAt } from "../json.ts";
 import { type Gate, Gates } from "../module/gates.ts";
 import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import { defineModule, type Module, readsOf } from "../module/module.ts";
+import { gateEnabled } from "../module/setting-condition.ts";
 import type { Kind } from "../policy/kind.ts";
 import { policyCheck } from "../policy/policy-check.ts";
 import { accessObjects } from "./rbac.ts";
@@ -31,7 +32,7 @@ const guarded: Module = defineModule<unknown>({
   kinds: [
     kind("Plain", {}),
     kind("Pass", { grantedBy: "usher-pass" }),
-    kind("Other", { takeOver: "never", registered: (_installation, gates) => gates.enabled(GATE.name) }),
+    kind("Other", { takeOver: "never", registered: [gateEnabled(GATE)] }),
   ],
   reads: [
     {
@@ -41,7 +42,7 @@ const guarded: Module = defineModule<unknown>({
       kind: "Node",
       scope: "Cluster",
       keep: [],
-      gate: GATE.name,
+      when: [gateEnabled(GATE)],
     },
     { resource: "namespaces", group: "", version: "v1", kind: "Namespace", scope: "Cluster", keep: [] },
   ],
@@ -50,8 +51,10 @@ const guarded: Module = defineModule<unknown>({
   gates: [GATE],
 });
 
-function resourcesOf(role: string, gates?: Gates): string[] {
-  const found = accessObjects([guarded], DEFAULT_INSTALLATION, gates).find(
+const declared = (gates: Gates) => ({ modules: [guarded], installation: DEFAULT_INSTALLATION, gates });
+
+function resourcesOf(role: string, gates = ON): string[] {
+  const found = accessObjects(declared(gates)).find(
     (one) => one["kind"] === "ClusterRole" && stringAt(one, "metadata", "name") === role,
   );
   return listAt(found, "rules").flatMap((rule) => listAt(rule, "resources").map(String));
@@ -64,9 +67,8 @@ test("a kind with a role of its own is in that role alone, and another owner's k
 });
 
 test("what a gate holds back is neither read nor granted while it is off", () => {
-  expect(readsOf([guarded], OFF).map(({ resource }) => resource)).toEqual(["namespaces"]);
-  expect(readsOf([guarded], ON)).toHaveLength(2);
-  expect(readsOf([guarded])).toHaveLength(2);
+  expect(readsOf(declared(OFF)).map(({ resource }) => resource)).toEqual(["namespaces"]);
+  expect(readsOf(declared(ON))).toHaveLength(2);
   expect(resourcesOf("usher", OFF)).not.toContain("nodes");
   expect(resourcesOf("usher", ON)).toContain("nodes");
 });

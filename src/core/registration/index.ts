@@ -1,13 +1,14 @@
 import type { JsonObject } from "../json.ts";
 import type { Hook } from "../module/hook.ts";
 import { controlPlaneOf, type Installation } from "../module/installation.ts";
+import type { Declarations } from "../module/module.ts";
 import { anchor } from "./anchor.ts";
 import { customResourceDefinition } from "./crd.ts";
-import { type Declarations, registeredResources } from "./custom-resources.ts";
+import { registeredResources } from "./custom-resources.ts";
 import { flowControl } from "./flow-control.ts";
 import { labelled } from "./names.ts";
-import { ownAccess } from "./own-access.ts";
-import { accessObjects } from "./rbac.ts";
+import { ownRoles } from "./own-access.ts";
+import { accessObjects, roleObjects } from "./rbac.ts";
 import { type WebhookOptions, webhookConfigurations } from "./webhooks.ts";
 import { type WorkloadOptions, workloadObjects } from "./workload.ts";
 
@@ -38,16 +39,16 @@ export interface Registration {
  * answered with must be there.
  */
 export function registration(registrant: Registrant, options: RegistrationOptions): Registration {
-  const { modules, installation, gates } = registrant;
+  const { modules, installation } = registrant;
   const { workload, version } = options;
   const webhooks = registeredWebhooks(registrant, options);
   const others = [
-    ...accessObjects(modules, installation, gates),
+    ...accessObjects(registrant),
     ...(workload === undefined
       ? []
       : [
           anchor(),
-          ...ownAccess(registrant),
+          ...roleObjects(ownRoles(modules), registrant),
           ...flowControl(installation),
           ...workloadObjects(installation, {
             ...workload,

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../json.ts";
-import type { ManagedResource } from "../module/module.ts";
+import type { Declarations, ManagedResource } from "../module/module.ts";
+import { configuredValues, holds } from "../module/setting-condition.ts";
 import type { View } from "../view/view.ts";
-import type { Declarations } from "./custom-resources.ts";
 import { labelled, OWN_LABELS } from "./names.ts";
 
 /** Which module an object follows from, so that it is found when the module no longer wants it. */
@@ -21,8 +21,9 @@ export function managedSets(
   now: number,
   version?: string,
 ): ManagedSet[] {
+  const values = configuredValues(installation, gates);
   return modules.flatMap(({ name, managed }) => {
-    if (managed === undefined) return [];
+    if (managed === undefined || !holds(managed.when, values)) return [];
     const desired = managed.desired(view, installation, gates, now);
     return [
       {

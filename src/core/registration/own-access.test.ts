@@ -5,8 +5,8 @@ import { type JsonObject, stringAt } from "../json.ts";
 import { Gates } from "../module/gates.ts";
 import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import { defineModule, type Module } from "../module/module.ts";
-import { ownAccess } from "./own-access.ts";
-import { accessObjects } from "./rbac.ts";
+import { ownRoles } from "./own-access.ts";
+import { roleObjects } from "./rbac.ts";
 
 function module(more: Partial<Module> = {}): Module {
   return defineModule({
@@ -25,7 +25,7 @@ function module(more: Partial<Module> = {}): Module {
 }
 
 function access(modules: readonly Module[], installation = DEFAULT_INSTALLATION): JsonObject[] {
-  return ownAccess({ modules, installation, gates: new Gates([]) });
+  return roleObjects(ownRoles(modules), { modules, installation, gates: new Gates([]) });
 }
 
 interface Rule {
@@ -45,15 +45,17 @@ test("in the whole cluster usher writes only what has one of its own names", () 
   const rules = rulesOf(access([module()], DEFAULT_INSTALLATION), "ClusterRole");
   expect(rules.map(({ resources, resourceNames }) => [resources.join(), resourceNames])).toEqual([
     ["mutatingwebhookconfigurations,validatingwebhookconfigurations", ["usher"]],
-    ["customresourcedefinitions", ["seatings.test.usher.dev"]],
+    ["mutatingwebhookconfigurations,validatingwebhookconfigurations", ["usher"]],
     ["clusterroles", ["usher-installation"]],
     ["namespaces", ["usher-system"]],
+    ["customresourcedefinitions", ["seatings.test.usher.dev"]],
   ]);
   expect(rules.map(({ verbs }) => verbs.join())).toEqual([
-    "get,create,patch,delete",
-    "get,create,patch",
+    "get",
+    "create,patch,delete",
     "get,patch,delete",
     "get",
+    "get,create,patch",
   ]);
 });
 
@@ -86,13 +88,11 @@ test("of secrets it has just its own, and its roles it can't change", () => {
     expect(stringAt(object, "metadata", "namespace")).toBe("hall");
 });
 
-test("what others may do is asked only where a module says that it asks", () => {
-  const asks = (more: Partial<Module>) =>
-    rulesOf(accessObjects([module(more)], DEFAULT_INSTALLATION), "ClusterRole").some(({ resources }) =>
-      resources.includes("subjectaccessreviews"),
-    );
-  expect(asks({})).toBe(false);
-  expect(asks({ accessReviews: true })).toBe(true);
+test("without the management of CRDs there is no right to any", () => {
+  const objects = access([module()], { ...DEFAULT_INSTALLATION, manageCrds: false });
+  expect(rulesOf(objects, "ClusterRole").flatMap(({ resources }) => resources)).not.toContain(
+    "customresourcedefinitions",
+  );
 });
 
 test("of Leases it may look at and renew just its own: in kube-system there are the scheduler's", () => {

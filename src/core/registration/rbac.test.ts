@@ -1,8 +1,11 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { at, type Json, type JsonObject, stringAt } from "../json.ts";
-import { DEFAULT_INSTALLATION } from "../module/installation.ts";
+import { workloadTable } from "../kubernetes/workloads.ts";
+import { Gates } from "../module/gates.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../module/installation.ts";
 import { defineModule, type Module, type Read } from "../module/module.ts";
+import { moduleSetting } from "../module/setting-condition.ts";
 import type { Kind } from "../policy/kind.ts";
 import { accessObjects } from "./rbac.ts";
 
@@ -37,31 +40,39 @@ function rulesOf(objects: readonly JsonObject[], name: string): unknown {
   return found?.["rules"];
 }
 
+const EVENTS = { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] };
+
+function accessFor(modules: readonly Module[], installation: Installation = DEFAULT_INSTALLATION) {
+  return accessObjects({ modules, installation, gates: new Gates([]) });
+}
+
 test("two modules, whole", () => {
   const modules = [
     module(
       [kind("seatings", {}, true), kind("clusterseatings", { scope: "Cluster" }, true)],
       [read("", "nodes"), read("", "namespaces")],
     ),
-    module([kind("notes")], [read("", "namespaces"), read("apps", "replicasets")]),
+    { ...module([kind("notes")], [read("", "namespaces"), read("apps", "replicasets")]), name: "n" },
   ];
   const view = ["get", "list", "watch"];
-  expect(accessObjects(modules, { ...DEFAULT_INSTALLATION, namespace: "hall" })).toEqual([
+  expect(accessFor(modules, { ...DEFAULT_INSTALLATION, namespace: "hall" })).toEqual([
     { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "usher", namespace: "hall" } },
     {
       apiVersion: "rbac.authorization.k8s.io/v1",
       kind: "ClusterRole",
       metadata: { name: "usher" },
       rules: [
+        EVENTS,
         { apiGroups: [""], resources: ["namespaces", "nodes"], verbs: view },
-        { apiGroups: ["apps"], resources: ["replicasets"], verbs: view },
-        { apiGroups: ["test.usher.dev"], resources: ["clusterseatings", "notes", "seatings"], verbs: view },
+        { apiGroups: ["test.usher.dev"], resources: ["clusterseatings", "seatings"], verbs: view },
         {
           apiGroups: ["test.usher.dev"],
           resources: ["clusterseatings/status", "seatings/status"],
           verbs: ["update", "patch"],
         },
-        { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] },
+        { apiGroups: [""], resources: ["namespaces"], verbs: view },
+        { apiGroups: ["apps"], resources: ["replicasets"], verbs: view },
+        { apiGroups: ["test.usher.dev"], resources: ["notes"], verbs: view },
       ],
     },
     {
@@ -82,7 +93,10 @@ test("two modules, whole", () => {
           "rbac.authorization.k8s.io/aggregate-to-admin": "true",
         },
       },
-      rules: [{ apiGroups: ["test.usher.dev"], resources: ["notes", "seatings"], verbs: view }],
+      rules: [
+        { apiGroups: ["test.usher.dev"], resources: ["seatings"], verbs: view },
+        { apiGroups: ["test.usher.dev"], resources: ["notes"], verbs: view },
+      ],
     },
     {
       apiVersion: "rbac.authorization.k8s.io/v1",
@@ -91,7 +105,12 @@ test("two modules, whole", () => {
       rules: [
         {
           apiGroups: ["test.usher.dev"],
-          resources: ["notes", "seatings"],
+          resources: ["seatings"],
+          verbs: [...view, "create", "update", "patch", "delete", "deletecollection"],
+        },
+        {
+          apiGroups: ["test.usher.dev"],
+          resources: ["notes"],
           verbs: [...view, "create", "update", "patch", "delete", "deletecollection"],
         },
       ],
@@ -118,13 +137,12 @@ test("two modules, whole", () => {
 });
 
 test("configuration files are no resources, and cluster-scoped kinds have roles that join no other", () => {
-  const objects = accessObjects(
-    [module([kind("files", { standing: "file" }), kind("halls", { scope: "Cluster" })])],
-    DEFAULT_INSTALLATION,
-  );
+  const objects = accessFor([
+    module([kind("files", { standing: "file" }), kind("halls", { scope: "Cluster" })]),
+  ]);
   expect(rulesOf(objects, "usher")).toEqual([
+    EVENTS,
     { apiGroups: ["test.usher.dev"], resources: ["halls"], verbs: ["get", "list", "watch"] },
-    { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] },
   ]);
   expect(rulesOf(objects, "usher-policies-view")).toBeUndefined();
   expect(rulesOf(objects, "usher-policies-edit")).toBeUndefined();
@@ -141,50 +159,54 @@ test("configuration files are no resources, and cluster-scoped kinds have roles 
 });
 
 test("the right to write kinds that act on the whole cluster is a role of its own", () => {
-  const objects = accessObjects(
-    [module([kind("seatings", {}), kind("plans", { reach: "Cluster" })])],
-    DEFAULT_INSTALLATION,
-  );
+  const objects = accessFor([module([kind("seatings", {}), kind("plans", { reach: "Cluster" })])]);
   const resources = (name: string) => at(rulesOf(objects, name) as Json, 0, "resources");
   expect(resources("usher-policies-view")).toEqual(["plans", "seatings"]);
   expect(resources("usher-policies-edit")).toEqual(["seatings"]);
   expect(resources("usher-cluster-policies-edit")).toEqual(["plans"]);
 });
 
-test("what modules need or write now and then is granted verb by verb, as the installation says", () => {
+test("what modules need or write now and then is granted as settings, gates and lists say", () => {
   const asking: Module = {
     ...module([]),
-    access: ({ namespace }) => [
+    access: [
+      { group: "", resource: "pods", verbs: ["list", "get"], why: "look" },
       {
         group: "apps",
         resource: "deployments",
-        verbs: ["list", ...(namespace === "hall" ? ["patch" as const] : [])],
+        verbs: ["patch"],
+        why: "repair",
+        when: [moduleSetting("m", ["repair"], true, false)],
       },
-      { group: "", resource: "pods", verbs: ["list", "get"] },
+      { each: "workloads", verbs: ["get"], why: "look", when: [{ listed: ["modules", "m", "only"] }] },
     ],
   };
-  const rules = (namespace: string) =>
-    rulesOf(accessObjects([asking], { ...DEFAULT_INSTALLATION, namespace }), "usher");
-  const reading = [
-    { apiGroups: [""], resources: ["pods"], verbs: ["get"] },
-    { apiGroups: [""], resources: ["pods"], verbs: ["list"] },
-    { apiGroups: ["apps"], resources: ["deployments"], verbs: ["list"] },
-  ];
-  const events = { apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"] };
-  expect(rules("usher-system")).toEqual([...reading, events]);
-  expect(rules("hall")).toEqual([
-    ...reading,
-    { apiGroups: ["apps"], resources: ["deployments"], verbs: ["patch"] },
-    events,
+  const rollouts = {
+    group: "argoproj.io",
+    version: "v1",
+    kind: "Rollout",
+    resource: "rollouts",
+    template: ["spec"],
+  };
+  const rules = (settings: Installation["settings"] = {}, workloads = workloadTable()) =>
+    rulesOf(accessFor([asking], { ...DEFAULT_INSTALLATION, settings, workloads }), "usher");
+  const pods = { apiGroups: [""], resources: ["pods"], verbs: ["list", "get"] };
+  const patch = { apiGroups: ["apps"], resources: ["deployments"], verbs: ["patch"] };
+  const each = { apiGroups: ["argoproj.io"], resources: ["rollouts"], verbs: ["get"] };
+  expect(rules()).toEqual([EVENTS, pods]);
+  expect(rules({ m: { repair: true } })).toEqual([EVENTS, pods, patch]);
+  expect(rules({}, workloadTable([rollouts]))).toEqual([EVENTS, pods, each]);
+  expect(rules({ m: { only: ["rollouts.argoproj.io"] } }, workloadTable([rollouts]))).toEqual([
+    EVENTS,
+    pods,
+    each,
   ]);
+  expect(rules({ m: { only: ["pods"] } }, workloadTable([rollouts]))).toEqual([EVENTS, pods]);
 });
 
 test("usher may never write anything but status and events", () => {
-  const objects = accessObjects(
-    [module([kind("seatings", {}, true)], [read("", "secrets")])],
-    DEFAULT_INSTALLATION,
-  );
+  const objects = accessFor([module([kind("seatings", {}, true)], [read("", "secrets")])]);
   const rules = rulesOf(objects, "usher") as { resources: string[]; verbs: string[] }[];
   const writing = rules.filter(({ verbs }) => verbs.some((verb) => !["get", "list", "watch"].includes(verb)));
-  expect(writing.flatMap(({ resources }) => resources)).toEqual(["seatings/status", "events"]);
+  expect(writing.flatMap(({ resources }) => resources)).toEqual(["events", "seatings/status"]);
 });

@@ -1,92 +1,78 @@
 import type { JsonObject } from "../json.ts";
-import type { Gates } from "../module/gates.ts";
-import type { Installation } from "../module/installation.ts";
-import { type Module, readsOf } from "../module/module.ts";
-import type { CustomResource, Kind } from "../policy/kind.ts";
+import type { Declarations, Module } from "../module/module.ts";
+import type { Kind } from "../policy/kind.ts";
+import { judgingRights, policyRights, READ, resourceKinds } from "./module-rights.ts";
+import { OWN_NAMES } from "./names.ts";
+import { ownRoles } from "./own-access.ts";
+import { type DeclaredRole, grantedRights, type Right, ruleOf } from "./rights.ts";
 
 const API = "rbac.authorization.k8s.io";
-const READ = ["get", "list", "watch"];
 const WRITE = ["create", "update", "patch", "delete", "deletecollection"];
 
-/** Usher's own account, in its own namespace. */
-const ACCOUNT = "usher";
+const EVENTS: Right = {
+  group: "events.k8s.io",
+  resources: ["events"],
+  verbs: ["create", "patch"],
+  // An event is in the namespace of the object that it is about, which may be any.
+  why: "record events about objects, and count repeated ones",
+  when: [],
+};
 
 /**
  * What usher itself may do to judge, and what people may do with its policies. Usher reads what modules declare and writes the
- * status of its own kinds and events, nothing else. What it needs for its own installation is in `ownAccess`.
+ * status of its own kinds and events, nothing else. What it needs for its own installation is in `ownRoles`.
  */
-export function accessObjects(
-  modules: readonly Module[],
-  installation: Installation,
-  gates?: Gates,
-): JsonObject[] {
-  const kinds = modules.flatMap((module) => module.kinds).filter(({ standing }) => standing === "resource");
-  const { namespace } = installation;
+export function accessRoles(modules: readonly Module[]): DeclaredRole[] {
   return [
-    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: ACCOUNT, namespace } },
-    clusterRole(ACCOUNT, ownRules(modules, kinds, installation, gates)),
     {
-      apiVersion: `${API}/v1`,
-      kind: "ClusterRoleBinding",
-      metadata: { name: ACCOUNT },
-      roleRef: { apiGroup: API, kind: "ClusterRole", name: ACCOUNT },
-      subjects: [{ kind: "ServiceAccount", name: ACCOUNT, namespace }],
+      kind: "ClusterRole",
+      name: OWN_NAMES.account,
+      own: true,
+      rights: [EVENTS, ...modules.flatMap(judgingRights)],
     },
-    // A kind of another owner is granted by that owner.
-    ...userRoles(kinds.filter(({ takeOver }) => takeOver !== "never")),
+    ...userRoles(modules),
   ];
 }
 
-interface Grant {
-  readonly group: string;
-  readonly resource: string;
+/** Every role of an installation in a cluster. */
+export function declaredRoles(modules: readonly Module[]): DeclaredRole[] {
+  return [...accessRoles(modules), ...ownRoles(modules)];
 }
 
-function ownRules(
-  modules: readonly Module[],
-  kinds: readonly Kind[],
-  installation: Installation,
-  gates: Gates | undefined,
-): JsonObject[] {
-  const reads = readsOf(modules, gates);
-  const withStatus = kinds.filter(({ versions }) => versions.some(({ status }) => status !== undefined));
+/** Usher's account and the roles, with what the installation's configuration grants. */
+export function accessObjects(declarations: Declarations): JsonObject[] {
+  const { namespace } = declarations.installation;
   return [
-    ...grants([...reads, ...kinds.map(resourceOf)], READ),
-    ...grants(
-      withStatus.map(({ group, plural }) => ({ group, resource: `${plural}/status` })),
-      ["update", "patch"],
-    ),
-    ...stateGrants(modules),
-    ...furtherGrants(modules, installation),
-    // An event lives beside the object that it is about, which may be in any namespace. Patch counts up a repeated one.
-    ...grants([{ group: "events.k8s.io", resource: "events" }], ["create", "patch"]),
-    ...(modules.some(({ accessReviews }) => accessReviews === true)
-      ? grants([{ group: "authorization.k8s.io", resource: "subjectaccessreviews" }], ["create"])
-      : []),
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: OWN_NAMES.account, namespace } },
+    ...roleObjects(accessRoles(declarations.modules), declarations),
   ];
 }
 
-/** State kinds are usher's own: it reads them, and writes them as declared. */
-function stateGrants(modules: readonly Module[]): JsonObject[] {
-  return modules.flatMap(({ stateKinds = [] }) =>
-    stateKinds.flatMap((kind) => [
-      ...grants([resourceOf(kind)], [...READ, ...kind.verbs]),
-      ...(kind.versions.some(({ status }) => status !== undefined)
-        ? grants([{ group: kind.group, resource: `${kind.plural}/status` }], ["update", "patch"])
-        : []),
-    ]),
-  );
-}
-
-/** What modules need or write now and then, each verb with all its resources. */
-function furtherGrants(modules: readonly Module[], installation: Installation): JsonObject[] {
-  const access = modules.flatMap((module) => module.access?.(installation) ?? []);
-  return (["get", "list", "patch"] as const).flatMap((verb) =>
-    grants(
-      access.filter(({ verbs }) => verbs.includes(verb)),
-      [verb],
-    ),
-  );
+/** Roles with their bindings. A role for people that grants nothing is none. */
+export function roleObjects(roles: readonly DeclaredRole[], declarations: Declarations): JsonObject[] {
+  const { namespace } = declarations.installation;
+  return roles.flatMap(({ kind, name, labels, own, rights }) => {
+    const rules = grantedRights(rights, declarations).map(ruleOf);
+    if (rules.length === 0) return [];
+    const place = kind === "Role" ? { namespace } : {};
+    const role = {
+      apiVersion: `${API}/v1`,
+      kind,
+      metadata: { name, ...place, ...(labels === undefined ? {} : { labels }) },
+      rules,
+    };
+    if (!own) return [role];
+    return [
+      role,
+      {
+        apiVersion: `${API}/v1`,
+        kind: `${kind}Binding`,
+        metadata: { name, ...place },
+        roleRef: { apiGroup: API, kind, name },
+        subjects: [{ kind: "ServiceAccount", name: OWN_NAMES.account, namespace }],
+      },
+    ];
+  });
 }
 
 /**
@@ -96,50 +82,39 @@ function furtherGrants(modules: readonly Module[], installation: Installation): 
  * `usher-cluster-policies-edit`: a subject that may write these in any namespace affects all. Cluster-scoped kinds are in the roles for
  * the whole cluster, which aggregate to none: they rule over other people's namespaces, so an administrator binds them.
  */
-function userRoles(kinds: readonly Kind[]): JsonObject[] {
-  const namespaced = kinds.filter(({ scope }) => scope === "Namespaced");
-  const cluster = kinds.filter(({ scope }) => scope === "Cluster").map(resourceOf);
-  const apart = kinds.flatMap((kind) =>
-    kind.grantedBy === undefined ? [] : [{ kind, role: kind.grantedBy }],
-  );
-  const joint = kinds.filter(({ scope, grantedBy }) => scope === "Cluster" && grantedBy === undefined);
-  const own = namespaced.filter(({ reach }) => reach === undefined).map(resourceOf);
-  const wide = [
-    ...joint.map(resourceOf),
-    ...namespaced.filter(({ reach }) => reach === "Cluster").map(resourceOf),
-  ];
-  const joins = Object.fromEntries(
-    ["view", "edit", "admin"].map((role) => [`${API}/aggregate-to-${role}`, "true"]),
-  );
-  const role = (name: string, resources: readonly Grant[], verbs: readonly string[], labels?: JsonObject) =>
-    resources.length === 0 ? [] : [clusterRole(name, grants(resources, verbs), labels)];
-  return [
-    ...role("usher-policies-view", namespaced.map(resourceOf), READ, joins),
-    ...role("usher-policies-edit", own, [...READ, ...WRITE]),
-    ...role("usher-cluster-policies-view", cluster, READ),
-    ...role("usher-cluster-policies-edit", wide, [...READ, ...WRITE]),
-    ...apart.flatMap(({ kind, role: name }) => role(name, [resourceOf(kind)], [...READ, ...WRITE])),
-  ];
-}
-
-function resourceOf({ group, plural }: CustomResource): Grant {
-  return { group, resource: plural };
-}
-
-function clusterRole(name: string, rules: readonly JsonObject[], labels?: JsonObject): JsonObject {
-  return {
-    apiVersion: `${API}/v1`,
-    kind: "ClusterRole",
-    metadata: { name, ...(labels === undefined ? {} : { labels }) },
-    rules,
+function userRoles(modules: readonly Module[]): DeclaredRole[] {
+  const role = (name: string, verbs: readonly string[], has: (kind: Kind) => boolean, labels?: Labels) => {
+    const rights = modules.flatMap((module) => policyRights(module, grantedKinds(module).filter(has), verbs));
+    const declared: DeclaredRole = {
+      kind: "ClusterRole",
+      name,
+      own: false,
+      rights,
+      ...(labels === undefined ? {} : { labels }),
+    };
+    return rights.length === 0 ? [] : [declared];
   };
+  const namespaced = ({ scope }: Kind) => scope === "Namespaced";
+  const wide = ({ scope, reach, grantedBy }: Kind) =>
+    scope === "Cluster" ? grantedBy === undefined : reach === "Cluster";
+  const apart = new Set(modules.flatMap(grantedKinds).flatMap(({ grantedBy }) => grantedBy ?? []));
+  const write = [...READ, ...WRITE];
+  return [
+    ...role("usher-policies-view", READ, namespaced, JOINS),
+    ...role("usher-policies-edit", write, (kind) => namespaced(kind) && kind.reach === undefined),
+    ...role("usher-cluster-policies-view", READ, (kind) => !namespaced(kind)),
+    ...role("usher-cluster-policies-edit", write, wide),
+    ...[...apart].flatMap((name) => role(name, write, ({ grantedBy }) => grantedBy === name)),
+  ];
 }
 
-/** One rule a group, groups and resources in alphabetical order: the same declarations give the same text. */
-function grants(wanted: readonly Grant[], verbs: readonly string[]): JsonObject[] {
-  const groups = [...new Set(wanted.map(({ group }) => group))].sort();
-  return groups.map((group) => {
-    const resources = wanted.filter((one) => one.group === group).map(({ resource }) => resource);
-    return { apiGroups: [group], resources: [...new Set(resources)].sort(), verbs };
-  });
+type Labels = Readonly<Record<string, string>>;
+
+const JOINS = Object.fromEntries(
+  ["view", "edit", "admin"].map((role) => [`${API}/aggregate-to-${role}`, "true"]),
+);
+
+/** A kind of another owner is granted by that owner. */
+function grantedKinds(module: Module): Kind[] {
+  return resourceKinds(module).filter(({ takeOver }) => takeOver !== "never");
 }

@@ -38,6 +38,10 @@ function module(more: Partial<Module>): Module {
   });
 }
 
+function declared(one: Module) {
+  return { modules: [one], installation: DEFAULT_INSTALLATION, gates: new Gates([GATE]) };
+}
+
 function objectsOf(one: Module, gates: ReadonlyMap<string, boolean> = new Map()): readonly JsonObject[] {
   return registration(new Assembly([one], DEFAULT_INSTALLATION, new Gates([GATE], gates)), {
     endpoint: { url: "https://usher" },
@@ -84,12 +88,12 @@ test("usher writes a state kind only as declared, and no role for users names it
 
 test("its objects are not policies: usher watches them only where a read asks for them", () => {
   const one = module({ stateKinds: [LEDGER] });
-  expect(watchedResources([one])).toEqual([]);
+  expect(watchedResources(declared(one))).toEqual([]);
   expect(new Assembly([one], DEFAULT_INSTALLATION, new Gates([])).wants("usages.test.usher.dev")).toBe(false);
 });
 
 test("a CRD that is registered by a gate, and usher's right to write it, follow the gate", () => {
-  const registered: StateKind["registered"] = (_, gates) => gates.enabled("Ledger");
+  const registered = [{ setting: ["featureGates", "Ledger"], equals: true, default: false }];
   const policies = kindOf("test.usher.dev", "Seating", { versions: VERSIONS, registered });
   const one = module({ kinds: [policies], stateKinds: [{ ...LEDGER, registered }] });
   const written = (objects: readonly JsonObject[]) =>
@@ -100,7 +104,9 @@ test("a CRD that is registered by a gate, and usher's right to write it, follow 
   const names = ["seatings.test.usher.dev", "usages.test.usher.dev"];
   expect([crds(on), written(on)]).toEqual([names, [names]]);
   // Where it is not registered it may not be served, and usher must still start.
-  expect(watchedResources([one])).toMatchObject([{ resource: "seatings.test.usher.dev", required: false }]);
+  expect(watchedResources(declared(one))).toMatchObject([
+    { resource: "seatings.test.usher.dev", required: false },
+  ]);
 });
 
 test("a CRD can be declared as never taken over", () => {
@@ -112,7 +118,7 @@ test("a CRD can be declared as never taken over", () => {
 
 test("managed objects bring usher just the rights to their resources, in the role that goes first", () => {
   const resource = { group: "a.io", version: "v1", resource: "as", kind: "A", scope: "Cluster" as const };
-  const objects = objectsOf(module({ managed: { resources: [resource], desired: () => [] } }));
+  const objects = objectsOf(module({ managed: { why: "", resources: [resource], desired: () => [] } }));
   expect(verbs(objects, "usher-registration", "as")).toEqual([
     [["get", "create", "patch", "list", "delete"], undefined],
   ]);

@@ -12,7 +12,7 @@ import { override, policy, policyConfig, scheduler } from "./kinds.ts";
 import { DECISION_METRICS, STATUS_METRICS } from "./metrics.ts";
 import type { GuardPolicy } from "./policy/guard-policy.ts";
 import { PREDECESSORS } from "./predecessors.ts";
-import { GATE, MODULE, managesTaint, settingsSchema } from "./settings.ts";
+import { GATE, GATE_ON, MANAGES_TAINT, MODULE, settingsSchema } from "./settings.ts";
 import { guardReconciler } from "./status/reconciler.ts";
 
 /** Keeps unauthorised workloads off protected nodes, the control plane's first. */
@@ -34,7 +34,8 @@ export const nodeGuard: Module = defineModule<GuardPolicy>({
         ["spec", "unschedulable"],
       ],
       indexes: [NODES_BY_LABEL],
-      gate: GATE.name,
+      when: [GATE_ON],
+      why: "know which nodes are protected",
     },
     {
       // Whether it is served says which built-in lists count.
@@ -45,7 +46,8 @@ export const nodeGuard: Module = defineModule<GuardPolicy>({
       scope: "Cluster",
       keep: [],
       optional: true,
-      gate: GATE.name,
+      when: [GATE_ON],
+      why: "distinguish OpenShift from other clusters",
     },
     ...WORKLOAD_READS,
     ...FALLBACK_READS,
@@ -55,11 +57,36 @@ export const nodeGuard: Module = defineModule<GuardPolicy>({
   managed: fallback,
   reconciler: defineReconciler(guardReconciler),
   metrics: [...DECISION_METRICS, ...STATUS_METRICS],
-  access: (installation) => [
-    { group: "", resource: "nodes", verbs: managesTaint(installation) ? ["get", "patch"] : ["get"] },
-    { group: "", resource: "pods", verbs: ["get"] },
+  access: [
+    {
+      group: "",
+      resource: "nodes",
+      verbs: ["get"],
+      why: "look up a node that is too new to be known",
+      when: [GATE_ON],
+    },
+    {
+      group: "",
+      resource: "nodes",
+      verbs: ["patch"],
+      why: "set and remove the taint of control-plane nodes",
+      when: [GATE_ON, MANAGES_TAINT],
+    },
+    {
+      group: "",
+      resource: "pods",
+      verbs: ["get"],
+      why: "look up the pod of a binding or of an exec",
+      when: [GATE_ON],
+    },
+    {
+      group: "authorization.k8s.io",
+      resource: "subjectaccessreviews",
+      verbs: ["create"],
+      why: "ask whether RBAC authorises a subject, for groups with rbac: true",
+      when: [GATE_ON],
+    },
   ],
-  accessReviews: true,
   settings: settingsSchema,
   gates: [GATE],
   predecessors: PREDECESSORS,

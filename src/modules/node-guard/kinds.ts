@@ -5,7 +5,7 @@ import { OVERRIDE_RULES, overrideSpec, overrideStatus } from "./overrides/overri
 import { configSpec, policySpec, schedulerSpec } from "./policy/group-schema.ts";
 import type { GuardPolicy } from "./policy/guard-policy.ts";
 import { CONFIGS, OVERRIDES, POLICIES, READERS, SCHEDULERS } from "./policy/read-policy.ts";
-import { isOn, shipsScheduler } from "./settings.ts";
+import { GATE_ON, SHIPS_SCHEDULER } from "./settings.ts";
 import { policyStatus } from "./status/policy-status.ts";
 
 const GROUP = "scheduling.openshift.io";
@@ -72,7 +72,7 @@ export const policy: Kind<GuardPolicy> = {
       ],
     },
   ],
-  registered: (_installation, gates) => isOn(gates),
+  registered: [GATE_ON],
   check: checkPolicy(POLICIES, ["spec", "groups"]),
   prepare: reader(POLICIES),
 };
@@ -86,7 +86,7 @@ export const scheduler: Kind<GuardPolicy> = {
   standing: "resource",
   summary: "whether control-plane nodes take the pods of users; only the object named cluster counts",
   versions: [{ name: "v1", storage: true, spec: schedulerSpec }],
-  registered: (installation, gates) => isOn(gates) && shipsScheduler(installation),
+  registered: [GATE_ON, SHIPS_SCHEDULER],
   takeOver: "never",
   check: checkPolicy(SCHEDULERS, ["spec", "schedulingGroups"]),
   prepare: reader(SCHEDULERS),
@@ -118,7 +118,7 @@ export const override: Kind<GuardPolicy> = {
       ],
     },
   ],
-  registered: (_installation, gates) => isOn(gates),
+  registered: [GATE_ON],
   check: (object) => READERS[OVERRIDES]?.(object).problems ?? [],
   prepare: reader(OVERRIDES),
 };

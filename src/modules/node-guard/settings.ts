@@ -2,6 +2,7 @@ import { z } from "zod";
 import { at, isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import type { Gate, Gates } from "../../core/module/gates.ts";
 import type { Installation } from "../../core/module/installation.ts";
+import { gateEnabled, moduleSetting } from "../../core/module/setting-condition.ts";
 import type { View } from "../../core/view/view.ts";
 import { configSpec } from "./policy/group-schema.ts";
 
@@ -14,6 +15,9 @@ export const GATE: Gate = {
   default: false,
   summary: "keeps unauthorised workloads off protected nodes",
 };
+
+/** Of everything that this module reads, writes or registers. */
+export const GATE_ON = gateEnabled(GATE);
 
 export function isOn(gates: Gates): boolean {
   return gates.enabled(GATE.name);
@@ -81,10 +85,10 @@ export function keepsFallback(installation: Installation): boolean {
   return at(settingsOf(installation), "fallback") === true;
 }
 
+export const MANAGES_TAINT = moduleSetting(MODULE, ["manageTaint"], true, false);
+
 export function managesTaint(installation: Installation): boolean {
   return at(settingsOf(installation), "manageTaint") === true;
 }
 
-export function shipsScheduler(installation: Installation): boolean {
-  return at(settingsOf(installation), "schedulerCRD") === true;
-}
+export const SHIPS_SCHEDULER = moduleSetting(MODULE, ["schedulerCRD"], true, false);

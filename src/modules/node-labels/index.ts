@@ -29,6 +29,7 @@ export const nodeLabels = defineModule<Policy>({
       ],
       // A new node comes with the request; only the controller looks at existing ones.
       leaderOnly: true,
+      why: "compare nodes with the rules",
     },
     {
       resource: "mutatingwebhookconfigurations",
@@ -39,6 +40,7 @@ export const nodeLabels = defineModule<Policy>({
       keep: [["webhooks"]],
       leaderOnly: true,
       optional: true,
+      why: "see whether node-label-operator still changes nodes",
     },
     {
       // Whether it is served says which NodeRestriction the API server has.
@@ -49,6 +51,7 @@ export const nodeLabels = defineModule<Policy>({
       scope: "Cluster",
       keep: [],
       optional: true,
+      why: "distinguish OpenShift from other clusters",
     },
   ],
   hooks: (_view, installation) =>
@@ -77,10 +80,19 @@ export const nodeLabels = defineModule<Policy>({
       : [],
   assemble: (policies, installation) => new NodeEvaluator(new RuleIndex(policies, settingsOf(installation))),
   reconciler: defineReconciler(nodeLabelsReconciler),
-  access: () => [
-    { group: "", resource: "nodes", verbs: ["get", "patch"] },
-    // To remove the finalizer of node-label-operator.
-    { group: labels.group, resource: labels.plural, verbs: ["patch"] },
+  access: [
+    {
+      group: "",
+      resource: "nodes",
+      verbs: ["get", "patch"],
+      why: "set labels, annotations and taints of nodes, and remove the startup taint",
+    },
+    {
+      group: labels.group,
+      resource: labels.plural,
+      verbs: ["patch"],
+      why: "remove the finalizer of node-label-operator",
+    },
   ],
   settings: settingsSchema,
   tolerations: (installation) => [

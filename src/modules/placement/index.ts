@@ -3,7 +3,7 @@ import { defineReconciler } from "../../core/module/reconciler.ts";
 import { PolicyIndex } from "../../core/policy/policy-index.ts";
 import { CODES } from "./codes.ts";
 import { declaration } from "./declaration.ts";
-import { driftAccess, driftScan } from "./drift/drift-scan.ts";
+import { DRIFT_ACCESS, driftScan } from "./drift/drift-scan.ts";
 import { enforce } from "./enforce/enforcement.ts";
 import { allHooks } from "./hooks/all-hooks.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "./kinds.ts";
@@ -27,9 +27,10 @@ export const placement: Module = defineModule<PlacementPolicy>({
       kind: "Namespace",
       scope: "Cluster",
       keep: [["metadata", "labels"]],
+      why: "match policies by the labels of a namespace",
     },
   ],
-  access: (installation) => [...REFERENCE_ACCESS, ...driftAccess(installation)],
+  access: [...REFERENCE_ACCESS, ...DRIFT_ACCESS],
   settings,
   driftScan,
   hooks: allHooks,

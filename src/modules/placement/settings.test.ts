@@ -5,11 +5,12 @@ import { SHOP } from "../../../test/builders/placed.ts";
 import { deployment, pod, workload } from "../../../test/builders/pod.ts";
 import { came, clusterPolicy } from "../../../test/builders/policy.ts";
 import { requestFor } from "../../../test/builders/request.ts";
+import { accessVerbs } from "../../../test/builders/rights.ts";
 import { scannedKinds } from "../../core/drift/drift-scan.ts";
 import { evaluate } from "../../core/evaluate/evaluate.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
-import { driftAccess } from "./drift/drift-scan.ts";
+import { DRIFT_ACCESS } from "./drift/drift-scan.ts";
 import { placement } from "./index.ts";
 import { settings } from "./settings.ts";
 
@@ -45,7 +46,8 @@ describe("with chosen kinds", () => {
     const asked = assembly.hooks.flatMap(({ rules }) => rules.flatMap(({ resources }) => resources));
     expect(new Set(asked)).toEqual(new Set(["statefulsets"]));
     expect(scannedKinds(placement, installation).map(({ kind }) => kind)).toEqual(["StatefulSet"]);
-    expect(driftAccess(installation).map(({ resource }) => resource)).toEqual(["statefulsets"]);
+    const access = accessVerbs({ ...placement, access: DRIFT_ACCESS }, installation.settings);
+    expect(Object.keys(access)).toEqual(["statefulsets"]);
   });
 
   test.each<[string, JsonObject, boolean]>([

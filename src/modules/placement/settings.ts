@@ -4,6 +4,7 @@ import { type Json, listAt } from "../../core/json.ts";
 import { type Principal, parsePrincipal } from "../../core/kubernetes/principals.ts";
 import { BUILT_IN_WORKLOADS, type WorkloadKind } from "../../core/kubernetes/workloads.ts";
 import type { Installation } from "../../core/module/installation.ts";
+import { moduleSetting, type SettingCondition } from "../../core/module/setting-condition.ts";
 
 const BUILT_IN = BUILT_IN_WORKLOADS.map(resourceName);
 const BUILT_IN_GROUPS = new Set(BUILT_IN_WORKLOADS.map(({ group }) => group));
@@ -48,6 +49,11 @@ function isWorkload(name: string): boolean {
 function settingOf({ settings: configured }: Installation, name: keyof typeof settings.shape) {
   return configured?.["placement"]?.[name];
 }
+
+/** The workload is one that placement changes and checks. */
+export const PLACED: SettingCondition = { listed: ["modules", "placement", "resources"] };
+
+export const REPAIRS_DRIFT = moduleSetting("placement", ["repairDrift"], true, false);
 
 /** Whether the leader may write to stored workloads. */
 export function repairsDrift(installation: Installation): boolean {

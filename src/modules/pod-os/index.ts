@@ -1,6 +1,7 @@
 import { allow } from "../../core/evaluate/decision.ts";
 import { type Context, defineModule } from "../../core/module/module.ts";
 import { defineReconciler } from "../../core/module/reconciler.ts";
+import { moduleSetting } from "../../core/module/setting-condition.ts";
 import { CODES } from "./codes.ts";
 import { declaration } from "./declaration.ts";
 import { type Exception, Exceptions } from "./exceptions/exceptions.ts";
@@ -10,7 +11,7 @@ import { METRICS } from "./metrics.ts";
 import { NODES } from "./nodes/node-os.ts";
 import { NODE_METRICS, nodeReconciler } from "./nodes/reconciler.ts";
 import { RUNTIME_CLASSES } from "./os/runtime-class.ts";
-import { IDENTIFY_POD_OS, MODULE, settingsOf, settingsSchema } from "./settings.ts";
+import { IDENTIFY_POD_OS, MODULE, REPLACES, settingsOf, settingsSchema } from "./settings.ts";
 
 /** Knows the OS of a pod at admission, and judges Pod Security by it. */
 export const podOS = defineModule<Exception>({
@@ -30,6 +31,7 @@ export const podOS = defineModule<Exception>({
         ["metadata", "labels"],
         ["metadata", "uid"],
       ],
+      why: "know the Pod Security levels of a namespace",
     },
   ],
   hooks: (view, installation, gates) => PARTS.flatMap(({ hooks }) => hooks(installation, gates, view)),
@@ -42,18 +44,28 @@ export const podOS = defineModule<Exception>({
     return { mutate: evaluate, validate: evaluate };
   },
   reconciler: defineReconciler(nodeReconciler),
-  access: (installation) => [
-    // A pod that is bound; and all of a namespace, to preview its new policy.
+  access: [
+    { group: "", resource: "pods", verbs: ["get"], why: "look up the pod of a binding" },
     {
       group: "",
       resource: "pods",
-      verbs: settingsOf(installation).podSecurity.mode === "Replace" ? ["get", "list"] : ["get"],
+      verbs: ["list"],
+      why: "preview the new policy of a namespace",
+      when: [REPLACES],
     },
-    { group: "", resource: "namespaces", verbs: ["get"] },
+    {
+      group: "",
+      resource: "namespaces",
+      verbs: ["get"],
+      why: "look up a namespace that is too new to be known",
+    },
+    { group: "", resource: "nodes", verbs: ["get"], why: "look up a node that is too new to be known" },
     {
       group: "",
       resource: "nodes",
-      verbs: settingsOf(installation).os.repairNodeLabels ? ["get", "patch"] : ["get"],
+      verbs: ["patch"],
+      why: "repair the OS label of a node",
+      when: [moduleSetting(MODULE, ["os", "repairNodeLabels"], true, false)],
     },
   ],
   settings: settingsSchema,

@@ -5,7 +5,7 @@ import type { Installation } from "../../core/module/installation.ts";
 import type { Kind } from "../../core/policy/kind.ts";
 import { warningProblem } from "../../core/policy/problem.ts";
 import { type Exception, exceptionProblems, prepareException } from "./exceptions/exceptions.ts";
-import { settingsOf } from "./settings.ts";
+import { REPLACES, settingsOf } from "./settings.ts";
 
 const TEXT_LENGTH = 1_024;
 
@@ -68,7 +68,7 @@ export const podSecurityException: Kind<Exception> = {
   scope: "Cluster",
   standing: "resource",
   summary: "waives single checks of Pod Security for some pods, until a date",
-  registered: replaces,
+  registered: [REPLACES],
   versions: [
     {
       name: "v1alpha1",

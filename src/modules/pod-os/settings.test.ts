@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { accessVerbs } from "../../../test/builders/rights.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
 import { podOS } from "./index.ts";
@@ -97,12 +98,7 @@ describe("an error at start", () => {
 });
 
 test("usher lists pods only to preview a policy, and patches nodes only to repair them", () => {
-  const verbs = (settings: JsonObject) =>
-    Object.fromEntries(
-      podOS
-        .access?.({ ...DEFAULT_INSTALLATION, settings: { "pod-os": settings } })
-        .map((one) => [one.resource, one.verbs.join()]) ?? [],
-    );
+  const verbs = (settings: JsonObject) => accessVerbs(podOS, { "pod-os": settings });
   expect(verbs({})).toEqual({ pods: "get", namespaces: "get", nodes: "get" });
   expect(verbs(replace({}))).toMatchObject({ pods: "get,list" });
   expect(verbs({ os: { repairNodeLabels: true } })).toMatchObject({ nodes: "get,patch" });

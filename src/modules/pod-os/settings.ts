@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { checkDnsLabel } from "../../core/kubernetes/names.ts";
 import type { Installation } from "../../core/module/installation.ts";
+import { moduleSetting } from "../../core/module/setting-condition.ts";
 import { configurationSchema, type PodSecurityConfiguration } from "./configuration.ts";
 
 /** The name of this module in configurations, findings and metrics. */
@@ -91,6 +92,9 @@ const DEFAULTS: Settings = {
   },
   os: { contradictions: "Warn", write: false, harden: [], nodeMismatch: "Warn", repairNodeLabels: false },
 };
+
+/** Usher judges Pod Security in place of the API server's plugin. */
+export const REPLACES = moduleSetting(MODULE, ["podSecurity", "mode"], "Replace", DEFAULTS.podSecurity.mode);
 
 /** The settings in force. They were checked when the configuration was loaded. */
 export function settingsOf(installation: Installation): Settings {

@@ -31,6 +31,7 @@ export const projectLimit = defineModule<Limits>({
         ["status", "phase"],
       ],
       indexes: [BY_REQUESTER, BY_REQUESTER_NAMESPACE],
+      why: "count the projects of a user",
     },
     LEDGERS,
     {
@@ -43,12 +44,20 @@ export const projectLimit = defineModule<Limits>({
       keep: [["metadata", "labels"]],
       leaderOnly: true,
       optional: true,
+      why: "report which limit is whose",
     },
   ],
   hooks: limitHooks,
   // Only `cluster` becomes a policy.
   assemble: ([limits]) => evaluatorOf(limits),
-  access: () => [{ group: "user.openshift.io", resource: "users", verbs: ["get"] }],
+  access: [
+    {
+      group: "user.openshift.io",
+      resource: "users",
+      verbs: ["get"],
+      why: "read the labels of the requesting user",
+    },
+  ],
   reconciler: defineReconciler(limitReconciler),
   metrics: [...USAGE_METRICS, ...LEDGER_METRICS],
   codes: CODES,

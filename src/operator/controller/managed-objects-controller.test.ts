@@ -23,6 +23,7 @@ function wanted(name: string, expression: string): JsonObject {
 const MANAGING: Module = {
   ...FOLLOWING,
   managed: {
+    why: "",
     resources: [
       {
         group: "admissionregistration.k8s.io",

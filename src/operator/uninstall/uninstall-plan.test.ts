@@ -183,6 +183,7 @@ test("an API server without priority levels is not asked for them", async () => 
 const MANAGED: Module = {
   ...SEATING,
   managed: {
+    why: "",
     resources: [
       {
         group: "coordination.k8s.io",

@@ -6,7 +6,7 @@ import type { Read } from "../../../core/module/module.ts";
 import type { View } from "../../../core/view/view.ts";
 import type { Group } from "../groups/group.ts";
 import { podMatches } from "../principals/principal.ts";
-import { GATE } from "../settings.ts";
+import { GATE_ON } from "../settings.ts";
 
 /** Files a pod under its node. */
 export const BY_NODE = "node-guard-node";
@@ -28,7 +28,8 @@ export const WORKLOAD_READS: readonly Read[] = [
     indexes: [{ name: BY_NODE, values: (pod) => [stringAt(pod, "spec", "nodeName") ?? ""] }],
     leaderOnly: true,
     optional: true,
-    gate: GATE.name,
+    when: [GATE_ON],
+    why: "report pods that run where they may not",
   },
   {
     resource: "daemonsets",
@@ -42,7 +43,8 @@ export const WORKLOAD_READS: readonly Read[] = [
     ],
     leaderOnly: true,
     optional: true,
-    gate: GATE.name,
+    when: [GATE_ON],
+    why: "report DaemonSets that a group would keep off its nodes",
   },
 ];
 

@@ -7,7 +7,7 @@ import type { Group } from "../groups/group.ts";
 import { groupsOf } from "../groups/groups.ts";
 import { readOverride } from "../overrides/override.ts";
 import { OVERRIDES } from "../policy/read-policy.ts";
-import { isOn, keepsFallback } from "../settings.ts";
+import { GATE_ON, isOn, keepsFallback } from "../settings.ts";
 import { actorExpression, MIRROR, POD_ACCOUNT, podExpression, quoted } from "./cel.ts";
 
 const API = "admissionregistration.k8s.io/v1";
@@ -35,6 +35,8 @@ export const fallback: ManagedObjects = {
       scope: "Cluster",
     },
   ],
+  why: "keep the fallback of protected groups",
+  when: [GATE_ON],
   desired: (view, installation, gates, now) =>
     isOn(gates) && keepsFallback(installation) ? compileAll(view, installation, now) : [],
 };

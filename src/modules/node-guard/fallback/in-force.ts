@@ -6,7 +6,7 @@ import type { View } from "../../../core/view/view.ts";
 import type { Group } from "../groups/group.ts";
 import { readOverride } from "../overrides/override.ts";
 import { OVERRIDES } from "../policy/read-policy.ts";
-import { GATE, keepsFallback } from "../settings.ts";
+import { GATE_ON, keepsFallback } from "../settings.ts";
 import { compileGroup, fallback } from "./compile.ts";
 
 /** What is there of the fallback. */
@@ -15,7 +15,8 @@ export const FALLBACK_READS: readonly Read[] = fallback.resources.map((resource)
   keep: [["spec"]],
   labelSelector: "usher.dev/module=node-guard",
   optional: true,
-  gate: GATE.name,
+  when: [GATE_ON],
+  why: "know whether the fallback is in force",
 }));
 
 /**

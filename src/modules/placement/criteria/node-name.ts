@@ -29,7 +29,7 @@ export const nodeName = nameCriterion("nodeName", {
   reference: {
     kind: "Node",
     resource: "nodes",
-    access: { group: "", resource: "nodes", verbs: ["get"] },
+    access: { group: "", resource: "nodes", verbs: ["get"], why: "see whether what a policy names exists" },
   },
   excluded: excludedByGate,
   warnings: bypassed,

@@ -17,6 +17,11 @@ export const priorityClassName = nameCriterion("priorityClassName", {
   reference: {
     kind: "PriorityClass",
     resource: "priorityclasses.scheduling.k8s.io",
-    access: { group: "scheduling.k8s.io", resource: "priorityclasses", verbs: ["get"] },
+    access: {
+      group: "scheduling.k8s.io",
+      resource: "priorityclasses",
+      verbs: ["get"],
+      why: "see whether what a policy names exists",
+    },
   },
 });

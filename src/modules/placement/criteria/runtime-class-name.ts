@@ -18,7 +18,12 @@ export const runtimeClassName = nameCriterion("runtimeClassName", {
   reference: {
     kind: "RuntimeClass",
     resource: "runtimeclasses.node.k8s.io",
-    access: { group: "node.k8s.io", resource: "runtimeclasses", verbs: ["get"] },
+    access: {
+      group: "node.k8s.io",
+      resource: "runtimeclasses",
+      verbs: ["get"],
+      why: "see whether what a policy names exists",
+    },
     conflict: conflictingSelector,
   },
 });

@@ -5,16 +5,16 @@ import { outside } from "../../../../test/builders/outside.ts";
 import { controlledBy, deployment, pod, workload } from "../../../../test/builders/pod.ts";
 import { came, clusterPolicy, namespace } from "../../../../test/builders/policy.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
+import { accessVerbs } from "../../../../test/builders/rights.ts";
 import { type ObjectDrift, scanObject } from "../../../core/drift/drift-scan.ts";
 import { evaluate } from "../../../core/evaluate/evaluate.ts";
 import { Facts } from "../../../core/evaluate/need.ts";
 import { at, isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { groupVersionOf } from "../../../core/kubernetes/object.ts";
 import { workloadTable } from "../../../core/kubernetes/workloads.ts";
-import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
 import { placement } from "../index.ts";
 import { REAPPLY } from "../update/reapply.ts";
-import { driftAccess, driftScan } from "./drift-scan.ts";
+import { DRIFT_ACCESS, driftScan } from "./drift-scan.ts";
 
 const TABLE = workloadTable();
 const SHOP = namespace("shop");
@@ -102,10 +102,10 @@ describe("scanned workloads", () => {
   test("every kind may be read; patched only where drift repair is enabled", () => {
     for (const repairDrift of [false, undefined, true]) {
       const settings = repairDrift === undefined ? {} : { placement: { repairDrift } };
-      const access = driftAccess({ ...DEFAULT_INSTALLATION, settings });
-      expect(access).toHaveLength(TABLE.all.length);
-      for (const { verbs } of access)
-        expect(verbs).toEqual(repairDrift === true ? ["get", "list", "patch"] : ["get", "list"]);
+      const access = accessVerbs({ ...placement, access: DRIFT_ACCESS }, settings);
+      expect(Object.keys(access)).toHaveLength(TABLE.all.length);
+      for (const verbs of Object.values(access))
+        expect(verbs).toEqual(repairDrift === true ? "get,list,patch" : "get,list");
     }
   });
 });

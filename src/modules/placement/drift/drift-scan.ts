@@ -7,12 +7,15 @@ import {
   isMirrorPod,
 } from "../../../core/kubernetes/object.ts";
 import { UNBOUND_PODS, unboundSpec } from "../../../core/kubernetes/pod-state.ts";
-import type { WorkloadKind, WorkloadTable } from "../../../core/kubernetes/workloads.ts";
-import type { Installation } from "../../../core/module/installation.ts";
-import type { Access } from "../../../core/module/module.ts";
+import {
+  BUILT_IN_WORKLOADS,
+  type WorkloadKind,
+  type WorkloadTable,
+} from "../../../core/kubernetes/workloads.ts";
+import type { Access, AccessToEach } from "../../../core/module/module.ts";
 import { provenanceOf } from "../../../core/provenance/origin.ts";
 import { isPod, leftAlone } from "../select/target.ts";
-import { placedWorkloads, repairsDrift } from "../settings.ts";
+import { PLACED, placedWorkloads, REPAIRS_DRIFT } from "../settings.ts";
 import { mutabilityOf } from "../update/mutability.ts";
 import { REAPPLY } from "../update/reapply.ts";
 
@@ -68,8 +71,13 @@ function withoutNode(pod: JsonObject): JsonObject {
   return { ...pod, spec: unboundSpec(isObject(pod["spec"]) ? pod["spec"] : {}) };
 }
 
-/** Reading is for the drift scan, and for workloads that are scaled; writing only where drift repair is enabled. */
-export function driftAccess(installation: Installation): readonly Access[] {
-  const verbs = repairsDrift(installation) ? (["get", "list", "patch"] as const) : (["get", "list"] as const);
-  return placedWorkloads(installation).map(({ group, resource }) => ({ group, resource, verbs }));
-}
+const GRANTS = [
+  { verbs: ["get", "list"], why: "scan for drift, and look up workloads that are scaled", when: [PLACED] },
+  { verbs: ["patch"], why: "reapply policies to workloads that drifted", when: [PLACED, REPAIRS_DRIFT] },
+] as const;
+
+/** To the workloads that placement changes and checks. */
+export const DRIFT_ACCESS: readonly (Access | AccessToEach)[] = GRANTS.flatMap((grant) => [
+  ...BUILT_IN_WORKLOADS.map(({ group, resource }) => ({ group, resource, ...grant })),
+  { each: "workloads" as const, ...grant },
+]);

@@ -3,6 +3,8 @@ import { pod, workload } from "../../../../test/builders/pod.ts";
 import { asked, exception, NOW, podSecurityWith } from "../../../../test/builders/pod-security.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
 import type { JsonObject } from "../../../core/json.ts";
+import type { Installation } from "../../../core/module/installation.ts";
+import { configuredValues, holds } from "../../../core/module/setting-condition.ts";
 import { checkObject } from "../../../core/policy/check.ts";
 import { Store } from "../../../core/view/store.ts";
 import { podSecurityException } from "../kinds.ts";
@@ -143,7 +145,9 @@ test("in Complement, where the API server's plugin refuses the pods, no exceptio
 
 test("the kind is registered only in Replace", () => {
   const { installation, gates } = podSecurityWith({});
-  expect(podSecurityException.registered?.(installation, gates)).toBe(false);
+  const isRegistered = (one: Installation) =>
+    holds(podSecurityException.registered, configuredValues(one, gates));
+  expect(isRegistered(installation)).toBe(false);
   const replacing = podSecurityWith({ settings: { podSecurity: { mode: "Replace" } } }).installation;
-  expect(podSecurityException.registered?.(replacing, gates)).toBe(true);
+  expect(isRegistered(replacing)).toBe(true);
 });

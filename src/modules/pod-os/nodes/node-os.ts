@@ -21,6 +21,7 @@ export const NODES: Read = {
   indexes: [
     { name: BY_OS, values: (node) => [nodeOS(node), labelledOS(node)].filter((os) => os !== undefined) },
   ],
+  why: "know which operating systems there are",
 };
 
 /** What the kubelet reports of itself, else its label, which anyone who may patch nodes can change. */

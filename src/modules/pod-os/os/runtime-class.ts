@@ -12,6 +12,7 @@ export const RUNTIME_CLASSES: Read = {
   scope: "Cluster",
   keep: [["scheduling", "nodeSelector"]],
   optional: true,
+  why: "know the OS of a RuntimeClass",
 };
 
 const RESOURCE = resourceName(RUNTIME_CLASSES);

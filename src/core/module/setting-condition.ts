@@ -1,0 +1,66 @@
+import { at, type JsonObject, listAt } from "../json.ts";
+import type { Gate, Gates } from "./gates.ts";
+import type { Installation } from "./installation.ts";
+
+/** A setting of the configuration has this value. Plain data: registration evaluates it, and a chart renders it as a template. */
+export interface ValueCondition {
+  /** Path in the spec of UsherConfiguration. */
+  readonly setting: readonly string[];
+  readonly equals: string | boolean;
+  /** What counts where the setting is absent. */
+  readonly default: string | boolean;
+}
+
+/** The resource that the condition stands at is in this list of the configuration. An absent list has all. */
+export interface ListedCondition {
+  readonly listed: readonly string[];
+}
+
+export type SettingCondition = ValueCondition | ListedCondition;
+
+/** The spec of UsherConfiguration, as far as conditions ask for it. */
+export type ConfiguredValues = JsonObject;
+
+export function configuredValues({ manageCrds, settings }: Installation, gates: Gates): ConfiguredValues {
+  return {
+    ...(manageCrds === undefined ? {} : { manageCrds }),
+    modules: { ...settings },
+    featureGates: gates.state,
+  };
+}
+
+/** Whether all of them hold. @param resource What a `listed` condition is about: `deployments.apps` */
+export function holds(
+  conditions: readonly SettingCondition[] = [],
+  values: ConfiguredValues,
+  resource = "",
+): boolean {
+  return conditions.every((one) => {
+    if ("listed" in one)
+      return at(values, ...one.listed) === undefined || listAt(values, ...one.listed).includes(resource);
+    return (at(values, ...one.setting) ?? one.default) === one.equals;
+  });
+}
+
+/** Whether a module takes part at all. */
+export function moduleEnabled(module: string): ValueCondition {
+  return { setting: ["modules", module, "enabled"], equals: true, default: true };
+}
+
+export function gateEnabled(gate: Gate): ValueCondition {
+  return { setting: ["featureGates", gate.name], equals: true, default: gate.default };
+}
+
+/** A setting of a module, from the values that its module was given. */
+export function moduleSetting(
+  module: string,
+  path: readonly string[],
+  equals: string | boolean,
+  otherwise: string | boolean,
+): ValueCondition {
+  return { setting: ["modules", module, ...path], equals, default: otherwise };
+}
+
+export const MANAGES_CRDS: ValueCondition = { setting: ["manageCrds"], equals: true, default: true };
+export const MANAGES_WEBHOOKS: ValueCondition = { setting: ["manageWebhooks"], equals: true, default: true };
+export const OWN_CERTIFICATES: ValueCondition = { setting: ["certificates"], equals: "Own", default: "Own" };

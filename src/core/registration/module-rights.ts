@@ -1,0 +1,118 @@
+import type { Module } from "../module/module.ts";
+import { MANAGES_CRDS, moduleEnabled, type SettingCondition } from "../module/setting-condition.ts";
+import { type CustomResource, type Kind, kindResource } from "../policy/kind.ts";
+import { joined, type Right } from "./rights.ts";
+
+export const READ = ["get", "list", "watch"];
+export const KEEP = ["get", "create", "patch"];
+export const WEBHOOKS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
+
+/** What a module needs so that it can judge: what it reads, the status of its policies, its records, and what it declares beyond. */
+export function judgingRights(module: Module): Right[] {
+  const { reads, stateKinds = [], access = [] } = module;
+  const policies = resourceKinds(module);
+  return ofModule(module, [
+    ...reads.map(({ group, resource, when = [], why = "judge requests" }) => ({
+      group,
+      resources: [resource],
+      verbs: READ,
+      why,
+      when,
+    })),
+    ...policies.map((kind) => ({ ...resourceOf(kind), verbs: READ, why: "read its policies", when: [] })),
+    ...[...policies, ...stateKinds].filter(hasStatus).map(({ group, plural }) => ({
+      group,
+      resources: [`${plural}/status`],
+      verbs: ["update", "patch"],
+      why: "write their status",
+      when: [],
+    })),
+    ...stateKinds.map((kind) => ({
+      ...resourceOf(kind),
+      verbs: [...READ, ...kind.verbs],
+      why: "keep its own records",
+      when: [],
+    })),
+    ...access.map(({ verbs, why, when = [], ...what }) => ({
+      ...("each" in what
+        ? { group: "", resources: [], each: what.each }
+        : { group: what.group, resources: [what.resource] }),
+      verbs,
+      why,
+      when,
+    })),
+  ]);
+}
+
+/** What usher needs to register a module. */
+export function registrationRights(module: Module): Right[] {
+  const { predecessors = [], stateKinds = [], managed } = module;
+  const registered = Map.groupBy([...resourceKinds(module), ...stateKinds], ({ registered: when = [] }) =>
+    JSON.stringify(when),
+  );
+  return ofModule(module, [
+    ...named(
+      {
+        group: "admissionregistration.k8s.io",
+        resources: WEBHOOKS,
+        verbs: ["get"],
+        why: "report another system that does the same",
+        when: [],
+      },
+      predecessors.map(({ name }) => name),
+    ),
+    ...[...registered].flatMap(([when, kinds]) =>
+      named(
+        {
+          group: "apiextensions.k8s.io",
+          resources: ["customresourcedefinitions"],
+          verbs: KEEP,
+          why: "register and upgrade its kinds",
+          when: [MANAGES_CRDS, ...(JSON.parse(when) as SettingCondition[])],
+        },
+        kinds.map(kindResource),
+      ),
+    ),
+    // Names of managed objects follow from policies, so the rights to them are by resource.
+    ...(managed?.resources ?? []).map(({ group, resource }) => ({
+      group,
+      resources: [resource],
+      verbs: [...KEEP, "list", "delete"],
+      why: managed?.why ?? "",
+      when: managed?.when ?? [],
+    })),
+  ]);
+}
+
+/** Rights of people to the policies of a module. */
+export function policyRights(module: Module, kinds: readonly Kind[], verbs: readonly string[]): Right[] {
+  const why = verbs.length > READ.length ? "write its policies" : "read its policies";
+  return ofModule(
+    module,
+    kinds.map((kind) => ({ ...resourceOf(kind), verbs, why, when: [] })),
+  );
+}
+
+/** Kinds that an API server has: files are none. */
+export function resourceKinds({ kinds }: Module): Kind[] {
+  return kinds.filter(({ standing }) => standing === "resource");
+}
+
+/** A rule without names would be one for all names, so where there are none there is no rule. */
+export function named(right: Right, names: readonly string[]): Right[] {
+  return names.length === 0 ? [] : [{ ...right, names: [...new Set(names)].sort() }];
+}
+
+function ofModule({ name }: Module, rights: readonly Right[]): Right[] {
+  return joined(
+    rights.map((right) => ({ module: name, ...right, when: [moduleEnabled(name), ...right.when] })),
+  );
+}
+
+function resourceOf({ group, plural }: CustomResource): Pick<Right, "group" | "resources"> {
+  return { group, resources: [plural] };
+}
+
+function hasStatus({ versions }: CustomResource): boolean {
+  return versions.some(({ status }) => status !== undefined);
+}

@@ -1,0 +1,77 @@
+import { canonical, type JsonObject } from "../json.ts";
+import { BUILT_IN_WORKLOADS } from "../kubernetes/workloads.ts";
+import type { Declarations } from "../module/module.ts";
+import { configuredValues, holds, type SettingCondition } from "../module/setting-condition.ts";
+
+/** One rule of a role as data: what it grants, what for, and in which configurations. */
+export interface Right {
+  /** The module that needs it. @default usher itself */
+  readonly module?: string;
+  readonly group: string;
+  readonly resources: readonly string[];
+  /** `namespace`: the one that is called as usher's namespace. @default all objects */
+  readonly names?: readonly string[] | "namespace";
+  readonly verbs: readonly string[];
+  /** Completes "to". */
+  readonly why: string;
+  /** Granted only while all of these hold. */
+  readonly when: readonly SettingCondition[];
+  /** Granted for each kind of this list of the configuration, by its group and resource; `group` and `resources` are empty. */
+  readonly each?: "workloads";
+}
+
+/** A role and all that it may grant in any configuration. Rights are module by module, and never merged across modules. */
+export interface DeclaredRole {
+  readonly kind: "ClusterRole" | "Role";
+  readonly name: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Whether usher's own account has it; others are for people. */
+  readonly own: boolean;
+  readonly rights: readonly Right[];
+}
+
+/** The rights that an installation has, with what its configuration lists. */
+export function grantedRights(
+  rights: readonly Right[],
+  { installation, gates }: Pick<Declarations, "installation" | "gates">,
+): Right[] {
+  const values = configuredValues(installation, gates);
+  const configured = installation.workloads.all.filter((one) => !BUILT_IN_WORKLOADS.includes(one));
+  return rights
+    .flatMap(({ each, ...right }): Right[] =>
+      each === undefined
+        ? [right]
+        : configured.map(({ group, resource }) => ({ ...right, group, resources: [resource] })),
+    )
+    .filter((right) => holds(right.when, values, fullNames(right)[0]))
+    .map((right) => (right.names === "namespace" ? { ...right, names: [installation.namespace] } : right));
+}
+
+/** `deployments.apps`, as settings list them. */
+function fullNames({ group, resources }: Right): string[] {
+  return resources.map((resource) => (group === "" ? resource : `${resource}.${group}`));
+}
+
+/** As a rule of a role. */
+export function ruleOf({ group, resources, names, verbs }: Right): JsonObject {
+  return {
+    apiGroups: [group],
+    resources: [...resources],
+    ...(names === undefined || names === "namespace" ? {} : { resourceNames: [...names] }),
+    verbs: [...verbs],
+  };
+}
+
+/** Rights alike in all but their resources become one. What a list of the configuration decides is decided for each resource. */
+export function joined(rights: readonly Right[]): Right[] {
+  const groups = Map.groupBy(rights, ({ resources, ...rest }) =>
+    rest.when.some((one) => "listed" in one)
+      ? canonical(JSON.parse(JSON.stringify({ ...rest, resources })))
+      : canonical(JSON.parse(JSON.stringify(rest))),
+  );
+  return [...groups.values()].flatMap((alike) => {
+    const [first] = alike;
+    if (first === undefined) return [];
+    return [{ ...first, resources: [...new Set(alike.flatMap(({ resources }) => resources))].sort() }];
+  });
+}
