@@ -1,4 +1,6 @@
+import { allModules } from "../../src/modules/all.ts";
 import { observabilityFiles } from "./observability/files.ts";
+import { rightsTable } from "./rights-table.ts";
 
 /** A file that follows from the code, by its path in the repository. */
 export interface GeneratedFile {
@@ -8,5 +10,5 @@ export interface GeneratedFile {
 
 /** Every file that follows from the code. */
 export async function generatedFiles(): Promise<GeneratedFile[]> {
-  return [...observabilityFiles()];
+  return [...observabilityFiles(), { path: "docs/rights.md", text: rightsTable(allModules) }];
 }

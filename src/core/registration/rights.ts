@@ -20,6 +20,11 @@ export interface Right {
   readonly each?: "workloads";
 }
 
+/** A right in one installation. */
+interface GrantedRight extends Right {
+  readonly names?: readonly string[];
+}
+
 /** A role and all that it may grant in any configuration. Rights are module by module, and never merged across modules. */
 export interface DeclaredRole {
   readonly kind: "ClusterRole" | "Role";
@@ -34,7 +39,7 @@ export interface DeclaredRole {
 export function grantedRights(
   rights: readonly Right[],
   { installation, gates }: Pick<Declarations, "installation" | "gates">,
-): Right[] {
+): GrantedRight[] {
   const values = configuredValues(installation, gates);
   const configured = installation.workloads.all.filter((one) => !BUILT_IN_WORKLOADS.includes(one));
   return rights
@@ -44,7 +49,10 @@ export function grantedRights(
         : configured.map(({ group, resource }) => ({ ...right, group, resources: [resource] })),
     )
     .filter((right) => holds(right.when, values, fullNames(right)[0]))
-    .map((right) => (right.names === "namespace" ? { ...right, names: [installation.namespace] } : right));
+    .map(({ names, ...right }) => ({
+      ...right,
+      ...(names === undefined ? {} : { names: names === "namespace" ? [installation.namespace] : names }),
+    }));
 }
 
 /** `deployments.apps`, as settings list them. */
@@ -53,11 +61,11 @@ function fullNames({ group, resources }: Right): string[] {
 }
 
 /** As a rule of a role. */
-export function ruleOf({ group, resources, names, verbs }: Right): JsonObject {
+export function ruleOf({ group, resources, names, verbs }: GrantedRight): JsonObject {
   return {
     apiGroups: [group],
     resources: [...resources],
-    ...(names === undefined || names === "namespace" ? {} : { resourceNames: [...names] }),
+    ...(names === undefined ? {} : { resourceNames: [...names] }),
     verbs: [...verbs],
   };
 }
