@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { root, run, setup } from "./setup.mjs";
 
 const node = setup();
-const results = join(root, "coverage", "results.json");
+const results = join(root, "node_modules", ".test-results.json");
 rmSync(results, { force: true });
 
 const steps = [
@@ -16,9 +16,9 @@ const steps = [
     "vitest/vitest.mjs",
     [
       "run",
-      "--coverage",
       "--reporter=default",
       "--reporter=json",
+      "--reporter=./scripts/longest-files.mjs",
       `--outputFile.json=${results}`,
       ...process.argv.slice(2),
     ],

@@ -1,6 +1,7 @@
 // The command line of a container on this machine.
 import { mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { cacheFolder } from "../binaries/places.ts";
 import type { Program } from "../processes/process.ts";
 import { environmentOf, expand } from "./environment.ts";
 import type { KubeletApi } from "./kubelet-api.ts";
@@ -68,6 +69,8 @@ export async function programOf(container: ContainerSpec, context: ProgramContex
     KUBERNETES_SERVICE_PORT: server.port,
     KUBERNETES_SERVICE_PORT_HTTPS: server.port,
     USHER_RUN_ROOT: root,
+    // An image holds programs that are ready to run; here Node would strip the types anew at every start, which is half of it.
+    NODE_COMPILE_CACHE: join(cacheFolder(process.env), "compiled"),
   };
   for (const [port, localPort] of ports) env[`USHER_RUN_PORT_${port}`] = String(localPort);
   for (const [name, value] of values) env[name] = rewrite(value, paths, ports);
