@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { isObject, type JsonObject } from "../../core/json.ts";
+import { checkSubdomain } from "../../core/kubernetes/names.ts";
 import { parseVersion } from "../../core/kubernetes/versions.ts";
 import { workloadTable } from "../../core/kubernetes/workloads.ts";
+import { CERTIFICATE_MODES } from "../../core/module/certificate-mode.ts";
 import { type Gates, parseGates } from "../../core/module/gates.ts";
 import { DEFAULT_INSTALLATION, type Installation } from "../../core/module/installation.ts";
 import type { Module } from "../../core/module/module.ts";
@@ -56,6 +58,27 @@ const spec = z.strictObject({
     .optional()
     .describe("The release that usher assumes where no API server says which it is. Default unknown."),
   featureGates: z.record(name, z.boolean()).optional().describe("Feature gates."),
+  certificates: z
+    .enum(CERTIFICATE_MODES)
+    .optional()
+    .describe(
+      "Who makes the serving certificate: usher, cert-manager, OpenShift's service CA or you. Default Own.",
+    ),
+  certificateSecret: name
+    .optional()
+    .describe("With certificates: Secret, the name of the Secret. Default usher-serving-certificate."),
+  certificateIssuer: z
+    .strictObject({
+      name,
+      kind: name.optional().describe("Issuer or ClusterIssuer, or a kind of another group. Default Issuer."),
+      group: name.optional().describe("Default cert-manager.io."),
+    })
+    .optional()
+    .describe("With certificates: CertManager, the issuer. Default an authority of usher's own."),
+  manageWebhooks: z
+    .boolean()
+    .optional()
+    .describe("Whether usher writes its webhook configurations, and the objects of modules. Default true."),
   modules: z
     .record(name, z.record(z.string(), z.unknown()))
     .optional()
@@ -102,7 +125,39 @@ export function configure(
       opened: read.openNamespaces ?? [],
       workloads: workloadTable(workloads),
       settings: settingsOf(modules, read.modules ?? {}),
+      ...certificatesOf(read),
+      ...(read.manageWebhooks === undefined ? {} : { manageWebhooks: read.manageWebhooks }),
       ...(version === undefined ? {} : { kubernetesVersion: { effective: version, binary: version } }),
+    },
+  };
+}
+
+/** A setting of another mode would have no effect, so it is an error. */
+function certificatesOf({
+  certificates: mode = "Own",
+  certificateSecret: secret,
+  certificateIssuer: issuer,
+}: Configuration): Pick<Installation, "certificates"> {
+  if (secret !== undefined && mode !== "Secret")
+    throw new CallError(`spec.certificateSecret: needs certificates: Secret, and it is ${mode}`);
+  if (issuer !== undefined && mode !== "CertManager")
+    throw new CallError(`spec.certificateIssuer: needs certificates: CertManager, and it is ${mode}`);
+  const wrong = secret === undefined ? undefined : checkSubdomain(secret);
+  if (wrong !== undefined) throw new CallError(`spec.certificateSecret: ${wrong}`);
+  if (mode === "Own") return {};
+  return {
+    certificates: {
+      mode,
+      ...(secret === undefined ? {} : { secret }),
+      ...(issuer === undefined
+        ? {}
+        : {
+            issuer: {
+              name: issuer.name,
+              kind: issuer.kind ?? "Issuer",
+              group: issuer.group ?? "cert-manager.io",
+            },
+          }),
     },
   };
 }

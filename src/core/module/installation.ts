@@ -1,6 +1,7 @@
 import type { JsonObject } from "../json.ts";
 import type { ServerVersion } from "../kubernetes/versions.ts";
 import { type WorkloadTable, workloadTable } from "../kubernetes/workloads.ts";
+import type { CertificateMode, CertificateSettings } from "./certificate-mode.ts";
 
 /** What is true of one installation of usher, whatever the policies say. */
 export interface Installation {
@@ -18,6 +19,18 @@ export interface Installation {
   readonly kubernetesVersion?: ServerVersion;
   /** Settings of modules, by module, as parsed by their schemas. @default none */
   readonly settings?: Readonly<Record<string, JsonObject>>;
+  /** Where the serving certificate comes from. @default usher makes its own */
+  readonly certificates?: CertificateSettings;
+  /** Whether usher writes its webhook configurations, and the objects of modules. @default true */
+  readonly manageWebhooks?: boolean;
+}
+
+export function certificateModeOf({ certificates }: Pick<Installation, "certificates">): CertificateMode {
+  return certificates?.mode ?? "Own";
+}
+
+export function managesWebhooks({ manageWebhooks }: Pick<Installation, "manageWebhooks">): boolean {
+  return manageWebhooks ?? true;
 }
 
 /** The control plane's in every cluster, whatever an installation says. */

@@ -21,9 +21,12 @@ export type SettingCondition = ValueCondition | ListedCondition;
 /** The spec of UsherConfiguration, as far as conditions ask for it. */
 export type ConfiguredValues = JsonObject;
 
-export function configuredValues({ manageCrds, settings }: Installation, gates: Gates): ConfiguredValues {
+export function configuredValues(installation: Installation, gates: Gates): ConfiguredValues {
+  const { manageCrds, manageWebhooks, certificates, settings } = installation;
   return {
     ...(manageCrds === undefined ? {} : { manageCrds }),
+    ...(manageWebhooks === undefined ? {} : { manageWebhooks }),
+    ...(certificates === undefined ? {} : { certificates: certificates.mode }),
     modules: { ...settings },
     featureGates: gates.state,
   };

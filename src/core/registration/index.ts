@@ -3,6 +3,7 @@ import type { Hook } from "../module/hook.ts";
 import { controlPlaneOf, type Installation } from "../module/installation.ts";
 import type { Declarations } from "../module/module.ts";
 import { anchor } from "./anchor.ts";
+import { certificateObjects } from "./certificates.ts";
 import { customResourceDefinition } from "./crd.ts";
 import { registeredResources } from "./custom-resources.ts";
 import { flowControl } from "./flow-control.ts";
@@ -50,6 +51,7 @@ export function registration(registrant: Registrant, options: RegistrationOption
           anchor(),
           ...roleObjects(ownRoles(modules), registrant),
           ...flowControl(installation),
+          ...certificateObjects(installation),
           ...workloadObjects(installation, {
             ...workload,
             tolerations: modules.flatMap((module) => module.tolerations?.(installation) ?? []),

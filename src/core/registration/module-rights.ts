@@ -1,5 +1,10 @@
 import type { Module } from "../module/module.ts";
-import { MANAGES_CRDS, moduleEnabled, type SettingCondition } from "../module/setting-condition.ts";
+import {
+  MANAGES_CRDS,
+  MANAGES_WEBHOOKS,
+  moduleEnabled,
+  type SettingCondition,
+} from "../module/setting-condition.ts";
 import { type CustomResource, type Kind, kindResource } from "../policy/kind.ts";
 import { joined, type Right } from "./rights.ts";
 
@@ -74,13 +79,14 @@ export function registrationRights(module: Module): Right[] {
       ),
     ),
     // Names of managed objects follow from policies, so the rights to them are by resource.
-    ...(managed?.resources ?? []).map(({ group, resource }) => ({
-      group,
-      resources: [resource],
-      verbs: [...KEEP, "list", "delete"],
-      why: managed?.why ?? "",
-      when: managed?.when ?? [],
-    })),
+    ...(managed?.resources ?? []).flatMap(({ group, resource }) => {
+      const { why = "", when = [] } = managed ?? {};
+      const right = { group, resources: [resource], why };
+      return [
+        { ...right, verbs: ["get", "list"], when },
+        { ...right, verbs: ["create", "patch", "delete"], when: [...when, MANAGES_WEBHOOKS] },
+      ];
+    }),
   ]);
 }
 

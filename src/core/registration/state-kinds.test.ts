@@ -120,7 +120,8 @@ test("managed objects bring usher just the rights to their resources, in the rol
   const resource = { group: "a.io", version: "v1", resource: "as", kind: "A", scope: "Cluster" as const };
   const objects = objectsOf(module({ managed: { why: "", resources: [resource], desired: () => [] } }));
   expect(verbs(objects, "usher-registration", "as")).toEqual([
-    [["get", "create", "patch", "list", "delete"], undefined],
+    [["get", "list"], undefined],
+    [["create", "patch", "delete"], undefined],
   ]);
   expect(verbs(objects, "usher", "as")).toEqual([]);
 });

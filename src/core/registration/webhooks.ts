@@ -1,6 +1,7 @@
 import { canonical, type JsonObject } from "../json.ts";
 import { askedName, type Hook, type NamespaceScope, type Phase, type Rule } from "../module/hook.ts";
 import type { Installation } from "../module/installation.ts";
+import { injectorAnnotations } from "./certificates.ts";
 import { tidyRules } from "./rules.ts";
 import { safeguard } from "./safeguard.ts";
 
@@ -15,6 +16,8 @@ export interface WebhookOptions {
   readonly caBundle?: string;
   /** An unguessable first segment of every path, by which usher knows API servers. @default none */
   readonly pathToken?: string;
+  /** Of both configurations, beside those by which an injector knows them. */
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 export interface WebhookConfigurations {
@@ -40,10 +43,23 @@ export function webhookConfigurations(
   options: WebhookOptions,
 ): WebhookConfigurations {
   const { hooks: safe, notes: changed } = safeguard(hooks, installation);
+  const annotations = { ...injectorAnnotations(installation), ...options.annotations };
   const notes = [...changed];
   return {
-    mutating: configuration("MutatingWebhookConfiguration", "mutate", safe, options, notes),
-    validating: configuration("ValidatingWebhookConfiguration", "validate", safe, options, notes),
+    mutating: configuration(
+      "MutatingWebhookConfiguration",
+      "mutate",
+      safe,
+      { ...options, annotations },
+      notes,
+    ),
+    validating: configuration(
+      "ValidatingWebhookConfiguration",
+      "validate",
+      safe,
+      { ...options, annotations },
+      notes,
+    ),
     notes,
   };
 }
@@ -57,10 +73,14 @@ function configuration(
 ): JsonObject {
   const mine = hooks.filter((hook) => hook.phase === phase).flatMap((hook) => plainHook(hook, notes) ?? []);
   const names = new Set<string>();
+  const { annotations = {} } = options;
   return {
     apiVersion: "admissionregistration.k8s.io/v1",
     kind,
-    metadata: { name: "usher" },
+    metadata: {
+      name: "usher",
+      ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+    },
     webhooks: entries(mine).map((group) => entry(group, entryName(group, names), options)),
   };
 }

@@ -1,5 +1,6 @@
 import type { JsonObject } from "../json.ts";
 import type { Installation } from "../module/installation.ts";
+import { type CertificateMount, certificateMount, serviceAnnotations } from "./certificates.ts";
 import { OWN_LABELS, OWN_NAMES } from "./names.ts";
 
 export interface WorkloadOptions {
@@ -42,6 +43,7 @@ export const POD_LABELS = {
 export function workloadObjects(installation: Installation, options: WorkloadOptions): JsonObject[] {
   const { namespace } = installation;
   const { replicas = REPLICAS, configuration = {} } = options;
+  const annotations = serviceAnnotations(installation);
   const file = JSON.stringify({
     apiVersion: "usher.dev/v1alpha1",
     kind: "UsherConfiguration",
@@ -57,7 +59,11 @@ export function workloadObjects(installation: Installation, options: WorkloadOpt
     {
       apiVersion: "v1",
       kind: "Service",
-      metadata: { name: OWN_NAMES.service, namespace },
+      metadata: {
+        name: OWN_NAMES.service,
+        namespace,
+        ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+      },
       spec: {
         selector: POD_LABELS,
         ports: [{ name: "https", port: SERVICE_PORT, protocol: "TCP", targetPort: "https" }],
@@ -78,7 +84,7 @@ export function workloadObjects(installation: Installation, options: WorkloadOpt
             // A file is read at start: with another one the replicas must be other ones.
             annotations: { "usher.dev/configuration": fingerprint(file) },
           },
-          spec: podSpec(options.image, options.tolerations ?? []),
+          spec: podSpec(options.image, options.tolerations ?? [], certificateMount(installation)),
         },
       },
     },
@@ -97,7 +103,11 @@ export function workloadObjects(installation: Installation, options: WorkloadOpt
  * it need not be there, since nothing that a cluster needs to begin waits for it. Nor does it claim a system priority class, which
  * several clouds refuse outside kube-system.
  */
-function podSpec(image: string, tolerations: readonly JsonObject[]): JsonObject {
+function podSpec(
+  image: string,
+  tolerations: readonly JsonObject[],
+  certificate: CertificateMount,
+): JsonObject {
   const field = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } });
   return {
     serviceAccountName: OWN_NAMES.account,
@@ -128,6 +138,7 @@ function podSpec(image: string, tolerations: readonly JsonObject[]): JsonObject 
           `--port=${WEBHOOK_PORT}`,
           `--ops-port=${OPS_PORT}`,
           `--config=${CONFIGURATION_FOLDER}/${CONFIGURATION_FILE}`,
+          ...certificate.args,
         ],
         env: [
           field("POD_NAME", "metadata.name"),
@@ -158,12 +169,14 @@ function podSpec(image: string, tolerations: readonly JsonObject[]): JsonObject 
         },
         volumeMounts: [
           { name: "configuration", mountPath: CONFIGURATION_FOLDER, readOnly: true },
+          ...certificate.mounts,
           { name: "tmp", mountPath: "/tmp" },
         ],
       },
     ],
     volumes: [
       { name: "configuration", configMap: { name: OWN_NAMES.configuration } },
+      ...certificate.volumes,
       { name: "tmp", emptyDir: {} },
     ],
   };

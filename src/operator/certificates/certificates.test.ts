@@ -4,9 +4,10 @@ import { answerOf, refuse, TestApiServer } from "../../../test/support/cluster/a
 import { type KeyPair, makeCertificate, type OwnCertificate } from "../../admission/tls/certificate.ts";
 import { isObject, stringAt } from "../../core/json.ts";
 import { SILENT } from "../../core/log.ts";
+import { serviceNames } from "../../core/registration/certificates.ts";
 import { RENEW_BEFORE_MS, TRUST_MS } from "./certificate-plan.ts";
 import { type CertificateRecord, dataOf, EMPTY_RECORD, recordOf } from "./certificate-record.ts";
-import { type Certificates, openCertificates, serviceNames } from "./certificates.ts";
+import { type Certificates, openCertificates } from "./certificates.ts";
 import { ROTATE_EVERY_MS } from "./path-tokens.ts";
 
 const PATH = "/api/v1/namespaces/hall/secrets/usher-certificates";

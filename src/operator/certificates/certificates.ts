@@ -9,6 +9,7 @@ import { BACKOFF, Backoff, type BackoffLimits } from "../../cluster/client/backo
 import type { Client } from "../../cluster/client/client.ts";
 import { pause } from "../../cluster/client/retry.ts";
 import type { Log } from "../../core/log.ts";
+import { serviceNames } from "../../core/registration/certificates.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import {
   type CertificatePlan,
@@ -41,15 +42,6 @@ const ATTEMPT_PAUSE_MS = 200;
 
 /** Once the Secret was deleted, the certificate in use is no longer trusted: one small read, often enough for that. */
 const REFRESH_EVERY_MS = 3_000;
-
-/** The API server calls the Service by the first name. The others are what people use for tests by hand. */
-export function serviceNames(service: string, namespace: string): string[] {
-  return [
-    `${service}.${namespace}.svc`,
-    `${service}.${namespace}`,
-    `${service}.${namespace}.svc.cluster.local`,
-  ];
-}
 
 /**
  * Reads the certificate from the Secret, or makes one where there is none. Retries while the API server can't be reached or denies

@@ -1,0 +1,120 @@
+import type { JsonObject } from "../json.ts";
+import type { CertificateMode } from "../module/certificate-mode.ts";
+import { certificateModeOf, type Installation } from "../module/installation.ts";
+import { OWN_NAMES } from "./names.ts";
+
+const CERT_MANAGER = "cert-manager.io/v1";
+
+/** Where the pods find the Secret of every mode but Own. */
+const CERTIFICATE_FOLDER = "/var/run/usher/certificates";
+
+/** The Secret that others write. Not the name of mode Own, so that a change of the mode never takes one for the other. */
+export const SERVING_SECRET = "usher-serving-certificate";
+
+/** An authority that cert-manager makes for usher alone. */
+const AUTHORITY = "usher-ca";
+const SELF_SIGNED = "usher-selfsigned";
+
+/** Ten years: an authority that is replaced makes calls fail for a moment. */
+const AUTHORITY_HOURS = 87_600;
+
+/**
+ * Who writes `caBundle` of the webhook configurations, by mode. Never two: they would undo each other's writes, and usher could not know
+ * which authority is trusted.
+ */
+export const BUNDLE_WRITERS: Readonly<Record<CertificateMode, "usher" | "injector">> = {
+  Own: "usher",
+  CertManager: "injector",
+  ServiceCA: "injector",
+  Secret: "usher",
+};
+
+/** By these an injector knows the webhook configurations that it writes `caBundle` of. */
+export function injectorAnnotations(installation: Installation): Record<string, string> {
+  const mode = certificateModeOf(installation);
+  if (mode === "CertManager")
+    return { "cert-manager.io/inject-ca-from": `${installation.namespace}/${OWN_NAMES.service}` };
+  return mode === "ServiceCA" ? { "service.beta.openshift.io/inject-cabundle": "true" } : {};
+}
+
+/** By these the service CA knows the Service that it signs for; releases before OpenShift 4.4 know the second only. */
+export function serviceAnnotations(installation: Installation): Record<string, string> {
+  if (certificateModeOf(installation) !== "ServiceCA") return {};
+  return {
+    "service.beta.openshift.io/serving-cert-secret-name": SERVING_SECRET,
+    "service.alpha.openshift.io/serving-cert-secret-name": SERVING_SECRET,
+  };
+}
+
+/** What mounts the Secret of every mode but Own, so that usher needs no right to read it. */
+export interface CertificateMount {
+  readonly args: readonly string[];
+  readonly volumes: readonly JsonObject[];
+  readonly mounts: readonly JsonObject[];
+}
+
+export function certificateMount(installation: Installation): CertificateMount {
+  const mode = certificateModeOf(installation);
+  if (mode === "Own") return { args: [], volumes: [], mounts: [] };
+  const chosen = mode === "Secret" ? installation.certificates?.secret : undefined;
+  return {
+    args: [`--tls-cert=${CERTIFICATE_FOLDER}/tls.crt`, `--tls-key=${CERTIFICATE_FOLDER}/tls.key`],
+    volumes: [{ name: "certificates", secret: { secretName: chosen ?? SERVING_SECRET } }],
+    mounts: [{ name: "certificates", mountPath: CERTIFICATE_FOLDER, readOnly: true }],
+  };
+}
+
+/** The API server calls the Service by the first name. The others are what people use for tests by hand. */
+export function serviceNames(service: string, namespace: string): string[] {
+  return [
+    `${service}.${namespace}.svc`,
+    `${service}.${namespace}`,
+    `${service}.${namespace}.svc.cluster.local`,
+  ];
+}
+
+/**
+ * What cert-manager makes the certificate from: without an issuer of the administrator's an authority that signs itself, and one
+ * certificate by it. The authority's own Secret is mounted nowhere.
+ */
+export function certificateObjects(installation: Installation): JsonObject[] {
+  if (certificateModeOf(installation) !== "CertManager") return [];
+  const { namespace, certificates } = installation;
+  const own = { name: AUTHORITY, kind: "Issuer", group: "cert-manager.io" };
+  return [
+    ...(certificates?.issuer === undefined ? ownAuthority(namespace) : []),
+    certificate(OWN_NAMES.service, namespace, {
+      secretName: SERVING_SECRET,
+      dnsNames: serviceNames(OWN_NAMES.service, namespace),
+      usages: ["digital signature", "server auth"],
+      issuerRef: { ...(certificates?.issuer ?? own) },
+    }),
+  ];
+}
+
+function ownAuthority(namespace: string): JsonObject[] {
+  return [
+    issuer(SELF_SIGNED, namespace, { selfSigned: {} }),
+    certificate(AUTHORITY, namespace, {
+      secretName: AUTHORITY,
+      isCA: true,
+      commonName: AUTHORITY,
+      duration: `${AUTHORITY_HOURS}h0m0s`,
+      issuerRef: { name: SELF_SIGNED, kind: "Issuer", group: "cert-manager.io" },
+    }),
+    issuer(AUTHORITY, namespace, { ca: { secretName: AUTHORITY } }),
+  ];
+}
+
+function issuer(name: string, namespace: string, spec: JsonObject): JsonObject {
+  return { apiVersion: CERT_MANAGER, kind: "Issuer", metadata: { name, namespace }, spec };
+}
+
+function certificate(name: string, namespace: string, spec: JsonObject): JsonObject {
+  return {
+    apiVersion: CERT_MANAGER,
+    kind: "Certificate",
+    metadata: { name, namespace },
+    spec: { privateKey: { algorithm: "ECDSA", size: 256, rotationPolicy: "Always" }, ...spec },
+  };
+}
