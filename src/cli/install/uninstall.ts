@@ -4,7 +4,7 @@ import { describeObject, Objects } from "../../operator/install/apply.ts";
 import { type InstalledNamespace, installedNamespaces } from "../../operator/install/installed-namespaces.ts";
 import { cleanUp, cleanupsOf, lookForMarked } from "../../operator/uninstall/cleanup.ts";
 import { carryOutRemovals } from "../../operator/uninstall/uninstall.ts";
-import { planUninstall } from "../../operator/uninstall/uninstall-plan.ts";
+import { planUninstall, uninstallRefusals } from "../../operator/uninstall/uninstall-plan.ts";
 import {
   type InstallationOptions,
   installationObjects,
@@ -67,6 +67,10 @@ export async function uninstall(options: UninstallOptions, io: Io): Promise<numb
     screen.out("");
     const freeing = marked.length === 0 ? "" : `, ${marked.length} to free`;
     screen.out(`${rows.length} objects: ${going} to delete, ${removals.length - going} stay${freeing}`);
+    const refusals = uninstallRefusals(removals);
+    for (const refusal of refusals)
+      screen.complain(`nothing was changed: ${refusal.split("\n").map(printable).join("\n")}`);
+    if (refusals.length > 0) return EXIT.found;
     if (options.dryRun === true) {
       screen.note("dry run: nothing was changed");
       for (const line of remains) screen.complain(printable(line));

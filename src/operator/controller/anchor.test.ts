@@ -61,7 +61,13 @@ describe("with the anchor", () => {
   test.each<[string, JsonObject]>([
     ["by annotation", { annotations: { "argocd.argoproj.io/tracking-id": "usher:x/y:/z" } }],
     ["by label", { labels: { "argocd.argoproj.io/instance": "usher" } }],
-    ["by its field manager", { managedFields: [{ manager: "argocd-controller", operation: "Update" }] }],
+    [
+      "by its field manager",
+      {
+        labels: { "app.kubernetes.io/instance": "usher" },
+        managedFields: [{ manager: "argocd-controller", operation: "Update" }],
+      },
+    ],
   ])("Argo CD's gets no owner, for Argo CD would not delete it then: known %s", async (_, metadata) => {
     const run = await started(({ server }) =>
       server.put(ANCHOR, { metadata: { uid: "anchor-1", ownerReferences: [NAMESPACE_OWNER], ...metadata } }),

@@ -5,7 +5,7 @@ import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import type { Log } from "../../core/log.ts";
 import { type ManagedSet, managedLabels, managedSets } from "../../core/registration/managed-objects.ts";
 import { describeObject, type Objects, selectorText } from "../install/apply.ts";
-import { isOurs, ownerOf } from "../install/ownership-conflict.ts";
+import { isWrittenByUsher, ownerOf } from "../install/ownership-conflict.ts";
 import { isNewer } from "../install/version.ts";
 import { objectDeviations } from "../webhooks/deviation.ts";
 import { type Ownership, ownedBy } from "./owned.ts";
@@ -78,7 +78,7 @@ export class ManagedObjectsController {
     }
     const desired = new Set(set.desired.map(keyOf));
     for (const [key, live] of stored) {
-      if (desired.has(key) || !isOurs(live)) continue;
+      if (desired.has(key) || !isWrittenByUsher(live)) continue;
       if (!may()) return;
       await this.#options.objects.remove(live);
       this.#options.log.info({ object: describeObject(live), module: set.module }, "managed object deleted");
@@ -89,7 +89,7 @@ export class ManagedObjectsController {
     const { objects, repairs, repeated, log, version } = this.#options;
     // Without usher's labels it is in no list: they were removed, or it is another owner's.
     const live = listedObject ?? (await objects.read(wanted));
-    if (live !== undefined && !isOurs(live)) {
+    if (live !== undefined && !isWrittenByUsher(live)) {
       const object = describeObject(wanted);
       const report = [`${object} belongs to ${ownerOf(live)}`];
       repeated.once(report.join(), { report }, "ownership conflict: managed object is left unchanged");

@@ -80,6 +80,20 @@ export class Objects {
     return true;
   }
 
+  /** Removes labels and annotations, whichever manager wrote them. */
+  async dropMarks(object: JsonObject, keys: readonly string[]): Promise<void> {
+    const nothing = Object.fromEntries(keys.map((key) => [key, null]));
+    const answer = await this.client.request(
+      "PATCH",
+      `${await this.#pathOf(object)}?fieldManager=${FIELD_MANAGER}`,
+      {
+        contentType: "application/merge-patch+json",
+        body: { metadata: { labels: nothing, annotations: nothing } },
+      },
+    );
+    bodyOf(`patching ${describeObject(object)}`, answer);
+  }
+
   /** Deletes exactly the object that was seen, not one that replaced it. */
   async remove(seen: JsonObject): Promise<void> {
     const uid = stringAt(seen, "metadata", "uid");

@@ -123,6 +123,64 @@ describe("a plan", () => {
     expect(plan.conflicts).toEqual([]);
   });
 
+  const HELM = {
+    labels: { "app.kubernetes.io/name": "usher", "app.kubernetes.io/managed-by": "Helm" },
+    annotations: { "meta.helm.sh/release-name": "door", "meta.helm.sh/release-namespace": "ops" },
+  };
+
+  function helmInstalled(): TestInstallation {
+    const cluster = new TestInstallation();
+    for (const object of WANTED) {
+      // Helm puts its marks on neither of these.
+      const plain = /^(CustomResource|.*Webhook)/.test(String(object["kind"]));
+      const marks = plain ? {} : HELM;
+      cluster.have({ ...object, metadata: { ...(object["metadata"] as JsonObject), ...marks } });
+    }
+    return cluster;
+  }
+
+  test.each<PlanOptions>([{}, { conflicts: "leave" }, { downgrade: true }])(
+    "an installation by Helm is refused with its release and the right command: %j",
+    async (options) => {
+      const cluster = helmInstalled();
+      const { plan, of } = await planned(cluster, options);
+      expect(plan.refusals).toHaveLength(1);
+      expect(plan.refusals[0]).toMatch(
+        /^\d+ objects, such as ServiceAccount usher-system\/usher, are managed by the Helm release door in namespace ops\n.*helm upgrade door CHART -n ops\n.*usher install --take-over$/,
+      );
+      const note = "managed by the Helm release door in namespace ops";
+      expect(of("Deployment usher-system/usher")).toMatchObject({ change: "conflict", note });
+      expect(of(CRD)).toMatchObject({ change: "unchanged" });
+      expect(of("Namespace usher-system")?.change).not.toBe("conflict");
+      expect(cluster.written).toEqual([]);
+    },
+  );
+
+  test("an installation by Helm is taken over where that is asked for, and how its record goes is reported", async () => {
+    const cluster = helmInstalled();
+    const { plan, of } = await planned(cluster, { conflicts: "take over" });
+    expect(plan).toMatchObject({ refusals: [], conflicts: [] });
+    expect(of("Deployment usher-system/usher")).toMatchObject({
+      change: "update",
+      note: "adopted from the Helm release door in namespace ops",
+      from: { name: "Helm" },
+    });
+    expect(plan.findings.join()).toMatch(/kubectl delete secret -n ops -l owner=helm,name=door/);
+  });
+
+  test("an object of a release that is not usher's is a conflict, and its release is not given up", async () => {
+    const cluster = new TestInstallation();
+    const kupid = otherOwners(CRD);
+    const metadata = { ...(kupid["metadata"] as JsonObject), annotations: HELM.annotations };
+    cluster.have({ ...kupid, metadata });
+    const { plan } = await planned(cluster, { conflicts: "take over" });
+    expect(plan.findings.join()).not.toMatch(/kubectl delete secret/);
+    expect((await planned(cluster)).plan).toMatchObject({
+      refusals: [],
+      conflicts: [{ change: "conflict" }],
+    });
+  });
+
   test("an API server without priority levels is reported, and gets none", async () => {
     const cluster = new TestInstallation();
     cluster.queues = false;

@@ -5,6 +5,7 @@ import { excludedFromTakeOver } from "../../core/registration/custom-resources.t
 import { Store } from "../../core/view/store.ts";
 import { describeObject, type Objects, sameObject } from "./apply.ts";
 import { installedNamespaces } from "./installed-namespaces.ts";
+import { describeManaged, type Manager, managerOf } from "./manager.ts";
 import {
   conflictingCrd,
   describeConflictingCrd,
@@ -23,6 +24,8 @@ export interface PlannedObject {
   readonly change: Change;
   /** For people: why, or by whom. */
   readonly note?: string;
+  /** What managed it so far, and its marks go: see `PlanOptions.conflicts`. */
+  readonly from?: Manager;
   /** The leader writes it; an install only waits for it. */
   readonly byUsher: boolean;
 }
@@ -79,18 +82,49 @@ export async function planInstall(
     if (byUsher && live !== undefined && !isOurs(live))
       findings.push(describeConflictingWebhooks(object, live).join("\n  "));
   findings.push(...(await predecessorsOf(objects, modules)));
+  findings.push(...released(planned));
   findings.push(...(await invalidPolicies(objects, modules)));
   const conflicts = planned.filter(({ change }) => change === "conflict");
-  const refusals = [
-    ...(await installedElsewhere(objects, wanted)),
-    ...(options.downgrade === true ? [] : writtenByNewer(planned)),
-  ];
+  const managed = ofOthers(planned, options);
+  // Another manager has its own way to upgrade, and to move.
+  const refusals =
+    managed.length > 0
+      ? managed
+      : [
+          ...(await installedElsewhere(objects, wanted)),
+          ...(options.downgrade === true ? [] : writtenByNewer(planned)),
+        ];
   return {
     objects: planned,
     findings,
     conflicts: options.conflicts === undefined ? conflicts : [],
     refusals,
   };
+}
+
+/** Objects of an installation that another manages: it would write them again, or take them for its own and delete them. */
+function ofOthers(planned: readonly PlannedObject[], { conflicts }: PlanOptions): string[] {
+  if (conflicts === "take over") return [];
+  return describeManaged(planned.flatMap(managedLive), ({ update }) => [
+    `to change this installation: ${update}`,
+    "to manage it by usher install from now on: usher install --take-over",
+  ]);
+}
+
+/** The stored object of usher's with what identifies it, where it may say what manages it: a namespace says nothing of its contents. */
+function managedLive({ object, live, byUsher }: PlannedObject): JsonObject[] {
+  const isPart = !byUsher && stringAt(object, "kind") !== "Namespace";
+  return isPart && live !== undefined && isOurs(live)
+    ? [{ ...object, metadata: live["metadata"] ?? {} }]
+    : [];
+}
+
+/** What the manager so far must be told when its objects are adopted. */
+function released(planned: readonly PlannedObject[]): string[] {
+  const adopted = planned.filter(({ from }) => from !== undefined).flatMap(managedLive);
+  return describeManaged(adopted, ({ release }) => [
+    `usher install takes them over; so that it does not write or delete them again: ${release}`,
+  ]);
 }
 
 /** Names are fixed, so a second installation would take the rights of the first. */
@@ -139,12 +173,29 @@ async function planObject(
     )
       return { object, live, change: "unchanged", note: `${note}; used as it is`, byUsher };
     if (options.conflicts !== "take over") return { object, live, change: "conflict", note, byUsher };
-    return { object, live, change: "update", note: `adopted from ${ownerOf(live)}`, byUsher };
+    return {
+      object,
+      live,
+      change: "update",
+      note: `adopted from ${ownerOf(live)}`,
+      byUsher,
+      ...fromOf(live),
+    };
   }
   if (byUsher) return { object, live, change: "unchanged", note: "reconciled by usher", byUsher };
+  const { from } = fromOf(live);
+  if (from !== undefined && stringAt(object, "kind") !== "Namespace")
+    return options.conflicts === "take over"
+      ? { object, live, change: "update", note: `adopted from ${from.what}`, byUsher, from }
+      : { object, live, change: "conflict", note: `managed by ${from.what}`, byUsher };
   // The API server knows the defaults and the owner of each field, so it says what would change.
   const after = await objects.apply(object, undefined, { dryRun: true });
   return { object, live, change: sameObject(live, after) ? "unchanged" : "update", byUsher };
+}
+
+function fromOf(live: JsonObject): Pick<PlannedObject, "from"> {
+  const from = managerOf(live);
+  return from === undefined ? {} : { from };
 }
 
 /** Systems that do the work of a module, and whose webhooks still exist. */

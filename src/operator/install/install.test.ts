@@ -5,6 +5,7 @@ import {
   SEATING,
   TestInstallation,
 } from "../../../test/support/operator/installation.ts";
+import { at, type JsonObject } from "../../core/json.ts";
 import { describeObject } from "./apply.ts";
 import { applyPlan, NotReadyError, waitInstalled } from "./install.ts";
 import { type InstallPlan, planInstall } from "./install-plan.ts";
@@ -76,6 +77,24 @@ test("adopted webhooks only get usher's labels: their entries are left to the le
       expect(isOurs(live)).toBe(conflicts === "take over");
     }
   }
+});
+
+test("objects that are taken over lose the marks of their manager, and nothing else of others", async () => {
+  const cluster = new TestInstallation();
+  const marks = { "meta.helm.sh/release-name": "door", "meta.helm.sh/release-namespace": "ops" };
+  for (const object of WANTED) {
+    const labels = { "app.kubernetes.io/name": "usher", "app.kubernetes.io/managed-by": "Helm" };
+    const annotations = { ...marks, "example.com/note": "kept" };
+    cluster.have({ ...object, metadata: { ...(object["metadata"] as JsonObject), labels, annotations } });
+  }
+  const plan = await planInstall(cluster.objects, WANTED, [SEATING], { conflicts: "take over" });
+  await applyPlan(cluster.objects, plan, () => undefined);
+  for (const object of WANTED.filter(({ kind }) => !/^(Namespace|.*Webhook.*)$/.test(String(kind)))) {
+    const live = cluster.server.objects.get(pathOf(object)) ?? {};
+    expect(live).toMatchObject({ metadata: { labels: { "app.kubernetes.io/managed-by": "usher" } } });
+    expect(at(live, "metadata", "annotations")).toEqual({ "example.com/note": "kept" });
+  }
+  expect((await planInstall(cluster.objects, WANTED, [SEATING])).refusals).toEqual([]);
 });
 
 test("a refusal ends it there, says what was refused, and leaves what comes after", async () => {

@@ -27,6 +27,7 @@ export async function applyPlan(
   for (const one of planned) {
     const write = !one.byUsher && (one.change === "create" || one.change === "update");
     if (write) await objects.apply(one.object);
+    if (write && one.from !== undefined) await objects.dropMarks(one.object, one.from.marks);
     // An adopted one only gets usher's labels: the leader repairs what is usher's, and leaves the rest.
     if (one.byUsher && one.change === "update") await objects.apply(labelsOnly(one.object));
     // Later objects may need the kinds to be served.

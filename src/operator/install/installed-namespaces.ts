@@ -1,8 +1,9 @@
 import { StatusError } from "../../cluster/client/api-response.ts";
 import { listAll } from "../../cluster/client/list-pages.ts";
-import { at, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import { at, equal, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import { OWN_LABELS, OWN_NAMES } from "../../core/registration/names.ts";
+import { POD_LABELS } from "../../core/registration/workload.ts";
 import { describeObject, type Objects, selectorText } from "./apply.ts";
 import { isOurs } from "./ownership-conflict.ts";
 
@@ -46,14 +47,18 @@ export function namespacesNamed(live: JsonObject): string[] {
   return [...new Set([...accounts, ...services].flatMap((one) => stringAt(one, "namespace") ?? []))];
 }
 
+const NAME_LABEL = "app.kubernetes.io/name";
+
 /** By their labels, in all namespaces. An additional indication: without the right to list them, the others decide. */
 async function deployments(objects: Objects): Promise<JsonObject[]> {
   try {
     const items = await listAll(objects.client, "/apis/apps/v1/deployments", {
-      labelSelector: selectorText(OWN_LABELS),
+      labelSelector: selectorText({ [NAME_LABEL]: OWN_LABELS[NAME_LABEL] }),
     });
+    // Another product may have this name too.
     return items
       .filter((item) => nameOf(item) === OWN_NAMES.deployment)
+      .filter((item) => equal(at(item, "spec", "selector", "matchLabels") ?? null, POD_LABELS))
       .map((item) => ({ apiVersion: "apps/v1", kind: "Deployment", ...item }));
   } catch (error) {
     if (error instanceof StatusError) return [];

@@ -1,6 +1,12 @@
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../core/json.ts";
-import { conflictingCrd, describeConflictingCrd, isOurs, ownerOf } from "./ownership-conflict.ts";
+import {
+  conflictingCrd,
+  describeConflictingCrd,
+  isOurs,
+  isWrittenByUsher,
+  ownerOf,
+} from "./ownership-conflict.ts";
 
 function schema(spec: JsonObject, more: JsonObject = {}): JsonObject {
   return { openAPIV3Schema: { type: "object", properties: { ...more, spec } } };
@@ -98,13 +104,29 @@ test("ours is what says so, or what usher has applied", () => {
   expect(isOurs({ metadata: { labels } })).toBe(true);
   expect(isOurs({ metadata: { managedFields: [applied] } })).toBe(true);
   expect(isOurs({ metadata: { managedFields: [{ ...applied, operation: "Update" }] } })).toBe(false);
-  expect(isOurs({ metadata: { labels: { ...labels, "app.kubernetes.io/managed-by": "Helm" } } })).toBe(false);
   expect(isOurs({ metadata: {} })).toBe(false);
 });
 
+test.each<[string, JsonObject]>([
+  ["Helm", { labels: { "app.kubernetes.io/managed-by": "Helm" } }],
+  ["Helm's folder of CRDs", {}],
+  ["Argo CD", { annotations: { "argocd.argoproj.io/tracking-id": "usher:a/b:/c" } }],
+  ["Flux", { labels: { "helm.toolkit.fluxcd.io/name": "usher" } }],
+  ["Gardener", { labels: { "resources.gardener.cloud/managed-by": "gardener" } }],
+])(
+  "an object of an installation by %s is usher's too; what usher writes at run time has both labels",
+  (_, more) => {
+    const labels = { "app.kubernetes.io/name": "usher", ...(more["labels"] as JsonObject | undefined) };
+    const live = { metadata: { ...more, labels } };
+    expect(isOurs(live)).toBe(true);
+    expect(isWrittenByUsher(live)).toBe(false);
+  },
+);
+
 test("the owner, as far as it can be found", () => {
   const by = (metadata: JsonObject) => ownerOf({ metadata });
-  expect(by({ annotations: { "meta.helm.sh/release-name": "kupid" } })).toBe("the Helm release kupid");
+  const annotations = { "meta.helm.sh/release-name": "kupid", "meta.helm.sh/release-namespace": "garden" };
+  expect(by({ annotations })).toBe("the Helm release kupid in namespace garden");
   expect(by({ labels: { app: "kupid", "app.kubernetes.io/managed-by": "Flux" } })).toBe(
     "kupid, managed by Flux",
   );

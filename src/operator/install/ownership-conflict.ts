@@ -2,29 +2,43 @@ import { FIELD_MANAGER } from "../../cluster/controller/planned-writes.ts";
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import { OWN_LABELS } from "../../core/registration/names.ts";
+import { managerOf } from "./manager.ts";
 
-/** Whether a stored object is usher's: by its labels, or because usher has applied it, whatever happened to its labels since. */
+/** Whether a stored object is usher's, whatever manages it: by its name label, or because usher has applied it. */
 export function isOurs(live: JsonObject): boolean {
-  const labels = at(live, "metadata", "labels");
-  return (
-    Object.entries(OWN_LABELS).every(([key, value]) => stringAt(labels, key) === value) ||
-    listAt(live, "metadata", "managedFields").some(
-      (entry) => stringAt(entry, "manager") === FIELD_MANAGER && stringAt(entry, "operation") === "Apply",
-    )
+  return isLabelled(live, "app.kubernetes.io/name") || isApplied(live);
+}
+
+/**
+ * Whether usher itself wrote an object at run time, which no manager ever does: by both of its labels, or because usher has applied it,
+ * whatever happened to its labels since.
+ */
+export function isWrittenByUsher(live: JsonObject): boolean {
+  const both = isLabelled(live, "app.kubernetes.io/name") && isLabelled(live, "app.kubernetes.io/managed-by");
+  return both || isApplied(live);
+}
+
+function isLabelled(live: JsonObject, key: keyof typeof OWN_LABELS): boolean {
+  return stringAt(live, "metadata", "labels", key) === OWN_LABELS[key];
+}
+
+function isApplied(live: JsonObject): boolean {
+  return listAt(live, "metadata", "managedFields").some(
+    (entry) => stringAt(entry, "manager") === FIELD_MANAGER && stringAt(entry, "operation") === "Apply",
   );
 }
 
 /** The probable owner of an object, for people. */
 export function ownerOf(live: JsonObject): string {
   const labels = at(live, "metadata", "labels");
-  const release = stringAt(live, "metadata", "annotations", "meta.helm.sh/release-name");
   const by = stringAt(labels, "app.kubernetes.io/managed-by");
   const part = stringAt(labels, "app.kubernetes.io/name") ?? stringAt(labels, "app");
   const managers = listAt(live, "metadata", "managedFields").flatMap(
     (entry) => stringAt(entry, "manager") ?? [],
   );
   const [first] = managers.filter((manager) => manager !== "kube-apiserver");
-  if (release !== undefined) return `the Helm release ${release}`;
+  const manager = managerOf(live);
+  if (manager !== undefined) return manager.what;
   const parts = [part, by === undefined ? undefined : `managed by ${by}`].filter((one) => one !== undefined);
   if (parts.length > 0) return parts.join(", ");
   return first === undefined ? "an unknown owner" : `field manager ${first}`;

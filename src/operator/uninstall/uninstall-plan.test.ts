@@ -18,7 +18,7 @@ import type { Module } from "../../core/module/module.ts";
 import { OWN_LABELS } from "../../core/registration/names.ts";
 import { describeObject } from "../install/apply.ts";
 import { carryOutRemovals } from "./uninstall.ts";
-import { planUninstall } from "./uninstall-plan.ts";
+import { planUninstall, uninstallRefusals } from "./uninstall-plan.ts";
 
 test("first goes the right to register webhooks, then the webhooks, then what runs; the namespace last", async () => {
   const { going } = await plan(installed());
@@ -237,4 +237,36 @@ test("a CRD that the configuration does not register now goes or stays as the ot
   const others = INSTALLED.filter((object) => describeObject(object) !== CRD);
   const removals = await planUninstall(cluster.objects, others, [SEATING], { customResources: true });
   expect(removals.find(({ live }) => describeObject(live) === CRD)).toMatchObject({ change: "delete" });
+});
+
+test("what another manages is refused with the command that removes it; a namespace of another's is no reason, and stays", async () => {
+  const cluster = installed();
+  const flux = {
+    "kustomize.toolkit.fluxcd.io/name": "platform",
+    "kustomize.toolkit.fluxcd.io/namespace": "flux-system",
+  };
+  const marked = (what: string) => {
+    const object = INSTALLED.find((one) => describeObject(one) === what) ?? {};
+    const metadata = object["metadata"] as JsonObject;
+    cluster.have({
+      ...object,
+      metadata: { ...metadata, labels: { ...(metadata["labels"] as JsonObject), ...flux } },
+    });
+  };
+  expect(uninstallRefusals((await plan(cluster)).removals)).toEqual([]);
+  marked(`Namespace ${NAMESPACE}`);
+  const { removals, of } = await plan(cluster);
+  expect(of(`Namespace ${NAMESPACE}`)).toMatchObject({
+    change: "stays",
+    note: expect.stringMatching(/managed by Flux/),
+  });
+  expect(uninstallRefusals(removals)).toEqual([]);
+  marked(CRD);
+  expect(uninstallRefusals((await plan(cluster)).removals)).toEqual([]);
+  marked(`Deployment ${NAMESPACE}/usher`);
+  expect(uninstallRefusals((await plan(cluster)).removals)).toEqual([
+    expect.stringMatching(
+      /^Deployment usher-system\/usher is managed by Flux's Kustomization platform in namespace flux-system\n.*: flux delete kustomization platform -n flux-system\n/,
+    ),
+  ]);
 });

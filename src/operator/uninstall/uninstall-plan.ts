@@ -9,7 +9,8 @@ import { storedObjects as managedObjects } from "../controller/managed-objects-c
 import type { Objects } from "../install/apply.ts";
 import { FLOW_CONTROL, isWebhookConfiguration } from "../install/install-plan.ts";
 import { type InstalledNamespace, namespacesNamed } from "../install/installed-namespaces.ts";
-import { isOurs, ownerOf } from "../install/ownership-conflict.ts";
+import { describeManaged, managerOf } from "../install/manager.ts";
+import { isOurs, isWrittenByUsher, ownerOf } from "../install/ownership-conflict.ts";
 import { storedObjects } from "../install/stored-policies.ts";
 import { runtimeObjects } from "./runtime-objects.ts";
 import { unmanagedObjectsIn } from "./unmanaged-objects.ts";
@@ -78,6 +79,15 @@ export async function planUninstall(
   return removals;
 }
 
+/** Why an uninstall may not be carried out: another manages the objects, and would create them again or miss them. */
+export function uninstallRefusals(removals: readonly Removal[]): string[] {
+  const going = removals.filter(({ change }) => change === "delete").map(({ live }) => live);
+  return describeManaged(going, ({ remove }) => [
+    `to remove this installation: ${remove}`,
+    "if that is not possible: usher install --take-over, and then usher uninstall",
+  ]);
+}
+
 /** An object that may exist and could not be read. */
 function unseen(object: JsonObject, why: string): Removal {
   return { live: object, change: "stays", note: `may exist: ${why}` };
@@ -124,6 +134,8 @@ async function planNamespace(
   );
   if (typeof unmanaged === "string")
     return { live, change: "stays", note: `its contents could not be listed: ${unmanaged}` };
+  const manager = managerOf(live);
+  if (manager !== undefined) return { live, change: "stays", note: `managed by ${manager.what}` };
   if (unmanaged.length === 0) return { live, change: "delete" };
   const more = unmanaged.length > NAMED ? ` and ${unmanaged.length - NAMED} more` : "";
   const named = unmanaged.slice(0, NAMED).join(", ");
@@ -171,7 +183,9 @@ async function planManaged(objects: Objects, modules: readonly Module[]): Promis
         const { group, version, kind } = resource;
         const apiVersion = group === "" ? version : `${group}/${version}`;
         removals.push(unseen({ apiVersion, kind, metadata: { name: `of module ${name}` } }, found));
-      } else for (const live of found.values()) if (isOurs(live)) removals.push({ live, change: "delete" });
+      } else
+        for (const live of found.values())
+          if (isWrittenByUsher(live)) removals.push({ live, change: "delete" });
     }
   }
   return removals;

@@ -14,7 +14,7 @@ import { type Ownership, ownedBy } from "../controller/owned.ts";
 import type { Repairs } from "../controller/repairs.ts";
 import type { RepeatedLog } from "../controller/repeated-log.ts";
 import { describeObject, type Objects } from "../install/apply.ts";
-import { describeConflictingWebhooks, isOurs } from "../install/ownership-conflict.ts";
+import { describeConflictingWebhooks, isWrittenByUsher } from "../install/ownership-conflict.ts";
 import { webhookDeviations, withCloudExpressions, withPublishedBundle } from "./deviation.ts";
 
 export interface WebhookControllerOptions {
@@ -89,7 +89,7 @@ export class WebhookController {
       // A failure with one must not hold up the other.
       try {
         const live = await this.#options.objects.read(plain);
-        if (live !== undefined && !isOurs(live)) {
+        if (live !== undefined && !isWrittenByUsher(live)) {
           this.#options.repeated.conflict("webhook configuration", describeConflictingWebhooks(plain, live));
           continue;
         }

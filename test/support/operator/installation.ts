@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { ApiResponse } from "../../../src/cluster/client/client.ts";
 import { Assembly } from "../../../src/core/evaluate/assembly.ts";
-import { isObject, type JsonObject, stringAt } from "../../../src/core/json.ts";
+import { isObject, type Json, type JsonObject, stringAt } from "../../../src/core/json.ts";
 import { nameOf, namespaceOf } from "../../../src/core/kubernetes/object.ts";
 import { Gates } from "../../../src/core/module/gates.ts";
 import { DEFAULT_INSTALLATION } from "../../../src/core/module/installation.ts";
@@ -76,7 +76,7 @@ export class TestInstallation {
 
   constructor() {
     this.objects = new Objects(this.server.client);
-    this.server.fault = (method, url, { body }) => {
+    this.server.fault = (method, url, { body, contentType }) => {
       const { pathname: path, searchParams } = new URL(url, "https://test.invalid");
       if (this.refusing(method, path)) return refuse(403, "Forbidden");
       const given = this.answering(method, path, searchParams);
@@ -86,6 +86,8 @@ export class TestInstallation {
       const selector = searchParams.get("labelSelector");
       if (method === "GET" && selector !== null && !path.endsWith("/pods"))
         return answerOf(200, { items: this.#selected(path, selector) });
+      if (method === "PATCH" && contentType === "application/merge-patch+json" && isObject(body))
+        return answerOf(200, this.server.put(path, merged(this.server.objects.get(path) ?? {}, body)));
       if (method === "PATCH" && isObject(body)) return this.#apply(path, body, searchParams.has("dryRun"));
       if (method === "DELETE")
         this.written.push(`delete ${describeObject(this.server.objects.get(path) ?? {})}`);
@@ -128,18 +130,18 @@ export class TestInstallation {
 
   #apply(path: string, body: JsonObject, dryRun: boolean) {
     const stored = this.server.objects.get(path);
-    const merged = {
+    const applied = {
       ...stored,
       ...body,
       metadata: { ...(stored?.["metadata"] as JsonObject | undefined), ...(body["metadata"] as JsonObject) },
     };
-    if (dryRun) return answerOf(200, merged);
+    if (dryRun) return answerOf(200, applied);
     this.written.push(`apply ${describeObject(body)}`);
     const conditions = this.establishes
       ? [{ type: "Established", status: "True" }]
       : [{ type: "NamesAccepted", status: "False", message: "the names are taken" }];
     const isCrd = stringAt(body, "kind") === "CustomResourceDefinition";
-    return answerOf(200, this.server.put(path, isCrd ? { ...merged, status: { conditions } } : merged));
+    return answerOf(200, this.server.put(path, isCrd ? { ...applied, status: { conditions } } : applied));
   }
 
   #discovery(path: string) {
@@ -154,6 +156,17 @@ export class TestInstallation {
     }));
     return answerOf(200, { resources });
   }
+}
+
+/** A JSON merge patch. */
+function merged(object: JsonObject, patch: JsonObject): JsonObject {
+  const result = { ...object } as Record<string, Json>;
+  for (const [key, value] of Object.entries(patch)) {
+    const inner = result[key];
+    if (value === null || value === undefined) delete result[key];
+    else result[key] = isObject(value) ? merged(isObject(inner) ? inner : {}, value) : value;
+  }
+  return result;
 }
 
 const KINDS: readonly (readonly [string, string])[] = [
