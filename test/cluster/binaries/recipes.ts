@@ -1,7 +1,7 @@
 // What the test control plane is made of, and how each piece is built. The versions stand in `build/*/go.mod`, where Go's own
 // checksums pin everything below them; here is only what a go.mod can't say.
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 export const BUILD_FOLDER = join(import.meta.dirname, "..", "build");
@@ -60,6 +60,8 @@ export const TOOLS = {
     "sigs.k8s.io/kustomize/kustomize/v5",
     40,
   ),
+  "argo-diff": recipe("argo-diff", "argo-diff", ".", "github.com/argoproj/argo-cd/gitops-engine", 150),
+  "flux-diff": recipe("flux-diff", "flux-diff", ".", "github.com/fluxcd/pkg/ssa", 60),
 } as const satisfies Readonly<Record<string, Recipe>>;
 export type ToolName = keyof typeof TOOLS;
 
@@ -81,11 +83,14 @@ function kubernetes(name: BinaryName, usualSeconds: number, module = "kubernetes
 export interface ModuleFiles {
   readonly goMod: string;
   readonly goSum: string;
+  /** Where the command is a program of the folder itself. */
+  readonly program?: string;
 }
 
 export function readModule(module: string): ModuleFiles {
   const read = (file: string): string => readFileSync(join(BUILD_FOLDER, module, file), "utf8");
-  return { goMod: read("go.mod"), goSum: read("go.sum") };
+  const files = { goMod: read("go.mod"), goSum: read("go.sum") };
+  return existsSync(join(BUILD_FOLDER, module, "main.go")) ? { ...files, program: read("main.go") } : files;
 }
 
 /** The version at which a go.mod requires a module. */
@@ -117,7 +122,13 @@ export function buildArguments(recipe: Recipe, version: string): readonly string
 export function cachePath(recipe: Recipe, files: ModuleFiles, platform: string): string {
   const version = requiredVersion(files.goMod, recipe.versionOf);
   const hash = createHash("sha256");
-  for (const part of [...buildArguments(recipe, version), files.goMod, files.goSum])
+  const { goMod, goSum, program } = files;
+  for (const part of [
+    ...buildArguments(recipe, version),
+    goMod,
+    goSum,
+    ...(program === undefined ? [] : [program]),
+  ])
     hash.update(part).update("\0");
   return join(platform, `${recipe.name}-${version}-${hash.digest("hex").slice(0, 12)}`, recipe.name);
 }
