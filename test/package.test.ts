@@ -15,6 +15,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { watched } from "./cli/serving.ts";
+import { folder, RECORD, start } from "./cli/usher.ts";
 import { cacheFolder } from "./cluster/binaries/places.ts";
 
 /** What a user gets from the registry: packed, unpacked elsewhere, compiled against and run. */
@@ -98,6 +100,28 @@ function smoke(node: string): void {
   const objects = join(root, "examples/pods/etcd.yaml");
   const reviewed = run("review", objects, "--source", join(root, "examples/cluster"), "-o", "json");
   expect(JSON.parse(reviewed).summary).toEqual({ allowed: 3, unchanged: 1, patched: 2, denied: 0 });
+}
+
+/** The files of the bundle that a process has loaded by the time it serves. */
+async function filesOfServe(...args: string[]): Promise<string[]> {
+  const hook = join(folder({ "record.mjs": RECORD }), "record.mjs");
+  const main = join(installed, "dist", "main.mjs");
+  const source = join(root, "examples", "cluster");
+  const ports = ["--port", "0", "--ops-port", "0", "-o", "json"];
+  const child = start(process.execPath, [
+    "--import",
+    hook,
+    main,
+    "serve",
+    "--source",
+    source,
+    ...ports,
+    ...args,
+  ]);
+  const { end } = await watched(child);
+  child.kill("SIGINT");
+  const { err } = await end;
+  return [...err.matchAll(/^loaded file:\S*\/dist\/(\S+)$/gm)].map(([, name = ""]) => name);
 }
 
 function bytesIn(folder: string): number {
@@ -199,6 +223,25 @@ describe("the packed package", () => {
       expect(Object.keys(bin)).not.toContain("node");
       if (folder !== installed) expect({ ...more, ...optionalDependencies }).toEqual({});
     }
+  });
+
+  it("loads OpenTelemetry where tracing is on, and only there", async () => {
+    const spec = { tracing: { endpoint: "http://127.0.0.1:9" } };
+    const configuration = { apiVersion: "usher.dev/v1alpha1", kind: "UsherConfiguration", spec };
+    writeFileSync(join(consumer, "tracing.yaml"), JSON.stringify(configuration));
+    const bundled = readdirSync(join(installed, "dist")).filter(
+      (name) =>
+        /\.mjs$/.test(name) &&
+        readFileSync(join(installed, "dist", name), "utf8").includes("OTLPTraceExporter"),
+    );
+    expect(bundled).toHaveLength(1);
+    const [plain, traced] = await Promise.all([
+      filesOfServe(),
+      filesOfServe("--config", join(consumer, "tracing.yaml")),
+    ]);
+    expect(plain.filter((name) => name.startsWith("chunk-")).length).toBeGreaterThan(5);
+    expect(plain).not.toContain(bundled[0]);
+    expect(traced).toContain(bundled[0]);
   });
 
   it("carries no tests, sources or machine paths", () => {

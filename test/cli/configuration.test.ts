@@ -91,6 +91,21 @@ test.each([
     HEAD.replace("v1alpha1", "v9"),
     /config\.yaml:1:\d+: apiVersion: .*usher\.dev\/v1alpha1/,
   ],
+  [
+    "a collector that is no URL",
+    `${HEAD}spec:\n  tracing:\n    endpoint: collector:4318\n`,
+    /config\.yaml:5:\d+: spec\.tracing\.endpoint: must be a URL, such as http:/,
+  ],
+  [
+    "a collector with a query",
+    `${HEAD}spec:\n  tracing:\n    endpoint: https://collector/?token=x\n`,
+    /config\.yaml:5:\d+: spec\.tracing\.endpoint: must be a URL/,
+  ],
+  [
+    "a share above one",
+    `${HEAD}spec:\n  tracing:\n    endpoint: http://collector:4318\n    sampling: 10\n`,
+    /config\.yaml:6:\d+: spec\.tracing\.sampling: /,
+  ],
   ["a syntax error", `${HEAD}spec: [\n`, /config\.yaml:\d+:\d+: /],
   ["two documents", `${HEAD}---\n${HEAD}`, /config\.yaml: must be one document/],
   ["nothing", "# nothing\n", /config\.yaml: must be one document/],

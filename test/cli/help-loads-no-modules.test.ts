@@ -1,17 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { ended, folder, MAIN, ROOT, start } from "./usher.ts";
-
-/** Prints the files that are loaded, on stderr. */
-const RECORD = `
-import { registerHooks } from "node:module";
-registerHooks({
-  load: (url, context, next) => {
-    process.stderr.write("loaded " + url + "\\n");
-    return next(url, context);
-  },
-});
-`;
+import { ended, folder, MAIN, RECORD, ROOT, start } from "./usher.ts";
 
 /** The files of usher that a call loads, relative to the clone, and the packages. */
 async function loadedBy(...args: string[]): Promise<{ files: string[]; packages: string[]; out: string }> {

@@ -14,6 +14,17 @@ export const ROOT = join(import.meta.dirname, "..", "..");
 export const MAIN = join(ROOT, "src/cli/main.ts");
 export const EXAMPLES = join(ROOT, "examples/cluster");
 
+/** For `--import`: prints the files that are loaded, on stderr. */
+export const RECORD = `
+import { registerHooks } from "node:module";
+registerHooks({
+  load: (url, context, next) => {
+    process.stderr.write("loaded " + url + "\\n");
+    return next(url, context);
+  },
+});
+`;
+
 export interface Ran {
   readonly code: number | null;
   readonly out: string;

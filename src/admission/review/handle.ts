@@ -1,5 +1,5 @@
 import { evaluate, type Outside } from "../../core/evaluate/evaluate.ts";
-import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
+import type { Evaluation, HookObserver } from "../../core/evaluate/evaluate-hooks.ts";
 import type { AdmissionRequest } from "../../core/evaluate/request.ts";
 import { responseOf } from "../../core/evaluate/response.ts";
 import { detailsOf } from "../../core/evaluate/status.ts";
@@ -39,12 +39,14 @@ export type Handle = (
   client?: Client,
   /** When the request arrived, of `performance.now()`. @default now */
   started?: number,
+  /** @default nobody */
+  observer?: HookObserver,
 ) => HttpResponse | Promise<HttpResponse>;
 
 export function createHandle({ source, log, now = Date.now, acceptsToken }: HandleOptions): Handle {
   const routes = new Routes();
 
-  const handle: Handle = (body, url, client, started = performance.now()) => {
+  const handle: Handle = (body, url, client, started = performance.now(), observer) => {
     try {
       const route = routes.find(url, source.assembly.hooks);
       if ("notFound" in route) return textResponse(404, route.notFound);
@@ -56,7 +58,8 @@ export function createHandle({ source, log, now = Date.now, acceptsToken }: Hand
           log.debug({ ...request, phase: route.phase }, "invalid admission review");
         return undecodableResponse(request, route);
       }
-      return respond(route, request, new RequestDeadline(source, log, client, started, route.timeoutMs));
+      const deadline = new RequestDeadline(source, log, client, started, route.timeoutMs);
+      return respond(route, request, deadline, observer);
     } catch (error) {
       log.error(factsOf(error), INTERNAL_ERROR);
       return textResponse(500, FAULT);
@@ -67,12 +70,14 @@ export function createHandle({ source, log, now = Date.now, acceptsToken }: Hand
     route: Route,
     request: AdmissionRequest,
     deadline: RequestDeadline,
+    observer: HookObserver | undefined,
   ): HttpResponse | Promise<HttpResponse> {
     const { phase, hooks } = route;
     try {
       const isTrusted = acceptsToken?.(route.token) ?? true;
       const outside = isTrusted ? deadline : readOnly(deadline);
-      const result = evaluate({ assembly: source.assembly, phase, hooks, request, now: now() }, outside);
+      const { assembly } = source;
+      const result = evaluate({ assembly, phase, hooks, request, now: now(), observer }, outside);
       if (!(result instanceof Promise)) return evaluatedResponse(result, route, isTrusted);
       return result
         .then((evaluation) => evaluatedResponse(evaluation, route, isTrusted))

@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import type { Effects } from "../../core/evaluate/effects.ts";
 import type { Log } from "../../core/log.ts";
+import type { Tracing } from "../../core/module/installation.ts";
 import type { Count } from "../../core/module/metric.ts";
 import type { ControllerStats } from "../../core/module/reconciler.ts";
 import type { Source } from "../../core/view/source.ts";
@@ -8,6 +9,7 @@ import { startHeartbeat } from "../observe/health.ts";
 import { sampledLog } from "../observe/log-sampling.ts";
 import { createMetrics } from "../observe/metrics/metrics.ts";
 import { openOps } from "../observe/ops.ts";
+import type { ReviewTracer } from "../observe/tracing/tracing.ts";
 import { afterResponse } from "../review/after-response.ts";
 import { createHandle } from "../review/handle.ts";
 import {
@@ -52,6 +54,10 @@ export interface AdmissionOptions {
   /** Absent where this process runs no controller. */
   readonly controllerStats?: (() => ControllerStats) | undefined;
   readonly version?: string | undefined;
+  /** Where spans of reviews go. @default reviews are not traced */
+  readonly tracing?: Tracing | undefined;
+  /** Of this replica, for its spans. */
+  readonly instance?: string | undefined;
   readonly limits?: Partial<Limits> | undefined;
   /** After how long without a heartbeat of the main thread `/livez` fails. */
   readonly heartbeatTimeoutMs?: number | undefined;
@@ -108,6 +114,8 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
       opening,
     ]);
     serving.pair = certificate;
+    const tracing = await tracingFor(options, log);
+    if (tracing !== undefined) stops.push(tracing.stop);
     const webhook = await openHttpsServer({
       bind,
       port: options.port ?? WEBHOOK_PORT,
@@ -118,6 +126,7 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
       afterResponse: afterResponse({ log, count: metrics.count, effects: options.effects }),
       observe: metrics.observe,
       connectionClosed: metrics.connectionClosed,
+      tracing,
       log,
     });
     if (options.certificate !== undefined) {
@@ -146,6 +155,16 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
     await Promise.all(stops.map((stop) => stop()));
     throw error;
   }
+}
+
+/** OpenTelemetry is loaded only here, and only where it has something to do. */
+async function tracingFor(
+  { tracing, version, instance }: AdmissionOptions,
+  log: Log,
+): Promise<ReviewTracer | undefined> {
+  if (tracing === undefined) return undefined;
+  const { openTracing } = await import("../observe/tracing/open-tracing.ts");
+  return openTracing({ ...tracing, version, instance, log });
 }
 
 /** The error was reported by the start; stopping what never ran is no second one. */

@@ -6,6 +6,7 @@ import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
 import { factsOf, type Log } from "../../core/log.ts";
 import type { Phase } from "../../core/module/hook.ts";
 import type { ConnectionLimit } from "../observe/metrics/metrics.ts";
+import type { ReviewTrace, ReviewTracer } from "../observe/tracing/tracing.ts";
 import type { Handle } from "../review/handle.ts";
 import { type HttpResponse, textResponse } from "../review/http-response.ts";
 import { parsedBytes } from "../review/structure.ts";
@@ -30,6 +31,8 @@ export interface HttpsServerOptions {
   readonly observe: (phase: Phase | undefined, status: number, seconds: number) => void;
   /** Called for each connection that was closed because of a limit. */
   readonly connectionClosed: (limit: ConnectionLimit) => void;
+  /** @default reviews are not traced */
+  readonly tracing?: ReviewTracer | undefined;
   readonly log: Log;
 }
 
@@ -59,7 +62,7 @@ const LINGER_MS = 1_000;
 
 /** The HTTPS server of the webhooks. Node reads every request and writes every response. Resolves once it listens. */
 export async function openHttpsServer(options: HttpsServerOptions): Promise<HttpsServer> {
-  const { limits, handle, afterResponse, observe, connectionClosed, log } = options;
+  const { limits, handle, afterResponse, observe, connectionClosed, tracing, log } = options;
   const clients = options.clients === undefined ? undefined : new ClientCertificates(options.clients);
   const inFlight = new BytesInFlight(limits.inFlightBytes, (bytes) => {
     connectionClosed("bytes");
@@ -90,9 +93,10 @@ export async function openHttpsServer(options: HttpsServerOptions): Promise<Http
         refuse(request, response, tooLarge, started);
         return;
       }
-      const result = handle(body, request.url ?? "/", response, started);
+      const trace = tracing?.begin(request.headers, started);
+      const result = handle(body, request.url ?? "/", response, started, trace);
       if (!(result instanceof Promise)) {
-        send(response, result, started);
+        send(response, result, started, trace);
         return;
       }
       const { socket } = request;
@@ -100,7 +104,7 @@ export async function openHttpsServer(options: HttpsServerOptions): Promise<Http
       pipelining.add(socket);
       inFlight.add(socket, bytes);
       void result
-        .then((late) => send(response, late, started))
+        .then((late) => send(response, late, started, trace))
         .catch((error: unknown) => abort(response, error))
         .finally(() => {
           pipelining.remove(socket);
@@ -109,7 +113,7 @@ export async function openHttpsServer(options: HttpsServerOptions): Promise<Http
     });
   };
 
-  const send = (response: ServerResponse, result: HttpResponse, started: number) => {
+  const send = (response: ServerResponse, result: HttpResponse, started: number, trace?: ReviewTrace) => {
     const { status, type, body, phase, evaluation } = result;
     const closed = response.destroyed;
     if (!closed) {
@@ -121,8 +125,10 @@ export async function openHttpsServer(options: HttpsServerOptions): Promise<Http
       response.end(body, length === body.length ? "latin1" : "utf8");
       if (length > SMALL_RESPONSE_BYTES) countUnread(response, length);
     }
-    observe(phase, closed ? CLIENT_CLOSED_REQUEST : status, (performance.now() - started) / 1_000);
+    const seen = closed ? CLIENT_CLOSED_REQUEST : status;
+    observe(phase, seen, (performance.now() - started) / 1_000);
     if (!closed && evaluation !== undefined) afterResponse(evaluation);
+    trace?.end({ status: seen, phase, evaluation });
   };
 
   const countUnread = (response: ServerResponse, bytes: number) => {

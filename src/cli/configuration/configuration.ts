@@ -15,6 +15,7 @@ import { readText, Unreadable } from "../../files/reader/bytes.ts";
 import { type Located, located, type Manifest, readManifests } from "../../files/reader/read-documents.ts";
 import { CallError } from "../exit.ts";
 import { describeProblems } from "../review/problems.ts";
+import { tracing, tracingOf } from "./tracing.ts";
 
 const name = z.string().min(1).max(253);
 
@@ -79,6 +80,7 @@ const spec = z.strictObject({
     .boolean()
     .optional()
     .describe("Whether usher writes its webhook configurations, and the objects of modules. Default true."),
+  tracing,
   modules: z
     .record(name, z.record(z.string(), z.unknown()))
     .optional()
@@ -127,6 +129,7 @@ export function configure(
       settings: settingsOf(modules, read.modules ?? {}),
       ...certificatesOf(read),
       ...(read.manageWebhooks === undefined ? {} : { manageWebhooks: read.manageWebhooks }),
+      ...tracingOf(read.tracing),
       ...(version === undefined ? {} : { kubernetesVersion: { effective: version, binary: version } }),
     },
   };

@@ -63,6 +63,8 @@ async function begin(options: ServeOptions, io: Io): Promise<void> {
     clients,
     effects: opened.effects,
     acceptsToken: opened.acceptsToken,
+    tracing: opened.source.assembly.installation.tracing,
+    instance: process.env["POD_NAME"],
     controllerStats: opened.controllerStats,
   }).catch(async (error: unknown) => {
     // Open watches would keep the process running.

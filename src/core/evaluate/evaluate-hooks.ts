@@ -24,8 +24,16 @@ export interface EvaluationRequest {
   readonly draft?: Draft;
   readonly now: number;
   readonly trace?: boolean;
+  /** @default nobody */
+  readonly observer?: HookObserver | undefined;
   /** Counts the work of modules. @default not counted */
   readonly steps?: StepCounter;
+}
+
+/** Told of each run of a hook, for a shell that measures: the core reads no clock. */
+export interface HookObserver {
+  readonly began: (hook: Hook) => void;
+  readonly ended: (hook: Hook) => void;
 }
 
 export interface ModuleTrace extends TraceEntry {
@@ -78,6 +86,7 @@ export function evaluateHooks(
     asked.push(hook);
     const mark = draft.mark();
     draft.author = hook.module;
+    evaluation.observer?.began(hook);
     try {
       const context: Context = {
         request,
@@ -101,6 +110,7 @@ export function evaluateHooks(
       draft.undo(mark);
       decided.push({ hook, decision: broken(hook, error), edits: [mark, mark] });
     }
+    evaluation.observer?.ended(hook);
   }
   if (needs.size > 0) {
     draft.undo(start);

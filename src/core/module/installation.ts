@@ -3,6 +3,14 @@ import type { ServerVersion } from "../kubernetes/versions.ts";
 import { type WorkloadTable, workloadTable } from "../kubernetes/workloads.ts";
 import type { CertificateMode, CertificateSettings } from "./certificate-mode.ts";
 
+/** Where spans of reviews go, and how many. */
+export interface Tracing {
+  /** The base URL of a collector that speaks OTLP over HTTP. */
+  readonly endpoint: string;
+  /** The share of reviews without a traced caller that are traced, 0 to 1. @default 1 */
+  readonly sampling?: number;
+}
+
 /** What is true of one installation of usher, whatever the policies say. */
 export interface Installation {
   /** The namespace that usher runs in. */
@@ -17,6 +25,8 @@ export interface Installation {
   readonly manageCrds?: boolean;
   /** For sources without an API server, and until it answers. @default unknown */
   readonly kubernetesVersion?: ServerVersion;
+  /** Where spans of reviews go. @default reviews are not traced */
+  readonly tracing?: Tracing;
   /** Settings of modules, by module, as parsed by their schemas. @default none */
   readonly settings?: Readonly<Record<string, JsonObject>>;
   /** Where the serving certificate comes from. @default usher makes its own */

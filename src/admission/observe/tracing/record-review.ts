@@ -1,0 +1,121 @@
+import {
+  type Attributes,
+  type Context,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from "@opentelemetry/api";
+import type { Evaluation } from "../../../core/evaluate/evaluate-hooks.ts";
+import { resourceName } from "../../../core/evaluate/request.ts";
+import type { Hook } from "../../../core/module/hook.ts";
+import type { ReviewTrace } from "./tracing.ts";
+
+/** One run of a hook, by `performance.now()`. A hook runs again when it needed facts. */
+interface Run {
+  readonly hook: Hook;
+  readonly began: number;
+  ended: number;
+}
+
+/** Times are noted while the review runs; spans are made after the response, from the notes. */
+export function recordReview(
+  tracer: Tracer,
+  parent: Context,
+  started: number,
+  onError: (error: unknown) => void,
+): ReviewTrace {
+  const runs: Run[] = [];
+  return {
+    began: (hook) => {
+      const began = performance.now();
+      runs.push({ hook, began, ended: began });
+    },
+    ended: () => {
+      const last = runs.at(-1);
+      if (last !== undefined) last.ended = performance.now();
+    },
+    end: (response) => {
+      // The response is sent: nothing may go wrong for its sake.
+      try {
+        makeSpans(tracer, parent, started, runs, response);
+      } catch (error) {
+        onError(error);
+      }
+    },
+  };
+}
+
+function makeSpans(
+  tracer: Tracer,
+  parent: Context,
+  started: number,
+  runs: readonly Run[],
+  { status, phase, evaluation }: Parameters<ReviewTrace["end"]>[0],
+): void {
+  const ended = performance.now();
+  // To the wall clock of now: the two drift apart while a process runs for weeks.
+  const offset = Date.now() - ended;
+  const { resource, attributes } = ofRequest(evaluation);
+  const span = tracer.startSpan(
+    [phase ?? "review", ...(resource === undefined ? [] : [resource])].join(" "),
+    {
+      kind: SpanKind.SERVER,
+      startTime: started + offset,
+      attributes: {
+        ...(phase === undefined ? {} : { "usher.phase": phase }),
+        ...attributes,
+        "http.response.status_code": status,
+      },
+    },
+    parent,
+  );
+  const context = trace.setSpan(parent, span);
+  for (const [i, { hook, ...run }] of runs.entries()) {
+    const isLast = runs.findLastIndex((other) => other.hook === hook) === i;
+    const child = tracer.startSpan(
+      hook.module,
+      {
+        startTime: run.began + offset,
+        attributes: {
+          "usher.module": hook.module,
+          "usher.hook": hook.name,
+          "usher.verdict": isLast && evaluation !== undefined ? verdictOf(evaluation, hook) : "undecided",
+        },
+      },
+      context,
+    );
+    if (isLast && isBroken(evaluation, hook)) child.setStatus({ code: SpanStatusCode.ERROR });
+    child.end(run.ended + offset);
+  }
+  if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+  span.end(ended + offset);
+}
+
+/** What the request is about, and no more: neither users nor names. */
+function ofRequest(evaluation: Evaluation | undefined): { resource?: string; attributes: Attributes } {
+  if (evaluation === undefined) return { attributes: {} };
+  const { uid, operation, resource: of, subResource, dryRun } = evaluation.request;
+  const resource = [resourceName(of), ...(subResource === "" ? [] : [subResource])].join("/");
+  return {
+    resource,
+    attributes: {
+      "usher.uid": uid,
+      "usher.operation": operation,
+      "usher.resource": resource,
+      "usher.dry_run": dryRun,
+      "usher.verdict": verdictOf(evaluation),
+    },
+  };
+}
+
+/** As metrics say it: of one hook, or of all together. */
+function verdictOf({ denials, patched }: Evaluation, hook?: Hook): "allow" | "patch" | "deny" {
+  if (denials.some((denial) => hook === undefined || denial.hook === hook.name)) return "deny";
+  const changed = hook === undefined ? patched.size > 0 : patched.has(hook.name);
+  return changed ? "patch" : "allow";
+}
+
+function isBroken(evaluation: Evaluation | undefined, { module }: Hook): boolean {
+  return evaluation?.findings.some((one) => one.module === module && one.error !== undefined) ?? false;
+}
