@@ -69,7 +69,9 @@ describe.each(CERTIFICATE_MODES)("certificates: %s", (mode) => {
   });
 
   test("the service CA alone is asked to sign for the Service", () => {
-    expect(at(only(all, "Service"), "metadata", "annotations")).toEqual(
+    const [webhook, metrics] = kind(all, "Service");
+    expect(at(metrics, "metadata", "annotations")).toBeUndefined();
+    expect(at(webhook, "metadata", "annotations")).toEqual(
       mode !== "ServiceCA"
         ? undefined
         : {

@@ -5,6 +5,8 @@ export const OWN_NAMES = {
   account: "usher",
   deployment: "usher",
   service: "usher",
+  /** The Service of the metrics, and what makes Prometheus scrape it. */
+  metrics: "usher-metrics",
   /** Both webhook configurations. */
   webhooks: "usher",
   certificates: "usher-certificates",

@@ -20,6 +20,7 @@ test("all of it is in usher's namespace, and the Deployment comes after what its
     "Service",
     "Deployment",
     "PodDisruptionBudget",
+    "Service",
   ]);
   for (const object of objects) expect(stringAt(object, "metadata", "namespace")).toBe("hall");
 });

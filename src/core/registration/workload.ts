@@ -1,6 +1,7 @@
 import type { JsonObject } from "../json.ts";
 import type { Installation } from "../module/installation.ts";
 import { type CertificateMount, certificateMount, serviceAnnotations } from "./certificates.ts";
+import { type MonitoringOptions, metricsService, monitors, OPS_PORT_NAME } from "./monitoring/monitors.ts";
 import { OWN_LABELS, OWN_NAMES } from "./names.ts";
 
 export interface WorkloadOptions {
@@ -11,6 +12,8 @@ export interface WorkloadOptions {
   readonly configuration?: JsonObject;
   /** More labels for the pods, as network policies or a cloud may ask for. */
   readonly podLabels?: Readonly<Record<string, string>>;
+  /** Objects of the Prometheus operator. @default none */
+  readonly monitoring?: MonitoringOptions;
   /** What the pods put up with, because usher itself sets such taints. */
   readonly tolerations?: readonly JsonObject[];
 }
@@ -95,6 +98,8 @@ export function workloadObjects(installation: Installation, options: WorkloadOpt
       // Not `minAvailable`: with a single replica that would hold up the draining of its node for ever.
       spec: { maxUnavailable: 1, selector: { matchLabels: POD_LABELS } },
     },
+    metricsService(installation, OPS_PORT, POD_LABELS),
+    ...monitors(installation, options.monitoring ?? {}, POD_LABELS),
   ];
 }
 
@@ -152,13 +157,25 @@ function podSpec(
         ],
         ports: [
           { name: "https", containerPort: WEBHOOK_PORT, protocol: "TCP" },
-          { name: "ops", containerPort: OPS_PORT, protocol: "TCP" },
+          { name: OPS_PORT_NAME, containerPort: OPS_PORT, protocol: "TCP" },
         ],
         // It answers no probe before it has read the cluster. That takes seconds, or as long as it may not read it: to be killed
         // meanwhile would only make it begin anew.
-        startupProbe: { httpGet: { path: "/livez", port: "ops" }, periodSeconds: 1, failureThreshold: 600 },
-        readinessProbe: { httpGet: { path: "/readyz", port: "ops" }, periodSeconds: 2, failureThreshold: 2 },
-        livenessProbe: { httpGet: { path: "/livez", port: "ops" }, periodSeconds: 10, failureThreshold: 3 },
+        startupProbe: {
+          httpGet: { path: "/livez", port: OPS_PORT_NAME },
+          periodSeconds: 1,
+          failureThreshold: 600,
+        },
+        readinessProbe: {
+          httpGet: { path: "/readyz", port: OPS_PORT_NAME },
+          periodSeconds: 2,
+          failureThreshold: 2,
+        },
+        livenessProbe: {
+          httpGet: { path: "/livez", port: OPS_PORT_NAME },
+          periodSeconds: 10,
+          failureThreshold: 3,
+        },
         // Measured with 1,000 policies, 5,000 nodes and 10,000 namespaces it stays below 150 MiB. No limit for CPU: being
         // throttled would make every pod of the cluster wait.
         resources: { requests: { cpu: "100m", memory: "160Mi" }, limits: { memory: "512Mi" } },

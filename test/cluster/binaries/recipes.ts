@@ -62,6 +62,13 @@ export const TOOLS = {
   ),
   "argo-diff": recipe("argo-diff", "argo-diff", ".", "github.com/argoproj/argo-cd/gitops-engine", 150),
   "flux-diff": recipe("flux-diff", "flux-diff", ".", "github.com/fluxcd/pkg/ssa", 60),
+  promtool: recipe(
+    "promtool",
+    "promtool",
+    "github.com/prometheus/prometheus/cmd/promtool",
+    "github.com/prometheus/prometheus",
+    200,
+  ),
 } as const satisfies Readonly<Record<string, Recipe>>;
 export type ToolName = keyof typeof TOOLS;
 
