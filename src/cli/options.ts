@@ -36,6 +36,12 @@ export function output(formats: readonly string[], standard: string, description
   return new Option("-o, --output <format>", description).choices(formats).default(standard);
 }
 
+export function logLevel(): Option {
+  return new Option("--log-level <level>", "log level")
+    .choices(["debug", "info", "warn", "error"])
+    .default("info");
+}
+
 export function port(text: string): number {
   return integer(text, 65_535, "It must be an integer from 0 to 65535.");
 }

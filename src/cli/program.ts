@@ -3,7 +3,17 @@ import { loadModules } from "../core/module/declaration.ts";
 import { moduleCommands, namesOf } from "./command/module-commands.ts";
 import { installCommands, shaping } from "./install/install-commands.ts";
 import type { Io } from "./io.ts";
-import { calling, connecting, evaluating, output, port, STRICT, seconds, several } from "./options.ts";
+import {
+  calling,
+  connecting,
+  evaluating,
+  logLevel,
+  output,
+  port,
+  STRICT,
+  seconds,
+  several,
+} from "./options.ts";
 import { version } from "./version.ts";
 
 /** What a command returns beside its output. */
@@ -39,6 +49,7 @@ Exit codes: 0 success, 1 found something, 2 invalid arguments or input,
   reviewCommand(usher, io, outcome);
   manifestsCommand(usher, io);
   installCommands(usher, io, outcome);
+  watchdogCommand(usher, io);
   moduleCommands(usher, io, outcome);
   helpCommand(usher, io);
   return usher;
@@ -72,11 +83,7 @@ function serveCommand(usher: Command, io: Io): void {
       seconds,
       5,
     )
-    .addOption(
-      new Option("--log-level <level>", "log level")
-        .choices(["debug", "info", "warn", "error"])
-        .default("info"),
-    )
+    .addOption(logLevel())
     .addOption(output(["text", "json"], "text", "format of the ready line"));
   evaluating(connecting(serve))
     .addHelpText(
@@ -155,6 +162,22 @@ function manifestsCommand(usher: Command, io: Io): void {
     .addHelpText("after", `\nExample:\n  ${io.name} manifests | kubectl apply --dry-run=server -f -`)
     .action(async (options) => {
       const { manifests: run } = await import("./install/manifests.ts");
+      await run(options, io);
+    });
+}
+
+function watchdogCommand(usher: Command, io: Io): void {
+  const watchdog = usher
+    .command("watchdog")
+    .summary("open webhooks while no replica of usher is ready")
+    .description(
+      "Watches the replicas of an installation. Once none was ready for spec.watchdog.openAfterSeconds of the configuration, fail-closed webhooks that may be opened are opened; a ready replica closes them. The Deployment usher-watchdog runs it. Ends on SIGTERM.",
+    )
+    .addOption(logLevel());
+  evaluating(connecting(watchdog))
+    .addHelpText("after", `\nExample:\n  ${io.name} watchdog --config usher.yaml --context staging`)
+    .action(async (options) => {
+      const { watchdog: run } = await import("./watchdog/watchdog.ts");
       await run(options, io);
     });
 }

@@ -6,7 +6,7 @@ import { CORE_CODES, codesOf } from "../../src/core/module/codes.ts";
 import { modules } from "../../src/modules/all.ts";
 import { ended, folder, ROOT, start, usher } from "./usher.ts";
 
-const COMMANDS = ["serve", "review", "manifests", "placement", "help"];
+const COMMANDS = ["serve", "review", "manifests", "watchdog", "placement", "help"];
 
 test("the bare name, help and --help print the same, on stdout", async () => {
   const [bare, help, flag] = await Promise.all([usher([]), usher(["help"]), usher(["--help"])]);
@@ -76,7 +76,7 @@ test("every code is explained, in any spelling", async () => {
 test.each([
   ["reviw", 'unknown command reviw; did you mean "review"?'],
   ["USHER-Z99", "unknown code USHER-Z99; known codes:\n  USHER-E01  "],
-  ["seating", "known topics: serve, review, manifests, install, uninstall, placement, "],
+  ["seating", "known topics: serve, review, manifests, install, uninstall, watchdog, placement, "],
 ])("help %s", async (topic, message) => {
   const { code, out, err } = await usher(["help", topic]);
   expect(err).toContain(message);

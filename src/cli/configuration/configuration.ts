@@ -16,6 +16,7 @@ import { type Located, located, type Manifest, readManifests } from "../../files
 import { CallError } from "../exit.ts";
 import { describeProblems } from "../review/problems.ts";
 import { tracing, tracingOf } from "./tracing.ts";
+import { WATCHDOG, watchdogOf } from "./watchdog.ts";
 
 const name = z.string().min(1).max(253);
 
@@ -81,6 +82,7 @@ const spec = z.strictObject({
     .optional()
     .describe("Whether usher writes its webhook configurations, and the objects of modules. Default true."),
   tracing,
+  watchdog: WATCHDOG.optional().describe("What is opened while no replica of usher is ready."),
   modules: z
     .record(name, z.record(z.string(), z.unknown()))
     .optional()
@@ -126,6 +128,7 @@ export function configure(
       controlPlaneNamespaces: read.controlPlaneNamespaces ?? DEFAULT_INSTALLATION.controlPlaneNamespaces,
       opened: read.openNamespaces ?? [],
       workloads: workloadTable(workloads),
+      watchdog: watchdogOf(modules, read.watchdog ?? {}),
       settings: settingsOf(modules, read.modules ?? {}),
       ...certificatesOf(read),
       ...(read.manageWebhooks === undefined ? {} : { manageWebhooks: read.manageWebhooks }),

@@ -36,6 +36,11 @@ export interface Hook {
    * evaluator. Usher's own namespace never is. @default requests there do not reach the module
    */
   readonly openTwin?: boolean;
+  /**
+   * Closed hooks only: while no replica is ready, the watchdog does not open it, unless the configuration says so for its module.
+   * @default it may be opened
+   */
+  readonly staysClosed?: boolean;
   /** Whole seconds, 1 to 30. */
   readonly timeoutSeconds: number;
   readonly namespaces?: NamespaceScope;

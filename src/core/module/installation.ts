@@ -27,6 +27,8 @@ export interface Installation {
   readonly kubernetesVersion?: ServerVersion;
   /** Where spans of reviews go. @default reviews are not traced */
   readonly tracing?: Tracing;
+  /** What is opened while no replica is ready. @default `DEFAULT_WATCHDOG` */
+  readonly watchdog?: WatchdogSettings;
   /** Settings of modules, by module, as parsed by their schemas. @default none */
   readonly settings?: Readonly<Record<string, JsonObject>>;
   /** Where the serving certificate comes from. @default usher makes its own */
@@ -42,6 +44,16 @@ export function certificateModeOf({ certificates }: Pick<Installation, "certific
 export function managesWebhooks({ manageWebhooks }: Pick<Installation, "manageWebhooks">): boolean {
   return manageWebhooks ?? true;
 }
+
+/** The dead-man rule: fail-closed hooks are opened once no replica was ready for some time. */
+export interface WatchdogSettings {
+  readonly enabled: boolean;
+  readonly openAfterSeconds: number;
+  /** Modules whose hooks are opened though they declare `staysClosed`. */
+  readonly open: readonly string[];
+}
+
+export const DEFAULT_WATCHDOG: WatchdogSettings = { enabled: true, openAfterSeconds: 300, open: [] };
 
 /** The control plane's in every cluster, whatever an installation says. */
 const KUBERNETES_NAMESPACES = ["kube-system", "kube-public", "kube-node-lease"];

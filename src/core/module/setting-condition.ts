@@ -22,8 +22,9 @@ export type SettingCondition = ValueCondition | ListedCondition;
 export type ConfiguredValues = JsonObject;
 
 export function configuredValues(installation: Installation, gates: Gates): ConfiguredValues {
-  const { manageCrds, manageWebhooks, certificates, settings } = installation;
+  const { manageCrds, manageWebhooks, certificates, settings, watchdog } = installation;
   return {
+    ...(watchdog === undefined ? {} : { watchdog: { enabled: watchdog.enabled } }),
     ...(manageCrds === undefined ? {} : { manageCrds }),
     ...(manageWebhooks === undefined ? {} : { manageWebhooks }),
     ...(certificates === undefined ? {} : { certificates: certificates.mode }),
@@ -66,4 +67,9 @@ export function moduleSetting(
 
 export const MANAGES_CRDS: ValueCondition = { setting: ["manageCrds"], equals: true, default: true };
 export const MANAGES_WEBHOOKS: ValueCondition = { setting: ["manageWebhooks"], equals: true, default: true };
+/** The watchdog runs where usher writes the webhook configurations: elsewhere nobody says which entries may be opened. */
+export const RUNS_WATCHDOG: readonly ValueCondition[] = [
+  MANAGES_WEBHOOKS,
+  { setting: ["watchdog", "enabled"], equals: true, default: true },
+];
 export const OWN_CERTIFICATES: ValueCondition = { setting: ["certificates"], equals: "Own", default: "Own" };

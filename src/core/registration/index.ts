@@ -9,6 +9,7 @@ import { registeredResources } from "./custom-resources.ts";
 import { flowControl } from "./flow-control.ts";
 import { labelled } from "./names.ts";
 import { ownRoles } from "./own-access.ts";
+import { watchdogAccount, watchdogWorkload } from "./pods/watchdog.ts";
 import { accessObjects, roleObjects } from "./rbac.ts";
 import { type WebhookOptions, webhookConfigurations } from "./webhooks.ts";
 import { type WorkloadOptions, workloadObjects } from "./workload.ts";
@@ -49,13 +50,12 @@ export function registration(registrant: Registrant, options: RegistrationOption
       ? []
       : [
           anchor(),
+          ...watchdogAccount(registrant),
           ...roleObjects(ownRoles(modules), registrant),
           ...flowControl(installation),
           ...certificateObjects(installation),
-          ...workloadObjects(installation, {
-            ...workload,
-            tolerations: modules.flatMap((module) => module.tolerations?.(installation) ?? []),
-          }),
+          ...workloadObjects(installation, tolerating(workload, registrant)),
+          ...watchdogWorkload(registrant, tolerating(workload, registrant)),
         ]),
   ];
   const objects = [
@@ -65,6 +65,14 @@ export function registration(registrant: Registrant, options: RegistrationOption
     ...webhooks.objects,
   ];
   return { objects, notes: webhooks.notes };
+}
+
+/** With what the pods must put up with, because modules set such taints. */
+function tolerating(workload: WorkloadOptions, { modules, installation }: Registrant): WorkloadOptions {
+  return {
+    ...workload,
+    tolerations: modules.flatMap((module) => module.tolerations?.(installation) ?? []),
+  };
 }
 
 /** The CRDs alone: they follow from declarations and the installation, so once is enough. */

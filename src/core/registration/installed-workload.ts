@@ -1,6 +1,7 @@
 import { at, isObject, type JsonObject, listAt, stringAt } from "../json.ts";
 import { OWN_LABELS, VERSION_LABEL } from "./names.ts";
-import { CONFIGURATION_FILE, CONTAINER, POD_LABELS } from "./workload.ts";
+import { CONFIGURATION_FILE } from "./pods/restricted-pod.ts";
+import { CONTAINER, POD_LABELS } from "./workload.ts";
 
 /** The options of an existing installation: what `workloadObjects` was given, read back. */
 export interface InstalledWorkload {

@@ -15,6 +15,8 @@ export const OWN_NAMES = {
   configuration: "usher-configuration",
   /** What lets usher write webhook configurations and CRDs: apart, so that an uninstall can take just that away first. */
   registration: "usher-registration",
+  /** The Deployment that opens webhooks while no replica is ready, its account and its roles. */
+  watchdog: "usher-watchdog",
   /** What stands for the installation: see `anchor`. */
   anchor: "usher-installation",
 } as const;

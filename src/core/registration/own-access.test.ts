@@ -49,6 +49,8 @@ test("in the whole cluster usher writes only what has one of its own names", () 
     ["clusterroles", ["usher-installation"]],
     ["namespaces", ["usher-system"]],
     ["customresourcedefinitions", ["seatings.test.usher.dev"]],
+    // The watchdog.
+    ["mutatingwebhookconfigurations,validatingwebhookconfigurations", ["usher"]],
   ]);
   expect(rules.map(({ verbs }) => verbs.join())).toEqual([
     "get",
@@ -56,6 +58,7 @@ test("in the whole cluster usher writes only what has one of its own names", () 
     "get,patch,delete",
     "get",
     "get,create,patch",
+    "get,patch",
   ]);
 });
 

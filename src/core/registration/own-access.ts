@@ -1,7 +1,8 @@
 import type { Module } from "../module/module.ts";
-import { MANAGES_WEBHOOKS, OWN_CERTIFICATES } from "../module/setting-condition.ts";
+import { MANAGES_WEBHOOKS, OWN_CERTIFICATES, RUNS_WATCHDOG } from "../module/setting-condition.ts";
 import { KEEP, named, registrationRights, WEBHOOKS } from "./module-rights.ts";
 import { OWN_NAMES } from "./names.ts";
+import { watchdogRoles } from "./pods/watchdog.ts";
 import type { DeclaredRole, Right } from "./rights.ts";
 
 /**
@@ -19,6 +20,7 @@ export function ownRoles(modules: readonly Module[]): DeclaredRole[] {
       rights: [...REGISTRATION, ...modules.flatMap(registrationRights)],
     },
     { kind: "Role", name: OWN_NAMES.account, own: true, rights: NAMESPACE },
+    ...watchdogRoles(),
   ];
 }
 
@@ -90,5 +92,13 @@ const NAMESPACE: readonly Right[] = [
     verbs: ["list"],
     why: "see that a replica is ready before webhooks are registered",
     when: [],
+  },
+  {
+    group: "apps",
+    resources: ["deployments"],
+    names: [OWN_NAMES.deployment],
+    verbs: ["get"],
+    why: "record an event about it when webhooks that were opened are closed",
+    when: RUNS_WATCHDOG,
   },
 ];

@@ -51,7 +51,7 @@ export function accessObjects(declarations: Declarations): JsonObject[] {
 /** Roles with their bindings. A role for people that grants nothing is none. */
 export function roleObjects(roles: readonly DeclaredRole[], declarations: Declarations): JsonObject[] {
   const { namespace } = declarations.installation;
-  return roles.flatMap(({ kind, name, labels, own, rights }) => {
+  return roles.flatMap(({ kind, name, labels, own, account = OWN_NAMES.account, rights }) => {
     const rules = grantedRights(rights, declarations).map(ruleOf);
     if (rules.length === 0) return [];
     const place = kind === "Role" ? { namespace } : {};
@@ -69,7 +69,7 @@ export function roleObjects(roles: readonly DeclaredRole[], declarations: Declar
         kind: `${kind}Binding`,
         metadata: { name, ...place },
         roleRef: { apiGroup: API, kind, name },
-        subjects: [{ kind: "ServiceAccount", name: OWN_NAMES.account, namespace }],
+        subjects: [{ kind: "ServiceAccount", name: account, namespace }],
       },
     ];
   });

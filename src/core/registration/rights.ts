@@ -30,8 +30,10 @@ export interface DeclaredRole {
   readonly kind: "ClusterRole" | "Role";
   readonly name: string;
   readonly labels?: Readonly<Record<string, string>>;
-  /** Whether usher's own account has it; others are for people. */
+  /** Whether an account of usher's own has it; others are for people. */
   readonly own: boolean;
+  /** @default the account of the replicas */
+  readonly account?: string;
   readonly rights: readonly Right[];
 }
 

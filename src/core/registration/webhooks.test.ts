@@ -45,7 +45,7 @@ test("two hooks alike become one entry, whole", () => {
     mutating: {
       apiVersion: "admissionregistration.k8s.io/v1",
       kind: "MutatingWebhookConfiguration",
-      metadata: { name: "usher" },
+      metadata: { name: "usher", annotations: { "usher.dev/openable": "" } },
       webhooks: [
         {
           name: "placement-pod-os.usher.dev",
@@ -91,7 +91,7 @@ test("two hooks alike become one entry, whole", () => {
     validating: {
       apiVersion: "admissionregistration.k8s.io/v1",
       kind: "ValidatingWebhookConfiguration",
-      metadata: { name: "usher" },
+      metadata: { name: "usher", annotations: { "usher.dev/openable": "" } },
       webhooks: [],
     },
     notes: [],
@@ -241,4 +241,24 @@ test("a path token is the first segment of every path, for a Service and for a U
     const path = stringAt(config, "service", "path") ?? new URL(stringAt(config, "url") ?? "").pathname;
     expect(path).toBe(`/${pathToken}/mutate/a`);
   }
+});
+
+test("a configuration says which of its closed entries may be opened; hooks that differ in that are not one entry", () => {
+  const closed = (name: string, more: Partial<Hook> = {}) => hook(name, { failure: "closed", ...more });
+  const hooks = [
+    hook("open"),
+    closed("one"),
+    closed("kept", { staysClosed: true }),
+    closed("two"),
+    closed("kept-too", { staysClosed: true }),
+  ];
+  const openable = (open: readonly string[]) => {
+    const watchdog = { enabled: true, openAfterSeconds: 300, open };
+    const { mutating } = webhookConfigurations(hooks, { ...DEFAULT_INSTALLATION, watchdog }, SERVICE);
+    return at(mutating, "metadata", "annotations", "usher.dev/openable");
+  };
+  expect(names(hooks)).toEqual(["open.usher.dev", "one-two.usher.dev", "kept-kept-too.usher.dev"]);
+  expect(openable([])).toBe("one-two.usher.dev");
+  expect(openable(["kept"])).toBe("one-kept-two.usher.dev");
+  expect(openable(["kept", "kept-too"])).toBe("one-kept-two-kept-too.usher.dev");
 });

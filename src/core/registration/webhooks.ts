@@ -1,6 +1,6 @@
 import { canonical, type JsonObject } from "../json.ts";
 import { askedName, type Hook, type NamespaceScope, type Phase, type Rule } from "../module/hook.ts";
-import type { Installation } from "../module/installation.ts";
+import { DEFAULT_WATCHDOG, type Installation } from "../module/installation.ts";
 import { injectorAnnotations } from "./certificates.ts";
 import { tidyRules } from "./rules.ts";
 import { safeguard } from "./safeguard.ts";
@@ -45,21 +45,10 @@ export function webhookConfigurations(
   const { hooks: safe, notes: changed } = safeguard(hooks, installation);
   const annotations = { ...injectorAnnotations(installation), ...options.annotations };
   const notes = [...changed];
+  const given = { ...options, annotations };
   return {
-    mutating: configuration(
-      "MutatingWebhookConfiguration",
-      "mutate",
-      safe,
-      { ...options, annotations },
-      notes,
-    ),
-    validating: configuration(
-      "ValidatingWebhookConfiguration",
-      "validate",
-      safe,
-      { ...options, annotations },
-      notes,
-    ),
+    mutating: configuration("MutatingWebhookConfiguration", "mutate", safe, installation, given, notes),
+    validating: configuration("ValidatingWebhookConfiguration", "validate", safe, installation, given, notes),
     notes,
   };
 }
@@ -68,21 +57,37 @@ function configuration(
   kind: string,
   phase: Phase,
   hooks: readonly Hook[],
+  installation: Installation,
   options: WebhookOptions,
   notes: string[],
 ): JsonObject {
   const mine = hooks.filter((hook) => hook.phase === phase).flatMap((hook) => plainHook(hook, notes) ?? []);
   const names = new Set<string>();
-  const { annotations = {} } = options;
+  const groups = entries(mine, (hook) => isOpenable(hook, installation));
+  const named = groups.map((group) => ({ group, name: entryName(group, names) }));
+  const openable = named.filter(({ group }) => group.every((hook) => isOpenable(hook, installation)));
   return {
     apiVersion: "admissionregistration.k8s.io/v1",
     kind,
     metadata: {
       name: "usher",
-      ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
+      annotations: {
+        ...options.annotations,
+        [OPENABLE_ANNOTATION]: openable.map(({ name }) => name).join(","),
+      },
     },
-    webhooks: entries(mine).map((group) => entry(group, entryName(group, names), options)),
+    webhooks: named.map(({ group, name }) => entry(group, name, options)),
   };
+}
+
+/** Names of the entries that the watchdog may open. It knows no modules, so the replicas say it in the configuration itself. */
+export const OPENABLE_ANNOTATION = "usher.dev/openable";
+
+function isOpenable(
+  { failure, staysClosed, module }: Hook,
+  { watchdog = DEFAULT_WATCHDOG }: Installation,
+): boolean {
+  return failure === "closed" && (staysClosed !== true || watchdog.open.includes(module));
 }
 
 /** A hook without what the API server would refuse; nothing where it asks for nothing. */
@@ -109,11 +114,11 @@ function plainHook(hook: Hook, notes: string[]): Hook | undefined {
 }
 
 /** Hooks alike in all but their rules, in the order of the first of each; cut where the name would become too long. */
-function entries(hooks: readonly Hook[]): Hook[][] {
+function entries(hooks: readonly Hook[], openable: (hook: Hook) => boolean): Hook[][] {
   const groups: Hook[][] = [];
   const open = new Map<string, Hook[]>();
   for (const hook of hooks) {
-    const key = likeness(hook);
+    const key = likeness(hook, openable(hook));
     const group = open.get(key);
     if (group !== undefined && joined([...group, hook]).length <= NAME_LENGTH) group.push(hook);
     else {
@@ -125,8 +130,9 @@ function entries(hooks: readonly Hook[]): Hook[][] {
   return groups;
 }
 
-function likeness(hook: Hook): string {
+function likeness(hook: Hook, openable: boolean): string {
   return canonical({
+    openable,
     failure: hook.failure,
     timeoutSeconds: hook.timeoutSeconds,
     namespaces: selector(hook.namespaces),

@@ -3,6 +3,14 @@ import type { Installation } from "../module/installation.ts";
 import { type CertificateMount, certificateMount, serviceAnnotations } from "./certificates.ts";
 import { type MonitoringOptions, metricsService, monitors, OPS_PORT_NAME } from "./monitoring/monitors.ts";
 import { OWN_LABELS, OWN_NAMES } from "./names.ts";
+import {
+  CONFIGURATION,
+  CONFIGURATION_FILE,
+  CONTAINER_SECURITY,
+  fieldVariable,
+  POD_SECURITY,
+  TOKEN_PATH,
+} from "./pods/restricted-pod.ts";
 
 export interface WorkloadOptions {
   readonly image: string;
@@ -25,14 +33,8 @@ export const SERVICE_PORT = 443;
 /** One that fails or is replaced, and one that answers. */
 export const REPLICAS = 2;
 
-/** No user of any image; `restricted` only asks that it is not root. */
-const USER = 65_532;
-
 /** Serving on after SIGTERM takes 5 s and the longest call 30 s, and then the lease is released. */
 const GRACE_SECONDS = 45;
-
-const CONFIGURATION_FOLDER = "/etc/usher";
-export const CONFIGURATION_FILE = "configuration.yaml";
 
 export const CONTAINER = "usher";
 
@@ -45,13 +47,9 @@ export const POD_LABELS = {
 /** What runs usher in the cluster, in the order in which to apply it. */
 export function workloadObjects(installation: Installation, options: WorkloadOptions): JsonObject[] {
   const { namespace } = installation;
-  const { replicas = REPLICAS, configuration = {} } = options;
+  const { replicas = REPLICAS } = options;
   const annotations = serviceAnnotations(installation);
-  const file = JSON.stringify({
-    apiVersion: "usher.dev/v1alpha1",
-    kind: "UsherConfiguration",
-    spec: { namespace, ...configuration },
-  });
+  const file = configurationFile(installation, options);
   return [
     {
       apiVersion: "v1",
@@ -84,8 +82,7 @@ export function workloadObjects(installation: Installation, options: WorkloadOpt
         template: {
           metadata: {
             labels: { ...OWN_LABELS, ...options.podLabels, ...POD_LABELS },
-            // A file is read at start: with another one the replicas must be other ones.
-            annotations: { "usher.dev/configuration": fingerprint(file) },
+            annotations: configurationNote(file),
           },
           spec: podSpec(options.image, options.tolerations ?? [], certificateMount(installation)),
         },
@@ -113,16 +110,10 @@ function podSpec(
   tolerations: readonly JsonObject[],
   certificate: CertificateMount,
 ): JsonObject {
-  const field = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } });
   return {
     serviceAccountName: OWN_NAMES.account,
     terminationGracePeriodSeconds: GRACE_SECONDS,
-    securityContext: {
-      runAsNonRoot: true,
-      runAsUser: USER,
-      runAsGroup: USER,
-      seccompProfile: { type: "RuntimeDefault" },
-    },
+    securityContext: POD_SECURITY,
     ...(tolerations.length === 0 ? {} : { tolerations }),
     // Preferences, not requirements: on a single node both replicas must run too.
     topologySpreadConstraints: ["kubernetes.io/hostname", "topology.kubernetes.io/zone"].map(
@@ -142,18 +133,17 @@ function podSpec(
           "--bind=0.0.0.0",
           `--port=${WEBHOOK_PORT}`,
           `--ops-port=${OPS_PORT}`,
-          `--config=${CONFIGURATION_FOLDER}/${CONFIGURATION_FILE}`,
+          CONFIGURATION.flag,
           ...certificate.args,
         ],
         env: [
-          field("POD_NAME", "metadata.name"),
-          field("POD_NAMESPACE", "metadata.namespace"),
-          field("POD_UID", "metadata.uid"),
+          fieldVariable("POD_NAME", "metadata.name"),
+          fieldVariable("POD_NAMESPACE", "metadata.namespace"),
+          fieldVariable("POD_UID", "metadata.uid"),
           // Node sizes its heap by the memory limit below: half of it. The young generation comes on top, so it is kept small, as
           // bin/usher does; reviews are short-lived, and it is collected in a millisecond either way.
           { name: "NODE_OPTIONS", value: "--max-semi-space-size=8" },
-          // The default path; change it here to mount another token.
-          { name: "USHER_SERVICE_ACCOUNT", value: "/var/run/secrets/kubernetes.io/serviceaccount" },
+          TOKEN_PATH,
         ],
         ports: [
           { name: "https", containerPort: WEBHOOK_PORT, protocol: "TCP" },
@@ -179,24 +169,29 @@ function podSpec(
         // Measured with 1,000 policies, 5,000 nodes and 10,000 namespaces it stays below 150 MiB. No limit for CPU: being
         // throttled would make every pod of the cluster wait.
         resources: { requests: { cpu: "100m", memory: "160Mi" }, limits: { memory: "512Mi" } },
-        securityContext: {
-          allowPrivilegeEscalation: false,
-          readOnlyRootFilesystem: true,
-          capabilities: { drop: ["ALL"] },
-        },
-        volumeMounts: [
-          { name: "configuration", mountPath: CONFIGURATION_FOLDER, readOnly: true },
-          ...certificate.mounts,
-          { name: "tmp", mountPath: "/tmp" },
-        ],
+        securityContext: CONTAINER_SECURITY,
+        volumeMounts: [CONFIGURATION.mount, ...certificate.mounts, { name: "tmp", mountPath: "/tmp" }],
       },
     ],
-    volumes: [
-      { name: "configuration", configMap: { name: OWN_NAMES.configuration } },
-      ...certificate.volumes,
-      { name: "tmp", emptyDir: {} },
-    ],
+    volumes: [CONFIGURATION.volume, ...certificate.volumes, { name: "tmp", emptyDir: {} }],
   };
+}
+
+/** The file that all pods of usher's read. */
+export function configurationFile(
+  { namespace }: Installation,
+  { configuration = {} }: WorkloadOptions,
+): string {
+  return JSON.stringify({
+    apiVersion: "usher.dev/v1alpha1",
+    kind: "UsherConfiguration",
+    spec: { namespace, ...configuration },
+  });
+}
+
+/** The file is read at start: with another one the pods must be other ones. */
+export function configurationNote(file: string): JsonObject {
+  return { "usher.dev/configuration": fingerprint(file) };
 }
 
 /** FNV-1a: it need only differ where the text does, and core has no cryptography. */

@@ -1,6 +1,7 @@
 import type { Client } from "../../cluster/client/client.ts";
 import { pause } from "../../cluster/client/retry.ts";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
+import type { EventToWrite } from "../../core/evaluate/effects.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import type { Log } from "../../core/log.ts";
@@ -38,6 +39,8 @@ export interface InstallationControllerOptions {
   /** Milliseconds, monotonic: how long an authority was trusted must not depend on the wall clock. */
   readonly clock?: () => number;
   readonly resyncMs?: number;
+  /** @default events are not published */
+  readonly publish?: (events: readonly EventToWrite[]) => void;
 }
 
 /** An edit lasts for so long at most. Six small reads each time: far less than a watch that must be supervised itself. */

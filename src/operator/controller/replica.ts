@@ -107,6 +107,7 @@ export class Replica {
             version,
             leading: () => this.#lease.leading,
             ready: () => source.ready,
+            publish: (events) => this.#events.add(events),
           });
     source.onChange((changes) => {
       this.#controller.changed(changes);

@@ -4,7 +4,7 @@ import { listAll } from "../../cluster/client/list-pages.ts";
 import { pause } from "../../cluster/client/retry.ts";
 import { at, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
-import { OWN_LABELS } from "../../core/registration/names.ts";
+import { OWN_LABELS, OWN_NAMES } from "../../core/registration/names.ts";
 import { POD_LABELS } from "../../core/registration/workload.ts";
 import { describeObject, type Objects, selectorText } from "./apply.ts";
 import type { InstallPlan, PlannedObject } from "./install-plan.ts";
@@ -74,7 +74,7 @@ export async function waitInstalled(
   { timeoutMs, progress }: WaitOptions,
 ): Promise<void> {
   const until = performance.now() + timeoutMs;
-  const deployment = planned.find(({ object }) => stringAt(object, "kind") === "Deployment")?.object;
+  const deployment = planned.find(({ object }) => isReplicas(object))?.object;
   const webhooks = planned.filter(({ byUsher }) => byUsher).map(({ object }) => object);
   for (;;) {
     const missing = await missingPart(objects, deployment, webhooks, progress);
@@ -85,6 +85,11 @@ export async function waitInstalled(
     }
     await pause(POLL_EVERY_MS);
   }
+}
+
+/** The Deployment that serves. */
+export function isReplicas(object: JsonObject): boolean {
+  return stringAt(object, "kind") === "Deployment" && nameOf(object) === OWN_NAMES.deployment;
 }
 
 async function missingPart(

@@ -3,6 +3,7 @@ import { listAll } from "../../cluster/client/list-pages.ts";
 import { at, equal, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import { OWN_LABELS, OWN_NAMES } from "../../core/registration/names.ts";
+import { WATCHDOG_LABELS } from "../../core/registration/pods/watchdog.ts";
 import { POD_LABELS } from "../../core/registration/workload.ts";
 import { describeObject, type Objects, selectorText } from "./apply.ts";
 import { isOurs } from "./ownership-conflict.ts";
@@ -16,6 +17,7 @@ export interface InstalledNamespace {
 const INDICATIONS: readonly JsonObject[] = [
   ["rbac.authorization.k8s.io/v1", "ClusterRoleBinding", OWN_NAMES.account],
   ["rbac.authorization.k8s.io/v1", "ClusterRoleBinding", OWN_NAMES.registration],
+  ["rbac.authorization.k8s.io/v1", "ClusterRoleBinding", OWN_NAMES.watchdog],
   ["admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", OWN_NAMES.webhooks],
   ["admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", OWN_NAMES.webhooks],
 ].map(([apiVersion, kind, name]) => ({ apiVersion, kind, metadata: { name } }));
@@ -38,9 +40,16 @@ export async function installedNamespaces(objects: Objects): Promise<InstalledNa
   return [...found].map(([namespace, by]) => ({ namespace, by }));
 }
 
+const ACCOUNTS: readonly string[] = [OWN_NAMES.account, OWN_NAMES.watchdog];
+/** With the labels that each selects. */
+const DEPLOYMENTS: Readonly<Record<string, JsonObject>> = {
+  [OWN_NAMES.deployment]: POD_LABELS,
+  [OWN_NAMES.watchdog]: WATCHDOG_LABELS,
+};
+
 /** The namespaces that a cluster-scoped object refers to, by usher's account or Service. Entries of others do not count. */
 export function namespacesNamed(live: JsonObject): string[] {
-  const accounts = listAt(live, "subjects").filter((one) => stringAt(one, "name") === OWN_NAMES.account);
+  const accounts = listAt(live, "subjects").filter((one) => ACCOUNTS.includes(stringAt(one, "name") ?? ""));
   const services = listAt(live, "webhooks")
     .map((one) => at(one, "clientConfig", "service"))
     .filter((one) => stringAt(one, "name") === OWN_NAMES.service);
@@ -57,8 +66,9 @@ async function deployments(objects: Objects): Promise<JsonObject[]> {
     });
     // Another product may have this name too.
     return items
-      .filter((item) => nameOf(item) === OWN_NAMES.deployment)
-      .filter((item) => equal(at(item, "spec", "selector", "matchLabels") ?? null, POD_LABELS))
+      .filter((item) =>
+        equal(at(item, "spec", "selector", "matchLabels") ?? null, DEPLOYMENTS[nameOf(item)] ?? false),
+      )
       .map((item) => ({ apiVersion: "apps/v1", kind: "Deployment", ...item }));
   } catch (error) {
     if (error instanceof StatusError) return [];

@@ -1,6 +1,7 @@
 import { type JsonObject, stringAt } from "../../core/json.ts";
 import { MODULE_LABEL } from "../../core/registration/managed-objects.ts";
 import type { Objects } from "../install/apply.ts";
+import { isReplicas } from "../install/install.ts";
 import { isWebhookConfiguration } from "../install/install-plan.ts";
 import { podsGone } from "./pods-gone.ts";
 import type { Removal } from "./uninstall-plan.ts";
@@ -17,7 +18,7 @@ export async function carryOutRemovals(
       if (change === "delete") {
         await objects.remove(live);
         if (isRecreatable(live)) recreatable.push(live);
-        if (stringAt(live, "kind") === "Deployment") {
+        if (isReplicas(live)) {
           await removeAgain(objects, recreatable);
           // Replicas that still run would create their Secret and their tallies again.
           await podsGone(objects, live);

@@ -87,7 +87,7 @@ function isAutomatic(kind: string, live: JsonObject): boolean {
     case "Secret": {
       const account = stringAt(live, "metadata", "annotations", "kubernetes.io/service-account.name");
       const isToken = stringAt(live, "type") === "kubernetes.io/service-account-token";
-      return isToken && (account === "default" || account === OWN_NAMES.account);
+      return isToken && ["default", OWN_NAMES.account, OWN_NAMES.watchdog].includes(account ?? "");
     }
     default:
       return false;

@@ -27,13 +27,13 @@ function configuration(entries: readonly JsonObject[], metadata: JsonObject = {}
   };
 }
 
-const wanted = configuration([ENTRY]);
+const wanted = configuration([ENTRY], { annotations: { ours: "1" } });
 
 describe("a webhook configuration", () => {
   test("is right with the API server's defaults, and with others' labels and annotations", () => {
     const live = configuration([{ ...ENTRY, objectSelector: {}, matchPolicy: "Equivalent" }], {
       labels: { a: "b", team: "cloud" },
-      annotations: { note: "cloud" },
+      annotations: { ours: "1", note: "cloud" },
       uid: "u",
     });
     expect(webhookDeviations(wanted, live)).toEqual([]);
@@ -58,9 +58,16 @@ describe("a webhook configuration", () => {
     ],
     ["another entry", configuration([ENTRY, { ...ENTRY, name: "b" }]), "webhooks"],
     ["none", configuration([]), "webhooks"],
+    [
+      "an annotation of ours",
+      configuration([ENTRY], { annotations: { ours: "2" } }),
+      "metadata.annotations.ours",
+    ],
+    ["no annotation", configuration([ENTRY], { annotations: {} }), "metadata.annotations.ours"],
     ["a label of ours", configuration([ENTRY], { labels: {} }), "metadata.labels.a"],
   ])("is wrong with %s", (_, live, path) => {
-    expect(webhookDeviations(wanted, live)).toEqual([path]);
+    const metadata = { annotations: { ours: "1" }, ...(live["metadata"] as JsonObject) };
+    expect(webhookDeviations(wanted, { ...live, metadata })).toEqual([path]);
   });
 
   test("keeps what a cloud puts into a namespace selector, and nothing else that narrows it", () => {
@@ -69,7 +76,9 @@ describe("a webhook configuration", () => {
     const live = configuration([{ ...ENTRY, namespaceSelector: { matchExpressions: [cloud, OURS, edit] } }]);
     const kept = withCloudExpressions(wanted, live);
     expect(kept).toEqual(
-      configuration([{ ...ENTRY, namespaceSelector: { matchExpressions: [OURS, cloud] } }]),
+      configuration([{ ...ENTRY, namespaceSelector: { matchExpressions: [OURS, cloud] } }], {
+        annotations: { ours: "1" },
+      }),
     );
     expect(webhookDeviations(kept, kept)).toEqual([]);
     expect(withCloudExpressions(wanted, undefined)).toEqual(wanted);

@@ -1,5 +1,6 @@
 import { at, equal, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { fieldPath, type Path } from "../../core/path.ts";
+import { OPENABLE_ANNOTATION } from "../../core/registration/webhooks.ts";
 import { trusts } from "../certificates/certificate-record.ts";
 
 /**
@@ -60,25 +61,29 @@ export function withPublishedBundle(
 export function sameDesiredFields(one: JsonObject, other: JsonObject): boolean {
   const fields = ({ metadata, status: _status, ...rest }: JsonObject): Json => [
     at(metadata, "labels") ?? null,
+    at(metadata, "annotations", OPENABLE_ANNOTATION) ?? null,
     at(metadata, "ownerReferences") ?? null,
     rest,
   ];
   return equal(fields(one), fields(other));
 }
 
+const ANNOTATIONS: Path = ["metadata", "annotations"];
+
 /** What the API server writes where an entry does not say it. */
 const ENTRY_DEFAULTS: JsonObject = { objectSelector: {}, namespaceSelector: {}, matchPolicy: "Equivalent" };
 
 /**
  * Where a stored webhook configuration is not as it shall be. All of `webhooks` is ours, so anything else in there counts, and so are its
- * owners: another one would keep it when usher is gone. Of labels ours must be there, and what others added beside them, and every
- * annotation, is theirs.
+ * owners: another one would keep it when usher is gone. Of labels and annotations ours must be there, and what others added beside them is
+ * theirs.
  */
 export function webhookDeviations(wanted: JsonObject, live: JsonObject): string[] {
   const filled = (object: JsonObject) =>
     listAt(object, "webhooks").map((entry) => (isObject(entry) ? { ...ENTRY_DEFAULTS, ...entry } : entry));
   return [
     ...labelDeviations(wanted, live),
+    ...missing(at(wanted, ...ANNOTATIONS), at(live, ...ANNOTATIONS) ?? {}, ANNOTATIONS),
     ...ownerDeviations(wanted, live),
     ...differences(filled(wanted), filled(live), ["webhooks"]),
   ];

@@ -1,8 +1,7 @@
 import type { Client } from "../../cluster/client/client.ts";
-import { listAll } from "../../cluster/client/list-pages.ts";
-import { pathSegment } from "../../cluster/client/path-segment.ts";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
-import { at, equal, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import type { EventToWrite } from "../../core/evaluate/effects.ts";
+import { equal, isObject, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { registeredWebhooks } from "../../core/registration/index.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
@@ -16,6 +15,8 @@ import type { RepeatedLog } from "../controller/repeated-log.ts";
 import { describeObject, type Objects } from "../install/apply.ts";
 import { describeConflictingWebhooks, isWrittenByUsher } from "../install/ownership-conflict.ts";
 import { webhookDeviations, withCloudExpressions, withPublishedBundle } from "./deviation.ts";
+import { deploymentEvent, deploymentPath, FORGET_OPENED, openedNote } from "./opened.ts";
+import { serviceEndpoints } from "./service-endpoints.ts";
 
 export interface WebhookControllerOptions {
   readonly client: Client;
@@ -31,6 +32,7 @@ export interface WebhookControllerOptions {
   readonly repeated: RepeatedLog;
   /** What webhooks belong to; where there is nothing, none is written. */
   readonly ownership: () => Ownership | undefined;
+  readonly publish?: (events: readonly EventToWrite[]) => void;
 }
 
 /** Since when API servers trust the authority of the next pair, by the monotonic clock. */
@@ -119,6 +121,31 @@ export class WebhookController {
 
   /** Whether it is as desired now, or can't be. */
   async #repair(plain: JsonObject, live: JsonObject, may: () => boolean): Promise<boolean> {
+    const opened = openedNote(live);
+    if (opened === undefined) return this.#repairClosed(plain, live, may);
+    // Opened because no replica is ready: before one is, the watchdog would open it again.
+    const { objects } = this.#options;
+    if (!(await this.#isReady()) || !may() || !(await objects.patch(live, FORGET_OPENED))) return false;
+    const now = await objects.read(plain);
+    if (now === undefined || !(await this.#repairClosed(plain, now, may))) return false;
+    await this.#reportClosed(plain, opened);
+    return true;
+  }
+
+  async #reportClosed(plain: JsonObject, opened: string): Promise<void> {
+    const { assembly, client, publish, log } = this.#options;
+    const { namespace } = assembly.installation;
+    const object = describeObject(plain);
+    log.info({ object, opened }, "webhook configuration closed again");
+    const answer = await client.request("GET", deploymentPath(namespace)).catch(() => undefined);
+    const deployment = answer?.status === 200 && isObject(answer.body) ? answer.body : undefined;
+    const message = `a replica is ready: closed the entries of ${object} that were opened (${opened})`;
+    publish?.([
+      deploymentEvent(namespace, deployment, { type: "Normal", reason: "WebhooksClosed", message }),
+    ]);
+  }
+
+  async #repairClosed(plain: JsonObject, live: JsonObject, may: () => boolean): Promise<boolean> {
     const { certificates, repairs, log } = this.#options;
     const { bundle, ownAuthority } = certificates;
     const trusting = bundle === undefined ? withPublishedBundle(plain, live, ownAuthority) : plain;
@@ -152,11 +179,7 @@ export class WebhookController {
   /** Whether the Service has a ready endpoint: nothing is registered before that. */
   async #isReady(): Promise<boolean> {
     const { assembly, client, service = OWN_NAMES.service } = this.#options;
-    const namespace = pathSegment("namespace", assembly.installation.namespace);
-    const path = `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`;
-    const slices = await listAll(client, path, { labelSelector: `kubernetes.io/service-name=${service}` });
-    return slices.some((slice) =>
-      listAt(slice, "endpoints").some((endpoint) => at(endpoint, "conditions", "ready") === true),
-    );
+    const { endpoints } = await serviceEndpoints(client, assembly.installation.namespace, service);
+    return endpoints.some(({ ready }) => ready);
   }
 }

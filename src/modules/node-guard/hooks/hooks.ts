@@ -64,7 +64,13 @@ function validatingHooks(
     timeoutSeconds: 2,
     namespaces: { except: [installation.namespace] },
   } as const;
-  const assigning = { ...common, failure, timeoutSeconds: CLOSED_SECONDS, openTwin: true } as const;
+  const assigning = {
+    ...common,
+    failure,
+    timeoutSeconds: CLOSED_SECONDS,
+    openTwin: true,
+    staysClosed: true,
+  } as const;
   const access = active.some(({ guardAccessOnProtectedNodes }) => guardAccessOnProtectedNodes);
   const labels = active.some(({ protectNodeLabels }) => protectNodeLabels);
   return [

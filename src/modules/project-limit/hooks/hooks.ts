@@ -109,9 +109,13 @@ function namespaceRules(limits: Limits | undefined, conditional: boolean): Rule[
   return conditional ? [whole, { ...NAMESPACE, resources: parts, operations: ["UPDATE"] }] : [whole];
 }
 
-function common(limits: Limits | undefined): Pick<Hook, "module" | "timeoutSeconds" | "sideEffects"> {
+function common(
+  limits: Limits | undefined,
+): Pick<Hook, "module" | "staysClosed" | "timeoutSeconds" | "sideEffects"> {
   return {
     module: MODULE,
+    // A limit that ends with the replicas could be passed by ending them.
+    staysClosed: true,
     timeoutSeconds: limits?.timeoutSeconds ?? 5,
     // An exact count writes the ledger.
     sideEffects: limits?.count === "Exact" ? "NoneOnDryRun" : "None",

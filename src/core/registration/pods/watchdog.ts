@@ -1,0 +1,168 @@
+import type { JsonObject } from "../../json.ts";
+import type { Declarations } from "../../module/module.ts";
+import { configuredValues, holds, RUNS_WATCHDOG } from "../../module/setting-condition.ts";
+import { WEBHOOKS } from "../module-rights.ts";
+import { OWN_LABELS, OWN_NAMES } from "../names.ts";
+import type { DeclaredRole } from "../rights.ts";
+import {
+  CONTAINER,
+  configurationFile,
+  configurationNote,
+  POD_LABELS,
+  type WorkloadOptions,
+} from "../workload.ts";
+import {
+  CONFIGURATION,
+  CONTAINER_SECURITY,
+  fieldVariable,
+  POD_SECURITY,
+  TOKEN_PATH,
+} from "./restricted-pod.ts";
+
+const NAME = OWN_NAMES.watchdog;
+
+/** Not those of the replicas: the Service must not lead here. */
+export const WATCHDOG_LABELS = {
+  "app.kubernetes.io/name": OWN_LABELS["app.kubernetes.io/name"],
+  "app.kubernetes.io/component": "watchdog",
+};
+
+/**
+ * A node that is lost takes the watchdog along. It is started elsewhere after so long, not after the usual five minutes, and only then
+ * begins to count: so that all that still fits into the two minutes that opening may take.
+ */
+const LOST_NODE_SECONDS = 20;
+
+/** What the watchdog may do. It changes no more than both webhook configurations, by name. */
+export function watchdogRoles(): DeclaredRole[] {
+  const role = { name: NAME, own: true, account: NAME } as const;
+  return [
+    {
+      ...role,
+      kind: "ClusterRole",
+      rights: [
+        {
+          group: "admissionregistration.k8s.io",
+          resources: WEBHOOKS,
+          names: [OWN_NAMES.webhooks],
+          verbs: ["get", "patch"],
+          why: "open fail-closed entries that may be opened while no replica is ready",
+          when: RUNS_WATCHDOG,
+        },
+      ],
+    },
+    {
+      ...role,
+      kind: "Role",
+      rights: [
+        {
+          group: "discovery.k8s.io",
+          resources: ["endpointslices"],
+          verbs: ["list"],
+          why: "see whether a replica is ready",
+          when: RUNS_WATCHDOG,
+        },
+        {
+          group: "apps",
+          resources: ["deployments"],
+          names: [OWN_NAMES.deployment],
+          verbs: ["get"],
+          why: "record an event about it",
+          when: RUNS_WATCHDOG,
+        },
+        {
+          group: "events.k8s.io",
+          resources: ["events"],
+          verbs: ["create"],
+          why: "record that webhooks were opened",
+          when: RUNS_WATCHDOG,
+        },
+      ],
+    },
+  ];
+}
+
+export function watchdogAccount(declarations: Declarations): JsonObject[] {
+  if (!isOn(declarations)) return [];
+  const { namespace } = declarations.installation;
+  return [{ apiVersion: "v1", kind: "ServiceAccount", metadata: { name: NAME, namespace } }];
+}
+
+function isOn({ installation, gates }: Declarations): boolean {
+  return holds(RUNS_WATCHDOG, configuredValues(installation, gates));
+}
+
+/** What opens webhooks while no replica is ready, apart from the replicas; nothing where the configuration turns it off. */
+export function watchdogWorkload(declarations: Declarations, options: WorkloadOptions): JsonObject[] {
+  if (!isOn(declarations)) return [];
+  const { installation } = declarations;
+  const { namespace } = installation;
+  return [
+    {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { name: NAME, namespace },
+      spec: {
+        // One is enough: what it has observed is recorded for the next one.
+        replicas: 1,
+        selector: { matchLabels: WATCHDOG_LABELS },
+        template: {
+          metadata: {
+            labels: { ...OWN_LABELS, ...options.podLabels, ...WATCHDOG_LABELS },
+            annotations: configurationNote(configurationFile(installation, options)),
+          },
+          spec: podSpec(options),
+        },
+      },
+    },
+  ];
+}
+
+function podSpec({ image, tolerations = [] }: WorkloadOptions): JsonObject {
+  return {
+    serviceAccountName: NAME,
+    // It holds nothing that an end would lose.
+    terminationGracePeriodSeconds: 5,
+    securityContext: POD_SECURITY,
+    tolerations: [
+      ...tolerations,
+      ...["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"].map((key) => ({
+        key,
+        operator: "Exists",
+        effect: "NoExecute",
+        tolerationSeconds: LOST_NODE_SECONDS,
+      })),
+    ],
+    // On another node than the replicas, where there is one.
+    affinity: {
+      podAntiAffinity: {
+        preferredDuringSchedulingIgnoredDuringExecution: [
+          {
+            weight: 100,
+            podAffinityTerm: {
+              topologyKey: "kubernetes.io/hostname",
+              labelSelector: { matchLabels: POD_LABELS },
+            },
+          },
+        ],
+      },
+    },
+    containers: [
+      {
+        name: CONTAINER,
+        image,
+        args: ["watchdog", CONFIGURATION.flag],
+        env: [
+          fieldVariable("POD_NAME", "metadata.name"),
+          // One small list every two seconds: a small heap, and a limit that leaves room for Node itself.
+          { name: "NODE_OPTIONS", value: "--max-semi-space-size=1 --max-old-space-size=32" },
+          TOKEN_PATH,
+        ],
+        resources: { requests: { cpu: "10m", memory: "64Mi" }, limits: { memory: "128Mi" } },
+        securityContext: CONTAINER_SECURITY,
+        volumeMounts: [CONFIGURATION.mount],
+      },
+    ],
+    volumes: [CONFIGURATION.volume],
+  };
+}

@@ -1,0 +1,48 @@
+// How long no replica was ready, as far as it was observed. Pure: state and observation in, state out.
+
+/** What was seen of the replicas at one time. */
+export interface Observation {
+  /** Milliseconds of a clock that is never set. */
+  readonly at: number;
+  readonly ready: boolean;
+  /** Of the endpoints; empty where there are none. */
+  readonly version: string;
+}
+
+export interface Absence {
+  /** For how long no replica is ready, without the times in which nobody looked. */
+  readonly observedMs: number;
+  readonly last: Observation;
+}
+
+/** What a watchdog leaves to the next one. */
+export interface AbsenceRecord {
+  readonly observedMs: number;
+  readonly version: string;
+}
+
+/**
+ * Two observations further apart than this have a time between them that was not observed: the API server did not answer, or the
+ * watchdog was not running. Long enough for a request that timed out and the next one.
+ */
+export const LONGEST_GAP_MS = 30_000;
+
+/** The first observation of a watchdog. It continues the record of another where no endpoint has changed since. */
+export function beginAbsence(seen: Observation, record?: AbsenceRecord): Absence {
+  const continues = record !== undefined && !seen.ready && isSame(seen.version, record.version);
+  return { observedMs: continues ? record.observedMs : 0, last: seen };
+}
+
+export function observe(absence: Absence, seen: Observation): Absence {
+  const { observedMs, last } = absence;
+  if (seen.ready || last.ready) return { observedMs: 0, last: seen };
+  const gapMs = Math.max(0, seen.at - last.at);
+  if (gapMs <= LONGEST_GAP_MS) return { observedMs: observedMs + gapMs, last: seen };
+  // The time between does not count. What was observed before does only where no replica can have been ready since.
+  return { observedMs: isSame(seen.version, last.version) ? observedMs : 0, last: seen };
+}
+
+/** Without any slice there is no version that would have changed. */
+function isSame(version: string, before: string): boolean {
+  return version !== "" && version === before;
+}

@@ -1,0 +1,185 @@
+import { isNotFound, StatusError } from "../../cluster/client/api-response.ts";
+import type { Client } from "../../cluster/client/client.ts";
+import { pause } from "../../cluster/client/retry.ts";
+import type { EventToWrite } from "../../core/evaluate/effects.ts";
+import type { PatchOperation } from "../../core/evaluate/patch.ts";
+import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
+import type { Log } from "../../core/log.ts";
+import { OWN_NAMES } from "../../core/registration/names.ts";
+import { RepeatedLog } from "../controller/repeated-log.ts";
+import {
+  annotationPath,
+  deploymentEvent,
+  deploymentPath,
+  openableEntries,
+  openOperations,
+} from "../webhooks/opened.ts";
+import { serviceEndpoints } from "../webhooks/service-endpoints.ts";
+import { type Absence, type AbsenceRecord, beginAbsence, observe } from "./absence.ts";
+
+export interface WatchdogOptions {
+  readonly client: Pick<Client, "request">;
+  readonly namespace: string;
+  readonly openAfterMs: number;
+  readonly log: Log;
+  readonly publish: (events: readonly EventToWrite[]) => void;
+  /** Milliseconds of a clock that is never set. */
+  readonly clock?: () => number;
+  /** Milliseconds since 1970, for display. */
+  readonly now?: () => number;
+}
+
+/** As often as the kubelet asks replicas whether they are ready. One small list each time. */
+const POLL_MS = 2_000;
+
+/** So many records of the absence are written until webhooks are opened: what a crash of the watchdog costs at most. */
+const RECORDS = 10;
+
+/** What the watchdog has observed, on a webhook configuration, for the next one. */
+const RECORD_ANNOTATION = "usher.dev/unready";
+
+const FIELD_MANAGER = "usher-watchdog";
+const WEBHOOKS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"].map(
+  (resource) => `/apis/admissionregistration.k8s.io/v1/${resource}/${OWN_NAMES.webhooks}`,
+);
+
+/**
+ * The dead-man rule: opens the fail-closed webhooks that may be opened once no replica was ready for some time. A replica that is ready
+ * closes them. It runs apart from the replicas, knows no modules, and trusts only what it has seen itself.
+ */
+export class Watchdog {
+  readonly #options: WatchdogOptions;
+  readonly #repeated: RepeatedLog;
+  readonly #clock: () => number;
+  #absence: Absence | undefined;
+  /** What the record says, as far as this watchdog knows. */
+  #recordedMs: number | undefined;
+
+  constructor(options: WatchdogOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? (() => performance.now());
+    this.#repeated = new RepeatedLog(options.log, this.#clock);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.step();
+      await pause(Math.min(POLL_MS, this.#options.openAfterMs / RECORDS), signal);
+    }
+  }
+
+  /** One look at the replicas, and what follows from it. Never rejects. */
+  async step(): Promise<void> {
+    try {
+      await this.#look();
+      this.#repeated.succeeded("replicas");
+    } catch (error) {
+      this.#repeated.failed("replicas", error, "failed to watch the replicas, retrying");
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { client, namespace, openAfterMs, log } = this.#options;
+    const { endpoints, version } = await serviceEndpoints(client, namespace, OWN_NAMES.service);
+    const seen = { at: this.#clock(), ready: endpoints.some(({ ready }) => ready), version };
+    const before = this.#absence;
+    if (before === undefined) {
+      const record = await this.#readRecord();
+      this.#recordedMs = record?.observedMs;
+      this.#absence = beginAbsence(seen, record);
+    } else this.#absence = observe(before, seen);
+    const { observedMs } = this.#absence;
+    if (seen.ready !== before?.last.ready)
+      log.info({ seconds: observedMs / 1_000 }, seen.ready ? "a replica is ready" : "no replica is ready");
+    if (seen.ready) {
+      if (this.#recordedMs !== undefined) await this.#writeRecord(undefined);
+    } else if (observedMs >= openAfterMs) await this.#open(observedMs);
+    else if (Math.abs(observedMs - (this.#recordedMs ?? 0)) >= openAfterMs / RECORDS)
+      await this.#writeRecord({ observedMs, version });
+  }
+
+  /** Again and again while no replica is ready: entries may have been closed by hand, or restored. */
+  async #open(observedMs: number): Promise<void> {
+    const { log, namespace, publish, now = Date.now } = this.#options;
+    const failures: unknown[] = [];
+    for (const path of WEBHOOKS) {
+      // A failure with one must not hold up the other.
+      try {
+        const live = await this.#read(path, OWN_NAMES.webhooks);
+        const names = live === undefined ? [] : openableEntries(live);
+        if (live === undefined || names.length === 0) continue;
+        const reason = `no replica of usher was ready for ${Math.floor(observedMs / 1_000)} s`;
+        const note = { time: new Date(now()).toISOString(), reason };
+        if (!(await this.#patch(path, live, openOperations(live, names, note)))) continue;
+        const entries = names.join(", ");
+        log.warn({ configuration: path, entries, reason }, "webhook entries opened");
+        const message = `${reason}: opened ${entries}. What they would judge passes without it; a ready replica closes them.`;
+        const deployment = await this.#read(deploymentPath(namespace), OWN_NAMES.deployment).catch(
+          () => undefined,
+        );
+        publish([
+          deploymentEvent(namespace, deployment, { type: "Warning", reason: "WebhooksOpened", message }),
+        ]);
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+
+  async #readRecord(): Promise<AbsenceRecord | undefined> {
+    for (const path of WEBHOOKS) {
+      const live = await this.#read(path, OWN_NAMES.webhooks);
+      const record = recordIn(stringAt(live, "metadata", "annotations", RECORD_ANNOTATION));
+      if (record !== undefined) return record;
+    }
+    return undefined;
+  }
+
+  /** On each configuration that it may open something of: one may be deleted. Best effort, because it only bridges a restart. */
+  async #writeRecord(record: AbsenceRecord | undefined): Promise<void> {
+    for (const path of WEBHOOKS) {
+      const live = await this.#read(path, OWN_NAMES.webhooks);
+      if (live === undefined) continue;
+      const stored = stringAt(live, "metadata", "annotations", RECORD_ANNOTATION);
+      const place = annotationPath(RECORD_ANNOTATION);
+      if (record !== undefined && openableEntries(live).length > 0)
+        await this.#patch(path, live, [{ op: "add", path: place, value: JSON.stringify(record) }]);
+      else if (record === undefined && stored !== undefined)
+        await this.#patch(path, live, [{ op: "remove", path: place }]);
+    }
+    this.#recordedMs = record?.observedMs;
+  }
+
+  async #read(path: string, name: string): Promise<JsonObject | undefined> {
+    const answer = await this.#options.client.request("GET", path);
+    if (isNotFound(answer, name)) return undefined;
+    if (answer.status !== 200 || !isObject(answer.body)) throw new StatusError(`reading ${path}`, answer);
+    return answer.body;
+  }
+
+  /** Just the version that was seen; false where there is another by now, such as one that a replica has closed. */
+  async #patch(path: string, live: JsonObject, operations: readonly PatchOperation[]): Promise<boolean> {
+    const value = stringAt(live, "metadata", "resourceVersion") ?? "";
+    const answer = await this.#options.client.request("PATCH", `${path}?fieldManager=${FIELD_MANAGER}`, {
+      contentType: "application/json-patch+json",
+      body: [...operations, { op: "add", path: "/metadata/resourceVersion", value }] as unknown as Json,
+    });
+    if (answer.status === 409 || isNotFound(answer, OWN_NAMES.webhooks)) return false;
+    if (answer.status >= 300) throw new StatusError(`patching ${path}`, answer);
+    return true;
+  }
+}
+
+/** A record that can't be read is none. */
+function recordIn(text: string | undefined): AbsenceRecord | undefined {
+  if (text === undefined) return undefined;
+  try {
+    const read = JSON.parse(text) as Json;
+    const [observedMs, version] = [at(read, "observedMs"), stringAt(read, "version")];
+    if (typeof observedMs !== "number" || !(observedMs >= 0) || version === undefined) return undefined;
+    return { observedMs, version };
+  } catch {
+    return undefined;
+  }
+}

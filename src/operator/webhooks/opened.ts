@@ -1,0 +1,73 @@
+import { pathSegment } from "../../cluster/client/path-segment.ts";
+import type { EventToWrite } from "../../core/evaluate/effects.ts";
+import type { PatchOperation } from "../../core/evaluate/patch.ts";
+import { at, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import { OWN_NAMES } from "../../core/registration/names.ts";
+import { OPENABLE_ANNOTATION } from "../../core/registration/webhooks.ts";
+
+/** On a webhook configuration with opened entries: since when, and why. */
+const OPENED_ANNOTATION = "usher.dev/opened";
+
+/** What the watchdog wrote when it opened entries of a webhook configuration; `undefined` where it did not. */
+export function openedNote(live: JsonObject | undefined): string | undefined {
+  return stringAt(live, "metadata", "annotations", OPENED_ANNOTATION);
+}
+
+/** Names of the closed entries that may be opened. Only what the replicas marked: an unmarked configuration stays as it is. */
+export function openableEntries(live: JsonObject): string[] {
+  const marked = openableNames(live);
+  return listAt(live, "webhooks").flatMap((entry) => {
+    const name = stringAt(entry, "name") ?? "";
+    return marked.has(name) && at(entry, "failurePolicy") !== "Ignore" ? [name] : [];
+  });
+}
+
+/** Opens these entries, with a note of it. To be applied to just the version that was seen. */
+export function openOperations(
+  live: JsonObject,
+  names: readonly string[],
+  note: { readonly time: string; readonly reason: string },
+): PatchOperation[] {
+  return [
+    ...listAt(live, "webhooks").flatMap((entry, i): PatchOperation[] =>
+      names.includes(stringAt(entry, "name") ?? "")
+        ? [{ op: "replace", path: `/webhooks/${i}/failurePolicy`, value: "Ignore" }]
+        : [],
+    ),
+    { op: "add", path: annotationPath(OPENED_ANNOTATION), value: JSON.stringify(note) },
+  ];
+}
+
+export const FORGET_OPENED: readonly PatchOperation[] = [
+  { op: "remove", path: annotationPath(OPENED_ANNOTATION) },
+];
+
+export function annotationPath(name: string): string {
+  return `/metadata/annotations/${name.replace("/", "~1")}`;
+}
+
+function openableNames(live: JsonObject): Set<string> {
+  const text = stringAt(live, "metadata", "annotations", OPENABLE_ANNOTATION) ?? "";
+  return new Set(text.split(",").filter((name) => name !== ""));
+}
+
+export function deploymentPath(namespace: string): string {
+  return `/apis/apps/v1/namespaces/${pathSegment("namespace", namespace)}/deployments/${OWN_NAMES.deployment}`;
+}
+
+/** Events about opening and closing are the Deployment's, which an administrator describes first when usher is down. */
+export function deploymentEvent(
+  namespace: string,
+  deployment: JsonObject | undefined,
+  event: Pick<EventToWrite, "type" | "reason" | "message">,
+): EventToWrite {
+  const uid = stringAt(deployment, "metadata", "uid");
+  const regarding = {
+    apiVersion: "apps/v1",
+    kind: "Deployment",
+    namespace,
+    name: OWN_NAMES.deployment,
+    ...(uid === undefined ? {} : { uid }),
+  };
+  return { ...event, regarding, policy: undefined };
+}

@@ -1,0 +1,48 @@
+import { createHash } from "node:crypto";
+import type { Client } from "../../cluster/client/client.ts";
+import { listAll } from "../../cluster/client/list-pages.ts";
+import { pathSegment } from "../../cluster/client/path-segment.ts";
+import { at, listAt, stringAt } from "../../core/json.ts";
+
+/** One replica behind the Service. */
+export interface ServiceEndpoint {
+  /** The name of its pod; `undefined` where it is none. */
+  readonly pod: string | undefined;
+  readonly ready: boolean;
+}
+
+export interface ServiceEndpoints {
+  readonly endpoints: readonly ServiceEndpoint[];
+  /** Changes with every change of an endpoint: as long as it is the same, none has become ready and gone again. Empty without slices. */
+  readonly version: string;
+}
+
+/** What stands behind usher's Service. Throws where that can't be read: an API server that does not answer says nothing of replicas. */
+export async function serviceEndpoints(
+  client: Pick<Client, "request">,
+  namespace: string,
+  service: string,
+): Promise<ServiceEndpoints> {
+  const path = `/apis/discovery.k8s.io/v1/namespaces/${pathSegment("namespace", namespace)}/endpointslices`;
+  const slices = await listAll(client, path, { labelSelector: `kubernetes.io/service-name=${service}` });
+  const endpoints = slices.flatMap((slice) =>
+    listAt(slice, "endpoints").map((endpoint): ServiceEndpoint => {
+      const isPod = stringAt(endpoint, "targetRef", "kind") === "Pod";
+      return {
+        pod: isPod ? stringAt(endpoint, "targetRef", "name") : undefined,
+        // By the API, an unknown condition is to be read as ready.
+        ready: at(endpoint, "conditions", "ready") !== false,
+      };
+    }),
+  );
+  const versions = slices.map(
+    ({ metadata }) => `${stringAt(metadata, "uid") ?? ""}/${stringAt(metadata, "resourceVersion") ?? ""}`,
+  );
+  const version = versions.length === 0 ? "" : hashOf(versions.sort().join());
+  return { endpoints, version };
+}
+
+/** Short enough for an annotation, however many slices there are. */
+function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 16);
+}
