@@ -154,12 +154,20 @@ function manifestsCommand(usher: Command, io: Io): void {
     .command("manifests")
     .summary("print the objects that install would apply")
     .description(
-      "Prints all objects of an installation: the Deployment, and the CRDs, RBAC and webhook configurations that modules declare. Nothing is applied.",
+      "Prints all objects of an installation: the Deployment, and the CRDs and RBAC that modules declare. Webhook configurations are not among them: usher writes them at run time, as policies ask for them. With --webhooks they are printed instead, for an installation with manageWebhooks: false. Nothing is applied.",
     )
-    .option("--ca-bundle <file>", "certificate authority (PEM) for the webhook configurations")
+    .option("--webhooks", "print the webhook configurations instead")
+    .option(
+      "--source <dir>",
+      "policies that the webhooks follow: a directory of YAML or JSON files, or one file",
+    )
+    .option("--ca-bundle <file>", "certificate authority (PEM) of the webhooks")
     .addOption(output(["yaml", "json"], "yaml", "output format"));
   evaluating(shaping(manifests))
-    .addHelpText("after", `\nExample:\n  ${io.name} manifests | kubectl apply --dry-run=server -f -`)
+    .addHelpText(
+      "after",
+      `\nExamples:\n  ${io.name} manifests | kubectl apply --dry-run=server -f -\n  ${io.name} manifests --webhooks --source policies/ --ca-bundle ca.pem`,
+    )
     .action(async (options) => {
       const { manifests: run } = await import("./install/manifests.ts");
       await run(options, io);

@@ -49,7 +49,7 @@ test("the stored object of such a kind is found in the source", async () => {
 });
 
 test("the webhook configuration includes them", async () => {
-  const { out } = await usher(["manifests", ...setting(WORKLOADS).slice(2)]);
+  const { out } = await usher(["manifests", "--webhooks", ...setting(WORKLOADS).slice(2)]);
   const webhooks = readManifests(out).manifests.flatMap(({ value }) => listAt(value, "webhooks"));
   const rules = webhooks.flatMap((webhook) => listAt(webhook, "rules"));
   const resources = rules.flatMap((rule) =>

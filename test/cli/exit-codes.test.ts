@@ -87,7 +87,7 @@ test.each([
     /^usher: can't read the (certificate|key) \/no\//,
   ],
   [["serve", "--source", EXAMPLES, "--client-ca", PODS], /^usher: --client-ca .*: not a PEM certificate/],
-  [["manifests", "--ca-bundle", "/no/x"], /^usher: --ca-bundle \/no\/x: does not exist/],
+  [["manifests", "--webhooks", "--ca-bundle", "/no/x"], /^usher: --ca-bundle \/no\/x: does not exist/],
   [["manifests", "--feature-gates", "Nothing=true"], /^usher: feature gate "Nothing" is not known/],
 ])("invalid arguments are 2, with a message and nothing on stdout: %j", async (args, message) => {
   const { code, out, err } = await usher(args);

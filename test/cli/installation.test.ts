@@ -27,9 +27,8 @@ function config(spec: JsonObject): string {
 
 /** The webhooks, which a running usher would have registered. */
 async function register(cluster: TestInstallation, namespace: string): Promise<void> {
-  const { out } = await usher(["manifests", "-o", "json", "--config", config({ namespace })]);
-  for (const object of JSON.parse(out).items)
-    if (/WebhookConfiguration$/.test(object.kind)) cluster.have(object);
+  const { out } = await usher(["manifests", "--webhooks", "-o", "json", "--config", config({ namespace })]);
+  for (const object of JSON.parse(out).items) cluster.have(object);
 }
 
 const FIRST = ["--replicas", "1", "--image", "r.example/usher:mine", "--pod-label", "team=a"];

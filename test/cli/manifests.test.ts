@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { makeCertificate } from "../../src/admission/tls/certificate.ts";
 import { isObject, type Json, listAt, stringAt } from "../../src/core/json.ts";
 import { readManifests } from "../../src/files/reader/read-documents.ts";
-import { folder, usher } from "./usher.ts";
+import { folder, ROOT, usher } from "./usher.ts";
 
 function read(text: string): Json[] {
   const { manifests, problems } = readManifests(text);
@@ -21,12 +21,38 @@ test("yaml and json are equal, and kubectl can apply them in order", async () =>
   expect(kinds[0]).toBe("Namespace");
   expect(kinds).toContain("CustomResourceDefinition");
   expect(kinds).toContain("ClusterRole");
-  expect(kinds.slice(-2)).toEqual(["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"]);
   for (const one of objects) {
     expect(stringAt(one, "apiVersion")).toMatch(/^([a-z0-9.]+\/)?v1$/);
     expect(stringAt(one, "metadata", "name")).toMatch(/^[a-z0-9.:-]+$/);
   }
-  expect(yaml.err).toContain("--ca-bundle");
+  expect(yaml.err).toBe("");
+});
+
+test("what usher writes at run time is not among them", async () => {
+  const objects = read((await usher(["manifests"])).out);
+  const all = objects.map((one) => `${stringAt(one, "kind")} ${stringAt(one, "metadata", "name")}`);
+  expect(all).toContain("ClusterRole usher-installation");
+  expect(all.filter((one) => /Webhook|ValidatingAdmissionPolicy|Secret|Lease|tally/.test(one))).toEqual([]);
+});
+
+test("webhook configurations are printed alone, as policies ask for them", async () => {
+  const { ca } = await makeCertificate(["usher.test"]);
+  const directory = folder({ "ca.pem": ca });
+  const plain = await usher(["manifests", "--webhooks", "--ca-bundle", join(directory, "ca.pem")]);
+  expect(plain.err).toMatch(/manageWebhooks: false[\s\S]*without --source/);
+  const kinds = read(plain.out).map((one) => stringAt(one, "kind"));
+  expect(kinds).toEqual(["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"]);
+  expect(plain.out).not.toContain("/validate/project-limit");
+  const limited = await usher(["manifests", "--webhooks", "--source", join(ROOT, "examples/project-limit")]);
+  expect(limited.out).toContain("path: /validate/project-limit");
+  for (const flags of [
+    ["--source", "examples"],
+    ["--ca-bundle", join(directory, "ca.pem")],
+  ])
+    expect(await usher(["manifests", ...flags])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("--webhooks"),
+    });
 });
 
 test("flags set the namespace and the CA bundle", async () => {
@@ -36,8 +62,8 @@ test("flags set the namespace and the CA bundle", async () => {
     "config.yaml": "apiVersion: usher.dev/v1alpha1\nkind: UsherConfiguration\nspec: {namespace: doors}\n",
   });
   const args = ["--ca-bundle", join(directory, "ca.pem"), "--config", join(directory, "config.yaml")];
-  const { out, err } = await usher(["manifests", ...args, "-o", "json"]);
-  expect(err).toBe("");
+  const { out, err } = await usher(["manifests", "--webhooks", ...args, "-o", "json"]);
+  expect(err).toMatch(/manageWebhooks: false/);
   const webhooks = read(out).flatMap((one) => listAt(one, "webhooks"));
   expect(webhooks.length).toBeGreaterThan(1);
   for (const webhook of webhooks) {
@@ -50,7 +76,8 @@ test("flags set the namespace and the CA bundle", async () => {
 });
 
 test("webhooks refer to the Service of the installation", async () => {
-  const objects = read((await usher(["manifests", "-o", "json"])).out);
+  const print = async (...args: string[]) => read((await usher(["manifests", "-o", "json", ...args])).out);
+  const objects = [...(await print()), ...(await print("--webhooks"))];
   const services = objects.filter((one) => stringAt(one, "kind") === "Service");
   const { name, namespace } = (isObject(services[0]) ? services[0]["metadata"] : {}) as Record<string, Json>;
   for (const webhook of objects.flatMap((one) => listAt(one, "webhooks")))

@@ -1,41 +1,64 @@
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import type { JsonObject } from "../../core/json.ts";
+import { managesWebhooks } from "../../core/module/installation.ts";
+import { registeredWebhooks } from "../../core/registration/index.ts";
+import { OWN_NAMES } from "../../core/registration/names.ts";
+import { SERVICE_PORT } from "../../core/registration/workload.ts";
 import { reasonOf } from "../../files/reader/bytes.ts";
+import { isWebhookConfiguration } from "../../operator/install/install-plan.ts";
 import { type InstallationOptions, installationObjects } from "../configuration/installation.ts";
 import { CallError } from "../exit.ts";
 import type { Io } from "../io.ts";
-import { terminal } from "../output/terminal.ts";
+import { type Terminal, terminal } from "../output/terminal.ts";
 import { yamlDocuments } from "../output/yaml.ts";
+import { openSource } from "../source/source.ts";
+import { version } from "../version.ts";
 
 export interface ManifestsOptions extends InstallationOptions {
+  readonly webhooks?: boolean;
+  readonly source?: string;
   readonly caBundle?: string;
   readonly output: "yaml" | "json";
   readonly quiet?: boolean;
 }
 
-/** Prints every object of an installation. */
+/** Prints every object of an installation; what usher writes at run time is none of them, and printed only where it is asked for. */
 export async function manifests(options: ManifestsOptions, io: Io): Promise<void> {
   const screen = terminal(io, options);
-  const caBundle =
-    options.caBundle === undefined
-      ? undefined
-      : Buffer.from(await authorityFrom(options.caBundle, "--ca-bundle")).toString("base64");
-  const { objects, notes } = await installationObjects(
-    options,
-    io,
-    caBundle === undefined ? {} : { caBundle },
-  );
-  for (const note of notes) screen.note(note);
+  if (options.webhooks !== true && (options.source ?? options.caBundle) !== undefined)
+    throw new CallError("--source and --ca-bundle require --webhooks");
+  const printed = options.webhooks === true ? await webhooks(options, io, screen) : await others(options, io);
   screen.out(
     options.output === "json"
-      ? JSON.stringify({ apiVersion: "v1", kind: "List", items: objects }, null, 2)
-      : yamlDocuments(objects),
+      ? JSON.stringify({ apiVersion: "v1", kind: "List", items: printed }, null, 2)
+      : yamlDocuments(printed),
   );
-  if (caBundle === undefined) {
-    screen.note(
-      "without --ca-bundle, webhook configurations have no CA bundle until usher runs and adds its own",
-    );
-  }
+}
+
+async function others(options: ManifestsOptions, io: Io): Promise<readonly JsonObject[]> {
+  const { objects } = await installationObjects(options, io);
+  return objects.filter((object) => !isWebhookConfiguration(object));
+}
+
+/** Webhooks follow the policies: those of a directory, where one is given. */
+async function webhooks(options: ManifestsOptions, io: Io, screen: Terminal): Promise<readonly JsonObject[]> {
+  const { caBundle: file, source: directory } = options;
+  const authority = file === undefined ? undefined : await authorityFrom(file, "--ca-bundle");
+  const { assembly } = await installationObjects(options, io);
+  if (directory !== undefined) await openSource({ source: directory, watch: false }, assembly, screen);
+  const { namespace } = assembly.installation;
+  const { objects, notes } = registeredWebhooks(assembly, {
+    endpoint: { service: { name: OWN_NAMES.service, namespace, port: SERVICE_PORT } },
+    ...(authority === undefined ? {} : { caBundle: Buffer.from(authority).toString("base64") }),
+    version: version(),
+  });
+  for (const note of notes) screen.note(note);
+  if (managesWebhooks(assembly.installation))
+    screen.note("usher writes these itself: apply them only with manageWebhooks: false in the configuration");
+  if (directory === undefined) screen.note("without --source they are those of a cluster without policies");
+  if (authority === undefined) screen.note("without --ca-bundle they have no CA bundle");
+  return objects;
 }
 
 /** A certificate authority from a file, checked early: an invalid one would only show as failed connections. */
