@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-const CLUSTER = ["test/cluster/**/*.test.ts", "test/e2e/**/*.test.ts"];
+const CLUSTER = ["test/cluster/**/*.test.ts", "test/e2e/**/*.test.ts", "test/image/**/*.test.ts"];
 
 /** What a busy machine would fail: timeouts are part of what is tested. */
 const ALONE = ["test/e2e/project-limit-burst.test.ts"];

@@ -1,7 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { createHash } from "node:crypto";
 import {
-  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -17,7 +15,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { watched } from "./cli/serving.ts";
 import { folder, RECORD, start } from "./cli/usher.ts";
-import { cacheFolder } from "./cluster/binaries/places.ts";
+import { installLocked } from "./support/locked-packages.ts";
 
 /** What a user gets from the registry: packed, unpacked elsewhere, compiled against and run. */
 const root = join(import.meta.dirname, "..");
@@ -70,24 +68,14 @@ beforeAll(() => {
 
 afterAll(() => rmSync(consumer, { recursive: true, force: true }));
 
-/** Kept between runs, outside the clone. Elsewhere than on Linux x64, where the registry has none, the Node at hand. */
+/** Elsewhere than on Linux x64, where the registry has none, the Node at hand. */
 function lowestNode(): string {
-  const pinned = join(root, "test", "support", "lowest-node");
-  const lock = readFileSync(join(pinned, "package-lock.json"));
-  const folder = join(
-    cacheFolder(process.env),
-    `node-${createHash("sha256").update(lock).digest("hex").slice(0, 12)}`,
+  const found = join(
+    installLocked(join(root, "test", "support", "lowest-node")),
+    "node_modules",
+    ".bin",
+    "node",
   );
-  const found = join(folder, "node_modules", ".bin", "node");
-  if (!existsSync(found)) {
-    mkdirSync(folder, { recursive: true });
-    for (const file of ["package.json", "package-lock.json"])
-      copyFileSync(join(pinned, file), join(folder, file));
-    execFileSync("npm", ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], {
-      cwd: folder,
-      stdio: "pipe",
-    });
-  }
   return existsSync(found) ? found : process.execPath;
 }
 

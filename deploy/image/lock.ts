@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 const ROOT = join(import.meta.dirname, "..", "..");
-const FILE = join(import.meta.dirname, "debian.lock.json");
+export const DEBIAN_LOCK = join(import.meta.dirname, "debian.lock.json");
 const NODE_FILE = join(ROOT, "scripts", "node", "package-lock.json");
 
 export const ARCHITECTURES = ["amd64", "arm64"] as const;
@@ -37,12 +37,12 @@ export interface NodePackage {
   readonly integrity: string;
 }
 
-export function readLock(): DebianLock {
-  return JSON.parse(readFileSync(FILE, "utf8"));
+export function readLock(file: string): DebianLock {
+  return JSON.parse(readFileSync(file, "utf8"));
 }
 
-export function writeLock(lock: DebianLock): void {
-  writeFileSync(FILE, `${JSON.stringify(lock, undefined, 2)}\n`);
+export function writeLock(file: string, lock: DebianLock): void {
+  writeFileSync(file, `${JSON.stringify(lock, undefined, 2)}\n`);
 }
 
 export function packagesFor(lock: DebianLock, architecture: Architecture): DebianPackage[] {

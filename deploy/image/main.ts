@@ -4,13 +4,14 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { buildImage } from "./build.ts";
 import { Fetcher } from "./fetch.ts";
-import { readLock, writeLock } from "./lock.ts";
+import { DEBIAN_LOCK, readLock, writeLock } from "./lock.ts";
 
-const USAGE = `npm run image -- [--output FOLDER] [--label KEY=VALUE]... [--update]
+const USAGE = `npm run image -- [--output FOLDER] [--label KEY=VALUE]... [--lock FILE] [--update]
 
   --output  where to put it (default: image)
   --label   a label and annotation of the image, for instance org.opencontainers.image.revision=COMMIT
-  --update  first write deploy/image/debian.lock.json anew, with the newest packages of this machine's apt
+  --lock    the Debian packages (default: deploy/image/debian.lock.json)
+  --update  first write the lock anew, with the newest packages of this machine's apt
 
 SOURCE_DATE_EPOCH replaces the time of the lock as the time of everything in the image.
 `;
@@ -40,21 +41,25 @@ async function main(args: readonly string[]): Promise<void> {
     options: {
       output: { type: "string", default: "image" },
       label: { type: "string", multiple: true, default: [] },
+      lock: { type: "string", default: DEBIAN_LOCK },
       update: { type: "boolean", default: false },
       help: { type: "boolean", default: false },
     },
   });
   if (values.help) return void process.stdout.write(USAGE);
-  if (values.update) writeLock(new Fetcher(kept).apt.resolve(new Date(Math.floor(Date.now() / 1000) * 1000)));
+  if (values.update)
+    writeLock(values.lock, new Fetcher(kept).apt.resolve(new Date(Math.floor(Date.now() / 1000) * 1000)));
   const output = resolve(values.output);
   const created = timeOf(process.env["SOURCE_DATE_EPOCH"]);
+  const lock = readLock(values.lock);
   const built = await buildImage({
-    lock: readLock(),
+    lock,
     output,
     cache: kept,
     labels: labelsOf(values.label),
     ...(created === undefined ? {} : { created }),
   });
+  writeLock(join(output, "debian.lock.json"), lock);
   writeFileSync(join(output, "digest"), `${built.digest}\n`);
   const sizes = Object.entries(built.sizes).map(
     ([architecture, size]) => `linux/${architecture}: ${(size / 1e6).toFixed(1)} MB`,

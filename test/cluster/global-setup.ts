@@ -1,5 +1,6 @@
 // Runs once before the tests of the project `cluster`, in vitest's own process.
 import type { TestProject } from "vitest/node";
+import { imageUnavailable } from "../container/programs.ts";
 import { clusterAvailable } from "./binaries.ts";
 import { Broker } from "./broker.ts";
 
@@ -23,5 +24,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await broker.close();
     // After the summary, where it is seen.
     if (reason !== "") process.stdout.write(`\nNOT RUN: the tests that need a cluster. ${reason}\n`);
+    const noImage = imageUnavailable();
+    if (noImage !== "") process.stdout.write(`\nNOT RUN: the tests of the image. ${noImage}\n`);
   };
 }

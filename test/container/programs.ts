@@ -1,0 +1,49 @@
+// Programs of Debian that tests of the image need: installed once where that may be done.
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { withLock } from "../cluster/binaries/lock.ts";
+import { cacheFolder, isExecutable } from "../cluster/binaries/places.ts";
+
+/** By program, the package that has it. */
+const PACKAGES: Readonly<Record<string, string>> = {
+  buildah: "buildah",
+  runc: "runc",
+  "qemu-aarch64-static": "qemu-user-static",
+};
+
+export type ProgramName = "buildah" | "runc" | "qemu-aarch64-static";
+
+function missing(names: readonly ProgramName[]): string[] {
+  const folders = (process.env["PATH"] ?? "").split(":");
+  return names.filter((name) => !folders.some((folder) => isExecutable(join(folder, name))));
+}
+
+/** Why the image can't be built and run here; empty where it can. */
+export function imageUnavailable(): string {
+  if (process.platform !== "linux") return "The image is built and run on Linux only.";
+  if (process.getuid?.() !== 0) return "Containers are started as root, and this is not root.";
+  if (!["/usr/bin/apt-get", "/usr/bin/dpkg-deb"].every(isExecutable))
+    return "The image is made of Debian packages, and this machine has no apt-get or no dpkg-deb.";
+  return "";
+}
+
+/** Installs what is not there. Says so, because it changes the machine. */
+export async function ensurePrograms(...names: ProgramName[]): Promise<void> {
+  if (missing(names).length === 0) return;
+  const lock = join(cacheFolder(process.env), "installing.lock");
+  await withLock(
+    lock,
+    (pid) => process.stderr.write(`waiting for process ${pid}, which installs …\n`),
+    async () => {
+      const packages = missing(names).map((name) => PACKAGES[name] ?? name);
+      if (packages.length === 0) return;
+      process.stderr.write(`installing ${packages.join(", ")} for the tests of the image …\n`);
+      const install = ["install", "-y", "--no-install-recommends", ...packages];
+      for (const args of [["update"], install]) {
+        const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive" };
+        const { status, stdout, stderr } = spawnSync("apt-get", ["-q", ...args], { encoding: "utf8", env });
+        if (status !== 0) throw new Error(`apt-get ${args.join(" ")} failed:\n${stdout}\n${stderr}`);
+      }
+    },
+  );
+}

@@ -1,0 +1,51 @@
+// What a security context of Kubernetes asks of a container, as a kubelet and containerd understand it.
+import { at, type Json, listAt } from "../../src/core/json.ts";
+
+export interface Security {
+  readonly uid: number;
+  readonly gid: number;
+  readonly groups: readonly number[];
+  readonly readOnlyRoot: boolean;
+  readonly noNewPrivileges: boolean;
+  readonly capabilities: readonly string[];
+  /** The runtime's own filter of system calls. */
+  readonly seccomp: boolean;
+}
+
+/** What containerd leaves to a container that asks for nothing. */
+const CAPABILITIES = [
+  "CHOWN",
+  "DAC_OVERRIDE",
+  "FSETID",
+  "FOWNER",
+  "MKNOD",
+  "NET_RAW",
+  "SETGID",
+  "SETUID",
+  "SETFCAP",
+  "SETPCAP",
+  "NET_BIND_SERVICE",
+  "SYS_CHROOT",
+  "KILL",
+  "AUDIT_WRITE",
+];
+
+/** The container's settings go before the pod's, and both before the image's user, whose group is its own by /etc/passwd. */
+export function securityOf(pod: Json | undefined, container: Json | undefined, user: number): Security {
+  const either = (field: string): Json | undefined => at(container, field) ?? at(pod, field);
+  const uid = Number(either("runAsUser") ?? user);
+  if (either("runAsNonRoot") === true && uid === 0)
+    throw new Error("container has runAsNonRoot and image will run as root");
+  const dropped = listAt(container, "capabilities", "drop").map(String);
+  const group = at(pod, "fsGroup");
+  return {
+    uid,
+    // A user that the image does not know is of the root group.
+    gid: Number(either("runAsGroup") ?? (uid === user ? user : 0)),
+    groups: group === undefined ? [] : [Number(group)],
+    readOnlyRoot: at(container, "readOnlyRootFilesystem") === true,
+    noNewPrivileges: at(container, "allowPrivilegeEscalation") === false,
+    capabilities: dropped.includes("ALL") ? [] : CAPABILITIES.filter((name) => !dropped.includes(name)),
+    seccomp: at(either("seccompProfile"), "type") === "RuntimeDefault",
+  };
+}
