@@ -61,7 +61,7 @@ export function equal(a: Json | undefined, b: Json | undefined): boolean {
     if (left === right) continue;
     if (Array.isArray(left)) {
       if (!Array.isArray(right) || left.length !== right.length) return false;
-      for (let i = 0; i < left.length; i++) if (left[i] !== right[i]) pending.push(left[i], right[i]);
+      for (let i = 0; i < left.length; i++) if (!maybeSame(left[i], right[i], pending)) return false;
     } else if (!isObject(left) || !isObject(right) || !sameMembers(left, right, pending)) return false;
   }
   return true;
@@ -69,16 +69,30 @@ export function equal(a: Json | undefined, b: Json | undefined): boolean {
 
 /** Whether two objects have the same keys. What they hold there is put with what is still to be compared. */
 function sameMembers(a: JsonObject, b: JsonObject, pending: (Json | undefined)[]): boolean {
+  const [keys, others] = [Object.keys(a), Object.keys(b)];
+  // Two versions of one object nearly always have their keys in one order, which saves looking for each.
+  let same = 0;
+  for (; same < keys.length && keys[same] === others[same]; same++) {
+    const key = keys[same] as string;
+    if (!maybeSame(a[key], b[key], pending)) return false;
+  }
   let count = 0;
-  for (const key of Object.keys(a)) {
-    const value = a[key];
-    if (value === undefined) continue;
-    if (!Object.hasOwn(b, key)) return false;
-    if (value !== b[key]) pending.push(value, b[key]);
+  for (let i = same; i < keys.length; i++) {
+    const key = keys[i] as string;
+    if (a[key] === undefined) continue;
+    if (!Object.hasOwn(b, key) || !maybeSame(a[key], b[key], pending)) return false;
     count++;
   }
-  for (const key of Object.keys(b)) if (b[key] !== undefined) count--;
+  for (let i = same; i < others.length; i++) if (b[others[i] as string] !== undefined) count--;
   return count === 0;
+}
+
+/** False where two values differ at once; what can't be seen at once is put with what is still to be compared. */
+function maybeSame(a: Json | undefined, b: Json | undefined, pending: (Json | undefined)[]): boolean {
+  if (a === b) return true;
+  if (typeof a !== "object" || typeof b !== "object") return false;
+  pending.push(a, b);
+  return true;
 }
 
 /** A copy that shares nothing with the value that it was made from. */

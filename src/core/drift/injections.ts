@@ -1,7 +1,7 @@
 import { type Finding, policyKey } from "../evaluate/finding.ts";
-import { at, canonical, equal, type Json, type JsonObject } from "../json.ts";
+import { at, equal, type Json, type JsonObject } from "../json.ts";
 import { atPointer, fieldPath, type Path, pointer, steps } from "../path.ts";
-import { type Origin, provenanceOf } from "../provenance/origin.ts";
+import { type Origin, provenanceOf, spelled } from "../provenance/origin.ts";
 import { Kept } from "../provenance/origin-index.ts";
 
 /**
@@ -88,7 +88,7 @@ function contentOf(origin: Origin, object: JsonObject, spec: Path, kept: Kept): 
     if (value !== undefined) content.set(fieldOf(place, spec), value);
   }
   for (const list of Object.keys(origin.added)) {
-    const elements = origin.added[list]?.filter((one) => kept.hasElement(list, canonical(one))) ?? [];
+    const elements = origin.added[list]?.filter((one) => kept.hasElement(list, spelled(one))) ?? [];
     if (elements.length > 0) content.set(fieldOf(list, spec), elements);
   }
   return content;

@@ -2,7 +2,7 @@ import { containsElement, ElementList } from "../evaluate/element-list.ts";
 import { type ModuleFinding, type PolicyRef, policyKey } from "../evaluate/finding.ts";
 import { canonical, equal, type Json, type JsonObject, setOwn } from "../json.ts";
 import { atPointer, pointer } from "../path.ts";
-import { listRoom, type Origin } from "./origin.ts";
+import { listRoom, type Origin, spelled } from "./origin.ts";
 
 /**
  * What an object still carries of what it carried when it was stored. Each place is looked at once, however often it is named:
@@ -78,7 +78,7 @@ class Claim {
       return claimed.filter((one) => elements.some((element) => containsElement(element, one)));
     let texts = this.#texts.get(list);
     if (texts === undefined) {
-      texts = new Map(claimed.map((one) => [canonical(one), one]));
+      texts = new Map(claimed.map((one) => [spelled(one), one]));
       this.#texts.set(list, texts);
     }
     return elements.flatMap((element) => texts.get(canonical(element)) ?? []);
@@ -127,7 +127,7 @@ export class OriginIndex {
     for (const place of origin.set) if (kept.has(place)) this.#put(entry, place);
     for (const list of Object.keys(origin.added)) {
       for (const value of origin.added[list] ?? [])
-        if (kept.hasElement(list, canonical(value))) addTo(entry, list, value);
+        if (kept.hasElement(list, spelled(value))) addTo(entry, list, value);
     }
   }
 
@@ -216,6 +216,6 @@ function listsOf(added: ReadonlyMap<string, readonly Json[]>): JsonObject {
 }
 
 function distinct(values: readonly Json[]): Json[] {
-  const spelled = new Map(values.map((value) => [canonical(value), value]));
-  return [...spelled.keys()].sort().map((text) => spelled.get(text) ?? null);
+  const byText = new Map(values.map((value) => [spelled(value), value]));
+  return [...byText.keys()].sort().map((text) => byText.get(text) ?? null);
 }

@@ -53,10 +53,34 @@ export interface Origin {
   readonly added: Readonly<Record<string, readonly Json[]>>;
 }
 
+/** What each object's note said when it was read last: modules ask again and again. Dropping it changes no result. */
+const read = new WeakMap<JsonObject, { readonly text: string; readonly origins: readonly Origin[] }>();
+
 /** Reads the annotation of an object; anything that is not ours or not readable is no provenance. */
-export function provenanceOf(object: JsonObject | undefined): Origin[] {
-  const text = stringAt(object, "metadata", "annotations", PROVENANCE);
-  if (text === undefined) return [];
+export function provenanceOf(object: JsonObject | undefined): readonly Origin[] {
+  const text = noteOf(object);
+  if (object === undefined || text === undefined) return [];
+  const known = read.get(object);
+  if (known?.text === text) return known.origins;
+  const origins = originsIn(text);
+  read.set(object, { text, origins });
+  return origins;
+}
+
+/** The same of an object as it is sent: it is that of the stored one wherever both have one note. */
+export function sentProvenance(object: JsonObject, old: JsonObject | undefined): readonly Origin[] {
+  return provenanceOf(hasSameNote(object, old) ? old : object);
+}
+
+export function hasSameNote(object: JsonObject, old: JsonObject | undefined): boolean {
+  return noteOf(object) === noteOf(old);
+}
+
+function noteOf(object: JsonObject | undefined): string | undefined {
+  return stringAt(object, "metadata", "annotations", PROVENANCE);
+}
+
+function originsIn(text: string): Origin[] {
   let parsed: Json;
   try {
     parsed = JSON.parse(text);
@@ -94,6 +118,15 @@ interface OriginParts {
   readonly added: Map<string, Map<string, Json>>;
 }
 
+/** Elements of notes, which nothing changes: each may be large, and is looked for in several places. Dropping it changes no result. */
+const spellings = new WeakMap<object, string>();
+
+/** The canonical text of an element, spelled once where it is a note's. */
+export function spelled(element: Json): string {
+  const known = typeof element === "object" && element !== null ? spellings.get(element) : undefined;
+  return known ?? canonical(element);
+}
+
 /** How many more places and elements are read of a note, and values of elements. */
 interface NoteRoom {
   left: number;
@@ -113,8 +146,11 @@ function addParts(parts: OriginParts, entry: Json, room: NoteRoom): void {
     if (room.left <= 0) return;
     if (!isPointer(list) || !Array.isArray(added[list])) continue;
     const elements = parts.added.get(list) ?? new Map<string, Json>();
-    for (const element of readableElements(listIn(added[list], room), room.values) ?? [])
-      elements.set(canonical(element), element);
+    for (const element of readableElements(listIn(added[list], room), room.values) ?? []) {
+      const text = canonical(element);
+      elements.set(text, element);
+      if (typeof element === "object" && element !== null) spellings.set(element, text);
+    }
     parts.added.set(list, elements);
   }
 }
@@ -132,23 +168,12 @@ function originOf({ set, added, ...rest }: OriginParts): Origin {
   return { ...rest, set: [...set], added: Object.fromEntries(lists) };
 }
 
-/** By stored object, which never changes: each list of each policy asks for it. Dropping it changes no result. */
-const stored = new WeakMap<JsonObject, readonly Origin[]>();
-
-/** The same of a stored object, read once. */
-export function storedProvenance(old: JsonObject | undefined): readonly Origin[] {
-  if (old === undefined) return [];
-  const found = stored.get(old) ?? provenanceOf(old);
-  stored.set(old, found);
-  return found;
-}
-
 /**
  * From which version of the stored object this one was written anew. It is only true of the update that leads away from that version;
  * a client that writes it requests a reapply, as every client may.
  */
 export function renewedFrom(object: JsonObject | undefined): string | undefined {
-  const text = stringAt(object, "metadata", "annotations", PROVENANCE);
+  const text = noteOf(object);
   if (text === undefined || !text.includes(RENEWED)) return undefined;
   try {
     return stringAt(JSON.parse(text), RENEWED);

@@ -11,7 +11,8 @@ import {
   type Origin,
   PROVENANCE,
   provenanceOf,
-  storedProvenance,
+  sentProvenance,
+  spelled,
 } from "./origin.ts";
 import { Kept, OriginIndex } from "./origin-index.ts";
 
@@ -31,8 +32,8 @@ export function writeProvenance(
   findings: readonly ModuleFinding[],
   old: JsonObject | undefined,
 ): boolean {
-  const stored = storedProvenance(old);
-  const claimed = provenanceOf(draft.object);
+  const stored = provenanceOf(old);
+  const claimed = sentProvenance(draft.object, old);
   if (draft.edits.length === 0) {
     if (stored.length === 0 && claimed.length === 0) return true;
     // A controller copies its owner's annotations (a Deployment's onto its ReplicaSets) and would write again and again
@@ -111,12 +112,12 @@ class AddedTo {
     const list = this.#draft.get(...path);
     if (Array.isArray(list) && list.length <= SHORT_LIST)
       for (let i = list.length - 1; i >= 0; i--) if (equal(list[i], element)) return true;
-    let spelled = this.#lists.get(where);
-    if (spelled === undefined) {
-      spelled = new ElementList(list, this.#room);
-      this.#lists.set(where, spelled);
+    let elements = this.#lists.get(where);
+    if (elements === undefined) {
+      elements = new ElementList(list, this.#room);
+      this.#lists.set(where, elements);
     }
-    return spelled.carries(canonical(element));
+    return elements.carries(canonical(element));
   }
 }
 
@@ -127,8 +128,8 @@ function ownedStill(origin: Origin, disowned: readonly Origin[]): Origin {
     if (module !== origin.module || policy !== origin.policy) continue;
     const places = new Set(set);
     const lists = Object.entries(left.added).map(([list, elements]) => {
-      const gone = new Set(added[list]?.map(canonical));
-      return [list, elements.filter((element) => !gone.has(canonical(element)))] as const;
+      const gone = new Set(added[list]?.map(spelled));
+      return [list, elements.filter((element) => !gone.has(spelled(element)))] as const;
     });
     left = {
       ...left,

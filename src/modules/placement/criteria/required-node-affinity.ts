@@ -4,7 +4,7 @@ import { nodeAffinity } from "../../../core/kubernetes/schemas.ts";
 import { compileNodeSelector } from "../../../core/kubernetes/selectors/node-selector.ts";
 import { type Path, pointer } from "../../../core/path.ts";
 import { type Problem, problem, warningProblem } from "../../../core/policy/problem.ts";
-import type { Origin } from "../../../core/provenance/origin.ts";
+import { type Origin, spelled } from "../../../core/provenance/origin.ts";
 import { stayingIn } from "../merge/stored-value.ts";
 import {
   type Criteria,
@@ -65,9 +65,7 @@ export const requiredNodeAffinity: Criterion<readonly JsonObject[]> = {
   },
   injected: (origin, { spec, kept }) => {
     const list = pointer([...spec, ...REQUIRED_TERMS]);
-    const terms = origin.added[list]
-      ?.filter(isObject)
-      .filter((term) => kept.hasElement(list, canonical(term)));
+    const terms = origin.added[list]?.filter(isObject).filter((term) => kept.hasElement(list, spelled(term)));
     return terms === undefined || terms.length === 0 ? undefined : terms;
   },
   restoreRank,

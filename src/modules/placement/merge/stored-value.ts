@@ -1,7 +1,7 @@
 import type { Draft } from "../../../core/evaluate/draft.ts";
-import { canonical, type Json, type JsonObject } from "../../../core/json.ts";
+import type { Json, JsonObject } from "../../../core/json.ts";
 import { type Path, pointer } from "../../../core/path.ts";
-import { type Origin, storedProvenance } from "../../../core/provenance/origin.ts";
+import { type Origin, provenanceOf, spelled } from "../../../core/provenance/origin.ts";
 
 /**
  * What was at a place before it was removed in this evaluation, in order to be written again; `undefined` where nothing was. Only removals
@@ -19,14 +19,13 @@ export function storedValue(draft: Draft, path: Path): Json | undefined {
 
 /** The injections that the stored object's provenance names. */
 export function storedOrigins(old: JsonObject | undefined): readonly Origin[] {
-  return storedProvenance(old).filter(({ module }) => module === "placement");
+  return provenanceOf(old).filter(({ module }) => module === "placement");
 }
 
 /** What policies have added to a list of the stored object and is not removed, neither with these origins nor before. */
 export function stayingIn(draft: Draft, path: Path, removed: readonly Origin[]): readonly Json[] {
   const list = pointer(path);
-  const keysOf = ({ policy, added }: Origin) =>
-    (added[list] ?? []).map((one) => `${policy} ${canonical(one)}`);
+  const keysOf = ({ policy, added }: Origin) => (added[list] ?? []).map((one) => `${policy} ${spelled(one)}`);
   const going = new Set([...removed, ...draft.disowned].flatMap(keysOf));
   return storedOrigins(draft.old).flatMap((origin) => {
     const elements = origin.added[list] ?? [];

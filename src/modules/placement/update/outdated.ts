@@ -1,7 +1,7 @@
 import type { PolicyRef } from "../../../core/evaluate/finding.ts";
 import { at, canonical, type Json, type JsonObject } from "../../../core/json.ts";
 import { type Path, pointer, steps } from "../../../core/path.ts";
-import type { Origin } from "../../../core/provenance/origin.ts";
+import { type Origin, spelled } from "../../../core/provenance/origin.ts";
 import { CRITERIA, criterionAt } from "../criteria/criteria.ts";
 import { type Criteria, type Limits, wantedOf } from "../criteria/criterion.ts";
 
@@ -50,7 +50,7 @@ function unwanted(list: string, elements: readonly Json[], criteria: Criteria, s
   if (criterion === undefined) return elements;
   const value = wantedOf(criteria, criterion);
   const wanted = new Set((Array.isArray(value) ? value : []).map(canonical));
-  const gone = elements.filter((element) => !wanted.has(canonical(element)));
+  const gone = elements.filter((element) => !wanted.has(spelled(element)));
   if (criterion.recorded !== "combined") return gone;
   // Combined terms are alternatives: with one more or one less all of them mean something else.
   return gone.length > 0 || wanted.size !== elements.length ? elements : [];

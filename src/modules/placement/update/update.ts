@@ -28,7 +28,7 @@ export function placeUpdated(context: Context, site: Site, policies: Policies, o
   const { view, steps, request } = context;
   const start = draft.mark();
   const mutability = mutabilityOf(workload, old);
-  const touched = draft.changed([site.spec, [...workload.template, "metadata", "labels"]]);
+  const touched = () => draft.changed([site.spec, [...workload.template, "metadata", "labels"]]);
   const reapply = consumeReapply(draft) || isRenewedFrom(draft.object, old);
   const findings: Finding[] = [];
   const restoring = { site, view, old, steps };
@@ -43,7 +43,8 @@ export function placeUpdated(context: Context, site: Site, policies: Policies, o
   const index = reapply || context.trace !== undefined ? policies.all : policies.injecting;
   const selected = select(index, labels, context, exempt);
   if ("need" in selected) return selected;
-  const selection = touched || reapply ? selected : lenient(selected);
+  // Comparing large objects costs more than all the rest, and mostly no policy refuses anything.
+  const selection = reapply || isLenient(selected) || touched() ? selected : lenient(selected);
   findings.push(...unclearFindings(selection));
   if (refuses(findings)) return decide(draft, start, findings);
   traceDeleted(context, site, policies, old);
@@ -72,13 +73,21 @@ function isRenewedFrom(object: JsonObject, old: JsonObject): boolean {
  */
 function lenient({ wanting, unclear }: Selection): Selection {
   const open = (policy: PlacementPolicy): PlacementPolicy =>
-    policy.onConflict === "Skip" && policy.failure === "Ignore"
+    refusesNothing(policy)
       ? policy
       : { ...policy, requiredLabels: [], onConflict: "Skip", failure: "Ignore" };
   return {
     wanting: wanting.map(open),
     unclear: unclear.map((one) => ({ ...one, policy: open(one.policy) })),
   };
+}
+
+function isLenient({ wanting, unclear }: Selection): boolean {
+  return wanting.every(refusesNothing) && unclear.every(({ policy }) => refusesNothing(policy));
+}
+
+function refusesNothing({ onConflict, failure }: PlacementPolicy): boolean {
+  return onConflict === "Skip" && failure === "Ignore";
 }
 
 /** Deleted policies are in no index, so the trace names them here. */

@@ -14,7 +14,7 @@ import { runtimeClassOf } from "../os/runtime-class.ts";
 import { IDENTIFY_POD_OS, MODULE, settingsOf } from "../settings.ts";
 import { MENTIONS_OS } from "./mentions-os.ts";
 import type { Part } from "./part.ts";
-import { changedTemplate, type RequestTemplate } from "./request-template.ts";
+import { isChanged, type RequestTemplate, requestTemplate } from "./request-template.ts";
 import { workloadRules } from "./workload-rules.ts";
 
 /** A pod of a known OS shows what names it. */
@@ -81,13 +81,14 @@ export const facts: Part = {
     if (!context.gates.enabled(IDENTIFY_POD_OS)) return allow();
     const fields = judgeFields(context);
     if (fields.denial !== undefined) return deny(fields.denial, fields.findings);
-    const changed = changedTemplate(context);
-    if (changed === undefined) return allow(fields.findings);
+    const template = requestTemplate(context);
+    if (template === undefined) return allow(fields.findings);
     const { request, view, installation } = context;
-    const findings = osFindings(context, changed, settingsOf(installation).os.contradictions);
+    const findings = osFindings(context, template, settingsOf(installation).os.contradictions);
+    if (findings.length > 0 && !isChanged(context, template)) return allow(fields.findings);
     const violated = findings.filter(({ outcome }) => outcome === "violated");
     if (violated.length === 0)
-      return allow([...fields.findings, ...findings], undefined, podCount(view, changed));
+      return allow([...fields.findings, ...findings], undefined, podCount(view, template));
     const message = violated.map((one) => one.message).join("; ");
     return deny({ code: 403, reason: "Forbidden" }, [
       ...withEvent(violated, "PodOSNotSupported", message, ownerOf(request, view)),

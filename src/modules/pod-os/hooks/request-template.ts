@@ -19,13 +19,23 @@ export interface RequestTemplate {
  * A pod on CREATE; a template on CREATE and where an UPDATE changes it. Else nothing: what is stored already is judged and edited only by
  * who changes it, so that no status, annotation or finalizer of it is refused and nothing rolls out.
  */
-export function changedTemplate({ request, object, installation }: Context): RequestTemplate | undefined {
+export function changedTemplate(context: Context): RequestTemplate | undefined {
+  const found = requestTemplate(context);
+  return found !== undefined && isChanged(context, found) ? found : undefined;
+}
+
+/** Whether a template is another than the stored one. Comparing them costs more than looking at the few fields of an OS. */
+export function isChanged({ request, object }: Context, { workload }: RequestTemplate): boolean {
+  return request.operation === "CREATE" || object.changed([workload.template]);
+}
+
+/** The same, also where nothing of the template changes. */
+export function requestTemplate({ request, object, installation }: Context): RequestTemplate | undefined {
   const { resource, operation, subResource } = request;
   const workload = installation.workloads.byResource(resource.group, resource.resource);
   if (workload === undefined || subResource !== "" || isBeingDeleted(object.object)) return undefined;
   const isPod = workload.template.length === 0 && workload.kind === POD.kind && workload.group === POD.group;
-  if (operation !== "CREATE" && (operation !== "UPDATE" || isPod || !object.changed([workload.template])))
-    return undefined;
+  if (operation !== "CREATE" && (operation !== "UPDATE" || isPod)) return undefined;
   const template = podTemplateOf(object.object, workload);
   return template === undefined ? undefined : { workload, template, isPod };
 }

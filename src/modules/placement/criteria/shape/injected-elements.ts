@@ -1,13 +1,13 @@
 import type { Draft } from "../../../../core/evaluate/draft.ts";
-import { at, canonical, isObject, type Json, type JsonObject, stringAt } from "../../../../core/json.ts";
+import { at, canonical, isObject, type Json } from "../../../../core/json.ts";
 import { type Path, pointer } from "../../../../core/path.ts";
 import {
+  hasSameNote,
   listRoom,
   type Origin,
-  PROVENANCE,
   provenanceOf,
   readableElements,
-  storedProvenance,
+  spelled,
 } from "../../../../core/provenance/origin.ts";
 
 /** The elements that policies have added to a list. */
@@ -19,14 +19,9 @@ export function addedBy(origins: readonly Origin[], list: Path): readonly Json[]
 /** The elements of a list that no policy has added, neither by the stored object's note nor by its own, which an earlier call wrote. */
 export function ownElements({ object, old }: Draft, list: Path): readonly Json[] {
   const elements = readableElements(at(object, ...list), listRoom()) ?? [];
-  const origins = [...storedProvenance(old), ...(sameNote(object, old) ? [] : provenanceOf(object))];
-  const added = new Set(addedBy(origins, list).map(canonical));
+  const origins = [...provenanceOf(old), ...(hasSameNote(object, old) ? [] : provenanceOf(object))];
+  const added = new Set(addedBy(origins, list).map(spelled));
   return added.size === 0 ? elements : elements.filter((one) => !added.has(canonical(one)));
-}
-
-function sameNote(object: JsonObject, old: JsonObject | undefined): boolean {
-  const place = ["metadata", "annotations", PROVENANCE];
-  return stringAt(object, ...place) === stringAt(old, ...place);
 }
 
 /** Removes elements that are still there as they were added. */
@@ -34,7 +29,7 @@ export function removeElements(draft: Draft, added: readonly Json[], spec: Path,
   const path = [...spec, ...list];
   const present = draft.get(...path);
   if (added.length === 0 || !Array.isArray(present)) return;
-  const texts = new Set(added.map(canonical));
+  const texts = new Set(added.map(spelled));
   const gone = new Set(
     (readableElements(present, listRoom()) ?? []).filter((one) => texts.has(canonical(one))),
   );

@@ -3,7 +3,13 @@ import type { Draft } from "../../../../core/evaluate/draft.ts";
 import type { Finding } from "../../../../core/evaluate/finding.ts";
 import { at, canonical, isObject, type Json, type JsonObject, listAt } from "../../../../core/json.ts";
 import { type Path, pointer } from "../../../../core/path.ts";
-import { listRoom, MAX_LIST_LENGTH, readableElements, shallow } from "../../../../core/provenance/origin.ts";
+import {
+  listRoom,
+  MAX_LIST_LENGTH,
+  readableElements,
+  shallow,
+  spelled,
+} from "../../../../core/provenance/origin.ts";
 import type { Report } from "../../merge/report.ts";
 import { storedOrder, storedValue } from "../../merge/stored-value.ts";
 import type { Target } from "../../merge/target.ts";
@@ -81,7 +87,7 @@ export function listCriterion(options: ListOptions): Criterion<readonly JsonObje
       const place = pointer([...spec, ...path]);
       const elements = (origin.added[place] ?? [])
         .filter(isObject)
-        .filter((one) => kept.hasSameElement(place, canonical(one)));
+        .filter((one) => kept.hasSameElement(place, spelled(one)));
       return elements.length > 0 ? elements : undefined;
     },
     remove: (draft, origins, spec) => removeElements(draft, addedBy(origins, [...spec, ...path]), spec, path),
