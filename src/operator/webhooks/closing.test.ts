@@ -1,0 +1,74 @@
+import { expect, test, vi } from "vitest";
+import { FOLLOWING, MUTATING, rounds, running, SLICE } from "../../../test/support/operator/controller.ts";
+import type { EventToWrite } from "../../core/evaluate/effects.ts";
+import { at, type JsonObject } from "../../core/json.ts";
+import type { Module } from "../../core/module/module.ts";
+
+/** As the watchdog leaves it. */
+function open(run: ReturnType<typeof running>): void {
+  const live = run.server.objects.get(MUTATING) ?? {};
+  const webhooks = (live["webhooks"] as JsonObject[]).map((entry) => ({ ...entry, failurePolicy: "Ignore" }));
+  const metadata = live["metadata"] as JsonObject;
+  const annotations = { ...(metadata["annotations"] as JsonObject), "usher.dev/opened": '{"reason":"none"}' };
+  run.server.put(MUTATING, { ...live, webhooks, metadata: { ...metadata, annotations } });
+}
+
+const CLOSED: Module = {
+  ...FOLLOWING,
+  hooks: (...args) => FOLLOWING.hooks(...args).map((hook) => ({ ...hook, failure: "closed" })),
+};
+
+async function opened() {
+  const events: EventToWrite[] = [];
+  const run = running({ publish: (all) => events.push(...all) }, [CLOSED]);
+  run.controller.start();
+  await vi.waitFor(() => expect(policy(run)).toBe("Fail"), 10_000);
+  await rounds(run, 2);
+  return { run, events };
+}
+
+function policy(run: ReturnType<typeof running>) {
+  return at(run.server.objects.get(MUTATING), "webhooks", 0, "failurePolicy");
+}
+
+const annotations = (run: ReturnType<typeof running>) =>
+  at(run.server.objects.get(MUTATING), "metadata", "annotations");
+
+test("a leader closes what was opened once a replica is ready, and says so", async () => {
+  const { run, events } = await opened();
+  run.server.put("/apis/apps/v1/namespaces/usher-system/deployments/usher", { metadata: { uid: "d" } });
+  open(run);
+  await vi.waitFor(() => expect(policy(run)).toBe("Fail"), 10_000);
+  await vi.waitFor(() => expect(events).toHaveLength(1), 10_000);
+  expect(annotations(run)).toEqual({ "usher.dev/openable": "seating.usher.dev" });
+  expect(events).toMatchObject([
+    { type: "Normal", reason: "WebhooksClosed", regarding: { kind: "Deployment", name: "usher", uid: "d" } },
+  ]);
+  const writes = run.server.count("PATCH 200");
+  await rounds(run, 3);
+  expect(run.server.count("PATCH 200")).toBe(writes);
+  expect(events).toHaveLength(1);
+});
+
+test("a leader that is not ready itself leaves it open: the watchdog would open it again", async () => {
+  const { run, events } = await opened();
+  run.server.put(SLICE, { endpoints: [{ conditions: { ready: false } }] });
+  open(run);
+  await rounds(run, 4);
+  expect(policy(run)).toBe("Ignore");
+  expect(annotations(run)).toMatchObject({ "usher.dev/opened": expect.any(String) });
+  expect(events).toEqual([]);
+  run.server.put(SLICE, { endpoints: [{ conditions: { ready: true } }] });
+  await vi.waitFor(() => expect(policy(run)).toBe("Fail"), 10_000);
+});
+
+test("an edit of which entries may be opened is reverted", async () => {
+  const { run } = await opened();
+  const live = run.server.objects.get(MUTATING) ?? {};
+  const metadata = live["metadata"] as JsonObject;
+  run.server.put(MUTATING, { ...live, metadata: { ...metadata, annotations: { "usher.dev/openable": "" } } });
+  await vi.waitFor(
+    () => expect(annotations(run)).toEqual({ "usher.dev/openable": "seating.usher.dev" }),
+    10_000,
+  );
+});
