@@ -1,4 +1,5 @@
 import { allModules } from "../../src/modules/all.ts";
+import { chartFiles } from "./chart/files.ts";
 import { observabilityFiles } from "./observability/files.ts";
 import { rightsTable } from "./rights-table.ts";
 
@@ -10,5 +11,9 @@ export interface GeneratedFile {
 
 /** Every file that follows from the code. */
 export async function generatedFiles(): Promise<GeneratedFile[]> {
-  return [...observabilityFiles(), { path: "docs/rights.md", text: rightsTable(allModules) }];
+  return [
+    ...(await chartFiles()),
+    ...observabilityFiles(),
+    { path: "docs/rights.md", text: rightsTable(allModules) },
+  ];
 }

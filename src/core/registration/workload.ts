@@ -36,6 +36,8 @@ export const REPLICAS = 2;
 /** Serving on after SIGTERM takes 5 s and the longest call 30 s, and then the lease is released. */
 const GRACE_SECONDS = 45;
 
+export const CONFIGURATION_ANNOTATION = "usher.dev/configuration";
+
 export const CONTAINER = "usher";
 
 /** Its selector can never be changed, so it holds nothing that might. */
@@ -191,7 +193,7 @@ export function configurationFile(
 
 /** The file is read at start: with another one the pods must be other ones. */
 export function configurationNote(file: string): JsonObject {
-  return { "usher.dev/configuration": fingerprint(file) };
+  return { [CONFIGURATION_ANNOTATION]: fingerprint(file) };
 }
 
 /** FNV-1a: it need only differ where the text does, and core has no cryptography. */

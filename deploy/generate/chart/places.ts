@@ -1,0 +1,152 @@
+import { VERSION_LABEL } from "../../../src/core/registration/names.ts";
+import { CONFIGURATION_ANNOTATION, CONFIGURATION_FILE } from "../../../src/core/registration/workload.ts";
+import { Append, asNode, block, isMap, type Node, type NodeMap, scalar, When } from "../template/node.ts";
+
+/** Labels that every object has, with values that a release gives: `usher.labels` of the chart writes them. */
+const COMMON = ["app.kubernetes.io/name", "app.kubernetes.io/managed-by", VERSION_LABEL];
+
+/** An object of the chart with the chart's values in their places. */
+export function withValues(object: NodeMap): NodeMap {
+  const spec = object["spec"];
+  const template = isMap(spec) ? spec["template"] : undefined;
+  const data = object["data"];
+  return {
+    ...object,
+    metadata: metadata(object["metadata"] as NodeMap),
+    ...(isMap(data) && CONFIGURATION_FILE in data
+      ? { data: { [CONFIGURATION_FILE]: scalar('include "usher.configuration" . | toJson') } }
+      : {}),
+    ...(isMap(spec) && isMap(template) ? { spec: { ...workload(spec), template: pods(template) } } : {}),
+  };
+}
+
+function metadata(own: NodeMap): NodeMap {
+  const { labels = {}, annotations, ...rest } = own;
+  const given = ".Values.annotations";
+  return {
+    ...rest,
+    labels: block(`include "usher.labels" (list . ${dict(labels as NodeMap)})`),
+    annotations:
+      annotations === undefined
+        ? new When(given, block(`toYaml ${given}`))
+        : block(`toYaml (merge ${dict(annotations as NodeMap)} ${given})`),
+  };
+}
+
+/** Of a Deployment or Job, beside its pods. */
+function workload(spec: NodeMap): NodeMap {
+  if (!("strategy" in spec)) return spec;
+  if (!serves(spec["template"])) return spec;
+  return {
+    ...spec,
+    replicas: new When('not (kindIs "invalid" .Values.replicas)', scalar("int .Values.replicas")),
+    // On the host's network a second replica finds the ports in use, so an old one has to go first.
+    strategy: {
+      type: "RollingUpdate",
+      rollingUpdate: {
+        maxUnavailable: scalar("ternary 1 0 .Values.hostNetwork"),
+        maxSurge: scalar("ternary 0 1 .Values.hostNetwork"),
+      },
+    },
+  };
+}
+
+/** Whether these are the pods that the API server calls. */
+function serves(template: Node | undefined): boolean {
+  return JSON.stringify(template).includes('"--port=');
+}
+
+function pods(template: NodeMap): NodeMap {
+  const { labels = {}, annotations = {} } = template["metadata"] as NodeMap;
+  return {
+    metadata: {
+      labels: block(`include "usher.podLabels" (list . ${dict(labels as NodeMap)})`),
+      ...podAnnotations(annotations as NodeMap),
+    },
+    spec: podSpec(template["spec"] as NodeMap, serves(template)),
+  };
+}
+
+function podAnnotations(own: NodeMap): NodeMap {
+  if (!(CONFIGURATION_ANNOTATION in own)) {
+    if (Object.keys(own).length > 0) throw new Error("annotations of these pods have no place in the chart");
+    return { annotations: new When(".Values.podAnnotations", block("toYaml .Values.podAnnotations")) };
+  }
+  const hash = `(dict "${CONFIGURATION_ANNOTATION}" (include "usher.configuration" . | sha256sum))`;
+  return { annotations: block(`toYaml (merge ${hash} .Values.podAnnotations)`) };
+}
+
+function podSpec(spec: NodeMap, serving: boolean): NodeMap {
+  const { tolerations = [], topologySpreadConstraints: _spread, priorityClassName: _class, ...rest } = spec;
+  return {
+    ...rest,
+    imagePullSecrets: optional(".Values.image.pullSecrets"),
+    securityContext: block('include "usher.withoutNulls" .Values.podSecurityContext'),
+    priorityClassName: new When(".Values.priorityClassName", scalar(".Values.priorityClassName | toJson")),
+    ...(serving
+      ? {
+          hostNetwork: new When(".Values.hostNetwork", true),
+          dnsPolicy: new When(".Values.hostNetwork", "ClusterFirstWithHostNet"),
+          topologySpreadConstraints: optional(".Values.topologySpreadConstraints"),
+        }
+      : {}),
+    nodeSelector: optional(".Values.nodeSelector"),
+    affinity: optional(".Values.affinity"),
+    tolerations: [...(tolerations as readonly Node[]), new Append(".Values.tolerations")],
+    containers: (spec["containers"] as readonly NodeMap[]).map((one) => container(one, serving)),
+    ...(spec["volumes"] === undefined
+      ? {}
+      : { volumes: [...(spec["volumes"] as readonly Node[]), new Append(".Values.extraVolumes")] }),
+  };
+}
+
+function container(own: NodeMap, serving: boolean): NodeMap {
+  const { name = null, image: _image, args = [], ports, volumeMounts = [], env = [], ...rest } = own;
+  return {
+    name,
+    image: scalar('include "usher.image" . | toJson'),
+    imagePullPolicy: new When(".Values.image.pullPolicy", scalar(".Values.image.pullPolicy")),
+    args: [
+      ...(args as readonly Node[]).map(portArgument),
+      ...(serving ? [new Append(".Values.extraArgs")] : []),
+    ],
+    env: [...(env as readonly Node[]), new Append(".Values.extraEnv")],
+    ...(ports === undefined ? {} : { ports: (ports as readonly NodeMap[]).map(containerPort) }),
+    ...rest,
+    ...(serving ? { resources: optional(".Values.resources") } : {}),
+    securityContext: block('include "usher.withoutNulls" .Values.securityContext'),
+    volumeMounts: [...(volumeMounts as readonly Node[]), new Append(".Values.extraVolumeMounts")],
+  };
+}
+
+/** The value that has the number of a port, by its name and by the flag that sets it. */
+const PORTS = [
+  { name: "https", flag: "--port=", value: ".Values.webhook.port" },
+  { name: "ops", flag: "--ops-port=", value: ".Values.ops.port" },
+];
+
+function portArgument(argument: Node): Node {
+  const port = PORTS.find(({ flag }) => typeof argument === "string" && argument.startsWith(flag));
+  return port === undefined ? argument : scalar(`printf "${port.flag}%d" (int ${port.value}) | toJson`);
+}
+
+function containerPort(port: NodeMap): NodeMap {
+  const value = PORTS.find(({ name }) => name === port["name"])?.value;
+  if (value === undefined) throw new Error(`no value of the chart has the number of port ${port["name"]}`);
+  return { ...port, containerPort: scalar(`int ${value}`) };
+}
+
+function optional(value: string): When {
+  return new When(value, block(`toYaml ${value}`));
+}
+
+/** The expression of a map of texts, without the labels that every object has. */
+function dict(texts: NodeMap): string {
+  const own = Object.entries(texts).filter(([key]) => !COMMON.includes(key));
+  return own.length === 0
+    ? "(dict)"
+    : `(dict ${own
+        .flat()
+        .map((text) => JSON.stringify(asNode(text as string)))
+        .join(" ")})`;
+}

@@ -1,0 +1,91 @@
+// The chart renders what usher registers: no cluster is needed to see it.
+import { expect, test } from "vitest";
+import { keyOf, registered } from "../../deploy/generate/installation/registered.ts";
+import { at, isObject, type Json, type JsonObject, stringAt } from "../../src/core/json.ts";
+import { CHART, describeHelm, documents, type Helm } from "./fixtures/helm.ts";
+
+/** Objects that the chart does not render: Helm creates the namespace, and usher itself writes its webhooks. */
+const NOT_IN_CHART = ["Namespace usher-system"];
+
+/** What the chart has beside what is registered: hooks of Helm's, each deleted when it is done. */
+const isHook = (object: JsonObject) => at(object, "metadata", "annotations", "helm.sh/hook") !== undefined;
+
+/** Labels that say by whom an object was installed. */
+const BY_HELM = ["app.kubernetes.io/instance", "helm.sh/chart"];
+const MANAGED_BY = "app.kubernetes.io/managed-by";
+
+/** Without what is permitted to differ. */
+function comparable(object: JsonObject): JsonObject {
+  const changed = (key: string, value: Json): Json | undefined => {
+    if (BY_HELM.includes(key)) return undefined;
+    if (key === MANAGED_BY && (value === "Helm" || value === "usher")) return "Helm or usher";
+    // A hash of the configuration's text: templates have another one than core.
+    if (key === "usher.dev/configuration") return "a hash";
+    // The text of the configuration: fields may be in another order.
+    if (key === "configuration.yaml" && typeof value === "string") return JSON.parse(value) as Json;
+    return value;
+  };
+  return JSON.parse(JSON.stringify(object, changed)) as JsonObject;
+}
+
+function byKey(objects: readonly JsonObject[]): Record<string, JsonObject> {
+  const found = objects.map((object) => [keyOf(object), comparable(object)] as const);
+  expect(new Set(found.map(([key]) => key)).size).toBe(found.length);
+  return Object.fromEntries(found.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** What `usher manifests` has with a configuration, but for what the chart is not to have. */
+async function expected(configuration: JsonObject, namespace: string): Promise<Record<string, JsonObject>> {
+  const objects = await registered(configuration, namespace);
+  return byKey(
+    objects.filter(
+      (object) =>
+        !NOT_IN_CHART.includes(keyOf(object)) &&
+        object["kind"] !== "Namespace" &&
+        !(stringAt(object, "kind") ?? "").endsWith("WebhookConfiguration"),
+    ),
+  );
+}
+
+async function rendered(
+  helm: Helm,
+  values: JsonObject,
+  ...args: string[]
+): Promise<Record<string, JsonObject>> {
+  const objects = await helm.template(values, "--include-crds", ...args);
+  return byKey(objects.filter((object) => !isHook(object)));
+}
+
+describeHelm("the chart", (helm) => {
+  test("passes lint, strictly", async () => {
+    const { code, out, err } = await helm().run("lint", "--strict", CHART);
+    expect(code, out + err).toBe(0);
+  });
+
+  test("equals usher manifests with default values, object by object", async () => {
+    expect(await rendered(helm(), {}, "-n", "usher-system")).toEqual(await expected({}, "usher-system"));
+  });
+
+  test.each([
+    ["another release and namespace", "hall-admission", "hall"],
+    ["names that YAML takes for numbers and switches", "on", "123"],
+    ["the longest release name", "r".repeat(53), "kube-system"],
+  ])("equals usher manifests under %s", async (_what, release, namespace) => {
+    const { out, err } = await helm().run("template", release, CHART, "--include-crds", "-n", namespace);
+    const objects = documents(out).filter((object) => !isHook(object));
+    expect(byKey(objects), err).toEqual(await expected({}, namespace));
+  });
+
+  test("depends on values and release alone", async () => {
+    const render = async (...args: string[]) =>
+      (await helm().run("template", "usher", CHART, "-n", "hall", ...args)).out;
+    const once = await render();
+    expect(await render()).toBe(once);
+    expect(await render("--kube-version", "1.33.0", "--api-versions", "monitoring.coreos.com/v1")).toBe(once);
+    expect(once.length).toBeGreaterThan(1_000);
+  });
+});
+
+test("no object is of a kind that the comparison would not see", async () => {
+  for (const object of await registered({}, "hall")) expect(isObject(object["metadata"])).toBe(true);
+});
