@@ -1,5 +1,6 @@
 // The chart renders what usher registers: no cluster is needed to see it.
 import { expect, test } from "vitest";
+import { allSwitches, type Switch, together } from "../../deploy/generate/chart/switches.ts";
 import { keyOf, registered } from "../../deploy/generate/installation/registered.ts";
 import { at, isObject, type Json, type JsonObject, stringAt } from "../../src/core/json.ts";
 import { CHART, describeHelm, documents, type Helm } from "./fixtures/helm.ts";
@@ -56,6 +57,24 @@ async function rendered(
   return byKey(objects.filter((object) => !isHook(object)));
 }
 
+function withoutCrds(objects: Record<string, JsonObject>): Record<string, JsonObject> {
+  const kept = Object.entries(objects).filter(([key]) => !key.startsWith("CustomResourceDefinition "));
+  return Object.fromEntries(kept);
+}
+
+/** Each with the next one of another setting. */
+function neighbours(switches: readonly Switch[]): Switch[][] {
+  return switches.flatMap((one, index) => {
+    const next = switches[(index + 1) % switches.length];
+    return next === undefined || next.path === one.path ? [] : [[one, next]];
+  });
+}
+
+/** All of them, one of each setting. */
+function atOnce(switches: readonly Switch[]): Switch[] {
+  return switches.filter(({ path }, index) => switches.findIndex((one) => one.path === path) === index);
+}
+
 describeHelm("the chart", (helm) => {
   test("passes lint, strictly", async () => {
     const { code, out, err } = await helm().run("lint", "--strict", CHART);
@@ -74,6 +93,21 @@ describeHelm("the chart", (helm) => {
     const { out, err } = await helm().run("template", release, CHART, "--include-crds", "-n", namespace);
     const objects = documents(out).filter((object) => !isHook(object));
     expect(byKey(objects), err).toEqual(await expected({}, namespace));
+  });
+
+  test("equals usher manifests with every setting that decides what is registered, and with two or all of them", async () => {
+    const switches = await allSwitches();
+    const some = [...switches.map((one) => [one]), ...neighbours(switches), atOnce(switches)];
+    await Promise.all(
+      some.map(async (chosen) => {
+        const configuration = together(...chosen.map((one) => one.configuration));
+        const objects = await rendered(helm(), { configuration }, "-n", "hall");
+        // CRDs of the folder crds are those of the default configuration; a hook applies the others.
+        expect(withoutCrds(objects), JSON.stringify(configuration)).toEqual(
+          withoutCrds(await expected(configuration, "hall")),
+        );
+      }),
+    );
   });
 
   test("depends on values and release alone", async () => {

@@ -27,7 +27,7 @@ function mergeFields(variants: readonly Variant<Record<string, Json>>[]): Node {
   return Object.fromEntries(
     keys.map((key) => [
       key,
-      switched(variants.map(({ switches, value }) => ({ switches, value: value?.[key] }))),
+      checked(key, switched(variants.map(({ switches, value }) => ({ switches, value: value?.[key] })))),
     ]),
   );
 }
@@ -81,19 +81,32 @@ function join(word: "and" | "or", conditions: readonly string[]): string {
   return conditions.length === 1 ? first : `${word} ${conditions.map((one) => `(${one})`).join(" ")}`;
 }
 
-/**
- * What makes two items of a list the same one: a name, or for rules all but the names of objects. These are never merged item by item,
- * because a rule that lost all its names would be one for all names.
- */
+/** Items of a list by what makes two of them the same one: a name, or for a rule all but the names of objects. */
 function byIdentity(items: readonly Json[]): Map<string, Json> {
   const found = new Map<string, Json>();
   for (const item of items) {
-    const name = isObject(item) && typeof item["name"] === "string" ? item["name"] : JSON.stringify(item);
+    const name = identity(item);
     let key = name;
     for (let again = 2; found.has(key); again++) key = `${name} ${again}`;
     found.set(key, item);
   }
   return found;
+}
+
+function identity(item: Json): string {
+  if (!isObject(item)) return JSON.stringify(item);
+  if (typeof item["name"] === "string") return item["name"];
+  const { [NAMES]: _names, ...rest } = item;
+  return JSON.stringify(rest);
+}
+
+/** A rule without names is one for all names: no rule may lose its last name by a condition. */
+const NAMES = "resourceNames";
+
+function checked(key: string, node: Node): Node {
+  const names = key === NAMES && Array.isArray(node) ? (node as readonly Node[]) : undefined;
+  if (names?.every((one) => one instanceof When)) throw new Error("each name of a rule is conditional");
+  return node;
 }
 
 /** All keys, each after the one that it follows where it is found first. */

@@ -79,7 +79,9 @@ export async function installationObjects(
       replicas,
       podLabels,
       // As JSON: without undefined values. Gates last, so that reading it back gives the same text.
-      configuration: JSON.parse(JSON.stringify({ ...others, featureGates: gates })) as JsonObject,
+      configuration: JSON.parse(
+        JSON.stringify({ ...others, ...(Object.keys(gates).length === 0 ? {} : { featureGates: gates }) }),
+      ) as JsonObject,
     },
   });
   const labels = Object.entries(podLabels).map(([key, value]) => `${key}=${value}`);
