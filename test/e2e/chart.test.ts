@@ -62,17 +62,38 @@ function withoutCrds(objects: Record<string, JsonObject>): Record<string, JsonOb
   return Object.fromEntries(kept);
 }
 
+/** Settings that are lists: kinds that rights are granted for one by one. */
+const LISTS: Switch = {
+  setting: "lists",
+  condition: "",
+  configuration: {
+    workloads: [
+      {
+        group: "argoproj.io",
+        version: "v1alpha1",
+        kind: "Rollout",
+        resource: "rollouts",
+        template: "spec.template",
+      },
+      { group: "example.com", version: "v1", kind: "Fleet", resource: "fleets", template: "spec.template" },
+    ],
+    modules: { placement: { repairDrift: true, resources: ["statefulsets.apps", "rollouts.argoproj.io"] } },
+  },
+};
+
 /** Each with the next one of another setting. */
 function neighbours(switches: readonly Switch[]): Switch[][] {
   return switches.flatMap((one, index) => {
     const next = switches[(index + 1) % switches.length];
-    return next === undefined || next.path === one.path ? [] : [[one, next]];
+    return next === undefined || next.setting === one.setting ? [] : [[one, next]];
   });
 }
 
 /** All of them, one of each setting. */
 function atOnce(switches: readonly Switch[]): Switch[] {
-  return switches.filter(({ path }, index) => switches.findIndex((one) => one.path === path) === index);
+  return switches.filter(
+    ({ setting }, index) => switches.findIndex((one) => one.setting === setting) === index,
+  );
 }
 
 describeHelm("the chart", (helm) => {
@@ -97,7 +118,7 @@ describeHelm("the chart", (helm) => {
 
   test("equals usher manifests with every setting that decides what is registered, and with two or all of them", async () => {
     const switches = await allSwitches();
-    const some = [...switches.map((one) => [one]), ...neighbours(switches), atOnce(switches)];
+    const some = [...switches.map((one) => [one]), ...neighbours(switches), atOnce(switches), [LISTS]];
     await Promise.all(
       some.map(async (chosen) => {
         const configuration = together(...chosen.map((one) => one.configuration));

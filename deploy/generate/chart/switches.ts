@@ -1,68 +1,63 @@
 import { isObject, type Json, type JsonObject } from "../../../src/core/json.ts";
 import { loadModules } from "../../../src/core/module/declaration.ts";
+import type { ValueCondition } from "../../../src/core/module/setting-condition.ts";
+import { declaredRoles } from "../../../src/core/registration/rbac.ts";
 import { declarations } from "../../../src/modules/index.ts";
+import { registered } from "../installation/registered.ts";
+import { expression } from "./conditions.ts";
 
-/** A setting that decides what is registered. */
+/** A setting that decides what is registered, at a value that is not its default. */
 export interface Switch {
-  /** In a template: true where the setting has the value that is not the default. */
+  /** `modules.placement.enabled` */
+  readonly setting: string;
+  /** In a template: true where the setting has that value. */
   readonly condition: string;
-  /** Of the setting: two switches of one setting are never on together. */
-  readonly path: string;
   /** A configuration with that value. */
   readonly configuration: JsonObject;
 }
 
-/** Every setting that decides what is registered, beside those that are names. */
+/** Every setting that a right depends on; other objects depend on some of them. */
 export async function allSwitches(): Promise<readonly Switch[]> {
-  const modules = await loadModules(declarations);
-  const gates = modules.flatMap((module) => module.gates ?? []);
-  return [
-    ...gates.map((gate) => setting(["featureGates", gate.name], gate.default)),
-    ...SETTINGS.map((path) => setting(path, false)),
-    chosen(["modules", "pod-os", "podSecurity", "mode"], "Complement", "Replace"),
-  ];
+  const rights = declaredRoles(await loadModules(declarations)).flatMap((role) => role.rights);
+  const conditions = rights.flatMap(({ when }) => when.filter((one) => "setting" in one));
+  const byText = new Map(conditions.map((one) => [JSON.stringify(one), one]));
+  const switches = [...byText.values()].map(switchOf);
+  const possible = await Promise.all(
+    switches.map(({ configuration }) =>
+      registered(configuration, "hall").then(
+        () => true,
+        () => false,
+      ),
+    ),
+  );
+  return switches.filter((_one, index) => possible[index]);
 }
 
-/** Settings of modules that are off by default and need rights or CRDs of their own. */
-const SETTINGS: readonly (readonly string[])[] = [
-  ["modules", "node-guard", "manageTaint"],
-  ["modules", "node-guard", "schedulerCRD"],
-  ["modules", "pod-os", "os", "repairNodeLabels"],
-  ["modules", "placement", "repairDrift"],
-];
-
-function setting(path: readonly string[], otherwise: boolean): Switch {
-  const found = dig(path, String(otherwise));
+function switchOf(condition: ValueCondition): Switch {
+  const { setting, equals, default: otherwise } = condition;
+  const value = equals === otherwise ? (OTHER.get(setting.join(".")) ?? !equals) : equals;
   return {
-    condition: otherwise ? `not (${found})` : found,
-    path: path.join("."),
-    configuration: under(path, !otherwise),
+    setting: setting.join("."),
+    condition: expression([{ setting, equals: value, default: otherwise }]),
+    configuration: under(setting, value),
   };
 }
 
-function chosen(path: readonly string[], otherwise: string, value: string): Switch {
-  return {
-    condition: `eq (${dig(path, JSON.stringify(otherwise))}) ${JSON.stringify(value)}`,
-    path: path.join("."),
-    configuration: under(path, value),
-  };
-}
-
-function dig(path: readonly string[], otherwise: string): string {
-  return `dig ${path.map((key) => JSON.stringify(key)).join(" ")} ${otherwise} .Values.configuration`;
-}
+/** Of settings whose default is one of several texts. */
+const OTHER: ReadonlyMap<string, string> = new Map([["certificates", "CertManager"]]);
 
 function under(path: readonly string[], value: Json): JsonObject {
   const [key = "", ...rest] = path;
   return { [key]: rest.length === 0 ? value : under(rest, value) };
 }
 
-/** Both configurations in one. */
+/** All configurations in one. */
 export function together(...configurations: readonly JsonObject[]): JsonObject {
-  const all: Record<string, Json> = {};
+  const whole: Record<string, Json> = {};
   for (const [key, value] of configurations.flatMap((one) => Object.entries(one))) {
-    const before = all[key];
-    if (value !== undefined) all[key] = isObject(before) && isObject(value) ? together(before, value) : value;
+    const before = whole[key];
+    if (value !== undefined)
+      whole[key] = isObject(before) && isObject(value) ? together(before, value) : value;
   }
-  return all;
+  return whole;
 }

@@ -7,5 +7,5 @@ export const STARTUP_TAINT = "usher.dev/startup-taint-of-the-release";
 /** What stands for a value of the release, and the expression that gives the value. */
 export const STANDING_FOR: ReadonlyMap<string, string> = new Map([
   [NAMESPACE, ".Release.Namespace"],
-  [STARTUP_TAINT, 'dig "modules" "node-labels" "startupTaint" "usher.dev/starting" .Values.configuration'],
+  [STARTUP_TAINT, 'dig "modules" "node-labels" "startupTaint" "usher.dev/starting" $.Values.configuration'],
 ]);
