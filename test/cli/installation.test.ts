@@ -56,7 +56,7 @@ test("each flag changes only its own setting", async () => {
   expect(at(deployment(cluster), "spec", "replicas")).toBe(3);
   expect(configuration(cluster)).toMatchObject(SPEC);
   await run("install", "--config", config({ openNamespaces: [] }), "--pod-label", "team=b");
-  expect(configuration(cluster)).toEqual({ namespace: "usher-system", openNamespaces: [], featureGates: {} });
+  expect(configuration(cluster)).toEqual({ namespace: "usher-system", openNamespaces: [] });
   const template = at(deployment(cluster), "spec", "template");
   expect(at(deployment(cluster), "spec", "replicas")).toBe(3);
   expect(stringAt(template, "metadata", "labels", "team")).toBe("b");
@@ -80,7 +80,7 @@ test("--defaults resets settings, even if the installed configuration is invalid
   const { code, out } = await run("install", "--defaults");
   expect(code).toBe(0);
   expect(out).not.toMatch(/kept as installed/);
-  expect(configuration(cluster, "hall")).toEqual({ namespace: "hall", featureGates: {} });
+  expect(configuration(cluster, "hall")).toEqual({ namespace: "hall" });
   expect(at(deployment(cluster, "hall"), "spec", "replicas")).toBe(2);
 });
 

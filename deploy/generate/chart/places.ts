@@ -1,6 +1,6 @@
 import { VERSION_LABEL } from "../../../src/core/registration/names.ts";
 import { CONFIGURATION_ANNOTATION, CONFIGURATION_FILE } from "../../../src/core/registration/workload.ts";
-import { Append, asNode, block, isMap, type Node, type NodeMap, scalar, When } from "../template/node.ts";
+import { Append, block, isMap, type Node, type NodeMap, scalar, When } from "../template/node.ts";
 
 /** Labels that every object has, with values that a release gives: `usher.labels` of the chart writes them. */
 const COMMON = ["app.kubernetes.io/name", "app.kubernetes.io/managed-by", VERSION_LABEL];
@@ -25,11 +25,11 @@ function metadata(own: NodeMap): NodeMap {
   const given = ".Values.annotations";
   return {
     ...rest,
-    labels: block(`include "usher.labels" (list . ${dict(labels as NodeMap)})`),
+    labels: block(`include "usher.labels" (list . ${dict(labels)})`),
     annotations:
       annotations === undefined
         ? new When(given, block(`toYaml ${given}`))
-        : block(`toYaml (merge ${dict(annotations as NodeMap)} ${given})`),
+        : new When(`merge ${dict(annotations)} ${given}`, block("toYaml ."), "with"),
   };
 }
 
@@ -60,7 +60,7 @@ function pods(template: NodeMap): NodeMap {
   const { labels = {}, annotations = {} } = template["metadata"] as NodeMap;
   return {
     metadata: {
-      labels: block(`include "usher.podLabels" (list . ${dict(labels as NodeMap)})`),
+      labels: block(`include "usher.podLabels" (list . ${dict(labels)})`),
       ...podAnnotations(annotations as NodeMap),
     },
     spec: podSpec(template["spec"] as NodeMap, serves(template)),
@@ -141,12 +141,13 @@ function optional(value: string): When {
 }
 
 /** The expression of a map of texts, without the labels that every object has. */
-function dict(texts: NodeMap): string {
-  const own = Object.entries(texts).filter(([key]) => !COMMON.includes(key));
-  return own.length === 0
-    ? "(dict)"
-    : `(dict ${own
-        .flat()
-        .map((text) => JSON.stringify(asNode(text as string)))
-        .join(" ")})`;
+function dict(texts: Node): string {
+  if (texts instanceof When) return `(ternary ${dict(texts.node)} (dict) (${texts.condition}))`;
+  const own = Object.entries(texts as NodeMap).filter(([key]) => !COMMON.includes(key));
+  return own.length === 0 ? "(dict)" : `(dict ${own.flat().map(text).join(" ")})`;
+}
+
+function text(value: Node): string {
+  if (typeof value !== "string") throw new Error(`not a text: ${JSON.stringify(value)}`);
+  return JSON.stringify(value);
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { CONFIGURATION } from "../../../src/cli/configuration/configuration.ts";
-import { at, isObject, type Json, type JsonObject } from "../../../src/core/json.ts";
+import { at, type Json, type JsonObject } from "../../../src/core/json.ts";
 import { loadModules } from "../../../src/core/module/declaration.ts";
 import { customResources } from "../../../src/core/registration/custom-resources.ts";
 import { declarations } from "../../../src/modules/index.ts";
@@ -99,11 +99,4 @@ export async function policySchema(): Promise<JsonObject> {
       spec: { type: "object" },
     },
   };
-}
-
-/** Whether no map of a schema takes fields that it does not know, apart from those that hold free names. */
-export function isOpen(schema: Json): boolean {
-  return (
-    isObject(schema) && schema["properties"] !== undefined && schema["additionalProperties"] === undefined
-  );
 }

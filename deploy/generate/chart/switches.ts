@@ -1,10 +1,11 @@
-import { isObject, type Json, type JsonObject } from "../../../src/core/json.ts";
+import { isObject, type Json, type JsonObject, listAt } from "../../../src/core/json.ts";
 import { loadModules } from "../../../src/core/module/declaration.ts";
 import type { ValueCondition } from "../../../src/core/module/setting-condition.ts";
 import { declaredRoles } from "../../../src/core/registration/rbac.ts";
 import { declarations } from "../../../src/modules/index.ts";
 import { registered } from "../installation/registered.ts";
 import { expression } from "./conditions.ts";
+import { configurationSchema } from "./schema.ts";
 
 /** A setting that decides what is registered, at a value that is not its default. */
 export interface Switch {
@@ -21,7 +22,10 @@ export async function allSwitches(): Promise<readonly Switch[]> {
   const rights = declaredRoles(await loadModules(declarations)).flatMap((role) => role.rights);
   const conditions = rights.flatMap(({ when }) => when.filter((one) => "setting" in one));
   const byText = new Map(conditions.map((one) => [JSON.stringify(one), one]));
-  const switches = [...byText.values()].map(switchOf);
+  const schema = await configurationSchema();
+  const switches = [...byText.values()].flatMap((one) =>
+    otherValues(one, schema).map((value) => switchOf(one, value)),
+  );
   const possible = await Promise.all(
     switches.map(({ configuration }) =>
       registered(configuration, "hall").then(
@@ -30,21 +34,29 @@ export async function allSwitches(): Promise<readonly Switch[]> {
       ),
     ),
   );
-  return switches.filter((_one, index) => possible[index]);
+  const distinct = new Map(
+    switches.filter((_one, index) => possible[index]).map((one) => [one.condition, one]),
+  );
+  return [...distinct.values()];
 }
 
-function switchOf(condition: ValueCondition): Switch {
-  const { setting, equals, default: otherwise } = condition;
-  const value = equals === otherwise ? (OTHER.get(setting.join(".")) ?? !equals) : equals;
+/** The values of a setting beside its default. */
+function otherValues(
+  { setting, default: otherwise }: ValueCondition,
+  schema: JsonObject,
+): (string | boolean)[] {
+  if (typeof otherwise === "boolean") return [!otherwise];
+  const values = listAt(schema, ...setting.flatMap((key) => ["properties", key]), "enum");
+  return values.flatMap((value) => (typeof value === "string" && value !== otherwise ? [value] : []));
+}
+
+function switchOf({ setting, default: otherwise }: ValueCondition, value: string | boolean): Switch {
   return {
     setting: setting.join("."),
     condition: expression([{ setting, equals: value, default: otherwise }]),
     configuration: under(setting, value),
   };
 }
-
-/** Of settings whose default is one of several texts. */
-const OTHER: ReadonlyMap<string, string> = new Map([["certificates", "CertManager"]]);
 
 function under(path: readonly string[], value: Json): JsonObject {
   const [key = "", ...rest] = path;

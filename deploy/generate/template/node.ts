@@ -18,13 +18,13 @@ export class Expression {
   }
 }
 
-/** A field or an item that is rendered under a condition, or once for each of a list (`range`). */
+/** A field or an item that is rendered under a condition, once for each of a list (`range`), or from a value that is not empty (`with`). */
 export class When {
-  readonly keyword: "if" | "range";
+  readonly keyword: "if" | "range" | "with";
   readonly condition: string;
   readonly node: Node;
 
-  constructor(condition: string, node: Node, keyword: "if" | "range" = "if") {
+  constructor(condition: string, node: Node, keyword: "if" | "range" | "with" = "if") {
     this.condition = condition;
     this.node = node;
     this.keyword = keyword;
