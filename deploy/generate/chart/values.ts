@@ -166,7 +166,7 @@ export function allValues(
       "policies",
       [],
       list(policy),
-      "Policies to create with the release, as whole objects. They stay when they are taken out of this list, and when the release is uninstalled.",
+      "Policies to create with the release, as whole objects. They stay when they are removed from this list, and when the release is uninstalled.",
     ),
   ];
 }
