@@ -41,7 +41,6 @@ const CHART: JsonObject = {
   type: "application",
   version: version(),
   appVersion: version(),
-  kubeVersion: ">=1.33.0-0",
   keywords: ["admission", "scheduling", "policy"],
   annotations: { "artifacthub.io/license": "Apache-2.0" },
 };

@@ -1,7 +1,8 @@
 import type { JsonObject } from "../../../src/core/json.ts";
 import { loadModules } from "../../../src/core/module/declaration.ts";
+import { CONFIGURATION_FILE } from "../../../src/core/registration/pods/restricted-pod.ts";
 import { declaredRoles } from "../../../src/core/registration/rbac.ts";
-import { CONFIGURATION_ANNOTATION, CONFIGURATION_FILE } from "../../../src/core/registration/workload.ts";
+import { CONFIGURATION_ANNOTATION } from "../../../src/core/registration/workload.ts";
 import { declarations } from "../../../src/modules/index.ts";
 import { keyOf, registered } from "../installation/registered.ts";
 import { switched } from "../template/merge.ts";

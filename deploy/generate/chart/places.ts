@@ -1,5 +1,6 @@
 import { VERSION_LABEL } from "../../../src/core/registration/names.ts";
-import { CONFIGURATION_ANNOTATION, CONFIGURATION_FILE } from "../../../src/core/registration/workload.ts";
+import { CONFIGURATION_FILE } from "../../../src/core/registration/pods/restricted-pod.ts";
+import { CONFIGURATION_ANNOTATION } from "../../../src/core/registration/workload.ts";
 import { Append, block, isMap, type Node, type NodeMap, scalar, When } from "../template/node.ts";
 
 /** Labels that every object has, with values that a release gives: `usher.labels` of the chart writes them. */
@@ -91,13 +92,19 @@ function podSpec(spec: NodeMap, serving: boolean): NodeMap {
         }
       : {}),
     nodeSelector: optional(".Values.nodeSelector"),
-    affinity: optional(".Values.affinity"),
+    affinity: affinity(spec["affinity"]),
     tolerations: [...(tolerations as readonly Node[]), new Append(".Values.tolerations")],
     containers: (spec["containers"] as readonly NodeMap[]).map((one) => container(one, serving)),
     ...(spec["volumes"] === undefined
       ? {}
       : { volumes: [...(spec["volumes"] as readonly Node[]), new Append(".Values.extraVolumes")] }),
   };
+}
+
+/** What pods have of their own counts where the value says nothing of that kind of affinity. */
+function affinity(own: Node | undefined): Node {
+  if (own === undefined) return optional(".Values.affinity");
+  return block(`toYaml (merge (deepCopy .Values.affinity) (fromJson \`${JSON.stringify(own)}\`))`);
 }
 
 function container(own: NodeMap, serving: boolean): NodeMap {
