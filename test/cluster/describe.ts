@@ -45,12 +45,12 @@ export function describeCluster(title: string, body: (cluster: () => ClusterAcce
 /** Tests in a cluster that these have for themselves, to break it or to run it with other flags. */
 export function describeOwnCluster(
   title: string,
-  options: ClusterOptions,
+  options: ClusterOptions | (() => Promise<ClusterOptions>),
   body: (cluster: () => Cluster) => void,
 ): void {
   describeWith(
     title,
-    () => startCluster(options),
+    async () => startCluster(typeof options === "function" ? await options() : options),
     (cluster) => cluster.stop(),
     body,
   );

@@ -16,6 +16,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { withLock } from "../cluster/binaries/lock.ts";
 import { cacheFolder } from "../cluster/binaries/places.ts";
+import type { ImageRoot } from "../cluster/runner/contained.ts";
+import { configurationFor } from "./layout.ts";
+import { ensurePrograms } from "./programs.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 
@@ -82,6 +85,23 @@ export async function ensureImage(): Promise<string> {
     }
   });
   return output;
+}
+
+export const HOST_ARCHITECTURE = process.arch === "arm64" ? "arm64" : "amd64";
+
+/** The image for a cluster, as its pods are to run it; remove `root` afterwards. */
+export async function imageForCluster(): Promise<ImageRoot> {
+  await ensurePrograms("runc");
+  const layout = join(await ensureImage(), "oci");
+  const configuration = configurationFor(layout, HOST_ARCHITECTURE);
+  const { Entrypoint, Env, User } = configuration.config as Record<string, string[]>;
+  const env = (Env ?? []).map((one) => one.split(/=(.*)/s).slice(0, 2));
+  return {
+    root: copyRoot(join(layout, ".."), HOST_ARCHITECTURE),
+    entrypoint: Entrypoint ?? [],
+    env: Object.fromEntries(env),
+    user: Number(User),
+  };
 }
 
 /** A root to run containers in: links to the same files, and folders of its own, in which a runtime makes mount points. */

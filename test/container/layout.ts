@@ -51,6 +51,20 @@ export function readJson<T>(folder: string, described: Described): T {
   return JSON.parse(readBlob(folder, described).toString("utf8"));
 }
 
+/** The image of one architecture in a layout of one index. */
+export function manifestFor(folder: string, architecture: string): ImageManifest {
+  const [named] = readIndex(folder).manifests;
+  if (named === undefined) throw new Error("the layout is empty");
+  const { manifests } = readJson<{ manifests: readonly Described[] }>(folder, named);
+  const own = manifests.find(({ platform }) => platform?.architecture === architecture);
+  if (own === undefined) throw new Error(`the index has no image for ${architecture}`);
+  return readJson(folder, own);
+}
+
+export function configurationFor(folder: string, architecture: string): Configuration {
+  return readJson(folder, manifestFor(folder, architecture).config);
+}
+
 /** What a layer holds, by path; and what its configuration must call it. */
 export async function readLayer(
   folder: string,

@@ -4,11 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { describeImage } from "../container/describe.ts";
+import { HOST_ARCHITECTURE } from "../container/image.ts";
 import {
   type Configuration,
   type Described,
   type FileEntry,
   type ImageManifest,
+  manifestFor,
   readIndex,
   readJson,
   readLayer,
@@ -16,10 +18,8 @@ import {
 import { ensurePrograms } from "../container/programs.ts";
 
 const DOCKERFILE = join(import.meta.dirname, "..", "..", "deploy", "image", "Dockerfile");
-const ARCHITECTURE = process.arch === "arm64" ? "arm64" : "amd64";
 
-async function contents(layout: string, image: Described) {
-  const manifest = readJson<ImageManifest>(layout, image);
+async function contents(layout: string, manifest: ImageManifest) {
   const layers = await Promise.all(manifest.layers.map((layer) => readLayer(layout, layer)));
   const entries = new Map<string, FileEntry>(layers.flatMap((layer) => [...layer.entries]));
   return { configuration: readJson<Configuration>(layout, manifest.config), entries };
@@ -38,17 +38,14 @@ describeImage("the Dockerfile, built by buildah", (image) => {
 
   test("is the image of the layout: the same files and the same configuration", async () => {
     const layout = join(image(), "oci");
-    const [named] = readIndex(layout).manifests;
-    const index = readJson<{ manifests: Described[] }>(layout, named as Described);
-    const own = index.manifests.find(({ platform }) => platform?.architecture === ARCHITECTURE);
-    const expected = await contents(layout, own as Described);
+    const expected = await contents(layout, manifestFor(layout, HOST_ARCHITECTURE));
     const { created } = expected.configuration;
     const { version } = JSON.parse(readFileSync(join(DOCKERFILE, "..", "..", "..", "package.json"), "utf8"));
 
     buildah(
       "build",
       "--isolation=chroot",
-      `--platform=linux/${ARCHITECTURE}`,
+      `--platform=linux/${HOST_ARCHITECTURE}`,
       `--timestamp=${Date.parse(created) / 1000}`,
       "--identity-label=false",
       `--build-arg=VERSION=${version}`,
@@ -59,7 +56,7 @@ describeImage("the Dockerfile, built by buildah", (image) => {
     );
     buildah("push", "--disable-compression", "usher-test", `oci:${folder}/oci:test`);
     const [built] = readIndex(join(folder, "oci")).manifests;
-    const actual = await contents(join(folder, "oci"), built as Described);
+    const actual = await contents(join(folder, "oci"), readJson(join(folder, "oci"), built as Described));
     const files = ({ entries }: typeof actual) => Object.fromEntries([...entries].sort());
     expect(files(actual)).toEqual(files(expected));
     const { Env, ...config } = actual.configuration.config as { Env: string[] };

@@ -8,7 +8,7 @@ import { workloadObjects } from "../../src/core/registration/workload.ts";
 import { get, post, readyOf, watched } from "../cli/serving.ts";
 import { ended, type Ran, ROOT, start } from "../cli/usher.ts";
 import { describeImage } from "../container/describe.ts";
-import { copyRoot } from "../container/image.ts";
+import { copyRoot, HOST_ARCHITECTURE } from "../container/image.ts";
 import { ensurePrograms } from "../container/programs.ts";
 import { type ContainerRun, commandFor, type Runtime, runtime } from "../container/runtime.ts";
 import { securityOf } from "../container/security.ts";
@@ -38,7 +38,7 @@ describeImage("a container of the image", (image) => {
   let by: Runtime = "chroot";
   beforeAll(async () => {
     await ensurePrograms("runc");
-    root = copyRoot(image(), process.arch === "arm64" ? "arm64" : "amd64");
+    root = copyRoot(image(), HOST_ARCHITECTURE);
     by = runtime(root, folder);
     console.log(`containers are started by ${by}`);
   }, 600_000);

@@ -2,6 +2,7 @@
 // files of one version or all of the next, and a watcher of the folder sees the swap.
 import { createHash } from "node:crypto";
 import {
+  chmodSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -53,6 +54,11 @@ export class Mount {
     mkdirSync(folder, { recursive: true });
   }
 
+  /** An empty folder for the pod to write to, whoever its user is. */
+  share(): void {
+    chmodSync(this.folder, 0o777);
+  }
+
   /** True where the files have changed. */
   write(files: Files): boolean {
     const next = fingerprint(files);
@@ -60,6 +66,8 @@ export class Mount {
     this.#held = next;
     const before = currentVersion(this.folder);
     const version = mkdtempSync(join(this.folder, "..version-"));
+    // Containers of real images are of other users.
+    chmodSync(version, 0o755);
     for (const [path, content] of files) {
       const target = join(version, path);
       mkdirSync(dirname(target), { recursive: true });

@@ -46,7 +46,10 @@ export interface ContainerSpec {
     readonly name: string;
     readonly mountPath: string;
     readonly subPath?: string;
+    readonly readOnly?: boolean;
   }[];
+  readonly securityContext?: JsonObject;
+  readonly resources?: { readonly limits?: Readonly<Record<string, string>> };
   readonly readinessProbe?: Probe;
   readonly livenessProbe?: Probe;
   readonly startupProbe?: Probe;

@@ -153,7 +153,8 @@ export class PodRun {
       const mount = this.#mounts.get(volume.name) ?? new Mount(this.#volumeFolder(volume.name));
       this.#mounts.set(volume.name, mount);
       const files = await this.#volumes.files(volume);
-      if (files !== undefined) mount.write(files);
+      if (files === undefined) mount.share();
+      else mount.write(files);
     }
   }
 

@@ -3,6 +3,7 @@ import { mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { cacheFolder } from "../binaries/places.ts";
 import type { Program } from "../processes/process.ts";
+import { containedCommand, type ImageRoot } from "./contained.ts";
 import { environmentOf, expand } from "./environment.ts";
 import type { KubeletApi } from "./kubelet-api.ts";
 import type { ContainerSpec, Pod } from "./pod-spec.ts";
@@ -10,8 +11,15 @@ import { type Ports, rewrite } from "./rewrite.ts";
 
 const REPOSITORY = join(import.meta.dirname, "..", "..", "..");
 
-/** What an image starts, by the last part of its name: `{ usher: ["node", "src/cli/main.ts"] }`. */
-export type Images = Readonly<Record<string, readonly string[]>>;
+/**
+ * What an image starts, by the last part of its name: a command of this clone (`{ usher: ["node", "src/cli/main.ts"] }`), or a real
+ * image.
+ */
+export type Images = Readonly<Record<string, readonly string[] | ImageRoot>>;
+
+function isRoot(image: Images[string] | undefined): image is ImageRoot {
+  return image !== undefined && "root" in image;
+}
 
 /** `registry.example/team/usher:v1@sha256:…` is `usher`. */
 export function imageName(image: string): string {
@@ -48,38 +56,49 @@ export interface ProgramContext {
   readonly volumeFolder: (name: string) => string;
 }
 
+/** Only what a container would have, so that nothing works by accident of the test's own environment. */
+function surroundings({ pod, server }: ProgramContext): Record<string, string> {
+  return {
+    HOSTNAME: pod.metadata.name,
+    KUBERNETES_SERVICE_HOST: server.hostname,
+    KUBERNETES_SERVICE_PORT: server.port,
+    KUBERNETES_SERVICE_PORT_HTTPS: server.port,
+  };
+}
+
 export async function programOf(container: ContainerSpec, context: ProgramContext): Promise<Program> {
-  const { pod, api, folder, ports, podIP, hostIP, server } = context;
-  const command = container.command ?? context.images[imageName(container.image)];
+  const { pod, api, folder, ports, podIP, hostIP } = context;
+  const image = context.images[imageName(container.image)];
+  const values = await environmentOf(pod, container, api, podIP, hostIP);
+  const common = {
+    name: `${pod.metadata.namespace}/${pod.metadata.name}/${container.name}`,
+    log: join(folder, `${container.name}.log`),
+    cwd: REPOSITORY,
+  };
+  if (isRoot(image)) {
+    const env = { ...surroundings(context), ...Object.fromEntries(values) };
+    const filled = (text: string): string => expand(text, values);
+    const [command = "", ...args] = containedCommand(container, { ...context, image, expand: filled, env });
+    return { ...common, command, args, env: { PATH: process.env["PATH"] } };
+  }
+  const command = container.command ?? image;
   if (command === undefined)
     throw new Error(`nothing is known to start for the image ${container.image}, and there is no command`);
   const root = join(folder, container.name);
   const home = join(root, "home");
   mkdirSync(home, { recursive: true });
   const paths = linkMounts(root, container, context.volumeFolder);
-  const values = await environmentOf(pod, container, api, podIP, hostIP);
   const local = (text: string): string => rewrite(expand(text, values), paths, ports);
   const [first = "", ...rest] = [...command, ...(container.args ?? [])].map(local);
-  // Only what a container would have, so that nothing works by accident of the test's own environment.
   const env: NodeJS.ProcessEnv = {
     PATH: process.env["PATH"],
     HOME: home,
-    HOSTNAME: pod.metadata.name,
-    KUBERNETES_SERVICE_HOST: server.hostname,
-    KUBERNETES_SERVICE_PORT: server.port,
-    KUBERNETES_SERVICE_PORT_HTTPS: server.port,
+    ...surroundings(context),
     USHER_RUN_ROOT: root,
     // An image holds programs that are ready to run; here Node would strip the types anew at every start, which is half of it.
     NODE_COMPILE_CACHE: join(cacheFolder(process.env), "compiled"),
   };
   for (const [port, localPort] of ports) env[`USHER_RUN_PORT_${port}`] = String(localPort);
   for (const [name, value] of values) env[name] = rewrite(value, paths, ports);
-  return {
-    name: `${pod.metadata.namespace}/${pod.metadata.name}/${container.name}`,
-    command: first === "node" ? process.execPath : first,
-    args: rest,
-    log: join(folder, `${container.name}.log`),
-    env,
-    cwd: REPOSITORY,
-  };
+  return { ...common, command: first === "node" ? process.execPath : first, args: rest, env };
 }
