@@ -54,7 +54,7 @@ export class Mount {
     mkdirSync(folder, { recursive: true });
   }
 
-  /** An empty folder for the pod to write to, whoever its user is. */
+  /** An empty folder for the pod to write to, as any user. */
   share(): void {
     chmodSync(this.folder, 0o777);
   }
