@@ -78,7 +78,7 @@ test("every metric says what it is, in base units, and the process tells of itse
   expect(text).toMatch(/^process_start_time_seconds 1\d{9}/m);
   expect(text).toMatch(/^usher_event_loop_delay_seconds\{quantile="0.99"\} [\d.e-]+$/m);
   expect(text).toContain('usher_policies{module="tiny"} 0\n');
-  expect(text).toContain('usher_policy_problems{module="tiny"} 0\n');
+  expect(text).toContain('usher_policy_problems{module="tiny",severity="error"} 0\n');
   expect(text).toContain("usher_certificate_expiry_timestamp_seconds 1800000000\n");
   metrics.stop();
 });

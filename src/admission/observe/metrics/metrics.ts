@@ -101,7 +101,8 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
     collect() {
       const assembly = options.assembly();
       for (const { name } of assembly.modules)
-        this.set({ module: name }, policyFigures(assembly, name).problems);
+        for (const severity of SEVERITIES)
+          this.set({ module: name, severity }, policyFigures(assembly, name)[severity]);
     },
   });
   const { modules, installation } = options.assembly();
@@ -177,11 +178,16 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
   };
 }
 
-function policyFigures(assembly: Assembly, module: string): { policies: number; problems: number } {
-  const figures = { policies: 0, problems: 0 };
+const SEVERITIES = ["error", "warning"] as const;
+
+function policyFigures(
+  assembly: Assembly,
+  module: string,
+): Readonly<Record<"policies" | (typeof SEVERITIES)[number], number>> {
+  const figures = { policies: 0, error: 0, warning: 0 };
   for (const policy of assembly.policies(module)) {
     figures.policies++;
-    figures.problems += policy.problems.length;
+    for (const { severity } of policy.problems) figures[severity]++;
   }
   return figures;
 }

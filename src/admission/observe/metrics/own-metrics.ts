@@ -38,8 +38,9 @@ export const SERVER_METRICS = {
   ),
   usher_policies: gauge("Policies that usher knows, by module.", "module"),
   usher_policy_problems: gauge(
-    "Things wrong with policies, by module. A policy with a problem may be inert: see its status, or run usher review on it.",
+    "Things wrong with policies, by module and severity (error, warning). What has an error has no effect: see the policy's status, or run usher review on it.",
     "module",
+    "severity",
   ),
   usher_view_age_seconds: gauge(
     "Seconds since the API server last sent anything about a resource that usher watches; usually below 25. Decisions rest on what is known.",

@@ -24,7 +24,7 @@ const METRICS_LABELS = {
   "app.kubernetes.io/component": "metrics",
 };
 
-/** Only to be discovered: whoever scrapes wants every replica, not any one of them. */
+/** Only to be discovered: Prometheus scrapes every replica, not any one of them. */
 export function metricsService(
   { namespace }: Installation,
   port: number,

@@ -1,0 +1,203 @@
+/** An alert of Prometheus, and what its section of the runbook says. */
+export interface Alert {
+  /** Also the title of its section in the runbook. */
+  readonly name: string;
+  readonly expr: string;
+  /** How long it must hold: `5m`. */
+  readonly for: string;
+  readonly severity: "critical" | "warning";
+  readonly summary: string;
+  /** With Prometheus' templates: `{{ $labels.module }}`. */
+  readonly description: string;
+  /** What it means for the cluster, and what to do: Markdown. */
+  readonly remedy: string;
+}
+
+const NOTHING_READY = "absent(usher_ready == 1)";
+
+/** The one about which calls usher gives no answer comes first. */
+export const ALERTS: readonly Alert[] = [
+  {
+    name: "UsherDown",
+    expr: NOTHING_READY,
+    for: "1m",
+    severity: "critical",
+    summary: "No replica of usher is ready.",
+    description:
+      "No replica has been ready for a minute, or none is scraped. Open webhooks let requests pass unchanged; closed ones refuse them.",
+    remedy:
+      "See [usher is down](#usher-is-down). If replicas are ready and none is scraped, `kubectl -n usher-system get servicemonitors,podmonitors` and the targets page of Prometheus say why.",
+  },
+  {
+    name: "UsherOpened",
+    expr: NOTHING_READY,
+    for: "7m",
+    severity: "critical",
+    summary: "The watchdog has opened webhooks, because no replica of usher is ready.",
+    description:
+      "No replica has been ready for 7 minutes. By now the watchdog has opened every webhook that may be opened, so requests pass without the changes and checks of usher.",
+    remedy:
+      "See [usher is down](#usher-is-down). An Event of the watchdog and the annotations of both webhook configurations say what was opened, and since when. It is closed by itself within 30 seconds of a ready replica. Objects that were admitted meanwhile were not judged: `usher placement status` and `usher node-guard scan` find those that differ.",
+  },
+  {
+    name: "UsherReplicaNotReady",
+    expr: "usher_ready == 0",
+    for: "15m",
+    severity: "warning",
+    summary: "A replica of usher is not ready.",
+    description: "{{ $labels.pod }} has not been ready for 15 minutes.",
+    remedy:
+      "`/readyz?verbose` of its ops port, and its log, say what it waits for: resources that it may not read, a certificate that the published CA bundle does not trust, or an API server that does not respond.",
+  },
+  {
+    name: "UsherErrors",
+    expr: 'sum by (phase, code) (rate(usher_requests_total{code=~"5.."}[5m])) > 0',
+    for: "5m",
+    severity: "critical",
+    summary: "Usher answers admission requests with errors.",
+    description:
+      "Usher answers {{ $labels.phase }} requests with HTTP status {{ $labels.code }}; the API server then does as the webhook's failurePolicy says.",
+    remedy:
+      "503: the replica has not read its policies yet, and should not have been called. 500: a fault of usher; the log has `internal error handling admission request` with its cause (see [USHER-E01](#usher-e01)).",
+  },
+  {
+    name: "UsherDecisionsFailed",
+    expr: 'sum by (module, rule) (rate(usher_findings_total{outcome="failed"}[10m])) > 0',
+    for: "10m",
+    severity: "warning",
+    summary: "Decisions of a module of usher fail.",
+    description:
+      "Rule {{ $labels.rule }} of {{ $labels.module }} could not be applied to some requests. What then happens follows from the policy's or the hook's failure mode.",
+    remedy:
+      "The log, the warnings of `kubectl` and the audit annotations have a code; [error codes](#error-codes) says what it means.",
+  },
+  {
+    name: "UsherFactsMissing",
+    expr: "sum by (hook) (rate(usher_unknown_total[10m])) > 0",
+    for: "10m",
+    severity: "warning",
+    summary: "Usher can't read what it needs for its decisions.",
+    description: "Hook {{ $labels.hook }} decides without facts that the API server did not return in time.",
+    remedy:
+      "Look at the load of the API server, at the priority level `usher` (`apiserver_flowcontrol_*`), and in usher's log for `forbidden`.",
+  },
+  {
+    name: "UsherSlow",
+    expr: "histogram_quantile(0.99, sum by (le, phase) (rate(usher_request_duration_seconds_bucket[5m]))) > 0.8",
+    for: "10m",
+    severity: "warning",
+    summary: "Usher is nearly too slow for the timeouts of its webhooks.",
+    description:
+      "1 % of {{ $labels.phase }} requests take longer than {{ $value | humanizeDuration }}; the shortest timeout is 1 s, most are 2 s.",
+    remedy:
+      "Compare with the dashboard: where the delay of the event loop is as high, a replica has too little CPU (`kubectl -n usher-system top pods`; add replicas or raise the request); where it is not, usher waits for the API server.",
+  },
+  {
+    name: "UsherCallsTimedOut",
+    expr: 'sum(rate(usher_requests_total{code="499"}[5m])) > 0',
+    for: "5m",
+    severity: "critical",
+    summary: "API servers stop waiting for usher.",
+    description: "API servers disconnect before usher responds, and do as the webhook's failurePolicy says.",
+    remedy: "As [UsherSlow](#usherslow).",
+  },
+  {
+    name: "UsherEventLoopDelayed",
+    expr: 'usher_event_loop_delay_seconds{quantile="0.99"} > 0.25 or usher_main_loop_heartbeat_age_seconds > 5',
+    for: "10m",
+    severity: "warning",
+    summary: "The main thread of a replica of usher is busy.",
+    description: "The main thread of {{ $labels.pod }} is late by {{ $value | humanizeDuration }}.",
+    remedy:
+      "It has too little CPU, or more to do than one core can. `kubectl -n usher-system top pods`; more replicas share the requests. Without a limit of CPU, as installed, it is never throttled.",
+  },
+  {
+    name: "UsherCertificateExpiring",
+    expr: "usher_certificate_expiry_timestamp_seconds - time() < 7 * 86400",
+    for: "1h",
+    severity: "critical",
+    summary: "The serving certificate of usher expires within a week.",
+    description: "The certificate of {{ $labels.pod }} expires in {{ $value | humanizeDuration }}.",
+    remedy:
+      "Usher renews its own 90 days before; others are renewed by who makes them (`certificates` of the configuration). With `Own`: the leader's log has `failed to reconcile the installation` with the cause; delete the Secret `usher-certificates` to renew at once. Otherwise look at the Certificate of cert-manager, the service CA operator, or your own Secret.",
+  },
+  {
+    name: "UsherNoLeader",
+    expr: "sum(usher_leader) == 0",
+    for: "5m",
+    severity: "warning",
+    summary: "No replica of usher leads.",
+    description:
+      "Requests are judged, but webhook configurations, certificates, node labels and statuses of policies are not maintained.",
+    remedy:
+      "`kubectl -n usher-system get lease usher -o yaml` says who held it last; the logs of the replicas have `failed to acquire or renew the lease` with the cause.",
+  },
+  {
+    name: "UsherViewStale",
+    expr: "max by (resource) (usher_view_age_seconds) > 120",
+    for: "2m",
+    severity: "warning",
+    summary: "Usher decides by an old state of the cluster.",
+    description:
+      "A replica has heard nothing about {{ $labels.resource }} for {{ $value | humanizeDuration }}.",
+    remedy:
+      "Its log has `watch of resource failed` or `failed to list resource` with the cause: an API server that does not respond, or a right that is missing.",
+  },
+  {
+    name: "UsherPoliciesInvalid",
+    expr: 'max by (module) (usher_policy_problems{severity="error"}) > 0',
+    for: "10m",
+    severity: "warning",
+    summary: "Policies of usher are invalid.",
+    description:
+      "{{ $value }} errors in policies of {{ $labels.module }}: their invalid parts have no effect.",
+    remedy:
+      "The condition `Valid` in the status of each policy, and the leader's log (`stored policy is not valid`), name field and error. `usher review FILE --source DIR` checks a policy before it is applied.",
+  },
+  {
+    name: "UsherWritesFailing",
+    expr: "max by (module) (usher_plan_items_failing) > 0",
+    for: "15m",
+    severity: "warning",
+    summary: "Usher can't write what a module wants.",
+    description: "{{ $value }} objects of {{ $labels.module }} can't be written; usher tries again.",
+    remedy:
+      "The leader's log names object and cause: a right that is missing, another webhook that refuses, or another controller that changes the same field.",
+  },
+  {
+    name: "UsherEventsDropped",
+    expr: "increase(usher_events_dropped_total[30m]) > 0",
+    for: "0m",
+    severity: "warning",
+    summary: "Usher could not write Events.",
+    description: "{{ $labels.pod }} dropped Events. Decisions are not affected.",
+    remedy:
+      "API servers refused them or were too slow: look at their load, and in usher's log for `forbidden`.",
+  },
+  {
+    name: "UsherLimitsReached",
+    expr: "sum by (limit) (increase(usher_connections_closed_total[10m])) > 0",
+    for: "0m",
+    severity: "warning",
+    summary: "Usher closes connections that exceed its limits.",
+    description: "Connections were closed because of too many {{ $labels.limit }}.",
+    remedy:
+      "API servers stay far below the [limits](serving.md#limits), so another client calls the webhook port. Let a NetworkPolicy admit the API servers alone.",
+  },
+];
+
+/** The rules as Prometheus reads them. `runbook`: the address of the runbook. */
+export function ruleGroups(runbook: string) {
+  return [
+    {
+      name: "usher",
+      rules: ALERTS.map(({ name, expr, for: lasting, severity, summary, description }) => ({
+        alert: name,
+        expr,
+        for: lasting,
+        labels: { severity },
+        annotations: { summary, description, runbook_url: `${runbook}#${name.toLowerCase()}` },
+      })),
+    },
+  ];
+}
