@@ -16,7 +16,7 @@ const CONFIGURATIONS = ["mutating", "validating"].map(
 const ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
 const ANCHOR = `${ROLES}/usher-installation`;
 const NAMESPACE = "/api/v1/namespaces/usher-system";
-const PODS = `${NAMESPACE}/pods`;
+const PODS = `${NAMESPACE}/pods?labelSelector=app.kubernetes.io/component%3Dadmission`;
 
 /** What is promised, of which most is not needed. */
 const GONE_MS = 60_000;
