@@ -92,7 +92,10 @@ function named(source: Statement["source"], field: string, value: string | undef
 
 /** Terms are alternatives, so a required affinity names an OS only where each term that can match does. */
 function affinityStatement(spec: JsonObject | undefined): Statement[] {
-  const terms = listAt(spec, "affinity", ...AFFINITY.split("."))
+  const written = listAt(spec, "affinity", ...AFFINITY.split("."));
+  // Nearly always none does, and then of thousands of terms nothing is kept.
+  if (!written.some((term) => listAt(term, "matchExpressions").some(mentionsOS))) return [];
+  const terms = written
     .filter(isObject)
     // A term with nothing in it matches no node.
     .filter((term) => listAt(term, "matchExpressions").length + listAt(term, "matchFields").length > 0)

@@ -22,16 +22,18 @@ export function impliesTerms(
   wanted: readonly JsonObject[],
   budget: WorkBudget,
 ): boolean {
-  const requirements = readTerms(wanted).filter(({ size }) => size > 0);
-  const given = terms === undefined ? [NO_TERM] : readTerms(terms);
-  return given.every(({ byLabel, byField, size }) => {
-    // An empty term matches no node, so a pod gets nowhere by it.
-    if (terms !== undefined && size === 0) return true;
-    return requirements.some(
+  const requirements = wanted.map((_, i) => readAt(wanted, i)).filter(({ size }) => size > 0);
+  const within = ({ byLabel, byField }: ReadTerm) =>
+    requirements.some(
       ({ labels, fields }) =>
         labels.every((one) => selects(nodeSelector, one, budget) || impliedBy(byLabel, one, budget)) &&
         fields.every((one) => impliedBy(byField, one, budget)),
     );
+  if (terms === undefined) return within(NO_TERM);
+  return terms.every((_, i) => {
+    const term = readAt(terms, i);
+    // An empty term matches no node, so a pod gets nowhere by it.
+    return term.size === 0 || within(term);
   });
 }
 
@@ -44,7 +46,7 @@ export function pinsLabel(
 ): boolean {
   if (terms === undefined || terms.length === 0) return false;
   const pinned: Written = { key, operator: "In", values: [value] };
-  return readTerms(terms).every(({ byLabel }) => impliedBy(byLabel, pinned, budget));
+  return terms.every((_, i) => impliedBy(readAt(terms, i).byLabel, pinned, budget));
 }
 
 /** Whether the pod's nodeSelector says it. */
@@ -75,20 +77,24 @@ interface ReadTerm {
   readonly size: number;
 }
 
-const NO_TERM: ReadTerm = { labels: [], fields: [], byLabel: new Map(), byField: new Map(), size: 0 };
+const NOTHING: ByKey = new Map();
+const NO_TERM: ReadTerm = { labels: [], fields: [], byLabel: NOTHING, byField: NOTHING, size: 0 };
 
 /** By list of terms, which is replaced whole and never edited: each policy asks for it. Dropping it changes no result. */
-const read = new WeakMap<readonly Json[], readonly ReadTerm[]>();
+const read = new WeakMap<readonly Json[], (ReadTerm | undefined)[]>();
 
-function readTerms(terms: readonly Json[]): readonly ReadTerm[] {
-  const known = read.get(terms) ?? terms.map(readTerm);
+/** One term of a list, read when it is asked for: of many the first mostly decides. */
+function readAt(terms: readonly Json[], i: number): ReadTerm {
+  const known = read.get(terms) ?? [];
   read.set(terms, known);
-  return known;
+  known[i] ??= readTerm(terms[i] ?? null);
+  return known[i];
 }
 
 function readTerm(term: Json): ReadTerm {
   const [labels, fields] = [readAll(term, "matchExpressions"), readAll(term, "matchFields")];
-  const byKey = (list: readonly Written[]) => Map.groupBy(list, ({ key }) => key);
+  const byKey = (list: readonly Written[]) =>
+    list.length === 0 ? NOTHING : Map.groupBy(list, ({ key }) => key);
   return {
     labels,
     fields,
