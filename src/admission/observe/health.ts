@@ -1,7 +1,7 @@
 import type { Source } from "../../core/view/source.ts";
 
 /** What must hold for this instance to be ready. */
-export const CONDITIONS = ["source-read", "listening", "not-draining"] as const;
+export const CONDITIONS = ["source-read", "certificate-trusted", "listening", "not-draining"] as const;
 export type Condition = (typeof CONDITIONS)[number];
 
 const BEAT = 0;
@@ -45,13 +45,26 @@ export class Health {
   }
 }
 
-/** Records a heartbeat twice a second, and that the source is synced as soon as it is. */
-export function startHeartbeat(source: Source): { readonly health: Health; readonly stop: () => void } {
+/**
+ * Records a heartbeat twice a second, and that the source is synced and the certificate trusted as soon as they are. One that is no longer
+ * trusted later does not make an instance unready: that would take away all of them, and none would be left to answer.
+ */
+export function startHeartbeat(
+  source: Source,
+  isTrusted: () => boolean,
+): { readonly health: Health; readonly stop: () => void } {
   const health = new Health();
   health.beat();
   health.set("not-draining", true);
   health.set("source-read", source.ready);
-  const beats = setInterval(() => health.beat(), HEARTBEAT_MS);
+  const trust = () => {
+    if (!health.holds("certificate-trusted")) health.set("certificate-trusted", isTrusted());
+  };
+  trust();
+  const beats = setInterval(() => {
+    health.beat();
+    trust();
+  }, HEARTBEAT_MS);
   const checks = setInterval(() => {
     health.set("source-read", source.ready);
     if (source.ready) clearInterval(checks);

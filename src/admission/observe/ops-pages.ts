@@ -38,6 +38,7 @@ export function livez(health: Health, limitMs: number): Page {
 
 const REASONS: Readonly<Record<Condition, string>> = {
   "source-read": "policies are not synced yet",
+  "certificate-trusted": "the CA bundle of the webhook configurations does not trust the serving certificate",
   listening: "the webhook server is not listening yet",
   "not-draining": "this instance is shutting down",
 };

@@ -34,11 +34,16 @@ test("ready when all holds, else told what is missing", () => {
   one.beat();
   expect(readyz(one, 15_000, false)).toMatchObject({
     status: 503,
-    body: expect.stringMatching(/source-read: .*\nlistening: .*\nnot-draining: /),
+    body: expect.stringMatching(/source-read: .*\ncertificate-trusted: .*\nlistening: .*\nnot-draining: /),
   });
   one.set("source-read", true);
   one.set("listening", true);
   one.set("not-draining", true);
+  expect(readyz(one, 15_000, false)).toEqual({
+    status: 503,
+    body: "not ready\ncertificate-trusted: the CA bundle of the webhook configurations does not trust the serving certificate\n",
+  });
+  one.set("certificate-trusted", true);
   expect(readyz(one, 15_000, false)).toEqual({ status: 200, body: "ok\n" });
   expect(ownMetrics(one, 15_000, 0)).toContain("\nusher_ready 1\n");
   expect(ownMetrics(one, -1, 0)).toContain("\nusher_ready 0\n");

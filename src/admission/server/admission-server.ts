@@ -43,6 +43,8 @@ export interface AdmissionOptions {
   readonly opsPort?: number | undefined;
   /** Files to serve with, watched for changes, or a pair that its owner renews. @default one made at start */
   readonly certificate?: CertificateFiles | LivePair | undefined;
+  /** Whether API servers accept a chain of certificates; `undefined` while that is unknown. @default they do */
+  readonly trusts?: ((chain: string) => boolean | undefined) | undefined;
   /** More names for the certificate made at start. */
   readonly names?: readonly string[] | undefined;
   /** @default any client */
@@ -83,16 +85,21 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
   const { source, bind = LOOPBACK } = options;
   const log = sampledLog(options.log);
   const limits: Limits = { ...LIMITS, ...options.limits };
-  const heartbeat = startHeartbeat(source);
-  const stops: (() => unknown)[] = [heartbeat.stop];
-  // The pair in use, for the metric of its expiry.
+  // The pair in use, for the metrics of it.
   const serving: { pair: KeyPair | undefined } = { pair: undefined };
+  const { trusts } = options;
+  const heartbeat = startHeartbeat(
+    source,
+    () => trusts === undefined || (serving.pair !== undefined && trusts(serving.pair.cert) === true),
+  );
+  const stops: (() => unknown)[] = [heartbeat.stop];
   try {
     // A certificate and a thread take a tenth of a second each: start both at once.
     const creatingMetrics = createMetrics({
       assembly: () => source.assembly,
       viewAges: () => source.ages?.() ?? [],
       certificateExpires: () => expiryOf(serving.pair),
+      certificateTrusted: () => serving.pair === undefined || trusts?.(serving.pair.cert) !== false,
       controllerStats: options.controllerStats,
       version: options.version,
     });

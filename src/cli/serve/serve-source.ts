@@ -1,4 +1,5 @@
 import type { LivePair } from "../../admission/tls/certificate.ts";
+import type { CertificateFiles } from "../../admission/tls/certificate-files.ts";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
 import type { Effects } from "../../core/evaluate/effects.ts";
 import { resourceName } from "../../core/evaluate/request.ts";
@@ -22,6 +23,8 @@ export interface Served {
   readonly from: string;
   readonly certificate: LivePair | undefined;
   readonly effects: ((effects: Effects) => void) | undefined;
+  /** Whether API servers accept a chain of certificates. @default they do */
+  readonly trusts?: ((chain: string) => boolean | undefined) | undefined;
   /** Whether a call with this path segment may make usher write. @default every call may */
   readonly acceptsToken?: ((token: string | undefined) => boolean) | undefined;
   readonly controllerStats?: (() => ControllerStats) | undefined;
@@ -38,10 +41,10 @@ export async function openServed(
   assembly: Assembly,
   screen: Terminal,
   log: Log,
-  ownCertificate: boolean,
+  files: CertificateFiles | undefined,
 ): Promise<Served> {
   if (options.source === undefined) {
-    const live = await openCluster(options, assembly, log, ownCertificate);
+    const live = await openCluster(options, assembly, log, { files });
     return {
       ...live,
       inventory: inventoryOf(assembly, countsOf(assembly)),

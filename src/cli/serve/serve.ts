@@ -42,13 +42,7 @@ async function begin(options: ServeOptions, io: Io): Promise<void> {
     options.clientCa === undefined ? undefined : { ca: await authorityFrom(options.clientCa, "--client-ca") };
   const screen = terminal(io, options);
   const log = createLog(options.quiet === true ? "error" : options.logLevel);
-  const opened = await openServed(
-    options,
-    await assembleFor(options, io),
-    screen,
-    log,
-    certificate === undefined,
-  );
+  const opened = await openServed(options, await assembleFor(options, io), screen, log, certificate);
   screen.note(`usher ${version()} · ${opened.inventory} from ${opened.from}`);
   opened.releaseMemory();
   const { bind, port, opsPort } = options;
@@ -59,7 +53,8 @@ async function begin(options: ServeOptions, io: Io): Promise<void> {
     bind,
     port,
     opsPort,
-    certificate: certificate ?? opened.certificate,
+    certificate: opened.certificate ?? certificate,
+    trusts: opened.trusts,
     clients,
     effects: opened.effects,
     acceptsToken: opened.acceptsToken,

@@ -6,9 +6,10 @@ import type { Assembly } from "../../core/evaluate/assembly.ts";
 import type { Effects } from "../../core/evaluate/effects.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
+import { managesWebhooks } from "../../core/module/installation.ts";
 import type { Count } from "../../core/module/metric.ts";
 import type { ControllerStats } from "../../core/module/reconciler.ts";
-import { openCertificates } from "../../operator/certificates/certificates.ts";
+import { openServing, type ServingOptions } from "../../operator/certificates/serving.ts";
 import { Replica } from "../../operator/controller/replica.ts";
 import { version } from "../version.ts";
 import { type ApiServerOptions, apiServer, isOwnCluster } from "./api-server.ts";
@@ -22,12 +23,16 @@ export interface LiveOptions extends ApiServerOptions {
   readonly clientCa?: string;
 }
 
+export type { ServingOptions } from "../../operator/certificates/serving.ts";
+
 /** A cluster as source, and what this process does beside serving. */
 export interface LiveSource {
   readonly source: ClusterSource;
   readonly server: string;
   /** The certificate that webhook configurations trust; absent where this process does not operate the installation. */
   readonly certificate: LivePair | undefined;
+  /** Whether API servers accept a chain of certificates; absent where that is not known. */
+  readonly trusts: ((chain: string) => boolean | undefined) | undefined;
   readonly effects: ((effects: Effects) => void) | undefined;
   /** Whether a call with this path segment may make usher write; absent where every call may. */
   readonly acceptsToken: ((token: string | undefined) => boolean) | undefined;
@@ -43,7 +48,7 @@ export async function openLiveSource(
   options: LiveOptions,
   assembly: Assembly,
   log: Log,
-  ownCertificate: boolean,
+  serving?: ServingOptions,
 ): Promise<LiveSource> {
   const client = await apiServer(options);
   const operate = options.operate ?? isOwnCluster(options);
@@ -64,17 +69,25 @@ export async function openLiveSource(
     client.close();
   };
   try {
-    const { namespace } = assembly.installation;
+    const found = { client, assembly, log, signal: ended.signal };
     const [certificates] = await Promise.all([
-      operate && ownCertificate
-        ? openCertificates({ client, namespace, log, signal: ended.signal })
-        : undefined,
+      operate && serving !== undefined ? openServing(found, serving) : undefined,
       source.cache.waitForSync(),
     ]);
     if (operate)
-      replica = new Replica({ client, source, certificates, log, version: version(), ...identity() });
-    // Without a Secret of usher's own there is no token either, and any client that reaches the port could pass for an API server.
-    const isOpen = operate && certificates === undefined && options.clientCa === undefined;
+      replica = new Replica({
+        client,
+        source,
+        certificates: certificates?.managed,
+        log,
+        version: version(),
+        ...identity(),
+      });
+    const { clientCa } = options;
+    const isManaged = managesWebhooks(assembly.installation);
+    const acceptsToken = isManaged || clientCa === undefined ? certificates?.acceptsToken : undefined;
+    // Without a token any client that reaches the port could pass for an API server.
+    const isOpen = operate && acceptsToken === undefined && clientCa === undefined;
     if (isOpen)
       log.warn(
         {},
@@ -83,9 +96,10 @@ export async function openLiveSource(
     return {
       source,
       server: client.server,
-      certificate: certificates,
+      certificate: certificates?.pair,
+      trusts: certificates?.trusts,
       effects: replica?.effects,
-      acceptsToken: certificates?.acceptsToken ?? (isOpen ? () => false : undefined),
+      acceptsToken: acceptsToken ?? (isOpen ? () => false : undefined),
       controllerStats: replica?.controllerStats,
       start: (count) => replica?.start(count),
       stop: async () => {

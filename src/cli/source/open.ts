@@ -6,7 +6,7 @@ import type { FileSource } from "../../files/source/file-source.ts";
 import type { FileProblem } from "../../files/source/report.ts";
 import { CallError } from "../exit.ts";
 import type { Terminal } from "../output/terminal.ts";
-import type { LiveOptions, LiveSource } from "./live.ts";
+import type { LiveOptions, LiveSource, ServingOptions } from "./live.ts";
 import type { ReadClusterOptions } from "./read-cluster.ts";
 import { openSource } from "./source.ts";
 
@@ -63,18 +63,18 @@ function emptySource({ source: file = "" }: OpenOptions, { assembly, summary }: 
 }
 
 /**
- * The cluster of a kubeconfig, or of the pod that this process runs in; resolves once it has been read. With `ownCertificate`, a replica
- * serves with a certificate that it manages.
+ * The cluster of a kubeconfig, or of the pod that this process runs in; resolves once it has been read. With `serving`, a replica serves
+ * with a certificate: that of the files, or one that it makes.
  */
 export async function openCluster(
   options: LiveOptions,
   assembly: Assembly,
   log: Log,
-  ownCertificate = false,
+  serving?: ServingOptions,
 ): Promise<LiveSource> {
   // Loaded only here: commands on files do not need a client.
   const { openLiveSource } = await import("./live.ts");
-  return openLiveSource(options, assembly, log, ownCertificate);
+  return openLiveSource(options, assembly, log, serving);
 }
 
 /** A live cluster, read-only. */

@@ -126,6 +126,8 @@ export interface ControllerStats {
   readonly leading?: boolean;
   /** Events that this replica could not write. */
   readonly droppedEvents?: number;
+  /** How many fields of an object differ from what usher would write, where it may not; only the leader has any. */
+  readonly drift?: ReadonlyMap<string, number>;
 }
 
 export interface WriteCount {

@@ -8,7 +8,7 @@ import type { Log } from "../../core/log.ts";
 import { kindResource } from "../../core/policy/kind.ts";
 import { excludedFromTakeOver } from "../../core/registration/custom-resources.ts";
 import { registeredKinds } from "../../core/registration/index.ts";
-import type { Certificates } from "../certificates/certificates.ts";
+import type { WebhookCertificates } from "../certificates/webhook-certificates.ts";
 import { describeObject, Objects } from "../install/apply.ts";
 import { predecessorsOf } from "../install/install-plan.ts";
 import { conflictingCrd, describeConflictingCrd, isOurs } from "../install/ownership-conflict.ts";
@@ -17,6 +17,7 @@ import { isNewer } from "../install/version.ts";
 import { objectDeviations } from "../webhooks/deviation.ts";
 import { WebhookController } from "../webhooks/webhook-controller.ts";
 import { Anchor } from "./anchor.ts";
+import { Drift, type DriftFigures } from "./drift.ts";
 import { ManagedObjectsController } from "./managed-objects-controller.ts";
 import { Repairs } from "./repairs.ts";
 import { RepeatedLog } from "./repeated-log.ts";
@@ -24,10 +25,7 @@ import { RepeatedLog } from "./repeated-log.ts";
 export interface InstallationControllerOptions {
   readonly client: Client;
   readonly assembly: Assembly;
-  readonly certificates: Pick<
-    Certificates,
-    "bundle" | "ownAuthority" | "nextAuthority" | "pathToken" | "reconcile" | "refresh"
-  >;
+  readonly certificates: WebhookCertificates;
   readonly log: Log;
   readonly version: string;
   /** Checked before every write. @default while it is started */
@@ -62,6 +60,7 @@ export class InstallationController {
   readonly #objects: Objects;
   readonly #repeated: RepeatedLog;
   readonly #repairs: Repairs;
+  readonly #drift: Drift;
   readonly #anchor: Anchor;
   readonly #webhooks: WebhookController;
   readonly #managed: ManagedObjectsController;
@@ -78,10 +77,12 @@ export class InstallationController {
     const clock = options.clock ?? (() => performance.now());
     this.#repeated = new RepeatedLog(options.log, clock);
     this.#repairs = new Repairs(this.#objects, this.#repeated);
+    this.#drift = new Drift(this.#repeated);
     const parts = {
       objects: this.#objects,
       repairs: this.#repairs,
       repeated: this.#repeated,
+      drift: this.#drift,
       ownership: () => this.#anchor.ownership,
     };
     const { namespace } = options.assembly.installation;
@@ -98,6 +99,7 @@ export class InstallationController {
     this.#webhooks.clear();
     this.#managed.clear();
     this.#repairs.clear();
+    this.#drift.clear();
     this.#repeated.clear();
     this.#running = this.#run(this.#stop.signal);
   }
@@ -107,6 +109,11 @@ export class InstallationController {
     this.#stop?.abort();
     this.#stop = undefined;
     await this.#running;
+  }
+
+  /** What differs from what usher would write, where it may not. */
+  get drift(): DriftFigures {
+    return this.#drift.figures;
   }
 
   /** The view changed, which webhooks may follow: reconcile now. */

@@ -3,11 +3,13 @@ import type { Assembly } from "../../core/evaluate/assembly.ts";
 import { equal, type JsonObject, stringAt } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import type { Log } from "../../core/log.ts";
+import { managesWebhooks } from "../../core/module/installation.ts";
 import { type ManagedSet, managedLabels, managedSets } from "../../core/registration/managed-objects.ts";
 import { describeObject, type Objects, selectorText } from "../install/apply.ts";
 import { isWrittenByUsher, ownerOf } from "../install/ownership-conflict.ts";
 import { isNewer } from "../install/version.ts";
 import { objectDeviations } from "../webhooks/deviation.ts";
+import type { Drift } from "./drift.ts";
 import { type Ownership, ownedBy } from "./owned.ts";
 import type { Repairs } from "./repairs.ts";
 import type { RepeatedLog } from "./repeated-log.ts";
@@ -17,6 +19,7 @@ export interface ManagedObjectsOptions {
   readonly objects: Objects;
   readonly repairs: Repairs;
   readonly repeated: RepeatedLog;
+  readonly drift: Drift;
   readonly log: Log;
   readonly version: string;
   /** Whether all policies are read: before that nothing can be said to be unwanted. */
@@ -50,15 +53,24 @@ export class ManagedObjectsController {
   /** Reconciles only where the view asks for something else than before. */
   async follow(may: () => boolean): Promise<void> {
     const ownership = this.#options.ownership();
-    if (ownership === undefined) return;
+    if (ownership === undefined || !this.#manages) return;
     const same =
       this.#applied !== undefined && equal(listed(this.#applied), listed(this.#desired(ownership)));
     if (!same) await this.reconcile(may);
   }
 
+  get #manages(): boolean {
+    return managesWebhooks(this.#options.assembly.installation);
+  }
+
   async reconcile(may: () => boolean): Promise<void> {
+    if (this.#options.ready?.() === false) return;
+    if (!this.#manages) {
+      await this.#compare();
+      return;
+    }
     const ownership = this.#options.ownership();
-    if (ownership === undefined || this.#options.ready?.() === false) return;
+    if (ownership === undefined) return;
     const sets = this.#desired(ownership);
     this.#applied = undefined;
     const failures: unknown[] = [];
@@ -68,6 +80,17 @@ export class ManagedObjectsController {
     }
     if (failures.length > 0) throw failures[0];
     if (may()) this.#applied = sets;
+  }
+
+  /** Somebody else writes them, with labels and owners of their own: only what differs beside these is reported. */
+  async #compare(): Promise<void> {
+    const { assembly, version, objects, drift } = this.#options;
+    const sets = managedSets(assembly, assembly.view, Date.now(), version);
+    for (const wanted of sets.flatMap(({ desired }) => desired)) {
+      const live = await objects.read(wanted);
+      const plain = { ...wanted, metadata: {} };
+      drift.report(wanted, live === undefined ? ["missing"] : objectDeviations(plain, live));
+    }
   }
 
   async #reconcileSet(set: ManagedSet, { creates }: Ownership, may: () => boolean): Promise<void> {

@@ -16,14 +16,14 @@ import type { Log } from "../../core/log.ts";
 import type { Count } from "../../core/module/metric.ts";
 import type { ControllerStats } from "../../core/module/reconciler.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
-import type { Certificates } from "../certificates/certificates.ts";
+import type { WebhookCertificates } from "../certificates/webhook-certificates.ts";
 import { InstallationController } from "./installation-controller.ts";
 
 export interface ReplicaOptions {
   readonly client: Client;
   readonly source: ClusterSource;
   /** What the leader renews. Absent where usher does not manage certificates: then it does not manage webhooks either. */
-  readonly certificates: Certificates | undefined;
+  readonly certificates: WebhookCertificates | undefined;
   readonly log: Log;
   readonly version: string;
   /** Unique among the replicas: the pod's name. */
@@ -127,6 +127,7 @@ export class Replica {
     ...this.#controller.stats,
     leading: this.#lease.leading,
     droppedEvents: this.#events.dropped,
+    ...(this.#installation === undefined ? {} : { drift: this.#installation.drift }),
   });
 
   /** `count` receives the counts of reconcilers. */

@@ -1,6 +1,5 @@
 import { at, equal, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { fieldPath, type Path } from "../../core/path.ts";
-import { OPENABLE_ANNOTATION } from "../../core/registration/webhooks.ts";
 import { trusts } from "../certificates/certificate-record.ts";
 
 /**
@@ -57,11 +56,48 @@ export function withPublishedBundle(
   return { ...wanted, webhooks };
 }
 
+/** What of an injector's bundle must be known to register entries that it fills in. */
+export interface InjectedBundle {
+  /** The last that was seen, in base64: for a configuration that somebody deleted. */
+  readonly last: string | undefined;
+  /** Whether one makes API servers accept the certificate in use. */
+  readonly accepts: (caBundle: string) => boolean;
+}
+
+/**
+ * A webhook configuration whose bundles an injector writes: each entry keeps its own, and a new one has that of the others until the
+ * injector has come. An entry stays open until its bundle is good, because a closed one would refuse everything. It is not opened again.
+ */
+export function withInjectedBundle(
+  wanted: JsonObject,
+  live: JsonObject | undefined,
+  { last, accepts }: InjectedBundle,
+): JsonObject {
+  const entries = listAt(live, "webhooks");
+  const stored = new Map(entries.map((entry) => [stringAt(entry, "name"), entry]));
+  const bundleOf = (entry: Json | undefined) => stringAt(entry, "clientConfig", "caBundle") || undefined;
+  const other = entries.map(bundleOf).find((one) => one !== undefined) ?? last;
+  const webhooks = listAt(wanted, "webhooks").map((entry) => {
+    const before = stored.get(stringAt(entry, "name"));
+    const caBundle = bundleOf(before) ?? other;
+    const clientConfig = at(entry, "clientConfig");
+    if (!isObject(entry) || !isObject(clientConfig)) return entry;
+    const isClosed = stringAt(before, "failurePolicy") === "Fail";
+    const trusted = caBundle !== undefined && (isClosed || accepts(caBundle));
+    return {
+      ...entry,
+      ...(caBundle === undefined ? {} : { clientConfig: { ...clientConfig, caBundle } }),
+      ...(trusted ? {} : { failurePolicy: "Ignore" }),
+    };
+  });
+  return { ...wanted, webhooks };
+}
+
 /** Whether two stored states are the same in all that deviations are found in. */
 export function sameDesiredFields(one: JsonObject, other: JsonObject): boolean {
   const fields = ({ metadata, status: _status, ...rest }: JsonObject): Json => [
     at(metadata, "labels") ?? null,
-    at(metadata, "annotations", OPENABLE_ANNOTATION) ?? null,
+    at(metadata, "annotations") ?? null,
     at(metadata, "ownerReferences") ?? null,
     rest,
   ];
@@ -83,10 +119,35 @@ export function webhookDeviations(wanted: JsonObject, live: JsonObject): string[
     listAt(object, "webhooks").map((entry) => (isObject(entry) ? { ...ENTRY_DEFAULTS, ...entry } : entry));
   return [
     ...labelDeviations(wanted, live),
-    ...missing(at(wanted, ...ANNOTATIONS), at(live, ...ANNOTATIONS) ?? {}, ANNOTATIONS),
+    ...missing(at(wanted, ...ANNOTATIONS) ?? {}, at(live, ...ANNOTATIONS) ?? {}, ANNOTATIONS),
     ...ownerDeviations(wanted, live),
     ...differences(filled(wanted), filled(live), ["webhooks"]),
   ];
+}
+
+/** Where the entries of a configuration that somebody else writes are not as they shall be; its bundles and path tokens are theirs. */
+export function entryDeviations(wanted: JsonObject, live: JsonObject): string[] {
+  const stored = listAt(live, "webhooks");
+  const mine = withCloudExpressions(wanted, live);
+  const plain = (entries: readonly Json[]) => ({
+    webhooks: entries
+      .map((entry) => withoutTheirs(entry))
+      .sort((a, b) => ((stringAt(a, "name") ?? "") < (stringAt(b, "name") ?? "") ? -1 : 1)),
+  });
+  return webhookDeviations(plain(listAt(mine, "webhooks")), plain(stored));
+}
+
+const TOKEN_SEGMENT = /^\/[0-9a-f]{40}(?=\/)/;
+
+function withoutTheirs(entry: Json): Json {
+  const clientConfig = at(entry, "clientConfig");
+  if (!isObject(entry) || !isObject(clientConfig)) return entry;
+  const { caBundle: _caBundle, service, ...rest } = clientConfig;
+  const path = (stringAt(service, "path") ?? "").replace(TOKEN_SEGMENT, "");
+  return {
+    ...entry,
+    clientConfig: { ...rest, ...(isObject(service) ? { service: { ...service, path } } : {}) },
+  };
 }
 
 /** Where a stored object is missing something of ours. What others or the API server have added is left. */
@@ -97,7 +158,7 @@ export function objectDeviations(wanted: JsonObject, live: JsonObject): string[]
 
 function labelDeviations(wanted: JsonObject, live: JsonObject): string[] {
   const path = ["metadata", "labels"];
-  return missing(at(wanted, ...path), at(live, ...path), path);
+  return missing(at(wanted, ...path) ?? {}, at(live, ...path) ?? {}, path);
 }
 
 function ownerDeviations(wanted: JsonObject, live: JsonObject): string[] {

@@ -1,27 +1,35 @@
 import type { Client } from "../../cluster/client/client.ts";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
 import type { EventToWrite } from "../../core/evaluate/effects.ts";
-import { equal, isObject, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import { at, equal, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
+import { managesWebhooks } from "../../core/module/installation.ts";
 import { registeredWebhooks } from "../../core/registration/index.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import { SERVICE_PORT } from "../../core/registration/workload.ts";
 import type { Trust } from "../certificates/certificate-plan.ts";
 import { trusts } from "../certificates/certificate-record.ts";
-import type { Certificates } from "../certificates/certificates.ts";
+import type { WebhookCertificates } from "../certificates/webhook-certificates.ts";
+import type { Drift } from "../controller/drift.ts";
 import { type Ownership, ownedBy } from "../controller/owned.ts";
 import type { Repairs } from "../controller/repairs.ts";
 import type { RepeatedLog } from "../controller/repeated-log.ts";
 import { describeObject, type Objects } from "../install/apply.ts";
 import { describeConflictingWebhooks, isWrittenByUsher } from "../install/ownership-conflict.ts";
-import { webhookDeviations, withCloudExpressions, withPublishedBundle } from "./deviation.ts";
+import {
+  entryDeviations,
+  webhookDeviations,
+  withCloudExpressions,
+  withInjectedBundle,
+  withPublishedBundle,
+} from "./deviation.ts";
 import { deploymentEvent, deploymentPath, FORGET_OPENED, openedNote } from "./opened.ts";
 import { serviceEndpoints } from "./service-endpoints.ts";
 
 export interface WebhookControllerOptions {
   readonly client: Client;
   readonly assembly: Assembly;
-  readonly certificates: Pick<Certificates, "bundle" | "ownAuthority" | "nextAuthority" | "pathToken">;
+  readonly certificates: Omit<WebhookCertificates, "reconcile" | "refresh">;
   readonly log: Log;
   readonly version: string;
   readonly ready?: () => boolean;
@@ -30,6 +38,7 @@ export interface WebhookControllerOptions {
   readonly objects: Objects;
   readonly repairs: Repairs;
   readonly repeated: RepeatedLog;
+  readonly drift: Drift;
   /** What webhooks belong to; where there is nothing, none is written. */
   readonly ownership: () => Ownership | undefined;
   readonly publish?: (events: readonly EventToWrite[]) => void;
@@ -54,34 +63,44 @@ export class WebhookController {
     this.#reconciled = undefined;
   }
 
-  #desired(ownership: Ownership): readonly JsonObject[] {
+  #desired(ownership: Ownership | undefined): readonly JsonObject[] {
     const { assembly, certificates, service = OWN_NAMES.service, version } = this.#options;
     const { namespace } = assembly.installation;
-    const { bundle, pathToken } = certificates;
+    const { bundle, pathToken, annotations } = certificates;
     const { objects, notes } = registeredWebhooks(assembly, {
       endpoint: { service: { name: service, namespace, port: SERVICE_PORT } },
       ...(bundle === undefined ? {} : { caBundle: Buffer.from(bundle).toString("base64") }),
       ...(pathToken === undefined ? {} : { pathToken }),
+      ...(annotations === undefined ? {} : { annotations }),
       version,
     });
     for (const note of notes)
       this.#options.repeated.once(note, { note }, "hook is not registered as declared");
-    return ownedBy(ownership, objects);
+    return ownership === undefined ? objects : ownedBy(ownership, objects);
   }
 
   /** Most changes of the view do not change the webhooks: then the API server is not asked. */
   async follow(may: () => boolean): Promise<void> {
     const ownership = this.#options.ownership();
-    if (ownership === undefined) return;
+    if (ownership === undefined || !this.#manages) return;
     const same =
       this.#reconciled !== undefined && equal([...this.#desired(ownership)], [...this.#reconciled]);
     if (!same) await this.reconcile(may);
   }
 
+  get #manages(): boolean {
+    return managesWebhooks(this.#options.assembly.installation);
+  }
+
   async reconcile(may: () => boolean): Promise<void> {
-    const ownership = this.#options.ownership();
     // Hooks follow from all policies, so not before the view has synced.
-    if (ownership === undefined || this.#options.ready?.() === false) return;
+    if (this.#options.ready?.() === false) return;
+    if (!this.#manages) {
+      await this.#compare();
+      return;
+    }
+    const ownership = this.#options.ownership();
+    if (ownership === undefined) return;
     const webhooks = this.#desired(ownership);
     const stored: (JsonObject | undefined)[] = [];
     const failures: unknown[] = [];
@@ -110,13 +129,37 @@ export class WebhookController {
     if (done) this.#reconciled = webhooks;
   }
 
+  /** Somebody else writes them: only what differs is reported. */
+  async #compare(): Promise<void> {
+    const { objects, drift } = this.#options;
+    const stored: (JsonObject | undefined)[] = [];
+    for (const plain of this.#desired(undefined)) {
+      const live = await objects.read(plain);
+      stored.push(live);
+      drift.report(plain, live === undefined ? ["missing"] : entryDeviations(plain, live));
+    }
+    this.#trust = this.#trustFrom(stored);
+  }
+
   /** Whether it is registered now. */
   async #register(plain: JsonObject, may: () => boolean): Promise<boolean> {
     const { certificates, repairs, log } = this.#options;
-    if (certificates.bundle === undefined || !(await this.#isReady()) || !may()) return false;
-    await repairs.write(plain, undefined, webhookDeviations);
+    const { bundle, injected, announced = true } = certificates;
+    if ((bundle === undefined && injected === undefined) || !(await this.#isReady()) || !may()) return false;
+    // Without entries it calls nobody, and tells every replica the path token that they will have.
+    const wanted = announced ? this.#trusting(plain, undefined) : { ...plain, webhooks: [] };
+    await repairs.write(wanted, undefined, webhookDeviations);
     log.info({ object: describeObject(plain) }, "webhook configuration created");
-    return true;
+    return announced && injected === undefined;
+  }
+
+  /** With the bundle that it shall have. */
+  #trusting(plain: JsonObject, live: JsonObject | undefined): JsonObject {
+    const { bundle, injected, ownAuthority } = this.#options.certificates;
+    if (injected !== undefined) return withInjectedBundle(plain, live, injected);
+    return bundle === undefined && live !== undefined
+      ? withPublishedBundle(plain, live, ownAuthority)
+      : plain;
   }
 
   /** Whether it is as desired now, or can't be. */
@@ -147,15 +190,18 @@ export class WebhookController {
 
   async #repairClosed(plain: JsonObject, live: JsonObject, may: () => boolean): Promise<boolean> {
     const { certificates, repairs, log } = this.#options;
-    const { bundle, ownAuthority } = certificates;
-    const trusting = bundle === undefined ? withPublishedBundle(plain, live, ownAuthority) : plain;
+    const isFirst = listAt(live, "webhooks").length === 0;
+    const waits = isFirst && certificates.announced === false;
+    const trusting = waits ? { ...plain, webhooks: [] } : this.#trusting(plain, live);
     const wanted = withCloudExpressions(trusting, live);
+    // An entry that is to be closed is open until the injector has come.
+    const isFinal = !waits && equal(failurePolicies(wanted), failurePolicies(plain));
     const deviations = webhookDeviations(wanted, live);
-    if (deviations.length === 0 || repairs.isInVain(wanted, live)) return true;
+    if (deviations.length === 0 || repairs.isInVain(wanted, live)) return isFinal;
     if (!may()) return false;
     await repairs.write(wanted, live, webhookDeviations);
     log.info({ object: describeObject(wanted), deviations }, "webhook configuration repaired");
-    return true;
+    return isFinal;
   }
 
   /** From the moment at which every published bundle was seen to have it. */
@@ -182,4 +228,8 @@ export class WebhookController {
     const { endpoints } = await serviceEndpoints(client, assembly.installation.namespace, service);
     return endpoints.some(({ ready }) => ready);
   }
+}
+
+function failurePolicies(object: JsonObject): Json[] {
+  return listAt(object, "webhooks").map((entry) => at(entry, "failurePolicy") ?? null);
 }

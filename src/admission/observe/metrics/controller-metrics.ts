@@ -37,6 +37,13 @@ export function registerController(
       for (const { count, ...labels } of controllerStats().writes) this.inc(labels, count);
     },
   });
+  new Gauge({
+    ...described("usher_object_drift"),
+    collect() {
+      this.reset();
+      for (const [object, n] of controllerStats().drift ?? []) this.set({ object }, n);
+    },
+  });
   new Counter({
     ...described("usher_events_dropped_total"),
     collect() {

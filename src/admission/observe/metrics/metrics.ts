@@ -44,6 +44,8 @@ export interface MetricsOptions {
   readonly viewAges?: (() => readonly ResourceAge[]) | undefined;
   /** When the certificate in use runs out, in seconds since 1970. */
   readonly certificateExpires: () => number;
+  /** Whether API servers trust it. @default they do */
+  readonly certificateTrusted?: (() => boolean) | undefined;
   /** Absent where this process runs no controller. */
   readonly controllerStats?: (() => ControllerStats) | undefined;
   readonly version?: string | undefined;
@@ -124,6 +126,12 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
     ...described("usher_certificate_expiry_timestamp_seconds"),
     collect() {
       this.set(options.certificateExpires());
+    },
+  });
+  new Gauge({
+    ...described("usher_certificate_trusted"),
+    collect() {
+      this.set(options.certificateTrusted?.() === false ? 0 : 1);
     },
   });
   new Gauge({

@@ -49,6 +49,9 @@ export const SERVER_METRICS = {
   usher_certificate_expiry_timestamp_seconds: gauge(
     "Expiry of the serving certificate of the webhook, in seconds since 1970.",
   ),
+  usher_certificate_trusted: gauge(
+    "Whether API servers trust the serving certificate: 0 where a CA bundle of usher's webhook configurations does not, and calls fail; else 1.",
+  ),
   usher_build_info: gauge("Always 1, with the version of usher as a label.", "version"),
   process_resident_memory_bytes: gauge("Resident memory size in bytes."),
   process_start_time_seconds: gauge("Start time of the process, in seconds since 1970."),
@@ -71,6 +74,10 @@ export const CONTROLLER_METRICS = {
     "module",
     "resource",
     "result",
+  ),
+  usher_object_drift: gauge(
+    "Fields of an object that differ from what usher would write, with manageWebhooks: false. Only the leader has any.",
+    "object",
   ),
   usher_events_dropped_total: counter("Events that could not be written, after retries or for lack of room."),
 } as const satisfies Readonly<Record<string, MetricDescription>>;

@@ -1,0 +1,55 @@
+import { beforeAll, expect, test } from "vitest";
+import { TestAuthority } from "../../../test/support/operator/authority.ts";
+import { TRUST_MS } from "./certificate-plan.ts";
+import { isSwapDue, type SwapState } from "./swap-plan.ts";
+
+const NAME = "usher.hall.svc";
+const now = Date.now();
+const DAY_MS = 86_400_000;
+const chains: Record<string, string> = {};
+const pems: Record<string, string> = {};
+
+beforeAll(async () => {
+  for (const name of ["old", "new"]) {
+    const authority = await TestAuthority.create(name);
+    pems[name] = authority.pem;
+    chains[name] = (await authority.sign({ names: [NAME] })).cert;
+    chains[`${name} again`] = (await authority.sign({ names: [NAME] })).cert;
+    chains[`${name} expired`] = (
+      await authority.sign({ names: [NAME], from: now - 3 * DAY_MS, days: 1 })
+    ).cert;
+  }
+});
+
+test.each<[boolean, string, { served?: string; offered?: string; bundles?: string[]; forMs?: number }]>([
+  [true, "nothing is published", { bundles: [] }],
+  [true, "it is not known what is published", {}],
+  [true, "the authority stays", { offered: "old again", bundles: ["old"], forMs: 0 }],
+  [true, "the authority stays among others", { offered: "old again", bundles: ["old+new"], forMs: 0 }],
+  [false, "the new authority is not published", { bundles: ["old"], forMs: 1e9 }],
+  [false, "one configuration lacks it", { bundles: ["old", "old+new"], forMs: 1e9 }],
+  [false, "both are published, and API servers may not know", { bundles: ["old+new"], forMs: TRUST_MS - 1 }],
+  [true, "both are published for long enough", { bundles: ["old+new"], forMs: TRUST_MS }],
+  [true, "an injector has replaced the authority", { bundles: ["new"], forMs: 0 }],
+  [true, "an injector has replaced one of them", { bundles: ["new", "old+new"], forMs: 0 }],
+  [true, "neither is trusted", { bundles: [""], forMs: 0 }],
+  [true, "the one in use has expired", { served: "old expired", bundles: ["old+new"], forMs: 0 }],
+])(
+  "serves the new certificate: %s, where %s",
+  (due, _, { served = "old", offered = "new", bundles, forMs = 0 }) => {
+    const state: SwapState = {
+      served: chains[served] ?? "",
+      offered: chains[offered] ?? "",
+      bundles: bundles?.map((one) =>
+        one
+          .split("+")
+          .map((name) => pems[name] ?? "")
+          .join(""),
+      ),
+      publishedForMs: forMs,
+      name: NAME,
+      now,
+    };
+    expect(isSwapDue(state)).toBe(due);
+  },
+);

@@ -1,0 +1,41 @@
+import { type JsonObject, stringAt } from "../../core/json.ts";
+import { describeObject } from "../install/apply.ts";
+import type { RepeatedLog } from "./repeated-log.ts";
+
+/** How many fields of it differ, by object: `MutatingWebhookConfiguration usher`. */
+export type DriftFigures = ReadonlyMap<string, number>;
+
+/** What usher would write and may not: with `manageWebhooks: false` somebody else does. */
+export class Drift {
+  readonly #repeated: RepeatedLog;
+  readonly #figures = new Map<string, number>();
+
+  constructor(repeated: RepeatedLog) {
+    this.#repeated = repeated;
+  }
+
+  get figures(): DriftFigures {
+    return this.#figures;
+  }
+
+  clear(): void {
+    this.#figures.clear();
+  }
+
+  /** None of them where it is as it should be. */
+  report(object: JsonObject, deviations: readonly string[]): void {
+    const what = describeObject(object);
+    this.#figures.set(what, deviations.length);
+    if (deviations.length === 0) {
+      this.#repeated.succeeded(what);
+      return;
+    }
+    const kind = stringAt(object, "kind") ?? "";
+    const next = kind.endsWith("WebhookConfiguration") ? "; usher manifests prints what to apply" : "";
+    this.#repeated.failed(
+      what,
+      deviations.join(", "),
+      `drift: the object is not as usher would write it, and manageWebhooks is false${next}`,
+    );
+  }
+}

@@ -1,0 +1,162 @@
+import { PATH_TOKEN } from "../../admission/review/routes.ts";
+import { isNotFound, StatusError } from "../../cluster/client/api-response.ts";
+import type { Client } from "../../cluster/client/client.ts";
+import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import type { Log } from "../../core/log.ts";
+import { OWN_NAMES } from "../../core/registration/names.ts";
+import { accepts } from "../certificates/acceptance.ts";
+import { type PathTokens, parseTokens } from "../certificates/path-tokens.ts";
+import { ServerClock } from "../certificates/server-clock.ts";
+import { RepeatedLog } from "../controller/repeated-log.ts";
+
+/** On both webhook configurations, where no Secret of usher's holds the path tokens: who may read the one knows the other's content. */
+export const PATHS_ANNOTATION = "usher.dev/webhook-paths";
+
+const COLLECTIONS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
+const POLL_MS = 3_000;
+
+export interface PublishedOptions {
+  readonly client: Client;
+  readonly namespace: string;
+  readonly log: Log;
+  /** @default usher */
+  readonly service?: string;
+  readonly pollMs?: number;
+  /** Milliseconds since 1970, until the API server has sent its time. */
+  readonly now?: () => number;
+}
+
+/** What API servers are told of usher: every replica reads it, by the right to get these two objects. */
+export class PublishedWebhooks {
+  readonly #options: PublishedOptions;
+  readonly #repeated: RepeatedLog;
+  readonly #clock: ServerClock;
+  readonly #listeners = new Set<() => unknown>();
+  #timer: NodeJS.Timeout | undefined;
+  #entries: readonly JsonObject[] | undefined;
+  #bundles: { readonly texts: readonly string[]; readonly since: number } | undefined;
+  #tokens: PathTokens | undefined;
+  #lastBundle: string | undefined;
+
+  constructor(options: PublishedOptions) {
+    this.#options = options;
+    this.#repeated = new RepeatedLog(options.log, () => performance.now());
+    this.#clock = new ServerClock(options.now ?? Date.now);
+  }
+
+  /** By the API server's clock, which judges certificates. */
+  now(): number {
+    return this.#clock.now();
+  }
+
+  /** The bundles of usher's entries as PEM, each once; none where there is no entry, `undefined` while that is unknown. */
+  get bundles(): readonly string[] | undefined {
+    return this.#bundles?.texts;
+  }
+
+  /** Since when these are the bundles. */
+  get publishedForMs(): number {
+    return this.#bundles === undefined ? 0 : performance.now() - this.#bundles.since;
+  }
+
+  /** The last that was seen: it outlives a configuration that somebody deletes. */
+  get tokens(): PathTokens | undefined {
+    return this.#tokens;
+  }
+
+  /** As PEM. It outlives its configuration, too. */
+  get lastBundle(): string | undefined {
+    return this.#lastBundle;
+  }
+
+  /** Whether an entry has this token in its path. */
+  readonly names = (token: string | undefined): boolean =>
+    token !== undefined && (this.#entries ?? []).some((entry) => tokenOf(entry) === token);
+
+  /** Whether API servers accept a certificate; `undefined` while that is unknown. Nothing published is no obstacle. */
+  trusts(chain: string): boolean | undefined {
+    const { service = OWN_NAMES.service, namespace } = this.#options;
+    return this.bundles?.every((bundle) => accepts(bundle, chain, `${service}.${namespace}.svc`, this.now()));
+  }
+
+  onRead(listener: () => unknown): void {
+    this.#listeners.add(listener);
+  }
+
+  async start(): Promise<void> {
+    await this.read();
+    this.#timer = setInterval(() => void this.read(), this.#options.pollMs ?? POLL_MS);
+    this.#timer.unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#listeners.clear();
+  }
+
+  /** What can't be read changes nothing. */
+  async read(): Promise<void> {
+    try {
+      const found = await Promise.all(COLLECTIONS.map((collection) => this.#get(collection)));
+      this.#repeated.succeeded("published webhooks");
+      this.#see(found.filter((one) => one !== undefined));
+    } catch (error) {
+      this.#repeated.failed(
+        "published webhooks",
+        error,
+        "failed to read the webhook configurations, retrying",
+      );
+      // Without the right to look, a replica must serve all the same.
+      if (error instanceof StatusError && error.status === 403) this.#see([]);
+    }
+    for (const listener of this.#listeners) await listener();
+  }
+
+  async #get(collection: string): Promise<JsonObject | undefined> {
+    const path = `/apis/admissionregistration.k8s.io/v1/${collection}/${OWN_NAMES.webhooks}`;
+    const answer = await this.#options.client.request("GET", path);
+    this.#clock.observe(answer.headers);
+    if (isNotFound(answer, OWN_NAMES.webhooks)) return undefined;
+    if (answer.status !== 200 || !isObject(answer.body))
+      throw new StatusError("reading a webhook configuration", answer);
+    return answer.body;
+  }
+
+  #see(found: readonly JsonObject[]): void {
+    this.#entries = found.flatMap((one) => listAt(one, "webhooks")).filter((one) => this.#isOwn(one));
+    // What is called by a URL is called by another name.
+    const called = this.#entries.filter((one) => at(one, "clientConfig", "service") !== undefined);
+    const texts = [...new Set(called.map(bundleOf))].sort();
+    const same = this.#bundles !== undefined && this.#bundles.texts.join() === texts.join();
+    if (!same) this.#bundles = { texts, since: performance.now() };
+    this.#lastBundle = texts.find((text) => text !== "") ?? this.#lastBundle;
+    const tokens = found.flatMap(
+      (one) => parseTokens(stringAt(one, "metadata", "annotations", PATHS_ANNOTATION)) ?? [],
+    );
+    for (const one of tokens)
+      if (this.#tokens === undefined || one.rotatedAt > this.#tokens.rotatedAt) this.#tokens = one;
+  }
+
+  /** Entries of another owner that has the name lead elsewhere. */
+  #isOwn(entry: Json): entry is JsonObject {
+    const { service = OWN_NAMES.service, namespace } = this.#options;
+    const target = at(entry, "clientConfig", "service");
+    return (
+      isObject(entry) &&
+      (target === undefined ||
+        (stringAt(target, "name") === service && stringAt(target, "namespace") === namespace))
+    );
+  }
+}
+
+function bundleOf(entry: JsonObject): string {
+  return Buffer.from(stringAt(entry, "clientConfig", "caBundle") ?? "", "base64").toString("utf8");
+}
+
+/** The first segment of an entry's path, where it has the form of a token. */
+function tokenOf(entry: JsonObject): string | undefined {
+  const { service, url } = (entry["clientConfig"] ?? {}) as JsonObject;
+  const path = stringAt(service, "path") ?? (typeof url === "string" ? new URL(url).pathname : "");
+  const [, first = ""] = path.split("/");
+  return PATH_TOKEN.test(first) ? first : undefined;
+}
