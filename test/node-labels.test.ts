@@ -132,7 +132,7 @@ describe("settings of modules", () => {
     [
       "an unknown module",
       "nothing: {}",
-      /spec.modules.nothing: no module of this name has settings; modules with settings: .*node-labels/,
+      /spec.modules.nothing: no such module; the modules are: .*node-labels/,
     ],
     ["an unknown setting", "node-labels: { startTaint: x }", /spec.modules.node-labels: .*startTaint/],
     [

@@ -3,7 +3,7 @@ import { decodeReview, Undecodable } from "../../src/admission/review/decode.ts"
 import { createHandle } from "../../src/admission/review/handle.ts";
 import { assembleModules } from "../../src/cli/source/source.ts";
 import { SILENT } from "../../src/core/log.ts";
-import { allModules } from "../../src/modules/all.ts";
+import { modules } from "../../src/modules/all.ts";
 import { came } from "../../test/builders/policy.ts";
 import { type Review, TENANT } from "../../test/growth/case.ts";
 import { staticSource } from "../fixtures/assembly.ts";
@@ -16,7 +16,7 @@ export interface Reviewer {
 }
 
 export function reviewer({ policies, request, phase }: Review): Reviewer {
-  const assembly = assembleModules(allModules);
+  const assembly = assembleModules(modules);
   assembly.apply([TENANT, ...policies].map(came));
   const handle = createHandle({ source: staticSource(assembly), log: SILENT });
   const body = Buffer.from(

@@ -9,7 +9,7 @@ import { responseOf } from "../../src/core/evaluate/response.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { kindResource } from "../../src/core/policy/kind.ts";
 import type { Change } from "../../src/core/view/view.ts";
-import { allModules } from "../../src/modules/all.ts";
+import { modules } from "../../src/modules/all.ts";
 import { labels } from "../../src/modules/node-labels/kinds.ts";
 import { nodeLabelsReconciler } from "../../src/modules/node-labels/reconcile/reconciler.ts";
 import { count, range, time } from "../report/number.ts";
@@ -59,7 +59,7 @@ export function nodes(servers: Servers): Promise<Result> {
   const rows: Row[] = [];
   const figures: Record<string, unknown> = {};
   for (const [shape, pattern] of Object.entries(SHAPES)) {
-    const assembly = assembleModules(allModules);
+    const assembly = assembleModules(modules);
     assembly.apply(Array.from({ length: RULES }, (_, i) => ruleChange(`rule-${i}`, pattern(i), "p")));
     const name = NAMES[shape] ?? String;
     const first = joining(assembly, name, 1);
@@ -127,7 +127,7 @@ function review(name: string): string {
 
 /** How long the leader's loop is held up by one rule whose value changes on every node; µs. */
 function changing(times: number): Spread {
-  const assembly = assembleModules(allModules);
+  const assembly = assembleModules(modules);
   const nodeChange = (i: number): Change => ({
     resource: "nodes",
     namespace: "",

@@ -4,7 +4,7 @@ import { createHandle } from "../../src/admission/review/handle.ts";
 import { assembleModules } from "../../src/cli/source/source.ts";
 import { evaluate, type Outside } from "../../src/core/evaluate/evaluate.ts";
 import { SILENT } from "../../src/core/log.ts";
-import { allModules } from "../../src/modules/all.ts";
+import { modules } from "../../src/modules/all.ts";
 import { policyChange, staticSource } from "../fixtures/assembly.ts";
 import { NAMESPACE, NAMESPACE_OBJECT, tenPolicies } from "../fixtures/policies.ts";
 import { reviews } from "../fixtures/reviews.ts";
@@ -44,7 +44,7 @@ export function tenPoliciesPart(servers: Servers): Promise<Result> {
 
 /** Microseconds of processor time a request. */
 function costOf(policies: number, batches: number): Cost {
-  const assembly = assembleModules(allModules);
+  const assembly = assembleModules(modules);
   assembly.apply([
     { resource: "namespaces", namespace: "", name: NAMESPACE, object: NAMESPACE_OBJECT },
     ...tenPolicies().slice(0, policies).map(policyChange),

@@ -78,7 +78,7 @@ async function callOf(
   options: ShellOptions,
 ): Promise<CommandCall<Values, Values>> {
   if (command.source?.files) checkOneSource(options);
-  const assembly = await assembleFor(options, from.io);
+  const assembly = await assembleFor(options, from.io, from.declaration.name);
   const module = assembly.modules.find(({ name }) => name === from.declaration.name);
   if (module === undefined) throw new Error(`module ${from.declaration.name} is not loaded`);
   const files = new InputFiles(from.io.stdin);

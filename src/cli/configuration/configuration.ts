@@ -15,6 +15,7 @@ import { readText, Unreadable } from "../../files/reader/bytes.ts";
 import { type Located, located, type Manifest, readManifests } from "../../files/reader/read-documents.ts";
 import { CallError } from "../exit.ts";
 import { describeProblems } from "../review/problems.ts";
+import { settingsOf } from "./module-settings.ts";
 import { tracing, tracingOf } from "./tracing.ts";
 import { WATCHDOG, watchdogOf } from "./watchdog.ts";
 
@@ -34,6 +35,11 @@ const spec = z.strictObject({
     .max(64)
     .optional()
     .describe("Namespaces of the control plane, or usher's own, that are not exempt. Default none."),
+  excludedNamespaces: z
+    .array(name)
+    .max(256)
+    .optional()
+    .describe("Namespaces that usher leaves alone altogether: no webhook matches them. Default none."),
   workloads: z
     .array(
       z.strictObject({
@@ -59,6 +65,12 @@ const spec = z.strictObject({
     .regex(/^v?[0-9]{1,3}\.[0-9]{1,3}(\.[0-9]{1,3})?$/, "must be a release of Kubernetes, like 1.37")
     .optional()
     .describe("The release that usher assumes where no API server says which it is. Default unknown."),
+  manageCrds: z
+    .boolean()
+    .optional()
+    .describe(
+      "Whether usher registers and repairs its CRDs. With false it has no right to them, and you apply them. Default true.",
+    ),
   featureGates: z.record(name, z.boolean()).optional().describe("Feature gates."),
   certificates: z
     .enum(CERTIFICATE_MODES)
@@ -86,7 +98,7 @@ const spec = z.strictObject({
   modules: z
     .record(name, z.record(z.string(), z.unknown()))
     .optional()
-    .describe("Settings of modules, by name; see the module's README."),
+    .describe("Settings of modules, by name: enabled, and those of the module's README."),
 });
 
 /** The configuration of an installation, as a file. */
@@ -127,6 +139,8 @@ export function configure(
       namespace: read.namespace ?? DEFAULT_INSTALLATION.namespace,
       controlPlaneNamespaces: read.controlPlaneNamespaces ?? DEFAULT_INSTALLATION.controlPlaneNamespaces,
       opened: read.openNamespaces ?? [],
+      excluded: read.excludedNamespaces ?? [],
+      manageCrds: read.manageCrds ?? true,
       workloads: workloadTable(workloads),
       watchdog: watchdogOf(modules, read.watchdog ?? {}),
       settings: settingsOf(modules, read.modules ?? {}),
@@ -166,32 +180,6 @@ function certificatesOf({
           }),
     },
   };
-}
-
-/** Each module parses its own settings. Unknown settings would have no effect, so they are errors. */
-function settingsOf(
-  modules: readonly Module[],
-  given: Readonly<Record<string, Record<string, unknown>>>,
-): Record<string, JsonObject> {
-  const settings: Record<string, JsonObject> = {};
-  for (const [module, value] of Object.entries(given)) {
-    const schema = modules.find((one) => one.name === module)?.settings;
-    if (schema === undefined) {
-      const names = modules.filter((one) => one.settings !== undefined).map((one) => one.name);
-      throw new CallError(
-        `spec.modules.${module}: no module of this name has settings; modules with settings: ${names.join(", ")}`,
-      );
-    }
-    const read = schema.safeParse(value);
-    if (!read.success) {
-      const lines = read.error.issues.map(
-        ({ path, message }) => `${["spec.modules", module, ...path].join(".")}: ${message}`,
-      );
-      throw new CallError(lines.join("\n"));
-    }
-    settings[module] = read.data as JsonObject;
-  }
-  return settings;
 }
 
 /** Reads the file of --config; without it, defaults apply. */

@@ -1,15 +1,18 @@
 import type { Assembly } from "../../core/evaluate/assembly.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { checkDnsLabel } from "../../core/kubernetes/names.ts";
+import { loadModules } from "../../core/module/declaration.ts";
+import type { Module } from "../../core/module/module.ts";
 import { registration } from "../../core/registration/index.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import { REPLICAS, SERVICE_PORT } from "../../core/registration/workload.ts";
 import type { Installed } from "../../operator/install/installed.ts";
 import { CallError } from "../exit.ts";
 import type { Io } from "../io.ts";
-import { assembleModules, modulesOf } from "../source/source.ts";
+import { assembleModules } from "../source/source.ts";
 import { version } from "../version.ts";
 import { type Configuration, configurationIn, readConfiguration } from "./configuration.ts";
+import { allEnabled } from "./module-settings.ts";
 
 /** Flags of all commands that print, apply or remove an installation. */
 export interface InstallationOptions {
@@ -22,6 +25,8 @@ export interface InstallationOptions {
 }
 
 export interface InstallationObjects {
+  /** All modules, on or off. */
+  readonly loaded: readonly Module[];
   readonly assembly: Assembly;
   /** In the order in which to apply them. */
   readonly objects: readonly JsonObject[];
@@ -35,6 +40,8 @@ export interface Beside {
   readonly caBundle?: string;
   /** The existing installation, whose values are kept where no flag changes them. */
   readonly installed?: Installed;
+  /** With what is off in the configuration, for an uninstall: it may have been on before. */
+  readonly everything?: boolean;
 }
 
 /** The namespace of the flags or the configuration. */
@@ -53,7 +60,7 @@ export async function namedNamespace(options: InstallationOptions): Promise<stri
 export async function installationObjects(
   options: InstallationOptions,
   io: Io,
-  { caBundle, installed }: Beside = {},
+  { caBundle, installed, everything }: Beside = {},
 ): Promise<InstallationObjects> {
   // Only checked: an invalid name must not become part of a path.
   await namedNamespace(options);
@@ -61,8 +68,10 @@ export async function installationObjects(
   const configuration = {
     ...read,
     ...(options.namespace === undefined ? {} : { namespace: options.namespace }),
+    ...(everything === true ? { manageCrds: true, modules: allEnabled(read.modules) } : {}),
   };
-  const assembly = assembleModules(await modulesOf(io), options, configuration);
+  const loaded = await loadModules(io.modules);
+  const assembly = assembleModules(loaded, options, configuration);
   const { namespace } = assembly.installation;
   const { featureGates, ...others } = configuration;
   const gates = { ...featureGates, ...chosenGates(options.featureGates) };
@@ -95,7 +104,7 @@ export async function installationObjects(
       ? [`pod ${labels.length === 1 ? "label" : "labels"} ${labels.join(" ")}`]
       : []),
   ];
-  return { assembly, objects, notes, kept };
+  return { loaded, assembly, objects, notes, kept };
 }
 
 const DEFAULT_IMAGE = `usher:${version()}`;

@@ -3,10 +3,11 @@ import type { Io } from "../io.ts";
 import { calling, evaluating, seconds } from "../options.ts";
 import type { Outcome } from "../program.ts";
 
-/** The commands that install and uninstall usher. */
+/** The commands that install and uninstall usher, wholly or in part. */
 export function installCommands(usher: Command, io: Io, outcome: Outcome): void {
   installCommand(usher, io, outcome);
   uninstallCommand(usher, io, outcome);
+  cleanupCommand(usher, io, outcome);
 }
 
 /** Flags of the workload, for all commands that print or apply an installation. */
@@ -75,6 +76,25 @@ function uninstallCommand(usher: Command, io: Io, outcome: Outcome): void {
     )
     .action(async (options) => {
       const { uninstall: run } = await import("./uninstall.ts");
+      outcome.code = await run(options, io);
+    });
+}
+
+function cleanupCommand(usher: Command, io: Io, outcome: Outcome): void {
+  const cleanup = usher
+    .command("cleanup")
+    .summary("remove what modules that are off left in a cluster")
+    .description(
+      "Removes what modules that are off in the configuration left: marks on objects of others, such as the startup taint of nodes, and objects that usher managed for them. usher install does the same; use this where usher was deployed by other means. The configuration is that of --config, or of the existing installation.",
+    )
+    .option("--all", "of every module: once usher was removed without its own uninstall");
+  evaluating(changing(cleanup))
+    .addHelpText(
+      "after",
+      `\nExamples:\n  ${io.name} cleanup --dry-run\n  ${io.name} cleanup --all\n\nExit codes: 0 nothing is left, 2 invalid arguments or input, 3 something is\nleft; it is printed with the command that removes it.`,
+    )
+    .action(async (options) => {
+      const { cleanup: run } = await import("./cleanup.ts");
       outcome.code = await run(options, io);
     });
 }

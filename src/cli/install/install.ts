@@ -2,6 +2,7 @@ import { describeObject, Objects } from "../../operator/install/apply.ts";
 import { applyPlan, waitInstalled } from "../../operator/install/install.ts";
 import { type InstallPlan, planInstall } from "../../operator/install/install-plan.ts";
 import { readInstalled } from "../../operator/install/installed.ts";
+import { findLeftovers, leftoversOf, removeLeftovers } from "../../operator/uninstall/leftovers.ts";
 import {
   type InstallationOptions,
   installationObjects,
@@ -14,6 +15,7 @@ import { table } from "../output/table.ts";
 import { type Terminal, terminal } from "../output/terminal.ts";
 import { type ApiServerOptions, withApiServer } from "../source/api-server.ts";
 import { version } from "../version.ts";
+import { leftoverRows, reportMarked } from "./leftovers.ts";
 
 export interface InstallOptions extends InstallationOptions, ApiServerOptions {
   readonly dryRun?: boolean;
@@ -38,7 +40,13 @@ export async function install(options: InstallOptions, io: Io): Promise<number> 
     const objects = new Objects(client);
     const found = await readInstalled(objects, version(), await namedNamespace(options));
     const installed = options.defaults === true ? { namespace: found.namespace, podLabels: {} } : found;
-    const { assembly, objects: wanted, notes, kept } = await installationObjects(options, io, { installed });
+    const {
+      loaded,
+      assembly,
+      objects: wanted,
+      notes,
+      kept,
+    } = await installationObjects(options, io, { installed });
     const { namespace } = assembly.installation;
     const conflicts =
       options.takeOver === true ? "take over" : options.leaveConflicting === true ? "leave" : undefined;
@@ -46,9 +54,10 @@ export async function install(options: InstallOptions, io: Io): Promise<number> 
       ...(conflicts === undefined ? {} : { conflicts }),
       downgrade: options.allowDowngrade === true,
     });
+    const leftovers = await leftoversOf(objects, loaded, assembly, wanted);
     screen.note(`usher ${version()} into ${client.server}, namespace ${namespace}`);
     for (const note of notes) screen.note(note);
-    showPlan(plan, screen);
+    showPlan(plan, leftoverRows(await findLeftovers(objects, leftovers)), screen);
     if (kept.length > 0)
       screen.out(printable(`kept as installed: ${kept.join(", ")}; use --defaults to reset`));
     for (const refusal of plan.refusals)
@@ -65,7 +74,11 @@ export async function install(options: InstallOptions, io: Io): Promise<number> 
       screen.note("dry run: nothing was changed");
       return EXIT.fine;
     }
+    // What a module left goes while usher may still be asked about it, and once more when no replica has the module any longer.
+    await removeLeftovers(objects, leftovers);
     await carryOut(objects, plan, options, screen);
+    const still = await removeLeftovers(objects, leftovers);
+    if (still.length > 0) return reportMarked(still, screen);
     screen.note(nextStep(options, namespace, io.name));
     return EXIT.fine;
   });
@@ -91,13 +104,14 @@ async function carryOut(
   screen.endProgress();
 }
 
-function showPlan(plan: InstallPlan, screen: Terminal): void {
+function showPlan(plan: InstallPlan, leftovers: readonly string[][], screen: Terminal): void {
   const rows = plan.objects.map(({ object, change, note }) => [
     describeObject(object),
     change === "conflict" ? "not changed" : change,
     printable(note ?? ""),
   ]);
-  for (const line of table(["OBJECT", "CHANGE", "NOTE"], rows, screen.width)) screen.out(line);
+  for (const line of table(["OBJECT", "CHANGE", "NOTE"], [...rows, ...leftovers], screen.width))
+    screen.out(line);
   screen.out("");
   const count = (wanted: string) => plan.objects.filter(({ change }) => change === wanted).length;
   const parts = [
@@ -105,6 +119,7 @@ function showPlan(plan: InstallPlan, screen: Terminal): void {
     `${count("update")} to update`,
     `${count("unchanged")} unchanged`,
   ];
+  if (leftovers.length > 0) parts.push(`${leftovers.length} left by modules that are off`);
   if (count("conflict") > 0) parts.push(`${count("conflict")} owned by others`);
   screen.out(`${plan.objects.length} objects: ${parts.join(", ")}`);
   for (const finding of plan.findings) {

@@ -1,4 +1,3 @@
-import { nameOf } from "../../core/kubernetes/object.ts";
 import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
 import { describeObject, Objects } from "../../operator/install/apply.ts";
 import { type InstalledNamespace, installedNamespaces } from "../../operator/install/installed-namespaces.ts";
@@ -14,8 +13,9 @@ import { CallError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { printable } from "../output/printable.ts";
 import { table } from "../output/table.ts";
-import { type Terminal, terminal } from "../output/terminal.ts";
+import { terminal } from "../output/terminal.ts";
 import { type ApiServerOptions, withApiServer } from "../source/api-server.ts";
+import { reportMarked } from "./leftovers.ts";
 
 export interface UninstallOptions extends InstallationOptions, ApiServerOptions {
   readonly dryRun?: boolean;
@@ -32,7 +32,9 @@ export async function uninstall(options: UninstallOptions, io: Io): Promise<numb
     const places = await installedNamespaces(objects);
     const namespace = named ?? onlyOne(places) ?? DEFAULT_INSTALLATION.namespace;
     const elsewhere = places.filter((one) => one.namespace !== namespace);
-    const { assembly, objects: installed } = await installationObjects({ ...options, namespace }, io);
+    const { assembly, objects: installed } = await installationObjects({ ...options, namespace }, io, {
+      everything: true,
+    });
     const customResources = options.customResources === true;
     const removals = await planUninstall(objects, installed, assembly.modules, {
       customResources,
@@ -103,15 +105,4 @@ function onlyOne(places: readonly InstalledNamespace[]): string | undefined {
   if (second === undefined) return first?.namespace;
   const all = places.map(({ namespace, by }) => `${namespace} (${by})`).join(", ");
   throw new CallError(`usher is installed in several namespaces: ${all}; choose one with -n`);
-}
-
-/** Prints objects that may still be marked, and how to clean them up. */
-function reportMarked(still: Awaited<ReturnType<typeof cleanUp>>, screen: Terminal): number {
-  for (const { live, cleanup, why } of still) {
-    const which =
-      live === undefined ? `${cleanup.resource} may still have` : `${describeObject(live)} still has`;
-    screen.complain(printable(`${which} ${cleanup.what}: ${why}`));
-    screen.complain(`remove it with: ${cleanup.byHand(live === undefined ? "--all" : nameOf(live))}`);
-  }
-  return still.length === 0 ? EXIT.fine : EXIT.failed;
 }

@@ -5,6 +5,7 @@ import type { Module } from "../../core/module/module.ts";
 import { policyCheck } from "../../core/policy/policy-check.ts";
 import { type FileSource, openFiles } from "../../files/source/file-source.ts";
 import { type Configuration, configure, readConfiguration } from "../configuration/configuration.ts";
+import { enabledModules } from "../configuration/module-settings.ts";
 import { CallError } from "../exit.ts";
 import type { Io } from "../io.ts";
 import type { Terminal } from "../output/terminal.ts";
@@ -18,27 +19,31 @@ export interface SourceOptions {
   readonly strict?: boolean;
 }
 
-/** The modules of this process, and the check of policies themselves. */
-export async function modulesOf({ modules }: Io): Promise<readonly Module[]> {
-  const loaded = await loadModules(modules);
-  return [...loaded, policyCheck(loaded)];
-}
-
 /** An assembly as the flags of a command and its configuration say. */
 export async function assembleFor(
   options: Pick<SourceOptions, "config" | "featureGates">,
   io: Io,
+  always?: string,
 ): Promise<Assembly> {
-  return assembleModules(await modulesOf(io), options, await readConfiguration(options.config));
+  return assembleModules(
+    await loadModules(io.modules),
+    options,
+    await readConfiguration(options.config),
+    always,
+  );
 }
 
+/** The enabled modules and the check of their policies. @param always A module that takes part even if it is off: its own command runs. */
 export function assembleModules(
   modules: readonly Module[],
   options: Pick<SourceOptions, "featureGates"> = {},
   configuration: Configuration = {},
+  always?: string,
 ): Assembly {
   const { installation, gates } = configure(modules, configuration, options.featureGates);
-  return new Assembly(modules, installation, gates);
+  const enabled = enabledModules(modules, configuration.modules);
+  const taking = modules.filter((module) => enabled.includes(module) || module.name === always);
+  return new Assembly([...taking, policyCheck(taking)], installation, gates);
 }
 
 /** Opens a directory of files as the cluster and reports its problems. */

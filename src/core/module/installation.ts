@@ -21,6 +21,8 @@ export interface Installation {
   readonly workloads: WorkloadTable;
   /** Control-plane namespaces in which usher may change objects all the same. @default none */
   readonly opened: readonly string[];
+  /** Namespaces that no hook matches. @default none */
+  readonly excluded?: readonly string[];
   /** Whether usher registers and repairs its CRDs; without, it has no right to them. @default true */
   readonly manageCrds?: boolean;
   /** For sources without an API server, and until it answers. @default unknown */

@@ -75,8 +75,9 @@ function tolerating(workload: WorkloadOptions, { modules, installation }: Regist
   };
 }
 
-/** The CRDs alone: they follow from declarations and the installation, so once is enough. */
+/** The CRDs alone, where usher manages them: they follow from declarations and the installation, so once is enough. */
 export function registeredKinds(declarations: Declarations, version?: string): JsonObject[] {
+  if (declarations.installation.manageCrds === false) return [];
   return registeredResources(declarations).map((resource) =>
     labelled(customResourceDefinition(resource), version),
   );

@@ -15,6 +15,8 @@ export interface Safeguarded {
  * reaches the same evaluator but denies nothing while usher is unavailable. The same goes for protected namespaces that the
  * installation opened, and for the control plane's where the hook has an open twin: `<name>-opened`.
  *
+ * No hook, open or closed, matches an excluded namespace. Cluster-scoped objects are matched as before, except Namespaces themselves.
+ *
  * The server must run the hooks that come from here, not the ones that went in: a module that throws is judged by its
  * hook's `failure`, and for the open part that is another. Rules alone must hold it: match conditions are unknown to
  * older API servers, and a condition that fails counts as a failure.
@@ -25,7 +27,17 @@ export function safeguard(hooks: readonly Hook[], installation: Installation): S
   const safe = hooks.flatMap((hook) =>
     hook.failure === "open" ? [hook] : closedHook(hook, installation, names, notes),
   );
-  return { hooks: safe, notes };
+  return { hooks: safe.map((hook) => withoutExcluded(hook, installation.excluded ?? [])), notes };
+}
+
+/** A selector without names would match every namespace, so a hook that is left with none asks for nothing. */
+function withoutExcluded(hook: Hook, excluded: readonly string[]): Hook {
+  if (excluded.length === 0) return hook;
+  const { namespaces = { except: [] } } = hook;
+  if ("except" in namespaces)
+    return { ...hook, namespaces: { except: [...new Set([...namespaces.except, ...excluded])].sort() } };
+  const only = namespaces.only.filter((name) => !excluded.includes(name));
+  return { ...hook, namespaces: { only }, ...(only.length === 0 ? { rules: [] } : {}) };
 }
 
 function closedHook(hook: Hook, installation: Installation, names: Set<string>, notes: string[]): Hook[] {

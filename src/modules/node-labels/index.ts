@@ -54,30 +54,27 @@ export const nodeLabels = defineModule<Policy>({
       why: "distinguish OpenShift from other clusters",
     },
   ],
-  hooks: (_view, installation) =>
-    settingsOf(installation).enabled
-      ? [
-          {
-            name: MODULE,
-            module: MODULE,
-            phase: "mutate",
-            rules: [
-              {
-                groups: [""],
-                versions: ["v1"],
-                resources: ["nodes"],
-                operations: ["CREATE"],
-                scope: "Cluster",
-              },
-            ],
-            // The controller labels a node that joins unlabelled at once; one that can't join is an outage.
-            failure: "open",
-            timeoutSeconds: 1,
-            sideEffects: "NoneOnDryRun",
-            reinvocation: "Never",
-          },
-        ]
-      : [],
+  hooks: () => [
+    {
+      name: MODULE,
+      module: MODULE,
+      phase: "mutate",
+      rules: [
+        {
+          groups: [""],
+          versions: ["v1"],
+          resources: ["nodes"],
+          operations: ["CREATE"],
+          scope: "Cluster",
+        },
+      ],
+      // The controller labels a node that joins unlabelled at once; one that can't join is an outage.
+      failure: "open",
+      timeoutSeconds: 1,
+      sideEffects: "NoneOnDryRun",
+      reinvocation: "Never",
+    },
+  ],
   assemble: (policies, installation) => new NodeEvaluator(new RuleIndex(policies, settingsOf(installation))),
   reconciler: defineReconciler(nodeLabelsReconciler),
   access: [

@@ -171,14 +171,12 @@ describe("an object without effect is admitted with a warning", () => {
     ]);
   };
   const elsewhere = /^metadata\.namespace: has no effect: .*restricts node-labels to namespace rules/;
-  const off = /^metadata\.namespace: has no effect: node-labels is disabled/;
 
   it.each<[string, JsonObject, JsonObject, RegExp | undefined]>([
     ["a rule outside of the namespace", rule("r", GOOD), { namespace: "rules" }, elsewhere],
     ["an ownership outside of it", owned("o", { domain: "a.b" }), { namespace: "rules" }, elsewhere],
     ["a rule inside", rule("r", GOOD, { namespace: "rules" }), { namespace: "rules" }, undefined],
     ["a rule where any namespace counts", rule("r", GOOD), {}, undefined],
-    ["a rule while the module is off", rule("r", GOOD), { enabled: false }, off],
   ])("%s", (_what, object, settings, text) => {
     expect(here(object, settings)).toEqual(
       text === undefined ? [] : [["warning", expect.stringMatching(text)]],

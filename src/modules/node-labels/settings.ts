@@ -17,7 +17,6 @@ export const OPENSHIFT_RESOURCE = "clusterversions.config.openshift.io";
 
 /** The settings of this module in the configuration. */
 export const settingsSchema = z.strictObject({
-  enabled: z.boolean().optional(),
   namespace: z.string().min(1).max(63).optional(),
   startupTaint: z
     .string()
@@ -28,8 +27,6 @@ export const settingsSchema = z.strictObject({
 });
 
 export interface Settings {
-  /** If false, nothing is labelled, and the startup taint is removed from all nodes. */
-  readonly enabled: boolean;
   /** The only namespace whose objects apply; `undefined`: those of all namespaces. */
   readonly namespace: string | undefined;
   readonly startupTaint: string;
@@ -43,7 +40,6 @@ export function settingsOf(installation: Installation): Settings {
   const grace = at(configured, "gracePeriodSeconds");
   const openshift = at(configured, "openshift");
   return {
-    enabled: at(configured, "enabled") !== false,
     namespace: stringAt(configured, "namespace"),
     startupTaint: stringAt(configured, "startupTaint") ?? STARTUP_TAINT,
     graceMs: (typeof grace === "number" ? grace : GRACE_SECONDS) * 1_000,
@@ -53,7 +49,6 @@ export function settingsOf(installation: Installation): Settings {
 
 /** Why objects of this namespace have no effect. */
 export function inertBecause(namespace: string, settings: Settings): string | undefined {
-  if (!settings.enabled) return "node-labels is disabled in usher's configuration";
   return settings.namespace === undefined || settings.namespace === namespace
     ? undefined
     : `usher's configuration restricts node-labels to namespace ${settings.namespace}`;

@@ -9,13 +9,13 @@ import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { Objects } from "../install/apply.ts";
 
 /** An object that carries something of usher's. */
-interface Marked {
+export interface Marked {
   readonly live: JsonObject;
   readonly cleanup: Cleanup;
 }
 
 /** What may still carry it: one object, or any of the resource where they could not be listed. */
-interface StillMarked {
+export interface StillMarked {
   readonly live: JsonObject | undefined;
   readonly cleanup: Cleanup;
   readonly why: string;
@@ -42,10 +42,18 @@ export async function cleanupsOf(
   const configMap = installed.find(
     (object) => object["kind"] === "ConfigMap" && nameOf(object) === OWN_NAMES.configuration,
   );
-  const live = configMap === undefined ? undefined : await objects.read(configMap);
+  const live = configMap === undefined ? undefined : await readable(objects, configMap);
   const settings = settingsIn(live) ?? installation.settings;
   const running = settings === undefined ? installation : { ...installation, settings };
   return modules.flatMap(({ cleanup }) => cleanup?.(running) ?? []);
+}
+
+/** A job with few rights may not read it, and works by the configuration that it was given. */
+async function readable(objects: Objects, object: JsonObject): Promise<JsonObject | undefined> {
+  return objects.read(object).catch((error: unknown) => {
+    if (error instanceof StatusError) return undefined;
+    throw error;
+  });
 }
 
 /** The settings of modules in an installed configuration; `undefined` where there is none, or it was edited into another form. */

@@ -131,9 +131,10 @@ function refusal({ name }: Group, code: string): JsonObject {
   };
 }
 
-/** As for closed hooks: neither usher's own namespace nor the control plane's, so that both recover whatever the lists say. */
+/** As for closed hooks: neither usher's own namespace nor the control plane's, so that both recover whatever the lists say; nor an excluded one. */
 function guardedNamespaces(installation: Installation): JsonObject {
-  const values = [...new Set([...controlPlaneOf(installation), installation.namespace])].sort();
+  const { namespace, excluded = [] } = installation;
+  const values = [...new Set([...controlPlaneOf(installation), namespace, ...excluded])].sort();
   return { matchExpressions: [{ key: "kubernetes.io/metadata.name", operator: "NotIn", values }] };
 }
 

@@ -46,7 +46,7 @@ export interface Desired {
 /** The desired state of a node. Depends on the node and the rules alone, not on the order in which rules were created. */
 export function desiredOf(node: JsonObject, index: RuleIndex): Desired {
   const current = labelsOf(node);
-  const rules = index.settings.enabled ? index.matching(nameOf(node), current) : [];
+  const rules = index.matching(nameOf(node), current);
   const labels = gather(rules, (rule) => rule.labels, { bytes: LABELS_BYTES });
   const annotations = gather(rules, (rule) => rule.annotations, {
     bytes: roomFor(rules, annotationsOf(node)),
@@ -63,7 +63,7 @@ export function desiredOf(node: JsonObject, index: RuleIndex): Desired {
     labels,
     annotations,
     taints,
-    unwanted: index.settings.enabled ? unwantedOf(current, index, rules, labels) : [],
+    unwanted: unwantedOf(current, index, rules, labels),
     startup: rules.find((rule) => rule.startupTaint),
     retains: (what, key) =>
       rules.some(({ invalidKeys }) => isIn(invalidKeys[what], key)) ||

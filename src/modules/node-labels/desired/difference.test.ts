@@ -131,14 +131,6 @@ describe("the startup taint", () => {
     expect(at(patched(starting, indexWith([])), "spec", "taints")).toBeUndefined();
   });
 
-  it("is removed, and all else stays, where the module is disabled", () => {
-    const off = indexWith([set("r", ["w-0"], { [KEY]: "1" }), owned("o", { namePattern: ".*" })], {
-      enabled: false,
-    });
-    const mine = { ...starting, metadata: { name: "w-0", labels: { x: "1" } } };
-    expect(patched(mine, off)).toEqual(node("w-0", { x: "1" }, { spec: {} }));
-  });
-
   it("has the key of the configuration", () => {
     const index = indexWith([], { startupTaint: "startup-taint.cluster-autoscaler.kubernetes.io/usher" });
     expect(patchFor(starting, index)).toEqual([]);

@@ -47,8 +47,6 @@ export function differenceOf(
   { ledger, graceLeft = () => 0 }: DifferenceOptions = {},
 ): Difference {
   const before = recordOf(node);
-  if (!settings.enabled)
-    return { changes: startupChanges(node, settings), record: before, needsLedger: false };
   const changes: NodeChange[] = [];
   const labels = labelChanges(node, desired, before, graceLeft, changes);
   const annotations = annotationChanges(node, desired, before, changes);

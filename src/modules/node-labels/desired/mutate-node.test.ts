@@ -136,10 +136,6 @@ describe("at creation", () => {
     expect(at(made, "spec", "taints", 0, "key")).toBe("a.b/starting");
   });
 
-  it("disabled, it registers no hook", () => {
-    expect(nodeLabelsWith([], { enabled: false }).hooks).toEqual([]);
-  });
-
   it("a trace has an entry for every rule", () => {
     const assembly = nodeLabelsWith([
       set("in", {}),

@@ -24,7 +24,7 @@ import { keyAndEffect, type NodeChange, taintId, taintsOn, writtenTaint } from "
 export function mutateNode(context: Context, index: RuleIndex): Decision {
   const { request, object: draft, view, trace } = context;
   const name = nameOf(draft.object);
-  if (request.object === undefined || name === "" || !index.settings.enabled) return allow();
+  if (request.object === undefined || name === "") return allow();
   if (trace !== undefined) for (const entry of traceOf(index, draft.object)) trace(entry);
   const desired = desiredOf(draft.object, index);
   const registersItself = isNodeIdentity(request.userInfo) !== undefined;

@@ -151,7 +151,6 @@ describe("reconciling a policy", () => {
       { namespace: "rules" },
       /restricts node-labels to namespace rules/,
     ],
-    ["that the module is disabled", set("r", ["w"], { "a/b": "" }), { enabled: false }, /is disabled/],
   ])("reports %s", (_what, object, settings, text) => {
     const result = reconciled(nodeLabelsWith([object], settings), policyKey(RULES, "default", "r"), [
       stored(object),

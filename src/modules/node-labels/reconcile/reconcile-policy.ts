@@ -88,7 +88,7 @@ function observe(
   index: RuleIndex,
   { view, failure }: Context,
 ): Pick<RuleState, "matchedNodes" | "conflicts" | "failing" | "predecessor"> {
-  const nodes = index.settings.enabled && index.inScope(rule) ? nodesOf(rule, index, view) : [];
+  const nodes = index.inScope(rule) ? nodesOf(rule, index, view) : [];
   const failures = nodes.flatMap((node) => failure?.(nodeKey(nameOf(node))) ?? []);
   const [error] = failures;
   return {

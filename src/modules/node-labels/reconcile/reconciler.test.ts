@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { arrived, left, node, nodeLabelsWith, owned } from "../../../../test/builders/node.ts";
+import { left, node, nodeLabelsWith, owned } from "../../../../test/builders/node.ts";
 import {
-  initialKeysOf,
   KEY,
   keysOf,
   LEDGER,
@@ -175,42 +174,5 @@ describe("reconciling a node", () => {
     expect(reconciled(nodeLabelsWith([selecting]), LEDGER, []).writes).toMatchObject([
       { apply: { data: { taints: 'dedicated=edge:NoSchedule ".*"' } } },
     ]);
-  });
-});
-
-describe("disabled", () => {
-  const starting = { key: "usher.dev/starting", effect: "NoSchedule" };
-  const theirs = { key: "theirs", effect: "NoSchedule" };
-  const objects = [
-    set("r", [".*"], { [KEY]: "1" }, { startupTaint: true, taints: [{ key: "t", effect: "NoExecute" }] }),
-    owned("o", { domain: "old.example.com" }),
-    node("held", { "old.example.com/x": "1" }, { spec: { taints: [theirs, starting] } }),
-    node("free", { "old.example.com/x": "1" }),
-  ];
-  const off = () => nodeLabelsWith(objects, { enabled: false });
-
-  it("a new leader reconciles only nodes with the startup taint, and removes only that", () => {
-    const assembly = off();
-    const keys = initialKeysOf(assembly);
-    expect(keys.filter((key) => key.kind === "node")).toEqual([nodeKey("held")]);
-    const held = node("held", { "old.example.com/x": "1" }, { spec: { taints: [theirs, starting] } });
-    expect(reconciled(assembly, nodeKey("held"), [stored(held)]).writes).toEqual([
-      {
-        patch: [{ op: "add", path: "/spec/taints", value: [theirs] }],
-        of: { resource: "nodes", name: "held" },
-        resourceVersion: "7",
-      },
-    ]);
-  });
-
-  it("reconciles a node that an older replica has tainted, but no unlabelled one", () => {
-    const late = node("late", {}, { spec: { taints: [starting] } });
-    expect(keysOf(off(), arrived(late))).toContainEqual(nodeKey("late"));
-    expect(keysOf(off(), arrived(node("new"))).filter((key) => key.kind === "node")).toEqual([]);
-  });
-
-  it("a changed rule affects no node", () => {
-    const keys = keysOf(off(), arrived(set("r", [".*"], { [KEY]: "2" })));
-    expect(keys.filter((key) => key.kind === "node")).toEqual([nodeKey("held")]);
   });
 });

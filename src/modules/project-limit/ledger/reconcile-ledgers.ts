@@ -16,7 +16,7 @@ export const LEDGERS: Read = {
   indexes: [{ name: BY_ENTRY, values: (ledger) => [...new Set(entriesIn(ledger).map(({ name }) => name))] }],
   leaderOnly: true,
   optional: true,
-  why: "remove settled entries from ledgers",
+  why: "remove entries of projects that exist from ledgers",
 };
 
 /** Keeps ledgers free of entries that no namespace belongs to. Only ledgers with such entries wait for their time. */

@@ -1,0 +1,26 @@
+import { nameOf } from "../../core/kubernetes/object.ts";
+import { describeObject } from "../../operator/install/apply.ts";
+import type { StillMarked } from "../../operator/uninstall/cleanup.ts";
+import type { FoundLeftovers } from "../../operator/uninstall/leftovers.ts";
+import { EXIT } from "../exit.ts";
+import { printable } from "../output/printable.ts";
+import type { Terminal } from "../output/terminal.ts";
+
+/** A row for each object that is freed or deleted. */
+export function leftoverRows({ marked, objects }: FoundLeftovers): string[][] {
+  return [
+    ...marked.map(({ live, cleanup }) => [describeObject(live), "free", `without ${cleanup.what}`]),
+    ...objects.map((object) => [describeObject(object), "delete", "of a module that is off"]),
+  ];
+}
+
+/** Prints objects that may still be marked, and how to clean them up. */
+export function reportMarked(still: readonly StillMarked[], screen: Terminal): number {
+  for (const { live, cleanup, why } of still) {
+    const which =
+      live === undefined ? `${cleanup.resource} may still have` : `${describeObject(live)} still has`;
+    screen.complain(printable(`${which} ${cleanup.what}: ${why}`));
+    screen.complain(`remove it with: ${cleanup.byHand(live === undefined ? "--all" : nameOf(live))}`);
+  }
+  return still.length === 0 ? EXIT.fine : EXIT.failed;
+}

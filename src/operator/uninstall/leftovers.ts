@@ -1,0 +1,64 @@
+import type { JsonObject } from "../../core/json.ts";
+import type { Cleanup, Declarations, ManagedResource, Module } from "../../core/module/module.ts";
+import { configuredValues, holds } from "../../core/module/setting-condition.ts";
+import { storedObjects } from "../controller/managed-objects-controller.ts";
+import type { Objects } from "../install/apply.ts";
+import { isOurs } from "../install/ownership-conflict.ts";
+import { cleanUp, cleanupsOf, lookForMarked, type Marked, type StillMarked } from "./cleanup.ts";
+
+/** What modules that are off may have left in a cluster. Replicas have no right to it any more. */
+export interface Leftovers {
+  /** Marks on objects of others. */
+  readonly cleanups: readonly Cleanup[];
+  /** Objects that usher managed. */
+  readonly managed: readonly { readonly module: string; readonly resources: readonly ManagedResource[] }[];
+}
+
+export interface FoundLeftovers {
+  readonly marked: readonly Marked[];
+  readonly objects: readonly JsonObject[];
+  readonly unseen: readonly StillMarked[];
+}
+
+/**
+ * Marks are looked for by the configuration of the running replicas and by the new one. To be called before the first is replaced.
+ * @param modules All, on or off. @param declarations Those that are on. @param installed The objects of the installation.
+ */
+export async function leftoversOf(
+  objects: Objects,
+  modules: readonly Module[],
+  declarations: Declarations,
+  installed: readonly JsonObject[],
+): Promise<Leftovers> {
+  const { installation, gates } = declarations;
+  const off = modules.filter(({ name }) => !declarations.modules.some((one) => one.name === name));
+  const values = configuredValues(installation, gates);
+  const managed = modules.flatMap((module) => {
+    const { name, managed: declared } = module;
+    const unwanted = off.includes(module) || !holds(declared?.when, values);
+    return declared === undefined || !unwanted ? [] : [{ module: name, resources: declared.resources }];
+  });
+  const cleanups = [
+    ...(await cleanupsOf(objects, installed, off, installation)),
+    ...off.flatMap(({ cleanup }) => cleanup?.(installation) ?? []),
+  ];
+  const distinct = new Map(cleanups.map((one) => [`${one.resource}.${one.group} ${one.what}`, one]));
+  return { cleanups: [...distinct.values()], managed };
+}
+
+export async function findLeftovers(objects: Objects, leftovers: Leftovers): Promise<FoundLeftovers> {
+  const found: JsonObject[] = [];
+  for (const set of leftovers.managed)
+    found.push(...[...(await storedObjects(objects, set)).values()].filter(isOurs));
+  return { ...(await lookForMarked(objects, leftovers.cleanups)), objects: found };
+}
+
+/** Removes all of it; returns what may still be marked. */
+export async function removeLeftovers(
+  objects: Objects,
+  leftovers: Leftovers,
+): Promise<readonly StillMarked[]> {
+  for (const object of (await findLeftovers(objects, { ...leftovers, cleanups: [] })).objects)
+    await objects.remove(object);
+  return cleanUp(objects, leftovers.cleanups);
+}

@@ -1,0 +1,147 @@
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { assembleModules } from "../src/cli/source/source.ts";
+import { at, type JsonObject, listAt, stringAt } from "../src/core/json.ts";
+import { readsOf } from "../src/core/module/module.ts";
+import { kindResource } from "../src/core/policy/kind.ts";
+import { registration } from "../src/core/registration/index.ts";
+import { declaredRoles } from "../src/core/registration/rbac.ts";
+import { grantedRights, ruleOf } from "../src/core/registration/rights.ts";
+import { modules } from "../src/modules/all.ts";
+import { folder, usher } from "./cli/usher.ts";
+
+/** Everything that a configuration can switch on, so that a module that is off has the most to hide. */
+const BUSY = {
+  featureGates: { OpenShiftNodeSchedulingPolicy: true },
+  modules: {
+    placement: { repairDrift: true },
+    "node-guard": { manageTaint: true, fallback: true, schedulerCRD: true },
+    "pod-os": { podSecurity: { mode: "Replace" }, os: { repairNodeLabels: true } },
+  } as Record<string, Record<string, unknown>>,
+};
+
+function assembled(...off: readonly string[]) {
+  const settings = Object.fromEntries(
+    modules.map(({ name }) => [
+      name,
+      { ...BUSY.modules[name], ...(off.includes(name) ? { enabled: false } : {}) },
+    ]),
+  );
+  return assembleModules(modules, {}, { ...BUSY, modules: settings });
+}
+
+function registered(...off: readonly string[]): readonly JsonObject[] {
+  return registration(assembled(...off), { endpoint: { url: "https://usher" }, workload: { image: "usher" } })
+    .objects;
+}
+
+/** `verb resource.group/name` of every rule that usher's own account has. */
+function ownRules(objects: readonly JsonObject[]): Set<string> {
+  const names = new Set(["usher", "usher-registration"]);
+  const rules = objects
+    .filter(
+      (one) =>
+        /Role$/.test(stringAt(one, "kind") ?? "") && names.has(stringAt(one, "metadata", "name") ?? ""),
+    )
+    .flatMap((one) => listAt(one, "rules"));
+  return new Set(rules.map((rule) => JSON.stringify(rule)));
+}
+
+describe.each(modules.map(({ name }) => name))("%s off", (name) => {
+  const assembly = assembled(name);
+  const module = modules.find((one) => one.name === name);
+
+  test("it takes no part: no hooks, no kinds, no reads of its own", () => {
+    expect(assembly.modules.map((one) => one.name)).not.toContain(name);
+    expect(assembly.declaredHooks.filter((one) => one.module === name)).toEqual([]);
+    for (const kind of module?.kinds ?? []) expect(assembly.wants(kindResource(kind))).toBe(false);
+    expect(readsOf(assembly)).toEqual(
+      readsOf({ ...assembled(), modules: modules.filter((one) => one !== module) }),
+    );
+  });
+
+  test("usher has exactly the rights of the others", () => {
+    const others = declaredRoles(modules.filter((one) => one !== module)).filter(({ own }) => own);
+    const wanted = others.flatMap(({ rights }) => grantedRights(rights, assembly).map(ruleOf));
+    expect(ownRules(registered(name))).toEqual(new Set(wanted.map((rule) => JSON.stringify(rule))));
+    expect(ownRules(registered(name)).size).toBeLessThan(ownRules(registered()).size);
+  });
+
+  test("its CRDs are not registered, and no webhook checks its policies", () => {
+    const objects = registered(name);
+    const crds = objects.filter((one) => stringAt(one, "kind") === "CustomResourceDefinition");
+    const rules = objects
+      .flatMap((one) => listAt(one, "webhooks"))
+      .flatMap((one) => listAt(one, "rules"))
+      .flatMap((rule) => listAt(rule, "resources").map((one) => `${one}.${listAt(rule, "apiGroups")}`));
+    const named = [...crds.map((one) => stringAt(one, "metadata", "name")), ...rules];
+    for (const kind of module?.kinds ?? []) expect(named).not.toContain(kindResource(kind));
+  });
+});
+
+test("with all modules off there are no webhooks, and of rights just those to itself", () => {
+  const objects = registered(...modules.map(({ name }) => name));
+  const hooks = objects.filter((one) => stringAt(one, "kind")?.endsWith("WebhookConfiguration"));
+  expect(hooks.map((one) => listAt(one, "webhooks"))).toEqual([[], []]);
+  const role = objects.find(
+    (one) => at(one, "kind") === "ClusterRole" && at(one, "metadata", "name") === "usher",
+  );
+  expect(listAt(role, "rules").flatMap((rule) => listAt(rule, "resources"))).toEqual(["events"]);
+});
+
+test("every right says what it is for, and every read of a module too", () => {
+  for (const { rights } of declaredRoles(modules))
+    for (const { why } of rights) expect(why).toMatch(/^[a-z].{8,}[^.]$/);
+  for (const { name, reads } of modules)
+    for (const { resource, why } of reads) expect([name, resource, why]).not.toContain(undefined);
+});
+
+describe("configuration", () => {
+  const withSpec = (spec: string) => {
+    const head = "apiVersion: usher.dev/v1alpha1\nkind: UsherConfiguration\nspec:\n";
+    return join(folder({ "config.yaml": `${head}${spec}` }), "config.yaml");
+  };
+
+  test.each<[string, string, RegExp]>([
+    [
+      "an unknown module",
+      "  modules: {none: {enabled: false}}",
+      /spec\.modules\.none: no such module; the modules are: placement,/,
+    ],
+    [
+      "not a boolean",
+      "  modules: {pod-os: {enabled: 'no'}}",
+      /spec\.modules\.pod-os\.enabled: must be true or false/,
+    ],
+    [
+      "another setting of a module without any",
+      "  modules: {project-limit: {limit: 1}}",
+      /spec\.modules\.project-limit\.limit: unknown setting/,
+    ],
+    [
+      "an invalid setting of a module that is off",
+      "  modules: {pod-os: {enabled: false, os: 1}}",
+      /spec\.modules\.pod-os\.os/,
+    ],
+  ])("%s", async (_what, spec, message) => {
+    const { code, err } = await usher(["manifests", "--config", withSpec(spec)]);
+    expect(code).toBe(2);
+    expect(err).toMatch(message);
+  });
+
+  test("a command of a module that is off still works on files", async () => {
+    const source = folder({ "n.yaml": "apiVersion: v1\nkind: Node\nmetadata: {name: n0}\n" });
+    const config = withSpec("  modules: {node-labels: {enabled: false}}");
+    const { code, err } = await usher(["node-labels", "plan", "--source", source, "--config", config]);
+    expect(`${code} ${err}`).toMatch(/^0 /);
+  });
+
+  test("with manageCrds: false no CRD is printed, and usher has no right to any", async () => {
+    const printed = async (value: boolean) => {
+      const { out } = await usher(["manifests", "--config", withSpec(`  manageCrds: ${value}`)]);
+      return [/kind: CustomResourceDefinition/.test(out), /- customresourcedefinitions/.test(out)];
+    };
+    expect(await printed(true)).toEqual([true, true]);
+    expect(await printed(false)).toEqual([false, false]);
+  });
+});
