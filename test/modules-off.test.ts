@@ -35,14 +35,12 @@ function registered(...off: readonly string[]): readonly JsonObject[] {
     .objects;
 }
 
-/** `verb resource.group/name` of every rule that usher's own account has. */
+/** Every rule of a role that an account of usher's own has. */
 function ownRules(objects: readonly JsonObject[]): Set<string> {
-  const names = new Set(["usher", "usher-registration"]);
+  const names = new Set(declaredRoles(modules).flatMap(({ own, name }) => (own ? [name] : [])));
   const rules = objects
-    .filter(
-      (one) =>
-        /Role$/.test(stringAt(one, "kind") ?? "") && names.has(stringAt(one, "metadata", "name") ?? ""),
-    )
+    .filter((one) => /Role$/.test(stringAt(one, "kind") ?? ""))
+    .filter((one) => names.has(stringAt(one, "metadata", "name") ?? ""))
     .flatMap((one) => listAt(one, "rules"));
   return new Set(rules.map((rule) => JSON.stringify(rule)));
 }
