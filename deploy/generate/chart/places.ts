@@ -93,12 +93,19 @@ function podSpec(spec: NodeMap, serving: boolean): NodeMap {
       : {}),
     nodeSelector: optional(".Values.nodeSelector"),
     affinity: affinity(spec["affinity"]),
-    tolerations: [...(tolerations as readonly Node[]), new Append(".Values.tolerations")],
+    tolerations: [...items(tolerations), new Append(".Values.tolerations")],
     containers: (spec["containers"] as readonly NodeMap[]).map((one) => container(one, serving)),
     ...(spec["volumes"] === undefined
       ? {}
       : { volumes: [...(spec["volumes"] as readonly Node[]), new Append(".Values.extraVolumes")] }),
   };
+}
+
+/** Of a list that is there under a condition, each item under that condition. */
+function items(list: Node): readonly Node[] {
+  return list instanceof When
+    ? items(list.node).map((item) => new When(list.condition, item))
+    : (list as readonly Node[]);
 }
 
 /** What pods have of their own counts where the value says nothing of that kind of affinity. */

@@ -52,7 +52,9 @@ export async function configurationSchema(): Promise<JsonObject> {
   };
   const settings = modules.map((module): [string, JsonObject] => {
     const own = module.settings === undefined ? strict({}) : jsonSchema(module.settings);
-    return [module.name, { description: module.summary, ...own }];
+    const enabled = { type: "boolean", description: "Whether the module takes part. Default true." };
+    const settings = { enabled, ...(own["properties"] as JsonObject) };
+    return [module.name, { description: module.summary, ...own, properties: settings }];
   });
   properties["modules"] = {
     description: at(properties["modules"], "description") ?? "",
