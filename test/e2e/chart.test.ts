@@ -103,7 +103,9 @@ describeHelm("the chart", (helm) => {
   });
 
   test("equals usher manifests with default values, object by object", async () => {
-    expect(await rendered(helm(), {}, "--include-crds", "-n", "usher-system")).toEqual(await expected({}, "usher-system"));
+    expect(await rendered(helm(), {}, "--include-crds", "-n", "usher-system")).toEqual(
+      await expected({}, "usher-system"),
+    );
   });
 
   test.each([
