@@ -26,7 +26,9 @@ export interface BuildOptions {
 }
 
 export interface Built {
+  /** Of the index, and of the image of each architecture. */
   readonly digest: string;
+  readonly digests: Readonly<Record<Architecture, string>>;
   readonly version: string;
   /** What a node downloads, in bytes. */
   readonly sizes: Readonly<Record<Architecture, number>>;
@@ -71,7 +73,12 @@ export async function buildImage(options: BuildOptions): Promise<Built> {
   const [amd64, arm64] = await Promise.all([build("amd64"), build("arm64")]);
   rmSync(join(output, "bundle"), { recursive: true, force: true });
   const index: Descriptor = layout.index([amd64.image, arm64.image], labels, manifest.version);
-  return { digest: index.digest, version: manifest.version, sizes: { amd64: amd64.size, arm64: arm64.size } };
+  return {
+    digest: index.digest,
+    digests: { amd64: amd64.image.digest, arm64: arm64.image.digest },
+    version: manifest.version,
+    sizes: { amd64: amd64.size, arm64: arm64.size },
+  };
 }
 
 export function rootfs(output: string, architecture: Architecture): string {

@@ -61,6 +61,8 @@ async function main(args: readonly string[]): Promise<void> {
   });
   writeLock(join(output, "debian.lock.json"), lock);
   writeFileSync(join(output, "digest"), `${built.digest}\n`);
+  for (const [architecture, digest] of Object.entries(built.digests))
+    writeFileSync(join(output, `usher-linux-${architecture}.digest`), `${digest}\n`);
   const sizes = Object.entries(built.sizes).map(
     ([architecture, size]) => `linux/${architecture}: ${(size / 1e6).toFixed(1)} MB`,
   );

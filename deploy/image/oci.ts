@@ -22,6 +22,7 @@ export interface Descriptor {
   readonly mediaType: string;
   readonly digest: string;
   readonly size: number;
+  readonly platform?: { readonly architecture: Architecture; readonly os: "linux" };
 }
 
 export type Labels = Readonly<Record<string, string>>;
@@ -61,7 +62,7 @@ export class Layout {
   }
 
   /** The image of one platform. */
-  image(architecture: Architecture, layers: readonly Layer[], labels: Labels, created: Date): object {
+  image(architecture: Architecture, layers: readonly Layer[], labels: Labels, created: Date): Descriptor {
     const time = created.toISOString();
     const configuration = {
       architecture,
@@ -82,7 +83,7 @@ export class Layout {
   }
 
   /** The index over all platforms, under a name by which tools find it in the layout. Its digest is the image's. */
-  index(manifests: readonly object[], labels: Labels, tag: string): Descriptor {
+  index(manifests: readonly Descriptor[], labels: Labels, tag: string): Descriptor {
     const index = { schemaVersion: 2, mediaType: INDEX, manifests, annotations: labels };
     const described = this.#json(INDEX, index);
     const entry = { ...described, annotations: { "org.opencontainers.image.ref.name": tag } };

@@ -56,6 +56,8 @@ describeImage("the image", (image) => {
       const layers = await Promise.all(manifest.layers.map((layer) => readLayer(layout, layer)));
       expect(layers.map(({ diffId }) => diffId)).toEqual(configuration.rootfs.diff_ids);
       const architecture = described.platform?.architecture as "amd64" | "arm64";
+      const written = readFileSync(join(image(), `usher-linux-${architecture}.digest`), "utf8");
+      expect(written).toBe(`${described.digest}\n`);
       platforms.push({
         architecture,
         manifest,

@@ -62,6 +62,13 @@ export const TOOLS = {
   ),
   "argo-diff": recipe("argo-diff", "argo-diff", ".", "github.com/argoproj/argo-cd/gitops-engine", 150),
   "flux-diff": recipe("flux-diff", "flux-diff", ".", "github.com/fluxcd/pkg/ssa", 60),
+  actionlint: recipe(
+    "actionlint",
+    "actionlint",
+    "github.com/rhysd/actionlint/cmd/actionlint",
+    "github.com/rhysd/actionlint",
+    15,
+  ),
   promtool: recipe(
     "promtool",
     "promtool",
