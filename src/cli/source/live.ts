@@ -83,6 +83,7 @@ export async function openLiveSource(
         version: version(),
         ...identity(),
       });
+    await replica?.join(ended.signal);
     const { clientCa } = options;
     const isManaged = managesWebhooks(assembly.installation);
     const acceptsToken = isManaged || clientCa === undefined ? certificates?.acceptsToken : undefined;

@@ -37,6 +37,11 @@ export interface Hook {
    */
   readonly openTwin?: boolean;
   /**
+   * It is younger than the announcements by which replicas say what they answer: one that announces nothing does not know it. To be set
+   * for every hook that is new. @default replicas of all versions know it
+   */
+  readonly announced?: boolean;
+  /**
    * Closed hooks only: while no replica is ready, the watchdog does not open it, unless the configuration says so for its module.
    * @default it may be opened
    */

@@ -37,6 +37,8 @@ export interface InstallationControllerOptions {
   /** Milliseconds, monotonic: how long an authority was trusted must not depend on the wall clock. */
   readonly clock?: () => number;
   readonly resyncMs?: number;
+  /** The name of this replica's pod. */
+  readonly replica?: string;
   /** @default events are not published */
   readonly publish?: (events: readonly EventToWrite[]) => void;
 }

@@ -17,6 +17,8 @@ import type { Count } from "../../core/module/metric.ts";
 import type { ControllerStats } from "../../core/module/reconciler.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { WebhookCertificates } from "../certificates/webhook-certificates.ts";
+import { HookAnnouncement } from "../webhooks/hook-announcement.ts";
+import { untilAllAnswered } from "../webhooks/registered-hooks.ts";
 import { InstallationController } from "./installation-controller.ts";
 
 export interface ReplicaOptions {
@@ -47,6 +49,8 @@ export class Replica {
   readonly #lease: LeaderElection;
   readonly #controller: Controller;
   readonly #installation: InstallationController | undefined;
+  readonly #hooks: HookAnnouncement;
+  #started = false;
 
   constructor(options: ReplicaOptions) {
     this.#options = options;
@@ -108,11 +112,28 @@ export class Replica {
             leading: () => this.#lease.leading,
             ready: () => source.ready,
             publish: (events) => this.#events.add(events),
+            replica: identity,
           });
+    this.#hooks = new HookAnnouncement({
+      client,
+      namespace,
+      replica: identity,
+      owner,
+      hooks: () => assembly.declaredHooks,
+      log,
+    });
     source.onChange((changes) => {
       this.#controller.changed(changes);
       this.#installation?.changed();
+      if (this.#started) void this.#hooks.publish();
     });
+  }
+
+  /** To be called before it serves: it says which hooks it answers, and waits until no other is registered. */
+  async join(signal: AbortSignal): Promise<void> {
+    const { client, source, log } = this.#options;
+    await this.#hooks.publish();
+    await untilAllAnswered(client, () => source.assembly.hooks, log, signal);
   }
 
   /** After each answer. */
@@ -133,6 +154,7 @@ export class Replica {
   /** `count` receives the counts of reconcilers. */
   start(count?: (counts: readonly Count[]) => void): void {
     this.#count = count;
+    this.#started = true;
     this.#publisher.start();
     this.#observations.start();
     this.#lease.start();
@@ -140,7 +162,12 @@ export class Replica {
 
   async stop(): Promise<void> {
     await this.#lease.stop();
-    await Promise.all([this.#events.stop(), this.#publisher.stop(), this.#observations.stop()]);
+    await Promise.all([
+      this.#events.stop(),
+      this.#publisher.stop(),
+      this.#observations.stop(),
+      this.#hooks.stop(),
+    ]);
   }
 
   #onStartedLeading(): void {

@@ -5,6 +5,7 @@ import { OBSERVATIONS } from "../../core/evaluate/observations.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { Objects } from "../install/apply.ts";
+import { announcementName, HOOKS_LABEL } from "../webhooks/hook-announcement.ts";
 
 /** Objects that usher created while it ran, and those that could not be read. */
 export interface RuntimeObjects {
@@ -27,6 +28,7 @@ export async function runtimeObjects(objects: Objects, namespace: string): Promi
     ...(
       [
         [tallyName("*"), LABEL],
+        [announcementName("*"), HOOKS_LABEL],
         [OBSERVATIONS.name("*"), OBSERVATIONS.label],
       ] as const
     ).map(

@@ -1,9 +1,10 @@
 import { pathSegment } from "../../cluster/client/path-segment.ts";
 import type { EventToWrite } from "../../core/evaluate/effects.ts";
 import type { PatchOperation } from "../../core/evaluate/patch.ts";
-import { at, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import { at, isObject, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import { OPENABLE_ANNOTATION } from "../../core/registration/webhooks.ts";
+import type { WebhookControllerOptions } from "./webhook-controller.ts";
 
 /** On a webhook configuration with opened entries: since when, and why. */
 const OPENED_ANNOTATION = "usher.dev/opened";
@@ -70,4 +71,18 @@ export function deploymentEvent(
     ...(uid === undefined ? {} : { uid }),
   };
   return { ...event, regarding, policy: undefined };
+}
+
+/** That a ready replica closed what was opened. */
+export async function closedEvent(
+  { assembly, client, log }: Pick<WebhookControllerOptions, "assembly" | "client" | "log">,
+  object: string,
+  opened: string,
+): Promise<EventToWrite> {
+  const { namespace } = assembly.installation;
+  log.info({ object, opened }, "webhook configuration closed again");
+  const answer = await client.request("GET", deploymentPath(namespace)).catch(() => undefined);
+  const deployment = answer?.status === 200 && isObject(answer.body) ? answer.body : undefined;
+  const message = `a replica is ready: closed the entries of ${object} that were opened (${opened})`;
+  return deploymentEvent(namespace, deployment, { type: "Normal", reason: "WebhooksClosed", message });
 }

@@ -9,6 +9,8 @@ export interface ServiceEndpoint {
   /** The name of its pod; `undefined` where it is none. */
   readonly pod: string | undefined;
   readonly ready: boolean;
+  /** Ready, or ending and still there for requests under way. */
+  readonly serves: boolean;
 }
 
 export interface ServiceEndpoints {
@@ -28,10 +30,12 @@ export async function serviceEndpoints(
   const endpoints = slices.flatMap((slice) =>
     listAt(slice, "endpoints").map((endpoint): ServiceEndpoint => {
       const isPod = stringAt(endpoint, "targetRef", "kind") === "Pod";
+      // By the API, an unknown condition is to be read as ready.
+      const ready = at(endpoint, "conditions", "ready") !== false;
       return {
         pod: isPod ? stringAt(endpoint, "targetRef", "name") : undefined,
-        // By the API, an unknown condition is to be read as ready.
-        ready: at(endpoint, "conditions", "ready") !== false,
+        ready,
+        serves: ready || at(endpoint, "conditions", "serving") === true,
       };
     }),
   );

@@ -1,7 +1,7 @@
 import type { Client } from "../../cluster/client/client.ts";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
 import type { EventToWrite } from "../../core/evaluate/effects.ts";
-import { at, equal, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import { at, equal, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { managesWebhooks } from "../../core/module/installation.ts";
 import { registeredWebhooks } from "../../core/registration/index.ts";
@@ -16,6 +16,7 @@ import type { Repairs } from "../controller/repairs.ts";
 import type { RepeatedLog } from "../controller/repeated-log.ts";
 import { describeObject, type Objects } from "../install/apply.ts";
 import { describeConflictingWebhooks, isWrittenByUsher } from "../install/ownership-conflict.ts";
+import { AnsweredHooks } from "./answered-hooks.ts";
 import {
   entryDeviations,
   webhookDeviations,
@@ -23,7 +24,7 @@ import {
   withInjectedBundle,
   withPublishedBundle,
 } from "./deviation.ts";
-import { deploymentEvent, deploymentPath, FORGET_OPENED, openedNote } from "./opened.ts";
+import { closedEvent, FORGET_OPENED, openedNote } from "./opened.ts";
 import { serviceEndpoints } from "./service-endpoints.ts";
 
 export interface WebhookControllerOptions {
@@ -41,6 +42,8 @@ export interface WebhookControllerOptions {
   readonly drift: Drift;
   /** What webhooks belong to; where there is nothing, none is written. */
   readonly ownership: () => Ownership | undefined;
+  /** The name of this replica's pod. */
+  readonly replica?: string;
   readonly publish?: (events: readonly EventToWrite[]) => void;
 }
 
@@ -50,12 +53,21 @@ type TrustSeen = Exclude<Trust, object> | { readonly since: number };
 /** Reconciles both webhook configurations with the policies of the moment and the certificate in use. */
 export class WebhookController {
   readonly #options: WebhookControllerOptions;
+  readonly #answered: AnsweredHooks;
   #trust: TrustSeen = "not yet";
   /** What was desired when the webhooks were last found or made so. */
   #reconciled: readonly JsonObject[] | undefined;
 
   constructor(options: WebhookControllerOptions) {
     this.#options = options;
+    const { client, assembly, service = OWN_NAMES.service, replica } = options;
+    this.#answered = new AnsweredHooks({
+      client,
+      namespace: assembly.installation.namespace,
+      service,
+      replica,
+      repeated: options.repeated,
+    });
   }
 
   clear(): void {
@@ -67,13 +79,17 @@ export class WebhookController {
     const { assembly, certificates, service = OWN_NAMES.service, version } = this.#options;
     const { namespace } = assembly.installation;
     const { bundle, pathToken, annotations } = certificates;
-    const { objects, notes } = registeredWebhooks(assembly, {
-      endpoint: { service: { name: service, namespace, port: SERVICE_PORT } },
-      ...(bundle === undefined ? {} : { caBundle: Buffer.from(bundle).toString("base64") }),
-      ...(pathToken === undefined ? {} : { pathToken }),
-      ...(annotations === undefined ? {} : { annotations }),
-      version,
-    });
+    const declaredHooks = assembly.declaredHooks.filter((hook) => this.#answered.answers(hook));
+    const { objects, notes } = registeredWebhooks(
+      { declaredHooks, installation: assembly.installation },
+      {
+        endpoint: { service: { name: service, namespace, port: SERVICE_PORT } },
+        ...(bundle === undefined ? {} : { caBundle: Buffer.from(bundle).toString("base64") }),
+        ...(pathToken === undefined ? {} : { pathToken }),
+        ...(annotations === undefined ? {} : { annotations }),
+        version,
+      },
+    );
     for (const note of notes)
       this.#options.repeated.once(note, { note }, "hook is not registered as declared");
     return ownership === undefined ? objects : ownedBy(ownership, objects);
@@ -101,6 +117,7 @@ export class WebhookController {
     }
     const ownership = this.#options.ownership();
     if (ownership === undefined) return;
+    await this.#answered.refresh();
     const webhooks = this.#desired(ownership);
     const stored: (JsonObject | undefined)[] = [];
     const failures: unknown[] = [];
@@ -171,21 +188,8 @@ export class WebhookController {
     if (!(await this.#isReady()) || !may() || !(await objects.patch(live, FORGET_OPENED))) return false;
     const now = await objects.read(plain);
     if (now === undefined || !(await this.#repairClosed(plain, now, may))) return false;
-    await this.#reportClosed(plain, opened);
+    this.#options.publish?.([await closedEvent(this.#options, describeObject(plain), opened)]);
     return true;
-  }
-
-  async #reportClosed(plain: JsonObject, opened: string): Promise<void> {
-    const { assembly, client, publish, log } = this.#options;
-    const { namespace } = assembly.installation;
-    const object = describeObject(plain);
-    log.info({ object, opened }, "webhook configuration closed again");
-    const answer = await client.request("GET", deploymentPath(namespace)).catch(() => undefined);
-    const deployment = answer?.status === 200 && isObject(answer.body) ? answer.body : undefined;
-    const message = `a replica is ready: closed the entries of ${object} that were opened (${opened})`;
-    publish?.([
-      deploymentEvent(namespace, deployment, { type: "Normal", reason: "WebhooksClosed", message }),
-    ]);
   }
 
   async #repairClosed(plain: JsonObject, live: JsonObject, may: () => boolean): Promise<boolean> {

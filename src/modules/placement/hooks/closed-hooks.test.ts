@@ -125,9 +125,11 @@ describe("where policies enforce", () => {
   });
   const exempt = ["kube-system", "kube-public", "kube-node-lease", "usher-system"];
 
-  test("nowhere: the hook is there to be answered, and is not registered", () => {
+  test("nowhere: the hooks are there to be answered, and are not registered", () => {
     expect(enforcementHooks([RED, ofRed])).toEqual([
       { name: "placement-enforcement", failure: "open", namespaces: { only: [] }, asks: false },
+      { name: "placement-enforcement-pod-updates", failure: "open", namespaces: { only: [] }, asks: false },
+      { name: "placement-enforcement-scale", failure: "open", namespaces: { only: [] }, asks: false },
     ]);
     const { validating, notes } = webhookConfigurations(hooksOf([RED]), DEFAULT_INSTALLATION, {
       endpoint: { url: "https://usher" },

@@ -50,7 +50,8 @@ export function enforcementHooks(view: View, installation: Installation, rules: 
   const pods = hook("placement-enforcement-pod-updates", podUpdates(rules), POD_CHANGES);
   const scales = hook("placement-enforcement-scale", scaleRules(rules), SCALES_UP);
   const closed = reachOf(enforcing.filter(isClosed), view, installation);
-  const open = [objects, ...[pods, scales].filter((one) => one.rules.length > 0)];
+  // All of them, in force or not: by which names a replica is asked must not depend on what it has seen of the policies.
+  const open = [objects, pods, scales];
   if (!closed.everywhere && closed.names.length === 0) return open;
   const scope: NamespaceScope = closed.everywhere
     ? { except: protectedNamespaces(installation) }
