@@ -44,7 +44,17 @@ function furtherLabels(labels: unknown): Record<string, string> {
   const all = isObject(labels) ? Object.entries(labels) : [];
   return Object.fromEntries(
     all.flatMap(([key, value]) =>
-      typeof value === "string" && own[key] !== value ? [[key, value] as const] : [],
+      typeof value === "string" && own[key] !== value && !isOfChart(key, value)
+        ? [[key, value] as const]
+        : [],
     ),
+  );
+}
+
+/** Labels that a chart puts on pods: they say what manages them, and are kept by no other. */
+function isOfChart(key: string, value: string): boolean {
+  const isManager = key === "app.kubernetes.io/managed-by" && value === "Helm";
+  return (
+    isManager || key === "app.kubernetes.io/instance" || key === "helm.sh/chart" || key === VERSION_LABEL
   );
 }
