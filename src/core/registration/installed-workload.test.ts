@@ -24,6 +24,16 @@ test("usher's own labels are not pod labels of the administrator", () => {
   expect(installed({ image: "usher:1.0.0" }).podLabels).toEqual({});
 });
 
+test("labels by which a chart says what manages the pods are not the administrator's either", () => {
+  const podLabels = {
+    "app.kubernetes.io/managed-by": "Helm",
+    "app.kubernetes.io/instance": "door",
+    "helm.sh/chart": "usher-1.0.0",
+    team: "a",
+  };
+  expect(installed({ image: "usher:1.0.0", podLabels }).podLabels).toEqual({ team: "a" });
+});
+
 test.each([
   ["usher:1.0.0", "usher:1.1.0"],
   ["r.example:5000/tools/usher:1.0.0", "r.example:5000/tools/usher:1.1.0"],
