@@ -8,6 +8,7 @@ export function installCommands(usher: Command, io: Io, outcome: Outcome): void 
   installCommand(usher, io, outcome);
   uninstallCommand(usher, io, outcome);
   cleanupCommand(usher, io, outcome);
+  verifyCommand(usher, io, outcome);
 }
 
 /** Flags of the workload, for all commands that print or apply an installation. */
@@ -39,6 +40,7 @@ function installCommand(usher: Command, io: Io, outcome: Outcome): void {
     .option("--leave-conflicting", "leave conflicting objects unchanged and install the rest")
     .option("--defaults", "reset configuration, image, replicas and pod labels without a flag to defaults")
     .option("--allow-downgrade", "replace a newer version by this one, including CRDs")
+    .option("--crds-only", "install or upgrade only the CRDs; those of a newer version or another owner stay")
     .option("--wait", "wait until usher is ready (the default)", true)
     .option("--no-wait", "do not wait until usher is ready")
     .option("--timeout <seconds>", "seconds to wait", seconds, 180);
@@ -56,7 +58,10 @@ was changed, 2 invalid arguments or input, 3 the cluster failed, or usher was
 not ready in time.`,
     )
     .action(async (options) => {
-      const { install: run } = await import("./install.ts");
+      const run =
+        options.crdsOnly === true
+          ? (await import("./crds.ts")).installCrds
+          : (await import("./install.ts")).install;
       outcome.code = await run(options, io);
     });
 }
@@ -68,14 +73,41 @@ function uninstallCommand(usher: Command, io: Io, outcome: Outcome): void {
     .description(
       "Prints what it will delete, and deletes it: webhooks first, so that no request waits for usher, then everything else. CRDs and policies are kept unless --custom-resources is given. A namespace is kept if it existed before usher, contains unmanaged objects, or can't be listed.",
     )
-    .option("--custom-resources", "also delete CRDs, and with them all policies");
+    .option("--custom-resources", "also delete CRDs, and with them all policies")
+    .option(
+      "--webhooks-only",
+      "delete only webhooks and what usher put on nodes, and leave the rest to the tool that manages it",
+    );
   evaluating(changing(uninstall))
     .addHelpText(
       "after",
       `\nExamples:\n  ${io.name} uninstall --dry-run\n  ${io.name} uninstall --custom-resources`,
     )
     .action(async (options) => {
-      const { uninstall: run } = await import("./uninstall.ts");
+      const run =
+        options.webhooksOnly === true
+          ? (await import("./remove-webhooks.ts")).removeWebhooks
+          : (await import("./uninstall.ts")).uninstall;
+      outcome.code = await run(options, io);
+    });
+}
+
+function verifyCommand(usher: Command, io: Io, outcome: Outcome): void {
+  const verify = usher
+    .command("verify")
+    .summary("check that the API server calls usher")
+    .description(
+      "Checks that usher's webhooks are registered, and sends an invalid policy as a dry run, which only usher can refuse: so a review has reached usher, and its response came back. Nothing is stored.",
+    )
+    .option("-n, --namespace <name>", "namespace of usher (default: from --config, or usher-system)")
+    .option("--timeout <seconds>", "seconds to try", seconds, 30);
+  evaluating(calling(verify))
+    .addHelpText(
+      "after",
+      `\nExamples:\n  ${io.name} verify --context staging\n\nExit codes: 0 usher is called, 1 it is not, 2 invalid arguments or input, 3 the cluster\nfailed.`,
+    )
+    .action(async (options) => {
+      const { verify: run } = await import("./verify.ts");
       outcome.code = await run(options, io);
     });
 }

@@ -22,6 +22,7 @@ export interface InstallOptions extends InstallationOptions, ApiServerOptions {
   readonly takeOver?: boolean;
   readonly leaveConflicting?: boolean;
   readonly allowDowngrade?: boolean;
+  readonly crdsOnly?: boolean;
   /** Keep only the namespace of an existing installation. */
   readonly defaults?: boolean;
   readonly wait: boolean;

@@ -20,6 +20,8 @@ import { reportMarked } from "./leftovers.ts";
 export interface UninstallOptions extends InstallationOptions, ApiServerOptions {
   readonly dryRun?: boolean;
   readonly customResources?: boolean;
+  /** Only webhooks and what modules put on objects of others. */
+  readonly webhooksOnly?: boolean;
   readonly quiet?: boolean;
 }
 

@@ -85,6 +85,8 @@ export interface Kind<Policy = unknown> extends CustomResource {
     installation?: Installation,
     now?: number,
   ) => readonly Problem[];
+  /** A spec that the CRD accepts and `check` refuses: its refusal shows that the API server calls usher. */
+  readonly refused?: JsonObject;
   /** Runs once for each object and version of it. Never throws; problems are this policy's own. */
   readonly prepare: (object: JsonObject, ref: PolicyRef) => Prepared<Policy>;
 }

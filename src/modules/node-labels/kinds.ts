@@ -134,6 +134,8 @@ export const labels: Kind<Policy> = {
     ...ruleWarnings(specOf(object)),
     ...inertHere(object, installation),
   ],
+  // No CRD can tell whether a regular expression is one.
+  refused: { nodeNamePatterns: ["("], labels: { "example.com/label": "" } },
   prepare: prepareRule,
 };
 

@@ -87,6 +87,20 @@ function check(scope: "Cluster" | "Namespaced"): (object: JsonObject) => Problem
   };
 }
 
+const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
+
+/** A CRD can't compare two lists of one term. */
+const REFUSED: JsonObject = {
+  podSelector: {},
+  affinity: {
+    podAffinity: {
+      [REQUIRED]: [
+        { topologyKey: "zone", labelSelector: {}, matchLabelKeys: ["app"], mismatchLabelKeys: ["app"] },
+      ],
+    },
+  },
+};
+
 export const podSchedulingPolicy: Kind<PlacementPolicy> = {
   group: GROUP,
   kind: "PodSchedulingPolicy",
@@ -98,6 +112,7 @@ export const podSchedulingPolicy: Kind<PlacementPolicy> = {
   summary: "scheduling criteria for the pods of one namespace",
   versions: [version(namespaced, CEL_RULES)],
   check: check("Namespaced"),
+  refused: REFUSED,
   prepare: (object, ref: PolicyRef) => preparePolicy(object, ref, "Namespaced"),
 };
 
@@ -112,5 +127,6 @@ export const clusterPodSchedulingPolicy: Kind<PlacementPolicy> = {
   summary: "scheduling criteria for pods of selected namespaces",
   versions: [version(clusterWide, [...CEL_RULES, labelKeys("namespaceSelector", "matchLabels")])],
   check: check("Cluster"),
+  refused: REFUSED,
   prepare: (object, ref: PolicyRef) => preparePolicy(object, ref, "Cluster"),
 };

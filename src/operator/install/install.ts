@@ -43,7 +43,8 @@ function labelsOnly({ apiVersion, kind, metadata }: JsonObject): JsonObject {
   return { apiVersion: apiVersion ?? "", kind: kind ?? "", metadata: { name, labels: OWN_LABELS } };
 }
 
-async function establish(objects: Objects, crd: JsonObject): Promise<void> {
+/** Waits until the API server serves a kind. */
+export async function establish(objects: Objects, crd: JsonObject): Promise<void> {
   const until = performance.now() + ESTABLISH_MS;
   for (;;) {
     const conditions = listAt(await objects.read(crd), "status", "conditions");

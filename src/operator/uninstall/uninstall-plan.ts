@@ -174,7 +174,7 @@ function unlisted(installed: readonly JsonObject[], modules: readonly Module[]):
 }
 
 /** The objects that modules manage. What can't be listed is reported, and holds nothing up. */
-async function planManaged(objects: Objects, modules: readonly Module[]): Promise<Removal[]> {
+export async function planManaged(objects: Objects, modules: readonly Module[]): Promise<Removal[]> {
   const removals: Removal[] = [];
   for (const { name, managed } of modules) {
     for (const resource of managed?.resources ?? []) {

@@ -1,0 +1,30 @@
+import { Objects } from "../../operator/install/apply.ts";
+import { verifyInstallation } from "../../operator/install/verify.ts";
+import { type InstallationOptions, installationObjects } from "../configuration/installation.ts";
+import { EXIT } from "../exit.ts";
+import type { Io } from "../io.ts";
+import { printable } from "../output/printable.ts";
+import { table } from "../output/table.ts";
+import { terminal } from "../output/terminal.ts";
+import { type ApiServerOptions, withApiServer } from "../source/api-server.ts";
+
+export interface VerifyOptions extends InstallationOptions, ApiServerOptions {
+  readonly timeout: number;
+  readonly quiet?: boolean;
+}
+
+/** Checks a running installation, by a request that the API server must ask usher about. */
+export async function verify(options: VerifyOptions, io: Io): Promise<number> {
+  const screen = terminal(io, options);
+  const { assembly } = await installationObjects(options, io);
+  return withApiServer(options, screen.note, async (client) => {
+    const checks = await verifyInstallation(new Objects(client), assembly, options.timeout * 1_000);
+    const rows = checks.map(({ what, problem }) => [
+      what,
+      problem === undefined ? "ok" : "failed",
+      printable(problem ?? ""),
+    ]);
+    for (const line of table(["CHECK", "RESULT", "PROBLEM"], rows, screen.width)) screen.out(line);
+    return checks.every(({ problem }) => problem === undefined) ? EXIT.fine : EXIT.found;
+  });
+}

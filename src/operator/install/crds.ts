@@ -1,0 +1,55 @@
+import { type JsonObject, stringAt } from "../../core/json.ts";
+import { describeObject, type Objects, sameObject } from "./apply.ts";
+import { establish } from "./install.ts";
+import { isOurs, ownerOf } from "./ownership-conflict.ts";
+import { isNewer, versionOf } from "./version.ts";
+
+/** What happens to a CRD when only CRDs are installed. */
+export interface PlannedCrd {
+  readonly object: JsonObject;
+  readonly change: "create" | "update" | "unchanged" | "stays";
+  /** For people: why it stays. */
+  readonly note?: string;
+}
+
+/**
+ * What an install of the CRDs alone would do. None is downgraded, because fields that only the newer one has would be lost from
+ * policies, and none is taken from another owner. Neither is an error: a rollback leaves newer CRDs, and usher works with them.
+ */
+export async function planCrds(
+  objects: Objects,
+  wanted: readonly JsonObject[],
+  version: string,
+): Promise<PlannedCrd[]> {
+  const planned: PlannedCrd[] = [];
+  for (const object of wanted) {
+    const live = await objects.read(object);
+    if (live === undefined) planned.push({ object, change: "create" });
+    else if (!isOurs(live)) planned.push({ object, change: "stays", note: `belongs to ${ownerOf(live)}` });
+    else if (isNewer(live, version))
+      planned.push({ object, change: "stays", note: `written by usher ${versionOf(live)}` });
+    else {
+      const after = await objects.apply(object, undefined, { dryRun: true });
+      planned.push({ object, change: sameObject(live, after) ? "unchanged" : "update" });
+    }
+  }
+  return planned;
+}
+
+/** Carries out the plan, and waits until each kind is served. */
+export async function applyCrds(objects: Objects, planned: readonly PlannedCrd[]): Promise<void> {
+  for (const { object, change } of planned) {
+    if (change === "stays" || change === "unchanged") continue;
+    await objects.apply(object);
+    await establish(objects, object);
+  }
+}
+
+/** `CustomResourceDefinition x: update`, for a table. */
+export function crdRow({ object, change, note }: PlannedCrd): string[] {
+  return [describeObject(object), change, note ?? ""];
+}
+
+export function isCrd(object: JsonObject): boolean {
+  return stringAt(object, "kind") === "CustomResourceDefinition";
+}

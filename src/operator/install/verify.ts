@@ -1,0 +1,87 @@
+import { collectionPath } from "../../cluster/client/discovery.ts";
+import { pause } from "../../cluster/client/retry.ts";
+import { isObject, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import type { Declarations } from "../../core/module/module.ts";
+import type { Kind } from "../../core/policy/kind.ts";
+import { registeredResources } from "../../core/registration/custom-resources.ts";
+import { OWN_NAMES } from "../../core/registration/names.ts";
+import { describeObject, type Objects } from "./apply.ts";
+
+/** The refusal of a policy by usher has this code, and nothing else of the cluster does. */
+const REFUSAL = "USHER-E04";
+
+/** An API server follows new webhook configurations within a second or two. */
+const TRY_EVERY_MS = 500;
+
+/** A check of a running installation. */
+export interface Check {
+  readonly what: string;
+  /** Why it failed, and what to do. @default it passed */
+  readonly problem?: string;
+}
+
+/** Whether usher's webhooks are registered, and whether a review of the API server reaches usher and its refusal comes back. */
+export async function verifyInstallation(
+  objects: Objects,
+  declarations: Declarations,
+  timeoutMs: number,
+): Promise<Check[]> {
+  const until = performance.now() + timeoutMs;
+  for (;;) {
+    const checks = [...(await registeredWebhooks(objects)), await review(objects, declarations)];
+    if (checks.every(({ problem }) => problem === undefined) || performance.now() > until) return checks;
+    await pause(TRY_EVERY_MS);
+  }
+}
+
+async function registeredWebhooks(objects: Objects): Promise<Check[]> {
+  const checks: Check[] = [];
+  for (const phase of ["Mutating", "Validating"]) {
+    const object = {
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: `${phase}WebhookConfiguration`,
+      metadata: { name: OWN_NAMES.webhooks },
+    };
+    const what = describeObject(object);
+    const live = await objects.read(object);
+    if (live === undefined) checks.push({ what, problem: "does not exist; see the log of usher's leader" });
+    else if (listAt(live, "webhooks").length === 0)
+      checks.push({ what, problem: "has no webhooks: no module of this configuration needs any" });
+    else checks.push({ what });
+  }
+  return checks;
+}
+
+/** A dry run: nothing is stored, also where the API server does not call usher. */
+async function review(objects: Objects, declarations: Declarations): Promise<Check> {
+  const kind = registeredResources(declarations).find(
+    (one): one is Kind & { refused: JsonObject } => "refused" in one && isObject(one.refused),
+  );
+  const [version] = kind?.versions ?? [];
+  if (kind === undefined || version === undefined)
+    return { what: "review by usher", problem: "no module that is on has a policy to try it with" };
+  const { group, plural: resource, scope } = kind;
+  const { namespace } = declarations.installation;
+  const path = collectionPath(
+    { group, version: version.name, resource, namespaced: scope === "Namespaced" },
+    ...(scope === "Namespaced" ? [namespace] : []),
+  );
+  const answer = await objects.client.request("POST", `${path}?dryRun=All`, {
+    body: {
+      apiVersion: `${group}/${version.name}`,
+      kind: kind.kind,
+      metadata: { name: "usher-verify" },
+      spec: kind.refused,
+    },
+  });
+  const what = `review of an invalid ${kind.kind} by usher`;
+  const message = stringAt(answer.body, "message") ?? "";
+  if (message.includes(REFUSAL)) return { what };
+  if (answer.status < 300)
+    return {
+      what,
+      problem:
+        "the API server accepted it and did not call usher: see whether it can reach the port of usher's pods",
+    };
+  return { what, problem: `the API server responded ${answer.status}: ${message}` };
+}
