@@ -5,6 +5,7 @@ import { DEFAULT_INSTALLATION } from "../../../src/core/module/installation.ts";
 import type { GeneratedFile } from "../generated-files.ts";
 import { keyOf, registered } from "../installation/registered.ts";
 import { emit } from "../template/emit.ts";
+import { hookObjects } from "./hooks.ts";
 import { type ChartObject, chartObjects } from "./objects.ts";
 import { withValues } from "./places.ts";
 import { configurationSchema, policySchema, valuesSchema } from "./schema.ts";
@@ -19,7 +20,7 @@ export async function chartFiles(): Promise<GeneratedFile[]> {
   const objects = await registered({}, DEFAULT_INSTALLATION.namespace);
   const byKey = new Map(objects.map((object) => [keyOf(object), object]));
   const values = allValues(byKey, await configurationSchema(), await policySchema());
-  const file = (path: string, text: string): GeneratedFile => ({ path: `${FOLDER}/${path}`, text });
+  const chart = await chartObjects();
   return [
     file("Chart.yaml", stringify(CHART)),
     file("values.yaml", valuesText(values)),
@@ -30,7 +31,8 @@ export async function chartFiles(): Promise<GeneratedFile[]> {
       .map((crd) =>
         file(`crds/${keyOf(crd).split(" ")[1]}.yaml`, `# ${NOTE}\n${stringify(crd, { lineWidth: 0 })}`),
       ),
-    ...templates(await chartObjects()).map(([name, text]) => file(`templates/${name}.yaml`, text)),
+    ...templates(chart, ({ key }) => (key.split(" ")[0] ?? "").toLowerCase()),
+    ...templates(await hookObjects(chart), ({ key }) => `hooks/${key.split(" ")[1]}`),
   ];
 }
 
@@ -50,13 +52,15 @@ const OPTIONAL: readonly (readonly [RegExp, string])[] = [
   [/^(?:PriorityLevelConfiguration|FlowSchema) /, ".Values.flowControl.enabled"],
 ];
 
-/** One file a kind, in the order in which kinds are applied. */
-function templates(objects: readonly ChartObject[]): [string, string][] {
-  const kinds = Map.groupBy(objects, ({ key }) => key.split(" ")[0] ?? "");
-  return [...kinds].map(([kind, all]) => [
-    kind.toLowerCase(),
-    `{{- /* ${NOTE} */ -}}\n${all.map(document).join("")}`,
-  ]);
+function file(path: string, text: string): GeneratedFile {
+  return { path: `${FOLDER}/${path}`, text };
+}
+
+/** Objects in files by name. */
+function templates(objects: readonly ChartObject[], name: (object: ChartObject) => string): GeneratedFile[] {
+  return [...Map.groupBy(objects, name)].map(([path, all]) =>
+    file(`templates/${path}.yaml`, `{{- /* ${NOTE} */ -}}\n${all.map(document).join("")}`),
+  );
 }
 
 function document({ key, node, condition }: ChartObject): string {

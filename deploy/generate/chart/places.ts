@@ -9,6 +9,7 @@ const COMMON = ["app.kubernetes.io/name", "app.kubernetes.io/managed-by", VERSIO
 /** An object of the chart with the chart's values in their places. */
 export function withValues(object: NodeMap): NodeMap {
   const spec = object["spec"];
+  if (object["kind"] === "Pod") return pod(object);
   const template = isMap(spec) ? spec["template"] : undefined;
   const data = object["data"];
   return {
@@ -31,6 +32,16 @@ function metadata(own: NodeMap): NodeMap {
       annotations === undefined
         ? new When(given, block(`toYaml ${given}`))
         : new When(`merge ${dict(annotations)} ${given}`, block("toYaml ."), "with"),
+  };
+}
+
+/** A pod that no controller has: labels are those of pods. */
+function pod(object: NodeMap): NodeMap {
+  const { labels = {}, ...rest } = object["metadata"] as NodeMap;
+  return {
+    ...object,
+    metadata: { ...metadata(rest), labels: block(`include "usher.podLabels" (list . ${dict(labels)})`) },
+    spec: podSpec(object["spec"] as NodeMap, false),
   };
 }
 
@@ -127,7 +138,9 @@ function container(own: NodeMap, serving: boolean): NodeMap {
     env: [...(env as readonly Node[]), new Append(".Values.extraEnv")],
     ...(ports === undefined ? {} : { ports: (ports as readonly NodeMap[]).map(containerPort) }),
     ...rest,
-    ...(serving ? { resources: optional(".Values.resources") } : {}),
+    resources: optional(
+      (args as readonly Node[])[0] === "watchdog" ? ".Values.watchdog.resources" : ".Values.resources",
+    ),
     securityContext: block('include "usher.withoutNulls" .Values.securityContext'),
     volumeMounts: [...(volumeMounts as readonly Node[]), new Append(".Values.extraVolumeMounts")],
   };

@@ -76,6 +76,20 @@ export function allValues(
       "Number of replicas. null: the field is not rendered, and whatever scales the Deployment decides.",
     ),
     value("resources", container("resources"), RESOURCES, "Requests and limits of the replicas."),
+    value(
+      "watchdog.resources",
+      at(
+        objects.get("Deployment usher-watchdog"),
+        "spec",
+        "template",
+        "spec",
+        "containers",
+        0,
+        "resources",
+      ) ?? null,
+      RESOURCES,
+      "Requests and limits of the watchdog; its settings are in `configuration.watchdog`.",
+    ),
     value("nodeSelector", {}, shape(labelMap), "Labels of the nodes that usher's pods may run on."),
     value(
       "tolerations",
