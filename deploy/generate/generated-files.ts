@@ -1,5 +1,6 @@
 import { allModules } from "../../src/modules/all.ts";
 import { chartFiles } from "./chart/files.ts";
+import { installationFiles } from "./installation/files.ts";
 import { observabilityFiles } from "./observability/files.ts";
 import { rightsTable } from "./rights-table.ts";
 
@@ -13,6 +14,7 @@ export interface GeneratedFile {
 export async function generatedFiles(): Promise<GeneratedFile[]> {
   return [
     ...(await chartFiles()),
+    ...(await installationFiles()),
     ...observabilityFiles(),
     { path: "docs/rights.md", text: rightsTable(allModules) },
   ];

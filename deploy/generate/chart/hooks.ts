@@ -84,7 +84,7 @@ async function hooks(): Promise<Hook[]> {
       // An installation finds the CRDs of an earlier one, which Helm leaves as they are.
       events: "pre-install,pre-upgrade",
       kind: "Job",
-      args: ["install", "--crds-only", "--quiet", CONFIGURATION.flag],
+      args: ["install", "--crds-only", CONFIGURATION.flag],
       rights: [
         right(
           "apiextensions.k8s.io",
@@ -99,7 +99,7 @@ async function hooks(): Promise<Hook[]> {
       name: "usher-removal",
       events: "pre-delete",
       kind: "Job",
-      args: ["uninstall", "--webhooks-only", "--quiet", CONFIGURATION.flag],
+      args: ["uninstall", "--webhooks-only", CONFIGURATION.flag],
       rights: [
         right(RBAC, ["clusterroles"], ["get", "delete"], [OWN_NAMES.anchor]),
         webhooks("get", "delete"),
