@@ -4,6 +4,7 @@ import type { Gate, Gates } from "../../core/module/gates.ts";
 import type { Installation } from "../../core/module/installation.ts";
 import { gateEnabled, moduleSetting } from "../../core/module/setting-condition.ts";
 import type { View } from "../../core/view/view.ts";
+import { inlineProblems } from "./check/inline-policy.ts";
 import { configSpec } from "./policy/group-schema.ts";
 
 /** The name of this module in configurations, findings and metrics. */
@@ -39,6 +40,11 @@ export const settingsSchema = z.strictObject({
       apiVersion: z.enum(["scheduling.openshift.io/v1alpha1", "scheduling.openshift.io/alphav1"]).optional(),
       kind: z.literal("NodeSchedulingPolicyConfig").optional(),
       ...configSpec.shape,
+    })
+    // Nobody reads a log for a principal that counts for nothing: what is wrong here is an error of the configuration.
+    .superRefine((policy, context) => {
+      for (const { path, message } of inlineProblems(policy as JsonObject))
+        context.addIssue({ code: "custom", path: [...path], message });
     })
     .optional()
     .describe("A NodeSchedulingPolicyConfig, in place of a file."),

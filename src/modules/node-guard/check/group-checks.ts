@@ -10,6 +10,7 @@ import type { Groups } from "../groups/groups.ts";
 import { agreement } from "../groups/masters-schedulable.ts";
 import { podMatches } from "../principals/principal.ts";
 import { OPENSHIFT_RESOURCE } from "../settings.ts";
+import { SELECTS_ALL } from "./inline-policy.ts";
 import { unauthorizedDaemonSets, violations } from "./violations.ts";
 
 /** What a check of a group may look at. */
@@ -38,9 +39,7 @@ export const GROUP_CHECKS: readonly GroupCheck[] = [
     severity: "error",
     field: "labelSelector",
     find: ({ labelSelector, acknowledge }) =>
-      labelSelector.kind === "everything" && !acknowledge.includes("AllNodes")
-        ? "selects every node: if that is meant, add AllNodes to acknowledge"
-        : undefined,
+      labelSelector.kind === "everything" && !acknowledge.includes("AllNodes") ? SELECTS_ALL : undefined,
   },
   {
     name: "no-other-nodes",

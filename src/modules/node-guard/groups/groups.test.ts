@@ -15,6 +15,7 @@ const RESOURCES: Readonly<Record<string, string>> = {
   NodeSchedulingPolicy: "nodeschedulingpolicies.scheduling.openshift.io",
   Scheduler: "schedulers.config.openshift.io",
   NodeGuardOverride: "nodeguardoverrides.usher.dev",
+  ClusterVersion: "clusterversions.config.openshift.io",
 };
 
 function object(kind: string, spec: JsonObject, name = "cluster"): JsonObject {
@@ -123,6 +124,22 @@ describe("the mode is the first of override, Scheduler, NodeSchedulingPolicy, fi
     ],
   ])("%s", (_case, objects, effectiveMode, because) => {
     expect(groups(objects)).toMatchObject([{ name: "ControlPlane", effectiveMode, because }]);
+  });
+});
+
+describe("the built-in group", () => {
+  const version = object("ClusterVersion", {}, "version");
+  test.each<[string, JsonObject[], JsonObject, boolean]>([
+    ["Auto where OpenShift's API is served", [version], { builtIn: "Auto" }, true],
+    ["nothing said, where OpenShift's API is served", [version], {}, true],
+    ["Auto elsewhere", [], { builtIn: "Auto" }, false],
+    ["Kubernetes on OpenShift", [version], { builtIn: "Kubernetes" }, false],
+    ["OpenShift elsewhere", [], { builtIn: "OpenShift" }, true],
+  ])("%s", (_case, objects, settings, openshift) => {
+    const [group] = groups(objects, settings);
+    const namespaces = group?.entries.map(({ namespace }) => namespace) ?? [];
+    expect(group?.name).toBe("ControlPlane");
+    expect(namespaces.includes("openshift-etcd")).toBe(openshift);
   });
 });
 

@@ -211,6 +211,15 @@ describe.each(["Exact", "BestEffort"])("counting %s", (count) => {
   });
 });
 
+test("a name that no namespace can have is left to the API server's own refusal", async () => {
+  const asked = (length: number, has: number) =>
+    outcome({ ...ONE, count: "Exact" }, projectRequest(userInfo("bob"), "x".repeat(length)), {
+      changes: projects("bob", has),
+    });
+  for (const length of [254, 5_000]) expect(await asked(length, 0)).toBe("allowed");
+  expect(await asked(253, 1)).toBe("403 USHER-Q01");
+});
+
 describe("the answer", () => {
   const statusOf = async (request: AdmissionRequest, changes: Given["changes"], spec: JsonObject = ONE) =>
     responseOf(await judged(spec, request, changes === undefined ? {} : { changes }))

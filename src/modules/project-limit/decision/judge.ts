@@ -4,6 +4,7 @@ import type { Need } from "../../../core/evaluate/need.ts";
 import { nameIn } from "../../../core/evaluate/status.ts";
 import type { Context } from "../../../core/module/module.ts";
 import { admitExactly } from "../ledger/admit.ts";
+import { NAME_LENGTH } from "../ledger/usage.ts";
 import { isExempt } from "../policy/exempt.ts";
 import type { Limits } from "../policy/policy.ts";
 import { projectsOf, usageOf } from "./count.ts";
@@ -41,6 +42,9 @@ export function judgeCreation(
   }
   if ("userMissing" in limit) return userMissing(limits, username);
   if (!("max" in limit)) return passes(`user ${username} is not limited`);
+  const project = nameIn(request.name, object.object);
+  // It never becomes a project, and has no place in a ledger: the API server's own refusal says what is wrong with it.
+  if (project.length > NAME_LENGTH) return passes(`no namespace has a name of ${project.length} characters`);
   const why = `${limit.rule}: user ${username} may have ${limit.max} project(s)`;
   context.trace?.({ policy: limits.ref, applies: "applies", why });
   const admit = limits.count === "Exact" ? admitExactly : admitBestEffort;
@@ -50,7 +54,7 @@ export function judgeCreation(
       limits,
       subject: subjectOf(username, limits.serviceAccountsPer),
       username,
-      project: nameIn(request.name, object.object),
+      project,
       ...limit,
     },
     findings,

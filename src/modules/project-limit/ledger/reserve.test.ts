@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { type Fact, Facts, type Need } from "../../../core/evaluate/need.ts";
+import { type JsonObject, stringAt } from "../../../core/json.ts";
 import { ledgerName, type Subject } from "../decision/subject.ts";
 import { type Reservation, reserve } from "./reserve.ts";
 import { type Entry, ledgerOf, MOST_ENTRIES, USAGES } from "./usage.ts";
@@ -31,6 +32,22 @@ function ledger(entries: readonly Entry[], subject = ANN): Fact {
 
 const others = (count: number): Entry[] =>
   Array.from({ length: count }, (_, i) => ({ name: `n${i}`, uid: `${i}` }));
+
+test("of a subject longer than a ledger takes its beginning is written, and known again", () => {
+  const long: Subject = { username: "x".repeat(4_095) + "😀".repeat(9) };
+  const need = needOf(ledgerName(long));
+  const reservation = (fact: Fact) => {
+    const facts = new Facts();
+    facts.set(need, fact);
+    return reserve({ subject: long, limit: 2, entry: ENTRY, projects: [], facts });
+  };
+  const first = reservation({ absent: "NotFound" });
+  const { object } = "commit" in first ? (first.commit ?? {}) : {};
+  const subject = stringAt(object as JsonObject, "spec", "subject");
+  expect(subject).toHaveLength(4_096);
+  expect(subject?.isWellFormed()).toBe(true);
+  expect(reservation(ledger(others(1), long))).toMatchObject({ used: { count: 1 } });
+});
 
 test("the ledger is read past every cache", () => {
   expect(reserved(undefined, 1)).toEqual({ need: needOf("u-ann") });

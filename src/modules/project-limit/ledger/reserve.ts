@@ -2,9 +2,9 @@ import type { Commit } from "../../../core/evaluate/decision.ts";
 import { type Facts, failureOf, type Need } from "../../../core/evaluate/need.ts";
 import { stringAt } from "../../../core/json.ts";
 import { type Usage, usageOf } from "../decision/count.ts";
-import { describeSubject, ledgerName, type Subject } from "../decision/subject.ts";
+import { ledgerName, type Subject } from "../decision/subject.ts";
 import type { Project } from "./holder.ts";
-import { type Entry, entriesIn, entryKey, ledgerOf, MOST_ENTRIES, USAGES } from "./usage.ts";
+import { type Entry, entriesIn, entryKey, ledgerOf, MOST_ENTRIES, subjectText, USAGES } from "./usage.ts";
 import { placesOf } from "./used.ts";
 
 /** Reservations of one name at the same time, each for a request that may create it. */
@@ -41,7 +41,7 @@ export function reserve(request: ReserveRequest): Reservation {
   const failure = failureOf(fact);
   if (failure !== undefined) return { busy: failure };
   const stored = "found" in fact ? fact.found : undefined;
-  if (stored !== undefined && stringAt(stored, "spec", "subject") !== describeSubject(subject))
+  if (stored !== undefined && stringAt(stored, "spec", "subject") !== subjectText(subject))
     return { busy: `${USAGES} ${name} is not the ledger of this subject` };
   const entries = entriesIn(stored);
   const key = entryKey(entry);

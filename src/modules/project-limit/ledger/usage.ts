@@ -12,7 +12,8 @@ export const USAGES = "projectusages.usher.dev";
  */
 export const MOST_ENTRIES = 5_000;
 
-const NAME_LENGTH = 253;
+/** More than any name of a namespace, which has at most 63 characters. */
+export const NAME_LENGTH = 253;
 const UID_LENGTH = 128;
 const SUBJECT_LENGTH = 4_096;
 
@@ -98,13 +99,18 @@ export function entryKey({ name, uid, request }: Entry): string {
   return JSON.stringify([name, uid ?? null, request ?? null]);
 }
 
+/** Whose a ledger is, as it is written there: of a name that is longer its beginning, and the name of the ledger has the rest's hash. */
+export function subjectText(subject: Subject): string {
+  return describeSubject(subject).slice(0, SUBJECT_LENGTH).toWellFormed();
+}
+
 /** Groups are known from requests alone, so the rule that they led to is kept for the status and metrics. */
 export function ledgerOf(subject: Subject, entries: readonly Entry[], rule?: string): JsonObject {
   return {
     apiVersion: "usher.dev/v1alpha1",
     kind: "ProjectUsage",
     spec: {
-      subject: describeSubject(subject),
+      subject: subjectText(subject),
       ...(rule === undefined ? {} : { rule }),
       entries: entries as unknown as Json[],
     },
