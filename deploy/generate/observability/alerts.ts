@@ -122,6 +122,28 @@ export const ALERTS: readonly Alert[] = [
       "Usher renews its own 90 days before; others are renewed by who makes them (`certificates` of the configuration). With `Own`: the leader's log has `failed to reconcile the installation` with the cause; delete the Secret `usher-certificates` to renew at once. Otherwise look at the Certificate of cert-manager, the service CA operator, or your own Secret.",
   },
   {
+    name: "UsherCertificateUntrusted",
+    expr: "usher_certificate_trusted == 0",
+    for: "5m",
+    severity: "critical",
+    summary: "API servers do not trust the certificate of usher.",
+    description:
+      "The published CA bundle does not trust the certificate that {{ $labels.pod }} serves with, so calls of API servers to it fail.",
+    remedy:
+      "With `certificates: Own`: the leader republishes the bundle within seconds; its log says what keeps it from that. Otherwise the CA was replaced, and who writes `caBundle` has not followed: see the log of cert-manager's CA injector or of the service CA operator, or write the new bundle yourself.",
+  },
+  {
+    name: "UsherDrift",
+    expr: "max by (object) (usher_object_drift) > 0",
+    for: "10m",
+    severity: "warning",
+    summary: "Webhook configurations are not as usher would write them.",
+    description:
+      "{{ $labels.object }} differs in {{ $value }} fields, and with manageWebhooks: false usher does not change it.",
+    remedy:
+      "Apply what `usher manifests` prints, with the same configuration. The leader's log names the fields.",
+  },
+  {
     name: "UsherNoLeader",
     expr: "sum(usher_leader) == 0",
     for: "5m",
