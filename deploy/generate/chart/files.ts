@@ -2,6 +2,7 @@ import { stringify } from "yaml";
 import { version } from "../../../src/cli/version.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
 import { DEFAULT_INSTALLATION } from "../../../src/core/module/installation.ts";
+import { PRIORITY_CLASS } from "../../../src/core/registration/pods/restricted-pod.ts";
 import type { GeneratedFile } from "../generated-files.ts";
 import { keyOf, registered } from "../installation/registered.ts";
 import { emit } from "../template/emit.ts";
@@ -47,9 +48,10 @@ const CHART: JsonObject = {
   annotations: { "artifacthub.io/license": "Apache-2.0" },
 };
 
-/** Objects of the API groups that not every API server serves. */
+/** Objects of the API groups that not every API server serves, and what another value makes needless. */
 const OPTIONAL: readonly (readonly [RegExp, string])[] = [
   [/^(?:PriorityLevelConfiguration|FlowSchema) /, ".Values.flowControl.enabled"],
+  [/^ResourceQuota /, `eq (default "" .Values.priorityClassName) "${PRIORITY_CLASS}"`],
 ];
 
 function file(path: string, text: string): GeneratedFile {

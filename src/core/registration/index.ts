@@ -9,6 +9,7 @@ import { registeredResources } from "./custom-resources.ts";
 import { flowControl } from "./flow-control.ts";
 import { labelled } from "./names.ts";
 import { ownRoles } from "./own-access.ts";
+import { criticalPodsQuota } from "./pods/restricted-pod.ts";
 import { watchdogAccount, watchdogWorkload } from "./pods/watchdog.ts";
 import { accessObjects, roleObjects } from "./rbac.ts";
 import { type WebhookOptions, webhookConfigurations } from "./webhooks.ts";
@@ -53,6 +54,7 @@ export function registration(registrant: Registrant, options: RegistrationOption
           ...watchdogAccount(registrant),
           ...roleObjects(ownRoles(modules), registrant),
           ...flowControl(installation),
+          criticalPodsQuota(installation.namespace),
           ...certificateObjects(installation),
           ...workloadObjects(installation, tolerating(workload, registrant)),
           ...watchdogWorkload(registrant, tolerating(workload, registrant)),

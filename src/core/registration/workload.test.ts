@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { at, type JsonObject, listAt, stringAt } from "../json.ts";
 import { DEFAULT_INSTALLATION } from "../module/installation.ts";
+import { criticalPodsQuota } from "./pods/restricted-pod.ts";
 import { type WorkloadOptions, workloadObjects } from "./workload.ts";
 
 const INSTALLATION = { ...DEFAULT_INSTALLATION, namespace: "hall" };
@@ -84,4 +85,12 @@ test("another configuration is another pod template, the same one is not", () =>
     kind: "UsherConfiguration",
     spec: { namespace: "hall", openNamespaces: ["a"] },
   });
+});
+
+test("its pods have a system priority, and a quota admits them where the cluster restricts that", () => {
+  const spec = at(made("Deployment"), "spec", "template", "spec");
+  expect(at(spec, "priorityClassName")).toBe("system-cluster-critical");
+  expect(at(criticalPodsQuota("hall"), "spec", "scopeSelector", "matchExpressions")).toEqual([
+    { scopeName: "PriorityClass", operator: "In", values: ["system-cluster-critical"] },
+  ]);
 });

@@ -9,6 +9,7 @@ import {
   CONTAINER_SECURITY,
   fieldVariable,
   POD_SECURITY,
+  PRIORITY_CLASS,
   TOKEN_PATH,
 } from "./pods/restricted-pod.ts";
 
@@ -104,8 +105,7 @@ export function workloadObjects(installation: Installation, options: WorkloadOpt
 
 /**
  * Fits the Pod Security level `restricted`. It tolerates no taint of the control plane: those nodes are what usher keeps work off, and
- * it need not be there, since nothing that a cluster needs to begin waits for it. Nor does it claim a system priority class, which
- * several clouds refuse outside kube-system.
+ * it need not be there, since nothing that a cluster needs to begin waits for it.
  */
 function podSpec(
   image: string,
@@ -115,6 +115,7 @@ function podSpec(
   return {
     serviceAccountName: OWN_NAMES.account,
     terminationGracePeriodSeconds: GRACE_SECONDS,
+    priorityClassName: PRIORITY_CLASS,
     securityContext: POD_SECURITY,
     ...(tolerations.length === 0 ? {} : { tolerations }),
     // Preferences, not requirements: on a single node both replicas must run too.

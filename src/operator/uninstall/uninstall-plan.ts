@@ -142,7 +142,7 @@ async function planNamespace(
   return { live, change: "stays", note: `contains unmanaged objects: ${named}${more}` };
 }
 
-const ORDER = ["Deployment", "PodDisruptionBudget", "Service", "ConfigMap", "Secret"];
+const ORDER = ["Deployment", "PodDisruptionBudget", "ResourceQuota", "Service", "ConfigMap", "Secret"];
 const LATER = [
   "FlowSchema",
   "PriorityLevelConfiguration",

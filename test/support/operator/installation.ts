@@ -58,7 +58,7 @@ export function installedObjects(namespace = "usher-system", version = "1.2.0"):
 }
 
 const NAMESPACED =
-  /^(Deployment|ReplicaSet|CronJob|PodDisruptionBudget|Service|Endpoints|EndpointSlice|ConfigMap|Secret|ServiceAccount|Role|RoleBinding|Lease|Pod|PodMetrics|Event|Chair)$/;
+  /^(Deployment|ReplicaSet|CronJob|PodDisruptionBudget|ResourceQuota|Service|Endpoints|EndpointSlice|ConfigMap|Secret|ServiceAccount|Role|RoleBinding|Lease|Pod|PodMetrics|Event|Chair)$/;
 
 /** An API server that knows the kinds of an installation, applies, and establishes CRDs at once. */
 export class TestInstallation {

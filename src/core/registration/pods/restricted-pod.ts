@@ -1,3 +1,4 @@
+import type { JsonObject } from "../../json.ts";
 import { OWN_NAMES } from "../names.ts";
 
 /** No user of any image; `restricted` only asks that it is not root. */
@@ -10,6 +11,27 @@ export const POD_SECURITY = {
   runAsGroup: USER,
   seccompProfile: { type: "RuntimeDefault" },
 } as const;
+
+/** Pods of the cluster wait for usher's webhooks, so usher's pods go before theirs where room is scarce. */
+export const PRIORITY_CLASS = "system-cluster-critical";
+
+/**
+ * Some clusters, GKE's among them, admit pods of a system priority class only in namespaces with a quota for it. It limits nothing:
+ * a quota that could be used up would stop usher.
+ */
+export function criticalPodsQuota(namespace: string): JsonObject {
+  return {
+    apiVersion: "v1",
+    kind: "ResourceQuota",
+    metadata: { name: OWN_NAMES.quota, namespace },
+    spec: {
+      hard: { pods: "1G" },
+      scopeSelector: {
+        matchExpressions: [{ scopeName: "PriorityClass", operator: "In", values: [PRIORITY_CLASS] }],
+      },
+    },
+  };
+}
 
 export const CONTAINER_SECURITY = {
   allowPrivilegeEscalation: false,

@@ -16,6 +16,7 @@ import {
   CONTAINER_SECURITY,
   fieldVariable,
   POD_SECURITY,
+  PRIORITY_CLASS,
   TOKEN_PATH,
 } from "./restricted-pod.ts";
 
@@ -123,6 +124,7 @@ function podSpec({ image, tolerations = [] }: WorkloadOptions): JsonObject {
     serviceAccountName: NAME,
     // It holds nothing that an end would lose.
     terminationGracePeriodSeconds: 5,
+    priorityClassName: PRIORITY_CLASS,
     securityContext: POD_SECURITY,
     tolerations: [
       ...tolerations,
