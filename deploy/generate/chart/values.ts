@@ -174,7 +174,7 @@ export function allValues(
       "configuration",
       {},
       configuration,
-      "The spec of the [UsherConfiguration](../../docs/configuration.md), as the replicas read it. `namespace` and `manageCrds` follow from the release and `crds.manage`.",
+      "The spec of the UsherConfiguration, as the replicas read it. `namespace` and `manageCrds` follow from the release and `crds.manage`.",
     ),
     value(
       "policies",
