@@ -637,6 +637,9 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
   const starting = { taints: [{ key: "usher.dev/starting", effect: "NoSchedule" }] };
 
   test("switched off, what it left on nodes goes first, and usher has no right to nodes any more", async () => {
+    await rule("stays", ["stays-\\d"], { "stays.example.com/k": "1" });
+    await createNode("stays-0");
+    await becomes("stays-0", "stays.example.com/k", "1");
     await keptFromUsher("off");
     await createNode("off-0", {}, undefined, starting);
     const allowed = async (verb: string, resource: string) => {
@@ -661,9 +664,9 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
       );
       return !JSON.stringify(listAt(hooks, "webhooks")).includes("node-labels");
     });
-    await createNode("fleet-99");
-    expect(await label("fleet-99", "fleet.example.com/k")).toBeUndefined();
-    expect(await label("fleet-77", "fleet.example.com/k")).toBe("1");
+    await createNode("stays-1");
+    expect(await label("stays-1", "stays.example.com/k")).toBeUndefined();
+    expect(await label("stays-0", "stays.example.com/k")).toBe("1");
     const input = JSON.stringify(
       object("Labels", "idle", { nodeNamePatterns: ["x"], labels: { "a.b/c": "1" } }),
     );
