@@ -1,0 +1,76 @@
+// The same requests at the version before and at this one, with the same policies: an upgrade must change no decision unnoticed.
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { post, readyOf, watched } from "../cli/serving.ts";
+import { folder, MAIN, start } from "../cli/usher.ts";
+import { earlierVersion, NOT_THERE } from "./earlier-version.ts";
+import { recordedRequests } from "./recorded-requests.ts";
+
+const earlier = earlierVersion();
+if (earlier === undefined) process.stderr.write(`${NOT_THERE}\n`);
+afterAll(() => earlier?.remove());
+
+/** Each is a connection of its own. */
+const AT_ONCE = 16;
+
+const CONFIGURATION = {
+  apiVersion: "usher.dev/v1alpha1",
+  kind: "UsherConfiguration",
+  spec: {
+    kubernetesVersion: "1.37",
+    featureGates: { OpenShiftNodeSchedulingPolicy: true },
+    modules: { "pod-os": { os: { write: true, contradictions: "Deny" }, podSecurity: { mode: "Replace" } } },
+  },
+};
+
+/** All answers of one version, in the order of the requests. */
+async function answersOf(main: string, source: string, config: string, reviews: readonly object[]) {
+  const args = [
+    "serve",
+    "--port",
+    "0",
+    "--ops-port",
+    "0",
+    "-o",
+    "json",
+    "--source",
+    source,
+    "--config",
+    config,
+  ];
+  const served = await watched(start(process.execPath, [main, ...args]));
+  const { webhook, ca = "" } = readyOf(served);
+  const asked = reviews.flatMap((review) => ["mutate", "validate"].map((phase) => ({ phase, review })));
+  const answers: unknown[] = [];
+  for (let i = 0; i < asked.length; i += AT_ONCE) {
+    const some = asked.slice(i, i + AT_ONCE).map(async ({ phase, review }) => ({
+      phase,
+      review,
+      ...(await post(`${webhook}/${phase}`, ca, review)),
+    }));
+    answers.push(...(await Promise.all(some)));
+  }
+  served.child.kill("SIGINT");
+  await served.end;
+  return answers;
+}
+
+test.skipIf(earlier === undefined)(
+  "requests about all examples are decided as by the version before",
+  async () => {
+    const config = join(folder({ "usher.yaml": JSON.stringify(CONFIGURATION) }), "usher.yaml");
+    const source = join(earlier?.folder ?? "", "examples");
+    const reviews = recordedRequests(source);
+    expect(reviews.length).toBeGreaterThan(300);
+    const [before, now] = await Promise.all([
+      answersOf(join(earlier?.folder ?? "", "src/cli/main.ts"), source, config, reviews),
+      answersOf(MAIN, source, config, reviews),
+    ]);
+    expect(now).toEqual(before);
+    // Something was judged at all: changed, and refused.
+    const texts = now.map((one) => JSON.stringify(one));
+    expect(texts.filter((text) => text.includes("JSONPatch")).length).toBeGreaterThan(10);
+    expect(texts.filter((text) => /allowed\\*":false/.test(text)).length).toBeGreaterThan(10);
+  },
+  120_000,
+);
