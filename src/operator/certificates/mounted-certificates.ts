@@ -10,6 +10,7 @@ import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { InjectedBundle } from "../webhooks/deviation.ts";
 import { PATHS_ANNOTATION, type PublishedWebhooks } from "../webhooks/published-webhooks.ts";
 import { acceptedBy, accepts, certificatesOf, soundBundle } from "./acceptance.ts";
+import { TRUST_MS } from "./certificate-plan.ts";
 import { acceptsToken, isRotationDue, type PathTokens, rotated } from "./path-tokens.ts";
 import { isSwapDue } from "./swap-plan.ts";
 import type { WebhookCertificates } from "./webhook-certificates.ts";
@@ -24,6 +25,10 @@ export interface MountedOptions {
   /** @default usher */
   readonly service?: string;
   readonly pollMs?: number;
+  /** How long API servers may take to see a new bundle. @default 2 minutes */
+  readonly trustMs?: number;
+  /** How long replicas may take to read a new path token. @default 8 s */
+  readonly announceMs?: number;
   /** Ends the attempts to start. */
   readonly signal?: AbortSignal;
 }
@@ -139,7 +144,9 @@ export class MountedCertificates implements LivePair, WebhookCertificates {
   /** Whether every replica knows the tokens. */
   get announced(): boolean {
     const tokens = this.#options.published.tokens;
-    return tokens !== undefined && this.#now() - tokens.rotatedAt >= ANNOUNCE_MS;
+    return (
+      tokens !== undefined && this.#now() - tokens.rotatedAt >= (this.#options.announceMs ?? ANNOUNCE_MS)
+    );
   }
 
   readonly acceptsToken = (token: string | undefined): boolean =>
@@ -156,12 +163,13 @@ export class MountedCertificates implements LivePair, WebhookCertificates {
 
   /** Looks at the authorities of the Secret, and serves a pair that came if it is due. */
   async refresh(): Promise<void> {
-    const { published, files, log } = this.#options;
+    const { published, files, log, trustMs = TRUST_MS } = this.#options;
     const { bundles, publishedForMs } = published;
     await this.#readAuthority(join(dirname(files.certFile), "ca.crt"));
     if (this.#offered === this.#serving) return;
     const chains = { served: this.#serving.cert, offered: this.#offered.cert };
-    if (!isSwapDue({ ...chains, bundles, publishedForMs, name: this.#name, now: this.#now() })) return;
+    if (!isSwapDue({ ...chains, bundles, publishedForMs, trustMs, name: this.#name, now: this.#now() }))
+      return;
     const next = this.#offered;
     // First the users: one that fails keeps the old pair.
     for (const use of this.#users) use(next);

@@ -47,6 +47,7 @@ test.each<[boolean, string, { served?: string; offered?: string; bundles?: strin
           .join(""),
       ),
       publishedForMs: forMs,
+      trustMs: TRUST_MS,
       name: NAME,
       now,
     };

@@ -1,5 +1,4 @@
 import { acceptedBy, accepts } from "./acceptance.ts";
-import { TRUST_MS } from "./certificate-plan.ts";
 
 export interface SwapState {
   /** Chains: of the certificate in use, and of the one that came. */
@@ -9,6 +8,8 @@ export interface SwapState {
   readonly bundles: readonly string[] | undefined;
   /** Since when these were the bundles. */
   readonly publishedForMs: number;
+  /** How long API servers may take to see them. */
+  readonly trustMs: number;
   /** The name by which API servers call. */
   readonly name: string;
   readonly now: number;
@@ -19,7 +20,15 @@ export interface SwapState {
  * may be on the way, and others may be about to undo what they wrote by mistake. Once both are trusted, API servers that are behind must
  * learn of it, too, unless the authority is the same.
  */
-export function isSwapDue({ served, offered, bundles, publishedForMs, name, now }: SwapState): boolean {
+export function isSwapDue({
+  served,
+  offered,
+  bundles,
+  publishedForMs,
+  trustMs,
+  name,
+  now,
+}: SwapState): boolean {
   if (bundles === undefined || bundles.length === 0) return true;
   const trusts = (chain: string) => bundles.every((bundle) => accepts(bundle, chain, name, now));
   if (!trusts(served)) return true;
@@ -27,5 +36,5 @@ export function isSwapDue({ served, offered, bundles, publishedForMs, name, now 
   const stays = bundles.every((bundle) =>
     accepts(acceptedBy(bundle, served, name, now).join(""), offered, name, now),
   );
-  return stays || publishedForMs >= TRUST_MS;
+  return stays || publishedForMs >= trustMs;
 }

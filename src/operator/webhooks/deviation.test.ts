@@ -1,9 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { type JsonObject, stringAt } from "../../core/json.ts";
+import { type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import {
+  entryDeviations,
   objectDeviations,
   webhookDeviations,
   withCloudExpressions,
+  withInjectedBundle,
   withPublishedBundle,
 } from "./deviation.ts";
 
@@ -119,4 +121,61 @@ test("a CRD is right as long as it has all of ours, whatever else it has", () =>
     "spec.versions[0].served",
   ]);
   expect(objectDeviations(crd(spec), crd({ ...spec, versions: [] }))).toEqual(["spec.versions"]);
+});
+
+describe("a bundle that an injector writes", () => {
+  const entry = (name: string, failurePolicy: string, caBundle?: string): JsonObject => ({
+    name,
+    failurePolicy,
+    clientConfig: { service: { path: `/${name}` }, ...(caBundle === undefined ? {} : { caBundle }) },
+  });
+  const injected = (last?: string) => ({ last, accepts: (caBundle: string) => caBundle === "good" });
+  const wanted = { webhooks: [entry("a", "Fail"), entry("b", "Ignore")] };
+  const made = (live: JsonObject | undefined, last?: string) =>
+    listAt(withInjectedBundle(wanted, live, injected(last)), "webhooks");
+
+  test.each<[string, JsonObject | undefined, string | undefined, JsonObject]>([
+    ["nothing is there: open, without a bundle", undefined, undefined, entry("a", "Ignore")],
+    ["it was deleted: closed, with the last bundle", undefined, "good", entry("a", "Fail", "good")],
+    ["the injector has not come", { webhooks: [entry("a", "Ignore", "")] }, undefined, entry("a", "Ignore")],
+    ["it has: closed", { webhooks: [entry("a", "Ignore", "good")] }, undefined, entry("a", "Fail", "good")],
+    [
+      "it does not trust usher yet",
+      { webhooks: [entry("a", "Ignore", "bad")] },
+      undefined,
+      entry("a", "Ignore", "bad"),
+    ],
+    [
+      "closed, and the bundle replaced: stays",
+      { webhooks: [entry("a", "Fail", "bad")] },
+      "good",
+      entry("a", "Fail", "bad"),
+    ],
+    [
+      "a new entry has its neighbour's",
+      { webhooks: [entry("b", "Ignore", "good")] },
+      undefined,
+      entry("a", "Fail", "good"),
+    ],
+  ])("%s", (_, live, last, expected) => {
+    expect(made(live, last)[0]).toEqual(expected);
+  });
+});
+
+test("what somebody else writes is compared but for bundle, path token and order", () => {
+  const entry = (name: string, more: JsonObject = {}): JsonObject => ({
+    name,
+    clientConfig: { service: { name: "usher", path: `/mutate/${name}` } },
+    ...more,
+  });
+  const theirs = (name: string): JsonObject => ({
+    name,
+    clientConfig: { service: { name: "usher", path: `/${"0".repeat(40)}/mutate/${name}` }, caBundle: "x" },
+  });
+  const wanted = { webhooks: [entry("a"), entry("b")] };
+  expect(entryDeviations(wanted, { webhooks: [theirs("b"), theirs("a")] })).toEqual([]);
+  expect(entryDeviations(wanted, { webhooks: [theirs("a")] })).toEqual(["webhooks"]);
+  expect(
+    entryDeviations(wanted, { webhooks: [theirs("a"), { ...theirs("b"), failurePolicy: "Ignore" }] }),
+  ).toEqual(["webhooks[1].failurePolicy"]);
 });

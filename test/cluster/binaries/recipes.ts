@@ -60,6 +60,7 @@ export const TOOLS = {
     "sigs.k8s.io/kustomize/kustomize/v5",
     40,
   ),
+  "cert-manager": recipe("cert-manager", "cert-manager", ".", "github.com/cert-manager/cert-manager", 300),
   "argo-diff": recipe("argo-diff", "argo-diff", ".", "github.com/argoproj/argo-cd/gitops-engine", 150),
   "flux-diff": recipe("flux-diff", "flux-diff", ".", "github.com/fluxcd/pkg/ssa", 60),
   actionlint: recipe(

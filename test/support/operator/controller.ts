@@ -4,7 +4,7 @@ import { Assembly } from "../../../src/core/evaluate/assembly.ts";
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../../src/core/json.ts";
 import type { Log } from "../../../src/core/log.ts";
 import { Gates } from "../../../src/core/module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../../../src/core/module/installation.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../../../src/core/module/installation.ts";
 import type { Module } from "../../../src/core/module/module.ts";
 import type { Trust } from "../../../src/operator/certificates/certificate-plan.ts";
 import {
@@ -110,13 +110,14 @@ export const ANCHOR_OWNER = {
 export function running(
   more: Partial<InstallationControllerOptions> = {},
   modules: readonly Module[] = [FOLLOWING],
+  installation: Partial<Installation> = {},
 ): Running {
   const server = new TestApiServer();
   discovering(server);
   server.put(ANCHOR, { metadata: { uid: "anchor-1" } });
   server.put(HOME, { metadata: { uid: "ns-1" } });
   server.put(SLICE, { endpoints: [{ conditions: { ready: true } }] });
-  const assembly = new Assembly(modules, DEFAULT_INSTALLATION, new Gates([]));
+  const assembly = new Assembly(modules, { ...DEFAULT_INSTALLATION, ...installation }, new Gates([]));
   const trusts: Trust[] = [];
   const logged: Running["logged"] = [];
   const write = (facts: object, message: string) => void logged.push({ facts, message });

@@ -1,0 +1,35 @@
+import { expect, test, vi } from "vitest";
+import { MUTATING, rounds, running, seat, VALIDATING } from "../../../test/support/operator/controller.ts";
+import { type JsonObject, listAt } from "../../core/json.ts";
+
+const isDrift = ({ message }: { readonly message: string }) => message.startsWith("drift");
+
+test("with manageWebhooks: false nothing is written, and what differs is logged once and counted", async () => {
+  const run = running({}, undefined, { manageWebhooks: false });
+  const figures = () => Object.fromEntries(run.controller.drift);
+  run.controller.start();
+  await rounds(run, 3);
+  expect(run.server.objects.has(MUTATING)).toBe(false);
+  expect(figures()).toEqual({
+    "MutatingWebhookConfiguration usher": 1,
+    "ValidatingWebhookConfiguration usher": 1,
+  });
+  expect(run.logged.filter(isDrift)).toHaveLength(2);
+
+  // As somebody else applies what usher would register.
+  const other = running();
+  other.controller.start();
+  await vi.waitFor(() => expect(other.server.objects.has(VALIDATING)).toBe(true), 10_000);
+  for (const path of [MUTATING, VALIDATING])
+    run.server.put(path, { metadata: {}, webhooks: listAt(other.server.objects.get(path), "webhooks") });
+  await vi.waitFor(() => expect(Object.values(figures())).toEqual([0, 0]), 10_000);
+
+  // A policy asks for more, and nobody has applied it.
+  seat(run, "1");
+  await vi.waitFor(() => expect(Object.values(figures()).every((n) => n > 0)).toBe(true), 10_000);
+  const writes = run.server.asked.filter((one) =>
+    /^(PATCH|PUT|POST|DELETE) .*webhookconfigurations/.test(one),
+  );
+  expect(writes).toEqual([]);
+  expect((run.server.objects.get(MUTATING) as JsonObject)["metadata"]).not.toHaveProperty("labels");
+});
