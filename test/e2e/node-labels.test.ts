@@ -17,6 +17,10 @@ const USHER = "system:serviceaccount:usher-system:usher";
 const FOO1 = "test.openshift.io/foo1";
 const FOO2 = "test.openshift.io/foo2";
 
+/** Not the watchdog, which is in the same namespace. */
+const REPLICAS =
+  "/api/v1/namespaces/usher-system/pods?labelSelector=app.kubernetes.io%2Fcomponent%3Dadmission";
+
 describeOwnCluster("labels of nodes", {}, (cluster) => {
   const object = (kind: string, name: string, spec: JsonObject, metadata: JsonObject = {}): JsonObject => ({
     apiVersion: "node-labels.openshift.io/v1beta1",
@@ -372,7 +376,7 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
 
   /** What all replicas say: only the leader has figures of plans. */
   const metricsOfAll = async (): Promise<string> => {
-    const pods = listAt(await cluster().call("GET", "/api/v1/namespaces/usher-system/pods"), "items");
+    const pods = listAt(await cluster().call("GET", REPLICAS), "items");
     const texts = pods.map(async (pod) => {
       const port = await cluster().localPort(stringAt(pod, "status", "podIP") ?? "", 8080);
       return (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
@@ -578,12 +582,11 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
   test("while usher is away nodes join, and are labelled soon after it is back", async () => {
     const deployment = "/apis/apps/v1/namespaces/usher-system/deployments/usher";
     // As if its machines had died: nobody gives the lease back, and who comes next waits until it has run out.
-    await cluster().call("DELETE", "/api/v1/namespaces/usher-system/pods?gracePeriodSeconds=1");
+    await cluster().call("DELETE", `${REPLICAS}&gracePeriodSeconds=1`);
     await cluster().call("PATCH", deployment, { spec: { replicas: 0 } });
     await eventually(
       "no replica",
-      async () =>
-        listAt(await cluster().call("GET", "/api/v1/namespaces/usher-system/pods"), "items").length === 0,
+      async () => listAt(await cluster().call("GET", REPLICAS), "items").length === 0,
       90_000,
     );
     const hooks = await cluster().call(
