@@ -18,6 +18,7 @@ const CRD =
   "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/clusterpodschedulingpolicies.kupid.gardener.cloud";
 const POLICIES = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies";
 const NAMESPACE = "/api/v1/namespaces/usher-system";
+const REPLICAS = `${NAMESPACE}/pods?labelSelector=app.kubernetes.io/component%3Dadmission`;
 const DEPLOYMENT = "/apis/apps/v1/namespaces/usher-system/deployments/usher";
 const CLUSTER_ROLE = "/apis/rbac.authorization.k8s.io/v1/clusterroles/usher";
 const VERSION_LABEL = "app.kubernetes.io/version";
@@ -246,7 +247,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
     );
     // A mutating webhook that can't be called would be passed over: only an answer places the pod. Each replica must have swapped.
     await eventually("both replicas serve it", async () => {
-      const pods = listAt(await cluster().call("GET", `${NAMESPACE}/pods`), "items");
+      const pods = listAt(await cluster().call("GET", REPLICAS), "items");
       const swaps = pods.map((pod) =>
         cluster().podLog("usher-system", stringAt(pod, "metadata", "name") ?? ""),
       );
@@ -257,7 +258,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
       spec: { containers: [{ name: "c", image: "any" }] },
     });
     expect(at(pod, "spec", "nodeSelector")).toEqual({ pool: "etcd" });
-    for (const one of listAt(await cluster().call("GET", `${NAMESPACE}/pods`), "items"))
+    for (const one of listAt(await cluster().call("GET", REPLICAS), "items"))
       expect(at(one, "status", "containerStatuses", 0, "restartCount")).toBe(0);
   });
 
@@ -427,7 +428,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
     expect(Object.keys(fields as JsonObject)).toContain("priority");
     expect(await exists(`${POLICIES}/stored-before`)).toBe(true);
     await eventually("the report in the leader's log", async () => {
-      const pods = listAt(await cluster().call("GET", `${NAMESPACE}/pods`), "items");
+      const pods = listAt(await cluster().call("GET", REPLICAS), "items");
       const logs = pods.map((pod) =>
         cluster().podLog("usher-system", stringAt(pod, "metadata", "name") ?? ""),
       );

@@ -54,7 +54,11 @@ const inNamespace: readonly [string, readonly JsonObject[], string | undefined][
   ],
   [
     "the endpoints of its Service",
-    [owned(SLICE, "Service", "usher"), named("v1", "Endpoints", "usher")],
+    [
+      owned(SLICE, "Service", "usher"),
+      named("v1", "Endpoints", "usher"),
+      named("v1", "Endpoints", "usher-metrics"),
+    ],
     undefined,
   ],
   ["endpoints of no Service", [named("v1", "Endpoints", "database")], "Endpoints database"],

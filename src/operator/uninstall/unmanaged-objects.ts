@@ -83,7 +83,7 @@ function isAutomatic(kind: string, live: JsonObject): boolean {
       return name === "default";
     // Older than the owners of their successors, the slices.
     case "Endpoints":
-      return name === OWN_NAMES.service;
+      return name === OWN_NAMES.service || name === OWN_NAMES.metrics;
     case "Secret": {
       const account = stringAt(live, "metadata", "annotations", "kubernetes.io/service-account.name");
       const isToken = stringAt(live, "type") === "kubernetes.io/service-account-token";
