@@ -63,5 +63,5 @@ describeImage("the Dockerfile, built by buildah", (image) => {
     const { Env: expectedEnv, ...expectedConfig } = expected.configuration.config as { Env: string[] };
     expect(config).toEqual(expectedConfig);
     expect(Env.sort()).toEqual(expectedEnv.sort());
-  });
+  }, 300_000);
 });

@@ -52,7 +52,7 @@ describe.skipIf(imageUnavailable() !== "")("with the image", () => {
         podLabels: { [RUN_LABEL]: "true" },
       });
       const where = ["--kubeconfig", await cluster().kubeconfig(), "--namespace=usher-system"];
-      const install = ["install", "usher", CHART, "--create-namespace", "--wait", "--timeout=100s"];
+      const install = ["install", "usher", CHART, "--create-namespace", "--wait", "--timeout=200s"];
       const installed = await helm.run(...install, ...values, ...where);
       expect(installed, installed.err).toMatchObject({ code: 0 });
       expect(at(await cluster().call("GET", DEPLOYMENT), "status", "readyReplicas")).toBe(2);
@@ -75,6 +75,6 @@ describe.skipIf(imageUnavailable() !== "")("with the image", () => {
         return at(pod, "spec", "nodeSelector");
       });
       expect(placed).toEqual({ pool: "etcd" });
-    });
+    }, 300_000);
   });
 });

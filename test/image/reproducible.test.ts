@@ -42,5 +42,5 @@ describeImage("two builds of one lock", (image) => {
     const digest = readFileSync(join(output, "digest"), "utf8");
     console.log(`both: ${digest.trim()}`);
     expect(digest).toBe(readFileSync(join(image(), "digest"), "utf8"));
-  });
+  }, 300_000);
 });

@@ -186,5 +186,5 @@ describeImage("a container of the image", (image) => {
     } finally {
       rmSync(join(arm64Root, ".."), { recursive: true, force: true });
     }
-  });
+  }, 300_000);
 });
