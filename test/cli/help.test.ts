@@ -76,7 +76,10 @@ test("every code is explained, in any spelling", async () => {
 test.each([
   ["reviw", 'unknown command reviw; did you mean "review"?'],
   ["USHER-Z99", "unknown code USHER-Z99; known codes:\n  USHER-E01  "],
-  ["seating", "known topics: serve, review, manifests, install, uninstall, cleanup, verify, watchdog, placement, "],
+  [
+    "seating",
+    "known topics: serve, review, manifests, install, uninstall, cleanup, verify, watchdog, placement, ",
+  ],
 ])("help %s", async (topic, message) => {
   const { code, out, err } = await usher(["help", topic]);
   expect(err).toContain(message);
