@@ -1,10 +1,11 @@
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { prometheusRule } from "../../deploy/generate/observability/files.ts";
 import { startAdmission } from "../../src/admission/server/admission-server.ts";
-import { isObject, type JsonObject, stringAt } from "../../src/core/json.ts";
+import { at, isObject, type JsonObject, stringAt } from "../../src/core/json.ts";
 import { SILENT } from "../../src/core/log.ts";
 import { DEFAULT_INSTALLATION } from "../../src/core/module/installation.ts";
 import { monitors } from "../../src/core/registration/monitoring/monitors.ts";
@@ -12,6 +13,7 @@ import { POD_LABELS } from "../../src/core/registration/workload.ts";
 import { readManifests } from "../../src/files/reader/read-documents.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { moduleFolder } from "../cluster/binaries/module-folder.ts";
+import { ensureTool } from "../cluster/binaries.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
 import { startCollector } from "../support/admission/collector.ts";
 import { testSource } from "../support/admission/example-cluster.ts";
@@ -40,6 +42,21 @@ function parsed(path: string): JsonObject[] {
   return readManifests(readFileSync(path, "utf8")).manifests.flatMap(({ value }) =>
     isObject(value) ? [value] : [],
   );
+}
+
+/** Objects of the Prometheus operator that the chart renders with these values; without them none. */
+async function rendered(...values: string[]): Promise<JsonObject[]> {
+  const helm = await ensureTool("helm");
+  const template = (...args: string[]) => {
+    const text = execFileSync(helm, ["template", "u", join(ROOT, "deploy", "chart"), ...args], {
+      encoding: "utf8",
+    });
+    const file = join(folder, "rendered.yaml");
+    writeFileSync(file, text);
+    return parsed(file).filter(({ apiVersion }) => String(apiVersion).startsWith("monitoring."));
+  };
+  expect(template()).toEqual([]);
+  return template(...values.flatMap((value) => ["--set", value]));
 }
 
 const ALONE = {
@@ -73,14 +90,34 @@ describeOwnCluster(
         await cluster().call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd);
       }
       const asked = { labels: { release: "prometheus" }, interval: "30s" };
+      const chart = await rendered(
+        ...["serviceMonitor", "podMonitor", "prometheusRule"].map(
+          (name) => `monitoring.${name}.enabled=true`,
+        ),
+        "monitoring.serviceMonitor.interval=30s",
+        "monitoring.serviceMonitor.labels.release=prometheus",
+        "monitoring.prometheusRule.runbookUrl=https://runbooks.example/usher.md",
+      );
+      expect(chart.map(({ kind }) => String(kind)).sort()).toEqual([
+        "PodMonitor",
+        "PrometheusRule",
+        "ServiceMonitor",
+      ]);
+      const serviceMonitor = chart.find(({ kind }) => kind === "ServiceMonitor");
+      expect(at(serviceMonitor, "spec", "endpoints", 0, "interval")).toBe("30s");
+      expect(at(serviceMonitor, "metadata", "labels", "release")).toBe("prometheus");
+      // Prometheus' own templates are left to it.
+      const rules = chart.find(({ kind }) => kind === "PrometheusRule");
+      expect(at(rules, "spec")).toEqual(at(prometheusRule("https://runbooks.example/usher.md"), "spec"));
       const objects = [
+        ...chart,
         ...monitors(DEFAULT_INSTALLATION, { serviceMonitor: asked, podMonitor: asked }, POD_LABELS),
         prometheusRule("https://runbooks.example/usher.md"),
         ...["service-monitor", "pod-monitor", "prometheus-rule"].flatMap((name) =>
           parsed(join(ROOT, "deploy", "monitoring", `${name}.yaml`)),
         ),
       ];
-      expect(objects).toHaveLength(6);
+      expect(objects).toHaveLength(9);
       for (const kind of KINDS)
         await eventually(
           `${kind} to be served`,

@@ -7,6 +7,7 @@ import type { GeneratedFile } from "../generated-files.ts";
 import { keyOf, registered } from "../installation/registered.ts";
 import { emit } from "../template/emit.ts";
 import { hookObjects } from "./hooks.ts";
+import { monitoringTemplate } from "./monitoring.ts";
 import { type ChartObject, chartObjects } from "./objects.ts";
 import { withValues } from "./places.ts";
 import { configurationSchema, policySchema, valuesSchema } from "./schema.ts";
@@ -33,6 +34,7 @@ export async function chartFiles(): Promise<GeneratedFile[]> {
         file(`crds/${keyOf(crd).split(" ")[1]}.yaml`, `# ${NOTE}\n${stringify(crd, { lineWidth: 0 })}`),
       ),
     ...templates(chart, ({ key }) => (key.split(" ")[0] ?? "").toLowerCase()),
+    file("templates/monitoring.yaml", `{{- /* ${NOTE} */ -}}\n${monitoringTemplate()}`),
     ...templates(await hookObjects(chart), ({ key }) => `hooks/${key.split(" ")[1]}`),
   ];
 }

@@ -7,6 +7,8 @@ import {
   topologySpreadConstraint,
 } from "../../../src/core/kubernetes/schemas.ts";
 
+import { monitoringValues } from "./monitoring.ts";
+
 /** A value of the chart. */
 export interface Value {
   /** `image.tag` */
@@ -164,6 +166,7 @@ export function allValues(
       FLAG,
       "Gives usher a priority level of its own at the API server. Set to false where `flowcontrol.apiserver.k8s.io/v1` is not served.",
     ),
+    ...monitoringValues(),
     value(
       "crds.manage",
       true,
