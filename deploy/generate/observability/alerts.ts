@@ -37,7 +37,7 @@ export const ALERTS: readonly Alert[] = [
     description:
       "No replica has been ready for 7 minutes. By now the watchdog has opened every webhook that may be opened, so requests pass without the changes and checks of usher.",
     remedy:
-      "See [usher is down](#usher-is-down). An Event of the watchdog and the annotations of both webhook configurations say what was opened, and since when. It is closed by itself within 30 seconds of a ready replica. Objects that were admitted meanwhile were not judged: `usher placement status` and `usher node-guard scan` find those that differ.",
+      "See [usher is down](#usher-is-down). An Event of the watchdog and the annotations of both webhook configurations say what was opened, and since when. It is closed by itself within 30 seconds of a ready replica. Objects that were admitted meanwhile were not judged: `usher placement status` and `usher node-guard inventory` find those that differ.",
   },
   {
     name: "UsherReplicaNotReady",
