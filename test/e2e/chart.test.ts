@@ -81,6 +81,11 @@ const LISTS: Switch = {
   },
 };
 
+/** The chart has one setting of the configuration as a value of its own. */
+function valuesOf({ manageCrds = true, ...configuration }: JsonObject): JsonObject {
+  return { configuration, crds: { manage: manageCrds } };
+}
+
 /** Each with the next one of another setting. */
 function neighbours(switches: readonly Switch[]): Switch[][] {
   return switches.flatMap((one, index) => {
@@ -124,7 +129,7 @@ describeHelm("the chart", (helm) => {
     await Promise.all(
       some.map(async (chosen) => {
         const configuration = together(...chosen.map((one) => one.configuration));
-        const objects = await rendered(helm(), { configuration }, "-n", "hall");
+        const objects = await rendered(helm(), valuesOf(configuration), "-n", "hall");
         // CRDs of the folder crds are those of the default configuration; a hook applies the others.
         expect(objects, JSON.stringify(configuration)).toEqual(
           withoutCrds(await expected(configuration, "hall")),
