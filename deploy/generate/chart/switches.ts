@@ -3,7 +3,6 @@ import { loadModules } from "../../../src/core/module/declaration.ts";
 import type { ValueCondition } from "../../../src/core/module/setting-condition.ts";
 import { declaredRoles } from "../../../src/core/registration/rbac.ts";
 import { declarations } from "../../../src/modules/index.ts";
-import { registered } from "../installation/registered.ts";
 import { expression } from "./conditions.ts";
 import { configurationSchema } from "./schema.ts";
 
@@ -26,17 +25,7 @@ export async function allSwitches(): Promise<readonly Switch[]> {
   const switches = [...byText.values()].flatMap((one) =>
     otherValues(one, schema).map((value) => switchOf(one, value)),
   );
-  const possible = await Promise.all(
-    switches.map(({ configuration }) =>
-      registered(configuration, "hall").then(
-        () => true,
-        () => false,
-      ),
-    ),
-  );
-  const distinct = new Map(
-    switches.filter((_one, index) => possible[index]).map((one) => [one.condition, one]),
-  );
+  const distinct = new Map(switches.map((one) => [one.condition, one]));
   return [...distinct.values()];
 }
 
