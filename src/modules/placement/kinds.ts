@@ -3,6 +3,7 @@ import type { PolicyRef } from "../../core/evaluate/finding.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import type { CelRule, Kind, KindVersion } from "../../core/policy/kind.ts";
 import { type Problem, warningProblem } from "../../core/policy/problem.ts";
+import { REFUSED_SPEC } from "./criteria/refused-spec.ts";
 import { labelKeys } from "./policy/cel-rules.ts";
 import { type PlacementPolicy, preparePolicy } from "./policy/policy.ts";
 import { policyWarnings } from "./policy/policy-warnings.ts";
@@ -87,20 +88,6 @@ function check(scope: "Cluster" | "Namespaced"): (object: JsonObject) => Problem
   };
 }
 
-const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
-
-/** A CRD can't compare two lists of one term. */
-const REFUSED: JsonObject = {
-  podSelector: {},
-  affinity: {
-    podAffinity: {
-      [REQUIRED]: [
-        { topologyKey: "zone", labelSelector: {}, matchLabelKeys: ["app"], mismatchLabelKeys: ["app"] },
-      ],
-    },
-  },
-};
-
 export const podSchedulingPolicy: Kind<PlacementPolicy> = {
   group: GROUP,
   kind: "PodSchedulingPolicy",
@@ -112,7 +99,7 @@ export const podSchedulingPolicy: Kind<PlacementPolicy> = {
   summary: "scheduling criteria for the pods of one namespace",
   versions: [version(namespaced, CEL_RULES)],
   check: check("Namespaced"),
-  refused: REFUSED,
+  refused: REFUSED_SPEC,
   prepare: (object, ref: PolicyRef) => preparePolicy(object, ref, "Namespaced"),
 };
 
@@ -127,6 +114,6 @@ export const clusterPodSchedulingPolicy: Kind<PlacementPolicy> = {
   summary: "scheduling criteria for pods of selected namespaces",
   versions: [version(clusterWide, [...CEL_RULES, labelKeys("namespaceSelector", "matchLabels")])],
   check: check("Cluster"),
-  refused: REFUSED,
+  refused: REFUSED_SPEC,
   prepare: (object, ref: PolicyRef) => preparePolicy(object, ref, "Cluster"),
 };

@@ -81,15 +81,16 @@ export async function programOf(container: ContainerSpec, context: ProgramContex
     const [command = "", ...args] = containedCommand(container, { ...context, image, expand: filled, env });
     return { ...common, command, args, env: { PATH: process.env["PATH"] } };
   }
-  const command = container.command ?? image;
-  if (command === undefined)
+  if (container.command === undefined && image === undefined)
     throw new Error(`nothing is known to start for the image ${container.image}, and there is no command`);
   const root = join(folder, container.name);
   const home = join(root, "home");
   mkdirSync(home, { recursive: true });
   const paths = linkMounts(root, container, context.volumeFolder);
   const local = (text: string): string => rewrite(expand(text, values), paths, ports);
-  const [first = "", ...rest] = [...command, ...(container.args ?? [])].map(local);
+  // What an image starts is a path of this machine already.
+  const command = container.command?.map(local) ?? image ?? [];
+  const [first = "", ...rest] = [...command, ...(container.args ?? []).map(local)];
   const env: NodeJS.ProcessEnv = {
     PATH: process.env["PATH"],
     HOME: home,
