@@ -97,7 +97,7 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
   /** The names of all replicas that were seen; what they print stays after them. */
   const ran = new Set<string>();
   const replicas = async (): Promise<readonly Json[]> => {
-    const pods = await stage.pods("usher-system", "app.kubernetes.io/name=usher");
+    const pods = await stage.pods("usher-system", "app.kubernetes.io/component=admission");
     for (const pod of pods) ran.add(stringAt(pod, "metadata", "name") ?? "");
     return pods;
   };

@@ -5,7 +5,7 @@ import { clusterPolicy } from "../builders/policy.ts";
 import { usher } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { createNamespace, describeOwnCluster } from "../cluster/describe.ts";
-import { installWords } from "./fixtures/install.ts";
+import { installWords, REPLICAS } from "./fixtures/install.ts";
 
 const HOOKS = "/apis/admissionregistration.k8s.io/v1";
 const MUTATING = `${HOOKS}/mutatingwebhookconfigurations/usher`;
@@ -130,7 +130,7 @@ describeOwnCluster("a closed policy", {}, (cluster) => {
     await eventually(
       "usher away",
       async () => {
-        const pods = await cluster().call("GET", "/api/v1/namespaces/usher-system/pods");
+        const pods = await cluster().call("GET", REPLICAS);
         return listAt(pods, "items").length === 0;
       },
       60_000,

@@ -639,6 +639,15 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
   };
   const starting = { taints: [{ key: "usher.dev/starting", effect: "NoSchedule" }] };
 
+  test("usher was allowed all that it asked for", () => {
+    const refused = cluster()
+      .auditLog()
+      .filter(({ user, responseStatus }) => user.username === USHER && responseStatus?.code === 403);
+    expect(refused.map(({ verb, objectRef }) => `${verb} ${objectRef?.resource}/${objectRef?.name}`)).toEqual(
+      [],
+    );
+  });
+
   test("switched off, what it left on nodes goes first, and usher has no right to nodes any more", async () => {
     await rule("stays", ["stays-\\d"], { "stays.example.com/k": "1" });
     await createNode("stays-0");
@@ -683,15 +692,6 @@ describeOwnCluster("labels of nodes", {}, (cluster) => {
     const gone = await program(["cleanup", "--kubeconfig", kubeconfig]);
     expect(`${gone.code} ${gone.err}`).toMatch(/^0 /);
     expect(started(await node("late-0"))).toBe(true);
-  });
-
-  test("usher was allowed all that it asked for", () => {
-    const refused = cluster()
-      .auditLog()
-      .filter(({ user, responseStatus }) => user.username === USHER && responseStatus?.code === 403);
-    expect(refused.map(({ verb, objectRef }) => `${verb} ${objectRef?.resource}/${objectRef?.name}`)).toEqual(
-      [],
-    );
   });
 
   test("uninstalled, usher leaves the startup taint on no node", async () => {

@@ -4,7 +4,7 @@ import { at, type Json, type JsonObject, listAt, stringAt } from "../../src/core
 import { program } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
-import { configured, install } from "./fixtures/install.ts";
+import { configured, install, REPLICAS } from "./fixtures/install.ts";
 import { PlacementStage, podSpecOf, SPEC } from "./fixtures/placement-stage.ts";
 
 const USHER = "/apis/apps/v1/namespaces/usher-system/deployments/usher";
@@ -72,7 +72,7 @@ describeOwnCluster("drift of stored workloads", {}, (cluster) => {
     await eventually(`${replicas} replicas of usher`, async () => {
       const ready = Number(at(await cluster().call("GET", USHER), "status", "readyReplicas") ?? 0);
       // A terminating replica serves for some seconds.
-      const pods = listAt(await cluster().call("GET", "/api/v1/namespaces/usher-system/pods"), "items");
+      const pods = listAt(await cluster().call("GET", REPLICAS), "items");
       return ready === replicas && pods.length === replicas;
     });
   };

@@ -8,7 +8,7 @@ import type { Reply } from "../cluster/access/client.ts";
 import { ADMIN, type Identity } from "../cluster/access/identity.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
-import { install } from "./fixtures/install.ts";
+import { install, REPLICAS } from "./fixtures/install.ts";
 import { calledFor } from "./fixtures/limited-identities.ts";
 import { PEER_LABEL, startForger } from "./fixtures/peer-webhook.ts";
 
@@ -355,10 +355,9 @@ describeOwnCluster("limits of projects", {}, (cluster) => {
 
   test("without usher only who can be limited is stopped; deletions go on, and the ways out work", async () => {
     await cluster().call("PATCH", DEPLOYMENT, { spec: { replicas: 0 } });
-    const pods = "/api/v1/namespaces/usher-system/pods?labelSelector=app.kubernetes.io/name=usher";
     await eventually(
       "usher is away",
-      async () => listAt(await cluster().call("GET", pods), "items").length === 0,
+      async () => listAt(await cluster().call("GET", REPLICAS), "items").length === 0,
     );
     await eventually("bob waits", async () => codeIn(await create(BOB, "bob-9")) === "500");
     expect((await request(BOB, "bob-9")).status).toBe(500);

@@ -7,7 +7,7 @@ import { OWN_LABELS } from "../../src/core/registration/names.ts";
 import { program } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
-import { install } from "./fixtures/install.ts";
+import { install, REPLICAS } from "./fixtures/install.ts";
 
 const HOOKS = "/apis/admissionregistration.k8s.io/v1";
 const CONFIGURATIONS = ["mutating", "validating"].map(
@@ -16,7 +16,6 @@ const CONFIGURATIONS = ["mutating", "validating"].map(
 const ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
 const ANCHOR = `${ROLES}/usher-installation`;
 const NAMESPACE = "/api/v1/namespaces/usher-system";
-const PODS = `${NAMESPACE}/pods?labelSelector=app.kubernetes.io/component%3Dadmission`;
 
 /** What is promised, of which most is not needed. */
 const GONE_MS = 60_000;
@@ -37,7 +36,10 @@ describeOwnCluster("a removed usher", { flags: { "kube-apiserver": FLAGS } }, (c
     eventually(`no webhooks once ${what}`, async () => !(await anyOf(CONFIGURATIONS)), GONE_MS);
   const anyOf = async (paths: readonly string[]) => (await Promise.all(paths.map(exists))).includes(true);
   const podsGone = () =>
-    eventually("no replicas", async () => listAt(await cluster().call("GET", PODS), "items").length === 0);
+    eventually(
+      "no replicas",
+      async () => listAt(await cluster().call("GET", REPLICAS), "items").length === 0,
+    );
 
   test("its webhooks are the anchor's, and the anchor is the namespace's", async () => {
     await cluster().createNode("n1");
@@ -80,7 +82,7 @@ describeOwnCluster("a removed usher", { flags: { "kube-apiserver": FLAGS } }, (c
     await gone("the anchor is deleted");
     await pause(ROUNDS_MS);
     expect(await anyOf(CONFIGURATIONS)).toBe(false);
-    expect(listAt(await cluster().call("GET", PODS), "items")).toHaveLength(2);
+    expect(listAt(await cluster().call("GET", REPLICAS), "items")).toHaveLength(2);
     // And are whole again with it.
     await cluster().call("POST", ROLES, anchor());
     await eventually("webhooks again", () => anyOf(CONFIGURATIONS));
