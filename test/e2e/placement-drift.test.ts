@@ -92,7 +92,7 @@ describeOwnCluster("drift of stored workloads", {}, (cluster) => {
   test("usher reads workloads, and may not write them", async () => {
     const role = await cluster().call("GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/usher");
     const rules = listAt(role, "rules").filter((rule) => listAt(rule, "resources").includes("deployments"));
-    expect(rules.map((rule) => at(rule, "verbs"))).toEqual([["get"], ["list"]]);
+    expect(new Set(rules.flatMap((rule) => listAt(rule, "verbs")))).toEqual(new Set(["get", "list"]));
   });
 
   test("after the policy changed they are stale, and a dry run only shows what would change", async () => {
