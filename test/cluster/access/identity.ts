@@ -1,6 +1,6 @@
 // Who a test is to the API server. A client certificate can name anyone, so a test can be a node, a person in a group or a controller.
 import { createHash } from "node:crypto";
-import { writeFileSync } from "node:fs";
+import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Authority, type KeyedCertificate } from "../certificates/authority.ts";
 
@@ -73,7 +73,10 @@ export class Identities {
       "current-context": "test",
     };
     const path = join(this.#folder, fileName(identity));
-    writeFileSync(path, JSON.stringify(content), { mode: 0o600 });
+    // Test files of the shared cluster write the same one: a reader sees a whole file.
+    const draft = `${path}.${process.pid}`;
+    writeFileSync(draft, JSON.stringify(content), { mode: 0o600 });
+    renameSync(draft, path);
     return path;
   }
 }
