@@ -2,11 +2,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const LOOK_AGAIN_MS = 100;
 
+/** Never a limit of what is tested: a busy machine may take long for what takes a second. */
+const DEFAULT_TIMEOUT_MS = 60_000;
+
 /** Asks until there is an answer other than `undefined` or `false`; after `timeoutMs` says what was awaited and the last error. */
 export async function eventually<T>(
   what: string,
   ask: () => Promise<T | undefined | false> | T | undefined | false,
-  timeoutMs = 30_000,
+  timeoutMs = DEFAULT_TIMEOUT_MS,
 ): Promise<T> {
   const until = Date.now() + timeoutMs;
   let last: unknown;
