@@ -1,5 +1,4 @@
-// From the version before to this one and back, under a closed webhook and with a client that never pauses; and between both, no replica
-// at all: what may be opened is opened, and closed again.
+// From the version before to this one and back, under a closed webhook and with a client that never pauses.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { at, listAt, stringAt } from "../../src/core/json.ts";
 import { clusterPolicy } from "../builders/policy.ts";
@@ -12,22 +11,17 @@ import { configured, installWords } from "./fixtures/install.ts";
 
 const HOOKS = "/apis/admissionregistration.k8s.io/v1";
 const MUTATING = `${HOOKS}/mutatingwebhookconfigurations/usher`;
-const VALIDATING = `${HOOKS}/validatingwebhookconfigurations/usher`;
 const POLICIES = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies";
-const LIMITS = "/apis/operator.project.openshift.io/v1/projectrequestlimits";
 const NAMESPACED = "/apis/apps/v1/namespaces/usher-system/deployments";
-const EVENTS = "/apis/events.k8s.io/v1/namespaces/usher-system/events";
 
 const OPEN_AFTER_SECONDS = 5;
-/** Of the default: two minutes after five. Detection does not grow with the limit, so this is what is left to a loaded machine. */
-const OPENED_WITHIN_SECONDS = OPEN_AFTER_SECONDS + 30;
 
 const earlier = earlierVersion();
 if (earlier === undefined) process.stderr.write(`${NOT_THERE}\n`);
 const IMAGES =
   earlier === undefined ? {} : { "usher-earlier": ["node", `${earlier.folder}/src/cli/main.ts`] };
 
-describeOwnCluster("an upgrade, an outage and a downgrade", { images: IMAGES }, (cluster) => {
+describeOwnCluster("an upgrade and a downgrade", { images: IMAGES }, (cluster) => {
   let namespace = "";
 
   afterAll(() => earlier?.remove());
@@ -67,9 +61,6 @@ describeOwnCluster("an upgrade, an outage and a downgrade", { images: IMAGES }, 
     listAt(await cluster().call("GET", path), "webhooks").flatMap((entry) =>
       at(entry, "failurePolicy") === "Fail" ? [stringAt(entry, "name") ?? ""] : [],
     );
-  const opened = async (path: string) =>
-    stringAt(await cluster().call("GET", path), "metadata", "annotations", "usher.dev/opened");
-  const scale = (replicas: number) => cluster().call("PATCH", `${NAMESPACED}/usher`, { spec: { replicas } });
 
   beforeAll(async () => {
     for (const node of ["n1", "n2"]) await cluster().createNode(node);
@@ -100,60 +91,6 @@ describeOwnCluster("an upgrade, an outage and a downgrade", { images: IMAGES }, 
     expect(done, done.err).toMatchObject({ code: 0 });
     expect(failed).toEqual([]);
     expect(created).toBeGreaterThan(20);
-  });
-
-  test("without a ready replica what may be opened is opened, and closed once one is ready", async () => {
-    if (earlier === undefined) {
-      const words = await installWords(
-        cluster(),
-        ...configured({ watchdog: { openAfterSeconds: OPEN_AFTER_SECONDS } }),
-      );
-      expect((await program(words)).code).toBe(0);
-    }
-    await cluster().call("POST", LIMITS, {
-      apiVersion: "operator.project.openshift.io/v1",
-      kind: "ProjectRequestLimit",
-      metadata: { name: "cluster" },
-      spec: { limits: [{ maxProjects: 2 }], namespaces: {} },
-    });
-    const before = await eventually("what stays closed", async () => {
-      const names = await closed(VALIDATING);
-      return names.length > 0 && names;
-    });
-    expect(await closed(MUTATING)).toEqual(["placement-closed-pods-placement-closed-templates.usher.dev"]);
-    await scale(0);
-    await eventually("refusals", async () => (await createPod()).status >= 400);
-    const since = Date.now();
-    await eventually("an opened webhook", async () => (await opened(MUTATING)) !== undefined);
-    const seconds = (Date.now() - since) / 1_000;
-    expect(seconds).toBeLessThan(OPENED_WITHIN_SECONDS);
-    expect(await closed(MUTATING)).toEqual([]);
-    await eventually("a pod without usher", async () => (await createPod()).status === 201);
-    // Never those of project-limit, unless configured.
-    expect(await closed(VALIDATING)).toEqual(before);
-    expect(await opened(VALIDATING)).toBeUndefined();
-    const deployment = await cluster().call("GET", `${NAMESPACED}/usher`);
-    const events = async (reason: string) =>
-      listAt(await cluster().call("GET", EVENTS), "items").filter(
-        (one) => stringAt(one, "reason") === reason,
-      );
-    const written = await eventually("the event", async () => {
-      const found = await events("WebhooksOpened");
-      return found.length > 0 && found;
-    });
-    expect(stringAt(written[0], "regarding", "uid")).toBe(stringAt(deployment, "metadata", "uid"));
-
-    await scale(2);
-    await eventually("a ready replica", async () => {
-      const live = await cluster().call("GET", `${NAMESPACED}/usher`);
-      return Number(at(live, "status", "readyReplicas") ?? 0) > 0;
-    });
-    const ready = Date.now();
-    await eventually("a closed webhook", async () => (await closed(MUTATING)).length > 0);
-    expect((Date.now() - ready) / 1_000).toBeLessThan(30);
-    await eventually("the end of the note", async () => (await opened(MUTATING)) === undefined);
-    await eventually("the event of the end", async () => (await events("WebhooksClosed")).length > 0);
-    await cluster().call("DELETE", `${LIMITS}/cluster`);
   });
 
   test.skipIf(earlier === undefined)("a downgrade fails no request", async () => {
