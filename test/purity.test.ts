@@ -180,12 +180,12 @@ test("all that core and modules keep in a file are memos of values that never ch
   expect(found.sort()).toEqual([
     // A constant: the empty map.
     "implies.ts NOTHING",
-    "implies.ts read",
+    "implies.ts readTerms",
     "known-term.ts known",
     "list.ts prepared",
     "node-terms.ts descriptions",
     // By the note's text as well, which is what may change of an object.
-    "origin.ts read",
+    "origin.ts lastRead",
     "origin.ts spellings",
     "pattern.ts memo",
     "projection.ts places",

@@ -54,16 +54,16 @@ export interface Origin {
 }
 
 /** What each object's note said when it was read last: modules ask again and again. Dropping it changes no result. */
-const read = new WeakMap<JsonObject, { readonly text: string; readonly origins: readonly Origin[] }>();
+const lastRead = new WeakMap<JsonObject, { readonly text: string; readonly origins: readonly Origin[] }>();
 
 /** Reads the annotation of an object; anything that is not ours or not readable is no provenance. */
 export function provenanceOf(object: JsonObject | undefined): readonly Origin[] {
   const text = noteOf(object);
   if (object === undefined || text === undefined) return [];
-  const known = read.get(object);
+  const known = lastRead.get(object);
   if (known?.text === text) return known.origins;
   const origins = originsIn(text);
-  read.set(object, { text, origins });
+  lastRead.set(object, { text, origins });
   return origins;
 }
 

@@ -81,12 +81,12 @@ const NOTHING: ByKey = new Map();
 const NO_TERM: ReadTerm = { labels: [], fields: [], byLabel: NOTHING, byField: NOTHING, size: 0 };
 
 /** By list of terms, which is replaced whole and never edited: each policy asks for it. Dropping it changes no result. */
-const read = new WeakMap<readonly Json[], (ReadTerm | undefined)[]>();
+const readTerms = new WeakMap<readonly Json[], (ReadTerm | undefined)[]>();
 
 /** One term of a list, read when it is asked for: of many the first mostly decides. */
 function readAt(terms: readonly Json[], i: number): ReadTerm {
-  const known = read.get(terms) ?? [];
-  read.set(terms, known);
+  const known = readTerms.get(terms) ?? [];
+  readTerms.set(terms, known);
   known[i] ??= readTerm(terms[i] ?? null);
   return known[i];
 }
