@@ -1,0 +1,32 @@
+import { expect, it } from "vitest";
+import { OPERAND } from "./names.ts";
+
+it("the operand has the names that administrators of the plugin's operator know", () => {
+  expect(OPERAND).toEqual({
+    namespace: "openshift-project-request-limit-operator",
+    name: "project-request-limit-admission",
+    program: "/usr/bin/project-request-limit-admission",
+    configurationVariable: "CONFIGURATION_PATH",
+    configurationFolder: "/etc/projectrequestlimit/config",
+    configurationKey: "limits.yaml",
+    configurationFile: "/etc/projectrequestlimit/config/limits.yaml",
+    configurationVolume: "configuration",
+    configMap: "project-request-limit-configuration",
+    service: "admission-server",
+    servicePort: 443,
+    port: 8443,
+    opsPort: 8080,
+    podLabels: { "projectrequestlimits.operator.project.openshift.io/admission-server": "true" },
+    servingSecret: "server-serving-cert",
+    certificateVolume: "serving-cert",
+    certificateFolder: "/etc/projectrequestlimit/serving-cert",
+    configurationHash: "projectrequestlimits.operator.project.openshift.io/configuration.hash",
+    certificateHash: "projectrequestlimits.operator.project.openshift.io/cert.hash",
+    pathsSecret: "project-request-limit-admission-paths",
+    pathsKey: "webhook-paths.json",
+    apiGroup: "projectrequestlimits.admission.project.openshift.io",
+    apiService: "v1.projectrequestlimits.admission.project.openshift.io",
+    webhook: "projectrequestlimits.admission.project.openshift.io",
+    reviews: "validatingadmissionreviews",
+  });
+});

@@ -1,0 +1,40 @@
+const NAME = "project-request-limit-admission";
+const FOLDER = "/etc/projectrequestlimit";
+const PREFIX = "projectrequestlimits.operator.project.openshift.io";
+const GROUP = "projectrequestlimits.admission.project.openshift.io";
+
+/** What the operand and its objects are called. There is one in a cluster, so the names are fixed. */
+export const OPERAND = {
+  namespace: "openshift-project-request-limit-operator",
+  /** The DaemonSet or Deployment, its container, ServiceAccount, Lease, roles, priority level and flow schema. */
+  name: NAME,
+  program: `/usr/bin/${NAME}`,
+  /** The variable that the command line takes the path of the configuration from. */
+  configurationVariable: "CONFIGURATION_PATH",
+  configurationFolder: `${FOLDER}/config`,
+  /** The key of the ConfigMap, mounted by subPath. */
+  configurationKey: "limits.yaml",
+  configurationFile: `${FOLDER}/config/limits.yaml`,
+  configurationVolume: "configuration",
+  configMap: "project-request-limit-configuration",
+  service: "admission-server",
+  servicePort: 443,
+  port: 8443,
+  /** Health and metrics. */
+  opsPort: 8080,
+  /** On the pods, and the selector of the Service. */
+  podLabels: { [`${PREFIX}/admission-server`]: "true" },
+  servingSecret: "server-serving-cert",
+  certificateVolume: "serving-cert",
+  /** Holds tls.crt and tls.key of the Secret, which the kubelet refreshes. */
+  certificateFolder: `${FOLDER}/serving-cert`,
+  configurationHash: `${PREFIX}/configuration.hash`,
+  certificateHash: `${PREFIX}/cert.hash`,
+  /** Holds the tokens of the webhook's path; the operator writes it, the operand reads it through the API. */
+  pathsSecret: `${NAME}-paths`,
+  pathsKey: "webhook-paths.json",
+  apiGroup: GROUP,
+  apiService: `v1.${GROUP}`,
+  webhook: GROUP,
+  reviews: "validatingadmissionreviews",
+} as const;
