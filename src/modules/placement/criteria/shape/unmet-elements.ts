@@ -38,13 +38,14 @@ export function unmetElements(
 ): UnmetRequirement[] {
   const required = only === undefined ? wanted : wanted.filter(only);
   if (required.length === 0) return [];
-  const { texts, elements } = readList(given);
+  const read = readList(given);
   budget.spend(given.length);
   return required.flatMap((one) => {
-    const steps = STEPS_TO_COMPARE * valuesIn(one);
-    if (budget.spend(STEPS_TO_REPORT + steps) && texts.has(canonical(one))) return [];
-    for (const { element, more } of elements) {
-      if (!budget.spend(steps + more)) break;
+    const size = valuesIn(one);
+    const steps = STEPS_TO_COMPARE * size;
+    if (budget.spend(STEPS_TO_REPORT + steps) && textsOf(read, size).has(canonical(one))) return [];
+    for (const { element, size } of read.elements) {
+      if (!budget.spend(steps + (size > SMALL ? size : 0))) break;
       if (meets(element, one)) return [];
     }
     const name = own(one, namedBy);
@@ -55,9 +56,11 @@ export function unmetElements(
 
 interface ReadList {
   readonly length: number;
-  /** Nearly always an element is there as the policy has it: usher has injected it. None of a list that is too large. */
-  readonly texts: ReadonlySet<string>;
-  readonly elements: readonly { readonly element: Json; readonly more: number }[];
+  readonly elements: readonly { readonly element: Json; readonly size: number }[];
+  /** Whether elements are compared by their texts: not in a list that is too large. */
+  readonly readable: boolean;
+  /** By size: an element of another size is another element, and its text is not needed. */
+  readonly texts: Map<number, ReadonlySet<string>>;
 }
 
 /** By list: each policy asks for it. A list of another length has been appended to since. Dropping it changes no result. */
@@ -67,15 +70,24 @@ function readList(given: readonly Json[]): ReadList {
   const known = lists.get(given);
   if (known?.length === given.length) return known;
   const readable = readableElements(given, listRoom());
+  const elements = readable ?? given.filter((one) => holdsAtMost(one, SMALL, SMALL));
   const read = {
     length: given.length,
-    texts: new Set(readable?.map(canonical)),
-    elements: (readable ?? given.filter((one) => holdsAtMost(one, SMALL, SMALL))).map((element) => {
-      const size = valuesIn(element);
-      return { element, more: size > SMALL ? size : 0 };
-    }),
+    elements: elements.map((element) => ({ element, size: valuesIn(element) })),
+    readable: readable !== undefined,
+    texts: new Map(),
   };
   lists.set(given, read);
+  return read;
+}
+
+/** Nearly always an element is there as the policy has it: usher has injected it. */
+function textsOf({ elements, readable, texts }: ReadList, size: number): ReadonlySet<string> {
+  const known = texts.get(size);
+  if (known !== undefined) return known;
+  const ofSize = readable ? elements.filter((one) => one.size === size) : [];
+  const read = new Set(ofSize.map(({ element }) => canonical(element)));
+  texts.set(size, read);
   return read;
 }
 
