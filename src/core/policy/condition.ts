@@ -8,9 +8,12 @@ export const CONDITION_LENGTH = 1_024;
 /** A time as Kubernetes writes it. */
 export const moment = z.string().max(32);
 
-/** The schema of `status.conditions`; `types` describes the types that there are. */
-export function conditions(types: string) {
-  return z
+/**
+ * The schema of `status.conditions`; `types` describes the types that there are. Of shared ones each writer applies its own types, and
+ * those of others stay.
+ */
+export function conditions(types: string, { shared = false } = {}) {
+  const all = z
     .array(
       z.strictObject({
         type: z.string().max(64).describe(types),
@@ -28,9 +31,10 @@ export function conditions(types: string) {
           .describe("The .metadata.generation that the condition was set for."),
       }),
     )
-    .max(8)
+    .max(shared ? 16 : 8)
     .optional()
     .describe("Latest observations of the policy's state.");
+  return shared ? all.meta({ "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"] }) : all;
 }
 
 /** A condition before it gets its times. */

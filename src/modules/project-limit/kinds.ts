@@ -5,21 +5,28 @@ import type { Limits } from "./policy/policy.ts";
 import { checkLimits, ignoredName, prepareLimits } from "./policy/prepare.ts";
 import { limitSpec } from "./policy/spec-schema.ts";
 
-const users = (text: string) => z.int().min(0).optional().describe(text);
+const count = (text: string) => z.int().min(0).optional().describe(text);
+/** SHA-256 in hexadecimal. */
+const hash = (text: string) => z.string().max(64).optional().describe(text);
 
 const limitStatus = z.strictObject({
   observedGeneration: z.int().optional().describe("The generation that was last reconciled."),
   users: z
     .strictObject({
-      below: users("Users with more than one free place."),
-      last: users("Users with one free place."),
-      full: users("Users that have as many projects as they may."),
-      over: users("Users that have more projects than they may, as after a limit was lowered."),
+      below: count("Users with more than one free place."),
+      last: count("Users with one free place."),
+      full: count("Users that have as many projects as they may."),
+      over: count("Users that have more projects than they may, as after a limit was lowered."),
     })
     .optional()
     .describe("Limited users and service accounts with at least one project, by state."),
+  configHash: hash("The hash of the limits that the operand was rolled out with, by the operator."),
+  certHash: hash("The hash of the certificate that the operand was rolled out with, by the operator."),
+  desired: count("How many pods of the operand there should be, by the operator."),
+  ready: count("How many pods of the operand are ready, by the operator."),
   conditions: conditions(
-    "Latest observations of the object's state. Valid: whether all of the spec is valid. Ignored: whether the object has no effect, because its name is not cluster. UserAPIMissing: whether labels of users can't be read. NamespacesOpen: whether Namespaces are judged by an open webhook only. BestEffort: whether some users' projects are counted without the ledger.",
+    "Latest observations of the object's state. Valid: whether all of the spec is valid. Ignored: whether the object has no effect, because its name is not cluster. UserAPIMissing: whether labels of users can't be read. NamespacesOpen: whether Namespaces are judged by an open webhook only. BestEffort: whether some users' projects are counted without the ledger. By the operator, of its operand: Available: whether the operand is asked. Progressing: whether it is being rolled out. Degraded: whether something keeps it from being as the spec says. CertificatePending: whether it waits for its certificate. NoNodes: whether no node is there for it, so that nothing is registered.",
+    { shared: true },
   ),
 });
 
@@ -62,6 +69,12 @@ export const projectRequestLimit: Kind<Limits> = {
           type: "string",
           jsonPath: '.status.conditions[?(@.type=="Ignored")].status',
           description: "Whether the object has no effect.",
+        },
+        {
+          name: "Available",
+          type: "string",
+          jsonPath: '.status.conditions[?(@.type=="Available")].status',
+          description: "Whether the operator's operand is asked; empty without the operator.",
         },
         { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
       ],

@@ -1,16 +1,8 @@
 import { z } from "zod";
-import {
-  celRules,
-  KEY_LENGTH,
-  LABEL_KEY_PATTERN,
-  LABEL_LENGTH,
-  LABEL_VALUE_PATTERN,
-} from "../../../core/kubernetes/schemas/bounds.ts";
+import { labels, OPERAND_FIELDS } from "./operand-schema.ts";
 
 /** More classes of users than an administrator can tell apart. */
 const MAX_RULES = 256;
-/** Labels of one selector. With the rules, it bounds what the API server's own check of the keys may cost. */
-const MAX_PAIRS = 64;
 /** User and group names have no limit of their own; LDAP names are the longest in use. */
 const IDENTITY_LENGTH = 512;
 /** Exempt and trusted identities are in match conditions, which the API server evaluates for each creation. */
@@ -30,22 +22,10 @@ function identities(description: string, least = 0) {
     .meta({ description, "x-kubernetes-list-type": "atomic" });
 }
 
-const selector = z
-  .record(z.string(), z.string().max(LABEL_LENGTH).meta({ pattern: LABEL_VALUE_PATTERN }))
-  .refine((pairs) => Object.keys(pairs).length <= MAX_PAIRS, {
-    error: `has too many entries: at most ${MAX_PAIRS} labels are allowed`,
-  })
-  .nullish()
-  .meta({
-    description:
-      "Labels that the User object must have, with exactly these values. Absent or empty: any user.",
-    maxProperties: MAX_PAIRS,
-    "x-kubernetes-map-type": "atomic",
-    ...celRules({
-      rule: `self.all(key, key.size() <= ${KEY_LENGTH} && key.matches('${LABEL_KEY_PATTERN}'))`,
-      message: "selector has a key that is not a label key",
-    }),
-  });
+const selector = labels(
+  "selector",
+  "Labels that the User object must have, with exactly these values. Absent or empty: any user.",
+);
 
 const rule = z
   .strictObject({
@@ -114,4 +94,5 @@ export const limitSpec = z.strictObject({
   trustedAnnotators: identities(
     "User names that may create Namespaces on behalf of others: the Namespace counts for the user that its annotation openshift.io/requester names.",
   ),
+  ...OPERAND_FIELDS,
 });

@@ -71,6 +71,22 @@ describe("the status", () => {
     expect(reconciled({ ...object, status: status ?? null }).result.writes).toEqual([]);
   });
 
+  test("leaves what the operator wrote, and where it is", () => {
+    const available = {
+      type: "Available",
+      status: "True",
+      reason: "Ready",
+      message: "",
+      lastTransitionTime: "2025-01-01T00:00:00Z",
+    };
+    const object = { ...limits({}), status: { ready: 3, configHash: "abc", conditions: [available] } };
+    const { status } = reconciled(object);
+    expect(status).toMatchObject({ ready: 3, configHash: "abc", observedGeneration: 1 });
+    expect(listAt(status, "conditions")).toHaveLength(6);
+    expect(at(status, "conditions", 0)).toEqual(available);
+    expect(reconciled({ ...object, status: status ?? null }).result.writes).toEqual([]);
+  });
+
   test("says that users can be read", () => {
     expect(reconciled(limits({})).conditions).toMatchObject({ UserAPIMissing: "False Served" });
   });

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../../core/json.ts";
+import { type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { conditionOf, type Observation, observed, validity } from "../../../core/policy/condition.ts";
 import type { Problem } from "../../../core/policy/problem.ts";
 import type { View } from "../../../core/view/view.ts";
@@ -25,16 +25,32 @@ export function limitsStatus(
     namespacesOpen(limits, view),
     bestEffort(limits, usages),
   ];
-  return {
+  return besideOthers(before, {
     ...observed(generation),
     users: statesOf(usages),
     conditions: observations.map((one) => conditionOf(one, generation, before, now)),
-  };
+  });
 }
 
 /** The status of an object with another name. */
 export function ignoredStatus(generation: number | undefined, before: JsonObject, now: number): JsonObject {
-  return { ...observed(generation), conditions: [conditionOf(IGNORED, generation, before, now)] };
+  return besideOthers(before, {
+    ...observed(generation),
+    conditions: [conditionOf(IGNORED, generation, before, now)],
+  });
+}
+
+/** The operator and usher share one status: what is not written here stays, and where it is. */
+function besideOthers(
+  before: JsonObject,
+  mine: JsonObject & { conditions: readonly JsonObject[] },
+): JsonObject {
+  const stored = listAt(before, "conditions");
+  const typeOf = (one: Json) => stringAt(one, "type");
+  const ours = new Map(mine.conditions.map((one) => [typeOf(one), one]));
+  const added = mine.conditions.filter((one) => !stored.some((other) => typeOf(other) === typeOf(one)));
+  const conditions = [...stored.map((one) => ours.get(typeOf(one)) ?? one), ...added];
+  return { ...before, ...mine, conditions };
 }
 
 export const IGNORED: Observation = {
