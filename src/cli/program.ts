@@ -162,6 +162,10 @@ function manifestsCommand(usher: Command, io: Io): void {
       "policies that the webhooks follow: a directory of YAML or JSON files, or one file",
     )
     .option("--ca-bundle <file>", "certificate authority (PEM) of the webhooks")
+    .option(
+      "--path-token <token>",
+      "first segment of their paths, 40 hexadecimal digits (default with manageWebhooks: false: a new one)",
+    )
     .addOption(output(["yaml", "json"], "yaml", "output format"));
   evaluating(shaping(manifests))
     .addHelpText(

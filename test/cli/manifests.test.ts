@@ -47,6 +47,7 @@ test("webhook configurations are printed alone, as policies ask for them", async
   expect(limited.out).toContain("path: /validate/project-limit");
   for (const flags of [
     ["--source", "examples"],
+    ["--path-token", "0".repeat(40)],
     ["--ca-bundle", join(directory, "ca.pem")],
   ])
     expect(await usher(["manifests", ...flags])).toMatchObject({
@@ -83,4 +84,28 @@ test("webhooks refer to the Service of the installation", async () => {
   for (const webhook of objects.flatMap((one) => listAt(one, "webhooks")))
     expect(webhook).toMatchObject({ clientConfig: { service: { name, namespace } } });
   expect(await usher(["manifests", "--service", "front"])).toMatchObject({ code: 2, out: "" });
+});
+
+test("with manageWebhooks: false the paths carry a token, a new one unless it is given", async () => {
+  const configuration =
+    "apiVersion: usher.dev/v1alpha1\nkind: UsherConfiguration\nspec: {manageWebhooks: false}\n";
+  const config = ["--config", join(folder({ "usher.yaml": configuration }), "usher.yaml")];
+  const print = async (...args: string[]) => usher(["manifests", "--webhooks", ...config, ...args]);
+  const tokens = async (...args: string[]) => {
+    const entries = read((await print(...args)).out).flatMap((one) => listAt(one, "webhooks"));
+    const paths = entries.map((one) => stringAt(one, "clientConfig", "service", "path") ?? "");
+    return [...new Set(paths.map((path) => path.split("/")[1] ?? ""))];
+  };
+  const [once, again] = [await tokens(), await tokens()];
+  expect([...once, ...again]).toEqual([
+    expect.stringMatching(/^[0-9a-f]{40}$/),
+    expect.stringMatching(/^[0-9a-f]{40}$/),
+  ]);
+  expect(once).not.toEqual(again);
+  expect(await tokens("--path-token", "0".repeat(40))).toEqual(["0".repeat(40)]);
+  expect((await print()).err).toContain("--path-token");
+  expect(await print("--path-token", "secret")).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("40 hexadecimal digits"),
+  });
 });

@@ -15,7 +15,7 @@ import {
   reviewResponse,
   textResponse,
 } from "./http-response.ts";
-import { type Route, Routes } from "./routes.ts";
+import { type AcceptsToken, type Route, Routes } from "./routes.ts";
 
 const INTERNAL_ERROR = "internal error handling admission request";
 const FAULT = `${INTERNAL_ERROR} (USHER-E01)`;
@@ -26,10 +26,10 @@ export interface HandleOptions {
   /** The wall clock that modules see. @default Date.now */
   readonly now?: (() => number) | undefined;
   /**
-   * Whether a request with this path segment comes from an API server. Any other is answered, but makes usher write nothing.
+   * Whether a request with this path segment comes from an API server. Any other is answered, but makes usher write nothing. Never rejects.
    * @default every request does
    */
-  readonly acceptsToken?: ((token: string | undefined) => boolean) | undefined;
+  readonly acceptsToken?: AcceptsToken | undefined;
 }
 
 /** From body and URL to the response: route, decode, evaluate, encode. Never throws, never rejects. */
@@ -59,7 +59,9 @@ export function createHandle({ source, log, now = Date.now, acceptsToken }: Hand
         return undecodableResponse(request, route);
       }
       const deadline = new RequestDeadline(source, log, client, started, route.timeoutMs);
-      return respond(route, request, deadline, observer);
+      const isTrusted = acceptsToken?.(route.token) ?? true;
+      if (typeof isTrusted === "boolean") return respond(isTrusted, route, request, deadline, observer);
+      return isTrusted.then((found) => respond(found, route, request, deadline, observer));
     } catch (error) {
       log.error(factsOf(error), INTERNAL_ERROR);
       return textResponse(500, FAULT);
@@ -67,6 +69,7 @@ export function createHandle({ source, log, now = Date.now, acceptsToken }: Hand
   };
 
   function respond(
+    isTrusted: boolean,
     route: Route,
     request: AdmissionRequest,
     deadline: RequestDeadline,
@@ -74,7 +77,6 @@ export function createHandle({ source, log, now = Date.now, acceptsToken }: Hand
   ): HttpResponse | Promise<HttpResponse> {
     const { phase, hooks } = route;
     try {
-      const isTrusted = acceptsToken?.(route.token) ?? true;
       const outside = isTrusted ? deadline : readOnly(deadline);
       const { assembly } = source;
       const result = evaluate({ assembly, phase, hooks, request, now: now(), observer }, outside);

@@ -67,3 +67,16 @@ test("a review without the token commits nothing, and is denied where a commit m
 test("a need is fetched with or without a token", async () => {
   expect(responseOf(await asked("/validate/pool"))).toMatchObject({ allowed: true });
 });
+
+test("a token that must be looked up is waited for", async () => {
+  const handle = createHandle({
+    source: testSource({ commit: async () => "done" as const }),
+    log: SILENT,
+    acceptsToken: async (token) => token === TOKEN,
+  });
+  for (const [token, allowed] of [
+    [TOKEN, true],
+    [OTHER, false],
+  ] as const)
+    expect(responseOf(await handle(BODY, `/${token}/validate/record`))).toMatchObject({ allowed });
+});

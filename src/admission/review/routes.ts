@@ -23,6 +23,9 @@ export interface Route {
 /** The form of a path token: 160 bits in hex. */
 export const PATH_TOKEN = /^[0-9a-f]{40}$/;
 
+/** Whether a call with this path segment comes from an API server; a promise where that must be looked up. */
+export type AcceptsToken = (token: string | undefined) => boolean | Promise<boolean>;
+
 /** Why a URL has no route. */
 export interface NotFound {
   readonly notFound: string;

@@ -12,6 +12,7 @@ import { openOps } from "../observe/ops.ts";
 import type { ReviewTracer } from "../observe/tracing/tracing.ts";
 import { afterResponse } from "../review/after-response.ts";
 import { createHandle } from "../review/handle.ts";
+import type { AcceptsToken } from "../review/routes.ts";
 import {
   type KeyPair,
   type LivePair,
@@ -50,7 +51,7 @@ export interface AdmissionOptions {
   /** @default any client */
   readonly clients?: ClientCheck | undefined;
   /** Whether a call with this path segment may make usher write. @default every call may */
-  readonly acceptsToken?: ((token: string | undefined) => boolean) | undefined;
+  readonly acceptsToken?: AcceptsToken | undefined;
   /** Receives events and tallies, after the response. */
   readonly effects?: ((effects: Effects) => void) | undefined;
   /** Absent where this process runs no controller. */

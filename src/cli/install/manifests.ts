@@ -1,11 +1,13 @@
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import { PATH_TOKEN } from "../../admission/review/routes.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { managesWebhooks } from "../../core/module/installation.ts";
 import { registeredWebhooks } from "../../core/registration/index.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import { SERVICE_PORT } from "../../core/registration/workload.ts";
 import { reasonOf } from "../../files/reader/bytes.ts";
+import { makeToken } from "../../operator/certificates/path-tokens.ts";
 import { isWebhookConfiguration } from "../../operator/install/install-plan.ts";
 import { type InstallationOptions, installationObjects } from "../configuration/installation.ts";
 import { CallError } from "../exit.ts";
@@ -19,6 +21,7 @@ export interface ManifestsOptions extends InstallationOptions {
   readonly webhooks?: boolean;
   readonly source?: string;
   readonly caBundle?: string;
+  readonly pathToken?: string;
   readonly output: "yaml" | "json";
   readonly quiet?: boolean;
 }
@@ -26,8 +29,11 @@ export interface ManifestsOptions extends InstallationOptions {
 /** Prints every object of an installation; what usher writes at run time is none of them, and printed only where it is asked for. */
 export async function manifests(options: ManifestsOptions, io: Io): Promise<void> {
   const screen = terminal(io, options);
-  if (options.webhooks !== true && (options.source ?? options.caBundle) !== undefined)
-    throw new CallError("--source and --ca-bundle require --webhooks");
+  const { source, caBundle, pathToken } = options;
+  if (options.webhooks !== true && (source ?? caBundle ?? pathToken) !== undefined)
+    throw new CallError("--source, --ca-bundle and --path-token require --webhooks");
+  if (pathToken !== undefined && !PATH_TOKEN.test(pathToken))
+    throw new CallError("--path-token must be 40 hexadecimal digits, in lower case");
   const printed = options.webhooks === true ? await webhooks(options, io, screen) : await others(options, io);
   screen.out(
     options.output === "json"
@@ -48,14 +54,19 @@ async function webhooks(options: ManifestsOptions, io: Io, screen: Terminal): Pr
   const { assembly } = await installationObjects(options, io);
   if (directory !== undefined) await openSource({ source: directory, watch: false }, assembly, screen);
   const { namespace } = assembly.installation;
+  const isManaged = managesWebhooks(assembly.installation);
+  const pathToken = options.pathToken ?? (isManaged ? undefined : makeToken());
   const { objects, notes } = registeredWebhooks(assembly, {
     endpoint: { service: { name: OWN_NAMES.service, namespace, port: SERVICE_PORT } },
     ...(authority === undefined ? {} : { caBundle: Buffer.from(authority).toString("base64") }),
+    ...(pathToken === undefined ? {} : { pathToken }),
     version: version(),
   });
   for (const note of notes) screen.note(note);
-  if (managesWebhooks(assembly.installation))
+  if (isManaged)
     screen.note("usher writes these itself: apply them only with manageWebhooks: false in the configuration");
+  else if (options.pathToken === undefined)
+    screen.note("their paths have a new token, by which usher knows API servers; --path-token keeps one");
   if (directory === undefined) screen.note("without --source they are those of a cluster without policies");
   if (authority === undefined) screen.note("without --ca-bundle they have no CA bundle");
   return objects;

@@ -1,3 +1,4 @@
+import type { AcceptsToken } from "../../admission/review/routes.ts";
 import type { LivePair } from "../../admission/tls/certificate.ts";
 import type { CertificateFiles } from "../../admission/tls/certificate-files.ts";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
@@ -26,7 +27,7 @@ export interface Served {
   /** Whether API servers accept a chain of certificates. @default they do */
   readonly trusts?: ((chain: string) => boolean | undefined) | undefined;
   /** Whether a call with this path segment may make usher write. @default every call may */
-  readonly acceptsToken?: ((token: string | undefined) => boolean) | undefined;
+  readonly acceptsToken?: AcceptsToken | undefined;
   readonly controllerStats?: (() => ControllerStats) | undefined;
   /** Called once everything is read, before serving. */
   readonly releaseMemory: () => void;

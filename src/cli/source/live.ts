@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import type { AcceptsToken } from "../../admission/review/routes.ts";
 import type { LivePair } from "../../admission/tls/certificate.ts";
 import { type ClusterSource, openCluster } from "../../cluster/source/cluster-source.ts";
 import type { Owns } from "../../cluster/source/composite-source.ts";
@@ -35,7 +36,7 @@ export interface LiveSource {
   readonly trusts: ((chain: string) => boolean | undefined) | undefined;
   readonly effects: ((effects: Effects) => void) | undefined;
   /** Whether a call with this path segment may make usher write; absent where every call may. */
-  readonly acceptsToken: ((token: string | undefined) => boolean) | undefined;
+  readonly acceptsToken: AcceptsToken | undefined;
   /** Absent where this process runs no controller. */
   readonly controllerStats: (() => ControllerStats) | undefined;
   /** Called once the server is listening. */

@@ -25,7 +25,7 @@ export interface PathTokens {
 export const ROTATE_EVERY_MS = 15 * 60_000;
 
 /** 160 bits, in letters that the API server accepts in a path segment: those of a DNS label. */
-function makeToken(): string {
+export function makeToken(): string {
   return randomBytes(20).toString("hex");
 }
 
@@ -45,13 +45,18 @@ export function isRotationDue({ rotatedAt }: PathTokens, now: number): boolean {
 }
 
 export function acceptsToken(tokens: PathTokens | undefined, token: string | undefined): boolean {
-  if (tokens === undefined || token === undefined) return false;
+  if (tokens === undefined) return false;
+  return isOneOf([tokens.current, tokens.next, tokens.previous], token);
+}
+
+/** All are compared, and in constant time, so that the time of an answer says nothing. */
+export function isOneOf(tokens: Iterable<string | undefined>, token: string | undefined): boolean {
+  if (token === undefined) return false;
   const given = Buffer.from(token);
   let accepted = false;
-  for (const one of [tokens.current, tokens.next, tokens.previous]) {
+  for (const one of tokens) {
     if (one === undefined) continue;
     const known = Buffer.from(one);
-    // All are compared, and in constant time, so that the time of an answer says nothing.
     if (known.length === given.length && timingSafeEqual(known, given)) accepted = true;
   }
   return accepted;

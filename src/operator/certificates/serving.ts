@@ -1,3 +1,4 @@
+import type { AcceptsToken } from "../../admission/review/routes.ts";
 import type { LivePair } from "../../admission/tls/certificate.ts";
 import type { CertificateFiles } from "../../admission/tls/certificate-files.ts";
 import type { Client } from "../../cluster/client/client.ts";
@@ -22,7 +23,7 @@ export interface ServingCertificate {
   /** What the leader registers webhooks with; absent where it looks after none. */
   readonly managed: WebhookCertificates | undefined;
   /** Absent where nothing tells who calls. */
-  readonly acceptsToken: ((token: string | undefined) => boolean) | undefined;
+  readonly acceptsToken: AcceptsToken | undefined;
   /** Whether API servers accept a chain of certificates; `undefined` while that is unknown. */
   readonly trusts: (chain: string) => boolean | undefined;
   readonly stop: () => void;
@@ -63,7 +64,7 @@ export async function openServing(
       : await openMounted({ files, published, namespace, writer: BUNDLE_WRITERS[mode], log, signal });
   await published.start();
   // The writer of the configurations chooses the token, if any.
-  const acceptsToken = managesWebhooks(installation) ? certificates.acceptsToken : published.names;
+  const acceptsToken = managesWebhooks(installation) ? certificates.acceptsToken : published.acceptsToken;
   return {
     pair: certificates,
     managed: certificates,

@@ -20,8 +20,19 @@ test("with manageWebhooks: false nothing is written, and what differs is logged 
   const other = running();
   other.controller.start();
   await vi.waitFor(() => expect(other.server.objects.has(VALIDATING)).toBe(true), 10_000);
-  for (const path of [MUTATING, VALIDATING])
-    run.server.put(path, { metadata: {}, webhooks: listAt(other.server.objects.get(path), "webhooks") });
+  const apply = (token: string) => {
+    for (const path of [MUTATING, VALIDATING]) {
+      const text = JSON.stringify(listAt(other.server.objects.get(path), "webhooks"));
+      const webhooks = JSON.parse(text.replaceAll('"path":"/', `"path":"/${token}`)) as JsonObject[];
+      run.server.put(path, { metadata: {}, webhooks });
+    }
+  };
+  apply("");
+  await vi.waitFor(() =>
+    expect(JSON.stringify(run.logged.filter(isDrift))).toContain("webhooks[0].clientConfig.service.path"),
+  );
+
+  apply(`${"0".repeat(40)}/`);
   await vi.waitFor(() => expect(Object.values(figures())).toEqual([0, 0]), 10_000);
 
   // A policy asks for more, and nobody has applied it.

@@ -9,6 +9,7 @@ export type DriftFigures = ReadonlyMap<string, number>;
 export class Drift {
   readonly #repeated: RepeatedLog;
   readonly #figures = new Map<string, number>();
+  readonly #parts = new Map<string, ReadonlySet<string>>();
 
   constructor(repeated: RepeatedLog) {
     this.#repeated = repeated;
@@ -20,10 +21,19 @@ export class Drift {
 
   clear(): void {
     this.#figures.clear();
+    this.#parts.clear();
+  }
+
+  /** All of a part of the installation: what was reported of it before and is not there now counts no longer. */
+  reportAll(part: string, found: readonly { object: JsonObject; deviations: readonly string[] }[]): void {
+    const now = new Set(found.map(({ object }) => describeObject(object)));
+    for (const what of this.#parts.get(part) ?? []) if (!now.has(what)) this.#figures.delete(what);
+    this.#parts.set(part, now);
+    for (const { object, deviations } of found) this.#report(object, deviations);
   }
 
   /** None of them where it is as it should be. */
-  report(object: JsonObject, deviations: readonly string[]): void {
+  #report(object: JsonObject, deviations: readonly string[]): void {
     const what = describeObject(object);
     this.#figures.set(what, deviations.length);
     if (deviations.length === 0) {

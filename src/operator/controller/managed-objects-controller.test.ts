@@ -42,8 +42,11 @@ const MANAGING: Module = {
   },
 };
 
-function managing(more: Parameters<typeof running>[0] = {}): Running {
-  const run = running(more, [MANAGING]);
+function managing(
+  more: Parameters<typeof running>[0] = {},
+  installation: Parameters<typeof running>[2] = {},
+): Running {
+  const run = running(more, [MANAGING], installation);
   const usual = run.server.fault;
   run.server.fault = async (method, path, options) => {
     const answer = await usual(method, path, options);
@@ -140,4 +143,33 @@ test("a replica that is not synced, or does not lead, creates and deletes nothin
     await rounds(run, 3);
     expect([specOf(run, "usher-always"), specOf(run, "stale")]).toEqual([undefined, {}]);
   }
+});
+
+test("with manageWebhooks: false none is written or deleted, and what differs is counted by object", async () => {
+  const run = managing({}, { manageWebhooks: false });
+  const figure = (name: string) => run.controller.drift.get(`ValidatingAdmissionPolicy ${name}`);
+  run.controller.start();
+  seat(run, "a", "1");
+  await vi.waitFor(() => expect([figure("usher-always"), figure("usher-seat-a")]).toEqual([1, 1]));
+
+  // As an administrator applies them, with labels of their own; one is another.
+  run.server.put(`${POLICIES}/usher-always`, { ...wanted("usher-always", "true"), metadata: { labels: {} } });
+  run.server.put(`${POLICIES}/usher-seat-a`, wanted("usher-seat-a", "false"));
+  run.server.put(`${POLICIES}/usher-seat-b`, {
+    ...wanted("usher-seat-b", "1"),
+    metadata: { labels: { ...LABELS, "app.kubernetes.io/name": "usher" } },
+  });
+  const figures = () => ["usher-always", "usher-seat-a", "usher-seat-b"].map(figure);
+  await vi.waitFor(() => expect(figures()).toEqual([0, 1, 1]));
+  const drift = run.logged.filter(({ message }) => message.startsWith("drift"));
+  expect(JSON.stringify(drift)).toContain("spec.validations[0].expression");
+  await rounds(run, 3);
+  expect(
+    run.server.asked.filter((one) => /^(PATCH|PUT|POST|DELETE) /.test(one) && one.includes(POLICIES)),
+  ).toEqual([]);
+
+  // Of what is no longer wanted and not usher's, nothing differs; what was usher's is deleted.
+  seat(run, "a", undefined);
+  run.server.objects.delete(`${POLICIES}/usher-seat-b`);
+  await vi.waitFor(() => expect(figures()).toEqual([0, undefined, undefined]));
 });

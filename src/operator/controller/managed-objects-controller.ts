@@ -85,12 +85,18 @@ export class ManagedObjectsController {
   /** Somebody else writes them, with labels and owners of their own: only what differs beside these is reported. */
   async #compare(): Promise<void> {
     const { assembly, version, objects, drift } = this.#options;
-    const sets = managedSets(assembly, assembly.view, Date.now(), version);
-    for (const wanted of sets.flatMap(({ desired }) => desired)) {
-      const live = await objects.read(wanted);
-      const plain = { ...wanted, metadata: {} };
-      drift.report(wanted, live === undefined ? ["missing"] : objectDeviations(plain, live));
+    const found = [];
+    for (const set of managedSets(assembly, assembly.view, Date.now(), version)) {
+      for (const object of set.desired) {
+        const live = await objects.read(object);
+        const plain = { ...object, metadata: {} };
+        found.push({ object, deviations: live === undefined ? ["missing"] : objectDeviations(plain, live) });
+      }
+      const desired = new Set(set.desired.map(keyOf));
+      for (const [key, object] of await storedObjects(objects, set))
+        if (!desired.has(key) && isWrittenByUsher(object)) found.push({ object, deviations: ["not wanted"] });
     }
+    drift.reportAll("managed objects", found);
   }
 
   async #reconcileSet(set: ManagedSet, { creates }: Ownership, may: () => boolean): Promise<void> {

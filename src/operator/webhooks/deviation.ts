@@ -125,25 +125,26 @@ export function webhookDeviations(wanted: JsonObject, live: JsonObject): string[
   ];
 }
 
-/** Where the entries of a configuration that somebody else writes are not as they shall be; its bundles and path tokens are theirs. */
+/** Where the entries of a configuration that somebody else writes are not as they shall be; its bundles and path tokens are theirs, but a token there must be. */
 export function entryDeviations(wanted: JsonObject, live: JsonObject): string[] {
   const stored = listAt(live, "webhooks");
   const mine = withCloudExpressions(wanted, live);
-  const plain = (entries: readonly Json[]) => ({
+  const plain = (entries: readonly Json[], token: RegExp) => ({
     webhooks: entries
-      .map((entry) => withoutTheirs(entry))
+      .map((entry) => withoutTheirs(entry, token))
       .sort((a, b) => ((stringAt(a, "name") ?? "") < (stringAt(b, "name") ?? "") ? -1 : 1)),
   });
-  return webhookDeviations(plain(listAt(mine, "webhooks")), plain(stored));
+  return webhookDeviations(plain(listAt(mine, "webhooks"), MAY_HAVE_TOKEN), plain(stored, HAS_TOKEN));
 }
 
-const TOKEN_SEGMENT = /^\/[0-9a-f]{40}(?=\/)/;
+const HAS_TOKEN = /^\/[0-9a-f]{40}(?=\/)/;
+const MAY_HAVE_TOKEN = /^(?:\/[0-9a-f]{40})?(?=\/)/;
 
-function withoutTheirs(entry: Json): Json {
+function withoutTheirs(entry: Json, token: RegExp): Json {
   const clientConfig = at(entry, "clientConfig");
   if (!isObject(entry) || !isObject(clientConfig)) return entry;
   const { caBundle: _caBundle, service, ...rest } = clientConfig;
-  const path = (stringAt(service, "path") ?? "").replace(TOKEN_SEGMENT, "");
+  const path = (stringAt(service, "path") ?? "").replace(token, "/TOKEN");
   return {
     ...entry,
     clientConfig: { ...rest, ...(isObject(service) ? { service: { ...service, path } } : {}) },

@@ -1,11 +1,13 @@
-import { PATH_TOKEN } from "../../admission/review/routes.ts";
+import { type AcceptsToken, PATH_TOKEN } from "../../admission/review/routes.ts";
 import { isNotFound, StatusError } from "../../cluster/client/api-response.ts";
 import type { Client } from "../../cluster/client/client.ts";
+import { pause } from "../../cluster/client/retry.ts";
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import { accepts } from "../certificates/acceptance.ts";
-import { type PathTokens, parseTokens } from "../certificates/path-tokens.ts";
+import { TRUST_MS } from "../certificates/certificate-plan.ts";
+import { isOneOf, type PathTokens, parseTokens } from "../certificates/path-tokens.ts";
 import { ServerClock } from "../certificates/server-clock.ts";
 import { RepeatedLog } from "../controller/repeated-log.ts";
 
@@ -14,6 +16,10 @@ export const PATHS_ANNOTATION = "usher.dev/webhook-paths";
 
 const COLLECTIONS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
 const POLL_MS = 3_000;
+/** Calls with unknown tokens make usher read so often at most. */
+const READ_AGAIN_MS = 500;
+/** A call waits for it: shorter than the time that the shortest hook leaves. */
+const READ_MS = 2_000;
 
 export interface PublishedOptions {
   readonly client: Client;
@@ -36,6 +42,10 @@ export class PublishedWebhooks {
   #entries: readonly JsonObject[] | undefined;
   #bundles: { readonly texts: readonly string[]; readonly since: number } | undefined;
   #tokens: PathTokens | undefined;
+  /** Tokens in the paths of entries, and when each was last seen there. */
+  readonly #named = new Map<string, number>();
+  #readAt = 0;
+  #soon: Promise<void> | undefined;
   #lastBundle: string | undefined;
 
   constructor(options: PublishedOptions) {
@@ -69,9 +79,11 @@ export class PublishedWebhooks {
     return this.#lastBundle;
   }
 
-  /** Whether an entry has this token in its path. */
-  readonly names = (token: string | undefined): boolean =>
-    token !== undefined && (this.#entries ?? []).some((entry) => tokenOf(entry) === token);
+  /** Whether an entry has this token in its path, or had it lately. One that was applied just now is looked up. */
+  readonly acceptsToken: AcceptsToken = (token) => {
+    if (token === undefined || isOneOf(this.#named.keys(), token)) return token !== undefined;
+    return this.#readSoon().then(() => isOneOf(this.#named.keys(), token));
+  };
 
   /** Whether API servers accept a certificate; `undefined` while that is unknown. Nothing published is no obstacle. */
   trusts(chain: string): boolean | undefined {
@@ -94,8 +106,19 @@ export class PublishedWebhooks {
     this.#listeners.clear();
   }
 
+  /** For a caller that comes later than the last read; all that wait share one. */
+  #readSoon(): Promise<void> {
+    const wait = Math.max(0, this.#readAt + READ_AGAIN_MS - performance.now());
+    this.#soon ??= pause(wait).then(() => {
+      this.#soon = undefined;
+      return this.read();
+    });
+    return this.#soon;
+  }
+
   /** What can't be read changes nothing. */
   async read(): Promise<void> {
+    this.#readAt = performance.now();
     try {
       const found = await Promise.all(COLLECTIONS.map((collection) => this.#get(collection)));
       this.#repeated.succeeded("published webhooks");
@@ -114,7 +137,7 @@ export class PublishedWebhooks {
 
   async #get(collection: string): Promise<JsonObject | undefined> {
     const path = `/apis/admissionregistration.k8s.io/v1/${collection}/${OWN_NAMES.webhooks}`;
-    const answer = await this.#options.client.request("GET", path);
+    const answer = await this.#options.client.request("GET", path, { timeoutMs: READ_MS });
     this.#clock.observe(answer.headers);
     if (isNotFound(answer, OWN_NAMES.webhooks)) return undefined;
     if (answer.status !== 200 || !isObject(answer.body))
@@ -124,6 +147,7 @@ export class PublishedWebhooks {
 
   #see(found: readonly JsonObject[]): void {
     this.#entries = found.flatMap((one) => listAt(one, "webhooks")).filter((one) => this.#isOwn(one));
+    this.#remember(this.#entries.flatMap((one) => tokenOf(one) ?? []));
     // What is called by a URL is called by another name.
     const called = this.#entries.filter((one) => at(one, "clientConfig", "service") !== undefined);
     const texts = [...new Set(called.map(bundleOf))].sort();
@@ -135,6 +159,13 @@ export class PublishedWebhooks {
     );
     for (const one of tokens)
       if (this.#tokens === undefined || one.rotatedAt > this.#tokens.rotatedAt) this.#tokens = one;
+  }
+
+  /** An API server may still use a token that is published no longer. */
+  #remember(tokens: readonly string[]): void {
+    const now = performance.now();
+    for (const token of tokens) this.#named.set(token, now);
+    for (const [token, seen] of this.#named) if (now - seen > TRUST_MS) this.#named.delete(token);
   }
 
   /** Entries of another owner that has the name lead elsewhere. */

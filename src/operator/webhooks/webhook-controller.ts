@@ -149,13 +149,14 @@ export class WebhookController {
   /** Somebody else writes them: only what differs is reported. */
   async #compare(): Promise<void> {
     const { objects, drift } = this.#options;
-    const stored: (JsonObject | undefined)[] = [];
-    for (const plain of this.#desired(undefined)) {
-      const live = await objects.read(plain);
-      stored.push(live);
-      drift.report(plain, live === undefined ? ["missing"] : entryDeviations(plain, live));
+    const found = [];
+    for (const object of this.#desired(undefined)) {
+      const live = await objects.read(object);
+      const deviations = live === undefined ? ["missing"] : entryDeviations(object, live);
+      found.push({ object, live, deviations });
     }
-    this.#trust = this.#trustFrom(stored);
+    drift.reportAll("webhooks", found);
+    this.#trust = this.#trustFrom(found.map(({ live }) => live));
   }
 
   /** Whether it is registered now. */

@@ -1,0 +1,57 @@
+import { expect, onTestFinished, test } from "vitest";
+import { TestApiServer } from "../../../test/support/cluster/api-server.ts";
+import { SILENT } from "../../core/log.ts";
+import { PublishedWebhooks } from "./published-webhooks.ts";
+
+const CONFIGURATION = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/usher";
+const [FIRST, SECOND, OTHER] = ["a", "b", "c"].map((digit) => digit.repeat(40)) as [string, string, string];
+
+function published() {
+  const server = new TestApiServer();
+  const apply = (token: string, namespace = "usher-system") =>
+    server.put(CONFIGURATION, {
+      webhooks: [{ clientConfig: { service: { name: "usher", namespace, path: `/${token}/mutate/a` } } }],
+    });
+  const webhooks = new PublishedWebhooks({
+    client: server.client,
+    namespace: "usher-system",
+    log: SILENT,
+    pollMs: 3_600_000,
+  });
+  onTestFinished(() => webhooks.stop());
+  return { server, apply, webhooks };
+}
+
+test("a token is accepted that was applied after the last read, and the one before it still is", async () => {
+  const { apply, webhooks } = published();
+  apply(FIRST);
+  await webhooks.start();
+  expect(webhooks.acceptsToken(FIRST)).toBe(true);
+  expect(webhooks.acceptsToken(undefined)).toBe(false);
+  apply(SECOND);
+  expect(await webhooks.acceptsToken(SECOND)).toBe(true);
+  expect(webhooks.acceptsToken(SECOND)).toBe(true);
+  expect(webhooks.acceptsToken(FIRST)).toBe(true);
+  expect(await webhooks.acceptsToken(OTHER)).toBe(false);
+});
+
+test("calls with unknown tokens share a read, and one that fails accepts none", async () => {
+  const { server, apply, webhooks } = published();
+  apply(FIRST);
+  await webhooks.start();
+  const before = server.asked.length;
+  expect(await Promise.all(Array.from({ length: 50 }, () => webhooks.acceptsToken(OTHER)))).not.toContain(
+    true,
+  );
+  expect(server.asked.length - before).toBe(2);
+  server.fault = () => new Error("connection reset");
+  expect(await webhooks.acceptsToken(SECOND)).toBe(false);
+  expect(webhooks.acceptsToken(FIRST)).toBe(true);
+});
+
+test("a token of another Service's entry is none", async () => {
+  const { apply, webhooks } = published();
+  apply(FIRST, "elsewhere");
+  await webhooks.start();
+  expect(await webhooks.acceptsToken(FIRST)).toBe(false);
+});
