@@ -15,6 +15,7 @@ import type { Gate, Gates } from "./gates.ts";
 import type { Hook } from "./hook.ts";
 import type { Installation } from "./installation.ts";
 import type { Metric } from "./metric.ts";
+import type { Operator } from "./operator.ts";
 import type { Reconciler } from "./reconciler.ts";
 import { configuredValues, holds, type SettingCondition } from "./setting-condition.ts";
 
@@ -198,6 +199,8 @@ export interface Module<Policy = unknown> {
   /** Looked for when usher is installed and while it runs; reported, never touched. */
   readonly predecessors?: readonly Predecessor[];
   readonly codes?: readonly Code[];
+  /** Keeps an operand that a custom resource asks for, apart from usher: `usher operator MODULE`. @default none */
+  readonly operator?: Operator;
 }
 
 /**

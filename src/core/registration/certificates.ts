@@ -1,5 +1,5 @@
 import type { JsonObject } from "../json.ts";
-import type { CertificateMode } from "../module/certificate-mode.ts";
+import type { CertificateMode, IssuerReference } from "../module/certificate-mode.ts";
 import { certificateModeOf, type Installation } from "../module/installation.ts";
 import { OWN_NAMES } from "./names.ts";
 
@@ -79,30 +79,55 @@ export function serviceNames(service: string, namespace: string): string[] {
  */
 export function certificateObjects(installation: Installation): JsonObject[] {
   if (certificateModeOf(installation) !== "CertManager") return [];
-  const { namespace, certificates } = installation;
-  const own = { name: AUTHORITY, kind: "Issuer", group: "cert-manager.io" };
+  const issuer = installation.certificates?.issuer;
+  return certManagerObjects({
+    namespace: installation.namespace,
+    service: OWN_NAMES.service,
+    secret: SERVING_SECRET,
+    authority: AUTHORITY,
+    selfSigned: SELF_SIGNED,
+    ...(issuer === undefined ? {} : { issuer }),
+  });
+}
+
+export interface CertManagerNames {
+  readonly namespace: string;
+  /** The Service that the certificate is for, and the name of the Certificate. */
+  readonly service: string;
+  /** What cert-manager writes the certificate to. */
+  readonly secret: string;
+  /** The authority that is made, and the issuer that it signs itself by. */
+  readonly authority: string;
+  readonly selfSigned: string;
+  /** What signs instead of that authority. */
+  readonly issuer?: IssuerReference;
+}
+
+export function certManagerObjects(names: CertManagerNames): JsonObject[] {
+  const { namespace, service, secret, authority } = names;
+  const own = { name: authority, kind: "Issuer", group: "cert-manager.io" };
   return [
-    ...(certificates?.issuer === undefined ? ownAuthority(namespace) : []),
-    certificate(OWN_NAMES.service, namespace, {
-      secretName: SERVING_SECRET,
-      dnsNames: serviceNames(OWN_NAMES.service, namespace),
+    ...(names.issuer === undefined ? ownAuthority(names) : []),
+    certificate(service, namespace, {
+      secretName: secret,
+      dnsNames: serviceNames(service, namespace),
       usages: ["digital signature", "server auth"],
-      issuerRef: { ...(certificates?.issuer ?? own) },
+      issuerRef: { ...(names.issuer ?? own) },
     }),
   ];
 }
 
-function ownAuthority(namespace: string): JsonObject[] {
+function ownAuthority({ namespace, authority, selfSigned }: CertManagerNames): JsonObject[] {
   return [
-    issuer(SELF_SIGNED, namespace, { selfSigned: {} }),
-    certificate(AUTHORITY, namespace, {
-      secretName: AUTHORITY,
+    issuer(selfSigned, namespace, { selfSigned: {} }),
+    certificate(authority, namespace, {
+      secretName: authority,
       isCA: true,
-      commonName: AUTHORITY,
+      commonName: authority,
       duration: `${AUTHORITY_HOURS}h0m0s`,
-      issuerRef: { name: SELF_SIGNED, kind: "Issuer", group: "cert-manager.io" },
+      issuerRef: { name: selfSigned, kind: "Issuer", group: "cert-manager.io" },
     }),
-    issuer(AUTHORITY, namespace, { ca: { secretName: AUTHORITY } }),
+    issuer(authority, namespace, { ca: { secretName: authority } }),
   ];
 }
 

@@ -19,7 +19,7 @@ test("usher has seats that are not lendable, and all of its requests use them", 
 });
 
 test("an account of another name is matched by it", () => {
-  const [, schema] = flowControl(DEFAULT_INSTALLATION, "doorman");
+  const [, schema] = flowControl(DEFAULT_INSTALLATION, { account: "doorman" });
   expect(at(schema, "spec", "rules", 0, "subjects", 0, "serviceAccount")).toEqual({
     name: "doorman",
     namespace: "usher-system",

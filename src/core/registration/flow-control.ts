@@ -24,12 +24,15 @@ const PRECEDENCE = 400;
  * that it judges holds a seat. In one level with its callers it would wait for seats that are free only once it has answered, and on
  * a small API server nothing would ever be created. So none of its seats is lent to anybody.
  */
-export function flowControl(installation: Installation, account = NAME): JsonObject[] {
+export function flowControl(
+  { namespace }: Pick<Installation, "namespace">,
+  { name = NAME, account = name }: { readonly name?: string; readonly account?: string } = {},
+): JsonObject[] {
   return [
     {
       apiVersion: API,
       kind: "PriorityLevelConfiguration",
-      metadata: { name: NAME },
+      metadata: { name },
       spec: {
         type: "Limited",
         limited: {
@@ -45,16 +48,16 @@ export function flowControl(installation: Installation, account = NAME): JsonObj
     {
       apiVersion: API,
       kind: "FlowSchema",
-      metadata: { name: NAME },
+      metadata: { name },
       spec: {
-        priorityLevelConfiguration: { name: NAME },
+        priorityLevelConfiguration: { name },
         matchingPrecedence: PRECEDENCE,
         rules: [
           {
             subjects: [
               {
                 kind: "ServiceAccount",
-                serviceAccount: { name: account, namespace: installation.namespace },
+                serviceAccount: { name: account, namespace },
               },
             ],
             resourceRules: [

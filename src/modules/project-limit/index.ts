@@ -9,6 +9,7 @@ import { projectRequestLimit } from "./kinds.ts";
 import { LEDGER_METRICS } from "./ledger/metrics.ts";
 import { LEDGERS } from "./ledger/reconcile-ledgers.ts";
 import { projectUsage } from "./ledger/usage.ts";
+import { operator } from "./operator/operator.ts";
 import type { Limits } from "./policy/policy.ts";
 import { limitReconciler } from "./reconciler.ts";
 import { USAGE_METRICS } from "./usage/metrics.ts";
@@ -61,4 +62,5 @@ export const projectLimit = defineModule<Limits>({
   reconciler: defineReconciler(limitReconciler),
   metrics: [...USAGE_METRICS, ...LEDGER_METRICS],
   codes: CODES,
+  operator,
 });

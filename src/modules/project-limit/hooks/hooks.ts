@@ -27,7 +27,7 @@ const NAMESPACE: Omit<Rule, "operations" | "resources"> = {
 const MATCH_CONDITIONS_SINCE = 28;
 
 /** Whether the API server evaluates match conditions. While its version is unknown it is taken for an older one: nothing is closed. */
-export function hasMatchConditions({ serverVersion }: View): boolean {
+export function hasMatchConditions({ serverVersion }: Pick<View, "serverVersion">): boolean {
   return serverVersion !== undefined && atLeast(serverVersion.effective, MATCH_CONDITIONS_SINCE);
 }
 
@@ -36,13 +36,14 @@ export function limitHooks(view: View): Hook[] {
   const limits = limitsIn(view);
   const conditional = hasMatchConditions(view);
   return [
-    projectRequests(limits, conditional),
+    projectRequestHook(limits, conditional),
     stamp(limits, conditional),
     ...namespaces(limits, conditional),
   ];
 }
 
-function projectRequests(limits: Limits | undefined, conditional: boolean): Hook {
+/** Asks about ProjectRequests. */
+export function projectRequestHook(limits: Limits | undefined, conditional: boolean): Hook {
   return {
     ...common(limits),
     name: MODULE,

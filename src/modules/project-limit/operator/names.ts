@@ -38,3 +38,11 @@ export const OPERAND = {
   webhook: GROUP,
   reviews: "validatingadmissionreviews",
 } as const;
+
+/** What keeps the operand. */
+export const OPERATOR = {
+  /** Its Deployment, ServiceAccount, roles and Lease. */
+  name: "project-request-limit-operator",
+  /** The environment variable with the operand's image. */
+  imageVariable: "RELATED_IMAGE_PROJECT_REQUEST_LIMIT_ADMISSION",
+} as const;

@@ -2,6 +2,7 @@ import { refOf } from "../../../core/evaluate/assembly.ts";
 import { type NeedMore, need } from "../../../core/evaluate/decision.ts";
 import { failureOf, type Need } from "../../../core/evaluate/need.ts";
 import { at, equal, isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
+import type { IgnoredObject } from "../../../core/module/operator.ts";
 import type { ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
 import { checkObject } from "../../../core/policy/check.ts";
 import { projectRequestLimit } from "../kinds.ts";
@@ -30,17 +31,22 @@ export function reconcileStatus(
   const limits = projectRequestLimit.prepare(object, ref).policy;
   const resourceVersion = stringAt(object, "metadata", "resourceVersion") ?? "";
   if (limits === undefined) {
-    const status = ignoredStatus(ref.generation, before, now);
-    if (equal(status, before)) return { writes: [] };
-    return {
-      writes: [{ status, of, resourceVersion }],
-      events: wasIgnored(before) ? [] : [ignoredEvent(object)],
-    };
+    const ignored = ignoredObject(object, now);
+    if (ignored === undefined) return { writes: [] };
+    return { writes: [{ status: ignored.status, of, resourceVersion }], events: ignored.events };
   }
   const problems = checkObject(projectRequestLimit, object, view);
   const status = limitsStatus(limits, problems, view, before, now);
   const writes = equal(status, before) ? [] : [{ status, of, resourceVersion }];
   return { writes, requeueAfter: REFRESH_SECONDS };
+}
+
+/** What an object of another name is told; `undefined` where it was. */
+export function ignoredObject(object: JsonObject, now: number): IgnoredObject | undefined {
+  const before = isObject(object["status"]) ? object["status"] : {};
+  const status = ignoredStatus(refOf(projectRequestLimit, object).generation, before, now);
+  if (equal(status, before)) return undefined;
+  return { status, events: wasIgnored(before) ? [] : [ignoredEvent(object)] };
 }
 
 function wasIgnored(before: JsonObject): boolean {

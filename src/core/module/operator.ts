@@ -1,0 +1,86 @@
+import type { EventToWrite } from "../evaluate/effects.ts";
+import type { JsonObject } from "../json.ts";
+import type { ServerVersion } from "../kubernetes/versions.ts";
+import type { DeclaredRole } from "../registration/rights.ts";
+
+/** An object by its apiVersion, kind, namespace and name. */
+export type Reference = JsonObject;
+
+/** Who makes the operand's certificate. */
+export type OperandCertificates = "ServiceCA" | "CertManager" | "Own";
+
+/** The operand's certificate as the Secret holds it. */
+export interface OperandCertificate {
+  /** Of the certificate and its key. */
+  readonly hash: string;
+  /** Whether API servers accept it: until then the operand keeps the one that it has. */
+  readonly trusted: boolean;
+}
+
+/** All that a plan may look at. */
+export interface OperandState {
+  /** The custom resource, as it is stored. */
+  readonly owner: JsonObject;
+  /** An object of `observed`, as it is stored. */
+  readonly live: (reference: Reference) => JsonObject | undefined;
+  /** What the operand runs. */
+  readonly image: string;
+  /** Whether a pod behind the Service is ready. */
+  readonly ready: boolean;
+  /** Absent while the Secret does not hold one. */
+  readonly certificate: OperandCertificate | undefined;
+  /** The authorities to trust, PEM in base64; absent where an injector writes them. */
+  readonly caBundle: string | undefined;
+  /** The unguessable first segment of the webhook's path. */
+  readonly pathToken: string;
+  readonly serverVersion: ServerVersion | undefined;
+  /** Why the last attempt failed. */
+  readonly failure: string | undefined;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+}
+
+/** In their order: a step that fails is tried again, and those after it wait. */
+export type OperandStep = { readonly apply: JsonObject } | { readonly remove: Reference };
+
+export interface OperandPlan {
+  readonly steps: readonly OperandStep[];
+  /** The operator's part of the status, to be applied. */
+  readonly status: JsonObject;
+}
+
+/** What an object of the kind that does not count is told. */
+export interface IgnoredObject {
+  readonly status: JsonObject;
+  readonly events: readonly EventToWrite[];
+}
+
+/**
+ * An operand that one custom resource of a module asks for: `usher operator MODULE` keeps it in a cluster. The plan is pure; reading,
+ * certificates and writing are the shell's.
+ */
+export interface Operator {
+  /** The operator's own Deployment, account, roles and Lease, and what it owns fields as. */
+  readonly name: string;
+  /** Of the operator and the operand. */
+  readonly namespace: string;
+  /** The environment variable that has the operand's image. */
+  readonly imageVariable: string;
+  /** The one custom resource that counts. */
+  readonly resource: Reference;
+  /** The Service that API servers call, and the Secret that its certificate is in. */
+  readonly service: string;
+  readonly servingSecret: string;
+  /** The Secret and its key that tell the operand the tokens of the webhook's path. */
+  readonly paths: { readonly secret: string; readonly key: string };
+  /** What is registered last, and goes first. */
+  readonly webhook: Reference;
+  /** What the plan looks at, beside the custom resource. */
+  readonly observed: readonly Reference[];
+  readonly certificatesOf: (owner: JsonObject) => OperandCertificates;
+  readonly plan: (state: OperandState) => OperandPlan;
+  /** For an object with a name that does not count; `undefined` where it was told. */
+  readonly ignored: (object: JsonObject, now: number) => IgnoredObject | undefined;
+  /** What the operator may do, with all that it grants. */
+  readonly roles: readonly DeclaredRole[];
+}

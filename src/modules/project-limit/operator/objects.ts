@@ -1,0 +1,68 @@
+import type { JsonObject } from "../../../core/json.ts";
+import { Gates } from "../../../core/module/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
+import { certManagerObjects } from "../../../core/registration/certificates.ts";
+import { flowControl } from "../../../core/registration/flow-control.ts";
+import { roleObjects } from "../../../core/registration/rbac.ts";
+import { OPERAND } from "./names.ts";
+import type { Operand } from "./operand.ts";
+import { OPERAND_ROLES } from "./operand-rights.ts";
+
+const { name, namespace } = OPERAND;
+
+/** As an installation of its own: so roles, seats and webhooks are made as usher's are. */
+export const OPERAND_INSTALLATION = { ...DEFAULT_INSTALLATION, namespace };
+
+/** What the operand may do, and seats of its own at the API server: it writes while a request waits for it. */
+export function accessObjects(): JsonObject[] {
+  return [
+    { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace } },
+    ...roleObjects(OPERAND_ROLES, { modules: [], installation: OPERAND_INSTALLATION, gates: new Gates([]) }),
+    ...flowControl(OPERAND_INSTALLATION, { name, account: name }),
+    // Made here so that it goes with the custom resource; the operand writes what it holds.
+    { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name, namespace } },
+  ];
+}
+
+/** Signs for it by these: releases before OpenShift 4.4 know the second only. */
+const SERVICE_CA = ["service.beta.openshift.io", "service.alpha.openshift.io"];
+
+export function serviceObject({ certificates }: Pick<Operand, "certificates">): JsonObject {
+  const annotations = Object.fromEntries(
+    SERVICE_CA.map((domain) => [`${domain}/serving-cert-secret-name`, OPERAND.servingSecret]),
+  );
+  return {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: {
+      name: OPERAND.service,
+      namespace,
+      ...(certificates === "ServiceCA" ? { annotations } : {}),
+    },
+    spec: {
+      selector: OPERAND.podLabels,
+      ports: [{ name: "https", port: OPERAND.servicePort, protocol: "TCP", targetPort: OPERAND.port }],
+    },
+  };
+}
+
+/** What cert-manager makes the certificate from. */
+export function certificateObjects({ certificates }: Pick<Operand, "certificates">): JsonObject[] {
+  if (certificates !== "CertManager") return [];
+  return certManagerObjects({
+    namespace,
+    service: OPERAND.service,
+    secret: OPERAND.servingSecret,
+    authority: `${name}-ca`,
+    selfSigned: `${name}-selfsigned`,
+  });
+}
+
+export function configMap({ configuration }: Pick<Operand, "configuration">): JsonObject {
+  return {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: OPERAND.configMap, namespace },
+    data: { [OPERAND.configurationKey]: configuration },
+  };
+}

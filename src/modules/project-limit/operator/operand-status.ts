@@ -1,0 +1,122 @@
+import { at, isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
+import { conditionOf, type Observation } from "../../../core/policy/condition.ts";
+import { OPERAND } from "./names.ts";
+import type { Found } from "./plan.ts";
+import { storedHash } from "./workload.ts";
+
+/** A roll-out takes seconds for each pod; after so long something keeps it from ending. */
+const STUCK_MS = 10 * 60_000;
+
+/** The operator's part of the status. */
+export function operandStatus(found: Found): JsonObject {
+  const { operand, state, rollOut, certHash } = found;
+  const before = isObject(state.owner["status"]) ? state.owner["status"] : {};
+  const progressing = progress(found);
+  const observations = [
+    availability(found),
+    progressing,
+    degradation(found, progressing, before),
+    certificatePending(found),
+    noNodes(found),
+  ];
+  const generation = at(state.owner, "metadata", "generation");
+  const observed = typeof generation === "number" ? generation : undefined;
+  return {
+    configHash: operand.configHash,
+    ...(certHash === undefined ? {} : { certHash }),
+    desired: rollOut?.desired ?? 0,
+    ready: rollOut?.ready ?? 0,
+    conditions: observations.map((one) => conditionOf(one, observed, before, state.now)),
+  };
+}
+
+function availability({ registered, noNodes: none, state }: Found): Observation {
+  const type = "Available";
+  if (!registered || none)
+    return { type, holds: false, reason: "NotRegistered", message: "the operand is not asked yet" };
+  return state.ready
+    ? { type, holds: true, reason: "Ready", message: "the operand is asked, and a pod is ready" }
+    : {
+        type,
+        holds: false,
+        reason: "NoReadyPod",
+        message: "the operand is asked, and no pod is ready: see its pods",
+      };
+}
+
+function progress({ operand, stored, rollOut, certHash, registered, noNodes: none }: Found): Observation {
+  const type = "Progressing";
+  const pending = (reason: string, message: string) => ({ type, holds: true, reason, message });
+  if (stored === undefined) return pending("Creating", `the ${operand.topology} is not there yet`);
+  if (
+    storedHash(stored, OPERAND.configurationHash) !== operand.configHash ||
+    (certHash !== undefined && storedHash(stored, OPERAND.certificateHash) !== certHash) ||
+    rollOut === undefined
+  )
+    return pending("Updating", `the ${operand.topology} is being updated`);
+  const { desired, updated, ready } = rollOut;
+  if (updated < desired) return pending("RollingOut", `${updated} of ${desired} pods are up to date`);
+  if (ready < desired) return pending("RollingOut", `${ready} of ${desired} pods are ready`);
+  if (!registered && !none) return pending("Registering", "the webhook is not registered yet");
+  return { type, holds: false, reason: "AsDesired", message: "all is as the spec says" };
+}
+
+function degradation(
+  { operand, state }: Found,
+  { holds, message }: Observation,
+  before: JsonObject,
+): Observation {
+  const type = "Degraded";
+  const { invalid } = operand.limits;
+  if (invalid !== undefined)
+    return {
+      type,
+      holds: true,
+      reason: "InvalidSpec",
+      message: `${invalid}; the operand stays as it was`,
+    };
+  if (state.failure !== undefined) return { type, holds: true, reason: "Failed", message: state.failure };
+  const earlier = listAt(before, "conditions").find((one) => at(one, "type") === "Progressing");
+  const since = Date.parse(stringAt(earlier, "lastTransitionTime") ?? "");
+  if (holds && at(earlier, "status") === "True" && state.now - since >= STUCK_MS)
+    return { type, holds: true, reason: "Stuck", message: `for more than 10 minutes ${message}` };
+  return { type, holds: false, reason: "AsDesired", message: "nothing fails" };
+}
+
+const WRITERS = {
+  ServiceCA: "OpenShift's service CA writes it; elsewhere set spec.certificates to CertManager or Own",
+  CertManager: "cert-manager writes it: see the Certificate",
+  Own: "the operator writes it: see its log",
+};
+
+function certificatePending({ operand, state }: Found): Observation {
+  const type = "CertificatePending";
+  const secret = `Secret ${OPERAND.namespace}/${OPERAND.servingSecret}`;
+  if (state.certificate === undefined)
+    return {
+      type,
+      holds: true,
+      reason: "NoCertificate",
+      message: `${secret} has no certificate: ${WRITERS[operand.certificates]}`,
+    };
+  if (!state.certificate.trusted)
+    return {
+      type,
+      holds: true,
+      reason: "NotTrusted",
+      message: `the authority of the certificate in ${secret} is not in the webhook's caBundle yet`,
+    };
+  return { type, holds: false, reason: "Found", message: "there is a certificate" };
+}
+
+function noNodes({ operand, noNodes: none }: Found): Observation {
+  const type = "NoNodes";
+  if (!none) return { type, holds: false, reason: "Scheduled", message: "there are nodes for the operand" };
+  const labels = Object.entries(operand.nodeSelector).map(([key, value]) => `${key}=${value}`);
+  return {
+    type,
+    holds: true,
+    reason: "NoMatchingNode",
+    message: `no node is there for the operand, so nothing is registered, and no limit holds: change spec.nodeSelector (${labels.join(", ")}) or set spec.topology to Deployment`,
+  };
+}

@@ -1,0 +1,89 @@
+import { createHash } from "node:crypto";
+import { refOf } from "../../../core/evaluate/assembly.ts";
+import { at, canonical, isObject, type JsonObject, stringAt } from "../../../core/json.ts";
+import type { OperandCertificates } from "../../../core/module/operator.ts";
+import { projectRequestLimit } from "../kinds.ts";
+import { OPERAND_FIELDS } from "../policy/operand-schema.ts";
+import type { Limits } from "../policy/policy.ts";
+import { prepareLimits } from "../policy/prepare.ts";
+
+/** What a ProjectRequestLimit asks of its operand, with all defaults filled in. */
+export interface Operand {
+  readonly limits: Limits;
+  readonly transport: "Direct" | "Aggregated";
+  readonly topology: "DaemonSet" | "Deployment";
+  readonly nodeSelector: Readonly<Record<string, string>>;
+  readonly podLabels: Readonly<Record<string, string>>;
+  readonly certificates: OperandCertificates;
+  /** The file that the operand reads. */
+  readonly configuration: string;
+  /** Of what the file means: another spelling of the same limits has the same. */
+  readonly configHash: string;
+}
+
+/** What the file says that it is. */
+const CONFIGURATION = { apiVersion: "operator.project.openshift.io/v1", kind: "ProjectRequestLimitConfig" };
+
+const CONTROL_PLANE = { "node-role.kubernetes.io/control-plane": "" };
+
+/** `undefined`: the object has another name, and does not count. */
+export function operandOf(owner: JsonObject): Operand | undefined {
+  const limits = prepareLimits(owner, refOf(projectRequestLimit, owner)).policy;
+  if (limits === undefined) return undefined;
+  const spec = isObject(owner["spec"]) ? owner["spec"] : {};
+  const nodeSelector = labelsAt(spec, "nodeSelector");
+  return {
+    limits,
+    transport: at(spec, "transport") === "Aggregated" ? "Aggregated" : "Direct",
+    topology: at(spec, "topology") === "Deployment" ? "Deployment" : "DaemonSet",
+    nodeSelector: Object.keys(nodeSelector).length === 0 ? CONTROL_PLANE : nodeSelector,
+    podLabels: labelsAt(spec, "podLabels"),
+    certificates: certificatesOf(owner),
+    configuration: configurationOf(spec),
+    configHash: sha256(meaningOf(limits)),
+  };
+}
+
+export function certificatesOf(owner: JsonObject): OperandCertificates {
+  const mode = stringAt(owner, "spec", "certificates");
+  return mode === "Own" || mode === "CertManager" ? mode : "ServiceCA";
+}
+
+function labelsAt(spec: JsonObject, field: string): Record<string, string> {
+  const labels = at(spec, field);
+  const pairs = isObject(labels) ? Object.entries(labels) : [];
+  return Object.fromEntries(
+    pairs.flatMap(([key, value]) => (typeof value === "string" ? [[key, value]] : [])),
+  );
+}
+
+/** The limits as the administrator wrote them; how the operand runs is not for the operand. */
+function configurationOf(spec: JsonObject): string {
+  const limits = Object.entries(spec).filter(
+    ([field, value]) => !Object.hasOwn(OPERAND_FIELDS, field) && value !== null,
+  );
+  return `${JSON.stringify({ ...CONFIGURATION, ...Object.fromEntries(limits) }, null, 2)}\n`;
+}
+
+/** One text for one meaning. How long API servers wait is for the webhook alone. */
+function meaningOf({ ref: _ref, timeoutSeconds: _timeout, invalid: _invalid, ...limits }: Limits): string {
+  return canonical({
+    ...limits,
+    rules: limits.rules.map((rule) => ({
+      selector: Object.fromEntries(rule.selector),
+      groups: sorted(rule.groups),
+      users: sorted(rule.users),
+      maxProjects: rule.maxProjects,
+    })),
+    exempt: { users: sorted(limits.exempt.users), groups: sorted(limits.exempt.groups) },
+    trustedAnnotators: sorted(limits.trustedAnnotators),
+  });
+}
+
+function sorted(names: ReadonlySet<string> | undefined): string[] | undefined {
+  return names === undefined ? undefined : [...names].sort();
+}
+
+function sha256(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}

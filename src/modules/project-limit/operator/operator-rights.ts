@@ -1,0 +1,99 @@
+import { type JsonObject, stringAt } from "../../../core/json.ts";
+import type { DeclaredRole, Right } from "../../../core/registration/rights.ts";
+import { projectRequestLimit } from "../kinds.ts";
+import { OPERAND, OPERATOR } from "./names.ts";
+import { OPERAND_ROLES } from "./operand-rights.ts";
+
+const LIMITS = { group: projectRequestLimit.group, resource: projectRequestLimit.plural };
+
+/** By server-side apply; where the API server enforces it, only who may delete an object may change its owners. */
+const KEEP = ["get", "create", "patch", "delete"];
+
+/** The resource of each kind that the operator writes: `deployments` of `Deployment`. */
+function resourceOf(kind: string): string {
+  return `${kind.toLowerCase()}s`;
+}
+
+/** What it takes to keep an object, by its name. */
+function keeping(object: JsonObject): Right {
+  const [group, version] = (stringAt(object, "apiVersion") ?? "").split("/");
+  return {
+    group: version === undefined ? "" : (group ?? ""),
+    resources: [resourceOf(stringAt(object, "kind") ?? "")],
+    names: [stringAt(object, "metadata", "name") ?? ""],
+    verbs: KEEP,
+    why: "keep the operand",
+    when: [],
+  };
+}
+
+const CLUSTER: readonly Right[] = [
+  {
+    group: LIMITS.group,
+    resources: [LIMITS.resource],
+    verbs: ["get", "list"],
+    why: "read what the operand shall be, and find objects of other names",
+    when: [],
+  },
+  {
+    group: LIMITS.group,
+    resources: [`${LIMITS.resource}/status`],
+    verbs: ["patch"],
+    why: "say how far the operand is",
+    when: [],
+  },
+  {
+    group: "events.k8s.io",
+    resources: ["events"],
+    verbs: ["create", "patch"],
+    why: "record that an object is ignored",
+    when: [],
+  },
+];
+
+const NAMESPACE: readonly Right[] = [
+  {
+    group: "discovery.k8s.io",
+    resources: ["endpointslices"],
+    verbs: ["list"],
+    why: "register nothing before a pod is ready",
+    when: [],
+  },
+  {
+    group: "coordination.k8s.io",
+    resources: ["leases"],
+    names: [OPERATOR.name],
+    verbs: ["get", "update"],
+    why: "elect a leader",
+    when: [],
+  },
+  { group: "coordination.k8s.io", resources: ["leases"], verbs: ["create"], why: "elect a leader", when: [] },
+];
+
+/** What the operator may do, by name wherever there is one: it can grant nothing that it does not have itself. */
+export function operatorRoles(kept: readonly JsonObject[]): DeclaredRole[] {
+  const role = (kind: DeclaredRole["kind"], rights: readonly Right[]): DeclaredRole => {
+    const inside = kind === "Role";
+    const objects = kept.filter((one) => (stringAt(one, "metadata", "namespace") !== undefined) === inside);
+    const granted = OPERAND_ROLES.filter((one) => one.kind === kind).flatMap((one) => one.rights);
+    return {
+      kind,
+      name: OPERATOR.name,
+      own: true,
+      account: OPERATOR.name,
+      rights: [
+        ...rights,
+        ...objects.map(keeping),
+        ...granted.map((right) => ({ ...right, why: `grant the operand the right to ${right.why}` })),
+      ],
+    };
+  };
+  return [role("ClusterRole", CLUSTER), role("Role", NAMESPACE)];
+}
+
+/** Secrets are written by the operator or an issuer, and are in no plan. */
+export const SECRETS: readonly JsonObject[] = [OPERAND.servingSecret, OPERAND.pathsSecret].map((name) => ({
+  apiVersion: "v1",
+  kind: "Secret",
+  metadata: { name, namespace: OPERAND.namespace },
+}));

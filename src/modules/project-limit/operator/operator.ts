@@ -1,0 +1,46 @@
+import type { JsonObject } from "../../../core/json.ts";
+import type { Operator } from "../../../core/module/operator.ts";
+import { projectRequestLimit } from "../kinds.ts";
+import { SINGLETON } from "../policy/policy.ts";
+import { ignoredObject } from "../status/reconcile-status.ts";
+import { OPERAND, OPERATOR } from "./names.ts";
+import { accessObjects, certificateObjects, configMap, serviceObject } from "./objects.ts";
+import { certificatesOf } from "./operand.ts";
+import { operatorRoles, SECRETS } from "./operator-rights.ts";
+import { planOperand } from "./plan.ts";
+import { WEBHOOK } from "./webhook.ts";
+import { workloadReference } from "./workload.ts";
+
+const WORKLOADS = [workloadReference("DaemonSet"), workloadReference("Deployment")];
+
+/** Everything that the operator writes in any configuration. */
+const KEPT: readonly JsonObject[] = [
+  ...accessObjects(),
+  serviceObject({ certificates: "Own" }),
+  ...certificateObjects({ certificates: "CertManager" }),
+  configMap({ configuration: "" }),
+  ...WORKLOADS,
+  WEBHOOK,
+  ...SECRETS,
+];
+
+/** Keeps the operand of the ProjectRequestLimit named `cluster`. */
+export const operator: Operator = {
+  name: OPERATOR.name,
+  namespace: OPERAND.namespace,
+  imageVariable: OPERATOR.imageVariable,
+  resource: {
+    apiVersion: `${projectRequestLimit.group}/v1`,
+    kind: projectRequestLimit.kind,
+    metadata: { name: SINGLETON },
+  },
+  service: OPERAND.service,
+  servingSecret: OPERAND.servingSecret,
+  paths: { secret: OPERAND.pathsSecret, key: OPERAND.pathsKey },
+  webhook: WEBHOOK,
+  observed: [...WORKLOADS, WEBHOOK],
+  certificatesOf,
+  plan: planOperand,
+  ignored: ignoredObject,
+  roles: operatorRoles(KEPT),
+};

@@ -1,0 +1,117 @@
+import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
+import type { OperandPlan, OperandState, OperandStep } from "../../../core/module/operator.ts";
+import { OPERAND, OPERATOR } from "./names.ts";
+import { accessObjects, certificateObjects, configMap, serviceObject } from "./objects.ts";
+import { type Operand, operandOf } from "./operand.ts";
+import { operandStatus } from "./operand-status.ts";
+import { WEBHOOK, webhook } from "./webhook.ts";
+import { type RollOut, rollOutOf, storedHash, workload, workloadReference } from "./workload.ts";
+
+/** What was found and follows from it, for steps and status. */
+export interface Found {
+  readonly operand: Operand;
+  readonly state: OperandState;
+  /** The workload of the topology, as it is stored. */
+  readonly stored: JsonObject | undefined;
+  readonly rollOut: RollOut | undefined;
+  /** What the template gets. Absent while there is no certificate, so that no pod is made twice. */
+  readonly certHash: string | undefined;
+  readonly registered: boolean;
+  /** No pod will ever answer. */
+  readonly noNodes: boolean;
+}
+
+/**
+ * What must be done so that a cluster has the operand that its custom resource asks for. Certificate, configuration, workload; what asks
+ * the operand comes last, once a pod is ready. One that is registered stays: it refuses rather than lets pass.
+ */
+export function planOperand(state: OperandState): OperandPlan {
+  const operand = operandOf(state.owner);
+  if (operand === undefined) return { steps: [], status: {} };
+  const stored = state.live(workloadReference(operand.topology));
+  const rollOut = stored === undefined ? undefined : rollOutOf(stored);
+  const found: Found = {
+    operand,
+    state,
+    stored,
+    rollOut,
+    certHash: certHashOf(state, stored),
+    registered: state.live(WEBHOOK) !== undefined,
+    noNodes: rollOut?.desired === 0,
+  };
+  const steps = operand.limits.invalid === undefined ? stepsOf(found) : [];
+  return { steps: steps.map((step) => marked(step, state)), status: operandStatus(found) };
+}
+
+/** One that API servers do not accept yet waits, where there is one that they do. */
+function certHashOf({ certificate }: OperandState, stored: JsonObject | undefined): string | undefined {
+  const before = storedHash(stored, OPERAND.certificateHash);
+  if (certificate === undefined) return undefined;
+  return certificate.trusted ? certificate.hash : (before ?? certificate.hash);
+}
+
+function stepsOf(found: Found): OperandStep[] {
+  const { operand, state, stored, rollOut, certHash, registered, noNodes } = found;
+  const asks = webhook(operand, state);
+  const runs =
+    certHash === undefined
+      ? []
+      : [workload(operand, { image: state.image, certHash, desired: rollOut?.desired })];
+  const serves = stored !== undefined && rollOut !== undefined && state.ready;
+  const before = [
+    ...(registered && noNodes ? [{ remove: WEBHOOK }] : []),
+    // Before a new certificate is served, its authority must be trusted.
+    ...(registered && !noNodes ? [{ apply: asks }] : []),
+  ];
+  const after = [
+    ...(!registered && serves && !noNodes && certHash !== undefined ? [{ apply: asks }] : []),
+    ...otherTopology(found),
+  ];
+  return [
+    ...before,
+    ...[
+      ...accessObjects(),
+      serviceObject(operand),
+      ...certificateObjects(operand),
+      configMap(operand),
+      ...runs,
+    ].map((apply) => ({ apply })),
+    ...after,
+  ];
+}
+
+/** The workload of the other topology goes once all pods of this one are ready. */
+function otherTopology({ operand, state, rollOut }: Found): OperandStep[] {
+  const other = workloadReference(operand.topology === "DaemonSet" ? "Deployment" : "DaemonSet");
+  if (state.live(other) === undefined || rollOut === undefined) return [];
+  const { desired, updated, ready } = rollOut;
+  return desired > 0 && updated >= desired && ready >= desired ? [{ remove: other }] : [];
+}
+
+const LABELS = { "app.kubernetes.io/managed-by": OPERATOR.name };
+
+/** With the custom resource as its owner, so that it goes with it; the webhook, too, so that the webhook goes first. */
+function marked(step: OperandStep, { owner, live }: OperandState): OperandStep {
+  if (!("apply" in step)) return step;
+  const { metadata } = step.apply;
+  const asks = live(WEBHOOK);
+  const isWebhook = stringAt(step.apply, "kind") === WEBHOOK["kind"];
+  const owners = [
+    { ...reference(owner), controller: true },
+    // The garbage collector keeps what has an owner left.
+    ...(isWebhook || asks === undefined
+      ? []
+      : [reference({ ...asks, ...WEBHOOK, metadata: asks["metadata"] ?? {} })]),
+  ];
+  const labels = { labels: LABELS, ownerReferences: owners };
+  return { apply: { ...step.apply, metadata: { ...(isObject(metadata) ? metadata : {}), ...labels } } };
+}
+
+function reference({ apiVersion, kind, metadata }: JsonObject): JsonObject {
+  return {
+    apiVersion: apiVersion ?? "",
+    kind: kind ?? "",
+    name: stringAt(metadata, "name") ?? "",
+    uid: stringAt(metadata, "uid") ?? "",
+  };
+}
