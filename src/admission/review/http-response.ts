@@ -12,6 +12,8 @@ export interface HttpResponse {
   readonly phase: Phase | undefined;
   /** Undefined where nothing was evaluated. */
   readonly evaluation: Evaluation | undefined;
+  /** The methods that are allowed, where this one is not. @default POST */
+  readonly allow?: string;
 }
 
 const JSON_TYPE = "application/json";
@@ -20,6 +22,11 @@ const TEXT_TYPE = "text/plain; charset=utf-8";
 /** An HTTP error with one line of text. The API server applies the webhook's failurePolicy. */
 export function textResponse(status: number, line: string, phase?: Phase): HttpResponse {
   return { status, type: TEXT_TYPE, body: `${line}\n`, phase, evaluation: undefined };
+}
+
+/** Anything in JSON but a review. */
+export function jsonResponse(status: number, body: string, type = JSON_TYPE): HttpResponse {
+  return { status, type, body, phase: undefined, evaluation: undefined };
 }
 
 /** An AdmissionReview. */

@@ -79,7 +79,7 @@ function unknownHook(name: string, phase: Phase, all: readonly Hook[]): string {
 }
 
 /** The query's `timeout`, else the shortest of the hooks', never beyond what the API server allows. */
-function timeoutFor(query: string, hooks: readonly Hook[]): number {
+export function timeoutFor(query: string, hooks: readonly Hook[]): number {
   const asked = timeoutOf(query);
   if (asked !== undefined && asked > 0) return Math.min(asked, LONGEST_CALL_MS);
   let wait = hooks.length === 0 ? DEFAULT_CALL_MS : LONGEST_CALL_MS;

@@ -5,6 +5,9 @@ import type { Tracing } from "../../core/module/installation.ts";
 import type { Count } from "../../core/module/metric.ts";
 import type { ControllerStats } from "../../core/module/reconciler.ts";
 import type { Source } from "../../core/view/source.ts";
+import { AggregatedServing } from "../aggregated/aggregated.ts";
+import type { LiveFrontProxy } from "../aggregated/front-proxy.ts";
+import type { ReviewApi } from "../aggregated/review-api.ts";
 import { startHeartbeat } from "../observe/health.ts";
 import { sampledLog } from "../observe/log-sampling.ts";
 import { createMetrics } from "../observe/metrics/metrics.ts";
@@ -50,6 +53,8 @@ export interface AdmissionOptions {
   readonly names?: readonly string[] | undefined;
   /** @default any client */
   readonly clients?: ClientCheck | undefined;
+  /** Serves reviews as an aggregated API too, to the front proxy with these settings; excludes `clients`. @default by webhook paths only */
+  readonly aggregated?: { readonly api: ReviewApi; readonly frontProxy: LiveFrontProxy } | undefined;
   /** Whether a call with this path segment may make usher write. @default every call may */
   readonly acceptsToken?: AcceptsToken | undefined;
   /** Receives events and tallies, after the response. */
@@ -94,6 +99,7 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
     () => trusts === undefined || (serving.pair !== undefined && trusts(serving.pair.cert) === true),
   );
   const stops: (() => unknown)[] = [heartbeat.stop];
+  const { aggregated, now } = options;
   try {
     // A certificate and a thread take a tenth of a second each: start both at once.
     const creatingMetrics = createMetrics({
@@ -129,8 +135,9 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
       port: options.port ?? WEBHOOK_PORT,
       pair: certificate,
       clients: options.clients,
+      aggregated: aggregated && new AggregatedServing({ source, log, now, ...aggregated }),
       limits,
-      handle: createHandle({ source, log, now: options.now, acceptsToken: options.acceptsToken }),
+      handle: createHandle({ source, log, now, acceptsToken: options.acceptsToken }),
       afterResponse: afterResponse({ log, count: metrics.count, effects: options.effects }),
       observe: metrics.observe,
       connectionClosed: metrics.connectionClosed,

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
 import { factsOf, type Log } from "../../core/log.ts";
 import type { Phase } from "../../core/module/hook.ts";
+import type { AggregatedServing } from "../aggregated/aggregated.ts";
 import type { ConnectionLimit } from "../observe/metrics/metrics.ts";
 import type { ReviewTrace, ReviewTracer } from "../observe/tracing/tracing.ts";
 import type { Handle } from "../review/handle.ts";
@@ -17,12 +18,15 @@ import { readBody, TOO_LARGE } from "./body.ts";
 import { BytesInFlight } from "./bytes-in-flight.ts";
 import { Connections, Pipelining } from "./connections.ts";
 import type { Limits } from "./limits.ts";
+import { refusedByHead, sendAndClose } from "./refusal.ts";
 
 export interface HttpsServerOptions {
   readonly bind: string;
   readonly port: number;
   readonly pair: KeyPair;
   readonly clients: ClientCheck | undefined;
+  /** Serves an aggregated API beside the webhooks; excludes `clients`. @default none */
+  readonly aggregated?: AggregatedServing | undefined;
   readonly limits: Limits;
   readonly handle: Handle;
   /** Runs once the response was handed to the socket. */
@@ -45,10 +49,6 @@ export interface HttpsServer {
   readonly finish: (withinMs: number) => Promise<void>;
 }
 
-const NOT_JSON = textResponse(415, "the content type must be application/json");
-const ENCODED = textResponse(415, "content encodings are not supported: send the JSON as it is");
-const NOT_POST = textResponse(405, "method not allowed: use POST");
-
 const NO_ROOM = "too many bytes in flight: closed the connection that kept some for longest";
 
 /** The client closed the connection before the response. Not a code of HTTP, but the one that proxies have long used for this. */
@@ -57,36 +57,64 @@ const CLIENT_CLOSED_REQUEST = 499;
 /** Fits into the kernel's send buffer, and Node reads no further request of a connection whose client leaves more than 64 KiB unread. */
 const SMALL_RESPONSE_BYTES = 16 * 1024;
 
-/** After this long without a byte a refused client has stopped sending, across any network that a webhook call survives. */
-const LINGER_MS = 1_000;
-
 /** The HTTPS server of the webhooks. Node reads every request and writes every response. Resolves once it listens. */
 export async function openHttpsServer(options: HttpsServerOptions): Promise<HttpsServer> {
-  const { limits, handle, afterResponse, observe, connectionClosed, tracing, log } = options;
+  const { limits, handle, aggregated, afterResponse, observe, connectionClosed, tracing, log } = options;
+  if (aggregated !== undefined && options.clients !== undefined)
+    throw new Error(
+      "an aggregated API authenticates clients by the front proxy: it can't be served with --client-ca",
+    );
   const clients = options.clients === undefined ? undefined : new ClientCertificates(options.clients);
   const inFlight = new BytesInFlight(limits.inFlightBytes, (bytes) => {
     connectionClosed("bytes");
     log.warn({ bytes }, NO_ROOM);
   });
   const pipelining = new Pipelining(limits.pipelined, () => connectionClosed("requests"));
+  const asksForCertificates = clients !== undefined || aggregated !== undefined;
+  let { pair: served } = options;
   let draining = false;
 
-  const secure = (pair: KeyPair) => ({
+  const secure = (pair = served) => ({
     cert: pair.cert,
     key: pair.key,
     minVersion: "TLSv1.2" as const,
     // Each renegotiation costs a signature, and a client may ask for any number. Go's client never does, and TLS 1.3 has none.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
-    ...(options.clients === undefined ? {} : { ca: options.clients.ca }),
+    ...(asksForCertificates ? { ca: aggregated?.ca ?? options.clients?.ca ?? [] } : {}),
   });
 
   const serve = (request: IncomingMessage, response: ServerResponse) => {
     const started = performance.now();
-    const refused = refusedByHead(request) ?? clients?.refuse(request.socket);
-    if (refused !== undefined) {
-      refuse(request, response, refused, started);
+    if (aggregated?.serves(request.url ?? "/") === true) {
+      serveAggregated(aggregated, request, response, started);
       return;
     }
+    const refused = refusedByHead(request) ?? clients?.refuse(request.socket);
+    if (refused !== undefined) refuse(request, response, refused, started);
+    else receive(request, response, handle, started);
+  };
+
+  const serveAggregated = (
+    serving: AggregatedServing,
+    request: IncomingMessage,
+    response: ServerResponse,
+    started: number,
+  ) => {
+    const { socket } = request;
+    pipelining.add(socket);
+    void serving
+      .admit(request, response, started)
+      .then((admitted) => {
+        const result = typeof admitted === "function" ? refusedByHead(request) : admitted;
+        if (result === undefined) receive(request, response, admitted as Handle, started);
+        else if (result.status < 300 || response.destroyed) send(response, result, started);
+        else refuse(request, response, result, started);
+      })
+      .catch((error: unknown) => abort(response, error))
+      .finally(() => pipelining.remove(socket));
+  };
+
+  const receive = (request: IncomingMessage, response: ServerResponse, review: Handle, started: number) => {
     readBody(request, limits.bodyBytes, inFlight, (body) => {
       if (body === TOO_LARGE) {
         const tooLarge = textResponse(413, `the body is larger than ${limits.bodyBytes} bytes`);
@@ -94,7 +122,7 @@ export async function openHttpsServer(options: HttpsServerOptions): Promise<Http
         return;
       }
       const trace = tracing?.begin(request.headers, started);
-      const result = handle(body, request.url ?? "/", response, started, trace);
+      const result = review(body, request.url ?? "/", response, started, trace);
       if (!(result instanceof Promise)) {
         send(response, result, started, trace);
         return;
@@ -154,8 +182,8 @@ export async function openHttpsServer(options: HttpsServerOptions): Promise<Http
 
   const server = createServer(
     {
-      ...secure(options.pair),
-      requestCert: clients !== undefined,
+      ...secure(),
+      requestCert: asksForCertificates,
       // Refused with a message: a failed handshake does not say why.
       rejectUnauthorized: false,
       handshakeTimeout: limits.handshakeMs,
@@ -176,11 +204,16 @@ export async function openHttpsServer(options: HttpsServerOptions): Promise<Http
   // Ends a connection whose client stopped reading: no bytes in either direction for as long as an idle connection may last.
   server.timeout = limits.keepAliveMs;
   const connections = new Connections(server, limits.connections, () => connectionClosed("connections"));
+  const authorities = aggregated?.follow(() => server.setSecureContext(secure()));
+  server.once("close", () => authorities?.stop());
   const port = await listen(server, options.bind, options.port);
   server.on("error", (error) => log.error(factsOf(error), "HTTPS server error"));
   return {
     address: addressOf("https", options.bind, port),
-    usePair: (pair) => server.setSecureContext(secure(pair)),
+    usePair: (pair) => {
+      server.setSecureContext(secure(pair));
+      served = pair;
+    },
     startDraining: () => {
       draining = true;
     },
@@ -189,39 +222,6 @@ export async function openHttpsServer(options: HttpsServerOptions): Promise<Http
       return connections.finish(withinMs);
     },
   };
-}
-
-/** Why a request is refused by its method and headers alone. */
-function refusedByHead({ method, headers }: IncomingMessage): HttpResponse | undefined {
-  if (method !== "POST") return NOT_POST;
-  const type = headers["content-type"];
-  if (type !== "application/json" && !/^application\/json\s*(;|$)/i.test(type ?? "")) return NOT_JSON;
-  const encoding = headers["content-encoding"];
-  return encoding === undefined || encoding === "identity" ? undefined : ENCODED;
-}
-
-/**
- * Responds to a request whose body is not wanted, and closes the connection. Not at once: a client that is still sending when the
- * connection closes sees a reset, and may never read the response. As long as it sends, within the time that any request has, the body
- * is discarded.
- */
-function sendAndClose(
-  request: IncomingMessage,
-  response: ServerResponse,
-  { status, type, body }: HttpResponse,
-): void {
-  response.shouldKeepAlive = false;
-  if (status === 405) response.setHeader("Allow", "POST");
-  response.writeHead(status, { "Content-Type": type, "Content-Length": Buffer.byteLength(body) });
-  response.write(body);
-  const end = () => {
-    clearTimeout(timer);
-    if (!response.destroyed) response.end();
-  };
-  const timer = setTimeout(end, LINGER_MS);
-  request.on("data", () => timer.refresh());
-  request.once("end", end);
-  request.once("close", end);
 }
 
 function listen(server: Server, bind: string, port: number): Promise<number> {

@@ -1,6 +1,8 @@
+import { X509Certificate } from "node:crypto";
 import type { Socket } from "node:net";
-import { TLSSocket } from "node:tls";
+import { type DetailedPeerCertificate, TLSSocket } from "node:tls";
 import { type HttpResponse, textResponse } from "../review/http-response.ts";
+import { authoritiesReached, certificatesIn } from "./bundle.ts";
 
 /** The clients that are accepted: with a certificate of this authority and, where names are given, one of them. */
 export interface ClientCheck {
@@ -12,14 +14,25 @@ export interface ClientCheck {
 const NONE = textResponse(401, "client certificate required");
 const UNTRUSTED = textResponse(403, "client certificate signed by unknown authority");
 const UNKNOWN = textResponse(403, "client certificate's common name is not allowed");
+const EXPIRED = textResponse(403, "client certificate is not valid now");
 
-/** Checks the client certificates of connections, each once: a certificate can't change during one. */
+/** Certificates that a client may send between its own and its authority; the chain of a front proxy has one at most. */
+const LONGEST_CHAIN = 8;
+
+type Verdict = HttpResponse | { readonly validUntil: number };
+
+/**
+ * Checks the client certificates of connections, each once: a certificate can't change during one. The handshake verified it, perhaps
+ * by authorities that have been replaced since, so that it is compared with those of today as well.
+ */
 export class ClientCertificates {
   readonly #names: ReadonlySet<string> | undefined;
-  readonly #checked = new WeakMap<Socket, HttpResponse | "accepted">();
+  readonly #authorities: readonly X509Certificate[];
+  readonly #checked = new WeakMap<Socket, Verdict>();
 
-  constructor({ names }: ClientCheck) {
+  constructor({ ca, names }: ClientCheck) {
     this.#names = names === undefined ? undefined : new Set(names);
+    this.#authorities = certificatesIn(ca);
   }
 
   /** `undefined` where the client is accepted. */
@@ -29,17 +42,35 @@ export class ClientCertificates {
       verdict = this.#check(socket);
       this.#checked.set(socket, verdict);
     }
-    return verdict === "accepted" ? undefined : verdict;
+    if (!("validUntil" in verdict)) return verdict;
+    return Date.now() < verdict.validUntil ? undefined : EXPIRED;
   }
 
-  #check(socket: Socket): HttpResponse | "accepted" {
+  #check(socket: Socket): Verdict {
     if (!(socket instanceof TLSSocket)) return NONE;
-    const certificate = socket.getPeerCertificate();
+    const certificate = socket.getPeerCertificate(true);
     if (certificate === null || Object.keys(certificate).length === 0) return NONE;
-    if (!socket.authorized) return UNTRUSTED;
-    if (this.#names === undefined) return "accepted";
+    const chain = chainOf(certificate);
+    if (!socket.authorized || authoritiesReached(this.#authorities, chain, Date.now()).length === 0)
+      return UNTRUSTED;
     const { CN } = certificate.subject;
     const names = CN === undefined ? [] : [CN].flat();
-    return names.some((name) => this.#names?.has(name)) ? "accepted" : UNKNOWN;
+    if (this.#names !== undefined && !names.some((name) => this.#names?.has(name))) return UNKNOWN;
+    return { validUntil: Date.parse(certificate.valid_to) };
   }
+}
+
+function chainOf(certificate: DetailedPeerCertificate): X509Certificate[] {
+  const chain: X509Certificate[] = [];
+  let next: DetailedPeerCertificate | undefined = certificate;
+  // The issuer of a root is the root itself.
+  while (
+    next?.raw !== undefined &&
+    chain.length <= LONGEST_CHAIN &&
+    chain.at(-1)?.raw.equals(next.raw) !== true
+  ) {
+    chain.push(new X509Certificate(next.raw));
+    next = next.issuerCertificate;
+  }
+  return chain;
 }

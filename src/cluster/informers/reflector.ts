@@ -18,6 +18,8 @@ export interface ReflectorOptions {
   readonly resources: ResourceResolver;
   readonly resource: string;
   readonly labelSelector?: string;
+  /** Only this object, with no right to others. @default all of the resource */
+  readonly only?: { readonly namespace?: string; readonly name: string };
   readonly prune: Prune;
   readonly timeSlices: TimeSliceQueue;
   readonly log: Log;
@@ -123,7 +125,7 @@ export class Reflector {
     try {
       const served = await resources.discover(resource, this.#stop.signal);
       this.#served = served !== undefined;
-      if (served !== undefined) this.#path = collectionPath(served);
+      if (served !== undefined) this.#path = collectionPath(served, this.#options.only?.namespace);
       this.#options.onStatus?.();
       return { saw: served === undefined ? "not served" : "served" };
     } catch (error) {
@@ -205,10 +207,12 @@ export class Reflector {
   }
 
   #query(parameters: Readonly<Record<string, string>>): string {
-    const { labelSelector } = this.#options;
-    const all = new URLSearchParams(
-      labelSelector === undefined ? parameters : { labelSelector, ...parameters },
-    );
+    const { labelSelector, only } = this.#options;
+    const all = new URLSearchParams({
+      ...(labelSelector === undefined ? {} : { labelSelector }),
+      ...(only === undefined ? {} : { fieldSelector: `metadata.name=${only.name}` }),
+      ...parameters,
+    });
     return `${this.#path}?${all}`;
   }
 }

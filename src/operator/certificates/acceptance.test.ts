@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { TestAuthority } from "../../../test/support/operator/authority.ts";
-import { acceptedBy, accepts, soundBundle } from "./acceptance.ts";
+import { soundBundle } from "../../admission/tls/bundle.ts";
+import { acceptedBy, accepts } from "./acceptance.ts";
 
 const NAME = "usher.hall.svc";
 const now = Date.now();

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { certificatesOf, soundBundle } from "../../admission/tls/bundle.ts";
 import type { KeyPair, LivePair } from "../../admission/tls/certificate.ts";
 import { type CertificateFiles, readKeyPair, watchKeyPair } from "../../admission/tls/certificate-files.ts";
 import { BACKOFF, Backoff } from "../../cluster/client/backoff.ts";
@@ -9,7 +10,7 @@ import { serviceNames } from "../../core/registration/certificates.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { InjectedBundle } from "../webhooks/deviation.ts";
 import { PATHS_ANNOTATION, type PublishedWebhooks } from "../webhooks/published-webhooks.ts";
-import { acceptedBy, accepts, certificatesOf, soundBundle } from "./acceptance.ts";
+import { acceptedBy, accepts } from "./acceptance.ts";
 import { TRUST_MS } from "./certificate-plan.ts";
 import { acceptsToken, isRotationDue, type PathTokens, rotated } from "./path-tokens.ts";
 import { isSwapDue } from "./swap-plan.ts";
