@@ -1,3 +1,4 @@
+import { EXIT } from "../../../src/cli/exit.ts";
 import { at, type Json, type JsonObject } from "../../../src/core/json.ts";
 import { loadModules } from "../../../src/core/module/declaration.ts";
 import { DEFAULT_INSTALLATION } from "../../../src/core/module/installation.ts";
@@ -8,10 +9,11 @@ import { KEEP, WEBHOOKS } from "../../../src/core/registration/module-rights.ts"
 import { OWN_LABELS, OWN_NAMES } from "../../../src/core/registration/names.ts";
 import { CONFIGURATION, CONFIGURATION_FILE } from "../../../src/core/registration/pods/restricted-pod.ts";
 import type { DeclaredRole, Right } from "../../../src/core/registration/rights.ts";
+import { CONTAINER } from "../../../src/core/registration/workload.ts";
 import { declarations } from "../../../src/modules/index.ts";
 import { asNode, type NodeMap } from "../template/node.ts";
 import { NAMESPACE } from "../template/standing-for.ts";
-import { expression } from "./conditions.ts";
+import { any, expression } from "./conditions.ts";
 import type { ChartObject } from "./objects.ts";
 import { rulesOf } from "./roles.ts";
 
@@ -28,6 +30,16 @@ interface Hook {
   readonly namespaced?: readonly Right[];
   readonly condition?: string;
 }
+
+/** What usher refuses it refuses again: only its failures (3) are worth another try. */
+const REFUSED = {
+  rules: [
+    {
+      action: "FailJob",
+      onExitCodes: { containerName: CONTAINER, operator: "In", values: [EXIT.found, EXIT.wrong] },
+    },
+  ],
+};
 
 const RBAC = "rbac.authorization.k8s.io";
 
@@ -78,6 +90,13 @@ async function hooks(): Promise<Hook[]> {
   const cleanups = modules.flatMap((module) => module.cleanup?.(DEFAULT_INSTALLATION) ?? []);
   const webhooks = (...verbs: string[]) =>
     right("admissionregistration.k8s.io", WEBHOOKS, verbs, [OWN_NAMES.webhooks]);
+  /** To what modules left in the cluster. */
+  const leaving = [
+    ...managed.map(({ group, resource }) => right(group, [resource], ["get", "list", "delete"])),
+    ...cleanups.map(({ group, resource }) => right(group, [resource], ["get", "list", "patch"])),
+  ];
+  /** To the configuration of the running replicas. */
+  const configuration = right("", ["configmaps"], ["get"], [OWN_NAMES.configuration]);
   return [
     {
       name: "usher-crds",
@@ -93,7 +112,22 @@ async function hooks(): Promise<Hook[]> {
           customResources(modules).map(kindResource).sort(),
         ),
       ],
+      namespaced: [configuration, right("apps", ["deployments"], ["get"], [OWN_NAMES.deployment])],
       condition: expression([MANAGES_CRDS]),
+    },
+    {
+      name: "usher-cleanup",
+      // While usher may still be asked about it, and once more when no replica has the module any longer.
+      events: "pre-upgrade,post-upgrade,pre-rollback,post-rollback",
+      kind: "Job",
+      args: ["cleanup", CONFIGURATION.flag],
+      rights: leaving,
+      namespaced: [configuration],
+      condition: any(
+        modules
+          .filter(({ managed: objects, cleanup }) => objects !== undefined || cleanup !== undefined)
+          .map(({ name }) => expression([{ ...moduleEnabled(name), equals: false }])),
+      ),
     },
     {
       name: "usher-removal",
@@ -103,10 +137,9 @@ async function hooks(): Promise<Hook[]> {
       rights: [
         right(RBAC, ["clusterroles"], ["get", "delete"], [OWN_NAMES.anchor]),
         webhooks("get", "delete"),
-        ...managed.map(({ group, resource }) => right(group, [resource], ["get", "list", "delete"])),
-        ...cleanups.map(({ group, resource }) => right(group, [resource], ["get", "list", "patch"])),
+        ...leaving,
       ],
-      namespaced: [right("", ["configmaps"], ["get"], [OWN_NAMES.configuration])],
+      namespaced: [configuration],
     },
     {
       name: "usher-test",
@@ -200,6 +233,11 @@ function command(hook: Hook, deployment: JsonObject): { kind: string; [field: st
     apiVersion: "batch/v1",
     kind,
     metadata: metadata(hook, "0", true),
-    spec: { backoffLimit: 3, activeDeadlineSeconds: 300, template: { metadata: { labels }, spec } },
+    spec: {
+      backoffLimit: 3,
+      activeDeadlineSeconds: 300,
+      podFailurePolicy: REFUSED,
+      template: { metadata: { labels }, spec },
+    },
   };
 }

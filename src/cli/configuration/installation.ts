@@ -68,7 +68,9 @@ export async function installationObjects(
   const configuration = {
     ...read,
     ...(options.namespace === undefined ? {} : { namespace: options.namespace }),
-    ...(everything === true ? { manageCrds: true, modules: allEnabled(read.modules) } : {}),
+    ...(everything === true
+      ? { manageCrds: true, watchdog: undefined, modules: allEnabled(read.modules) }
+      : {}),
   };
   const loaded = await loadModules(io.modules);
   const assembly = assembleModules(loaded, options, configuration);

@@ -1,4 +1,5 @@
 import { Objects } from "../../operator/install/apply.ts";
+import { certificatesChange } from "../../operator/install/certificates-change.ts";
 import { applyCrds, crdRow, isCrd, planCrds } from "../../operator/install/crds.ts";
 import { installationObjects } from "../configuration/installation.ts";
 import { EXIT } from "../exit.ts";
@@ -16,6 +17,11 @@ export async function installCrds(options: InstallOptions, io: Io): Promise<numb
   const { objects: all } = await installationObjects(options, io);
   return withApiServer(options, screen.note, async (client) => {
     const objects = new Objects(client);
+    const refusal = await certificatesChange(objects, all);
+    if (refusal !== undefined) {
+      screen.complain(`nothing was changed: ${refusal.split("\n").map(printable).join("\n")}`);
+      return EXIT.found;
+    }
     const planned = await planCrds(objects, all.filter(isCrd), version());
     const rows = planned.map((one) => crdRow(one).map(printable));
     for (const line of table(["OBJECT", "CHANGE", "NOTE"], rows, screen.width)) screen.out(line);

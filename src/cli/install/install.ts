@@ -1,8 +1,18 @@
+import { managesWebhooks } from "../../core/module/installation.ts";
 import { describeObject, Objects } from "../../operator/install/apply.ts";
 import { applyPlan, waitInstalled } from "../../operator/install/install.ts";
-import { type InstallPlan, planInstall } from "../../operator/install/install-plan.ts";
+import {
+  type InstallPlan,
+  isWebhookConfiguration,
+  planInstall,
+} from "../../operator/install/install-plan.ts";
 import { readInstalled } from "../../operator/install/installed.ts";
-import { findLeftovers, leftoversOf, removeLeftovers } from "../../operator/uninstall/leftovers.ts";
+import {
+  findLeftovers,
+  leftoversOf,
+  removeLeftovers,
+  unwantedObjects,
+} from "../../operator/uninstall/leftovers.ts";
 import {
   type InstallationOptions,
   installationObjects,
@@ -44,18 +54,24 @@ export async function install(options: InstallOptions, io: Io): Promise<number> 
     const {
       loaded,
       assembly,
-      objects: wanted,
+      objects: registered,
       notes,
       kept,
     } = await installationObjects(options, io, { installed });
     const { namespace } = assembly.installation;
     const conflicts =
       options.takeOver === true ? "take over" : options.leaveConflicting === true ? "leave" : undefined;
+    const isManaged = managesWebhooks(assembly.installation);
+    const wanted = isManaged ? registered : registered.filter((one) => !isWebhookConfiguration(one));
     const plan = await planInstall(objects, wanted, assembly.modules, {
       ...(conflicts === undefined ? {} : { conflicts }),
       downgrade: options.allowDowngrade === true,
     });
-    const leftovers = await leftoversOf(objects, loaded, assembly, wanted);
+    const everything = await installationObjects(options, io, { installed, everything: true });
+    const leftovers = {
+      ...(await leftoversOf(objects, loaded, assembly, registered)),
+      unwanted: await unwantedObjects(objects, everything.objects, registered),
+    };
     screen.note(`usher ${version()} into ${client.server}, namespace ${namespace}`);
     for (const note of notes) screen.note(note);
     showPlan(plan, leftoverRows(await findLeftovers(objects, leftovers)), screen);
@@ -76,11 +92,12 @@ export async function install(options: InstallOptions, io: Io): Promise<number> 
       return EXIT.fine;
     }
     // What a module left goes while usher may still be asked about it, and once more when no replica has the module any longer.
-    await removeLeftovers(objects, leftovers);
+    await removeLeftovers(objects, { ...leftovers, unwanted: [] });
     await carryOut(objects, plan, options, screen);
     const still = await removeLeftovers(objects, leftovers);
     if (still.length > 0) return reportMarked(still, screen);
     screen.note(nextStep(options, namespace, io.name));
+    if (!isManaged) screen.note(`Webhooks are yours: apply what "${io.name} manifests --webhooks" prints.`);
     return EXIT.fine;
   });
 }

@@ -10,7 +10,7 @@ import type { Terminal } from "../output/terminal.ts";
 export function leftoverRows({ marked, objects }: FoundLeftovers): string[][] {
   return [
     ...marked.map(({ live, cleanup }) => [describeObject(live), "free", `without ${cleanup.what}`]),
-    ...objects.map((object) => [describeObject(object), "delete", "of a module that is off"]),
+    ...objects.map((object) => [describeObject(object), "delete", "of what is off"]),
   ];
 }
 

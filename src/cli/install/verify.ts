@@ -19,12 +19,12 @@ export async function verify(options: VerifyOptions, io: Io): Promise<number> {
   const { assembly } = await installationObjects(options, io);
   return withApiServer(options, screen.note, async (client) => {
     const checks = await verifyInstallation(new Objects(client), assembly, options.timeout * 1_000);
-    const rows = checks.map(({ what, problem }) => [
+    const rows = checks.map(({ what, problem, skipped }) => [
       what,
-      problem === undefined ? "ok" : "failed",
-      printable(problem ?? ""),
+      problem !== undefined ? "failed" : skipped === undefined ? "ok" : "skipped",
+      printable(problem ?? skipped ?? ""),
     ]);
-    for (const line of table(["CHECK", "RESULT", "PROBLEM"], rows, screen.width)) screen.out(line);
+    for (const line of table(["CHECK", "RESULT", "REASON"], rows, screen.width)) screen.out(line);
     return checks.every(({ problem }) => problem === undefined) ? EXIT.fine : EXIT.found;
   });
 }

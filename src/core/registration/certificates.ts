@@ -1,9 +1,11 @@
-import type { JsonObject } from "../json.ts";
+import { at, type JsonObject } from "../json.ts";
 import type { CertificateMode, IssuerReference } from "../module/certificate-mode.ts";
 import { certificateModeOf, type Installation } from "../module/installation.ts";
 import { OWN_NAMES } from "./names.ts";
 
 const CERT_MANAGER = "cert-manager.io/v1";
+const CERT_MANAGER_INJECTS = "cert-manager.io/inject-ca-from";
+const SERVICE_CA_INJECTS = "service.beta.openshift.io/inject-cabundle";
 
 /** Where the pods find the Secret of every mode but Own. */
 const CERTIFICATE_FOLDER = "/var/run/usher/certificates";
@@ -33,8 +35,15 @@ export const BUNDLE_WRITERS: Readonly<Record<CertificateMode, "usher" | "injecto
 export function injectorAnnotations(installation: Installation): Record<string, string> {
   const mode = certificateModeOf(installation);
   if (mode === "CertManager")
-    return { "cert-manager.io/inject-ca-from": `${installation.namespace}/${OWN_NAMES.service}` };
-  return mode === "ServiceCA" ? { "service.beta.openshift.io/inject-cabundle": "true" } : {};
+    return { [CERT_MANAGER_INJECTS]: `${installation.namespace}/${OWN_NAMES.service}` };
+  return mode === "ServiceCA" ? { [SERVICE_CA_INJECTS]: "true" } : {};
+}
+
+/** What writes `caBundle` of a webhook configuration, where usher does not. */
+export function injectorOf(configuration: JsonObject): string | undefined {
+  const annotations = at(configuration, "metadata", "annotations");
+  if (at(annotations, CERT_MANAGER_INJECTS) !== undefined) return "cert-manager's cainjector";
+  return at(annotations, SERVICE_CA_INJECTS) === undefined ? undefined : "the service CA's injector";
 }
 
 /** By these the service CA knows the Service that it signs for; releases before OpenShift 4.4 know the second only. */

@@ -81,5 +81,7 @@ export const projectRequestLimit: Kind<Limits> = {
     },
   ],
   check: (object) => [...checkLimits(object), ...ignoredName(object)],
+  // The CRD bounds a key, and only usher its prefix.
+  refused: { limits: [{ selector: { [`${"a".repeat(254)}/a`]: "" }, maxProjects: 1 }] },
   prepare: prepareLimits,
 };

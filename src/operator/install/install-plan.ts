@@ -4,6 +4,7 @@ import type { Module } from "../../core/module/module.ts";
 import { excludedFromTakeOver } from "../../core/registration/custom-resources.ts";
 import { Store } from "../../core/view/store.ts";
 import { describeObject, type Objects, sameObject } from "./apply.ts";
+import { certificatesChange } from "./certificates-change.ts";
 import { installedNamespaces } from "./installed-namespaces.ts";
 import { describeManaged, type Manager, managerOf } from "./manager.ts";
 import {
@@ -86,11 +87,13 @@ export async function planInstall(
   findings.push(...(await invalidPolicies(objects, modules)));
   const conflicts = planned.filter(({ change }) => change === "conflict");
   const managed = ofOthers(planned, options);
+  const refusal = await certificatesChange(objects, wanted);
   // Another manager has its own way to upgrade, and to move.
   const refusals =
     managed.length > 0
       ? managed
       : [
+          ...(refusal === undefined ? [] : [refusal]),
           ...(await installedElsewhere(objects, wanted)),
           ...(options.downgrade === true ? [] : writtenByNewer(planned)),
         ];

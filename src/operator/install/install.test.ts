@@ -147,6 +147,14 @@ const missing: readonly [string, (cluster: TestInstallation) => void, RegExp][] 
   ["a status of before", (it) => deployed(it, READY, 2), /0 of 2 replicas/],
   ["replicas of before", (it) => deployed(it, { ...READY, replicas: 3 }), /replicas of the previous version/],
   ["no webhook", (it) => deployed(it, READY), /has not registered MutatingWebhookConfiguration usher/],
+  [
+    "webhooks without entries, which only announce their paths",
+    (it) => {
+      deployed(it, READY);
+      for (const object of HOOKS) it.have({ ...object, webhooks: [] });
+    },
+    /has not registered MutatingWebhookConfiguration usher/,
+  ],
 ];
 test.each(missing)("it is not installed with %s", async (_, arrange, message) => {
   const cluster = new TestInstallation();
@@ -155,6 +163,36 @@ test.each(missing)("it is not installed with %s", async (_, arrange, message) =>
   const waited = waitInstalled(cluster.objects, plan, { timeoutMs: 0, progress: () => undefined });
   await expect(waited).rejects.toThrow(message);
   await expect(waited).rejects.toBeInstanceOf(NotReadyError);
+});
+
+/** Webhooks of an installation whose bundle cert-manager's cainjector writes. */
+function injected(failurePolicy: string, caBundle?: string): JsonObject[] {
+  return HOOKS.map((object) => ({
+    ...object,
+    metadata: {
+      ...(object["metadata"] as JsonObject),
+      annotations: { "cert-manager.io/inject-ca-from": "a/b", "usher.dev/openable": "seating.usher.dev" },
+    },
+    webhooks: [
+      { name: "seating.usher.dev", failurePolicy, clientConfig: caBundle === undefined ? {} : { caBundle } },
+    ],
+  }));
+}
+
+test.each([
+  ["Ignore", undefined, /has no caBundle.*: cert-manager's cainjector writes it/],
+  ["Ignore", "eA==", /seating\.usher\.dev of MutatingWebhookConfiguration usher is open/],
+  ["Fail", "eA==", undefined],
+] as const)("where a bundle is injected, entries must be closed: %s with caBundle %s", async (...entry) => {
+  const [failurePolicy, caBundle, message] = entry;
+  const cluster = new TestInstallation();
+  const others = WANTED.filter((object) => !HOOKS.includes(object));
+  const plan = await planInstall(cluster.objects, [...others, ...injected("Fail")], [SEATING]);
+  deployed(cluster, READY);
+  for (const object of injected(failurePolicy, caBundle)) cluster.have(object);
+  const waited = waitInstalled(cluster.objects, plan, { timeoutMs: 0, progress: () => undefined });
+  if (message === undefined) await waited;
+  else await expect(waited).rejects.toThrow(message);
 });
 
 const problems: readonly [string, object | undefined, RegExp][] = [

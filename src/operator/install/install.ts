@@ -2,9 +2,11 @@ import { StatusError } from "../../cluster/client/api-response.ts";
 import { collectionPath } from "../../cluster/client/discovery.ts";
 import { listAll } from "../../cluster/client/list-pages.ts";
 import { pause } from "../../cluster/client/retry.ts";
-import { at, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import { at, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
+import { injectorOf } from "../../core/registration/certificates.ts";
 import { OWN_LABELS, OWN_NAMES } from "../../core/registration/names.ts";
+import { OPENABLE_ANNOTATION } from "../../core/registration/webhooks.ts";
 import { POD_LABELS } from "../../core/registration/workload.ts";
 import { describeObject, type Objects, selectorText } from "./apply.ts";
 import type { InstallPlan, PlannedObject } from "./install-plan.ts";
@@ -110,10 +112,36 @@ async function missingPart(
     if (old) return "replicas of the previous version still exist";
   }
   for (const webhook of webhooks) {
-    if ((await objects.read(webhook)) === undefined)
-      return `usher runs and has not registered ${describeObject(webhook)}; see its log`;
+    const missing = missingEntries(webhook, await objects.read(webhook));
+    if (missing !== undefined) return missing;
   }
   return undefined;
+}
+
+/** What of a webhook configuration is not registered yet, or not closed. */
+function missingEntries(wanted: JsonObject, live: JsonObject | undefined): string | undefined {
+  const what = describeObject(wanted);
+  const entries = listAt(live, "webhooks");
+  if (live === undefined || (entries.length === 0 && listAt(wanted, "webhooks").length > 0))
+    return `usher runs and has not registered ${what}; see its log`;
+  const injector = injectorOf(wanted);
+  if (injector === undefined) return undefined;
+  const isClosed = (entry: Json) => stringAt(entry, "failurePolicy") === "Fail";
+  const openable = stringAt(live, "metadata", "annotations", OPENABLE_ANNOTATION) ?? "";
+  const closed = new Set([
+    ...openable.split(","),
+    ...listAt(wanted, "webhooks").filter(isClosed).map(entryName),
+  ]);
+  if (entries.some((entry) => (stringAt(entry, "clientConfig", "caBundle") ?? "") === ""))
+    return `${what} has no caBundle, without which API servers can't call usher: ${injector} writes it; see whether it runs`;
+  const open = entries.find((entry) => closed.has(entryName(entry)) && !isClosed(entry));
+  return open === undefined
+    ? undefined
+    : `${entryName(open)} of ${what} is open: usher closes it once the caBundle of ${injector} makes its certificate valid; see the log of its leader`;
+}
+
+function entryName(entry: Json): string {
+  return stringAt(entry, "name") ?? "";
 }
 
 function count(deployment: JsonObject | undefined, field: string): number {

@@ -1,9 +1,9 @@
 import { collectionPath } from "../../cluster/client/discovery.ts";
 import { pause } from "../../cluster/client/retry.ts";
 import { isObject, type JsonObject, listAt, stringAt } from "../../core/json.ts";
-import type { Declarations } from "../../core/module/module.ts";
 import type { Kind } from "../../core/policy/kind.ts";
 import { registeredResources } from "../../core/registration/custom-resources.ts";
+import type { Registrant } from "../../core/registration/index.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import { describeObject, type Objects } from "./apply.ts";
 
@@ -18,48 +18,57 @@ export interface Check {
   readonly what: string;
   /** Why it failed, and what to do. @default it passed */
   readonly problem?: string;
+  /** Why there was nothing to check. */
+  readonly skipped?: string;
 }
 
 /** Whether usher's webhooks are registered, and whether a review of the API server reaches usher and its refusal comes back. */
 export async function verifyInstallation(
   objects: Objects,
-  declarations: Declarations,
+  registrant: Registrant,
   timeoutMs: number,
 ): Promise<Check[]> {
   const until = performance.now() + timeoutMs;
   for (;;) {
-    const checks = [...(await registeredWebhooks(objects)), await review(objects, declarations)];
+    const checks = [...(await registeredWebhooks(objects, registrant)), await review(objects, registrant)];
     if (checks.every(({ problem }) => problem === undefined) || performance.now() > until) return checks;
     await pause(TRY_EVERY_MS);
   }
 }
 
-async function registeredWebhooks(objects: Objects): Promise<Check[]> {
+async function registeredWebhooks(objects: Objects, { declaredHooks }: Registrant): Promise<Check[]> {
   const checks: Check[] = [];
-  for (const phase of ["Mutating", "Validating"]) {
+  for (const [phase, kind] of [
+    ["mutate", "Mutating"],
+    ["validate", "Validating"],
+  ] as const) {
     const object = {
       apiVersion: "admissionregistration.k8s.io/v1",
-      kind: `${phase}WebhookConfiguration`,
+      kind: `${kind}WebhookConfiguration`,
       metadata: { name: OWN_NAMES.webhooks },
     };
     const what = describeObject(object);
     const live = await objects.read(object);
     if (live === undefined) checks.push({ what, problem: "does not exist; see the log of usher's leader" });
     else if (listAt(live, "webhooks").length === 0)
-      checks.push({ what, problem: "has no webhooks: no module of this configuration needs any" });
+      checks.push(
+        declaredHooks.some((hook) => hook.phase === phase)
+          ? { what, problem: "has no webhooks; see the log of usher's leader" }
+          : { what, skipped: "no module of this configuration needs any without policies" },
+      );
     else checks.push({ what });
   }
   return checks;
 }
 
 /** A dry run: nothing is stored, also where the API server does not call usher. */
-async function review(objects: Objects, declarations: Declarations): Promise<Check> {
+async function review(objects: Objects, declarations: Registrant): Promise<Check> {
   const kind = registeredResources(declarations).find(
     (one): one is Kind & { refused: JsonObject } => "refused" in one && isObject(one.refused),
   );
   const [version] = kind?.versions ?? [];
   if (kind === undefined || version === undefined)
-    return { what: "review by usher", problem: "no module that is on has a policy to try it with" };
+    return { what: "review by usher", skipped: "no module that is on has a policy to try it with" };
   const { group, plural: resource, scope } = kind;
   const { namespace } = declarations.installation;
   const path = collectionPath(

@@ -2,7 +2,10 @@ import type { JsonObject } from "../../core/json.ts";
 import type { Cleanup, Declarations, ManagedResource, Module } from "../../core/module/module.ts";
 import { configuredValues, holds } from "../../core/module/setting-condition.ts";
 import { storedObjects } from "../controller/managed-objects-controller.ts";
-import type { Objects } from "../install/apply.ts";
+import { describeObject, type Objects } from "../install/apply.ts";
+import { isCrd } from "../install/crds.ts";
+import { isWebhookConfiguration } from "../install/install-plan.ts";
+import { managerOf } from "../install/manager.ts";
 import { isOurs } from "../install/ownership-conflict.ts";
 import { cleanUp, cleanupsOf, lookForMarked, type Marked, type StillMarked } from "./cleanup.ts";
 
@@ -12,6 +15,8 @@ export interface Leftovers {
   readonly cleanups: readonly Cleanup[];
   /** Objects that usher managed. */
   readonly managed: readonly { readonly module: string; readonly resources: readonly ManagedResource[] }[];
+  /** Stored objects of an installation with more settings on. @default none is looked for */
+  readonly unwanted?: readonly JsonObject[];
 }
 
 export interface FoundLeftovers {
@@ -46,8 +51,25 @@ export async function leftoversOf(
   return { cleanups: [...distinct.values()], managed };
 }
 
-export async function findLeftovers(objects: Objects, leftovers: Leftovers): Promise<FoundLeftovers> {
+/** What an installation with everything on has and this one has not; CRDs stay, for policies would go with them. */
+export async function unwantedObjects(
+  objects: Objects,
+  possible: readonly JsonObject[],
+  wanted: readonly JsonObject[],
+): Promise<JsonObject[]> {
+  const has = new Set(wanted.map(describeObject));
   const found: JsonObject[] = [];
+  for (const object of possible) {
+    if (has.has(describeObject(object)) || isCrd(object) || isWebhookConfiguration(object)) continue;
+    const live = await objects.read(object);
+    if (live !== undefined && isOurs(live) && managerOf(live) === undefined)
+      found.push({ ...live, apiVersion: object["apiVersion"] ?? "", kind: object["kind"] ?? "" });
+  }
+  return found;
+}
+
+export async function findLeftovers(objects: Objects, leftovers: Leftovers): Promise<FoundLeftovers> {
+  const found: JsonObject[] = [...(leftovers.unwanted ?? [])];
   for (const set of leftovers.managed)
     found.push(...[...(await storedObjects(objects, set)).values()].filter(isOurs));
   return { ...(await lookForMarked(objects, leftovers.cleanups)), objects: found };
