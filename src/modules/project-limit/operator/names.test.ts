@@ -25,6 +25,8 @@ it("the operand has the names that administrators of the plugin's operator know"
     pathsSecret: "project-request-limit-admission-paths",
     pathsKey: "webhook-paths.json",
     apiGroup: "projectrequestlimits.admission.project.openshift.io",
+    apiVersion: "v1",
+    transportVariable: "TRANSPORT",
     apiService: "v1.projectrequestlimits.admission.project.openshift.io",
     webhook: "projectrequestlimits.admission.project.openshift.io",
     reviews: "validatingadmissionreviews",

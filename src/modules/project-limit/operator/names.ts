@@ -34,6 +34,9 @@ export const OPERAND = {
   pathsSecret: `${NAME}-paths`,
   pathsKey: "webhook-paths.json",
   apiGroup: GROUP,
+  apiVersion: "v1",
+  /** The variable that makes the operand serve the aggregated API, where its value is Aggregated. */
+  transportVariable: "TRANSPORT",
   apiService: `v1.${GROUP}`,
   webhook: GROUP,
   reviews: "validatingadmissionreviews",

@@ -4,9 +4,10 @@ import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
 import { certManagerObjects } from "../../../core/registration/certificates.ts";
 import { flowControl } from "../../../core/registration/flow-control.ts";
 import { roleObjects } from "../../../core/registration/rbac.ts";
+import { READER_BINDING } from "./aggregated.ts";
 import { OPERAND } from "./names.ts";
 import type { Operand } from "./operand.ts";
-import { OPERAND_ROLES } from "./operand-rights.ts";
+import { operandRoles } from "./operand-rights.ts";
 
 const { name, namespace } = OPERAND;
 
@@ -14,10 +15,15 @@ const { name, namespace } = OPERAND;
 export const OPERAND_INSTALLATION = { ...DEFAULT_INSTALLATION, namespace };
 
 /** What the operand may do, and seats of its own at the API server: it writes while a request waits for it. */
-export function accessObjects(): JsonObject[] {
+export function accessObjects(aggregated: boolean): JsonObject[] {
   return [
     { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace } },
-    ...roleObjects(OPERAND_ROLES, { modules: [], installation: OPERAND_INSTALLATION, gates: new Gates([]) }),
+    ...roleObjects(operandRoles(aggregated), {
+      modules: [],
+      installation: OPERAND_INSTALLATION,
+      gates: new Gates([]),
+    }),
+    ...(aggregated ? [READER_BINDING] : []),
     ...flowControl(OPERAND_INSTALLATION, { name, account: name }),
     // Made here so that it goes with the custom resource; the operand writes what it holds.
     { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name, namespace } },

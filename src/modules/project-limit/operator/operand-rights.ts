@@ -1,49 +1,61 @@
 import { named } from "../../../core/registration/module-rights.ts";
-import type { DeclaredRole } from "../../../core/registration/rights.ts";
+import type { DeclaredRole, Right } from "../../../core/registration/rights.ts";
 import { projectUsage } from "../ledger/usage.ts";
 import { OPERAND } from "./names.ts";
 
 const READ = ["get", "list", "watch"];
 
+/** What an aggregated API server does for every request: ask whether the identity may make it. */
+const REVIEW_ACCESS: Right = {
+  group: "authorization.k8s.io",
+  resources: ["subjectaccessreviews"],
+  verbs: ["create"],
+  why: "authorize requests of the aggregated API",
+  when: [],
+};
+
 /** What the operand may do: read, and write ledgers and its Lease. */
-export const OPERAND_ROLES: readonly DeclaredRole[] = [
-  {
-    kind: "ClusterRole",
-    name: OPERAND.name,
-    own: true,
-    account: OPERAND.name,
-    rights: [
-      { group: "", resources: ["namespaces"], verbs: READ, why: "count the projects of a user", when: [] },
-      {
-        group: "user.openshift.io",
-        resources: ["users"],
-        verbs: ["get"],
-        why: "read the labels of the requesting user",
-        when: [],
-      },
-      {
-        group: projectUsage.group,
-        resources: [projectUsage.plural],
-        verbs: [...READ, ...projectUsage.verbs],
-        why: "keep the ledgers",
-        when: [],
-      },
-    ],
-  },
-  {
-    kind: "Role",
-    name: OPERAND.name,
-    own: true,
-    account: OPERAND.name,
-    rights: named(
-      {
-        group: "coordination.k8s.io",
-        resources: ["leases"],
-        verbs: ["get", "update"],
-        why: "elect the pod that settles ledgers",
-        when: [],
-      },
-      [OPERAND.name],
-    ),
-  },
-];
+export function operandRoles(aggregated: boolean): DeclaredRole[] {
+  return [
+    {
+      kind: "ClusterRole",
+      name: OPERAND.name,
+      own: true,
+      account: OPERAND.name,
+      rights: [
+        { group: "", resources: ["namespaces"], verbs: READ, why: "count the projects of a user", when: [] },
+        {
+          group: "user.openshift.io",
+          resources: ["users"],
+          verbs: ["get"],
+          why: "read the labels of the requesting user",
+          when: [],
+        },
+        {
+          group: projectUsage.group,
+          resources: [projectUsage.plural],
+          verbs: [...READ, ...projectUsage.verbs],
+          why: "keep the ledgers",
+          when: [],
+        },
+        ...(aggregated ? [REVIEW_ACCESS] : []),
+      ],
+    },
+    {
+      kind: "Role",
+      name: OPERAND.name,
+      own: true,
+      account: OPERAND.name,
+      rights: named(
+        {
+          group: "coordination.k8s.io",
+          resources: ["leases"],
+          verbs: ["get", "update"],
+          why: "elect the pod that settles ledgers",
+          when: [],
+        },
+        [OPERAND.name],
+      ),
+    },
+  ];
+}

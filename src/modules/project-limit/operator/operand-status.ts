@@ -30,10 +30,12 @@ export function operandStatus(found: Found): JsonObject {
   };
 }
 
-function availability({ registered, noNodes: none, state }: Found): Observation {
+function availability({ registered, noNodes: none, state, transports }: Found): Observation {
   const type = "Available";
   if (!registered || none)
     return { type, holds: false, reason: "NotRegistered", message: "the operand is not asked yet" };
+  if (transports.asks === "Aggregated" && transports.waits !== undefined)
+    return { type, holds: false, reason: "APIServiceUnavailable", message: transports.waits };
   return state.ready
     ? { type, holds: true, reason: "Ready", message: "the operand is asked, and a pod is ready" }
     : {
@@ -44,7 +46,8 @@ function availability({ registered, noNodes: none, state }: Found): Observation 
       };
 }
 
-function progress({ operand, stored, rollOut, certHash, registered, noNodes: none }: Found): Observation {
+function progress(found: Found): Observation {
+  const { operand, stored, rollOut, certHash, registered, noNodes: none, transports } = found;
   const type = "Progressing";
   const pending = (reason: string, message: string) => ({ type, holds: true, reason, message });
   if (stored === undefined) return pending("Creating", `the ${operand.topology} is not there yet`);
@@ -57,6 +60,7 @@ function progress({ operand, stored, rollOut, certHash, registered, noNodes: non
   const { desired, updated, ready } = rollOut;
   if (updated < desired) return pending("RollingOut", `${updated} of ${desired} pods are up to date`);
   if (ready < desired) return pending("RollingOut", `${ready} of ${desired} pods are ready`);
+  if (transports.waits !== undefined && !none) return pending("WaitingForAPIService", transports.waits);
   if (!registered && !none) return pending("Registering", "the webhook is not registered yet");
   return { type, holds: false, reason: "AsDesired", message: "all is as the spec says" };
 }

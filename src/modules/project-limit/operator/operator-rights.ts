@@ -1,8 +1,10 @@
 import { type JsonObject, stringAt } from "../../../core/json.ts";
+import { named } from "../../../core/registration/module-rights.ts";
 import type { DeclaredRole, Right } from "../../../core/registration/rights.ts";
 import { projectRequestLimit } from "../kinds.ts";
+import { KUBE_CA } from "./aggregated.ts";
 import { OPERAND, OPERATOR } from "./names.ts";
-import { OPERAND_ROLES } from "./operand-rights.ts";
+import { operandRoles } from "./operand-rights.ts";
 
 const LIMITS = { group: projectRequestLimit.group, resource: projectRequestLimit.plural };
 
@@ -51,7 +53,29 @@ const CLUSTER: readonly Right[] = [
   },
 ];
 
+/** What the role of the front proxy's settings grants, which the operator binds. */
+const GRANTED_BY_BINDING: readonly Right[] = named(
+  {
+    group: "",
+    resources: ["configmaps"],
+    verbs: ["get", "list", "watch"],
+    why: "grant the operand the right to read how the front proxy is known",
+    when: [],
+  },
+  ["extension-apiserver-authentication"],
+);
+
 const NAMESPACE: readonly Right[] = [
+  ...named(
+    {
+      group: "",
+      resources: ["configmaps"],
+      verbs: ["get"],
+      why: "find the API server's own authority",
+      when: [],
+    },
+    [stringAt(KUBE_CA, "metadata", "name") ?? ""],
+  ),
   {
     group: "discovery.k8s.io",
     resources: ["endpointslices"],
@@ -74,8 +98,12 @@ const NAMESPACE: readonly Right[] = [
 export function operatorRoles(kept: readonly JsonObject[]): DeclaredRole[] {
   const role = (kind: DeclaredRole["kind"], rights: readonly Right[]): DeclaredRole => {
     const inside = kind === "Role";
-    const objects = kept.filter((one) => (stringAt(one, "metadata", "namespace") !== undefined) === inside);
-    const granted = OPERAND_ROLES.filter((one) => one.kind === kind).flatMap((one) => one.rights);
+    const objects = kept.filter(
+      (one) => (stringAt(one, "metadata", "namespace") === OPERAND.namespace) === inside,
+    );
+    const granted = operandRoles(true)
+      .filter((one) => one.kind === kind)
+      .flatMap((one) => one.rights);
     return {
       kind,
       name: OPERATOR.name,
@@ -88,7 +116,7 @@ export function operatorRoles(kept: readonly JsonObject[]): DeclaredRole[] {
       ],
     };
   };
-  return [role("ClusterRole", CLUSTER), role("Role", NAMESPACE)];
+  return [role("ClusterRole", [...CLUSTER, ...GRANTED_BY_BINDING]), role("Role", NAMESPACE)];
 }
 
 /** Secrets are written by the operator or an issuer, and are in no plan. */

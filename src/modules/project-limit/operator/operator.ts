@@ -3,6 +3,7 @@ import type { Operator } from "../../../core/module/operator.ts";
 import { projectRequestLimit } from "../kinds.ts";
 import { SINGLETON } from "../policy/policy.ts";
 import { ignoredObject } from "../status/reconcile-status.ts";
+import { API_SERVICE, KUBE_CA, READER_BINDING } from "./aggregated.ts";
 import { OPERAND, OPERATOR } from "./names.ts";
 import { accessObjects, certificateObjects, configMap, serviceObject } from "./objects.ts";
 import { certificatesOf } from "./operand.ts";
@@ -15,7 +16,8 @@ const WORKLOADS = [workloadReference("DaemonSet"), workloadReference("Deployment
 
 /** Everything that the operator writes in any configuration. */
 const KEPT: readonly JsonObject[] = [
-  ...accessObjects(),
+  ...accessObjects(true),
+  API_SERVICE,
   serviceObject({ certificates: "Own" }),
   ...certificateObjects({ certificates: "CertManager" }),
   configMap({ configuration: "" }),
@@ -38,7 +40,7 @@ export const operator: Operator = {
   servingSecret: OPERAND.servingSecret,
   paths: { secret: OPERAND.pathsSecret, key: OPERAND.pathsKey },
   webhook: WEBHOOK,
-  observed: [...WORKLOADS, WEBHOOK],
+  observed: [...WORKLOADS, WEBHOOK, API_SERVICE, READER_BINDING, KUBE_CA],
   certificatesOf,
   plan: planOperand,
   ignored: ignoredObject,

@@ -1,5 +1,13 @@
 import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import type { OperandPlan, OperandState, OperandStep } from "../../../core/module/operator.ts";
+import {
+  API_SERVICE,
+  apiService,
+  READER_BINDING,
+  type Transports,
+  transportOf,
+  transportsOf,
+} from "./aggregated.ts";
 import { OPERAND, OPERATOR } from "./names.ts";
 import { accessObjects, certificateObjects, configMap, serviceObject } from "./objects.ts";
 import { type Operand, operandOf } from "./operand.ts";
@@ -17,6 +25,7 @@ export interface Found {
   /** What the template gets. Absent while there is no certificate, so that no pod is made twice. */
   readonly certHash: string | undefined;
   readonly registered: boolean;
+  readonly transports: Transports;
   /** No pod will ever answer. */
   readonly noNodes: boolean;
 }
@@ -37,6 +46,7 @@ export function planOperand(state: OperandState): OperandPlan {
     rollOut,
     certHash: certHashOf(state, stored),
     registered: state.live(WEBHOOK) !== undefined,
+    transports: transportsOf(operand, state, stored, rollOut, transportOf(state.live(WEBHOOK))),
     noNodes: rollOut?.desired === 0,
   };
   const steps = operand.limits.invalid === undefined ? stepsOf(found) : [];
@@ -51,32 +61,53 @@ function certHashOf({ certificate }: OperandState, stored: JsonObject | undefine
 }
 
 function stepsOf(found: Found): OperandStep[] {
-  const { operand, state, stored, rollOut, certHash, registered, noNodes } = found;
-  const asks = webhook(operand, state);
+  const { operand, state, stored, rollOut, certHash, registered, noNodes, transports } = found;
+  const entry = webhook(operand, state, transports.asks);
+  const asks = entry === undefined ? [] : [{ apply: entry }];
   const runs =
     certHash === undefined
       ? []
-      : [workload(operand, { image: state.image, certHash, desired: rollOut?.desired })];
+      : [
+          workload(operand, {
+            image: state.image,
+            certHash,
+            desired: rollOut?.desired,
+            aggregated: transports.served,
+          }),
+        ];
   const serves = stored !== undefined && rollOut !== undefined && state.ready;
   const before = [
     ...(registered && noNodes ? [{ remove: WEBHOOK }] : []),
     // Before a new certificate is served, its authority must be trusted.
-    ...(registered && !noNodes ? [{ apply: asks }] : []),
+    ...(registered && !noNodes ? asks : []),
+    ...unannounced(found),
   ];
+  const isAskedNext = !registered && serves && !noNodes && certHash !== undefined;
   const after = [
-    ...(!registered && serves && !noNodes && certHash !== undefined ? [{ apply: asks }] : []),
+    ...(transports.announced ? [{ apply: apiService(operand, state) }] : []),
+    ...(isAskedNext && transports.waits === undefined ? asks : []),
     ...otherTopology(found),
   ];
   return [
     ...before,
     ...[
-      ...accessObjects(),
+      ...accessObjects(transports.served),
       serviceObject(operand),
       ...certificateObjects(operand),
       configMap(operand),
       ...runs,
     ].map((apply) => ({ apply })),
     ...after,
+  ];
+}
+
+/** What the aggregated transport needs goes once nothing asks by it; what has no pod behind it goes at once. */
+function unannounced({ state, noNodes, transports }: Found): OperandStep[] {
+  const there = (reference: JsonObject) =>
+    state.live(reference) === undefined ? [] : [{ remove: reference }];
+  return [
+    ...(transports.served && !noNodes ? [] : there(API_SERVICE)),
+    ...(transports.served ? [] : there(READER_BINDING)),
   ];
 }
 

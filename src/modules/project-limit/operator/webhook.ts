@@ -2,6 +2,7 @@ import { isObject, type JsonObject, listAt } from "../../../core/json.ts";
 import type { OperandState } from "../../../core/module/operator.ts";
 import { webhookConfigurations } from "../../../core/registration/webhooks.ts";
 import { hasMatchConditions, projectRequestHook } from "../hooks/hooks.ts";
+import { aggregatedClient, injectorAnnotations } from "./aggregated.ts";
 import { OPERAND } from "./names.ts";
 import { OPERAND_INSTALLATION } from "./objects.ts";
 import type { Operand } from "./operand.ts";
@@ -12,11 +13,15 @@ export const WEBHOOK: JsonObject = {
   metadata: { name: OPERAND.webhook },
 };
 
-/** What asks the operand. */
+/** What asks the operand; `undefined` where it can't be said how. */
 export function webhook(
   operand: Operand,
-  state: Pick<OperandState, "caBundle" | "pathToken" | "serverVersion">,
-): JsonObject {
+  state: Pick<OperandState, "caBundle" | "pathToken" | "serverVersion" | "live">,
+  transport: Operand["transport"],
+): JsonObject | undefined {
+  const aggregated = transport === "Aggregated" ? aggregatedClient(state) : undefined;
+  // What is registered stays as it is, rather than to ask without an authority.
+  if (transport === "Aggregated" && aggregated === undefined) return undefined;
   const { caBundle, pathToken } = state;
   const { validating } = webhookConfigurations(
     [projectRequestHook(operand.limits, hasMatchConditions(state))],
@@ -29,7 +34,7 @@ export function webhook(
       ...(caBundle === undefined ? {} : { caBundle }),
     },
   );
-  const annotations = injectorAnnotations(operand);
+  const annotations = aggregated === undefined ? injectorAnnotations(operand) : {};
   return {
     ...WEBHOOK,
     metadata: {
@@ -39,14 +44,7 @@ export function webhook(
     webhooks: listAt(validating, "webhooks").map((entry) => ({
       ...(isObject(entry) ? entry : {}),
       name: OPERAND.webhook,
+      ...(aggregated === undefined ? {} : { clientConfig: aggregated }),
     })),
   };
-}
-
-/** By these an injector knows what to write `caBundle` of. */
-function injectorAnnotations({ certificates }: Operand): Record<string, string> {
-  if (certificates === "ServiceCA") return { "service.beta.openshift.io/inject-cabundle": "true" };
-  return certificates === "CertManager"
-    ? { "cert-manager.io/inject-ca-from": `${OPERAND.namespace}/${OPERAND.service}` }
-    : {};
 }

@@ -5,6 +5,7 @@ import {
   POD_SECURITY,
   PRIORITY_CLASS,
 } from "../../../core/registration/pods/restricted-pod.ts";
+import { SERVES_AGGREGATED } from "./aggregated.ts";
 import { OPERAND } from "./names.ts";
 import type { Operand } from "./operand.ts";
 
@@ -32,6 +33,8 @@ export interface WorkloadOptions {
   readonly certHash: string;
   /** How many pods there are to be, where that is known. */
   readonly desired: number | undefined;
+  /** Whether it serves the aggregated API, too. */
+  readonly aggregated: boolean;
 }
 
 /**
@@ -48,7 +51,7 @@ export function workload(operand: Operand, options: WorkloadOptions): JsonObject
         [OPERAND.certificateHash]: options.certHash,
       },
     },
-    spec: podSpec(operand, options.image),
+    spec: podSpec(operand, options),
   };
   const one = { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } };
   // A single pod is replaced by a second one, or nothing would answer meanwhile.
@@ -60,7 +63,7 @@ export function workload(operand: Operand, options: WorkloadOptions): JsonObject
   return { ...workloadReference(operand.topology), spec };
 }
 
-function podSpec({ topology, nodeSelector }: Operand, image: string): JsonObject {
+function podSpec({ topology, nodeSelector }: Operand, { image, aggregated }: WorkloadOptions): JsonObject {
   const spread = {
     maxSkew: 1,
     topologyKey: "kubernetes.io/hostname",
@@ -83,6 +86,7 @@ function podSpec({ topology, nodeSelector }: Operand, image: string): JsonObject
         args: [`--configuration=$(${OPERAND.configurationVariable})`],
         env: [
           { name: OPERAND.configurationVariable, value: OPERAND.configurationFile },
+          ...(aggregated ? [SERVES_AGGREGATED] : []),
           fieldVariable("POD_NAME", "metadata.name"),
           fieldVariable("POD_NAMESPACE", "metadata.namespace"),
           fieldVariable("POD_UID", "metadata.uid"),
