@@ -50,6 +50,7 @@ Exit codes: 0 success, 1 found something, 2 invalid arguments or input,
   manifestsCommand(usher, io);
   installCommands(usher, io, outcome);
   watchdogCommand(usher, io);
+  operatorCommand(usher, io);
   moduleCommands(usher, io, outcome);
   helpCommand(usher, io);
   return usher;
@@ -192,6 +193,22 @@ function watchdogCommand(usher: Command, io: Io): void {
       const { watchdog: run } = await import("./watchdog/watchdog.ts");
       await run(options, io);
     });
+}
+
+function operatorCommand(usher: Command, io: Io): void {
+  const operator = usher
+    .command("operator")
+    .summary("keep the operand that a custom resource of a module asks for")
+    .description(
+      "Keeps an operand in the cluster, apart from usher's own replicas: its workload, configuration, certificate, roles and webhook follow the custom resource, and what is edited or deleted is restored. Several may run; one leads. Ends on SIGTERM; the operand goes on.",
+    )
+    .argument("<module>", "the module whose operand is kept")
+    .option("-q, --quiet", "print only results and errors")
+    .addOption(logLevel());
+  connecting(operator).action(async (module: string, options) => {
+    const { operator: run } = await import("./operator/operator.ts");
+    await run(module, options, io);
+  });
 }
 
 function helpCommand(usher: Command, io: Io): void {

@@ -33,6 +33,8 @@ export interface OperandState {
   readonly caBundle: string | undefined;
   /** The unguessable first segment of the webhook's path. */
   readonly pathToken: string;
+  /** Secrets to apply before all else, and those that another is to make from now on. */
+  readonly secrets: { readonly apply: readonly JsonObject[]; readonly remove: readonly Reference[] };
   readonly serverVersion: ServerVersion | undefined;
   /** Why the last attempt failed. */
   readonly failure: string | undefined;
@@ -78,6 +80,8 @@ export interface Operator {
   /** What the plan looks at, beside the custom resource. */
   readonly observed: readonly Reference[];
   readonly certificatesOf: (owner: JsonObject) => OperandCertificates;
+  /** The authorities that the operand's certificate is checked by, PEM in base64; absent where nothing asks the operand. */
+  readonly publishedBundle: (live: OperandState["live"]) => string | undefined;
   readonly plan: (state: OperandState) => OperandPlan;
   /** For an object with a name that does not count; `undefined` where it was told. */
   readonly ignored: (object: JsonObject, now: number) => IgnoredObject | undefined;

@@ -1,5 +1,6 @@
-import { type CertificateRecord, expiryOf, isExpired, unusable } from "./certificate-record.ts";
-import { isRotationDue } from "./path-tokens.ts";
+import type { OwnCertificate } from "../../admission/tls/certificate.ts";
+import { authorityIn, type CertificateRecord, expiryOf, isExpired, unusable } from "./certificate-record.ts";
+import { isRotationDue, rotated } from "./path-tokens.ts";
 
 /** A quarter of a certificate's year: renewal may fail for so long before any call does. */
 export const RENEW_BEFORE_MS = 90 * 86_400_000;
@@ -42,20 +43,25 @@ export interface CertificateState {
 }
 
 /** What any replica does before it can serve: only what can't wait for a leader. */
-export function planStart({ record, names, now }: CertificateState): CertificatePlan {
-  const { current, paths } = record;
+export function planStart(state: CertificateState): CertificatePlan {
+  const plan = planUsable(state);
+  if (plan.step !== "nothing" || state.record.paths !== undefined) return plan;
+  return { step: "rotate-paths" };
+}
+
+function planUsable({ record, names, now }: CertificateState): CertificatePlan {
+  const { current } = record;
   if (current === undefined) return { step: "replace", why: "there is none" };
   const why = unusable(current, names, now);
-  if (why !== undefined) return { step: "replace", why };
-  return paths === undefined ? { step: "rotate-paths" } : { step: "nothing" };
+  return why === undefined ? { step: "nothing" } : { step: "replace", why };
 }
 
 /** What the leader does, one step at a time. A certificate that is due comes before a path token that is. */
 export function planCertificates(state: CertificateState, trust: Trust): CertificatePlan {
-  const { record, now } = state;
+  const { paths } = state.record;
   const plan = planRenewal(state, trust);
-  if (plan.step !== "nothing" || record.paths === undefined) return plan;
-  return isRotationDue(record.paths, now) ? { step: "rotate-paths" } : plan;
+  if (plan.step !== "nothing") return plan;
+  return paths === undefined || isRotationDue(paths, state.now) ? { step: "rotate-paths" } : plan;
 }
 
 /**
@@ -63,9 +69,9 @@ export function planCertificates(state: CertificateState, trust: Trust): Certifi
  * switch to it. The old authority stays until its certificate has expired, because a replica that can't read the Secret still uses it, and
  * trusting it is no risk: its key exists nowhere.
  */
-function planRenewal(state: CertificateState, trust: Trust): CertificatePlan {
+export function planRenewal(state: CertificateState, trust: Trust): CertificatePlan {
   const { record, names, now } = state;
-  const start = planStart(state);
+  const start = planUsable(state);
   if (start.step !== "nothing" || record.current === undefined) return start;
   const { current, next, previous } = record;
   if (next !== undefined) {
@@ -79,4 +85,33 @@ function planRenewal(state: CertificateState, trust: Trust): CertificatePlan {
   }
   if (previous !== undefined && isExpired(previous, now)) return { step: "drop", what: "previous" };
   return { step: "nothing" };
+}
+
+/** What the Secret holds after a step. */
+export async function recordAfter(
+  record: CertificateRecord,
+  plan: CertificatePlan,
+  make: () => Promise<OwnCertificate>,
+  now: number,
+): Promise<CertificateRecord> {
+  const { current, next, paths } = record;
+  switch (plan.step) {
+    case "nothing":
+      return record;
+    case "replace":
+      return {
+        current: await make(),
+        next: undefined,
+        previous: authorityIn(current?.ca) ?? record.previous,
+        paths: paths ?? rotated(undefined, now),
+      };
+    case "stage":
+      return { ...record, next: await make() };
+    case "promote":
+      return { ...record, current: next, next: undefined, previous: current?.ca };
+    case "drop":
+      return { ...record, [plan.what]: undefined };
+    case "rotate-paths":
+      return { ...record, paths: rotated(paths, now) };
+  }
 }

@@ -16,11 +16,12 @@ import {
   type CertificateState,
   planCertificates,
   planStart,
+  recordAfter,
   type Trust,
 } from "./certificate-plan.ts";
 import { authorityIn, bundleOf, type CertificateRecord, unusable } from "./certificate-record.ts";
 import { CertificateSecret } from "./certificate-secret.ts";
-import { acceptsToken, rotated } from "./path-tokens.ts";
+import { acceptsToken } from "./path-tokens.ts";
 
 export interface CertificatesOptions {
   readonly client: Client;
@@ -187,37 +188,13 @@ export class Certificates implements LivePair {
   async #carryOut(plan: Exclude<CertificatePlan, { step: "nothing" }>): Promise<boolean> {
     // A refresh may bring another Secret while the pair is made: this step rests on the one that was planned on.
     const { object, record } = this.#secret.state;
-    if (!(await this.#secret.write(await this.#changed(record, plan), object))) return false;
+    const now = this.#secret.clock.now();
+    const after = await recordAfter(record, plan, () => makeCertificate(this.#names, now), now);
+    if (!(await this.#secret.write(after, object))) return false;
     const why = "why" in plan ? { why: plan.why } : {};
     const message = plan.step === "rotate-paths" ? "webhook paths rotated" : "certificate renewed";
     this.#options.log.info({ secret: OWN_NAMES.certificates, step: plan.step, ...why }, message);
     return true;
-  }
-
-  async #changed(
-    record: CertificateRecord,
-    plan: Exclude<CertificatePlan, { step: "nothing" }>,
-  ): Promise<CertificateRecord> {
-    const { current, next, paths } = record;
-    const now = this.#secret.clock.now();
-    const make = () => makeCertificate(this.#names, now);
-    switch (plan.step) {
-      case "replace":
-        return {
-          current: await make(),
-          next: undefined,
-          previous: authorityIn(current?.ca),
-          paths: paths ?? rotated(undefined, now),
-        };
-      case "stage":
-        return { ...record, next: await make() };
-      case "promote":
-        return { ...record, current: next, next: undefined, previous: current?.ca };
-      case "drop":
-        return { ...record, [plan.what]: undefined };
-      case "rotate-paths":
-        return { ...record, paths: rotated(paths, now) };
-    }
   }
 
   #use(): void {

@@ -1,6 +1,7 @@
 import { isNotFound, StatusError } from "../../cluster/client/api-response.ts";
 import type { ApiResponse, Client } from "../../cluster/client/client.ts";
 import { createKindPaths, type PathOfObject } from "../../cluster/client/kind-paths.ts";
+import { listAll } from "../../cluster/client/list-pages.ts";
 import { FIELD_MANAGER } from "../../cluster/controller/planned-writes.ts";
 import type { PatchOperation } from "../../core/evaluate/patch.ts";
 import { at, equal, isObject, type JsonObject, stringAt } from "../../core/json.ts";
@@ -10,10 +11,12 @@ import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 export class Objects {
   readonly client: Client;
   readonly #pathOf: PathOfObject;
+  readonly #fieldManager: string;
 
-  constructor(client: Client) {
+  constructor(client: Client, fieldManager = FIELD_MANAGER) {
     this.client = client;
     this.#pathOf = createKindPaths(client);
+    this.#fieldManager = fieldManager;
   }
 
   /** False only by the API server's own 404: a refusal or a failure says nothing. */
@@ -40,12 +43,30 @@ export class Objects {
     const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
     const body =
       resourceVersion === undefined ? object : { ...object, metadata: { ...metadata, resourceVersion } };
-    const query = `fieldManager=${FIELD_MANAGER}&force=true${dryRun ? "&dryRun=All" : ""}`;
+    const query = `fieldManager=${this.#fieldManager}&force=true${dryRun ? "&dryRun=All" : ""}`;
     const answer = await this.client.request("PATCH", `${await this.#pathOf(object)}?${query}`, {
       body,
       contentType: "application/apply-patch+yaml",
     });
     return bodyOf(`applying ${describeObject(object)}`, answer);
+  }
+
+  /** Applies a part of the status; what other managers wrote stays. */
+  async applyStatus({ apiVersion, kind, metadata }: JsonObject, status: JsonObject): Promise<void> {
+    const { name, namespace } = isObject(metadata) ? metadata : {};
+    const object = { apiVersion, kind, metadata: { name, namespace }, status };
+    const query = `fieldManager=${this.#fieldManager}&force=true`;
+    const answer = await this.client.request("PATCH", `${await this.#pathOf(object)}/status?${query}`, {
+      body: object,
+      contentType: "application/apply-patch+yaml",
+    });
+    bodyOf(`applying the status of ${describeObject(object)}`, answer);
+  }
+
+  /** The objects of the kind that an object is of; of a namespaced kind those in its namespace. */
+  async list(object: JsonObject): Promise<JsonObject[]> {
+    const path = await this.#pathOf(object);
+    return listAll(this.client, path.slice(0, path.lastIndexOf("/")), {});
   }
 
   /** Replaces a field and the owners as a whole, including what other managers put there; conditional on the version that was seen. */
@@ -54,7 +75,7 @@ export class Objects {
     const owners = at(object, "metadata", "ownerReferences");
     const answer = await this.client.request(
       "PATCH",
-      `${await this.#pathOf(object)}?fieldManager=${FIELD_MANAGER}`,
+      `${await this.#pathOf(object)}?fieldManager=${this.#fieldManager}`,
       {
         contentType: "application/json-patch+json",
         body: [
@@ -70,7 +91,7 @@ export class Objects {
   /** Patches exactly the version that was seen; false where there is another, or none. */
   async patch(seen: JsonObject, operations: readonly PatchOperation[]): Promise<boolean> {
     const value = stringAt(seen, "metadata", "resourceVersion") ?? "";
-    const path = `${await this.#pathOf(seen)}?fieldManager=${FIELD_MANAGER}`;
+    const path = `${await this.#pathOf(seen)}?fieldManager=${this.#fieldManager}`;
     const answer = await this.client.request("PATCH", path, {
       contentType: "application/json-patch+json",
       body: [...operations, { op: "add", path: "/metadata/resourceVersion", value }],
@@ -85,7 +106,7 @@ export class Objects {
     const nothing = Object.fromEntries(keys.map((key) => [key, null]));
     const answer = await this.client.request(
       "PATCH",
-      `${await this.#pathOf(object)}?fieldManager=${FIELD_MANAGER}`,
+      `${await this.#pathOf(object)}?fieldManager=${this.#fieldManager}`,
       {
         contentType: "application/merge-patch+json",
         body: { metadata: { labels: nothing, annotations: nothing } },

@@ -8,7 +8,7 @@ import { OPERAND, OPERATOR } from "./names.ts";
 import { accessObjects, certificateObjects, configMap, serviceObject } from "./objects.ts";
 import { certificatesOf } from "./operand.ts";
 import { operatorRoles, SECRETS } from "./operator-rights.ts";
-import { planOperand } from "./plan.ts";
+import { planOperand, publishedBundle } from "./plan.ts";
 import { WEBHOOK } from "./webhook.ts";
 import { workloadReference } from "./workload.ts";
 
@@ -42,6 +42,7 @@ export const operator: Operator = {
   webhook: WEBHOOK,
   observed: [...WORKLOADS, WEBHOOK, API_SERVICE, READER_BINDING, KUBE_CA],
   certificatesOf,
+  publishedBundle,
   plan: planOperand,
   ignored: ignoredObject,
   roles: operatorRoles(KEPT),

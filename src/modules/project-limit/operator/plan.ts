@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
+import { isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import type { OperandPlan, OperandState, OperandStep } from "../../../core/module/operator.ts";
 import {
   API_SERVICE,
@@ -49,7 +49,12 @@ export function planOperand(state: OperandState): OperandPlan {
     transports: transportsOf(operand, state, stored, rollOut, transportOf(state.live(WEBHOOK))),
     noNodes: rollOut?.desired === 0,
   };
-  const steps = operand.limits.invalid === undefined ? stepsOf(found) : [];
+  const { apply, remove } = state.secrets;
+  const steps = [
+    ...remove.map((reference) => ({ remove: reference })),
+    ...apply.map((secret) => ({ apply: secret })),
+    ...(operand.limits.invalid === undefined ? stepsOf(found) : []),
+  ];
   return { steps: steps.map((step) => marked(step, state)), status: operandStatus(found) };
 }
 
@@ -64,17 +69,11 @@ function stepsOf(found: Found): OperandStep[] {
   const { operand, state, stored, rollOut, certHash, registered, noNodes, transports } = found;
   const entry = webhook(operand, state, transports.asks);
   const asks = entry === undefined ? [] : [{ apply: entry }];
+  const { image } = state;
   const runs =
     certHash === undefined
       ? []
-      : [
-          workload(operand, {
-            image: state.image,
-            certHash,
-            desired: rollOut?.desired,
-            aggregated: transports.served,
-          }),
-        ];
+      : [workload(operand, { image, certHash, stored, aggregated: transports.served })];
   const serves = stored !== undefined && rollOut !== undefined && state.ready;
   const before = [
     ...(registered && noNodes ? [{ remove: WEBHOOK }] : []),
@@ -119,6 +118,14 @@ function otherTopology({ operand, state, rollOut }: Found): OperandStep[] {
   return desired > 0 && updated >= desired && ready >= desired ? [{ remove: other }] : [];
 }
 
+/** What API servers check the operand's certificate by. */
+export function publishedBundle(live: OperandState["live"]): string | undefined {
+  const stored = live(WEBHOOK);
+  if (transportOf(stored) === "Aggregated") return stringAt(live(API_SERVICE), "spec", "caBundle") ?? "";
+  const [entry] = listAt(stored, "webhooks");
+  return entry === undefined ? undefined : (stringAt(entry, "clientConfig", "caBundle") ?? "");
+}
+
 const LABELS = { "app.kubernetes.io/managed-by": OPERATOR.name };
 
 /** With the custom resource as its owner, so that it goes with it; the webhook, too, so that the webhook goes first. */
@@ -134,8 +141,9 @@ function marked(step: OperandStep, { owner, live }: OperandState): OperandStep {
       ? []
       : [reference({ ...asks, ...WEBHOOK, metadata: asks["metadata"] ?? {} })]),
   ];
-  const labels = { labels: LABELS, ownerReferences: owners };
-  return { apply: { ...step.apply, metadata: { ...(isObject(metadata) ? metadata : {}), ...labels } } };
+  const given = isObject(metadata) ? metadata : {};
+  const labels = { ...(isObject(given["labels"]) ? given["labels"] : {}), ...LABELS };
+  return { apply: { ...step.apply, metadata: { ...given, labels, ownerReferences: owners } } };
 }
 
 function reference({ apiVersion, kind, metadata }: JsonObject): JsonObject {

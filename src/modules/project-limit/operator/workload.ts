@@ -31,8 +31,8 @@ export function workloadReference(kind: Operand["topology"]): JsonObject {
 export interface WorkloadOptions {
   readonly image: string;
   readonly certHash: string;
-  /** How many pods there are to be, where that is known. */
-  readonly desired: number | undefined;
+  /** As it is stored. */
+  readonly stored: JsonObject | undefined;
   /** Whether it serves the aggregated API, too. */
   readonly aggregated: boolean;
 }
@@ -56,10 +56,11 @@ export function workload(operand: Operand, options: WorkloadOptions): JsonObject
   const one = { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } };
   // A single pod is replaced by a second one, or nothing would answer meanwhile.
   const single = { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } };
+  const isSingle = at(options.stored, "status", "desiredNumberScheduled") === 1;
   const spec =
     operand.topology === "Deployment"
       ? { replicas: REPLICAS, strategy: one, selector, template }
-      : { updateStrategy: options.desired === 1 ? single : one, selector, template };
+      : { updateStrategy: isSingle ? single : one, selector, template };
   return { ...workloadReference(operand.topology), spec };
 }
 

@@ -1,0 +1,90 @@
+import { hostname } from "node:os";
+import { onSignals } from "../../admission/server/signals.ts";
+import { EventRecorder } from "../../cluster/events/event-recorder.ts";
+import { ServerVersionPoller } from "../../cluster/informers/server-version.ts";
+import { LeaderElection } from "../../cluster/leader-election/leader-election.ts";
+import type { ServerVersion } from "../../core/kubernetes/versions.ts";
+import { loadModules } from "../../core/module/declaration.ts";
+import type { Operator } from "../../core/module/operator.ts";
+import { OperandController } from "../../operator/operand/operand-controller.ts";
+import { CallError } from "../exit.ts";
+import type { Io } from "../io.ts";
+import { createLog, type LogLevel } from "../output/log.ts";
+import { type ApiServerOptions, apiServer } from "../source/api-server.ts";
+
+export interface OperatorOptions extends ApiServerOptions {
+  readonly logLevel: LogLevel;
+  readonly quiet?: boolean;
+}
+
+/** An API server that does not answer must not use up the time in which what changed is to be acted on. */
+const REQUEST_SECONDS = 10;
+
+/** Keeps the operand of a module until a signal. */
+export async function operator(module: string, options: OperatorOptions, io: Io): Promise<void> {
+  const declared = await operatorOf(module, io);
+  const { name, namespace, imageVariable } = declared;
+  const image = io.env[imageVariable];
+  if (!image) throw new CallError(`set ${imageVariable} to the operand's image`);
+  const log = createLog(options.quiet === true ? "error" : options.logLevel);
+  const client = await apiServer({ requestTimeout: REQUEST_SECONDS, ...options });
+  const identity = io.env["POD_NAME"] ?? `${hostname().toLowerCase()}-${process.pid}`;
+  const events = new EventRecorder({ client, instance: identity });
+  let serverVersion: ServerVersion | undefined;
+  const versions = new ServerVersionPoller({
+    client,
+    log,
+    observed: (version) => {
+      serverVersion = version;
+    },
+  });
+  await versions.first;
+  let ended = new AbortController();
+  let running: Promise<void> = Promise.resolve();
+  const lease = new LeaderElection({
+    client,
+    namespace,
+    name,
+    identity,
+    onStartedLeading: () => {
+      log.info({}, "started leading");
+      ended = new AbortController();
+      // What it remembers is of before it led.
+      running = new OperandController({
+        client,
+        operator: declared,
+        image,
+        log,
+        publish: (all) => events.add(all),
+        serverVersion: () => serverVersion,
+        leading: () => lease.leading,
+      }).run(ended.signal);
+    },
+    onStoppedLeading: async () => {
+      ended.abort();
+      await running;
+      log.info({}, "stopped leading");
+    },
+    onError: (why) => log.warn({ error: why }, "failed to acquire or renew the lease"),
+  });
+  lease.start();
+  log.info({ namespace, image }, `keeping the operand of ${module}`);
+  onSignals({
+    log,
+    drain: async () => {
+      versions.stop();
+      await lease.stop();
+      await events.stop();
+      client.close();
+    },
+  });
+}
+
+/** The operator of a module, by the module's name. */
+export async function operatorOf(name: string, { modules }: Io): Promise<Operator> {
+  const loaded = await loadModules(modules);
+  const found = loaded.find((module) => module.name === name)?.operator;
+  if (found !== undefined) return found;
+  const names = loaded.filter(({ operator: one }) => one !== undefined).map((module) => module.name);
+  throw new CallError(`${name} has no operand to keep; there is one of: ${names.join(", ")}`);
+}

@@ -1,0 +1,345 @@
+import { describe, expect, test } from "vitest";
+import { limits } from "../../../../test/builders/project-limit.ts";
+import { at, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
+import { parseVersion } from "../../../core/kubernetes/versions.ts";
+import type { OperandState, OperandStep, Reference } from "../../../core/module/operator.ts";
+import { OPERAND } from "./names.ts";
+import { operandOf } from "./operand.ts";
+import { planOperand } from "./plan.ts";
+import { WEBHOOK } from "./webhook.ts";
+
+const NOW = Date.parse("2026-01-01T00:00:00Z");
+const VERSION = parseVersion("1.37.1");
+const CERTIFICATE = { hash: "certificate", trusted: true };
+
+interface Given extends Partial<OperandState> {
+  readonly stored?: readonly JsonObject[];
+}
+
+function keyOf(object: Reference): string {
+  return `${stringAt(object, "kind")} ${stringAt(object, "metadata", "name")}`;
+}
+
+function planned(spec: JsonObject, { stored = [], ...given }: Given = {}) {
+  if (VERSION === undefined) throw new Error("no version");
+  const all = new Map(stored.map((object) => [keyOf(object), object]));
+  return planOperand({
+    owner: limits(spec),
+    live: (reference) => all.get(keyOf(reference)),
+    image: "registry/usher@sha256:1",
+    ready: false,
+    certificate: CERTIFICATE,
+    caBundle: undefined,
+    pathToken: "token",
+    secrets: { apply: [], remove: [] },
+    serverVersion: { effective: VERSION, binary: VERSION },
+    failure: undefined,
+    now: NOW,
+    ...given,
+  });
+}
+
+const describeStep = (step: OperandStep) =>
+  "apply" in step ? String(step.apply["kind"]) : `remove ${String(step.remove["kind"])}`;
+
+function applied(steps: readonly OperandStep[], kind: string): JsonObject {
+  const found = steps.find((step) => "apply" in step && step.apply["kind"] === kind);
+  if (found === undefined || !("apply" in found)) throw new Error(`no ${kind}`);
+  return found.apply;
+}
+
+const conditionsOf = (status: JsonObject) =>
+  Object.fromEntries(
+    listAt(status, "conditions").map((one) => [at(one, "type"), `${at(one, "status")} ${at(one, "reason")}`]),
+  );
+
+/** The DaemonSet as its controller leaves it. */
+function daemonSet(spec: JsonObject, desired: number, more: JsonObject = {}): JsonObject {
+  const wanted = applied(planned(spec).steps, "DaemonSet");
+  return {
+    ...wanted,
+    metadata: { ...(wanted["metadata"] as JsonObject), generation: 1, uid: "of-daemon-set" },
+    status: {
+      observedGeneration: 1,
+      desiredNumberScheduled: desired,
+      updatedNumberScheduled: desired,
+      numberReady: desired,
+      ...more,
+    },
+  };
+}
+
+const registered = { ...WEBHOOK, metadata: { name: OPERAND.webhook, uid: "of-webhook" } };
+
+describe("the order", () => {
+  test("certificate, configuration, workload; no webhook before a pod is ready", () => {
+    const secret = { apiVersion: "v1", kind: "Secret", metadata: { name: "s" } };
+    const { steps } = planned({}, { secrets: { apply: [secret], remove: [] } });
+    expect(steps.map(describeStep)).toEqual([
+      "Secret",
+      "ServiceAccount",
+      "ClusterRole",
+      "ClusterRoleBinding",
+      "Role",
+      "RoleBinding",
+      "PriorityLevelConfiguration",
+      "FlowSchema",
+      "Lease",
+      "Service",
+      "ConfigMap",
+      "DaemonSet",
+    ]);
+  });
+
+  test("without a certificate there is no workload", () => {
+    const { steps, status } = planned({}, { certificate: undefined });
+    expect(steps.map(describeStep)).not.toContain("DaemonSet");
+    expect(steps.map(describeStep).at(-1)).toBe("ConfigMap");
+    expect(conditionsOf(status)).toMatchObject({ CertificatePending: "True NoCertificate" });
+    expect(status).not.toHaveProperty("certHash");
+  });
+
+  test("the webhook is last, once a pod is ready", () => {
+    const stored = [daemonSet({}, 3)];
+    expect(planned({}, { stored }).steps.map(describeStep)).not.toContain("ValidatingWebhookConfiguration");
+    const { steps } = planned({}, { stored, ready: true });
+    expect(describeStep(steps.at(-1) as OperandStep)).toBe("ValidatingWebhookConfiguration");
+  });
+
+  test("one that is registered stays while no pod is ready, and is renewed before the workload", () => {
+    const { steps, status } = planned({}, { stored: [daemonSet({}, 3, { numberReady: 0 }), registered] });
+    expect(describeStep(steps[0] as OperandStep)).toBe("ValidatingWebhookConfiguration");
+    expect(conditionsOf(status)).toMatchObject({
+      Available: "False NoReadyPod",
+      Progressing: "True RollingOut",
+    });
+  });
+
+  test("with no node nothing is registered", () => {
+    const stored = [daemonSet({}, 0)];
+    const { steps, status } = planned({}, { stored, ready: true });
+    expect(steps.map(describeStep)).not.toContain("ValidatingWebhookConfiguration");
+    expect(conditionsOf(status)).toMatchObject({
+      NoNodes: "True NoMatchingNode",
+      Available: "False NotRegistered",
+      Progressing: "False AsDesired",
+    });
+    const removed = planned({}, { stored: [...stored, registered], ready: true }).steps;
+    expect(describeStep(removed[0] as OperandStep)).toBe("remove ValidatingWebhookConfiguration");
+  });
+
+  test("of an invalid spec nothing is rolled out", () => {
+    const { steps, status } = planned({ limits: [{ maxProjects: -1 }] });
+    expect(steps).toEqual([]);
+    expect(conditionsOf(status)).toMatchObject({ Degraded: "True InvalidSpec" });
+  });
+});
+
+describe("hashes", () => {
+  const hash = (spec: JsonObject) => operandOf(limits(spec))?.configHash;
+
+  test.each<[string, JsonObject, JsonObject]>([
+    ["absent and null", { limits: [{ maxProjects: 1 }] }, { limits: [{ maxProjects: 1, users: null }] }],
+    ["absent and the default", {}, { count: "Exact", failurePolicy: "Fail", serviceAccountsPer: "Account" }],
+    ["an empty list and none", { limits: [] }, {}],
+    [
+      "an empty selector and none",
+      { limits: [{ selector: {}, maxProjects: 1 }] },
+      { limits: [{ maxProjects: 1 }] },
+    ],
+    ["the order of users", { exempt: { users: ["a", "b"] } }, { exempt: { users: ["b", "a"] } }],
+    ["how the operand runs", { topology: "Deployment", transport: "Direct", podLabels: { a: "b" } }, {}],
+    ["how long API servers wait", { timeoutSeconds: 9 }, {}],
+  ])("%s have the same", (_what, one, other) => {
+    expect(hash(one)).toBe(hash(other));
+  });
+
+  test("another limit, and another order of rules, have another", () => {
+    const specs = [
+      { limits: [{ maxProjects: 1 }, { maxProjects: 2 }] },
+      { limits: [{ maxProjects: 2 }, { maxProjects: 1 }] },
+      { limits: [{ maxProjects: 1 }] },
+      { maxProjectsForSystemUsers: 1 },
+      { maxProjectsForSystemUsers: 0 },
+    ];
+    expect(new Set(specs.map(hash)).size).toBe(specs.length);
+  });
+
+  test("both are on the template, and in the status", () => {
+    const { steps, status } = planned({});
+    const annotations = at(applied(steps, "DaemonSet"), "spec", "template", "metadata", "annotations");
+    expect(annotations).toEqual({
+      [OPERAND.configurationHash]: hash({}),
+      [OPERAND.certificateHash]: "certificate",
+    });
+    expect(status).toMatchObject({ configHash: hash({}), certHash: "certificate" });
+  });
+
+  test("a certificate that is not trusted waits, where there is one that is", () => {
+    const certificate = { hash: "next", trusted: false };
+    const onTemplate = (given: Given) =>
+      at(
+        applied(planned({}, { certificate, ...given }).steps, "DaemonSet"),
+        "spec",
+        "template",
+        "metadata",
+        "annotations",
+        OPERAND.certificateHash,
+      );
+    expect(onTemplate({ stored: [daemonSet({}, 1), registered] })).toBe("certificate");
+    expect(onTemplate({})).toBe("next");
+    expect(conditionsOf(planned({}, { certificate }).status)).toMatchObject({
+      CertificatePending: "True NotTrusted",
+    });
+  });
+});
+
+describe("objects", () => {
+  test("the file has the limits, and not how the operand runs", () => {
+    const { steps } = planned({
+      limits: [{ selector: { level: "gold" }, maxProjects: 3 }],
+      maxProjectsForSystemUsers: 2,
+      topology: "Deployment",
+      nodeSelector: { pool: "infra" },
+      count: null,
+    });
+    const text = stringAt(applied(steps, "ConfigMap"), "data", OPERAND.configurationKey) ?? "";
+    expect(JSON.parse(text)).toEqual({
+      apiVersion: "operator.project.openshift.io/v1",
+      kind: "ProjectRequestLimitConfig",
+      limits: [{ selector: { level: "gold" }, maxProjects: 3 }],
+      maxProjectsForSystemUsers: 2,
+    });
+  });
+
+  test("all belong to the custom resource, and to the webhook, so that it goes first", () => {
+    const owner = {
+      apiVersion: "operator.project.openshift.io/v1",
+      kind: "ProjectRequestLimit",
+      name: "cluster",
+      uid: "uid-of-cluster",
+      controller: true,
+    };
+    const { steps } = planned({}, { stored: [daemonSet({}, 1), registered], ready: true });
+    for (const step of steps) {
+      if (!("apply" in step)) continue;
+      const owners = listAt(step.apply, "metadata", "ownerReferences");
+      const isWebhook = step.apply["kind"] === WEBHOOK["kind"];
+      expect(owners[0]).toEqual(owner);
+      expect(owners.slice(1)).toEqual(
+        isWebhook
+          ? []
+          : [
+              {
+                apiVersion: WEBHOOK["apiVersion"],
+                kind: WEBHOOK["kind"],
+                name: OPERAND.webhook,
+                uid: "of-webhook",
+              },
+            ],
+      );
+      expect(stringAt(step.apply, "kind")).not.toBe("Namespace");
+      expect(at(step.apply, "metadata", "finalizers")).toBeUndefined();
+    }
+  });
+
+  test("pods replace each other one by one; a single one is never missing", () => {
+    const strategy = (desired: number) =>
+      at(
+        applied(planned({}, { stored: [daemonSet({}, desired)] }).steps, "DaemonSet"),
+        "spec",
+        "updateStrategy",
+        "rollingUpdate",
+      );
+    expect(strategy(3)).toEqual({ maxUnavailable: 1, maxSurge: 0 });
+    expect(strategy(1)).toEqual({ maxUnavailable: 0, maxSurge: 1 });
+  });
+
+  test("the other topology goes once all pods of this one are ready", () => {
+    const spec = { topology: "Deployment" };
+    const old = daemonSet({}, 3);
+    const wanted = applied(planned(spec, { stored: [old] }).steps, "Deployment");
+    expect(at(wanted, "spec", "replicas")).toBe(2);
+    expect(at(wanted, "spec", "strategy", "rollingUpdate", "maxUnavailable")).toBe(1);
+    const deployment = (readyReplicas: number) => ({
+      ...wanted,
+      metadata: { ...(wanted["metadata"] as JsonObject), generation: 1 },
+      status: { observedGeneration: 1, updatedReplicas: 2, readyReplicas },
+    });
+    const steps = (ready: number) =>
+      planned(spec, { stored: [old, deployment(ready)] }).steps.map(describeStep);
+    expect(steps(1)).not.toContain("remove DaemonSet");
+    expect(steps(2).at(-1)).toBe("remove DaemonSet");
+  });
+
+  test.each([
+    ["ServiceCA", ["service.beta.openshift.io", "service.alpha.openshift.io"], 0],
+    ["CertManager", [], 4],
+    ["Own", [], 0],
+  ])("certificates by %s", (certificates, domains, made) => {
+    const { steps } = planned({ certificates }, { stored: [registered] });
+    const service = applied(steps, "Service");
+    expect(Object.keys(at(service, "metadata", "annotations") ?? {})).toEqual(
+      domains.map((domain) => `${domain}/serving-cert-secret-name`),
+    );
+    const issued = steps.filter((step) => ["Issuer", "Certificate"].includes(describeStep(step)));
+    expect(issued).toHaveLength(made);
+    expect(
+      Object.keys(at(applied(steps, "ValidatingWebhookConfiguration"), "metadata", "annotations") ?? {}),
+    ).toEqual(
+      {
+        ServiceCA: ["service.beta.openshift.io/inject-cabundle"],
+        CertManager: ["cert-manager.io/inject-ca-from"],
+      }[certificates] ?? [],
+    );
+  });
+
+  test("the webhook asks about ProjectRequests alone, closed", () => {
+    const { steps } = planned({ timeoutSeconds: 7 }, { stored: [registered], caBundle: "Q0E=" });
+    expect(listAt(applied(steps, "ValidatingWebhookConfiguration"), "webhooks")).toMatchObject([
+      {
+        name: OPERAND.webhook,
+        failurePolicy: "Fail",
+        timeoutSeconds: 7,
+        sideEffects: "NoneOnDryRun",
+        matchPolicy: "Equivalent",
+        clientConfig: {
+          caBundle: "Q0E=",
+          service: { name: "admission-server", namespace: OPERAND.namespace, port: 443 },
+        },
+        rules: [
+          {
+            apiGroups: ["project.openshift.io"],
+            apiVersions: ["v1"],
+            resources: ["projectrequests"],
+            operations: ["CREATE"],
+            scope: "Cluster",
+          },
+        ],
+      },
+    ]);
+  });
+});
+
+describe("the status", () => {
+  test("says that all is as desired", () => {
+    const { status } = planned({}, { stored: [daemonSet({}, 3), registered], ready: true });
+    expect(status).toMatchObject({ desired: 3, ready: 3 });
+    expect(conditionsOf(status)).toEqual({
+      Available: "True Ready",
+      Progressing: "False AsDesired",
+      Degraded: "False AsDesired",
+      CertificatePending: "False Found",
+      NoNodes: "False Scheduled",
+    });
+  });
+
+  test("says what failed, and what does not end", () => {
+    expect(conditionsOf(planned({}, { failure: "no right" }).status)).toMatchObject({
+      Degraded: "True Failed",
+    });
+    const { status } = planned({}, { now: NOW - 3_600_000 });
+    const owner = { ...limits({}), status };
+    expect(conditionsOf(planned({}, { owner }).status)).toMatchObject({ Degraded: "True Stuck" });
+  });
+});

@@ -1,0 +1,229 @@
+import { PATH_TOKEN } from "../../admission/review/routes.ts";
+import { errorMessage, StatusError } from "../../cluster/client/api-response.ts";
+import type { Client } from "../../cluster/client/client.ts";
+import { pause } from "../../cluster/client/retry.ts";
+import type { EventToWrite } from "../../core/evaluate/effects.ts";
+import { at, equal, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import { nameOf } from "../../core/kubernetes/object.ts";
+import type { ServerVersion } from "../../core/kubernetes/versions.ts";
+import type { Log } from "../../core/log.ts";
+import type { OperandState, OperandStep, Operator, Reference } from "../../core/module/operator.ts";
+import { Repairs } from "../controller/repairs.ts";
+import { RepeatedLog } from "../controller/repeated-log.ts";
+import { describeObject, Objects } from "../install/apply.ts";
+import { objectDeviations, webhookDeviations, withInjectedBundle } from "../webhooks/deviation.ts";
+import { serviceEndpoints } from "../webhooks/service-endpoints.ts";
+import { OperandSecrets, type SecretsPlan } from "./operand-secrets.ts";
+
+export interface OperandControllerOptions {
+  readonly client: Client;
+  readonly operator: Operator;
+  readonly image: string;
+  readonly log: Log;
+  readonly publish: (events: readonly EventToWrite[]) => void;
+  readonly serverVersion: () => ServerVersion | undefined;
+  /** Checked before every write. */
+  readonly leading: () => boolean;
+  /** Milliseconds, monotonic. */
+  readonly clock?: () => number;
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+}
+
+/** A changed spec or certificate is acted on after so long: a few small reads by name, where a watch would take a right to all. */
+const POLL_MS = 2_000;
+
+/** An edit of any other object lasts for so long at most. */
+const DRIFT_MS = 6_000;
+
+/** Controllers write the status of a workload all the time while it is rolled out. */
+const ATTEMPTS = 5;
+
+/** Keeps the operand of one custom resource: reads what there is, asks the plan, and applies what follows, in its order. */
+export class OperandController {
+  readonly #options: OperandControllerOptions;
+  readonly #objects: Objects;
+  readonly #repeated: RepeatedLog;
+  readonly #repairs: Repairs;
+  readonly #secrets: OperandSecrets;
+  readonly #clock: () => number;
+  readonly #now: () => number;
+  /** The steps that were last made to their end, and when all objects were last looked at. */
+  #done: { readonly steps: readonly OperandStep[]; readonly at: number } | undefined;
+
+  constructor(options: OperandControllerOptions) {
+    const { client, operator, log, clock = () => performance.now(), now = Date.now } = options;
+    this.#options = options;
+    this.#clock = clock;
+    this.#now = now;
+    this.#objects = new Objects(client, operator.name);
+    this.#repeated = new RepeatedLog(log, clock);
+    this.#repairs = new Repairs(this.#objects, this.#repeated);
+    this.#secrets = new OperandSecrets(operator, clock);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.step();
+      await pause(POLL_MS, signal);
+    }
+  }
+
+  /** One look at everything, and what follows from it. Never rejects. */
+  async step(): Promise<void> {
+    try {
+      for (let attempt = 0; attempt < ATTEMPTS; attempt++) if (await this.#reconcile()) break;
+      this.#repeated.succeeded("operand");
+    } catch (error) {
+      this.#repeated.failed("operand", error, "failed to reconcile the operand, retrying");
+    }
+  }
+
+  /** False where something else wrote at the same time, and all must be read again. */
+  async #reconcile(): Promise<boolean> {
+    const { operator } = this.#options;
+    const owner = await this.#objects.read(operator.resource);
+    if (owner === undefined || isDeleted(owner)) {
+      this.#done = undefined;
+      await this.#withdraw(owner);
+      return true;
+    }
+    const { state, secrets } = await this.#observe({ ...operator.resource, ...owner });
+    const { steps, status } = operator.plan(state);
+    try {
+      const isDue = this.#done === undefined || this.#clock() - this.#done.at >= DRIFT_MS;
+      if (isDue || !equal(asJson(steps), asJson(this.#done?.steps ?? []))) {
+        const at = this.#clock();
+        this.#done = undefined;
+        for (const step of steps) await this.#make(step, state, secrets);
+        await this.#tellIgnored();
+        this.#done = { steps, at };
+      }
+      await this.#writeStatus(state.owner, status);
+      return true;
+    } catch (error) {
+      if (error instanceof StatusError && error.status === 409) return false;
+      const failure = errorMessage("the last attempt failed", error);
+      await this.#writeStatus(state.owner, operator.plan({ ...state, failure }).status);
+      throw error;
+    }
+  }
+
+  /** Without the custom resource the webhook goes first; one whose owner was taken off on purpose stays. */
+  async #withdraw(owner: JsonObject | undefined): Promise<void> {
+    const { operator, leading, log } = this.#options;
+    if (listAt(owner, "metadata", "finalizers").includes("orphan")) return;
+    const webhook = await this.#objects.read(operator.webhook);
+    const isOwned = listAt(webhook, "metadata", "ownerReferences").some(
+      (one) => at(one, "kind") === operator.resource["kind"],
+    );
+    if (webhook === undefined || !isOwned || !leading()) return;
+    await this.#objects.remove({ ...operator.webhook, ...webhook });
+    log.info({ object: describeObject(operator.webhook) }, "the custom resource is gone: removed");
+  }
+
+  async #observe(owner: JsonObject): Promise<{ state: OperandState; secrets: SecretsPlan }> {
+    const { client, operator, image, serverVersion } = this.#options;
+    const { namespace, service } = operator;
+    const secret = (name: string) => ({ apiVersion: "v1", kind: "Secret", metadata: { name, namespace } });
+    const references = [...operator.observed, secret(operator.servingSecret), secret(operator.paths.secret)];
+    const read = await Promise.all(references.map((one) => this.#objects.read(one)));
+    const found = new Map(references.map((one, i) => [describeObject(one), read[i]]));
+    const live = (reference: Reference) => found.get(describeObject(reference));
+    const { endpoints } = await serviceEndpoints(client, namespace, service);
+    const now = this.#now();
+    const secrets = await this.#secrets.plan({
+      serving: live(secret(operator.servingSecret)),
+      paths: live(secret(operator.paths.secret)),
+      published: operator.publishedBundle(live),
+      registeredToken: registeredToken(live(operator.webhook)),
+      ownCertificate: operator.certificatesOf(owner) === "Own",
+      now,
+    });
+    const state: OperandState = {
+      owner,
+      live,
+      image,
+      ready: endpoints.some(({ ready }) => ready),
+      certificate: secrets.certificate,
+      caBundle: secrets.caBundle,
+      pathToken: secrets.pathToken,
+      secrets,
+      serverVersion: serverVersion(),
+      failure: undefined,
+      now,
+    };
+    return { state, secrets };
+  }
+
+  async #make(step: OperandStep, state: OperandState, secrets: SecretsPlan): Promise<void> {
+    const { leading, log } = this.#options;
+    if ("remove" in step) {
+      const found = await this.#objects.read(step.remove);
+      if (found === undefined || !leading()) return;
+      await this.#objects.remove({ ...step.remove, ...found });
+      log.info({ object: describeObject(step.remove) }, "removed");
+      return;
+    }
+    const live = await this.#objects.read(step.apply);
+    const wanted = trusting(step.apply, live, secrets);
+    if (this.#repairs.isInVain(wanted, live) || !leading()) return;
+    const isWebhook = wanted["webhooks"] !== undefined;
+    await this.#repairs.write(wanted, live, isWebhook ? webhookDeviations : objectDeviations);
+    if (live === undefined || objectDeviations(wanted, live).length > 0)
+      log.info(
+        { object: describeObject(wanted), generation: at(state.owner, "metadata", "generation") ?? 0 },
+        live === undefined ? "created" : "updated",
+      );
+  }
+
+  async #writeStatus(owner: JsonObject, status: JsonObject): Promise<void> {
+    if (isPartOf(status, at(owner, "status") ?? {}) || !this.#options.leading()) return;
+    await this.#objects.applyStatus(owner, status);
+  }
+
+  async #tellIgnored(): Promise<void> {
+    const { operator, publish, leading } = this.#options;
+    for (const object of await this.#objects.list(operator.resource)) {
+      if (nameOf(object) === nameOf(operator.resource)) continue;
+      const told = operator.ignored(object, this.#now());
+      if (told === undefined || !leading()) continue;
+      await this.#objects.applyStatus(object, told.status);
+      publish(told.events);
+    }
+  }
+}
+
+function isDeleted(owner: JsonObject): boolean {
+  return stringAt(owner, "metadata", "deletionTimestamp") !== undefined;
+}
+
+/** With the bundle that an injector wrote; until that came, it refuses nothing. */
+function trusting(wanted: JsonObject, live: JsonObject | undefined, { accepts }: SecretsPlan): JsonObject {
+  const isInjected = listAt(wanted, "webhooks").some(
+    (entry) => at(entry, "clientConfig", "caBundle") === undefined,
+  );
+  return isInjected
+    ? withInjectedBundle(wanted, live, { last: undefined, accepts: accepts ?? (() => false) })
+    : wanted;
+}
+
+function registeredToken(webhook: JsonObject | undefined): string | undefined {
+  const [entry] = listAt(webhook, "webhooks");
+  const [, token = ""] = (stringAt(entry, "clientConfig", "service", "path") ?? "").split("/");
+  return PATH_TOKEN.test(token) ? token : undefined;
+}
+
+/** Whether a stored status has all of a part, conditions by their type. */
+function isPartOf(part: JsonObject, stored: Json): boolean {
+  const conditions = listAt(stored, "conditions");
+  return Object.entries(part).every(([field, value]) =>
+    field === "conditions" && Array.isArray(value)
+      ? value.every((one) => conditions.some((other) => equal(one, other)))
+      : equal(value, at(stored, field)),
+  );
+}
+
+function asJson(steps: readonly OperandStep[]): Json {
+  return steps as unknown as Json;
+}

@@ -1,0 +1,146 @@
+import { createHash } from "node:crypto";
+import { makeCertificate } from "../../admission/tls/certificate.ts";
+import { canonical, isObject, type JsonObject, own, stringAt } from "../../core/json.ts";
+import type { OperandCertificate, Operator } from "../../core/module/operator.ts";
+import { serviceNames } from "../../core/registration/certificates.ts";
+import { certificatesOf, accepts as isAccepted } from "../certificates/acceptance.ts";
+import { planRenewal, recordAfter, TRUST_MS, type Trust } from "../certificates/certificate-plan.ts";
+import {
+  authorityIn,
+  bundleOf,
+  type CertificateRecord,
+  dataOf,
+  recordOf,
+  trusts,
+} from "../certificates/certificate-record.ts";
+import { isRotationDue, type PathTokens, parseTokens, rotated } from "../certificates/path-tokens.ts";
+
+export interface SecretsFound {
+  /** As they are stored. */
+  readonly serving: JsonObject | undefined;
+  readonly paths: JsonObject | undefined;
+  /** What API servers trust the operand by, PEM in base64; absent where nothing is registered. */
+  readonly published: string | undefined;
+  /** The token of the registered webhook's path. */
+  readonly registeredToken: string | undefined;
+  /** Whether the operator makes the certificate. */
+  readonly ownCertificate: boolean;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+}
+
+export interface SecretsPlan {
+  readonly apply: readonly JsonObject[];
+  /** One that the operator made, and another shall make from now on. */
+  readonly remove: readonly JsonObject[];
+  readonly certificate: OperandCertificate | undefined;
+  readonly caBundle: string | undefined;
+  readonly pathToken: string;
+  /** Whether a bundle makes API servers accept the certificate of an issuer. */
+  readonly accepts?: (caBundle: string) => boolean;
+}
+
+/** On a Secret that holds a certificate of the operator's own. */
+const OWN_MARK = "usher.dev/certificates";
+
+/** The Secrets of an operand: its certificate, which the operator makes or an issuer does, and the tokens of the webhook's path. */
+export class OperandSecrets {
+  readonly #operator: Operator;
+  /** Milliseconds, monotonic. */
+  readonly #clock: () => number;
+  /** What is waited for, and since when. */
+  #waiting: { readonly for: string; readonly since: number } | undefined;
+
+  constructor(operator: Operator, clock: () => number) {
+    this.#operator = operator;
+    this.#clock = clock;
+  }
+
+  async plan(found: SecretsFound): Promise<SecretsPlan> {
+    const tokens = tokensOf(found, this.#operator.paths.key);
+    const paths = this.#secret(this.#operator.paths.secret, {
+      data: { [this.#operator.paths.key]: Buffer.from(JSON.stringify(tokens)).toString("base64") },
+    });
+    const certificate = found.ownCertificate ? await this.#own(found) : this.#issued(found);
+    return { pathToken: tokens.current, ...certificate, apply: [paths, ...certificate.apply] };
+  }
+
+  /** The authority of a next certificate is published before the certificate is used, and the one before stays trusted. */
+  async #own(found: SecretsFound): Promise<Omit<SecretsPlan, "pathToken">> {
+    const { now, published } = found;
+    const names = serviceNames(this.#operator.service, this.#operator.namespace);
+    const stored = recordOf(found.serving);
+    // Where the Secret is lost, pods still serve what the webhook trusts.
+    const previous = stored.current === undefined ? decoded(published) : stored.previous;
+    const record = { ...stored, previous };
+    const plan = planRenewal({ record, names, now }, this.#trust(record, published));
+    const after = await recordAfter(record, plan, () => makeCertificate(names, now), now);
+    const data = dataOf({ ...after, paths: undefined });
+    const bundle = bundleOf(after, ...(previous === undefined ? [] : certificatesOf([previous])));
+    const metadata = { labels: { [OWN_MARK]: "Own" } };
+    return {
+      apply: [this.#secret(this.#operator.servingSecret, { type: "kubernetes.io/tls", data, metadata })],
+      remove: [],
+      certificate: { hash: hashOf(data), trusted: true },
+      caBundle: Buffer.from(bundle).toString("base64"),
+    };
+  }
+
+  #trust({ next }: CertificateRecord, published: string | undefined): Trust {
+    const authority = authorityIn(next?.ca);
+    if (published === undefined) return "no webhooks";
+    if (authority === undefined || !trusts(published, authority)) return "not yet";
+    return { forMs: this.#waitedFor(authority) };
+  }
+
+  /** What an issuer wrote is rolled out once API servers accept it; or after some time, for then waiting does not help. */
+  #issued({ serving, published, now }: SecretsFound): Omit<SecretsPlan, "pathToken"> {
+    const nothing = { apply: [], remove: [], certificate: undefined, caBundle: undefined };
+    if (serving === undefined) return nothing;
+    // An issuer does not write to a Secret that is not its own.
+    if (stringAt(serving, "metadata", "labels", OWN_MARK) !== undefined)
+      return { ...nothing, remove: [serving] };
+    const [chain, key] = ["tls.crt", "tls.key"].map((name) => stringAt(serving, "data", name));
+    if (!chain || !key) return nothing;
+    const data = { "tls.crt": chain, "tls.key": key };
+    const [name = ""] = serviceNames(this.#operator.service, this.#operator.namespace);
+    const accepts = (caBundle: string) =>
+      isAccepted(decoded(caBundle) ?? "", decoded(chain) ?? "", name, now);
+    const accepted = published === undefined || accepts(published);
+    const trusted = accepted || this.#waitedFor(chain) >= TRUST_MS;
+    return { ...nothing, certificate: { hash: hashOf(data), trusted }, accepts };
+  }
+
+  #waitedFor(what: string): number {
+    if (this.#waiting?.for !== what) this.#waiting = { for: what, since: this.#clock() };
+    return this.#clock() - this.#waiting.since;
+  }
+
+  #secret(name: string, { metadata, ...rest }: JsonObject): JsonObject {
+    const { namespace } = this.#operator;
+    return {
+      apiVersion: "v1",
+      kind: "Secret",
+      metadata: { name, namespace, ...(isObject(metadata) ? metadata : {}) },
+      ...rest,
+    };
+  }
+}
+
+/** The stored ones, or the next ones when these are due. Where they are lost, the registered one still counts. */
+function tokensOf({ paths, registeredToken, now }: SecretsFound, key: string): PathTokens {
+  const stored = parseTokens(decoded(stringAt(own(paths, "data"), key)));
+  if (stored !== undefined) return isRotationDue(stored, now) ? rotated(stored, now) : stored;
+  const first = rotated(undefined, now);
+  return registeredToken === undefined ? first : { ...first, current: registeredToken };
+}
+
+function decoded(base64: string | undefined): string | undefined {
+  return base64 === undefined ? undefined : Buffer.from(base64, "base64").toString("utf8");
+}
+
+/** Of the certificate in use and its key: what else the Secret holds is not served. */
+function hashOf(data: JsonObject): string {
+  const served = { "tls.crt": data["tls.crt"], "tls.key": data["tls.key"] };
+  return createHash("sha256").update(canonical(served)).digest("hex");
+}
