@@ -96,7 +96,7 @@ export class OperandController {
         const at = this.#clock();
         this.#done = undefined;
         for (const step of steps) await this.#make(step, state, secrets);
-        await this.#tellIgnored();
+        await this.#reportIgnored();
         this.#done = { steps, at };
       }
       await this.#writeStatus(state.owner, status);
@@ -182,14 +182,14 @@ export class OperandController {
     await this.#objects.applyStatus(owner, status);
   }
 
-  async #tellIgnored(): Promise<void> {
+  async #reportIgnored(): Promise<void> {
     const { operator, publish, leading } = this.#options;
     for (const object of await this.#objects.list(operator.resource)) {
       if (nameOf(object) === nameOf(operator.resource)) continue;
-      const told = operator.ignored(object, this.#now());
-      if (told === undefined || !leading()) continue;
-      await this.#objects.applyStatus(object, told.status);
-      publish(told.events);
+      const report = operator.ignored(object, this.#now());
+      if (report === undefined || !leading()) continue;
+      await this.#objects.applyStatus(object, report.status);
+      publish(report.events);
     }
   }
 }

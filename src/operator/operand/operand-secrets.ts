@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
+import { certificatesOf } from "../../admission/tls/bundle.ts";
 import { makeCertificate } from "../../admission/tls/certificate.ts";
 import { canonical, isObject, type JsonObject, own, stringAt } from "../../core/json.ts";
 import type { OperandCertificate, Operator } from "../../core/module/operator.ts";
 import { serviceNames } from "../../core/registration/certificates.ts";
-import { certificatesOf, accepts as isAccepted } from "../certificates/acceptance.ts";
+import { accepts as isAccepted } from "../certificates/acceptance.ts";
 import { planRenewal, recordAfter, TRUST_MS, type Trust } from "../certificates/certificate-plan.ts";
 import {
   authorityIn,
