@@ -51,7 +51,7 @@ export interface OperandPlan {
   readonly status: JsonObject;
 }
 
-/** What an object of the kind that does not count is told. */
+/** What an object of the kind that does not count must show. */
 export interface IgnoredObject {
   readonly status: JsonObject;
   readonly events: readonly EventToWrite[];
@@ -83,7 +83,7 @@ export interface Operator {
   /** The authorities that the operand's certificate is checked by, PEM in base64; absent where nothing asks the operand. */
   readonly publishedBundle: (live: OperandState["live"]) => string | undefined;
   readonly plan: (state: OperandState) => OperandPlan;
-  /** For an object with a name that does not count; `undefined` where it was told. */
+  /** For an object with a name that does not count; `undefined` where it does. */
   readonly ignored: (object: JsonObject, now: number) => IgnoredObject | undefined;
   /** What the operator may do, with all that it grants. */
   readonly roles: readonly DeclaredRole[];

@@ -41,7 +41,7 @@ export function reconcileStatus(
   return { writes, requeueAfter: REFRESH_SECONDS };
 }
 
-/** What an object of another name is told; `undefined` where it was. */
+/** What an object of another name must show; `undefined` where it does. */
 export function ignoredObject(object: JsonObject, now: number): IgnoredObject | undefined {
   const before = isObject(object["status"]) ? object["status"] : {};
   const status = ignoredStatus(refOf(projectRequestLimit, object).generation, before, now);
