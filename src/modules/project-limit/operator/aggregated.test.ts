@@ -42,6 +42,7 @@ class Cluster {
       certificate: { hash: "h", trusted: true },
       caBundle: this.caBundle,
       pathToken: "token",
+      secrets: { apply: [], remove: [] },
       serverVersion: undefined,
       failure: undefined,
       now: 0,
