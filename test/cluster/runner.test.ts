@@ -78,7 +78,7 @@ describeCluster("pods that really run", (cluster) => {
         { name: "FILE", value: "/etc/app/app.conf" },
       ],
       volumeMounts: [
-        { name: "conf", mountPath: "/etc/app" },
+        { name: "conf", mountPath: "/etc/app/app.conf", subPath: "app.conf" },
         { name: "key", mountPath: "/etc/key" },
       ],
     };
@@ -103,11 +103,14 @@ describeCluster("pods that really run", (cluster) => {
     );
     expect(seen.environment.FILE).toMatch(/\/etc\/app\/app\.conf$/);
 
+    await cluster().call("PATCH", path("configmaps", "settings"), { data: { "app.conf": "v2" } });
     await cluster().call("PATCH", path("secrets", "key"), { stringData: { word: "changed" } });
-    await eventually(
-      "the new secret in the file",
-      async () => JSON.parse(await fetchText(`http://127.0.0.1:${port}/`)).secret === "changed",
-    );
+    const after = await eventually("the new secret in the file", async () => {
+      const now = JSON.parse(await fetchText(`http://127.0.0.1:${port}/`));
+      return now.secret === "changed" && now;
+    });
+    // Mounted by subPath: all volumes are refreshed in their order, and this one stays.
+    expect(after.config).toBe("v1");
 
     await fetchText(`http://127.0.0.1:${port}/exit/3`);
     const restarted = await eventually("the restart", async () => {
@@ -115,6 +118,7 @@ describeCluster("pods that really run", (cluster) => {
       return at(container, "restartCount") === 1 && at(container, "ready") === true && container;
     });
     expect(at(restarted, "lastState", "terminated", "exitCode")).toBe(3);
+    expect(JSON.parse(await fetchText(`http://127.0.0.1:${port}/`)).config).toBe("v2");
   });
 
   test("succeed or fail for good where they are not to be restarted", async () => {

@@ -33,6 +33,11 @@ function currentVersion(folder: string): string | undefined {
   }
 }
 
+/** Whether a folder is a volume whose files the kubelet writes. */
+export function isFilled(folder: string): boolean {
+  return currentVersion(folder) !== undefined;
+}
+
 /** Top-level names link through `..data`; they change only when a file comes or goes. */
 function linkNames(folder: string, files: Files): void {
   const names = new Set([...files.keys()].map((path) => path.split("/")[0] ?? path));

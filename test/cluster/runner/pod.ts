@@ -193,6 +193,7 @@ export class PodRun {
           server: new URL(server),
           images,
           volumeFolder: (name) => this.#volumeFolder(name),
+          starting: command === undefined,
         }),
     });
   }

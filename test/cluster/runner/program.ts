@@ -1,11 +1,13 @@
 // The command line of a container on this machine.
-import { mkdirSync, rmSync, symlinkSync } from "node:fs";
+import { cpSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { OPERAND } from "../../../src/modules/project-limit/operator/names.ts";
 import { cacheFolder } from "../binaries/places.ts";
 import type { Program } from "../processes/process.ts";
 import { containedCommand, type ImageRoot } from "./contained.ts";
 import { environmentOf, expand } from "./environment.ts";
 import type { KubeletApi } from "./kubelet-api.ts";
+import { isFilled } from "./mount.ts";
 import type { ContainerSpec, Pod } from "./pod-spec.ts";
 import { type Ports, rewrite } from "./rewrite.ts";
 
@@ -27,21 +29,44 @@ export function imageName(image: string): string {
   return last.split(":")[0] ?? "";
 }
 
-/** Puts a container's mounts below its root folder. Links, because several containers may share a volume. */
-function linkMounts(
+/**
+ * Puts a container's mounts below its root folder. Links, because several containers may share a volume; but what is mounted by subPath
+ * of a ConfigMap or Secret is a copy, for it stays what it was when the container started.
+ */
+export function mount(
   root: string,
-  container: ContainerSpec,
+  { volumeMounts = [] }: ContainerSpec,
   volumeFolder: (name: string) => string,
+  starting = true,
 ): ReadonlyMap<string, string> {
   const paths = new Map<string, string>();
-  for (const { name, mountPath, subPath } of container.volumeMounts ?? []) {
+  for (const { name, mountPath, subPath } of volumeMounts) {
     const place = join(root, mountPath);
+    paths.set(mountPath.replace(/\/+$/, ""), place);
+    if (!starting) continue;
+    const source = join(volumeFolder(name), subPath ?? "");
     mkdirSync(dirname(place), { recursive: true });
     rmSync(place, { force: true, recursive: true });
-    symlinkSync(subPath === undefined ? volumeFolder(name) : join(volumeFolder(name), subPath), place);
-    paths.set(mountPath.replace(/\/+$/, ""), place);
+    if (subPath === undefined || !isFilled(volumeFolder(name))) symlinkSync(source, place);
+    else cpSync(source, place, { recursive: true, dereference: true });
   }
   return paths;
+}
+
+/** What a program of the image has built in, as flags: here the machine is not its own, so they must be given. */
+const BUILT_IN: Readonly<Record<string, readonly string[]>> = {
+  [OPERAND.program]: [
+    "--bind=0.0.0.0",
+    `--port=${OPERAND.port}`,
+    `--ops-port=${OPERAND.opsPort}`,
+    `--tls-cert=${OPERAND.certificateFolder}/tls.crt`,
+    `--tls-key=${OPERAND.certificateFolder}/tls.key`,
+  ],
+};
+
+function withBuiltIn(container: ContainerSpec): ContainerSpec {
+  const flags = BUILT_IN[container.command?.[0] ?? ""];
+  return flags === undefined ? container : { ...container, args: [...(container.args ?? []), ...flags] };
 }
 
 export interface ProgramContext {
@@ -54,6 +79,8 @@ export interface ProgramContext {
   readonly server: URL;
   readonly images: Images;
   readonly volumeFolder: (name: string) => string;
+  /** False for a command beside the container's own. */
+  readonly starting: boolean;
 }
 
 /** Only what a container would have, so that nothing works by accident of the test's own environment. */
@@ -66,7 +93,8 @@ function surroundings({ pod, server }: ProgramContext): Record<string, string> {
   };
 }
 
-export async function programOf(container: ContainerSpec, context: ProgramContext): Promise<Program> {
+export async function programOf(spec: ContainerSpec, context: ProgramContext): Promise<Program> {
+  const container = withBuiltIn(spec);
   const { pod, api, folder, ports, podIP, hostIP } = context;
   const image = context.images[imageName(container.image)];
   const values = await environmentOf(pod, container, api, podIP, hostIP);
@@ -86,15 +114,19 @@ export async function programOf(container: ContainerSpec, context: ProgramContex
   const root = join(folder, container.name);
   const home = join(root, "home");
   mkdirSync(home, { recursive: true });
-  const paths = linkMounts(root, container, context.volumeFolder);
+  const paths = mount(root, container, context.volumeFolder, context.starting);
   const local = (text: string): string => rewrite(expand(text, values), paths, ports);
-  // What an image starts is a path of this machine already.
-  const command = container.command?.map(local) ?? image ?? [];
+  // What an image starts is a path of this machine already; its other programs are that one under their names.
+  const [program = "", ...more] = container.command ?? [];
+  const isOther = program in BUILT_IN;
+  const own = isOther ? [...(image ?? []), ...more.map(local)] : container.command?.map(local);
+  const command = own ?? image ?? [];
   const [first = "", ...rest] = [...command, ...(container.args ?? []).map(local)];
   const env: NodeJS.ProcessEnv = {
     PATH: process.env["PATH"],
     HOME: home,
     ...surroundings(context),
+    ...(isOther ? { USHER_CALLED_AS: program } : {}),
     USHER_RUN_ROOT: root,
     // An image holds programs that are ready to run; here Node would strip the types anew at every start, which is half of it.
     NODE_COMPILE_CACHE: join(cacheFolder(process.env), "compiled"),
