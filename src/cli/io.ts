@@ -1,4 +1,5 @@
 import type { ModuleDeclaration } from "../core/module/declaration.ts";
+import type { Operand } from "../core/module/operand.ts";
 
 /** Where text goes. */
 export interface Output {
@@ -14,13 +15,20 @@ export interface Io {
   readonly stdout: Output;
   readonly stderr: Output;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** What the user types: `usher`, or `kubectl usher` for the plugin. */
+  /** What the user types: `usher`, `kubectl usher` for the plugin, or the name of an operand. */
   readonly name: string;
   /** The modules that commands run with. */
   readonly modules: readonly ModuleDeclaration[];
 }
 
-/** kubectl finds plugins by file name; users type a space where the file has a hyphen. */
-export function nameFrom(path: string): string {
-  return /(?:^|[\\/])kubectl[-_]usher(?:\.\w+)?$/.test(path) ? "kubectl usher" : "usher";
+/** kubectl finds plugins by file name; users type a space where the file has a hyphen. An operand is called by its own name. */
+export function nameFrom(path: string, modules: readonly ModuleDeclaration[] = []): string {
+  if (/(?:^|[\\/])kubectl[-_]usher(?:\.\w+)?$/.test(path)) return "kubectl usher";
+  const operand = operandCalled(/[^\\/]*$/.exec(path)?.[0] ?? "", modules);
+  return operand?.name ?? "usher";
+}
+
+/** The operand of this name, where it is one. */
+export function operandCalled(name: string, modules: readonly ModuleDeclaration[]): Operand | undefined {
+  return modules.find(({ operand }) => operand?.name === name)?.operand;
 }

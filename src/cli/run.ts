@@ -1,20 +1,23 @@
 import { CommanderError } from "commander";
 import { CallError, EXIT } from "./exit.ts";
-import type { Io } from "./io.ts";
+import { type Io, operandCalled } from "./io.ts";
+import { operandProgram } from "./operand/operand-program.ts";
 import { program } from "./program.ts";
 
 /** Runs a command line and returns its exit code; errors are printed on stderr. Never rejects. */
 export async function run(args: readonly string[], io: Io): Promise<number> {
   const outcome = { code: EXIT.fine as number };
+  const operand = operandCalled(io.name, io.modules);
   try {
+    if (operand !== undefined) await operandProgram(operand, io).parseAsync(args, { from: "user" });
     // As with kubectl, the bare name prints help.
-    await program(io, outcome).parseAsync(args.length === 0 ? ["--help"] : args, { from: "user" });
+    else await program(io, outcome).parseAsync(args.length === 0 ? ["--help"] : args, { from: "user" });
     return outcome.code;
   } catch (error) {
     // Commander has printed the error.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.fine : EXIT.wrong;
     if (error instanceof CallError) {
-      io.stderr.write(`usher: ${error.message}\n`);
+      io.stderr.write(`${operand?.name ?? "usher"}: ${error.message}\n`);
       return error.code;
     }
     io.stderr.write(faultText(error));

@@ -1,35 +1,46 @@
 import { ListenError } from "../../admission/server/address.ts";
 import { type AdmissionServer, startAdmission } from "../../admission/server/admission-server.ts";
 import { onSignals } from "../../admission/server/signals.ts";
-import { readKeyPair } from "../../admission/tls/certificate-files.ts";
+import { type CertificateFiles, readKeyPair } from "../../admission/tls/certificate-files.ts";
+import type { ClientCheck } from "../../admission/tls/client-certificate.ts";
+import type { Log } from "../../core/log.ts";
 import { CallError, EXIT } from "../exit.ts";
 import { authorityFrom } from "../install/manifests.ts";
 import type { Io } from "../io.ts";
 import { createLog, type LogLevel } from "../output/log.ts";
-import { terminal } from "../output/terminal.ts";
+import { type Terminal, terminal } from "../output/terminal.ts";
 import type { OpenOptions } from "../source/open.ts";
 import { assembleFor } from "../source/source.ts";
 import { version } from "../version.ts";
-import { openServed } from "./serve-source.ts";
+import { openServed, type Served } from "./serve-source.ts";
 
-export interface ServeOptions extends OpenOptions {
+/** How to listen, and for how long to go on. */
+export interface ListenOptions {
   readonly port: number;
   readonly opsPort: number;
   readonly bind: string;
+  readonly drainSeconds: number;
+  readonly output: "text" | "json";
+}
+
+export interface ServeOptions extends OpenOptions, ListenOptions {
   readonly tlsCert?: string;
   readonly tlsKey?: string;
   readonly clientCa?: string;
-  readonly drainSeconds: number;
   readonly logLevel: LogLevel;
-  readonly output: "text" | "json";
   readonly quiet?: boolean;
 }
 
 /** Serves until a signal; resolves when ready. */
-export async function serve(options: ServeOptions, io: Io): Promise<void> {
+export function serve(options: ServeOptions, io: Io): Promise<void> {
+  return untilReady(() => begin(options, io));
+}
+
+/** Before the server is ready there is nothing to drain: signals stop the process at once. */
+export async function untilReady(start: () => Promise<void>): Promise<void> {
   const early = stopOnEarlySignals();
   try {
-    await begin(options, io);
+    await start();
   } finally {
     early.stop();
   }
@@ -43,6 +54,23 @@ async function begin(options: ServeOptions, io: Io): Promise<void> {
   const screen = terminal(io, options);
   const log = createLog(options.quiet === true ? "error" : options.logLevel);
   const opened = await openServed(options, await assembleFor(options, io), screen, log, certificate);
+  await serveOpened(opened, options, { screen, log, certificate, clients });
+}
+
+export interface Serving {
+  readonly screen: Terminal;
+  readonly log: Log;
+  /** Of the flags; what is served from may bring its own. */
+  readonly certificate: CertificateFiles | undefined;
+  readonly clients?: ClientCheck | undefined;
+}
+
+/** Serves from what was opened until a signal; resolves when ready. */
+export async function serveOpened(
+  opened: Served,
+  options: ListenOptions,
+  { screen, log, certificate, clients }: Serving,
+): Promise<void> {
   screen.note(`usher ${version()} · ${opened.inventory} from ${opened.from}`);
   opened.releaseMemory();
   const { bind, port, opsPort } = options;
@@ -96,7 +124,7 @@ function checkCall({ source, cluster, kubeconfig, context, operate }: ServeOptio
 }
 
 /** Read before anything starts, so that an invalid file is a usage error. */
-async function certificateFrom({ tlsCert, tlsKey }: ServeOptions) {
+export async function certificateFrom({ tlsCert, tlsKey }: Pick<ServeOptions, "tlsCert" | "tlsKey">) {
   if (tlsCert === undefined && tlsKey === undefined) return undefined;
   if (tlsCert === undefined || tlsKey === undefined) {
     throw new CallError("--tls-cert and --tls-key must be specified together");
@@ -108,7 +136,6 @@ async function certificateFrom({ tlsCert, tlsKey }: ServeOptions) {
   return files;
 }
 
-/** Before the server is ready there is nothing to drain: signals stop the process at once. */
 function stopOnEarlySignals(): { readonly stop: () => void } {
   const end = () => process.exit(EXIT.fine);
   const signals = ["SIGTERM", "SIGINT"] as const;
@@ -126,7 +153,7 @@ const SAME_KEYSTROKE_MS = 500;
 function drainOnSignals(
   server: AdmissionServer,
   stop: () => Promise<void>,
-  { drainSeconds }: ServeOptions,
+  { drainSeconds }: ListenOptions,
   log: Parameters<typeof onSignals>[0]["log"],
 ): void {
   let interrupted: number | undefined;

@@ -116,7 +116,7 @@ export async function openLiveSource(
 }
 
 /** The identity of this replica: its pod, from the environment; outside of a pod, host name and process id. */
-function identity(): { readonly identity: string; readonly owner?: JsonObject } {
+export function identity(): { readonly identity: string; readonly owner?: JsonObject } {
   const { POD_NAME: name, POD_UID: uid } = process.env;
   if (name === undefined) return { identity: `${hostname().toLowerCase()}-${process.pid}` };
   if (uid === undefined) return { identity: name };

@@ -1,5 +1,6 @@
 import type { CommandGroup } from "./command.ts";
 import type { Module } from "./module.ts";
+import type { Operand } from "./operand.ts";
 
 /** What is known of a module before its code is loaded. Declarations import no code of their module, so that help is fast. */
 export interface ModuleDeclaration {
@@ -8,6 +9,8 @@ export interface ModuleDeclaration {
   readonly summary: string;
   readonly commands?: readonly CommandGroup[];
   readonly load: () => Promise<Module>;
+  /** @default none */
+  readonly operand?: Operand;
 }
 
 /** Loads modules, in their order. */

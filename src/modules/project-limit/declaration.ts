@@ -1,5 +1,6 @@
 import { defineCommand, type InputDocuments, type InputText } from "../../core/module/command.ts";
 import type { ModuleDeclaration } from "../../core/module/declaration.ts";
+import { OPERAND } from "./operator/names.ts";
 
 const name = "project-limit";
 
@@ -71,4 +72,9 @@ export const declaration: ModuleDeclaration = {
     },
   ],
   load: async () => (await import("./index.ts")).projectLimit,
+  operand: {
+    ...OPERAND,
+    summary: "Judges ProjectRequests by the limits of a file, for the operator of ProjectRequestLimit.",
+    load: async () => (await import("./operator/operand-module.ts")).operandModule,
+  },
 };

@@ -1,7 +1,8 @@
 import { defineModule } from "../../core/module/module.ts";
 import { defineReconciler } from "../../core/module/reconciler.ts";
 import { CODES } from "./codes.ts";
-import { BY_REQUESTER, BY_REQUESTER_NAMESPACE, REQUESTER } from "./decision/count.ts";
+import { PROJECTS } from "./decision/count.ts";
+import { USER_LABELS } from "./decision/limit.ts";
 import { declaration } from "./declaration.ts";
 import { evaluatorOf } from "./evaluator.ts";
 import { limitHooks } from "./hooks/hooks.ts";
@@ -21,19 +22,7 @@ export const projectLimit = defineModule<Limits>({
   kinds: [projectRequestLimit],
   stateKinds: [projectUsage],
   reads: [
-    {
-      resource: "namespaces",
-      group: "",
-      version: "v1",
-      kind: "Namespace",
-      scope: "Cluster",
-      keep: [
-        ["metadata", "annotations", REQUESTER],
-        ["status", "phase"],
-      ],
-      indexes: [BY_REQUESTER, BY_REQUESTER_NAMESPACE],
-      why: "count the projects of a user",
-    },
+    PROJECTS,
     LEDGERS,
     {
       // For the status and metrics; a request reads its user live.
@@ -51,14 +40,7 @@ export const projectLimit = defineModule<Limits>({
   hooks: limitHooks,
   // Only `cluster` becomes a policy.
   assemble: ([limits]) => evaluatorOf(limits),
-  access: [
-    {
-      group: "user.openshift.io",
-      resource: "users",
-      verbs: ["get"],
-      why: "read the labels of the requesting user",
-    },
-  ],
+  access: [USER_LABELS],
   reconciler: defineReconciler(limitReconciler),
   metrics: [...USAGE_METRICS, ...LEDGER_METRICS],
   codes: CODES,

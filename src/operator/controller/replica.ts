@@ -1,12 +1,7 @@
 import type { Client } from "../../cluster/client/client.ts";
-import { createKindPaths } from "../../cluster/client/kind-paths.ts";
-import { Controller } from "../../cluster/controller/controller.ts";
-import { createWrites } from "../../cluster/controller/planned-writes.ts";
 import { EventRecorder } from "../../cluster/events/event-recorder.ts";
-import { LeaderElection } from "../../cluster/leader-election/leader-election.ts";
 import { ObservationWriter } from "../../cluster/observations/observation-writer.ts";
 import type { ClusterSource } from "../../cluster/source/cluster-source.ts";
-import { createNeeds } from "../../cluster/source/fetch-needs.ts";
 import { Tallies } from "../../cluster/tallies/tallies.ts";
 import { TallyCollector } from "../../cluster/tallies/tally-collector.ts";
 import { TallyPublisher } from "../../cluster/tallies/tally-publisher.ts";
@@ -20,6 +15,7 @@ import type { WebhookCertificates } from "../certificates/webhook-certificates.t
 import { HookAnnouncement } from "../webhooks/hook-announcement.ts";
 import { untilAllAnswered } from "../webhooks/registered-hooks.ts";
 import { InstallationController } from "./installation-controller.ts";
+import { Leader } from "./leader.ts";
 
 export interface ReplicaOptions {
   readonly client: Client;
@@ -46,8 +42,7 @@ export class Replica {
   #count: ((counts: readonly Count[]) => void) | undefined;
   readonly #publisher: TallyPublisher;
   readonly #collector: TallyCollector;
-  readonly #lease: LeaderElection;
-  readonly #controller: Controller;
+  readonly #leader: Leader;
   readonly #installation: InstallationController | undefined;
   readonly #hooks: HookAnnouncement;
   #started = false;
@@ -55,7 +50,7 @@ export class Replica {
   constructor(options: ReplicaOptions) {
     this.#options = options;
     const { client, source, certificates, log, version, identity, owner } = options;
-    const { assembly, resources } = source;
+    const { assembly } = source;
     const { namespace } = assembly.installation;
     const apiVersions = new Map(
       assembly.modules.flatMap(({ kinds }) =>
@@ -75,29 +70,28 @@ export class Replica {
     this.#publisher = new TallyPublisher({ ...counting, ...(owner === undefined ? {} : { owner }) });
     this.#collector = new TallyCollector({
       ...counting,
-      counted: (policies) => this.#controller.talliesChanged(policies),
+      counted: (policies) => this.#leader.controller.talliesChanged(policies),
     });
-    this.#lease = new LeaderElection({
+    this.#leader = new Leader({
       client,
-      namespace,
-      name: OWN_NAMES.lease,
+      source,
+      lease: OWN_NAMES.lease,
       identity,
-      onStartedLeading: () => this.#onStartedLeading(),
-      onStoppedLeading: () => this.#onStoppedLeading(),
-      onError: (why) => log.warn({ error: why }, "failed to acquire or renew the lease"),
-    });
-    this.#controller = new Controller({
-      modules: assembly.modules,
-      view: () => assembly.view,
-      fetch: createNeeds(client, resources),
-      write: createWrites(client, resources, createKindPaths(client)),
-      leading: () => this.#lease.leading,
       log,
       tallies: this.#collector,
-      assembly,
       publish: (events, counts) => {
         this.#events.add(events);
         this.#count?.(counts);
+      },
+      beside: {
+        start: () => {
+          this.#installation?.start();
+          this.#collector.start();
+        },
+        stop: () => {
+          this.#collector.stop();
+          return this.#installation?.stop();
+        },
       },
     });
     this.#installation =
@@ -109,7 +103,7 @@ export class Replica {
             certificates,
             log,
             version,
-            leading: () => this.#lease.leading,
+            leading: () => this.#leader.leading,
             ready: () => source.ready,
             publish: (events) => this.#events.add(events),
             replica: identity,
@@ -122,8 +116,7 @@ export class Replica {
       hooks: () => assembly.declaredHooks,
       log,
     });
-    source.onChange((changes) => {
-      this.#controller.changed(changes);
+    source.onChange(() => {
       this.#installation?.changed();
       if (this.#started) void this.#hooks.publish();
     });
@@ -145,8 +138,8 @@ export class Replica {
   };
 
   readonly controllerStats = (): ControllerStats => ({
-    ...this.#controller.stats,
-    leading: this.#lease.leading,
+    ...this.#leader.controller.stats,
+    leading: this.#leader.leading,
     droppedEvents: this.#events.dropped,
     ...(this.#installation === undefined ? {} : { drift: this.#installation.drift }),
   });
@@ -157,41 +150,16 @@ export class Replica {
     this.#started = true;
     this.#publisher.start();
     this.#observations.start();
-    this.#lease.start();
+    this.#leader.start();
   }
 
   async stop(): Promise<void> {
-    await this.#lease.stop();
+    await this.#leader.stop();
     await Promise.all([
       this.#events.stop(),
       this.#publisher.stop(),
       this.#observations.stop(),
       this.#hooks.stop(),
-    ]);
-  }
-
-  #onStartedLeading(): void {
-    const { log, source } = this.#options;
-    log.info({}, "started leading");
-    this.#installation?.start();
-    this.#collector.start();
-    // What only a leader needs must be there before anything is planned on it.
-    source.cache.startLeading().then(
-      () => this.#lease.leading && this.#controller.start(),
-      (error: unknown) => {
-        // Rejected by the end of leading too.
-        if (this.#lease.leading) log.warn({ error: String(error) }, "failed to sync leader-only resources");
-      },
-    );
-  }
-
-  async #onStoppedLeading(): Promise<void> {
-    this.#options.log.info({}, "stopped leading");
-    this.#collector.stop();
-    await Promise.all([
-      this.#controller.stop(),
-      this.#installation?.stop(),
-      this.#options.source.cache.stopLeading(),
     ]);
   }
 }

@@ -2,51 +2,13 @@ import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import type { CommandCode } from "../../../core/module/command.ts";
 import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
 import { checkObject } from "../../../core/policy/check.ts";
-import { type ConfigurationWrapper, configurationsIn } from "../../../core/policy/configuration.ts";
-import type { Kind } from "../../../core/policy/kind.ts";
+import { configurationsIn } from "../../../core/policy/configuration.ts";
 import { describeProblem } from "../../../core/policy/problem.ts";
 import { Store } from "../../../core/view/store.ts";
 import type { ImportArgs } from "../declaration.ts";
 import { projectRequestLimit } from "../kinds.ts";
+import { limitConfiguration } from "../policy/limit-configuration.ts";
 import { SINGLETON } from "../policy/policy.ts";
-
-/** OpenShift 3's, OpenShift 4's, and Kubernetes' own for `--admission-control-config-file`. */
-const WRAPPERS: readonly ConfigurationWrapper[] = [
-  {
-    apiVersions: ["v1"],
-    kind: "MasterConfig",
-    paths: [
-      ["admissionConfig", "pluginConfig", "*", "configuration"],
-      ["kubernetesMasterConfig", "admissionConfig", "pluginConfig", "*", "configuration"],
-    ],
-  },
-  {
-    apiVersions: ["openshiftcontrolplane.config.openshift.io/v1"],
-    kind: "OpenShiftAPIServerConfig",
-    paths: [["admission", "pluginConfig", "*", "configuration"]],
-  },
-  {
-    apiVersions: ["apiserver.config.k8s.io/v1", "apiserver.k8s.io/v1alpha1"],
-    kind: "AdmissionConfiguration",
-    paths: [["plugins", "*", "configuration"]],
-  },
-];
-
-/** The configuration of OpenShift's plugin, which is only imported. */
-const CONFIGURATION: Kind = {
-  ...projectRequestLimit,
-  group: "project.openshift.io",
-  kind: "ProjectRequestLimitConfig",
-  standing: "file",
-  configuration: {
-    apiVersions: {
-      v1: "v1",
-      "requestlimit.project.openshift.io/v1": "v1",
-      "project.openshift.io/v1": "v1",
-    },
-    wrappers: WRAPPERS,
-  },
-};
 
 const FIELDS = ["limits", "maxProjectsForSystemUsers", "maxProjectsForServiceAccounts"];
 
@@ -57,7 +19,7 @@ const NOTE =
 export const importCode: CommandCode<ImportArgs> = {
   run: ({ args: { file } }) => {
     const read = file.documents.map((document) =>
-      isObject(document) ? configurationsIn(document, [CONFIGURATION]) : undefined,
+      isObject(document) ? configurationsIn(document, [limitConfiguration]) : undefined,
     );
     const problems = read.flatMap((one) => one?.problems ?? []);
     const found = read.flatMap((one) => one?.found ?? []);

@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from "../../../core/json.ts";
 import { stringAt } from "../../../core/json.ts";
 import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
+import type { Read } from "../../../core/module/module.ts";
 import type { Index, View } from "../../../core/view/view.ts";
 import type { Subject } from "./subject.ts";
 
@@ -24,6 +25,20 @@ export const BY_REQUESTER_NAMESPACE: Index = {
     const account = serviceAccountOf(requesterOf(namespace) ?? "");
     return account === undefined ? [] : [account.namespace];
   },
+};
+
+export const PROJECTS: Read = {
+  resource: "namespaces",
+  group: "",
+  version: "v1",
+  kind: "Namespace",
+  scope: "Cluster",
+  keep: [
+    ["metadata", "annotations", REQUESTER],
+    ["status", "phase"],
+  ],
+  indexes: [BY_REQUESTER, BY_REQUESTER_NAMESPACE],
+  why: "count the projects of a user",
 };
 
 export function requesterOf(namespace: Json | undefined): string | undefined {

@@ -1,9 +1,17 @@
 import type { Fact } from "../../../core/evaluate/need.ts";
 import { type Json, own } from "../../../core/json.ts";
 import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
+import type { Access } from "../../../core/module/module.ts";
 import type { LimitRule, Limits } from "../policy/policy.ts";
 
 export const USERS = "users.user.openshift.io";
+
+export const USER_LABELS: Access = {
+  group: "user.openshift.io",
+  resource: "users",
+  verbs: ["get"],
+  why: "read the labels of the requesting user",
+};
 
 /** Whom the limit is for. */
 export interface Requester {

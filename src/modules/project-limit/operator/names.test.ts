@@ -12,6 +12,8 @@ it("the operand has the names that administrators of the plugin's operator know"
     configurationFile: "/etc/projectrequestlimit/config/limits.yaml",
     configurationVolume: "configuration",
     configMap: "project-request-limit-configuration",
+    configurationApiVersion: "operator.project.openshift.io/v1",
+    configurationKind: "ProjectRequestLimitConfig",
     service: "admission-server",
     servicePort: 443,
     port: 8443,

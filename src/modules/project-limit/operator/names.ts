@@ -17,6 +17,9 @@ export const OPERAND = {
   configurationFile: `${FOLDER}/config/limits.yaml`,
   configurationVolume: "configuration",
   configMap: "project-request-limit-configuration",
+  /** What the file is written as; the older forms are read too. */
+  configurationApiVersion: "operator.project.openshift.io/v1",
+  configurationKind: "ProjectRequestLimitConfig",
   service: "admission-server",
   servicePort: 443,
   port: 8443,

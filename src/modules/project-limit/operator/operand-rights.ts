@@ -46,16 +46,28 @@ export function operandRoles(aggregated: boolean): DeclaredRole[] {
       name: OPERAND.name,
       own: true,
       account: OPERAND.name,
-      rights: named(
-        {
-          group: "coordination.k8s.io",
-          resources: ["leases"],
-          verbs: ["get", "update"],
-          why: "elect the pod that settles ledgers",
-          when: [],
-        },
-        [OPERAND.name],
-      ),
+      rights: [
+        ...named(
+          {
+            group: "coordination.k8s.io",
+            resources: ["leases"],
+            verbs: ["get", "update"],
+            why: "elect the pod that settles ledgers",
+            when: [],
+          },
+          [OPERAND.name],
+        ),
+        ...named(
+          {
+            group: "",
+            resources: ["secrets"],
+            verbs: ["get"],
+            why: "know API servers by the webhook's path",
+            when: [],
+          },
+          [OPERAND.pathsSecret],
+        ),
+      ],
     },
   ];
 }

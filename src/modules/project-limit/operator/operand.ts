@@ -6,6 +6,7 @@ import { projectRequestLimit } from "../kinds.ts";
 import { OPERAND_FIELDS } from "../policy/operand-schema.ts";
 import type { Limits } from "../policy/policy.ts";
 import { prepareLimits } from "../policy/prepare.ts";
+import { OPERAND } from "./names.ts";
 
 /** What a ProjectRequestLimit asks of its operand, with all defaults filled in. */
 export interface Operand {
@@ -22,7 +23,7 @@ export interface Operand {
 }
 
 /** What the file says that it is. */
-const CONFIGURATION = { apiVersion: "operator.project.openshift.io/v1", kind: "ProjectRequestLimitConfig" };
+const CONFIGURATION = { apiVersion: OPERAND.configurationApiVersion, kind: OPERAND.configurationKind };
 
 const CONTROL_PLANE = { "node-role.kubernetes.io/control-plane": "" };
 

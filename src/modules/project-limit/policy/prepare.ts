@@ -36,11 +36,17 @@ export function ignoredName(object: JsonObject): Problem[] {
   ];
 }
 
-/** Only `cluster` becomes a policy. One with errors limits nobody by guesswork: it says that it is invalid. */
+/** Only `cluster` becomes a policy. */
 export function prepareLimits(object: JsonObject, ref: PolicyRef): Prepared<Limits> {
+  const prepared = prepareSpec(object, ref);
+  const isIgnored = stringAt(object, "metadata", "name") !== SINGLETON;
+  return isIgnored ? { ...prepared, policy: undefined } : prepared;
+}
+
+/** One with errors limits nobody by guesswork: it says that it is invalid. */
+export function prepareSpec(object: JsonObject, ref: PolicyRef): Prepared<Limits> {
   const spec = isObject(object["spec"]) ? object["spec"] : {};
   const problems = [...schemaProblems(limitSpec, spec), ...checkLimits(object)];
-  if (stringAt(object, "metadata", "name") !== SINGLETON) return { policy: undefined, problems };
   return { policy: limitsOf(spec, ref, firstError(problems)), problems };
 }
 

@@ -1,0 +1,84 @@
+import { openCluster } from "../../cluster/source/cluster-source.ts";
+import { Assembly } from "../../core/evaluate/assembly.ts";
+import type { Log } from "../../core/log.ts";
+import type { Operand } from "../../core/module/operand.ts";
+import type { Change } from "../../core/view/view.ts";
+import { releaseMemory } from "../../files/source/release-memory.ts";
+import { countOf } from "../../files/source/report.ts";
+import { PathSecret } from "../../operator/certificates/path-secret.ts";
+import { Leader } from "../../operator/controller/leader.ts";
+import { configure } from "../configuration/configuration.ts";
+import type { Io } from "../io.ts";
+import { createLog, type LogLevel } from "../output/log.ts";
+import { terminal } from "../output/terminal.ts";
+import { certificateFrom, type ListenOptions, serveOpened, untilReady } from "../serve/serve.ts";
+import type { Served } from "../serve/serve-source.ts";
+import { type ApiServerOptions, apiServer, clusterError } from "../source/api-server.ts";
+import { identity } from "../source/live.ts";
+import { followConfiguration } from "./configuration-file.ts";
+
+export interface OperandOptions extends ListenOptions, ApiServerOptions {
+  readonly configuration: string;
+  readonly tlsCert: string;
+  readonly tlsKey: string;
+  readonly logLevel: LogLevel;
+}
+
+/** Serves an operand until a signal; resolves when ready. */
+export function serveOperand(operand: Operand, options: OperandOptions, io: Io): Promise<void> {
+  return untilReady(async () => {
+    const log = createLog(options.logLevel);
+    const module = await operand.load();
+    const { installation, gates } = configure([module], { namespace: operand.namespace }, undefined);
+    const assembly = new Assembly([module], installation, gates);
+    const [kind] = module.kinds;
+    if (kind === undefined) throw new Error(`${operand.name} has no kind of configuration`);
+    const use = (change: Change) => void assembly.apply([change]);
+    const followed = await followConfiguration({ file: options.configuration, kind, use, log });
+    const certificate = await certificateFrom(options);
+    const opened = await openOperand(operand, options, assembly, log);
+    const stop = async () => {
+      followed.stop();
+      await opened.stop();
+    };
+    await serveOpened({ ...opened, stop }, options, { screen: terminal(io, {}), log, certificate });
+  });
+}
+
+/** The cluster for all but the file, and the part in leader election. Nothing is installed or registered. */
+async function openOperand(
+  operand: Operand,
+  options: OperandOptions,
+  assembly: Assembly,
+  log: Log,
+): Promise<Served> {
+  const { namespace, name, pathsSecret: secret, pathsKey: key } = operand;
+  const client = await apiServer(options);
+  const source = openCluster({ client, assembly, log });
+  const paths = new PathSecret({ client, namespace, secret, key, log });
+  const leader = new Leader({ client, source, lease: name, identity: identity().identity, log });
+  const stop = async () => {
+    paths.stop();
+    await leader.stop();
+    await source.stop();
+    client.close();
+  };
+  try {
+    await Promise.all([source.cache.waitForSync(), paths.start()]);
+  } catch (error) {
+    await stop();
+    throw clusterError(error, client);
+  }
+  return {
+    source,
+    inventory: countOf(assembly.view.count("namespaces"), "namespaces"),
+    from: `${options.configuration} and ${client.server}`,
+    certificate: undefined,
+    effects: undefined,
+    acceptsToken: paths.acceptsToken,
+    controllerStats: () => ({ ...leader.controller.stats, leading: leader.leading }),
+    releaseMemory,
+    start: () => leader.start(),
+    stop,
+  };
+}

@@ -1,0 +1,24 @@
+import type { Module } from "./module.ts";
+
+/**
+ * A program of its own that answers some hooks of a module by a file, beside usher or without it. Usher's program is it where it is
+ * called by its name.
+ */
+export interface Operand {
+  /** The last part of the path that it is called by, and the name of its Lease. */
+  readonly name: string;
+  readonly summary: string;
+  /** The file that it is called with, as the help shows it. */
+  readonly configurationFile: string;
+  readonly namespace: string;
+  readonly port: number;
+  /** Of health and metrics. */
+  readonly opsPort: number;
+  /** Holds tls.crt and tls.key. */
+  readonly certificateFolder: string;
+  /** The Secret with the tokens of its webhook's path. */
+  readonly pathsSecret: string;
+  readonly pathsKey: string;
+  /** The module as the operand has it: its one kind is that of the file. */
+  readonly load: () => Promise<Module>;
+}

@@ -1,0 +1,86 @@
+import type { Client } from "../../cluster/client/client.ts";
+import { createKindPaths } from "../../cluster/client/kind-paths.ts";
+import { Controller, type ControllerOptions } from "../../cluster/controller/controller.ts";
+import { createWrites } from "../../cluster/controller/planned-writes.ts";
+import { LeaderElection } from "../../cluster/leader-election/leader-election.ts";
+import type { ClusterSource } from "../../cluster/source/cluster-source.ts";
+import { createNeeds } from "../../cluster/source/fetch-needs.ts";
+import type { Log } from "../../core/log.ts";
+
+export interface LeaderOptions extends Pick<ControllerOptions, "tallies" | "publish"> {
+  readonly client: Client;
+  readonly source: ClusterSource;
+  /** The Lease, in the namespace of the installation. */
+  readonly lease: string;
+  /** Unique among the replicas: the pod's name. */
+  readonly identity: string;
+  readonly log: Log;
+  /** What a leader does beside reconciling. @default nothing */
+  readonly beside?: { readonly start: () => void; readonly stop: () => Promise<unknown> | undefined };
+}
+
+/** A replica's part in leader election; the leader runs the reconcilers of all modules. */
+export class Leader {
+  readonly controller: Controller;
+  readonly #options: LeaderOptions;
+  readonly #lease: LeaderElection;
+
+  constructor(options: LeaderOptions) {
+    this.#options = options;
+    const { client, source, lease, identity, log, tallies, publish } = options;
+    const { assembly, resources } = source;
+    this.#lease = new LeaderElection({
+      client,
+      namespace: assembly.installation.namespace,
+      name: lease,
+      identity,
+      onStartedLeading: () => this.#onStartedLeading(),
+      onStoppedLeading: () => this.#onStoppedLeading(),
+      onError: (why) => log.warn({ error: why }, "failed to acquire or renew the lease"),
+    });
+    this.controller = new Controller({
+      modules: assembly.modules,
+      view: () => assembly.view,
+      fetch: createNeeds(client, resources),
+      write: createWrites(client, resources, createKindPaths(client)),
+      leading: () => this.leading,
+      log,
+      assembly,
+      ...(tallies === undefined ? {} : { tallies }),
+      ...(publish === undefined ? {} : { publish }),
+    });
+    source.onChange((changes) => this.controller.changed(changes));
+  }
+
+  get leading(): boolean {
+    return this.#lease.leading;
+  }
+
+  start(): void {
+    this.#lease.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#lease.stop();
+  }
+
+  #onStartedLeading(): void {
+    const { log, source, beside } = this.#options;
+    log.info({}, "started leading");
+    beside?.start();
+    // What only a leader needs must be there before anything is planned on it.
+    source.cache.startLeading().then(
+      () => this.leading && this.controller.start(),
+      (error: unknown) => {
+        // Rejected by the end of leading too.
+        if (this.leading) log.warn({ error: String(error) }, "failed to sync leader-only resources");
+      },
+    );
+  }
+
+  async #onStoppedLeading(): Promise<void> {
+    const { log, source, beside } = this.#options;
+    log.info({}, "stopped leading");
+    await Promise.all([this.controller.stop(), beside?.stop(), source.cache.stopLeading()]);
+  }
+}
