@@ -6,6 +6,9 @@ const CLUSTER = ["test/cluster/**/*.test.ts", "test/e2e/**/*.test.ts", "test/ima
 /** What a busy machine would fail: timeouts are part of what is tested. */
 const ALONE = ["test/e2e/project-limit-burst.test.ts"];
 
+/** By `npm run test:long` alone. */
+const LONG = ["test/chaos/**/*.test.ts"];
+
 /** Of tests with a control plane. */
 const CONTROL_PLANE = {
   globalSetup: ["test/cluster/global-setup.ts"],
@@ -60,7 +63,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["src/**/*.test.ts", "test/**/*.test.ts"],
-          exclude: CLUSTER,
+          exclude: [...CLUSTER, ...LONG],
           testTimeout: 30_000,
           // Files share what they import: that took longer than the tests themselves. Much of those is waiting for timers and other
           // processes, so that one file more than cores keeps both busy.
@@ -91,6 +94,9 @@ export default defineConfig({
           sequence: { groupOrder: 2 },
         },
       },
+      ...(process.env["USHER_LONG"] === undefined
+        ? []
+        : [{ extends: true as const, test: { name: "long", include: LONG, ...CONTROL_PLANE } }]),
     ],
     coverage: {
       provider: "v8",

@@ -1,15 +1,40 @@
-// `npm run test:long`: the same fuzz tests with a million inputs instead of a few thousand, and two hundred concurrent creations of
-// projects, of both kinds and at both limits, a hundred times.
+// `npm run test:long`: what takes too long for `npm test`. `npm run test:long -- chaos` runs only that part.
 import { environment, run, setup } from "./setup.mjs";
 
-const node = setup();
 const runs = process.env.USHER_FUZZ_RUNS ?? "1000000";
 const rounds = process.env.USHER_LEDGER_RUNS ?? "100";
-const env = { ...environment(node), USHER_FUZZ_RUNS: runs, USHER_LEDGER_RUNS: rounds };
-const tests = (...files) =>
-  run(node, "vitest/vitest.mjs", ["run", ...files, "--testTimeout=3600000"], { env });
 
-console.log(`Fuzzing with ${runs} inputs; this takes some minutes …`);
-const fuzzed = tests("fuzz", "ledger.property");
-console.log(`Creating projects concurrently, ${rounds} times; this takes about half an hour …`);
-process.exit(tests("project-limit-burst") || fuzzed);
+/** Each part with what it says, and the test files that it runs. */
+const PARTS = {
+  fuzz: [`Fuzzing with ${runs} inputs; this takes some minutes …`, "fuzz", "ledger.property"],
+  burst: [
+    `Creating projects concurrently, ${rounds} times; this takes about half an hour …`,
+    "project-limit-burst",
+  ],
+  chaos: [
+    "Breaking an installation in every way, by usher install and by the chart; this takes about half an hour …",
+    "test/chaos/",
+  ],
+};
+
+const chosen = process.argv.slice(2);
+const unknown = chosen.filter((name) => !(name in PARTS));
+if (unknown.length > 0) {
+  console.error(`There is no part ${unknown.join(", ")}. Parts: ${Object.keys(PARTS).join(", ")}.`);
+  process.exit(2);
+}
+
+const node = setup();
+const env = {
+  ...environment(node),
+  USHER_FUZZ_RUNS: runs,
+  USHER_LEDGER_RUNS: rounds,
+  USHER_LONG: "true",
+};
+let failed = 0;
+for (const name of chosen.length > 0 ? chosen : Object.keys(PARTS)) {
+  const [says, ...files] = PARTS[name];
+  console.log(says);
+  failed = run(node, "vitest/vitest.mjs", ["run", ...files, "--testTimeout=3600000"], { env }) || failed;
+}
+process.exit(failed);

@@ -19,7 +19,7 @@ export async function installForPods(cluster: Cluster): Promise<void> {
 }
 
 /** The replicas follow by watch; until both know the policies a pod slips through, as the hook is open. */
-async function waitInForce(cluster: ClusterAccess): Promise<void> {
+export async function waitInForce(cluster: ClusterAccess): Promise<void> {
   await eventually("the policies in force in all replicas", async () => {
     const asked = Array.from({ length: 20 }, (_, i) =>
       cluster.call("POST", `${podsPath(ARMS[0])}?dryRun=All`, podFor(i)),
@@ -29,8 +29,12 @@ async function waitInForce(cluster: ClusterAccess): Promise<void> {
 }
 
 /** Replicas that really run. */
-export async function installReplicas(cluster: ClusterAccess, replicas: number): Promise<void> {
-  await install(cluster, ["--pod-label", `${RUN_LABEL}=true`, "--replicas", String(replicas)]);
+export async function installReplicas(
+  cluster: ClusterAccess,
+  replicas: number,
+  ...args: readonly string[]
+): Promise<void> {
+  await install(cluster, ["--pod-label", `${RUN_LABEL}=true`, "--replicas", String(replicas), ...args]);
 }
 
 /** Only usher's kinds and what else it applies: for a cluster in which no pod runs. */

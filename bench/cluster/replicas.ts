@@ -14,11 +14,26 @@ export interface Work {
   readonly reviews: number;
 }
 
+/** The metrics of one replica. */
+export interface Page {
+  readonly pod: string;
+  readonly text: string;
+}
+
+export async function pagesOf(cluster: ClusterAccess): Promise<Page[]> {
+  const pods = listAt(await cluster.call("GET", PODS), "items") as readonly JsonObject[];
+  return Promise.all(
+    pods.map(async (pod) => ({
+      pod: stringAt(pod, "metadata", "name") ?? "",
+      text: await pageOf(cluster, stringAt(pod, "status", "podIP") ?? ""),
+    })),
+  );
+}
+
 /** What all replicas have done since they began. */
 export async function workOf(cluster: ClusterAccess): Promise<Work> {
-  const pods = listAt(await cluster.call("GET", PODS), "items") as readonly JsonObject[];
-  const pages = await Promise.all(pods.map((pod) => pageOf(cluster, stringAt(pod, "status", "podIP") ?? "")));
-  const sum = (value: (page: string) => number) => pages.reduce((total, page) => total + value(page), 0);
+  const pages = await pagesOf(cluster);
+  const sum = (value: (page: string) => number) => pages.reduce((total, { text }) => total + value(text), 0);
   return {
     processor: sum((page) => seriesOf(page, "process_cpu_seconds_total") * 1e6),
     reviews: sum(requestsOn),

@@ -34,21 +34,31 @@ export interface ClusterOptions {
   readonly auditPolicy?: JsonObject;
   /** What the images of really running pods start, by the last part of the image's name. */
   readonly images?: Images;
+  /** What stands between really running pods and the API server; gives the address that they use instead of its own. */
+  readonly between?: (server: string) => Promise<string>;
 }
 
 export class Cluster extends ClusterAccess {
   readonly #components: ReadonlyMap<ComponentName, Component>;
   readonly #tidy: () => Promise<void>;
+  readonly #runner: () => Runner | undefined;
   #stopping: Promise<void> | undefined;
 
   constructor(
     info: ClusterInfo,
     components: ReadonlyMap<ComponentName, Component>,
+    runner: () => Runner | undefined,
     tidy: () => Promise<void>,
   ) {
     super(info);
     this.#components = components;
+    this.#runner = runner;
     this.#tidy = tidy;
+  }
+
+  /** SIGKILL for the processes of a pod that really runs; its kubelet starts them again. */
+  crash(uid: string): void {
+    this.#runner()?.crash(uid);
   }
 
   /** A part of the control plane, to break: only in a cluster that a test has for itself. */
@@ -143,7 +153,7 @@ async function attempt(binaries: Binaries, options: ClusterOptions): Promise<Clu
     egressSocket: files.egressSocket,
   };
   let runner: Runner | undefined;
-  const cluster = new Cluster(info, components, async () => {
+  const tidy = async (): Promise<void> => {
     // The data is thrown away, so nothing needs to be written to the end. All together: a test may have frozen the API server, and
     // then only its end lets go of those who wait for its answer.
     await Promise.all([
@@ -153,11 +163,13 @@ async function attempt(binaries: Binaries, options: ClusterOptions): Promise<Clu
     await proxy.close();
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
     await watchdog.leave();
-  });
+  };
+  const cluster = new Cluster(info, components, () => runner, tidy);
   try {
     await startComponents(components);
     if (components.has("kube-controller-manager")) await waitUsable(cluster);
-    runner = new Runner(cluster, routes, watchdog, options.images);
+    const server = await options.between?.(info.server);
+    runner = new Runner(cluster, routes, watchdog, options.images, server);
     return cluster;
   } catch (error) {
     await cluster.stop();

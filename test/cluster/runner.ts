@@ -34,6 +34,7 @@ export class Runner {
   readonly #routes: Routes;
   readonly #watchdog: Watchdog;
   readonly #images: Images;
+  readonly #server: string;
   readonly #runs = new Map<string, PodRun>();
   readonly #watches: readonly Watch[];
   readonly #killed = new Set<Promise<void>>();
@@ -41,8 +42,16 @@ export class Runner {
   #slices: Objects = new Map();
   #addresses = 0;
 
-  constructor(cluster: ClusterAccess, routes: Routes, watchdog: Watchdog, images: Images = {}) {
+  /** `server`: where pods find the API server. */
+  constructor(
+    cluster: ClusterAccess,
+    routes: Routes,
+    watchdog: Watchdog,
+    images: Images = {},
+    server: string = cluster.server,
+  ) {
     this.#cluster = cluster;
+    this.#server = server;
     this.#routes = routes;
     this.#watchdog = watchdog;
     this.#images = { ...USHER, ...images };
@@ -66,6 +75,13 @@ export class Runner {
     await Promise.all(this.#watches.map((watch) => watch.stop()));
     await Promise.all([...this.#runs.values()].map((run) => run.kill()));
     await Promise.all(this.#killed);
+  }
+
+  /** SIGKILL for the processes of the pod with this uid. */
+  crash(uid: string): void {
+    const run = this.#runs.get(uid);
+    if (run === undefined) throw new Error(`no pod with the uid ${uid} runs`);
+    run.crash();
   }
 
   #sync(pods: Objects): void {
@@ -95,7 +111,7 @@ export class Runner {
       watchdog: this.#watchdog,
       images: this.#images,
       folder: info.folder,
-      server: info.server,
+      server: this.#server,
       podIP,
     });
     this.#runs.set(uid, run);

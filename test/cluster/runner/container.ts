@@ -77,6 +77,11 @@ export class Container {
     await running?.end(Math.max(0, graceMs - (Date.now() - since)));
   }
 
+  /** Its process ends as by a fault; what follows is a restart like any other. */
+  kill(): void {
+    this.#running?.signal("SIGKILL");
+  }
+
   /** True where it will not be started again. */
   async #runOnce(): Promise<boolean> {
     let program: Program;

@@ -1,0 +1,116 @@
+// Requests that every closed hook of usher has to answer, one after another and without an end.
+import { setTimeout as pause } from "node:timers/promises";
+import { at, type Json, type JsonObject, stringAt } from "../../src/core/json.ts";
+import type { Reply } from "../cluster/access/client.ts";
+import type { Identity } from "../cluster/access/identity.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import { MALLORY, SPEC } from "../e2e/guarding/stage.ts";
+
+export const ALICE: Identity = { user: "alice" };
+
+/** What is asked for: dry runs, so that the cluster stays as it is. */
+interface Ask {
+  readonly what: string;
+  readonly path: string;
+  readonly body: JsonObject;
+  readonly as?: Identity;
+  readonly right: (reply: Reply) => boolean;
+}
+
+function pods(namespace: string, spec: JsonObject, labels: JsonObject = {}): Pick<Ask, "path" | "body"> {
+  const body = { metadata: { generateName: "p-", labels }, spec };
+  return { path: `/api/v1/namespaces/${namespace}/pods?dryRun=All`, body };
+}
+
+function message(body: Json): string {
+  return stringAt(body, "message") ?? "";
+}
+
+const PRIVILEGED = { containers: [{ name: "c", image: "app:1", securityContext: { privileged: true } }] };
+
+const ASKS: readonly Ask[] = [
+  {
+    what: "placement",
+    ...pods("team-a", SPEC, { role: "etcd" }),
+    right: ({ status, body }) => status === 201 && at(body, "spec", "nodeSelector", "pool") === "etcd",
+  },
+  {
+    what: "node-guard",
+    ...pods("team-a", { ...SPEC, nodeName: "cp-0" }),
+    as: MALLORY,
+    right: ({ status, body }) => status === 403 && message(body).includes("USHER-G01"),
+  },
+  {
+    what: "pod-os",
+    ...pods("locked", PRIVILEGED),
+    right: ({ status, body }) => status === 403 && message(body).includes("violates PodSecurity"),
+  },
+  {
+    what: "project-limit",
+    path: "/api/v1/namespaces?dryRun=All",
+    body: { metadata: { generateName: "alice-" } },
+    as: ALICE,
+    right: ({ status, body }) =>
+      status === 201 && at(body, "metadata", "annotations", "openshift.io/requester") === ALICE.user,
+  },
+];
+
+export interface Failure {
+  /** When it failed, by `performance.now()`. */
+  readonly at: number;
+  readonly what: string;
+  /** No answer of usher's: the API server itself is away, or its etcd is. */
+  readonly away: boolean;
+}
+
+const CLIENTS = 2;
+const PAUSE_MS = 20;
+
+/** A webhook that could not be called, or an object that passed by usher, is usher's; all else that is wrong may be the API server's. */
+function isAway({ status, body }: Reply): boolean {
+  return status >= 429 && !message(body).includes("failed calling webhook");
+}
+
+async function failureOf(cluster: Cluster, ask: Ask): Promise<Omit<Failure, "at"> | undefined> {
+  try {
+    const reply = await cluster.request("POST", ask.path, ask.body, ask.as);
+    if (ask.right(reply)) return undefined;
+    const said = message(reply.body) || JSON.stringify(reply.body).slice(0, 500);
+    return { what: `${ask.what}: ${reply.status} ${said}`, away: isAway(reply) };
+  } catch (error) {
+    return { what: `${ask.what}: ${error}`, away: true };
+  }
+}
+
+/** All that is asked, once each; what was not right. */
+export async function failuresNow(cluster: Cluster): Promise<readonly string[]> {
+  const found = await Promise.all(ASKS.map((ask) => failureOf(cluster, ask)));
+  return found.flatMap((failure) => (failure === undefined ? [] : [failure.what]));
+}
+
+export interface Loaded {
+  readonly sent: number;
+  readonly failures: readonly Failure[];
+}
+
+/** Asks as fast as it is answered while `work` runs. */
+export async function underLoad(cluster: Cluster, work: () => Promise<unknown>): Promise<Loaded> {
+  const failures: Failure[] = [];
+  let sent = 0;
+  let over = false;
+  const client = async (): Promise<void> => {
+    for (; !over; await pause(PAUSE_MS)) {
+      const ask = ASKS[sent++ % ASKS.length];
+      const failure = ask && (await failureOf(cluster, ask));
+      if (failure !== undefined) failures.push({ at: performance.now(), ...failure });
+    }
+  };
+  const clients = Array.from({ length: CLIENTS }, client);
+  try {
+    await work();
+  } finally {
+    over = true;
+    await Promise.all(clients);
+  }
+  return { sent, failures };
+}
