@@ -66,9 +66,9 @@ export interface Failure {
 const CLIENTS = 2;
 const PAUSE_MS = 20;
 
-/** A webhook that could not be called, or an object that passed by usher, is usher's; all else that is wrong may be the API server's. */
+/** A webhook that can't be called or refuses is usher's, and so is an object that passed by it; every other refusal is the API server's. */
 function isAway({ status, body }: Reply): boolean {
-  return status >= 429 && !message(body).includes("failed calling webhook");
+  return status >= 400 && !message(body).includes("webhook");
 }
 
 async function failureOf(cluster: Cluster, ask: Ask): Promise<Omit<Failure, "at"> | undefined> {

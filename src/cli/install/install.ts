@@ -6,7 +6,7 @@ import {
   isWebhookConfiguration,
   planInstall,
 } from "../../operator/install/install-plan.ts";
-import { readInstalled } from "../../operator/install/installed.ts";
+import { type Installed, namespaceGone, readInstalled } from "../../operator/install/installed.ts";
 import {
   findLeftovers,
   leftoversOf,
@@ -49,7 +49,7 @@ export async function install(options: InstallOptions, io: Io): Promise<number> 
   await installationObjects(options, io);
   return withApiServer(options, screen.note, async (client) => {
     const objects = new Objects(client);
-    const found = await readInstalled(objects, version(), await namedNamespace(options));
+    const found = await readFinally(objects, options, screen);
     const installed = options.defaults === true ? { namespace: found.namespace, podLabels: {} } : found;
     const {
       loaded,
@@ -100,6 +100,18 @@ export async function install(options: InstallOptions, io: Io): Promise<number> 
     if (!isManaged) screen.note(`Webhooks are yours: apply what "${io.name} manifests --webhooks" prints.`);
     return EXIT.fine;
   });
+}
+
+/** What is installed, once what is being uninstalled is gone. A dry run does not wait. */
+async function readFinally(objects: Objects, options: InstallOptions, screen: Terminal): Promise<Installed> {
+  const named = await namedNamespace(options);
+  const found = await readInstalled(objects, version(), named);
+  if (options.dryRun === true) return found;
+  const wasDeleted = await namespaceGone(objects, found.namespace, {
+    timeoutMs: options.timeout * 1_000,
+    waiting: () => screen.note(`waiting for namespace ${found.namespace}, which is being deleted`),
+  });
+  return wasDeleted ? readInstalled(objects, version(), named) : found;
 }
 
 async function carryOut(

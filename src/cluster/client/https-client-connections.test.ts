@@ -45,8 +45,7 @@ describe("one deadline for all attempts", () => {
     await http.client.request("GET", "/api");
   }
 
-  test("a read that times out on a kept connection is not repeated", async () => {
-    await kept();
+  test("a read that times out on a new connection is not repeated", async () => {
     let requests = 0;
     http.handler = () => {
       requests += 1;
@@ -54,6 +53,31 @@ describe("one deadline for all attempts", () => {
     await expect(http.client.request("GET", "/api", { timeoutMs: 100 })).rejects.toThrow(
       "no complete response within 100 ms",
     );
+    expect(requests).toBe(1);
+  });
+
+  test("an urgent read is sent once more, on a new connection, where kept ones are silent", async () => {
+    await kept();
+    const connections: unknown[] = [];
+    http.handler = ({ socket }, response) => {
+      connections.push(socket);
+      if (connections.length > 1) respondJson(response, 200, {});
+    };
+    expect((await http.client.request("GET", "/api", { timeoutMs: 1_000 })).status).toBe(200);
+    expect(new Set(connections).size).toBe(2);
+  });
+
+  test.each([
+    ["a write", "POST", 100],
+    ["a read that has time", "GET", 20_000],
+  ])("%s is not sent again on a silent connection", async (_, method, timeoutMs) => {
+    await kept();
+    let requests = 0;
+    http.handler = () => {
+      requests += 1;
+    };
+    const signal = AbortSignal.timeout(300);
+    await expect(http.client.request(method, "/api", { timeoutMs, signal })).rejects.toThrow(ConnectionError);
     expect(requests).toBe(1);
   });
 

@@ -34,6 +34,12 @@ const RESPONSE_LIMIT_BYTES = 32 * 1024 * 1024;
 /** The server may close a kept connection just as it is reused: a read is then sent again on another. */
 const READ_ATTEMPTS = 3;
 
+/**
+ * A read of a caller that can't wait, such as a review, is sent again on a new connection after half of its time: the kept one may have
+ * been cut without a word. With more time than this it is not, because a server that is only slow would have all the work twice.
+ */
+const URGENT_MS = 10_000;
+
 export interface HttpsClientOptions {
   /** @default 32 MiB */
   readonly responseLimitBytes?: number;
@@ -126,12 +132,18 @@ class HttpsClient implements Client {
     const { timeoutMs = this.#timeoutMs } = given;
     const options = { ...given, timeoutMs, deadline: performance.now() + timeoutMs };
     let renewed = false;
+    const isUrgent = method === "GET" && timeoutMs <= URGENT_MS;
     for (let attempt = 1; ; attempt++) {
-      const sent = this.#send(method, path, options, access);
+      const silentMs = isUrgent && attempt === 1 ? timeoutMs / 2 : undefined;
+      const sent = this.#send(method, path, { ...options, silentMs }, access);
       const response = await sent.response.catch(async (error: unknown) => {
         sent.done();
         if (isCertificateError(error)) await this.#renew();
-        else if (method === "GET" && sent.stale && attempt < READ_ATTEMPTS) return undefined;
+        else if (method === "GET" && sent.stale && attempt < READ_ATTEMPTS) {
+          // Others may be dead as well.
+          this.closeIdleConnections();
+          return undefined;
+        }
         throw asConnectionError(error, `${method} ${path}`);
       });
       if (response !== undefined) {

@@ -7,6 +7,8 @@ export interface TimedOptions extends RequestOptions {
   readonly timeoutMs: number;
   /** By `performance.now()`; the same for all attempts. */
   readonly deadline: number;
+  /** How long a kept connection may be silent: one that was cut silently looks like a slow server. @default the deadline */
+  readonly silentMs?: number | undefined;
 }
 
 export function timeoutError({ timeoutMs }: TimedOptions): ConnectionError {
@@ -20,7 +22,7 @@ export class PendingRequest {
   readonly #isStale: () => boolean;
 
   constructor(send: typeof request, base: NodeOptions, options: TimedOptions) {
-    const { body, signal, deadline } = options;
+    const { body, signal, deadline, silentMs } = options;
     const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
     const length = payload === undefined ? {} : { "content-length": String(payload.length) };
     const sent = send({ ...base, headers: { ...(base.headers as Record<string, string>), ...length } });
@@ -31,14 +33,20 @@ export class PendingRequest {
     };
     const cancel = (): void => end(new ConnectionError("canceled by the caller"));
     const timer = setTimeout(() => end(timeoutError(options)), deadline - performance.now());
+    const onSilence = (): unknown => sent.reusedSocket && sent.destroy(new ConnectionError("no response"));
+    const silenceTimer = silentMs === undefined ? undefined : setTimeout(onSilence, silentMs);
     this.done = () => {
       clearTimeout(timer);
+      clearTimeout(silenceTimer);
       signal?.removeEventListener("abort", cancel);
     };
-    // Only a reused connection can have been closed while idle, and only if this side did not end it.
+    // Only a reused connection can have been closed while idle, and only if this side did not end it for good.
     this.#isStale = () => sent.reusedSocket && !ended;
     this.response = new Promise((resolve, reject) => {
-      sent.once("response", resolve);
+      sent.once("response", (response: IncomingMessage) => {
+        clearTimeout(silenceTimer);
+        resolve(response);
+      });
       // Stays attached: the response reports errors after it, and an error without a listener would end the process.
       sent.on("error", reject);
     });

@@ -9,6 +9,7 @@ import { at, type JsonObject } from "../../core/json.ts";
 import { describeObject } from "./apply.ts";
 import { applyPlan, NotReadyError, waitInstalled } from "./install.ts";
 import { type InstallPlan, planInstall } from "./install-plan.ts";
+import { namespaceGone } from "./installed.ts";
 import { isOurs } from "./ownership-conflict.ts";
 
 const WANTED = installedObjects();
@@ -224,4 +225,24 @@ test.each(problems)("why replicas are not ready is reported: %s", async (_, stat
     waitInstalled(cluster.objects, plan, { timeoutMs: 0, progress: () => undefined }),
   ).rejects.toThrow(message);
   expect(cluster.server.objects.has(pathOf(pod))).toBe(status !== undefined);
+});
+
+test("a namespace that is being deleted is waited for, and one that stays is not touched", async () => {
+  const cluster = new TestInstallation();
+  const home = { apiVersion: "v1", kind: "Namespace", metadata: { name: "usher-system" } };
+  const waiting = vi.fn();
+  const gone = (timeoutMs: number) => namespaceGone(cluster.objects, "usher-system", { timeoutMs, waiting });
+  expect(await gone(0)).toBe(false);
+  cluster.have(home);
+  expect(await gone(0)).toBe(false);
+  expect(waiting).not.toHaveBeenCalled();
+
+  cluster.have({ ...home, metadata: { ...home.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } });
+  await expect(gone(0)).rejects.toThrow(
+    /nothing was changed: namespace usher-system is being deleted and is not gone within 0 s\n.*kubectl get namespace usher-system -o yaml/,
+  );
+  waiting.mockImplementation(() => cluster.server.objects.delete(pathOf(home)));
+  expect(await gone(10_000)).toBe(true);
+  expect(waiting).toHaveBeenCalledTimes(2);
+  expect(cluster.written).toEqual([]);
 });

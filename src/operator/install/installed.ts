@@ -1,8 +1,10 @@
-import type { JsonObject } from "../../core/json.ts";
+import { pause } from "../../cluster/client/retry.ts";
+import { type JsonObject, stringAt } from "../../core/json.ts";
 import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
 import { type InstalledWorkload, installedWorkload } from "../../core/registration/installed-workload.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { Objects } from "./apply.ts";
+import { NotReadyError } from "./install.ts";
 import { installedNamespaces } from "./installed-namespaces.ts";
 import { isOurs } from "./ownership-conflict.ts";
 
@@ -29,4 +31,28 @@ export async function readInstalled(
   const deployment = await read("apps/v1", "Deployment", OWN_NAMES.deployment);
   const configMap = await read("v1", "ConfigMap", OWN_NAMES.configuration);
   return { namespace, ...installedWorkload(deployment, configMap, next) };
+}
+
+const POLL_EVERY_MS = 500;
+
+/**
+ * Waits until a namespace that is being deleted, as after an uninstall, is gone: nothing can be created in it. False where it is not being
+ * deleted; `waiting` is called once where it is.
+ */
+export async function namespaceGone(
+  objects: Objects,
+  name: string,
+  { timeoutMs, waiting }: { readonly timeoutMs: number; readonly waiting: () => void },
+): Promise<boolean> {
+  const until = performance.now() + timeoutMs;
+  for (let waited = false; ; waited = true) {
+    const live = await objects.read({ apiVersion: "v1", kind: "Namespace", metadata: { name } });
+    if (stringAt(live, "metadata", "deletionTimestamp") === undefined) return waited;
+    if (!waited) waiting();
+    if (performance.now() > until)
+      throw new NotReadyError(
+        `nothing was changed: namespace ${name} is being deleted and is not gone within ${timeoutMs / 1_000} s\n  kubectl get namespace ${name} -o yaml says what remains in it`,
+      );
+    await pause(POLL_EVERY_MS);
+  }
 }
