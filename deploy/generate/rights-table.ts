@@ -9,6 +9,7 @@ What usher may do in a cluster, why, and in which configurations. A module that 
 \`usher manifests\` and the chart grant just what the configuration needs.
 
 - The account \`usher\` of usher's namespace has the ClusterRoles \`usher\` (to judge) and \`usher-registration\` (to register itself), and the Role \`usher\` in its own namespace alone.
+- The operator of a module runs apart from usher, under an account of its own. What it grants its operand it has itself: the API server lets nobody grant more.
 - The roles for people are bound by you; [the last section](#for-people) lists them.
 
 This page is written by \`npm run deploy\` from the rights themselves.
@@ -34,6 +35,16 @@ export function rightsTable(modules: readonly Module[]): string {
       own.filter(({ right }) => right.module === undefined),
     ),
     ...sections.filter((one) => one.entries.length > 0).map((one) => section(one.title, one.entries)),
+    ...modules.flatMap(({ name, operator }) =>
+      operator === undefined
+        ? []
+        : [
+            section(
+              `The operator of ${name}`,
+              operator.roles.flatMap((role) => role.rights.map((right) => ({ role, right }))),
+            ),
+          ],
+    ),
     section(
       "For people",
       entries.filter(({ role }) => !role.own),

@@ -158,6 +158,7 @@ function manifestsCommand(usher: Command, io: Io): void {
       "Prints all objects of an installation: the Deployment, and the CRDs and RBAC that modules declare. Webhook configurations are not among them: usher writes them at run time, as policies ask for them. With --webhooks they are printed instead, for an installation with manageWebhooks: false. Nothing is applied.",
     )
     .option("--webhooks", "print the webhook configurations instead")
+    .option("--operator <module>", "print what runs the operator of a module instead")
     .option(
       "--source <dir>",
       "policies that the webhooks follow: a directory of YAML or JSON files, or one file",

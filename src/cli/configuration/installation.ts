@@ -109,7 +109,7 @@ export async function installationObjects(
   return { loaded, assembly, objects, notes, kept };
 }
 
-const DEFAULT_IMAGE = `usher:${version()}`;
+export const DEFAULT_IMAGE = `usher:${version()}`;
 
 /** From the flag, else from the existing installation. */
 async function configurationFor(

@@ -5,13 +5,19 @@ import type { JsonObject } from "../../core/json.ts";
 import { managesWebhooks } from "../../core/module/installation.ts";
 import { registeredWebhooks } from "../../core/registration/index.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
+import { operatorObjects } from "../../core/registration/operator.ts";
 import { SERVICE_PORT } from "../../core/registration/workload.ts";
 import { reasonOf } from "../../files/reader/bytes.ts";
 import { makeToken } from "../../operator/certificates/path-tokens.ts";
 import { isWebhookConfiguration } from "../../operator/install/install-plan.ts";
-import { type InstallationOptions, installationObjects } from "../configuration/installation.ts";
+import {
+  DEFAULT_IMAGE,
+  type InstallationOptions,
+  installationObjects,
+} from "../configuration/installation.ts";
 import { CallError } from "../exit.ts";
 import type { Io } from "../io.ts";
+import { operatorOf } from "../operator/operator-of.ts";
 import { type Terminal, terminal } from "../output/terminal.ts";
 import { yamlDocuments } from "../output/yaml.ts";
 import { openSource } from "../source/source.ts";
@@ -19,6 +25,7 @@ import { version } from "../version.ts";
 
 export interface ManifestsOptions extends InstallationOptions {
   readonly webhooks?: boolean;
+  readonly operator?: string;
   readonly source?: string;
   readonly caBundle?: string;
   readonly pathToken?: string;
@@ -34,12 +41,31 @@ export async function manifests(options: ManifestsOptions, io: Io): Promise<void
     throw new CallError("--source, --ca-bundle and --path-token require --webhooks");
   if (pathToken !== undefined && !PATH_TOKEN.test(pathToken))
     throw new CallError("--path-token must be 40 hexadecimal digits, in lower case");
-  const printed = options.webhooks === true ? await webhooks(options, io, screen) : await others(options, io);
+  const printed = await printedBy(options, io, screen);
   screen.out(
     options.output === "json"
       ? JSON.stringify({ apiVersion: "v1", kind: "List", items: printed }, null, 2)
       : yamlDocuments(printed),
   );
+}
+
+async function printedBy(
+  options: ManifestsOptions,
+  io: Io,
+  screen: Terminal,
+): Promise<readonly JsonObject[]> {
+  if (options.operator !== undefined) return ofOperator(options, options.operator, io);
+  return options.webhooks === true ? webhooks(options, io, screen) : others(options, io);
+}
+
+/** The operator has names and a configuration of its own: only images are a choice. */
+async function ofOperator(options: ManifestsOptions, name: string, io: Io): Promise<readonly JsonObject[]> {
+  const { webhooks, replicas, namespace, config, featureGates, podLabel } = options;
+  if ([webhooks, replicas, namespace, config, featureGates, podLabel].some((flag) => flag !== undefined))
+    throw new CallError("--operator takes --image alone");
+  const { module, operator } = await operatorOf(name, io);
+  const { image = DEFAULT_IMAGE } = options;
+  return operatorObjects(module, operator, { image, version: version() });
 }
 
 async function others(options: ManifestsOptions, io: Io): Promise<readonly JsonObject[]> {

@@ -4,13 +4,12 @@ import { EventRecorder } from "../../cluster/events/event-recorder.ts";
 import { ServerVersionPoller } from "../../cluster/informers/server-version.ts";
 import { LeaderElection } from "../../cluster/leader-election/leader-election.ts";
 import type { ServerVersion } from "../../core/kubernetes/versions.ts";
-import { loadModules } from "../../core/module/declaration.ts";
-import type { Operator } from "../../core/module/operator.ts";
 import { OperandController } from "../../operator/operand/operand-controller.ts";
 import { CallError } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { createLog, type LogLevel } from "../output/log.ts";
 import { type ApiServerOptions, apiServer } from "../source/api-server.ts";
+import { operatorOf } from "./operator-of.ts";
 
 export interface OperatorOptions extends ApiServerOptions {
   readonly logLevel: LogLevel;
@@ -22,7 +21,7 @@ const REQUEST_SECONDS = 10;
 
 /** Keeps the operand of a module until a signal. */
 export async function operator(module: string, options: OperatorOptions, io: Io): Promise<void> {
-  const declared = await operatorOf(module, io);
+  const { operator: declared } = await operatorOf(module, io);
   const { name, namespace, imageVariable } = declared;
   const image = io.env[imageVariable];
   if (!image) throw new CallError(`set ${imageVariable} to the operand's image`);
@@ -78,13 +77,4 @@ export async function operator(module: string, options: OperatorOptions, io: Io)
       client.close();
     },
   });
-}
-
-/** The operator of a module, by the module's name. */
-export async function operatorOf(name: string, { modules }: Io): Promise<Operator> {
-  const loaded = await loadModules(modules);
-  const found = loaded.find((module) => module.name === name)?.operator;
-  if (found !== undefined) return found;
-  const names = loaded.filter(({ operator: one }) => one !== undefined).map((module) => module.name);
-  throw new CallError(`${name} has no operand to keep; there is one of: ${names.join(", ")}`);
 }

@@ -11,7 +11,7 @@ import { registeredKinds } from "../../core/registration/index.ts";
 import type { WebhookCertificates } from "../certificates/webhook-certificates.ts";
 import { describeObject, Objects } from "../install/apply.ts";
 import { predecessorsOf } from "../install/install-plan.ts";
-import { conflictingCrd, describeConflictingCrd, isOurs } from "../install/ownership-conflict.ts";
+import { conflictingCrd, describeConflictingCrd, isOurs, keeperOf } from "../install/ownership-conflict.ts";
 import { brokenPolicies, resourceKinds } from "../install/stored-policies.ts";
 import { isNewer } from "../install/version.ts";
 import { objectDeviations } from "../webhooks/deviation.ts";
@@ -177,7 +177,7 @@ export class InstallationController {
     for (const wanted of this.#crds) {
       const live = await this.#objects.read(wanted);
       if (live !== undefined && !isOurs(live)) {
-        const never = excludedFromTakeOver(assembly.modules, nameOf(wanted));
+        const never = keeperOf(live) !== undefined || excludedFromTakeOver(assembly.modules, nameOf(wanted));
         this.#repeated.conflict("CRD", describeConflictingCrd(conflictingCrd(wanted, live)), never);
         continue;
       }

@@ -12,6 +12,7 @@ import {
   describeConflictingCrd,
   describeConflictingWebhooks,
   isOurs,
+  keeperOf,
   ownerOf,
 } from "./ownership-conflict.ts";
 import { brokenPolicies, resourceKinds, storedObjects } from "./stored-policies.ts";
@@ -172,7 +173,7 @@ async function planObject(
     const note = `belongs to ${ownerOf(live)}`;
     if (
       stringAt(object, "kind") === "CustomResourceDefinition" &&
-      excludedFromTakeOver(modules, nameOf(object))
+      (keeperOf(live) !== undefined || excludedFromTakeOver(modules, nameOf(object)))
     )
       return { object, live, change: "unchanged", note: `${note}; used as it is`, byUsher };
     if (options.conflicts !== "take over") return { object, live, change: "conflict", note, byUsher };

@@ -2,11 +2,22 @@ import { FIELD_MANAGER } from "../../cluster/controller/planned-writes.ts";
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import { OWN_LABELS } from "../../core/registration/names.ts";
+import { OPERATOR_LABEL } from "../../core/registration/operator.ts";
 import { managerOf } from "./manager.ts";
 
 /** Whether a stored object is usher's, whatever manages it: by its name label, or because usher has applied it. */
 export function isOurs(live: JsonObject): boolean {
+  if (keeperOf(live) !== undefined) return false;
   return isLabelled(live, "app.kubernetes.io/name") || isApplied(live);
+}
+
+/** OLM, or the manifests of an operator: what they install, they upgrade and remove, and usher uses it as it is. */
+export function keeperOf(live: JsonObject): string | undefined {
+  const labels = at(live, "metadata", "labels");
+  const isOfOlm =
+    isObject(labels) && Object.keys(labels).some((key) => key.startsWith("operators.coreos.com/"));
+  if (isOfOlm || stringAt(labels, "olm.managed") === "true") return "OLM";
+  return stringAt(labels, OPERATOR_LABEL);
 }
 
 /**
@@ -39,6 +50,8 @@ export function ownerOf(live: JsonObject): string {
   const [first] = managers.filter((manager) => manager !== "kube-apiserver");
   const manager = managerOf(live);
   if (manager !== undefined) return manager.what;
+  const keeper = keeperOf(live);
+  if (keeper !== undefined) return keeper;
   const parts = [part, by === undefined ? undefined : `managed by ${by}`].filter((one) => one !== undefined);
   if (parts.length > 0) return parts.join(", ");
   return first === undefined ? "an unknown owner" : `field manager ${first}`;
