@@ -9,7 +9,7 @@ What usher may do in a cluster, why, and in which configurations. A module that 
 \`usher manifests\` and the chart grant just what the configuration needs.
 
 - The account \`usher\` of usher's namespace has the ClusterRoles \`usher\` (to judge) and \`usher-registration\` (to register itself), and the Role \`usher\` in its own namespace alone.
-- The operator of a module runs apart from usher, under an account of its own. What it grants its operand it has itself: the API server lets nobody grant more.
+- The operator of a module runs apart from usher, under an account of its own. What it grants its operand it has itself: the API server refuses to grant more.
 - The roles for people are bound by you; [the last section](#for-people) lists them.
 
 This page is written by \`npm run deploy\` from the rights themselves.

@@ -52,7 +52,7 @@ export function operandRoles(aggregated: boolean): DeclaredRole[] {
             group: "coordination.k8s.io",
             resources: ["leases"],
             verbs: ["get", "update"],
-            why: "elect the pod that settles ledgers",
+            why: "elect the pod that frees ledgers of what is not there",
             when: [],
           },
           [OPERAND.name],
