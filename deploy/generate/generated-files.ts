@@ -2,6 +2,7 @@ import { allModules } from "../../src/modules/all.ts";
 import { chartFiles } from "./chart/files.ts";
 import { installationFiles } from "./installation/files.ts";
 import { observabilityFiles } from "./observability/files.ts";
+import { checkedInOlmFiles } from "./olm/files.ts";
 import { rightsTable } from "./rights-table.ts";
 
 /** A file that follows from the code, by its path in the repository. */
@@ -16,6 +17,7 @@ export async function generatedFiles(): Promise<GeneratedFile[]> {
     ...(await chartFiles()),
     ...(await installationFiles()),
     ...observabilityFiles(),
+    ...checkedInOlmFiles(),
     { path: "docs/rights.md", text: rightsTable(allModules) },
   ];
 }

@@ -1,11 +1,20 @@
-// `npm run deploy`: writes every generated file. A test fails where one of them is stale.
+// `npm run deploy`: writes every generated file. A test fails where one of them is stale. `npm run deploy -- olm` writes OLM's files for
+// a release.
 import { mkdirSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { generatedFiles } from "./generated-files.ts";
+import { dirname, join, resolve } from "node:path";
+import { type GeneratedFile, generatedFiles } from "./generated-files.ts";
+import { olmCommand } from "./olm/command.ts";
 
-const root = join(import.meta.dirname, "..", "..");
-for (const { path, text } of await generatedFiles()) {
-  const file = join(root, path);
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, text);
+function write(folder: string, files: readonly GeneratedFile[]): void {
+  for (const { path, text } of files) {
+    const file = join(folder, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+  }
 }
+
+const [command, ...args] = process.argv.slice(2);
+if (command === "olm") {
+  const { folder, files } = olmCommand(args);
+  write(resolve(folder), files);
+} else write(join(import.meta.dirname, "..", ".."), await generatedFiles());

@@ -63,6 +63,7 @@ export const TOOLS = {
   "cert-manager": recipe("cert-manager", "cert-manager", ".", "github.com/cert-manager/cert-manager", 300),
   "argo-diff": recipe("argo-diff", "argo-diff", ".", "github.com/argoproj/argo-cd/gitops-engine", 150),
   "flux-diff": recipe("flux-diff", "flux-diff", ".", "github.com/fluxcd/pkg/ssa", 60),
+  olm: recipe("olm", "olm", ".", "github.com/operator-framework/operator-registry", 120),
   actionlint: recipe(
     "actionlint",
     "actionlint",

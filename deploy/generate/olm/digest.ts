@@ -1,0 +1,14 @@
+/** A reference that names one content for ever: `registry.example.com/usher@sha256:…`, without a tag. */
+const BY_DIGEST = /^[a-z0-9]+(?:[._:/-][a-z0-9]+)*@sha256:[0-9a-f]{64}$/;
+
+/**
+ * The image, where it is named by its digest alone. A mirror of a disconnected cluster knows images by digest; what a tag names may be
+ * another content tomorrow.
+ */
+export function byDigest(image: string): string {
+  const name = image.split("@")[0] ?? "";
+  const tag = /:[^/]*$/.test(name) && name.slice(name.lastIndexOf("/")).includes(":");
+  if (!BY_DIGEST.test(image) || tag)
+    throw new Error(`${image} is not named by its digest alone: write NAME@sha256:DIGEST, without a tag`);
+  return image;
+}
