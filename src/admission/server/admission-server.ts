@@ -36,6 +36,11 @@ export const OPS_PORT = 8080;
 /** Reachable from this machine only, unless configured otherwise. */
 export const LOOPBACK = "127.0.0.1";
 
+export interface AggregatedApi {
+  readonly api: ReviewApi;
+  readonly frontProxy: LiveFrontProxy;
+}
+
 export interface AdmissionOptions {
   readonly source: Source;
   readonly log: Log;
@@ -54,7 +59,7 @@ export interface AdmissionOptions {
   /** @default any client */
   readonly clients?: ClientCheck | undefined;
   /** Serves reviews as an aggregated API too, to the front proxy with these settings; excludes `clients`. @default by webhook paths only */
-  readonly aggregated?: { readonly api: ReviewApi; readonly frontProxy: LiveFrontProxy } | undefined;
+  readonly aggregated?: AggregatedApi | undefined;
   /** Whether a call with this path segment may make usher write. @default every call may */
   readonly acceptsToken?: AcceptsToken | undefined;
   /** Receives events and tallies, after the response. */

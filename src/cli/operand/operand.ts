@@ -5,6 +5,7 @@ import type { Operand } from "../../core/module/operand.ts";
 import type { Change } from "../../core/view/view.ts";
 import { releaseMemory } from "../../files/source/release-memory.ts";
 import { countOf } from "../../files/source/report.ts";
+import { openFrontProxy } from "../../operator/aggregation/front-proxy-settings.ts";
 import { PathSecret } from "../../operator/certificates/path-secret.ts";
 import { Leader } from "../../operator/controller/leader.ts";
 import { configure } from "../configuration/configuration.ts";
@@ -36,7 +37,8 @@ export function serveOperand(operand: Operand, options: OperandOptions, io: Io):
     const use = (change: Change) => void assembly.apply([change]);
     const followed = await followConfiguration({ file: options.configuration, kind, use, log });
     const certificate = await certificateFrom(options);
-    const opened = await openOperand(operand, options, assembly, log);
+    const isAggregated = io.env[operand.aggregated.variable] === "Aggregated";
+    const opened = await openOperand(operand, options, assembly, log, isAggregated);
     const stop = async () => {
       followed.stop();
       await opened.stop();
@@ -51,20 +53,25 @@ async function openOperand(
   options: OperandOptions,
   assembly: Assembly,
   log: Log,
+  isAggregated: boolean,
 ): Promise<Served> {
-  const { namespace, name, pathsSecret: secret, pathsKey: key } = operand;
+  const { namespace, name, pathsSecret: secret, pathsKey: key, aggregated: api } = operand;
   const client = await apiServer(options);
   const source = openCluster({ client, assembly, log });
   const paths = new PathSecret({ client, namespace, secret, key, log });
   const leader = new Leader({ client, source, lease: name, identity: identity().identity, log });
+  const ended = new AbortController();
+  const opening = isAggregated ? openFrontProxy(client, log, ended.signal) : undefined;
   const stop = async () => {
+    ended.abort();
+    await opening?.then((settings) => settings.stop()).catch(() => undefined);
     paths.stop();
     await leader.stop();
     await source.stop();
     client.close();
   };
   try {
-    await Promise.all([source.cache.waitForSync(), paths.start()]);
+    await Promise.all([source.cache.waitForSync(), paths.start(), opening]);
   } catch (error) {
     await stop();
     throw clusterError(error, client);
@@ -76,6 +83,7 @@ async function openOperand(
     certificate: undefined,
     effects: undefined,
     acceptsToken: paths.acceptsToken,
+    aggregated: opening && { api, frontProxy: (await opening).frontProxy },
     controllerStats: () => ({ ...leader.controller.stats, leading: leader.leading }),
     releaseMemory,
     start: () => leader.start(),

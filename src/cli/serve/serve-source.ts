@@ -1,4 +1,5 @@
 import type { AcceptsToken } from "../../admission/review/routes.ts";
+import type { AggregatedApi } from "../../admission/server/admission-server.ts";
 import type { LivePair } from "../../admission/tls/certificate.ts";
 import type { CertificateFiles } from "../../admission/tls/certificate-files.ts";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
@@ -28,6 +29,8 @@ export interface Served {
   readonly trusts?: ((chain: string) => boolean | undefined) | undefined;
   /** Whether a call with this path segment may make usher write. @default every call may */
   readonly acceptsToken?: AcceptsToken | undefined;
+  /** The aggregated API that is served beside webhooks. @default none */
+  readonly aggregated?: AggregatedApi | undefined;
   readonly controllerStats?: (() => ControllerStats) | undefined;
   /** Called once everything is read, before serving. */
   readonly releaseMemory: () => void;

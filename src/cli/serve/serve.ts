@@ -84,6 +84,7 @@ export async function serveOpened(
     certificate: opened.certificate ?? certificate,
     trusts: opened.trusts,
     clients,
+    aggregated: opened.aggregated,
     effects: opened.effects,
     acceptsToken: opened.acceptsToken,
     tracing: opened.source.assembly.installation.tracing,

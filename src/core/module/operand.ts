@@ -19,6 +19,13 @@ export interface Operand {
   /** The Secret with the tokens of its webhook's path. */
   readonly pathsSecret: string;
   readonly pathsKey: string;
+  /** Served where the variable says Aggregated: the resource that takes reviews, for an API server's front proxy. */
+  readonly aggregated: {
+    readonly variable: string;
+    readonly group: string;
+    readonly version: string;
+    readonly resource: string;
+  };
   /** The module as the operand has it: its one kind is that of the file. */
   readonly load: () => Promise<Module>;
 }

@@ -75,6 +75,12 @@ export const declaration: ModuleDeclaration = {
   operand: {
     ...OPERAND,
     summary: "Judges ProjectRequests by the limits of a file, for the operator of ProjectRequestLimit.",
+    aggregated: {
+      variable: OPERAND.transportVariable,
+      group: OPERAND.apiGroup,
+      version: OPERAND.apiVersion,
+      resource: OPERAND.reviews,
+    },
     load: async () => (await import("./operator/operand-module.ts")).operandModule,
   },
 };

@@ -201,8 +201,13 @@ test("from Direct to Aggregated the webhook asks directly until the API is avail
 test("from Aggregated to Direct the webhook changes first, then all else goes", () => {
   const cluster = settled(AGGREGATED);
   cluster.spec = DIRECT;
+  const announced = cluster.objects.get(key(API_SERVICE)) ?? {};
+  const spec = { ...(announced["spec"] as JsonObject), caBundle: "aW5qZWN0ZWQ=" };
+  cluster.objects.set(key(API_SERVICE), { ...announced, spec });
   expect(cluster.pass()[0]).toBe(key(WEBHOOK));
   expect(cluster.asks).toBe("admission-server");
+  const [entry] = listAt(cluster.objects.get(key(WEBHOOK)), "webhooks");
+  expect(at(entry, "clientConfig", "caBundle"), "until the injector has written it").toBe("aW5qZWN0ZWQ=");
   const env = () => JSON.stringify(cluster.objects.get(key(workloadReference("DaemonSet"))));
   expect([cluster.has(API_SERVICE), cluster.has(READER_BINDING), env().includes("TRANSPORT")]).toEqual([
     true,

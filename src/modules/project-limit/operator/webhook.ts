@@ -1,8 +1,8 @@
-import { isObject, type JsonObject, listAt } from "../../../core/json.ts";
+import { isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import type { OperandState } from "../../../core/module/operator.ts";
 import { webhookConfigurations } from "../../../core/registration/webhooks.ts";
 import { hasMatchConditions, projectRequestHook } from "../hooks/hooks.ts";
-import { aggregatedClient, injectorAnnotations } from "./aggregated.ts";
+import { API_SERVICE, aggregatedClient, injectorAnnotations, transportOf } from "./aggregated.ts";
 import { OPERAND } from "./names.ts";
 import { OPERAND_INSTALLATION } from "./objects.ts";
 import type { Operand } from "./operand.ts";
@@ -22,7 +22,8 @@ export function webhook(
   const aggregated = transport === "Aggregated" ? aggregatedClient(state) : undefined;
   // What is registered stays as it is, rather than to ask without an authority.
   if (transport === "Aggregated" && aggregated === undefined) return undefined;
-  const { caBundle, pathToken } = state;
+  const { pathToken } = state;
+  const caBundle = state.caBundle ?? announcedBundle(state);
   const { validating } = webhookConfigurations(
     [projectRequestHook(operand.limits, hasMatchConditions(state))],
     OPERAND_INSTALLATION,
@@ -47,4 +48,10 @@ export function webhook(
       ...(aggregated === undefined ? {} : { clientConfig: aggregated }),
     })),
   };
+}
+
+/** What an injector wrote for the APIService, when the webhook asks directly again: so no call fails until it has written it here, too. */
+function announcedBundle({ live }: Pick<OperandState, "live">): string | undefined {
+  if (transportOf(live(WEBHOOK)) !== "Aggregated") return undefined;
+  return stringAt(live(API_SERVICE), "spec", "caBundle");
 }
