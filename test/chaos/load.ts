@@ -59,16 +59,19 @@ export interface Failure {
   /** When it failed, by `performance.now()`. */
   readonly at: number;
   readonly what: string;
-  /** No answer of usher's: the API server itself is away, or its etcd is. */
+  /** What is expected while the API server is away, or its etcd. */
   readonly away: boolean;
 }
 
 const CLIENTS = 2;
 const PAUSE_MS = 20;
 
-/** A webhook that can't be called or refuses is usher's, and so is an object that passed by it; every other refusal is the API server's. */
+/**
+ * A webhook that can't be called is usher's fault, and so is an object that passed by it. Every other refusal may be the API server's, or
+ * usher's because of it: without etcd it can't know what it has to read.
+ */
 function isAway({ status, body }: Reply): boolean {
-  return status >= 400 && !message(body).includes("webhook");
+  return status >= 400 && !message(body).includes("failed calling webhook");
 }
 
 async function failureOf(cluster: Cluster, ask: Ask): Promise<Omit<Failure, "at"> | undefined> {

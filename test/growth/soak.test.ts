@@ -1,0 +1,43 @@
+// What a soak holds its last quarter against.
+import { expect, test } from "vitest";
+import { targetsThat } from "../../bench/report/result.ts";
+import { type Quarter, resultOf } from "../../bench/soak/quarter.ts";
+
+function quarter(more: Partial<Quarter> = {}): Quarter {
+  return {
+    reviewed: [10, 10, 10],
+    unreviewed: [5, 5, 5],
+    sent: { pods: 3 },
+    failed: [],
+    memory: { a: [100, 110, 105], b: [200] },
+    reviews: 3,
+    processor: 0.1,
+    load: 1,
+    ...more,
+  };
+}
+
+const missed = (second: Partial<Quarter>, last: Partial<Quarter>) =>
+  targetsThat([resultOf([quarter(), quarter(second), quarter(), quarter(last)], 60)], false);
+
+test.each<[string, Partial<Quarter>, Partial<Quarter>, number]>([
+  ["all as before", {}, {}, 0],
+  ["memory of one replica within a tenth", {}, { memory: { a: [114], b: [200] } }, 0],
+  ["memory of one replica beyond it", {}, { memory: { a: [117], b: [200] } }, 1],
+  ["a replica that was not there before", {}, { memory: { c: [100] } }, 1],
+  ["p99 within a quarter", {}, { reviewed: [12.4] }, 0],
+  ["p99 beyond it", {}, { reviewed: [12.6] }, 1],
+  ["a machine that is twice as slow for all", {}, { reviewed: [20], unreviewed: [10] }, 0],
+  ["a request that failed", { failed: ["pods: 500"] }, {}, 1],
+])("%s", (_, second, last, count) => {
+  expect(missed(second, last)).toBe(count);
+});
+
+test("figures are printed for every quarter", () => {
+  const rows = resultOf([quarter(), quarter(), quarter(), quarter()], 60).rows.map(({ what }) => what);
+  for (const number of [1, 2, 3, 4]) {
+    expect(rows).toContain(`quarter ${number}: memory of a`);
+    expect(rows).toContain(`quarter ${number}: a pod's creation, p99`);
+    expect(rows).toContain(`quarter ${number}: reviews a second`);
+  }
+});
