@@ -40,6 +40,8 @@ export async function usher(
     readonly columns?: number;
     readonly env?: Record<string, string>;
     readonly modules?: readonly ModuleDeclaration[];
+    /** What it is called as. */
+    readonly name?: string;
   } = {},
 ): Promise<Ran> {
   let out = "";
@@ -50,7 +52,7 @@ export async function usher(
     stdout: { write: (part) => (out += part), isTTY, columns: options.columns },
     stderr: { write: (part) => (err += part), isTTY },
     env: options.env ?? {},
-    name: "usher",
+    name: options.name ?? "usher",
     modules: options.modules ?? declarations,
   });
   return { code, out, err };

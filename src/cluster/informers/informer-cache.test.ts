@@ -227,6 +227,19 @@ test("keeps only the paths that modules read, and a selector that all modules sh
   expect(selected.length).toBeGreaterThan(0);
 });
 
+test("reads one object by its name, where no module reads more", async () => {
+  server.history("things").put("a", "1");
+  server.history("others").put("b", "1");
+  open([read("things", { name: "a" }), read("others", { name: "b" }), read("others", {})]);
+  await cache.waitForSync();
+  const named = server.asked.filter((path) => path.includes("fieldSelector=metadata.name%3Da"));
+  expect(named.length).toBeGreaterThan(0);
+  expect(server.asked.filter((path) => path.includes("/things?")).toSorted()).toEqual(named.toSorted());
+  expect(server.asked.some((path) => path.includes("/others?") && path.includes("fieldSelector"))).toBe(
+    false,
+  );
+});
+
 test("reads leader-only resources while leading", async () => {
   server.history("things").put("a", "1");
   open([read("things", { leaderOnly: true })]);

@@ -148,7 +148,7 @@ class ReflectorCache implements InformerCache {
     await Promise.all([...this.#reflectors.values()].map((reflector) => reflector.stop()));
   };
 
-  #start({ resource, labelSelector, prune }: WatchedResource): void {
+  #start({ resource, labelSelector, only, prune }: WatchedResource): void {
     const { client, log, limits, random, now } = this.#options;
     const reflector = new Reflector({
       client,
@@ -160,6 +160,7 @@ class ReflectorCache implements InformerCache {
       onChange: (changes, synced) => this.#updater.add(resource, changes, synced),
       onStatus: () => this.#notify(),
       ...(labelSelector === undefined ? {} : { labelSelector }),
+      ...(only === undefined ? {} : { only }),
       ...(limits === undefined ? {} : { limits }),
       ...(random === undefined ? {} : { random }),
       ...(now === undefined ? {} : { now }),

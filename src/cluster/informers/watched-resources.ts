@@ -12,6 +12,7 @@ export interface WatchedResource {
   readonly required: boolean;
   readonly leaderOnly: boolean;
   readonly labelSelector?: string;
+  readonly only?: { readonly name: string };
   readonly prune: Prune;
 }
 
@@ -35,12 +36,15 @@ function merged(resource: string, reads: readonly Read[]): WatchedResource {
   const paths = reads.flatMap(({ keep }) => keep);
   const selectors = new Set(reads.map(({ labelSelector }) => labelSelector ?? ""));
   const [selector = ""] = selectors;
+  const names = new Set(reads.map(({ name }) => name));
+  const [name] = names;
   return {
     resource,
     required: reads.some(({ optional }) => optional !== true),
     leaderOnly: reads.every(({ leaderOnly }) => leaderOnly === true),
     // Where selectors differ, everything is read, so that each module sees its part.
     ...(selectors.size === 1 && selector !== "" ? { labelSelector: selector } : {}),
+    ...(names.size === 1 && name !== undefined ? { only: { name } } : {}),
     prune: (object) => project(object, paths),
   };
 }

@@ -29,6 +29,8 @@ export interface Hook {
   readonly phase: Phase;
   /** Without any, the hook is not registered, and only answers what is still under way from when it was. */
   readonly rules: readonly Rule[];
+  /** Another webhook asks the same: it is not registered. Where an API server does not know that yet, it answers. @default registered */
+  readonly withdrawn?: boolean;
   /** What happens where we can't answer: `open` lets the request pass. */
   readonly failure: "open" | "closed";
   /**

@@ -31,6 +31,8 @@ export interface Read {
   readonly keep: readonly Path[];
   readonly indexes?: readonly Index[];
   readonly labelSelector?: string;
+  /** Only the object of this name; usher has no right to others. @default all */
+  readonly name?: string;
   /** Only the leader needs it. */
   readonly leaderOnly?: boolean;
   /** It may not be served here. */

@@ -17,9 +17,10 @@ export function judgingRights(module: Module): Right[] {
   const { reads, stateKinds = [], access = [] } = module;
   const policies = resourceKinds(module);
   return ofModule(module, [
-    ...reads.map(({ group, resource, when = [], why = "judge requests" }) => ({
+    ...reads.map(({ group, resource, name, when = [], why = "judge requests" }) => ({
       group,
       resources: [resource],
+      ...(name === undefined ? {} : { names: [name] }),
       verbs: READ,
       why,
       when,

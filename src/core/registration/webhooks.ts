@@ -92,7 +92,7 @@ function isOpenable(
 
 /** A hook without what the API server would refuse; nothing where it asks for nothing. */
 function plainHook(hook: Hook, notes: string[]): Hook | undefined {
-  if (hook.rules.length === 0) return undefined;
+  if (hook.rules.length === 0 || hook.withdrawn === true) return undefined;
   const rules = tidyRules(hook.rules);
   const { namespaces } = hook;
   if (

@@ -6,6 +6,7 @@ import { USER_LABELS } from "./decision/limit.ts";
 import { declaration } from "./declaration.ts";
 import { evaluatorOf } from "./evaluator.ts";
 import { limitHooks } from "./hooks/hooks.ts";
+import { OPERAND_WEBHOOK } from "./hooks/operand-webhook.ts";
 import { projectRequestLimit } from "./kinds.ts";
 import { LEDGER_METRICS } from "./ledger/metrics.ts";
 import { LEDGERS } from "./ledger/reconcile-ledgers.ts";
@@ -24,6 +25,7 @@ export const projectLimit = defineModule<Limits>({
   reads: [
     PROJECTS,
     LEDGERS,
+    OPERAND_WEBHOOK,
     {
       // For the status and metrics; a request reads its user live.
       resource: "users",

@@ -1,11 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { assemblyOf } from "../../../../test/builders/evaluation.ts";
-import { limitsCame, MODERN, versionOf } from "../../../../test/builders/project-limit.ts";
+import { limitsCame, MODERN, projectRequest, versionOf } from "../../../../test/builders/project-limit.ts";
+import type { Assembly } from "../../../core/evaluate/assembly.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
+import { hookWants } from "../../../core/module/hook.ts";
 import { DEFAULT_INSTALLATION, type Installation } from "../../../core/module/installation.ts";
 import { webhookConfigurations } from "../../../core/registration/webhooks.ts";
+import type { Change } from "../../../core/view/view.ts";
 import { projectLimit } from "../index.ts";
 import { SERVICE_ACCOUNT_PATTERNS } from "./conditions.ts";
 
@@ -98,6 +101,54 @@ describe("what is registered", () => {
       expect(all.flatMap(({ rules }) => rules).filter((rule) => rule.includes("/"))).toEqual([]);
     },
   );
+});
+
+describe("while the operand's webhook asks", () => {
+  const RULE = {
+    apiGroups: ["project.openshift.io"],
+    apiVersions: ["v1"],
+    resources: ["projectrequests"],
+    operations: ["CREATE"],
+    scope: "Cluster",
+  };
+  const came = (...webhooks: JsonObject[]): Change => ({
+    resource: "validatingwebhookconfigurations.admissionregistration.k8s.io",
+    namespace: "",
+    name: "projectrequestlimits.admission.project.openshift.io",
+    object: { metadata: { name: "projectrequestlimits.admission.project.openshift.io" }, webhooks },
+  });
+  const names = (assembly: Assembly) =>
+    (
+      webhookConfigurations(assembly.declaredHooks, MODERN, { endpoint: { url: "https://usher.example" } })
+        .validating["webhooks"] as JsonObject[]
+    ).map(({ name }) => name);
+
+  test("usher's hook for ProjectRequests is withdrawn, answers who still asks, and is back at once", () => {
+    const assembly = assemblyOf([projectLimit], [limitsCame(SPEC)], MODERN);
+    const before = names(assembly);
+    expect(before).toContain("project-limit.usher.dev");
+    assembly.apply([came({ rules: [RULE] })]);
+    expect(names(assembly)).toEqual(before.filter((name) => name !== "project-limit.usher.dev"));
+    const request = projectRequest({ username: "bob", groups: [] });
+    expect(assembly.hooks.filter((hook) => hookWants(hook, request)).map(({ name }) => name)).toEqual([
+      "project-limit",
+    ]);
+    assembly.apply([{ ...came(), object: undefined }]);
+    expect(names(assembly)).toEqual(before);
+  });
+
+  test.each<[string, JsonObject[]]>([
+    ["without webhooks", []],
+    ["of another resource", [{ rules: [{ ...RULE, resources: ["projects"] }] }]],
+    ["of another operation", [{ rules: [{ ...RULE, operations: ["UPDATE"] }] }]],
+    ["of another version", [{ rules: [{ ...RULE, apiVersions: ["v2"] }] }]],
+    ["of some objects", [{ rules: [RULE], objectSelector: { matchLabels: { a: "b" } } }]],
+    ["of objects in namespaces", [{ rules: [{ ...RULE, scope: "Namespaced" }] }]],
+    ["without rules", [{}]],
+  ])("one %s does not replace it", (_, webhooks) => {
+    const assembly = assemblyOf([projectLimit], [limitsCame(SPEC), came(...webhooks)], MODERN);
+    expect(names(assembly)).toContain("project-limit.usher.dev");
+  });
 });
 
 test("the pattern of service accounts is that of the decision", () => {

@@ -5,6 +5,7 @@ import { declaration } from "../declaration.ts";
 import type { Limits } from "../policy/policy.ts";
 import { limitsIn } from "../policy/stored.ts";
 import { canBeLimited, canBeLimitedHere, onlyStamped, REQUESTER_CHANGES } from "./conditions.ts";
+import { isOperandAsked } from "./operand-webhook.ts";
 
 const MODULE = declaration.name;
 const NAMESPACES = `${MODULE}-namespaces`;
@@ -36,7 +37,7 @@ export function limitHooks(view: View): Hook[] {
   const limits = limitsIn(view);
   const conditional = hasMatchConditions(view);
   return [
-    projectRequestHook(limits, conditional),
+    { ...projectRequestHook(limits, conditional), withdrawn: isOperandAsked(view) },
     stamp(limits, conditional),
     ...namespaces(limits, conditional),
   ];

@@ -1,0 +1,40 @@
+import { at, isObject, type Json, listAt } from "../../../core/json.ts";
+import type { Read } from "../../../core/module/module.ts";
+import type { View } from "../../../core/view/view.ts";
+import { OPERAND } from "../operator/names.ts";
+
+/** What asks the operand. */
+export const OPERAND_WEBHOOK: Read = {
+  resource: "validatingwebhookconfigurations",
+  group: "admissionregistration.k8s.io",
+  version: "v1",
+  kind: "ValidatingWebhookConfiguration",
+  scope: "Cluster",
+  name: OPERAND.webhook,
+  keep: [["webhooks"]],
+  why: "leave ProjectRequests to the operand where there is one",
+};
+
+/** Whether API servers ask the operand about every ProjectRequest that is created. */
+export function isOperandAsked(view: View): boolean {
+  const configuration = view.get(`${OPERAND_WEBHOOK.resource}.${OPERAND_WEBHOOK.group}`, "", OPERAND.webhook);
+  return listAt(configuration, "webhooks").some(
+    (entry) => selectsAll(at(entry, "objectSelector")) && listAt(entry, "rules").some(isForProjectRequests),
+  );
+}
+
+function selectsAll(selector: Json | undefined): boolean {
+  return !isObject(selector) || Object.keys(selector).length === 0;
+}
+
+function isForProjectRequests(rule: Json): boolean {
+  const has = (field: string, value: string) =>
+    listAt(rule, field).some((one) => one === value || one === "*");
+  return (
+    has("apiGroups", "project.openshift.io") &&
+    has("apiVersions", "v1") &&
+    has("resources", "projectrequests") &&
+    has("operations", "CREATE") &&
+    at(rule, "scope") !== "Namespaced"
+  );
+}
