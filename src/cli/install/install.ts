@@ -1,12 +1,13 @@
 import { managesWebhooks } from "../../core/module/installation.ts";
 import { describeObject, Objects } from "../../operator/install/apply.ts";
-import { applyPlan, waitInstalled } from "../../operator/install/install.ts";
+import { applyPlan } from "../../operator/install/install.ts";
 import {
   type InstallPlan,
   isWebhookConfiguration,
   planInstall,
 } from "../../operator/install/install-plan.ts";
 import { type Installed, namespaceGone, readInstalled } from "../../operator/install/installed.ts";
+import { waitInstalled } from "../../operator/install/wait-installed.ts";
 import {
   findLeftovers,
   leftoversOf,

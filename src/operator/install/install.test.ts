@@ -7,13 +7,14 @@ import {
 } from "../../../test/support/operator/installation.ts";
 import { at, type JsonObject } from "../../core/json.ts";
 import { describeObject } from "./apply.ts";
-import { applyPlan, NotReadyError, waitInstalled } from "./install.ts";
+import { applyPlan, NotReadyError } from "./install.ts";
 import { type InstallPlan, planInstall } from "./install-plan.ts";
 import { namespaceGone } from "./installed.ts";
 import { isOurs } from "./ownership-conflict.ts";
+import { waitInstalled } from "./wait-installed.ts";
 
 const WANTED = installedObjects();
-const DEPLOYMENT = WANTED.find((object) => object["kind"] === "Deployment") ?? {};
+const [DEPLOYMENT = {}, WATCHDOG = {}] = WANTED.filter((object) => object["kind"] === "Deployment");
 const HOOKS = WANTED.filter((object) => String(object["kind"]).endsWith("WebhookConfiguration"));
 const READY = { observedGeneration: 1, replicas: 2, updatedReplicas: 2, readyReplicas: 2 };
 
@@ -21,14 +22,37 @@ const planOf = (cluster: TestInstallation): Promise<InstallPlan> =>
   planInstall(cluster.objects, WANTED, [SEATING]);
 
 /** A Deployment as its controller leaves it. */
-function deployed(cluster: TestInstallation, status: object, generation = 1): void {
-  const { metadata, ...rest } = DEPLOYMENT;
+function deployed(cluster: TestInstallation, status: object, generation = 1, deployment = DEPLOYMENT): void {
+  const { metadata, ...rest } = deployment;
   cluster.have({
     ...rest,
     metadata: { ...(metadata as object), generation },
-    spec: { replicas: 2 },
+    spec: { replicas: deployment === DEPLOYMENT ? 2 : 1 },
     status: { ...status },
   });
+}
+
+/** A running installation: both Deployments are as wanted, one replica leads, and has registered both webhooks. */
+function running(cluster: TestInstallation): void {
+  deployed(cluster, READY);
+  deployed(
+    cluster,
+    { observedGeneration: 1, replicas: 1, updatedReplicas: 1, readyReplicas: 1 },
+    1,
+    WATCHDOG,
+  );
+  for (const object of HOOKS) cluster.have(object);
+  led(cluster, "usher-1");
+  cluster.have(podOf("usher-1"));
+}
+
+function led(cluster: TestInstallation, holderIdentity: string): void {
+  const metadata = { name: "usher", namespace: "usher-system" };
+  cluster.have({ apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata, spec: { holderIdentity } });
+}
+
+function podOf(name: string, more: JsonObject = {}): JsonObject {
+  return { apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "usher-system", ...more } };
 }
 
 test("a plan is carried out in its order; what usher writes itself is left to it", async () => {
@@ -129,11 +153,10 @@ test("nothing is applied after a CRD that is not served, and the API server's re
   expect(cluster.written.at(-1)).toBe("apply CustomResourceDefinition seatings.test.usher.dev");
 });
 
-test("it is installed when all replicas are ready and both webhooks are registered", async () => {
+test("it is installed when all pods are ready, one that stays leads, and both webhooks are registered", async () => {
   const cluster = new TestInstallation();
   const plan = await planOf(cluster);
-  deployed(cluster, READY);
-  for (const object of HOOKS) cluster.have(object);
+  running(cluster);
   const progress: [number, number][] = [];
   await waitInstalled(cluster.objects, plan, { timeoutMs: 0, progress: (...now) => progress.push(now) });
   expect(progress).toEqual([[2, 2]]);
@@ -147,11 +170,26 @@ const missing: readonly [string, (cluster: TestInstallation) => void, RegExp][] 
   ],
   ["a status of before", (it) => deployed(it, READY, 2), /0 of 2 replicas/],
   ["replicas of before", (it) => deployed(it, { ...READY, replicas: 3 }), /replicas of the previous version/],
-  ["no webhook", (it) => deployed(it, READY), /has not registered MutatingWebhookConfiguration usher/],
+  [
+    "no watchdog",
+    (it) => deployed(it, { observedGeneration: 1 }, 1, WATCHDOG),
+    /0 of 1 pods of usher-watchdog are ready\n {2}pod usher-1: unknown/,
+  ],
+  ["no leader", (it) => led(it, ""), /no replica leads: Lease usher-system\/usher has no holder/],
+  [
+    "a leader that ends",
+    (it) => it.have(podOf("usher-1", { deletionTimestamp: "2026-11-17T00:00:00Z" })),
+    /no replica leads: usher-1 held Lease usher-system\/usher, and ends/,
+  ],
+  ["a leader that is gone", (it) => led(it, "usher-0"), /no replica leads: usher-0 held/],
+  [
+    "no webhook",
+    (it) => it.server.objects.delete(pathOf(HOOKS[0] ?? {})),
+    /has not registered MutatingWebhookConfiguration usher/,
+  ],
   [
     "webhooks without entries, which only announce their paths",
     (it) => {
-      deployed(it, READY);
       for (const object of HOOKS) it.have({ ...object, webhooks: [] });
     },
     /has not registered MutatingWebhookConfiguration usher/,
@@ -160,6 +198,7 @@ const missing: readonly [string, (cluster: TestInstallation) => void, RegExp][] 
 test.each(missing)("it is not installed with %s", async (_, arrange, message) => {
   const cluster = new TestInstallation();
   const plan = await planOf(cluster);
+  running(cluster);
   arrange(cluster);
   const waited = waitInstalled(cluster.objects, plan, { timeoutMs: 0, progress: () => undefined });
   await expect(waited).rejects.toThrow(message);
@@ -189,7 +228,7 @@ test.each([
   const cluster = new TestInstallation();
   const others = WANTED.filter((object) => !HOOKS.includes(object));
   const plan = await planInstall(cluster.objects, [...others, ...injected("Fail")], [SEATING]);
-  deployed(cluster, READY);
+  running(cluster);
   for (const object of injected(failurePolicy, caBundle)) cluster.have(object);
   const waited = waitInstalled(cluster.objects, plan, { timeoutMs: 0, progress: () => undefined });
   if (message === undefined) await waited;
@@ -219,7 +258,7 @@ test.each(problems)("why replicas are not ready is reported: %s", async (_, stat
   const cluster = new TestInstallation();
   const plan = await planOf(cluster);
   deployed(cluster, {});
-  const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "usher-1", namespace: "usher-system" } };
+  const pod = podOf("usher-1");
   if (status !== undefined) cluster.have({ ...pod, status: { ...status } });
   await expect(
     waitInstalled(cluster.objects, plan, { timeoutMs: 0, progress: () => undefined }),
