@@ -56,6 +56,9 @@ Exit codes: 0 success, 1 found something, 2 invalid arguments or input,
   return usher;
 }
 
+const OPS_PORT_HELP = "port of /livez, /readyz and /metrics; 0 chooses a free one";
+const BIND_HELP = "address to listen on";
+
 function serveCommand(usher: Command, io: Io): void {
   const serve = usher
     .command("serve")
@@ -70,8 +73,8 @@ function serveCommand(usher: Command, io: Io): void {
       "also run leader election, write status and events, and manage webhook configurations (default in a pod, for its own cluster)",
     )
     .option("--port <n>", "port of the webhook; 0 chooses a free one", port, 8443)
-    .option("--ops-port <n>", "port of /livez, /readyz and /metrics; 0 chooses a free one", port, 8080)
-    .option("--bind <address>", "address to listen on", "127.0.0.1")
+    .option("--ops-port <n>", OPS_PORT_HELP, port, 8080)
+    .option("--bind <address>", BIND_HELP, "127.0.0.1")
     .option(
       "--tls-cert <file>",
       "serving certificate (PEM), reloaded when it changes (default: generated at start)",
@@ -185,8 +188,10 @@ function watchdogCommand(usher: Command, io: Io): void {
     .command("watchdog")
     .summary("open webhooks while no replica of usher is ready")
     .description(
-      "Watches the replicas of an installation. Once none was ready for spec.watchdog.openAfterSeconds of the configuration, fail-closed webhooks that may be opened are opened; a ready replica closes them. The Deployment usher-watchdog runs it. Ends on SIGTERM.",
+      "Watches the replicas of an installation. Once none was ready for spec.watchdog.openAfterSeconds of the configuration, fail-closed webhooks that may be opened are opened; a ready replica closes them. The Deployment usher-watchdog runs it. Serves its health and metrics over HTTP. Ends on SIGTERM.",
     )
+    .option("--ops-port <n>", OPS_PORT_HELP, port, 8080)
+    .option("--bind <address>", BIND_HELP, "127.0.0.1")
     .addOption(logLevel());
   evaluating(connecting(watchdog))
     .addHelpText("after", `\nExample:\n  ${io.name} watchdog --config usher.yaml --context staging`)

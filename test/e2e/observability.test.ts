@@ -9,7 +9,6 @@ import { at, isObject, type JsonObject, stringAt } from "../../src/core/json.ts"
 import { SILENT } from "../../src/core/log.ts";
 import { DEFAULT_INSTALLATION } from "../../src/core/module/installation.ts";
 import { monitors } from "../../src/core/registration/monitoring/monitors.ts";
-import { POD_LABELS } from "../../src/core/registration/workload.ts";
 import { readManifests } from "../../src/files/reader/read-documents.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { moduleFolder } from "../cluster/binaries/module-folder.ts";
@@ -111,7 +110,7 @@ describeOwnCluster(
       expect(at(rules, "spec")).toEqual(at(prometheusRule("https://runbooks.example/usher.md"), "spec"));
       const objects = [
         ...chart,
-        ...monitors(DEFAULT_INSTALLATION, { serviceMonitor: asked, podMonitor: asked }, POD_LABELS),
+        ...monitors(DEFAULT_INSTALLATION, { serviceMonitor: asked, podMonitor: asked }),
         prometheusRule("https://runbooks.example/usher.md"),
         ...["service-monitor", "pod-monitor", "prometheus-rule"].flatMap((name) =>
           parsed(join(ROOT, "deploy", "monitoring", `${name}.yaml`)),

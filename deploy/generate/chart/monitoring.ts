@@ -1,7 +1,6 @@
 import type { JsonObject } from "../../../src/core/json.ts";
 import { DEFAULT_INSTALLATION } from "../../../src/core/module/installation.ts";
 import { monitors } from "../../../src/core/registration/monitoring/monitors.ts";
-import { POD_LABELS } from "../../../src/core/registration/workload.ts";
 import { ruleGroups } from "../observability/alerts.ts";
 import { prometheusRule, RUNBOOK } from "../observability/files.ts";
 import { emit } from "../template/emit.ts";
@@ -22,7 +21,7 @@ const MONITORS: readonly { readonly name: "serviceMonitor" | "podMonitor"; reado
 export function monitoringTemplate(): string {
   const installation = { ...DEFAULT_INSTALLATION, namespace: NAMESPACE };
   const scraping = MONITORS.map(({ name, list }) => {
-    const [monitor = {}] = monitors(installation, { [name]: {} }, POD_LABELS);
+    const [monitor = {}] = monitors(installation, { [name]: {} });
     const spec = monitor["spec"] as NodeMap;
     const interval = `.Values.monitoring.${name}.interval`;
     const [endpoint] = spec[list] as readonly NodeMap[];

@@ -13,13 +13,11 @@ export interface Alert {
   readonly remedy: string;
 }
 
-const NOTHING_READY = "absent(usher_ready == 1)";
-
 /** The one about which calls usher gives no answer comes first. */
 export const ALERTS: readonly Alert[] = [
   {
     name: "UsherDown",
-    expr: NOTHING_READY,
+    expr: "absent(usher_ready == 1)",
     for: "1m",
     severity: "critical",
     summary: "No replica of usher is ready.",
@@ -30,12 +28,12 @@ export const ALERTS: readonly Alert[] = [
   },
   {
     name: "UsherOpened",
-    expr: NOTHING_READY,
-    for: "7m",
+    expr: "max(usher_watchdog_opened) > 0",
+    for: "0m",
     severity: "critical",
-    summary: "The watchdog has opened webhooks, because no replica of usher is ready.",
+    summary: "The watchdog has opened webhooks, because no replica of usher was ready.",
     description:
-      "No replica has been ready for 7 minutes. By now the watchdog has opened every webhook that may be opened, so requests pass without the changes and checks of usher.",
+      "{{ $value }} webhook configurations have entries that the watchdog has opened, so requests pass without the changes and checks of usher.",
     remedy:
       "See [usher is down](#usher-is-down). An Event of the watchdog and the annotations of both webhook configurations say what was opened, and since when. It is closed by itself within 30 seconds of a ready replica. Objects that were admitted meanwhile were not judged: `usher placement status` and `usher node-guard inventory` find those that differ.",
   },

@@ -5,7 +5,6 @@ import type { JsonObject } from "../../../src/core/json.ts";
 import { DEFAULT_INSTALLATION } from "../../../src/core/module/installation.ts";
 import { type MonitoringOptions, monitors } from "../../../src/core/registration/monitoring/monitors.ts";
 import { labelled, OWN_NAMES } from "../../../src/core/registration/names.ts";
-import { POD_LABELS } from "../../../src/core/registration/workload.ts";
 import { allModules } from "../../../src/modules/all.ts";
 import type { GeneratedFile } from "../generated-files.ts";
 import { ruleGroups } from "./alerts.ts";
@@ -27,7 +26,7 @@ export function observabilityFiles(): GeneratedFile[] {
     text: `${NOTE}${yamlDocuments([value])}\n`,
   });
   const monitor = (options: MonitoringOptions) =>
-    monitors(DEFAULT_INSTALLATION, options, POD_LABELS).map((object) => labelled(object, undefined))[0];
+    monitors(DEFAULT_INSTALLATION, options).map((object) => labelled(object, undefined))[0];
   return [
     { path: "docs/metrics.md", text: metricsReference(allModules) },
     { path: RUNBOOK, text: runbook(readFileSync(join(ROOT, RUNBOOK), "utf8"), allModules) },

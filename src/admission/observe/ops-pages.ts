@@ -1,5 +1,5 @@
 import { CONDITIONS, type Condition, type Health } from "./health.ts";
-import { OPS_METRICS } from "./metrics/own-metrics.ts";
+import { type MetricDescription, OPS_METRICS } from "./metrics/own-metrics.ts";
 
 /**
  * A main thread without a heartbeat for this long is stuck, not busy: its longest piece of work, one page of a list, takes tens of
@@ -71,11 +71,21 @@ export function ownMetrics(health: Health, limitMs: number, snapshotAgeMs: numbe
     usher_main_loop_heartbeat_age_seconds: health.age() / 1_000,
     usher_metrics_age_seconds: snapshotAgeMs / 1_000,
   };
-  const pages = Object.entries(OPS_METRICS).map(
-    ([name, { help, type }]) =>
-      `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${name} ${values[name as keyof typeof OPS_METRICS]}\n`,
-  );
-  return pages.join("");
+  return metricsPage(OPS_METRICS, values);
+}
+
+/** Metrics without labels in Prometheus' text format. */
+export function metricsPage<Name extends string>(
+  metrics: Readonly<Record<Name, MetricDescription>>,
+  values: Readonly<Record<Name, number>>,
+): string {
+  const names = Object.keys(metrics) as Name[];
+  return names
+    .map(
+      (name) =>
+        `# HELP ${name} ${metrics[name].help}\n# TYPE ${name} ${metrics[name].type}\n${name} ${values[name]}\n`,
+    )
+    .join("");
 }
 
 function seconds(ms: number): string {

@@ -1,21 +1,11 @@
-import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { parentPort, workerData } from "node:worker_threads";
-import { Connections } from "../server/connections.ts";
 import { Health } from "./health.ts";
 import type { FromOps, OpsWork, ToOps } from "./ops.ts";
-import { INDEX, livez, ownMetrics, type Page, READ_ONLY, readyz, UNKNOWN_PAGE } from "./ops-pages.ts";
+import { INDEX, livez, ownMetrics, type Page, readyz, UNKNOWN_PAGE } from "./ops-pages.ts";
+import { opsServer } from "./ops-server.ts";
 
 /** Health and metrics in a thread of their own: probes must be answered, with the truth, while the main thread is stuck. */
-
-/** A probe sends one line. */
-const RECEIVE_MS = 5_000;
-
-/** A connection without traffic. Node waits twice as long where a response is not read: ten seconds, as long as a usual scrape may take. */
-const SILENT_MS = 5_000;
-
-/** A kubelet has three probes and some monitoring systems scrape, each with a connection or two. A connection takes some 10 KB. */
-const CONNECTIONS = 100;
 
 const work = workerData as OpsWork;
 const health = new Health(work.memory);
@@ -58,38 +48,7 @@ function pageAt(path: string, query: string): Page | Promise<Page> {
   }
 }
 
-function send(response: ServerResponse, { status, body }: Page, type = "text/plain; charset=utf-8"): void {
-  if (response.destroyed) return;
-  response.writeHead(status, {
-    "Content-Type": type,
-    "Content-Length": Buffer.byteLength(body),
-    "Cache-Control": "no-store",
-    ...(status === 405 ? { Allow: "GET, HEAD" } : {}),
-  });
-  response.end(body);
-}
-
-/** Prometheus' content type; the version is that of the format. */
-const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
-
-const server = createServer(
-  { headersTimeout: RECEIVE_MS, requestTimeout: RECEIVE_MS, connectionsCheckingInterval: 1_000 },
-  (request, response) => {
-    const [path = "/", query = ""] = (request.url ?? "/").split("?", 2);
-    if (request.method !== "GET" && request.method !== "HEAD") {
-      response.shouldKeepAlive = false;
-      send(response, READ_ONLY);
-      return;
-    }
-    const page = pageAt(path, query);
-    if (page instanceof Promise) void page.then((ready) => send(response, ready, METRICS_TYPE));
-    else send(response, page);
-  },
-);
-
-server.timeout = SILENT_MS;
-new Connections(server, CONNECTIONS);
-
+const server = opsServer(pageAt);
 server.on("error", (error: NodeJS.ErrnoException) => post({ failed: error.code ?? error.message }));
 server.listen({ host: work.bind, port: work.port }, () =>
   post({ listening: (server.address() as AddressInfo).port }),

@@ -1,8 +1,14 @@
+import { once } from "node:events";
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
 import { hostname } from "node:os";
+import { opsServer } from "../../admission/observe/ops-server.ts";
+import { type Address, addressOf, listenError } from "../../admission/server/address.ts";
 import { onSignals } from "../../admission/server/signals.ts";
 import { EventRecorder } from "../../cluster/events/event-recorder.ts";
 import { DEFAULT_WATCHDOG } from "../../core/module/installation.ts";
 import { Watchdog } from "../../operator/watchdog/watchdog.ts";
+import { watchdogPage } from "../../operator/watchdog/watchdog-pages.ts";
 import { CallError } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { createLog, type LogLevel } from "../output/log.ts";
@@ -10,6 +16,8 @@ import { type ApiServerOptions, apiServer } from "../source/api-server.ts";
 import { assembleFor } from "../source/source.ts";
 
 export interface WatchdogOptions extends ApiServerOptions {
+  readonly opsPort: number;
+  readonly bind: string;
   readonly config?: string;
   readonly featureGates?: string;
   readonly logLevel: LogLevel;
@@ -31,21 +39,40 @@ export async function watchdog(options: WatchdogOptions, io: Io): Promise<void> 
   const instance = process.env["POD_NAME"] ?? `${hostname().toLowerCase()}-${process.pid}`;
   const events = new EventRecorder({ client, instance });
   const ended = new AbortController();
-  const running = new Watchdog({
+  const watching = new Watchdog({
     client,
     namespace,
     openAfterMs: settings.openAfterSeconds * 1_000,
     log,
     publish: (all) => events.add(all),
-  }).run(ended.signal);
-  log.info({ namespace, openAfterSeconds: settings.openAfterSeconds }, "watching the replicas");
+  });
+  const ops = await openOps(watching, options);
+  const running = watching.run(ended.signal);
+  log.info(
+    { namespace, openAfterSeconds: settings.openAfterSeconds, ops: ops.address.url },
+    "watching the replicas",
+  );
   onSignals({
     log,
     drain: async () => {
       ended.abort();
+      ops.server.close();
       await running;
       await events.stop();
       client.close();
     },
   });
+}
+
+/** In this thread: it only waits for the API server, so there is nothing that would hold up an answer. */
+async function openOps(
+  watching: Watchdog,
+  { bind, opsPort }: WatchdogOptions,
+): Promise<{ readonly server: Server; readonly address: Address }> {
+  const server = opsServer((path) => watchdogPage(path, watching.state));
+  server.listen({ host: bind, port: opsPort });
+  await once(server, "listening").catch((error: NodeJS.ErrnoException) => {
+    throw new CallError(listenError(error.code ?? error.message, bind, opsPort, "--ops-port").message);
+  });
+  return { server, address: addressOf("http", bind, (server.address() as AddressInfo).port) };
 }

@@ -5,6 +5,7 @@ import { ConnectionError } from "../../cluster/client/client.ts";
 import type { EventToWrite } from "../../core/evaluate/effects.ts";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { Watchdog } from "./watchdog.ts";
+import { watchdogPage } from "./watchdog-pages.ts";
 
 const SLICE = "/apis/discovery.k8s.io/v1/namespaces/hall/endpointslices/usher-1";
 const HOOKS = "/apis/admissionregistration.k8s.io/v1";
@@ -300,5 +301,52 @@ describe("the watchdog", () => {
     }
     expect(world.closed()).toEqual(["kept.usher.dev"]);
     expect(world.events).toHaveLength(2);
+  });
+
+  test("says for how long none is ready, and what is open until a replica has closed it", async () => {
+    const world = new World();
+    const metric = (name: string, watchdog = world.watchdog) =>
+      new RegExp(`^usher_watchdog_${name} (.*)$`, "m").exec(
+        watchdogPage("/metrics", watchdog.state).body,
+      )?.[1];
+    expect(metric("look_age_seconds")).toBe("+Inf");
+    await world.watch(POLL_S);
+    expect([metric("unready_seconds"), metric("opened"), metric("look_age_seconds")]).toEqual([
+      "0",
+      "0",
+      "0",
+    ]);
+    world.ready();
+    await world.watch(100 + POLL_S);
+    expect([metric("unready_seconds"), metric("opened")]).toEqual(["100", "0"]);
+    await world.watch(OPEN_AFTER_S);
+    expect([metric("unready_seconds"), metric("opened")]).toEqual(["400", "2"]);
+    const next = world.start();
+    await world.watch(POLL_S, next);
+    expect(metric("opened", next)).toBe("2");
+    world.ready(true);
+    await world.watch(POLL_S);
+    expect([metric("unready_seconds"), metric("opened")]).toEqual(["0", "2"]);
+    world.server.put(MUTATING, configuration({ "a.usher.dev": "Fail" }, []));
+    await world.watch(POLL_S);
+    expect(metric("opened")).toBe("1");
+  });
+
+  test("is ready while it sees the replicas, and alive while it tries to", async () => {
+    const world = new World();
+    const page = (path: string) => watchdogPage(path, world.watchdog.state);
+    expect(page("/readyz")).toEqual({
+      status: 503,
+      body: "it has not seen the replicas yet; its log says why\n",
+    });
+    await world.watch(POLL_S);
+    expect(page("/readyz")).toEqual({ status: 200, body: "ok\n" });
+    world.down = true;
+    await world.watch(300);
+    expect(page("/readyz")).toMatchObject({ status: 503, body: expect.stringContaining("for 300 s") });
+    expect(page("/livez").status).toBe(200);
+    world.time += 300;
+    expect(page("/livez")).toMatchObject({ status: 503, body: expect.stringContaining("nothing for 300 s") });
+    expect([page("/").status, page("/other").status]).toEqual([200, 404]);
   });
 });

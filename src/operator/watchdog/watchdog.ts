@@ -12,6 +12,7 @@ import {
   deploymentEvent,
   deploymentPath,
   openableEntries,
+  openedNote,
   openOperations,
 } from "../webhooks/opened.ts";
 import { serviceEndpoints } from "../webhooks/service-endpoints.ts";
@@ -27,6 +28,18 @@ export interface WatchdogOptions {
   readonly clock?: () => number;
   /** Milliseconds since 1970, for display. */
   readonly now?: () => number;
+}
+
+/** What the watchdog knows at one time. */
+export interface WatchdogState {
+  /** For how long no replica was ready, as far as it was observed. */
+  readonly unreadyMs: number;
+  /** Webhook configurations with entries that were opened and are not closed again. */
+  readonly opened: number;
+  /** Since it last saw whether replicas are ready; infinite where it never did. */
+  readonly lookAgeMs: number;
+  /** Since it last tried. */
+  readonly stepAgeMs: number;
 }
 
 /** As often as the kubelet asks replicas whether they are ready. One small list each time. */
@@ -54,11 +67,25 @@ export class Watchdog {
   #absence: Absence | undefined;
   /** What the record says, as far as this watchdog knows. */
   #recordedMs: number | undefined;
+  /** Configurations with a note that they were opened. */
+  readonly #opened = new Set<string>();
+  #steppedAt: number;
 
   constructor(options: WatchdogOptions) {
     this.#options = options;
     this.#clock = options.clock ?? (() => performance.now());
+    this.#steppedAt = this.#clock();
     this.#repeated = new RepeatedLog(options.log, this.#clock);
+  }
+
+  get state(): WatchdogState {
+    const now = this.#clock();
+    return {
+      unreadyMs: this.#absence?.observedMs ?? 0,
+      opened: this.#opened.size,
+      lookAgeMs: now - (this.#absence?.last.at ?? Number.NEGATIVE_INFINITY),
+      stepAgeMs: now - this.#steppedAt,
+    };
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -76,6 +103,7 @@ export class Watchdog {
     } catch (error) {
       this.#repeated.failed("replicas", error, "failed to watch the replicas, retrying");
     }
+    this.#steppedAt = this.#clock();
   }
 
   async #look(): Promise<void> {
@@ -84,7 +112,7 @@ export class Watchdog {
     const seen = { at: this.#clock(), ready: endpoints.some(({ ready }) => ready), version };
     const before = this.#absence;
     if (before === undefined) {
-      const record = await this.#readRecord();
+      const record = await this.#readNotes();
       this.#recordedMs = record?.observedMs;
       this.#absence = beginAbsence(seen, record);
     } else this.#absence = observe(before, seen);
@@ -93,6 +121,8 @@ export class Watchdog {
       log.info({ seconds: observedMs / 1_000 }, seen.ready ? "a replica is ready" : "no replica is ready");
     if (seen.ready) {
       if (this.#recordedMs !== undefined) await this.#writeRecord(undefined);
+      // The ready replica closes them; until it has, that is to be seen.
+      if (this.#opened.size > 0) await this.#readNotes();
     } else if (observedMs >= openAfterMs) await this.#open(observedMs);
     else if (Math.abs(observedMs - (this.#recordedMs ?? 0)) >= openAfterMs / RECORDS)
       await this.#writeRecord({ observedMs, version });
@@ -111,6 +141,7 @@ export class Watchdog {
         const reason = `no replica of usher was ready for ${Math.floor(observedMs / 1_000)} s`;
         const note = { time: new Date(now()).toISOString(), reason };
         if (!(await this.#patch(path, live, openOperations(live, names, note)))) continue;
+        this.#opened.add(path);
         const entries = names.join(", ");
         log.warn({ configuration: path, entries, reason }, "webhook entries opened");
         const message = `${reason}: opened ${entries}. What they would judge passes without it; a ready replica closes them.`;
@@ -127,13 +158,16 @@ export class Watchdog {
     if (failures.length > 0) throw failures[0];
   }
 
-  async #readRecord(): Promise<AbsenceRecord | undefined> {
+  /** What both configurations say: which of them are open, and what was observed before. */
+  async #readNotes(): Promise<AbsenceRecord | undefined> {
+    let record: AbsenceRecord | undefined;
     for (const path of WEBHOOKS) {
       const live = await this.#read(path, OWN_NAMES.webhooks);
-      const record = recordIn(stringAt(live, "metadata", "annotations", RECORD_ANNOTATION));
-      if (record !== undefined) return record;
+      if (openedNote(live) === undefined) this.#opened.delete(path);
+      else this.#opened.add(path);
+      record ??= recordIn(stringAt(live, "metadata", "annotations", RECORD_ANNOTATION));
     }
-    return undefined;
+    return record;
   }
 
   /** On each configuration that it may open something of: one may be deleted. Best effort, because it only bridges a restart. */

@@ -1,10 +1,13 @@
 import { expect, test } from "vitest";
 import { testSource } from "../../../../test/support/admission/example-cluster.ts";
 import { Assembly } from "../../../core/evaluate/assembly.ts";
+import { watchdogPage } from "../../../operator/watchdog/watchdog-pages.ts";
 import { Health } from "../health.ts";
 import { ownMetrics } from "../ops-pages.ts";
 import { exportedMetrics } from "./catalogue.ts";
 import { createMetrics } from "./metrics.ts";
+
+const WATCHING = { unreadyMs: 0, opened: 0, lookAgeMs: 0, stepAgeMs: 0 };
 
 /** `usher_ready gauge 1 where …`, of every metric on a page. */
 function described(text: string): string[] {
@@ -14,7 +17,7 @@ function described(text: string): string[] {
   );
 }
 
-test("the catalogue has every metric that a replica exports, and no other", async () => {
+test("the catalogue has every metric that a replica or the watchdog exports, and no other", async () => {
   const { assembly } = testSource();
   const seats = { name: "usher_seats", type: "gauge", help: "Seats.", labels: [] } as const;
   const modules = assembly.modules.map((module) => ({ ...module, metrics: [seats] }));
@@ -29,7 +32,8 @@ test("the catalogue has every metric that a replica exports, and no other", asyn
       figures: [],
     }),
   });
-  const page = (await metrics.text()) + ownMetrics(new Health(), 1_000, 0);
+  const page =
+    (await metrics.text()) + ownMetrics(new Health(), 1_000, 0) + watchdogPage("/metrics", WATCHING).body;
   metrics.stop();
   const listed = exportedMetrics(modules).flatMap((group) => group.metrics);
   expect(listed.map(({ name, type, help }) => `${name} ${type} ${help}`).sort()).toEqual(

@@ -7,6 +7,7 @@ import {
   type MetricDescription,
   OPS_METRICS,
   SERVER_METRICS,
+  WATCHDOG_METRICS,
 } from "./own-metrics.ts";
 
 export interface MetricGroup {
@@ -14,7 +15,7 @@ export interface MetricGroup {
   readonly metrics: readonly ExportedMetric[];
 }
 
-/** Every metric that a replica with these modules exports, by where it comes from. */
+/** Every metric that a replica with these modules exports, and the watchdog, by where it comes from. */
 export function exportedMetrics(modules: readonly Module[]): MetricGroup[] {
   const core = Object.entries(METRICS).map(([name, { help, labels }]) => ({
     name,
@@ -31,6 +32,7 @@ export function exportedMetrics(modules: readonly Module[]): MetricGroup[] {
         metrics: metrics.map((metric) => ({ ...metric, labels: metric.labels.map((label) => label.name) })),
       }))
       .filter(({ metrics }) => metrics.length > 0),
+    { title: "The watchdog", metrics: named(WATCHDOG_METRICS) },
   ];
 }
 

@@ -92,3 +92,16 @@ export const OPS_METRICS = {
     "Age of all other metrics on this page: 0, or more where the main thread was too busy to collect them.",
   ),
 } as const satisfies Readonly<Record<string, MetricDescription>>;
+
+/** What the watchdog measures, which is no replica. */
+export const WATCHDOG_METRICS = {
+  usher_watchdog_unready_seconds: gauge(
+    "Seconds for which no replica was ready, as far as the watchdog has observed it; 0 while one is.",
+  ),
+  usher_watchdog_opened: gauge(
+    "Webhook configurations with entries that are open because no replica was ready: 0, 1 or 2.",
+  ),
+  usher_watchdog_look_age_seconds: gauge(
+    "Seconds since the watchdog last saw whether replicas are ready. Time that it does not see does not count.",
+  ),
+} as const satisfies Readonly<Record<string, MetricDescription>>;

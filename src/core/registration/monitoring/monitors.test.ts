@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { at } from "../../json.ts";
 import { DEFAULT_INSTALLATION } from "../../module/installation.ts";
-import { POD_LABELS, workloadObjects } from "../workload.ts";
+import { workloadObjects } from "../workload.ts";
 import type { MonitoringOptions } from "./monitors.ts";
 
 function objects(monitoring?: MonitoringOptions) {
@@ -9,10 +9,13 @@ function objects(monitoring?: MonitoringOptions) {
   return workloadObjects({ ...DEFAULT_INSTALLATION, namespace: "guests" }, options);
 }
 
+/** Replicas and watchdog alike. */
+const PODS = { "app.kubernetes.io/name": "usher" };
+
 const of = (kind: string, all = objects()) =>
   all.filter((object) => object["kind"] === kind && at(object, "metadata", "name") === "usher-metrics");
 
-test("a Service leads to the metrics of every replica, and has a label that the webhook's has not", () => {
+test("a Service leads to the metrics of every replica and of the watchdog, and has a label that the webhook's has not", () => {
   const [service, ...more] = of("Service");
   expect(more).toEqual([]);
   expect(service).toEqual({
@@ -25,7 +28,7 @@ test("a Service leads to the metrics of every replica, and has a label that the 
     },
     spec: {
       clusterIP: "None",
-      selector: POD_LABELS,
+      selector: PODS,
       ports: [{ name: "ops", port: 8080, protocol: "TCP", targetPort: "ops" }],
     },
   });
@@ -57,7 +60,7 @@ test("a ServiceMonitor selects the Service, a PodMonitor the pods, with the labe
       kind: "PodMonitor",
       metadata: { name: "usher-metrics", namespace: "guests" },
       spec: {
-        selector: { matchLabels: POD_LABELS },
+        selector: { matchLabels: PODS },
         podMetricsEndpoints: [{ port: "ops", path: "/metrics" }],
       },
     },

@@ -18,25 +18,24 @@ export interface MonitoringOptions {
 /** The port of health and metrics, by the name that pods and Services have for it. */
 export const OPS_PORT_NAME = "ops";
 
+/** Replicas and watchdog: of usher's pods only these have a port of that name. */
+const SCRAPED = { "app.kubernetes.io/name": OWN_LABELS["app.kubernetes.io/name"] };
+
 /** On the Service of the metrics, so that a monitor selects it and not that of the webhook. */
 const METRICS_LABELS = {
   "app.kubernetes.io/name": OWN_LABELS["app.kubernetes.io/name"],
   "app.kubernetes.io/component": "metrics",
 };
 
-/** Only to be discovered: Prometheus scrapes every replica, not any one of them. */
-export function metricsService(
-  { namespace }: Installation,
-  port: number,
-  selector: Readonly<Record<string, string>>,
-): JsonObject {
+/** Only to be discovered: Prometheus scrapes every pod, not any one of them. */
+export function metricsService({ namespace }: Installation, port: number): JsonObject {
   return {
     apiVersion: "v1",
     kind: "Service",
     metadata: { name: OWN_NAMES.metrics, namespace, labels: METRICS_LABELS },
     spec: {
       clusterIP: "None",
-      selector,
+      selector: SCRAPED,
       ports: [{ name: OPS_PORT_NAME, port, protocol: "TCP", targetPort: OPS_PORT_NAME }],
     },
   };
@@ -46,7 +45,6 @@ export function metricsService(
 export function monitors(
   installation: Installation,
   { serviceMonitor, podMonitor }: MonitoringOptions,
-  pods: Readonly<Record<string, string>>,
 ): JsonObject[] {
   return [
     ...(serviceMonitor === undefined
@@ -54,7 +52,7 @@ export function monitors(
       : [monitor(installation, "ServiceMonitor", METRICS_LABELS, "endpoints", serviceMonitor)]),
     ...(podMonitor === undefined
       ? []
-      : [monitor(installation, "PodMonitor", pods, "podMetricsEndpoints", podMonitor)]),
+      : [monitor(installation, "PodMonitor", SCRAPED, "podMetricsEndpoints", podMonitor)]),
   ];
 }
 
