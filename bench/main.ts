@@ -7,6 +7,7 @@ import { pods } from "./cluster/pods.ts";
 import { projects } from "./cluster/projects.ts";
 import { relabel } from "./cluster/relabel.ts";
 import { rollout } from "./cluster/rollout.ts";
+import { sizes } from "./cluster/sizes.ts";
 import { start } from "./cluster/start.ts";
 import { growth } from "./growth/growth.ts";
 import { optionsOf } from "./options.ts";
@@ -46,6 +47,7 @@ const CLUSTER_PARTS: Readonly<Record<string, (servers: ClusterServers) => Promis
   writes,
   relabel,
   projects,
+  sizes,
 };
 
 /** Above this share of the cores other work runs here. */

@@ -14,7 +14,7 @@ import { inParallel } from "./parallel.ts";
 export const PLACES = ["in a pod", "by a kubeconfig"] as const;
 export type Place = (typeof PLACES)[number];
 
-const POLICIES = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies";
+export const POLICIES_PATH = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies";
 const CONNECTIONS = 16;
 /** The API server goes on compacting and caching what it was just given. */
 const IDLE_MS = 3_000;
@@ -65,7 +65,7 @@ export class ClusterServers extends Servers {
       const make = (path: string, count: number, object: (i: number) => JsonObject) =>
         inParallel(count, CONNECTIONS, async (i) => void (await cluster.call("POST", path, object(i))));
       await cluster.call("POST", "/api/v1/namespaces", NAMESPACE_OBJECT);
-      await make(POLICIES, policies, policy);
+      await make(POLICIES_PATH, policies, policy);
       await make("/api/v1/nodes", nodes, largeClusterNode);
       await make("/api/v1/namespaces", namespaces, largeClusterNamespace);
       await sleep(IDLE_MS);
