@@ -1,4 +1,5 @@
-// From the version before to this one and back, under a closed webhook and with a client that never pauses.
+// From the version before to this one and back, under a closed webhook and with a client that never pauses; and between both, no replica
+// at all: what may be opened is opened, and closed again.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { at, listAt, stringAt } from "../../src/core/json.ts";
 import { clusterPolicy } from "../builders/policy.ts";
@@ -11,17 +12,36 @@ import { configured, installWords } from "./fixtures/install.ts";
 
 const HOOKS = "/apis/admissionregistration.k8s.io/v1";
 const MUTATING = `${HOOKS}/mutatingwebhookconfigurations/usher`;
+const VALIDATING = `${HOOKS}/validatingwebhookconfigurations/usher`;
 const POLICIES = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies";
 const NAMESPACED = "/apis/apps/v1/namespaces/usher-system/deployments";
 
-const OPEN_AFTER_SECONDS = 5;
+const EVENTS = "/apis/events.k8s.io/v1/namespaces/usher-system/events";
+
+/** What is opened soon, and though it stays closed by default: project-limit is named, node-guard is not. */
+const SETTINGS = {
+  featureGates: { OpenShiftNodeSchedulingPolicy: true },
+  watchdog: { openAfterSeconds: 5, open: ["project-limit"] },
+};
+const LIMIT = {
+  apiVersion: "operator.project.openshift.io/v1",
+  kind: "ProjectRequestLimit",
+  metadata: { name: "cluster" },
+  spec: { limits: [{ maxProjects: 2 }], namespaces: {} },
+};
+const GUARD = {
+  apiVersion: "scheduling.openshift.io/v1alpha1",
+  kind: "NodeSchedulingPolicy",
+  metadata: { name: "cluster" },
+  spec: { groups: [{ name: "ControlPlane", mode: "Enable" }] },
+};
 
 const earlier = earlierVersion();
 if (earlier === undefined) process.stderr.write(`${NOT_THERE}\n`);
 const IMAGES =
   earlier === undefined ? {} : { "usher-earlier": ["node", `${earlier.folder}/src/cli/main.ts`] };
 
-describeOwnCluster("an upgrade and a downgrade", { images: IMAGES }, (cluster) => {
+describeOwnCluster("an upgrade, an outage and a downgrade", { images: IMAGES }, (cluster) => {
   let namespace = "";
 
   afterAll(() => earlier?.remove());
@@ -61,6 +81,11 @@ describeOwnCluster("an upgrade and a downgrade", { images: IMAGES }, (cluster) =
     listAt(await cluster().call("GET", path), "webhooks").flatMap((entry) =>
       at(entry, "failurePolicy") === "Fail" ? [stringAt(entry, "name") ?? ""] : [],
     );
+  const opened = async (path: string) =>
+    stringAt(await cluster().call("GET", path), "metadata", "annotations", "usher.dev/opened");
+  const scale = (replicas: number) => cluster().call("PATCH", `${NAMESPACED}/usher`, { spec: { replicas } });
+  const events = async (reason: string) =>
+    listAt(await cluster().call("GET", EVENTS), "items").filter((one) => stringAt(one, "reason") === reason);
 
   beforeAll(async () => {
     for (const node of ["n1", "n2"]) await cluster().createNode(node);
@@ -81,16 +106,57 @@ describeOwnCluster("an upgrade and a downgrade", { images: IMAGES }, (cluster) =
   });
 
   test.skipIf(earlier === undefined)("a rolling upgrade fails no request", async () => {
-    const words = await installWords(
-      cluster(),
-      "--image",
-      "usher:0.1.0",
-      ...configured({ watchdog: { openAfterSeconds: OPEN_AFTER_SECONDS } }),
-    );
+    const words = await installWords(cluster(), "--image", "usher:0.1.0", ...configured(SETTINGS));
     const { done, created, failed } = await creating(() => program(words));
     expect(done, done.err).toMatchObject({ code: 0 });
     expect(failed).toEqual([]);
     expect(created).toBeGreaterThan(20);
+  });
+
+  test("without a ready replica what may be opened is opened, and closed once one is ready", async () => {
+    if (earlier === undefined)
+      expect((await program(await installWords(cluster(), ...configured(SETTINGS)))).code).toBe(0);
+    await cluster().apply(LIMIT, GUARD);
+    const guarding = /^node-guard-/;
+    const [guarded, limited] = await eventually("what stays closed by default", async () => {
+      const names = await closed(VALIDATING);
+      const parts = [names.filter((one) => guarding.test(one)), names.filter((one) => !guarding.test(one))];
+      return parts.every((part) => part.length > 0) && parts;
+    });
+    for (const name of limited ?? []) expect(name).toMatch(/^project-limit[-.]/);
+    expect(await closed(MUTATING)).toEqual(["placement-closed-pods-placement-closed-templates.usher.dev"]);
+    await scale(0);
+    await eventually("refusals", async () => (await createPod()).status >= 400);
+    for (const path of [MUTATING, VALIDATING])
+      await eventually("an opened webhook", async () => (await opened(path)) !== undefined);
+    expect(await closed(MUTATING)).toEqual([]);
+    expect(await closed(VALIDATING)).toEqual(guarded);
+    await eventually("a pod without usher", async () => (await createPod()).status === 201);
+    const deployment = await cluster().call("GET", `${NAMESPACED}/usher`);
+    const written = await eventually("the events", async () => {
+      const found = await events("WebhooksOpened");
+      return found.length === 2 && found;
+    });
+    for (const event of written)
+      expect(stringAt(event, "regarding", "uid")).toBe(stringAt(deployment, "metadata", "uid"));
+
+    await scale(2);
+    const both = [...(guarded ?? []), ...(limited ?? [])].sort();
+    await eventually("closed webhooks", async () => {
+      const [mutating, validating] = [await closed(MUTATING), (await closed(VALIDATING)).sort()];
+      return mutating.length === 1 && validating.join() === both.join();
+    });
+    for (const path of [MUTATING, VALIDATING]) expect(await opened(path)).toBeUndefined();
+    await eventually("the events of the end", async () => (await events("WebhooksClosed")).length === 2);
+    await eventually("a placed pod", async () => {
+      const { status, body } = await createPod();
+      return status === 201 && stringAt(body, "spec", "nodeSelector", "pool") === "a";
+    });
+    for (const [group, resource] of [
+      ["operator.project.openshift.io/v1", "projectrequestlimits"],
+      ["scheduling.openshift.io/v1alpha1", "nodeschedulingpolicies"],
+    ])
+      await cluster().call("DELETE", `/apis/${group}/${resource}/cluster`);
   });
 
   test.skipIf(earlier === undefined)("a downgrade fails no request", async () => {
