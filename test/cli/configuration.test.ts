@@ -106,6 +106,16 @@ test.each([
     `${HEAD}spec:\n  tracing:\n    endpoint: http://collector:4318\n    sampling: 10\n`,
     /config\.yaml:6:\d+: spec\.tracing\.sampling: /,
   ],
+  [
+    "a network that is none",
+    `${HEAD}spec:\n  networkPolicy:\n    enabled: true\n    webhookCidrs: [10.0.0.1]\n`,
+    /config\.yaml:6:\d+: spec\.networkPolicy\.webhookCidrs\[0\]: must be a network, like 10\.0\.0\.0\/8/,
+  ],
+  [
+    "networks without a NetworkPolicy",
+    `${HEAD}spec: {networkPolicy: {webhookCidrs: [10.0.0.0/8]}}\n`,
+    /spec\.networkPolicy\.webhookCidrs: needs enabled: true/,
+  ],
   ["a syntax error", `${HEAD}spec: [\n`, /config\.yaml:\d+:\d+: /],
   ["two documents", `${HEAD}---\n${HEAD}`, /config\.yaml: must be one document/],
   ["nothing", "# nothing\n", /config\.yaml: must be one document/],

@@ -49,6 +49,23 @@ test("a second install keeps settings without a flag, lists them, and changes no
   expect(cluster.written).toEqual([]);
 });
 
+test("what a later configuration does not have is deleted, and listed before", async () => {
+  const { cluster, run } = await remembering();
+  const optional = () =>
+    [...cluster.server.objects.keys()].filter((path) => /networkpolicies|watchdog/.test(path)).sort();
+  await run("install", "--config", config({ networkPolicy: { enabled: true } }));
+  const all = optional();
+  expect(all.join()).toMatch(
+    /deployments\/usher-watchdog.*networkpolicies\/usher.*clusterroles\/usher-watchdog/,
+  );
+  const off = config({ watchdog: { enabled: false } });
+  const dry = await run("install", "--config", off, "--dry-run");
+  expect(dry.out).toMatch(/^NetworkPolicy usher-system\/usher +delete +of what is off$/m);
+  expect(optional()).toEqual(all);
+  expect((await run("install", "--config", off)).code).toBe(0);
+  expect(optional()).toEqual([]);
+});
+
 test("each flag changes only its own setting", async () => {
   const { cluster, run } = await remembering();
   await run("install", ...FIRST, "--config", config(SPEC));

@@ -62,7 +62,7 @@ function withoutCrds(objects: Record<string, JsonObject>): Record<string, JsonOb
   return Object.fromEntries(kept);
 }
 
-/** Settings that are lists: kinds that rights are granted for one by one. */
+/** Settings that are lists: kinds that rights are granted for one by one, and networks. */
 const LISTS: Switch = {
   setting: "lists",
   condition: "",
@@ -77,13 +77,19 @@ const LISTS: Switch = {
       },
       { group: "example.com", version: "v1", kind: "Fleet", resource: "fleets", template: "spec.template" },
     ],
+    networkPolicy: { enabled: true, webhookCidrs: ["10.0.0.0/28", "fd00::/64"] },
     modules: { placement: { repairDrift: true, resources: ["statefulsets.apps", "rollouts.argoproj.io"] } },
   },
 };
 
-/** The chart has one setting of the configuration as a value of its own. */
-function valuesOf({ manageCrds = true, ...configuration }: JsonObject): JsonObject {
-  return { configuration, crds: { manage: manageCrds } };
+/** The chart has some settings of the configuration as values of their own. */
+function valuesOf({
+  manageCrds = true,
+  controlPlaneNodes = false,
+  networkPolicy = {},
+  ...configuration
+}: JsonObject): JsonObject {
+  return { configuration, crds: { manage: manageCrds }, controlPlaneNodes, networkPolicy };
 }
 
 /** Each with the next one of another setting. */

@@ -6,6 +6,7 @@ import { at, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { program } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
+import { configured } from "./fixtures/install.ts";
 
 /** As on GKE: pods of system priority only where a quota admits them. */
 const ADMISSION = {
@@ -41,16 +42,29 @@ afterAll(() => rmSync(directory, { recursive: true }));
 
 const OPTIONS = { flags: { "kube-apiserver": [`--admission-control-config-file=${file}`] } };
 
+/** As kubeadm makes them, and as it did before 1.24. */
+const ROLES = ["control-plane", "master"].map((role) => `node-role.kubernetes.io/${role}`);
+
 describeOwnCluster("a cluster that restricts system priority classes", OPTIONS, (cluster) => {
   const PODS = "/api/v1/namespaces/usher-system/pods";
 
-  test("usher's pods are refused without its quota, and created with it", async () => {
-    const { out } = await program(["manifests", "-o", "json"]);
+  test("usher's pods are refused without its quota, and created with it, on nodes of the control plane if asked for", async () => {
+    await cluster().createNode("worker");
+    await cluster().createNode("cp", {
+      labels: Object.fromEntries(ROLES.map((role) => [role, ""])),
+      taints: ROLES.map((key) => ({ key, effect: "NoSchedule" })),
+    });
+    const settings = {
+      controlPlaneNodes: true,
+      networkPolicy: { enabled: true, webhookCidrs: ["10.0.0.0/28"] },
+    };
+    const { out } = await program(["manifests", "-o", "json", ...configured(settings)]);
     const objects = (JSON.parse(out) as { items: JsonObject[] }).items.filter((one) =>
-      ["Namespace", "ServiceAccount", "ConfigMap", "Deployment", "ResourceQuota"].includes(
+      ["Namespace", "ServiceAccount", "ConfigMap", "Deployment", "ResourceQuota", "NetworkPolicy"].includes(
         stringAt(one, "kind") ?? "",
       ),
     );
+    expect(objects.filter((one) => one["kind"] === "NetworkPolicy")).toHaveLength(1);
     const quota = objects.filter((one) => one["kind"] === "ResourceQuota");
     expect(quota).toHaveLength(1);
     await cluster().apply(...objects.filter((one) => !quota.includes(one)));
@@ -69,7 +83,12 @@ describeOwnCluster("a cluster that restricts system priority classes", OPTIONS, 
       });
     await eventually("the pods", async () => {
       const pods = listAt(await cluster().call("GET", PODS), "items");
-      return pods.length >= 3 && pods.every((one) => at(one, "spec", "priority") === 2_000_000_000);
+      return (
+        pods.length >= 3 &&
+        pods.every(
+          (one) => at(one, "spec", "priority") === 2_000_000_000 && at(one, "spec", "nodeName") === "cp",
+        )
+      );
     });
   });
 });

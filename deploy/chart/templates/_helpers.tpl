@@ -45,5 +45,19 @@
 {{- define "usher.configuration" -}}
 {{- $spec := merge (dict "namespace" .Release.Namespace) (deepCopy .Values.configuration) -}}
 {{- if not .Values.crds.manage -}}{{- $_ := set $spec "manageCrds" false -}}{{- end -}}
+{{- if .Values.controlPlaneNodes -}}{{- $_ := set $spec "controlPlaneNodes" true -}}{{- end -}}
+{{- if .Values.networkPolicy.enabled -}}
+{{- $policy := dict "enabled" true -}}
+{{- with .Values.networkPolicy.webhookCidrs -}}{{- $_ := set $policy "webhookCidrs" . -}}{{- end -}}
+{{- $_ := set $spec "networkPolicy" $policy -}}
+{{- end -}}
 {{- dict "apiVersion" "usher.dev/v1alpha1" "kind" "UsherConfiguration" "spec" $spec | toJson -}}
+{{- end -}}
+
+{{/* Peers of a NetworkPolicy: a list of networks. */}}
+{{- define "usher.ipBlocks" -}}
+{{- range . }}
+- ipBlock:
+    cidr: {{ . | toJson }}
+{{- end -}}
 {{- end -}}

@@ -5,7 +5,11 @@ import type {
 } from "../../../src/core/module/setting-condition.ts";
 
 /** Where the chart has a setting as a value of its own. */
-const VALUES: ReadonlyMap<string, string> = new Map([["manageCrds", "$.Values.crds.manage"]]);
+const VALUES: ReadonlyMap<string, string> = new Map([
+  ["manageCrds", "$.Values.crds.manage"],
+  ["controlPlaneNodes", "$.Values.controlPlaneNodes"],
+  ["networkPolicy.enabled", "$.Values.networkPolicy.enabled"],
+]);
 
 /** An expression that is true where all conditions hold. `resource`: the expression of what a `listed` condition is about. */
 export function expression(conditions: readonly SettingCondition[], resource = '""'): string {

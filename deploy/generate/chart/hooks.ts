@@ -209,6 +209,7 @@ function command(hook: Hook, deployment: JsonObject): { kind: string; [field: st
     serviceAccountName: name,
     restartPolicy: "Never",
     securityContext: serving["securityContext"],
+    ...(serving["nodeSelector"] === undefined ? {} : { nodeSelector: serving["nodeSelector"] }),
     ...(serving["tolerations"] === undefined ? {} : { tolerations: serving["tolerations"] }),
     containers: [
       {

@@ -10,6 +10,7 @@ const COMMON = ["app.kubernetes.io/name", "app.kubernetes.io/managed-by", VERSIO
 export function withValues(object: NodeMap): NodeMap {
   const spec = object["spec"];
   if (object["kind"] === "Pod") return pod(object);
+  if (object["kind"] === "NetworkPolicy") return networkPolicy(object);
   const template = isMap(spec) ? spec["template"] : undefined;
   const data = object["data"];
   return {
@@ -32,6 +33,19 @@ function metadata(own: NodeMap): NodeMap {
       annotations === undefined
         ? new When(given, block(`toYaml ${given}`))
         : new When(`merge ${dict(annotations)} ${given}`, block("toYaml ."), "with"),
+  };
+}
+
+/** The first rule is that of the webhook port. */
+function networkPolicy(object: NodeMap): NodeMap {
+  const spec = object["spec"] as NodeMap;
+  const [webhook, ...others] = spec["ingress"] as readonly NodeMap[];
+  const cidrs = ".Values.networkPolicy.webhookCidrs";
+  const from = new When(cidrs, block(`include "usher.ipBlocks" ${cidrs}`));
+  return {
+    ...object,
+    metadata: metadata(object["metadata"] as NodeMap),
+    spec: { ...spec, ingress: [{ ...webhook, from }, ...others] },
   };
 }
 
@@ -102,7 +116,7 @@ function podSpec(spec: NodeMap, serving: boolean): NodeMap {
           topologySpreadConstraints: optional(".Values.topologySpreadConstraints"),
         }
       : {}),
-    nodeSelector: optional(".Values.nodeSelector"),
+    nodeSelector: nodeSelector(spec["nodeSelector"]),
     affinity: affinity(spec["affinity"]),
     tolerations: [...items(tolerations), new Append(".Values.tolerations")],
     containers: (spec["containers"] as readonly NodeMap[]).map((one) => container(one, serving)),
@@ -117,6 +131,12 @@ function items(list: Node): readonly Node[] {
   return list instanceof When
     ? items(list.node).map((item) => new When(list.condition, item))
     : (list as readonly Node[]);
+}
+
+/** Beside the labels that the value names. */
+function nodeSelector(own: Node | undefined): Node {
+  if (own === undefined) return optional(".Values.nodeSelector");
+  return new When(`merge (deepCopy .Values.nodeSelector) ${dict(own)}`, block("toYaml ."), "with");
 }
 
 /** What pods have of their own counts where the value says nothing of that kind of affinity. */

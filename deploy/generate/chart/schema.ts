@@ -34,8 +34,8 @@ interface Tree {
   readonly properties: Record<string, JsonObject>;
 }
 
-/** Given by the release, and by the value `crds.manage`. */
-const GIVEN = ["namespace", "manageCrds"];
+/** Given by the release, and by values of their own. */
+const GIVEN = ["namespace", "manageCrds", "controlPlaneNodes", "networkPolicy"];
 
 /** Of the spec of an UsherConfiguration: what its own check refuses is refused here. */
 export async function configurationSchema(): Promise<JsonObject> {

@@ -1,6 +1,10 @@
 import { isObject, type Json, type JsonObject, listAt } from "../../../src/core/json.ts";
 import { loadModules } from "../../../src/core/module/declaration.ts";
-import type { ValueCondition } from "../../../src/core/module/setting-condition.ts";
+import {
+  CONTROL_PLANE_NODES,
+  HAS_NETWORK_POLICY,
+  type ValueCondition,
+} from "../../../src/core/module/setting-condition.ts";
 import { declaredRoles } from "../../../src/core/registration/rbac.ts";
 import { declarations } from "../../../src/modules/index.ts";
 import { expression } from "./conditions.ts";
@@ -16,10 +20,14 @@ export interface Switch {
   readonly configuration: JsonObject;
 }
 
-/** Every setting that a right depends on; other objects depend on some of them. */
+/** Every setting that a right depends on, and those that only other objects do. */
 export async function allSwitches(): Promise<readonly Switch[]> {
   const rights = declaredRoles(await loadModules(declarations)).flatMap((role) => role.rights);
-  const conditions = rights.flatMap(({ when }) => when.filter((one) => "setting" in one));
+  const conditions = [
+    ...rights.flatMap(({ when }) => when.filter((one) => "setting" in one)),
+    CONTROL_PLANE_NODES,
+    HAS_NETWORK_POLICY,
+  ];
   const byText = new Map(conditions.map((one) => [JSON.stringify(one), one]));
   const schema = await configurationSchema();
   const switches = [...byText.values()].flatMap((one) =>

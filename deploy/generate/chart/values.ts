@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { NETWORK_POLICY } from "../../../src/cli/configuration/network-policy.ts";
 import { at, type Json, type JsonObject } from "../../../src/core/json.ts";
 import {
   affinity,
@@ -99,6 +100,12 @@ export function allValues(
       list(shape(toleration)),
       "Tolerations of usher's pods, beside those for taints that usher itself sets.",
     ),
+    value(
+      "controlPlaneNodes",
+      false,
+      FLAG,
+      "Runs usher's pods on nodes of the control plane, and only there: a node selector and tolerations for them.",
+    ),
     value("affinity", {}, shape(affinity), "Affinity of usher's pods."),
     value(
       "topologySpreadConstraints",
@@ -159,6 +166,18 @@ export function allValues(
       false,
       FLAG,
       "Runs the replicas on the network of their nodes, for clusters whose control plane can't reach pods, such as EKS with another CNI. A replica then stops before its successor starts, because both need the ports.",
+    ),
+    value(
+      "networkPolicy.enabled",
+      false,
+      FLAG,
+      "A NetworkPolicy for usher's pods: the webhook port, the ops port and all that they connect to. It has no effect with `hostNetwork`.",
+    ),
+    value(
+      "networkPolicy.webhookCidrs",
+      [],
+      shape(NETWORK_POLICY.shape.webhookCidrs.unwrap()),
+      "Networks from which API servers reach the webhook port. Empty: all.",
     ),
     value(
       "flowControl.enabled",

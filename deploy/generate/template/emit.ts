@@ -63,7 +63,8 @@ function listItem(node: Node, depth: number): string[] {
     return [`${pad}- {{ ${node.text} }}`];
   }
   if (isMap(node)) {
-    const [first = "", ...rest] = fields(node, depth + 1);
+    const [first, ...rest] = fields(node, depth + 1);
+    if (first === undefined) return [`${pad}- {}`];
     if (first.trimStart().startsWith("{{-"))
       throw new Error("the first field of an item can't be conditional");
     return [`${pad}- ${first.slice(pad.length + 2)}`, ...rest];

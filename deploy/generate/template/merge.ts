@@ -22,11 +22,21 @@ export function merge(variants: readonly Variant<Json>[]): Node {
 function mergeFields(variants: readonly Variant<Record<string, Json>>[]): Node {
   const keys = inOrder(variants.map(({ value }) => Object.keys(value ?? {})));
   return Object.fromEntries(
-    keys.map((key) => [
-      key,
-      switched(variants.map(({ condition, value }) => ({ condition, value: value?.[key] }))),
-    ]),
+    keys.map((key) => {
+      const values = variants.map(({ condition, value }) => ({ condition, value: value?.[key] }));
+      return [key, switched(areDifferentLists(values) ? values.map(emptyIfAbsent) : values)];
+    }),
   );
+}
+
+/** Then each item has conditions of its own: one setting may take some away, and another add some. */
+function areDifferentLists(variants: readonly Variant<Json>[]): boolean {
+  const present = variants.flatMap(({ value }) => (value === undefined ? [] : [value]));
+  return present.every(Array.isArray) && present.some((value) => !equal(value, present[0]));
+}
+
+function emptyIfAbsent({ condition, value = [] }: Variant<Json>): Variant<Json> {
+  return { condition, value };
 }
 
 function mergeItems(variants: readonly Variant<Json[]>[]): Node {

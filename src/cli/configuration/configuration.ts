@@ -16,6 +16,7 @@ import { type Located, located, type Manifest, readManifests } from "../../files
 import { CallError } from "../exit.ts";
 import { describeProblems } from "../review/problems.ts";
 import { settingsOf } from "./module-settings.ts";
+import { NETWORK_POLICY, networkPolicyOf } from "./network-policy.ts";
 import { tracing, tracingOf } from "./tracing.ts";
 import { WATCHDOG, watchdogOf } from "./watchdog.ts";
 
@@ -93,6 +94,11 @@ const spec = z.strictObject({
     .boolean()
     .optional()
     .describe("Whether usher writes its webhook configurations, and the objects of modules. Default true."),
+  controlPlaneNodes: z
+    .boolean()
+    .optional()
+    .describe("Whether usher's pods run on nodes of the control plane, and only there. Default false."),
+  networkPolicy: NETWORK_POLICY.optional().describe("Who may connect to usher's pods. Default anyone."),
   tracing,
   watchdog: WATCHDOG.optional().describe("What is opened while no replica of usher is ready."),
   modules: z
@@ -146,6 +152,8 @@ export function configure(
       settings: settingsOf(modules, read.modules ?? {}),
       ...certificatesOf(read),
       ...(read.manageWebhooks === undefined ? {} : { manageWebhooks: read.manageWebhooks }),
+      ...(read.controlPlaneNodes === undefined ? {} : { controlPlaneNodes: read.controlPlaneNodes }),
+      ...networkPolicyOf(read.networkPolicy),
       ...tracingOf(read.tracing),
       ...(version === undefined ? {} : { kubernetesVersion: { effective: version, binary: version } }),
     },

@@ -69,7 +69,12 @@ export async function installationObjects(
     ...read,
     ...(options.namespace === undefined ? {} : { namespace: options.namespace }),
     ...(everything === true
-      ? { manageCrds: true, watchdog: undefined, modules: allEnabled(read.modules) }
+      ? {
+          manageCrds: true,
+          watchdog: undefined,
+          networkPolicy: { enabled: true },
+          modules: allEnabled(read.modules),
+        }
       : {}),
   };
   const loaded = await loadModules(io.modules);

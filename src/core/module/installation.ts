@@ -37,6 +37,16 @@ export interface Installation {
   readonly certificates?: CertificateSettings;
   /** Whether usher writes its webhook configurations, and the objects of modules. @default true */
   readonly manageWebhooks?: boolean;
+  /** Whether usher's pods run on nodes of the control plane. @default false */
+  readonly controlPlaneNodes?: boolean;
+  /** Who may connect to usher's pods. @default the network decides */
+  readonly networkPolicy?: NetworkPolicySettings;
+}
+
+export interface NetworkPolicySettings {
+  readonly enabled: boolean;
+  /** From where API servers connect to the webhook port. @default anywhere */
+  readonly webhookCidrs: readonly string[];
 }
 
 export function certificateModeOf({ certificates }: Pick<Installation, "certificates">): CertificateMode {

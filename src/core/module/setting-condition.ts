@@ -23,7 +23,10 @@ export type ConfiguredValues = JsonObject;
 
 export function configuredValues(installation: Installation, gates: Gates): ConfiguredValues {
   const { manageCrds, manageWebhooks, certificates, settings, watchdog } = installation;
+  const { controlPlaneNodes, networkPolicy } = installation;
   return {
+    ...(controlPlaneNodes === undefined ? {} : { controlPlaneNodes }),
+    ...(networkPolicy === undefined ? {} : { networkPolicy: { enabled: networkPolicy.enabled } }),
     ...(watchdog === undefined ? {} : { watchdog: { enabled: watchdog.enabled } }),
     ...(manageCrds === undefined ? {} : { manageCrds }),
     ...(manageWebhooks === undefined ? {} : { manageWebhooks }),
@@ -73,3 +76,14 @@ export const RUNS_WATCHDOG: readonly ValueCondition[] = [
   { setting: ["watchdog", "enabled"], equals: true, default: true },
 ];
 export const OWN_CERTIFICATES: ValueCondition = { setting: ["certificates"], equals: "Own", default: "Own" };
+/** Settings that decide objects, and no right. */
+export const CONTROL_PLANE_NODES: ValueCondition = {
+  setting: ["controlPlaneNodes"],
+  equals: true,
+  default: false,
+};
+export const HAS_NETWORK_POLICY: ValueCondition = {
+  setting: ["networkPolicy", "enabled"],
+  equals: true,
+  default: false,
+};

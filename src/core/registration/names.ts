@@ -14,6 +14,7 @@ export const OWN_NAMES = {
   lease: "usher",
   configuration: "usher-configuration",
   quota: "usher-critical-pods",
+  networkPolicy: "usher",
   /** What lets usher write webhook configurations and CRDs: apart, so that an uninstall can take just that away first. */
   registration: "usher-registration",
   /** The Deployment that opens webhooks while no replica is ready, its account and its roles. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { at, type JsonObject, listAt, stringAt } from "../json.ts";
-import { DEFAULT_INSTALLATION } from "../module/installation.ts";
+import { DEFAULT_INSTALLATION, type Installation } from "../module/installation.ts";
 import { criticalPodsQuota } from "./pods/restricted-pod.ts";
 import { type WorkloadOptions, workloadObjects } from "./workload.ts";
 
@@ -93,4 +93,54 @@ test("its pods have a system priority, and a quota admits them where the cluster
   expect(at(criticalPodsQuota("hall"), "spec", "scopeSelector", "matchExpressions")).toEqual([
     { scopeName: "PriorityClass", operator: "In", values: ["system-cluster-critical"] },
   ]);
+});
+
+test("on nodes of the control plane only where asked for, and then with both taints that these have", () => {
+  const spec = (controlPlaneNodes: boolean, tolerations: JsonObject[] = []) =>
+    at(
+      workloadObjects({ ...INSTALLATION, controlPlaneNodes }, { image: "usher:1", tolerations }).find(
+        (one) => one["kind"] === "Deployment",
+      ),
+      "spec",
+      "template",
+      "spec",
+    );
+  expect(at(spec(false), "nodeSelector")).toBeUndefined();
+  expect(at(spec(false), "tolerations")).toBeUndefined();
+  const own = { key: "own", operator: "Exists" };
+  expect(at(spec(true, [own]), "nodeSelector")).toEqual({ "node-role.kubernetes.io/control-plane": "" });
+  expect(at(spec(true, [own]), "tolerations")).toEqual([
+    own,
+    ...["control-plane", "master"].map((role) => ({
+      key: `node-role.kubernetes.io/${role}`,
+      operator: "Exists",
+      effect: "NoSchedule",
+    })),
+  ]);
+});
+
+test("a NetworkPolicy only where asked for: the webhook port for all or for some, and nothing that usher connects to is cut off", () => {
+  const policies = (networkPolicy?: Installation["networkPolicy"]) =>
+    workloadObjects(
+      { ...INSTALLATION, ...(networkPolicy && { networkPolicy }) },
+      { image: "usher:1" },
+    ).filter((one) => one["kind"] === "NetworkPolicy");
+  expect(policies()).toEqual([]);
+  expect(policies({ enabled: false, webhookCidrs: [] })).toEqual([]);
+  const [open] = policies({ enabled: true, webhookCidrs: [] });
+  expect(at(open, "spec")).toEqual({
+    podSelector: { matchLabels: { "app.kubernetes.io/name": "usher" } },
+    policyTypes: ["Ingress", "Egress"],
+    ingress: [{ ports: [{ port: "https", protocol: "TCP" }] }, { ports: [{ port: "ops", protocol: "TCP" }] }],
+    egress: [{}],
+  });
+  const [closed] = policies({ enabled: true, webhookCidrs: ["10.0.0.0/28", "fd00::/64"] });
+  expect(at(closed, "spec", "ingress", 0, "from")).toEqual([
+    { ipBlock: { cidr: "10.0.0.0/28" } },
+    { ipBlock: { cidr: "fd00::/64" } },
+  ]);
+  expect(at(closed, "spec", "ingress", 1, "from")).toBeUndefined();
+  // Ports by name: whatever numbers they have.
+  const ports = listAt(made("Deployment"), "spec", "template", "spec", "containers", 0, "ports");
+  expect(ports.map((port) => stringAt(port, "name"))).toEqual(["https", "ops"]);
 });

@@ -1,8 +1,9 @@
 import type { JsonObject } from "../json.ts";
 import type { Installation } from "../module/installation.ts";
-import { type CertificateMount, certificateMount, serviceAnnotations } from "./certificates.ts";
+import { certificateMount, serviceAnnotations } from "./certificates.ts";
 import { type MonitoringOptions, metricsService, monitors, OPS_PORT_NAME } from "./monitoring/monitors.ts";
 import { OWN_LABELS, OWN_NAMES } from "./names.ts";
+import { networkPolicies, WEBHOOK_PORT_NAME } from "./pods/network-policy.ts";
 import {
   CONFIGURATION,
   CONFIGURATION_FILE,
@@ -10,6 +11,7 @@ import {
   fieldVariable,
   POD_SECURITY,
   PRIORITY_CLASS,
+  podPlace,
   TOKEN_PATH,
 } from "./pods/restricted-pod.ts";
 
@@ -28,7 +30,7 @@ export interface WorkloadOptions {
 }
 
 const WEBHOOK_PORT = 8443;
-const OPS_PORT = 8080;
+export const OPS_PORT = 8080;
 export const SERVICE_PORT = 443;
 
 /** One that fails or is replaced, and one that answers. */
@@ -70,7 +72,9 @@ export function workloadObjects(installation: Installation, options: WorkloadOpt
       },
       spec: {
         selector: POD_LABELS,
-        ports: [{ name: "https", port: SERVICE_PORT, protocol: "TCP", targetPort: "https" }],
+        ports: [
+          { name: WEBHOOK_PORT_NAME, port: SERVICE_PORT, protocol: "TCP", targetPort: WEBHOOK_PORT_NAME },
+        ],
       },
     },
     {
@@ -87,7 +91,7 @@ export function workloadObjects(installation: Installation, options: WorkloadOpt
             labels: { ...OWN_LABELS, ...options.podLabels, ...POD_LABELS },
             annotations: configurationNote(file),
           },
-          spec: podSpec(options.image, options.tolerations ?? [], certificateMount(installation)),
+          spec: podSpec(installation, options),
         },
       },
     },
@@ -98,26 +102,21 @@ export function workloadObjects(installation: Installation, options: WorkloadOpt
       // Not `minAvailable`: with a single replica that would hold up the draining of its node for ever.
       spec: { maxUnavailable: 1, selector: { matchLabels: POD_LABELS } },
     },
-    metricsService(installation, OPS_PORT, POD_LABELS),
-    ...monitors(installation, options.monitoring ?? {}, POD_LABELS),
+    ...networkPolicies(installation),
+    metricsService(installation, OPS_PORT),
+    ...monitors(installation, options.monitoring ?? {}),
   ];
 }
 
-/**
- * Fits the Pod Security level `restricted`. It tolerates no taint of the control plane: those nodes are what usher keeps work off, and
- * it need not be there, since nothing that a cluster needs to begin waits for it.
- */
-function podSpec(
-  image: string,
-  tolerations: readonly JsonObject[],
-  certificate: CertificateMount,
-): JsonObject {
+/** Fits the Pod Security level `restricted`. */
+function podSpec(installation: Installation, { image, tolerations = [] }: WorkloadOptions): JsonObject {
+  const certificate = certificateMount(installation);
   return {
     serviceAccountName: OWN_NAMES.account,
     terminationGracePeriodSeconds: GRACE_SECONDS,
     priorityClassName: PRIORITY_CLASS,
     securityContext: POD_SECURITY,
-    ...(tolerations.length === 0 ? {} : { tolerations }),
+    ...podPlace(installation, tolerations),
     // Preferences, not requirements: on a single node both replicas must run too.
     topologySpreadConstraints: ["kubernetes.io/hostname", "topology.kubernetes.io/zone"].map(
       (topologyKey) => ({
@@ -149,7 +148,7 @@ function podSpec(
           TOKEN_PATH,
         ],
         ports: [
-          { name: "https", containerPort: WEBHOOK_PORT, protocol: "TCP" },
+          { name: WEBHOOK_PORT_NAME, containerPort: WEBHOOK_PORT, protocol: "TCP" },
           { name: OPS_PORT_NAME, containerPort: OPS_PORT, protocol: "TCP" },
         ],
         // It answers no probe before it has read the cluster. That takes seconds, or as long as it may not read it: to be killed

@@ -58,7 +58,7 @@ export function installedObjects(namespace = "usher-system", version = "1.2.0"):
 }
 
 const NAMESPACED =
-  /^(Deployment|ReplicaSet|CronJob|PodDisruptionBudget|ResourceQuota|Service|Endpoints|EndpointSlice|ConfigMap|Secret|ServiceAccount|Role|RoleBinding|Lease|Pod|PodMetrics|Event|Chair)$/;
+  /^(Deployment|ReplicaSet|CronJob|PodDisruptionBudget|ResourceQuota|Service|Endpoints|EndpointSlice|ConfigMap|Secret|ServiceAccount|Role|RoleBinding|Lease|Pod|PodMetrics|NetworkPolicy|Event|Chair)$/;
 
 /** An API server that knows the kinds of an installation, applies, and establishes CRDs at once. */
 export class TestInstallation {
@@ -178,6 +178,7 @@ const KINDS: readonly (readonly [string, string])[] = [
   ["/api/v1", "Endpoints"],
   ["/api/v1", "Event"],
   ["/apis/coordination.k8s.io/v1", "Lease"],
+  ["/apis/networking.k8s.io/v1", "NetworkPolicy"],
   ["/apis/apps/v1", "ReplicaSet"],
   ["/apis/batch/v1", "CronJob"],
   ["/apis/discovery.k8s.io/v1", "EndpointSlice"],

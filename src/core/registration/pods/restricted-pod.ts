@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../json.ts";
+import type { Installation } from "../../module/installation.ts";
 import { OWN_NAMES } from "../names.ts";
 
 /** No user of any image; `restricted` only asks that it is not root. */
@@ -30,6 +31,33 @@ export function criticalPodsQuota(namespace: string): JsonObject {
         matchExpressions: [{ scopeName: "PriorityClass", operator: "In", values: [PRIORITY_CLASS] }],
       },
     },
+  };
+}
+
+const CONTROL_PLANE = "node-role.kubernetes.io/control-plane";
+
+/** The taint that control planes had before Kubernetes 1.24, and some distributions still have. */
+const CONTROL_PLANE_BEFORE = "node-role.kubernetes.io/master";
+
+/**
+ * Where pods of usher's run: on any node, or on those of the control plane. By default they tolerate no taint of the control plane: those
+ * nodes are what usher keeps work off, and it need not be there, since nothing that a cluster needs to begin waits for it.
+ */
+export function podPlace(
+  { controlPlaneNodes }: Installation,
+  own: readonly JsonObject[],
+): { readonly nodeSelector?: JsonObject; readonly tolerations?: readonly JsonObject[] } {
+  const tolerations = [
+    ...own,
+    ...(controlPlaneNodes === true ? [CONTROL_PLANE, CONTROL_PLANE_BEFORE] : []).map((key) => ({
+      key,
+      operator: "Exists",
+      effect: "NoSchedule",
+    })),
+  ];
+  return {
+    ...(controlPlaneNodes === true ? { nodeSelector: { [CONTROL_PLANE]: "" } } : {}),
+    ...(tolerations.length === 0 ? {} : { tolerations }),
   };
 }
 

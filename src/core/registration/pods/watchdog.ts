@@ -1,13 +1,16 @@
 import type { JsonObject } from "../../json.ts";
+import type { Installation } from "../../module/installation.ts";
 import type { Declarations } from "../../module/module.ts";
 import { configuredValues, holds, RUNS_WATCHDOG } from "../../module/setting-condition.ts";
 import { WEBHOOKS } from "../module-rights.ts";
+import { OPS_PORT_NAME } from "../monitoring/monitors.ts";
 import { OWN_LABELS, OWN_NAMES } from "../names.ts";
 import type { DeclaredRole } from "../rights.ts";
 import {
   CONTAINER,
   configurationFile,
   configurationNote,
+  OPS_PORT,
   POD_LABELS,
   type WorkloadOptions,
 } from "../workload.ts";
@@ -17,6 +20,7 @@ import {
   fieldVariable,
   POD_SECURITY,
   PRIORITY_CLASS,
+  podPlace,
   TOKEN_PATH,
 } from "./restricted-pod.ts";
 
@@ -112,21 +116,21 @@ export function watchdogWorkload(declarations: Declarations, options: WorkloadOp
             labels: { ...OWN_LABELS, ...options.podLabels, ...WATCHDOG_LABELS },
             annotations: configurationNote(configurationFile(installation, options)),
           },
-          spec: podSpec(options),
+          spec: podSpec(installation, options),
         },
       },
     },
   ];
 }
 
-function podSpec({ image, tolerations = [] }: WorkloadOptions): JsonObject {
+function podSpec(installation: Installation, { image, tolerations = [] }: WorkloadOptions): JsonObject {
   return {
     serviceAccountName: NAME,
     // It holds nothing that an end would lose.
     terminationGracePeriodSeconds: 5,
     priorityClassName: PRIORITY_CLASS,
     securityContext: POD_SECURITY,
-    tolerations: [
+    ...podPlace(installation, [
       ...tolerations,
       ...["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"].map((key) => ({
         key,
@@ -134,7 +138,7 @@ function podSpec({ image, tolerations = [] }: WorkloadOptions): JsonObject {
         effect: "NoExecute",
         tolerationSeconds: LOST_NODE_SECONDS,
       })),
-    ],
+    ]),
     // On another node than the replicas, where there is one.
     affinity: {
       podAntiAffinity: {
@@ -153,13 +157,17 @@ function podSpec({ image, tolerations = [] }: WorkloadOptions): JsonObject {
       {
         name: CONTAINER,
         image,
-        args: ["watchdog", CONFIGURATION.flag],
+        args: ["watchdog", "--bind=0.0.0.0", `--ops-port=${OPS_PORT}`, CONFIGURATION.flag],
         env: [
           fieldVariable("POD_NAME", "metadata.name"),
           // One small list every two seconds: a small heap, and a limit that leaves room for Node itself.
           { name: "NODE_OPTIONS", value: "--max-semi-space-size=1 --max-old-space-size=32" },
           TOKEN_PATH,
         ],
+        ports: [{ name: OPS_PORT_NAME, containerPort: OPS_PORT, protocol: "TCP" }],
+        // Ready once it has seen the replicas: from then on it counts.
+        readinessProbe: { httpGet: { path: "/readyz", port: OPS_PORT_NAME }, periodSeconds: 2 },
+        livenessProbe: { httpGet: { path: "/livez", port: OPS_PORT_NAME }, periodSeconds: 30 },
         resources: { requests: { cpu: "10m", memory: "64Mi" }, limits: { memory: "128Mi" } },
         securityContext: CONTAINER_SECURITY,
         volumeMounts: [CONFIGURATION.mount],
