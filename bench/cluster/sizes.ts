@@ -168,7 +168,7 @@ async function watching(cluster: Cluster, bin: string, seconds: number) {
   });
   const pid = child.pid ?? 0;
   try {
-    await sleep(SETTLE_MS);
+    await sleep(STARTED_WITHIN_MS);
     const before = processorTime(pid) ?? Number.NaN;
     await sleep(seconds * 1_000);
     const cores = ((processorTime(pid) ?? Number.NaN) - before) / 1e9 / seconds;
@@ -179,7 +179,7 @@ async function watching(cluster: Cluster, bin: string, seconds: number) {
 }
 
 /** By then it has started. */
-const SETTLE_MS = 5_000;
+const STARTED_WITHIN_MS = 5_000;
 
 /** In bytes. */
 function memoryOf(pid: number): { readonly resident: number; readonly peak: number } {
