@@ -20,7 +20,8 @@ describe.each(["Kubernetes", "OpenShift"] as const)("the built-in list of %s", (
   });
 
   test("is read whole", () => {
-    expect(group?.entries).toHaveLength(LISTS[platform].length + 1);
+    const own = platform === "OpenShift" ? 2 : 1;
+    expect(group?.entries).toHaveLength(LISTS[platform].length + own);
   });
 
   test("selects control-plane nodes whatever the value of the label", () => {
@@ -38,6 +39,14 @@ describe.each(["Kubernetes", "OpenShift"] as const)("the built-in list of %s", (
     expect(index.pod("usher-system", "usher")?.entry).toBe("usher-system/usher");
     expect(index.actor("system:serviceaccount:usher-system:usher", [])).toBeUndefined();
     expect(isLifecycleIdentity("system:serviceaccount:usher-system:usher")).toBe(false);
+  });
+
+  test("has the operand of ProjectRequestLimit as a workload on OpenShift alone, by account too", () => {
+    for (const scope of ["Namespace", "Exact"] as const) {
+      const index = new EntryIndex(group?.entries ?? [], scope);
+      const found = index.pod("openshift-project-request-limit-operator", "project-request-limit-admission");
+      expect(found !== undefined).toBe(platform === "OpenShift");
+    }
   });
 
   test("has the scheduler as an actor, and has no mode", () => {

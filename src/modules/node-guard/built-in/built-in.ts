@@ -20,7 +20,8 @@ export function builtInGroups(
 ): readonly GroupSource[] {
   const listed = ENTRIES[platform];
   if (listed === undefined) return [];
-  const entries = [...listed.filter(counts), ownEntry(installation)];
+  const operand = platform === "OpenShift" ? [OPERAND_ENTRY] : [];
+  const entries = [...listed.filter(counts), ownEntry(installation), ...operand];
   const byList = Map.groupBy(entries, ({ list }) => list);
   const lists = Object.fromEntries([...byList].map(([list, all]) => [list, all.map(({ entry }) => entry)]));
   const group = { name: CONTROL_PLANE, labelSelector: SELECTOR, ...lists };
@@ -31,6 +32,15 @@ export function builtInGroups(
 function counts({ removed }: BuiltInEntry): boolean {
   return removed === undefined;
 }
+
+/**
+ * The operand of ProjectRequestLimit runs on control-plane nodes. Only on OpenShift, which it is for, and where users can't request a
+ * namespace that begins with openshift-: elsewhere a user who creates the namespace first would have those nodes.
+ */
+const OPERAND_ENTRY: Pick<BuiltInEntry, "list" | "entry"> = {
+  list: "workloads",
+  entry: "openshift-project-request-limit-operator/project-request-limit-admission",
+};
 
 /** Usher's own pods may run there. As an actor it would free nodes at the request of anyone who may write its policies. */
 function ownEntry({ namespace }: Installation): Pick<BuiltInEntry, "list" | "entry"> {
