@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Bundle } from "../../scripts/bundle.mjs";
+import { declarations } from "../../src/modules/index.ts";
 import type { Architecture, DebianPackage, NodePackage } from "./lock.ts";
 import { NODE } from "./node.ts";
 import { billOfMaterials } from "./sbom.ts";
@@ -9,6 +10,8 @@ import { Tree } from "./tree.ts";
 
 const FOLDER = "usr/lib/usher";
 export const PROGRAM = "usr/bin/usher";
+/** Operands are usher under another name. */
+const OPERANDS = declarations.flatMap(({ operand }) => operand ?? []).map(({ name }) => `usr/bin/${name}`);
 export const BILL = "usr/share/sbom/usher.cdx.json";
 
 export interface Manifest {
@@ -36,7 +39,7 @@ export function usherTree(folder: string, root: string, contents: Contents): Tre
   // There is no `env` to look for Node, and no other Node to find.
   const start = readFileSync(join(folder, "usher.mjs"), "utf8").replace(/^#!.*/, `#!/${NODE}`);
   tree.file(`${FOLDER}/dist/usher.mjs`, start, 0o755);
-  tree.symlink(PROGRAM, "../lib/usher/dist/usher.mjs");
+  for (const name of [PROGRAM, ...OPERANDS]) tree.symlink(name, "../lib/usher/dist/usher.mjs");
   const { name, version, description, license } = manifest;
   tree.file(
     `${FOLDER}/package.json`,

@@ -115,6 +115,7 @@ describeImage("the image", (image) => {
       ]);
       expect([...entries.keys()].filter((path) => /^usr\/s?bin\//.test(path)).sort()).toEqual([
         "usr/bin/node",
+        "usr/bin/project-request-limit-admission",
         "usr/bin/usher",
       ]);
     }

@@ -124,6 +124,20 @@ describeImage("a container of the image", (image) => {
     expect((await served.end).code).toBe(0);
   });
 
+  test("has the operand of ProjectRequestLimit as a program of its own", async () => {
+    const program = "/usr/bin/project-request-limit-admission";
+    const version = await ran(container([program, "--version"]));
+    expect(version).toMatchObject({
+      code: 0,
+      out: (await ran(container(["/usr/bin/usher", "--version"]))).out,
+    });
+    const missing = "/etc/projectrequestlimit/config/limits.yaml";
+    expect(await ran(container([program, `--configuration=${missing}`]))).toMatchObject({
+      code: 2,
+      err: `project-request-limit-admission: --configuration ${missing} does not exist\n`,
+    });
+  });
+
   test.each(USERS)("is confined as %s", async (_, uid, gid, change) => {
     const script = `
       const { readFileSync, writeFileSync } = require("node:fs");
