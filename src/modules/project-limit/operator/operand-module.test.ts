@@ -73,7 +73,7 @@ test("the operand judges ProjectRequests by its file, and by no object", async (
   ).toEqual([["project-limit", 1]]);
 });
 
-test("a request that both are asked about has one place, whoever comes first", async () => {
+test("a request that both are asked about has one place, in either order", async () => {
   for (const [first, second] of [
     [projectLimit, operandModule],
     [operandModule, projectLimit],
