@@ -10,6 +10,7 @@ import { type Page, pagesOf, workOf } from "../cluster/replicas.ts";
 import { startWorker, type Worker } from "../cluster/worker-process.ts";
 import { tableOf, targetsThat } from "../report/result.ts";
 import { seriesOf } from "../servers/scrape.ts";
+import { bucketsOf, quantileBetween } from "./histogram.ts";
 import type { LoadOptions } from "./load-worker.ts";
 import { CONFIGURATION, OBJECTS } from "./objects.ts";
 import { type Quarter, resultOf, type Seen } from "./quarter.ts";
@@ -59,6 +60,7 @@ async function installAll(cluster: Cluster): Promise<void> {
   await waitInForce(cluster);
 }
 
+const durations = async (cluster: Cluster) => bucketsOf((await pagesOf(cluster)).map(({ text }) => text));
 const memoryOn = ({ text }: Page) => seriesOf(text, "process_resident_memory_bytes");
 
 async function measure(
@@ -67,6 +69,7 @@ async function measure(
   seconds: number,
 ): Promise<Quarter> {
   const before = await workOf(cluster);
+  const timesBefore = await durations(cluster);
   const memory = new Map<string, number[]>();
   let over = false;
   const looking = (async () => {
@@ -84,6 +87,7 @@ async function measure(
   return {
     ...seen,
     memory: Object.fromEntries(memory),
+    own: quantileBetween(timesBefore, await durations(cluster), 0.99),
     reviews: after.reviews - before.reviews,
     processor: (after.processor - before.processor) / 1e6,
     load: loadavg()[1] ?? 0,

@@ -1,6 +1,7 @@
 // What a soak holds its last quarter against.
 import { expect, test } from "vitest";
 import { targetsThat } from "../../bench/report/result.ts";
+import { bucketsOf, quantileBetween } from "../../bench/soak/histogram.ts";
 import { type Quarter, resultOf } from "../../bench/soak/quarter.ts";
 
 function quarter(more: Partial<Quarter> = {}): Quarter {
@@ -10,6 +11,7 @@ function quarter(more: Partial<Quarter> = {}): Quarter {
     sent: { pods: 3 },
     failed: [],
     memory: { a: [100, 110, 105], b: [200] },
+    own: 0.001,
     reviews: 3,
     processor: 0.1,
     load: 1,
@@ -40,4 +42,17 @@ test("figures are printed for every quarter", () => {
     expect(rows).toContain(`quarter ${number}: a pod's creation, p99`);
     expect(rows).toContain(`quarter ${number}: reviews a second`);
   }
+});
+
+test("usher's own p99 is of the reviews of one quarter, whatever was before", () => {
+  const page = (...counts: readonly number[]) =>
+    ["0.001", "0.01", "+Inf"]
+      .map((le, i) => `usher_request_duration_seconds_bucket{le="${le}",phase="mutate"} ${counts[i]}`)
+      .join("\n");
+  const before = bucketsOf([page(0, 1_000, 1_000)]);
+  expect(quantileBetween(before, bucketsOf([page(50, 1_050, 1_050), page(50, 50, 50)]), 0.99)).toBeCloseTo(
+    0.00099,
+  );
+  expect(quantileBetween(before, bucketsOf([page(98, 1_100, 1_100)]), 0.99)).toBeCloseTo(0.0055);
+  expect(quantileBetween(before, bucketsOf([page(0, 1_000, 1_100)]), 0.99)).toBe(0.01);
 });
