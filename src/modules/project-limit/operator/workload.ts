@@ -4,6 +4,7 @@ import {
   fieldVariable,
   POD_SECURITY,
   PRIORITY_CLASS,
+  TOKEN_PATH,
 } from "../../../core/registration/pods/restricted-pod.ts";
 import { SERVES_AGGREGATED } from "./aggregated.ts";
 import { OPERAND } from "./names.ts";
@@ -91,6 +92,7 @@ function podSpec({ topology, nodeSelector }: Operand, { image, aggregated }: Wor
           fieldVariable("POD_NAME", "metadata.name"),
           fieldVariable("POD_NAMESPACE", "metadata.namespace"),
           fieldVariable("POD_UID", "metadata.uid"),
+          TOKEN_PATH,
         ],
         ports: [
           { name: "https", containerPort: OPERAND.port, protocol: "TCP" },
