@@ -1,4 +1,4 @@
-import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
 import { errorMessage, isNotFound, responseMessage } from "../client/api-response.ts";
 import type { ApiResponse, Client } from "../client/client.ts";
 import { microTime } from "../client/micro-time.ts";
@@ -17,6 +17,8 @@ import {
   leaseWait,
   leaseWritten,
   newLeaseState,
+  othersMetadata,
+  recordOf,
 } from "./lease-state.ts";
 
 export interface LeaderElectionOptions {
@@ -53,6 +55,8 @@ export class LeaderElection {
   #isActive = false;
   #callbacks: Promise<void> = Promise.resolve();
   #acquired = "";
+  /** What others put on the Lease: a PUT replaces all of it. */
+  #metadata: JsonObject = {};
   #expiry: NodeJS.Timeout | undefined;
   #loop: Promise<void> = Promise.resolve();
 
@@ -210,13 +214,12 @@ export class LeaderElection {
     }
   }
 
-  #request(method: string, path: string, body?: JsonObject): Promise<ApiResponse> {
+  async #request(method: string, path: string, body?: JsonObject): Promise<ApiResponse> {
     const timeoutMs = leaseTimeoutMs(this.#state.times);
-    return this.#options.client.request(
-      method,
-      path,
-      body === undefined ? { timeoutMs } : { body, timeoutMs },
-    );
+    const sent = body === undefined ? { timeoutMs } : { body, timeoutMs };
+    const response = await this.#options.client.request(method, path, sent);
+    if (response.status < 300) this.#metadata = othersMetadata(response.body);
+    return response;
   }
 
   #body(spec: JsonObject, resourceVersion: string | undefined): JsonObject {
@@ -225,7 +228,7 @@ export class LeaderElection {
     return {
       apiVersion: "coordination.k8s.io/v1",
       kind: "Lease",
-      metadata: { name, namespace, ...version },
+      metadata: { ...this.#metadata, name, namespace, ...version },
       spec,
     };
   }
@@ -234,17 +237,4 @@ export class LeaderElection {
     this.#options.onError?.(why);
     return false;
   }
-}
-
-function recordOf(body: Json | undefined): LeaseRecord | undefined {
-  const resourceVersion = stringAt(body, "metadata", "resourceVersion");
-  if (resourceVersion === undefined || !isObject(body)) return undefined;
-  const seconds = at(body, "spec", "leaseDurationSeconds");
-  const transitions = at(body, "spec", "leaseTransitions");
-  return {
-    resourceVersion,
-    holder: stringAt(body, "spec", "holderIdentity") ?? "",
-    durationMs: typeof seconds === "number" ? seconds * 1_000 : LEASE_TIMES.durationMs,
-    transitions: typeof transitions === "number" ? transitions : 0,
-  };
 }

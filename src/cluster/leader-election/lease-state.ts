@@ -1,3 +1,5 @@
+import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
+
 /**
  * Leader election by a Lease, as one candidate sees it. Pure: callers pass records and the time of the candidate's own clock. Times in
  * the Lease are other clocks' and for display only; what counts is for how long a record was observed unchanged, as in client-go.
@@ -117,4 +119,25 @@ export function leaseWait(state: LeaseState, now: number): number {
   if (observed?.record === undefined || observed.record.holder === "") return times.retryMs;
   // Not later than the lease's expiry.
   return Math.min(times.retryMs, Math.max(1, observed.since + observed.record.durationMs - now));
+}
+
+/** What others put on a Lease. */
+export function othersMetadata(body: Json | undefined): JsonObject {
+  const metadata = at(body, "metadata");
+  const { labels, annotations, ownerReferences } = isObject(metadata) ? metadata : {};
+  return { labels, annotations, ownerReferences };
+}
+
+/** What a Lease says; `undefined` where a body is none. */
+export function recordOf(body: Json | undefined): LeaseRecord | undefined {
+  const resourceVersion = stringAt(body, "metadata", "resourceVersion");
+  if (resourceVersion === undefined || !isObject(body)) return undefined;
+  const seconds = at(body, "spec", "leaseDurationSeconds");
+  const transitions = at(body, "spec", "leaseTransitions");
+  return {
+    resourceVersion,
+    holder: stringAt(body, "spec", "holderIdentity") ?? "",
+    durationMs: typeof seconds === "number" ? seconds * 1_000 : LEASE_TIMES.durationMs,
+    transitions: typeof transitions === "number" ? transitions : 0,
+  };
 }

@@ -1,0 +1,234 @@
+// The operator of project-limit on a real control plane, with the real controllers of DaemonSets and Deployments and the real garbage
+// collector. The operand's pods are really run. service-ca is a stand-in, and so is OpenShift's API server.
+import { expect, test } from "vitest";
+import { at, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
+import { OPERAND, OPERATOR } from "../../src/modules/project-limit/operator/names.ts";
+import { operator } from "../../src/modules/project-limit/operator/operator.ts";
+import { eventually } from "../cluster/access/wait.ts";
+import { describeOwnCluster } from "../cluster/describe.ts";
+import { OperatorStage, PATHS, ServiceCaStandIn } from "./fixtures/operator.ts";
+import { projectsOf, tenant } from "./fixtures/project-limits.ts";
+
+const SPEC = { limits: [3, 10].map((max) => ({ groups: [`limit-${max}`], maxProjects: max })) };
+const RBAC = "/apis/rbac.authorization.k8s.io/v1";
+const FLOW = "/apis/flowcontrol.apiserver.k8s.io/v1";
+const { namespace, name } = OPERAND;
+
+/** Each kind that the operator keeps, what somebody edits of it, and where. */
+const EDITS: readonly (readonly [
+  path: string,
+  edit: JsonObject | "delete",
+  where: readonly (string | number)[],
+])[] = [
+  [PATHS.daemonSet, { spec: { template: { spec: { nodeSelector: { pool: "x" } } } } }, ["spec", "template"]],
+  [`/api/v1/namespaces/${namespace}/serviceaccounts/${name}`, "delete", ["metadata", "name"]],
+  [`${RBAC}/clusterroles/${name}`, { rules: [] }, ["rules"]],
+  [`${RBAC}/clusterrolebindings/${name}`, { subjects: [] }, ["subjects"]],
+  [`${RBAC}/namespaces/${namespace}/roles/${name}`, "delete", ["rules"]],
+  [`${RBAC}/namespaces/${namespace}/rolebindings/${name}`, "delete", ["subjects"]],
+  [PATHS.configMap, { data: { [OPERAND.configurationKey]: "{}" } }, ["data"]],
+  [PATHS.service, { spec: { selector: { more: "x" } } }, ["spec", "selector"]],
+  [
+    `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/${name}`,
+    { metadata: { ownerReferences: [] } },
+    ["metadata", "ownerReferences"],
+  ],
+  [`${FLOW}/prioritylevelconfigurations/${name}`, { spec: { limited: { lendablePercent: 90 } } }, ["spec"]],
+  [`${FLOW}/flowschemas/${name}`, { spec: { matchingPrecedence: 9_999 } }, ["spec"]],
+  [PATHS.webhook, { metadata: { ownerReferences: [] } }, ["metadata", "ownerReferences"]],
+];
+
+describeOwnCluster("the operator of project limits", {}, (cluster) => {
+  const stage = new OperatorStage(cluster);
+  let serviceCa: ServiceCaStandIn | undefined;
+
+  test("certificate, configuration, workload, and the webhook once a pod is ready; never with no node", async () => {
+    await stage.prepare();
+    await stage.install();
+    await stage.create(SPEC);
+    await stage.create({}, "other");
+    await stage.until("CertificatePending", "True NoCertificate");
+    expect(await stage.read(PATHS.configMap)).toBeDefined();
+    expect(await stage.read(PATHS.daemonSet)).toBeUndefined();
+    serviceCa = await ServiceCaStandIn.start(stage);
+    await stage.until("NoNodes", "True NoMatchingNode");
+    expect(await stage.read(PATHS.webhook)).toBeUndefined();
+    await stage.controlPlane("c1", "c2");
+    await stage.until("Available", "True Ready");
+    const webhook = await stage.read(PATHS.webhook);
+    const ready = listAt(await stage.read(PATHS.pods), "items").flatMap((pod) =>
+      listAt(pod, "status", "conditions").flatMap((one) =>
+        at(one, "type") === "Ready" && at(one, "status") === "True"
+          ? [stringAt(one, "lastTransitionTime") ?? ""]
+          : [],
+      ),
+    );
+    expect(ready.sort()[0]).toBeDefined();
+    expect((ready[0] ?? "") <= (stringAt(webhook, "metadata", "creationTimestamp") ?? "")).toBe(true);
+    await stage.until("Progressing", "False AsDesired");
+    await eventually("a closed webhook", async () =>
+      listAt(await stage.read(PATHS.webhook), "webhooks").every((one) => at(one, "failurePolicy") === "Fail"),
+    );
+    expect(await stage.read(PATHS.limits)).toMatchObject({ status: { desired: 2, ready: 2 } });
+    expect(await stage.condition("Ignored", "other")).toBe("True NotNamedCluster");
+    expect(await stage.requests(tenant("ann", 3), 5)).toEqual({ "201": 3, "403 USHER-Q01": 2 });
+  });
+
+  test("both accounts may do what is declared, and nothing else", async () => {
+    const allowed = async (account: string) => {
+      const as = {
+        user: `system:serviceaccount:${namespace}:${account}`,
+        groups: ["system:serviceaccounts", `system:serviceaccounts:${namespace}`, "system:authenticated"],
+      };
+      const review = {
+        apiVersion: "authorization.k8s.io/v1",
+        kind: "SelfSubjectRulesReview",
+        spec: { namespace },
+      };
+      const { body } = await cluster().request(
+        "POST",
+        "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
+        review,
+        as,
+      );
+      return listAt(body, "status", "resourceRules").flatMap(spelled);
+    };
+    const everyone = await allowed("nothing-is-bound-to-it");
+    const own = async (account: string) =>
+      [...new Set(await allowed(account))].filter((right) => !everyone.includes(right)).sort();
+    const declared = operator.roles.flatMap(({ rights }) =>
+      rights.flatMap(({ group, resources, names, verbs }) =>
+        spelled({
+          apiGroups: [group],
+          resources,
+          verbs,
+          ...(names === undefined ? {} : { resourceNames: names }),
+        } as JsonObject),
+      ),
+    );
+    expect(await own(OPERATOR.name)).toEqual([...new Set(declared)].sort());
+    const operand = await own(name);
+    expect(operand.length).toBeGreaterThan(5);
+    expect(operand.filter((right) => !declared.includes(right))).toEqual([]);
+    expect(operand.filter((right) => /secrets|clusterroles|webhook|daemonsets/.test(right))).toEqual([
+      `get secrets ${OPERAND.pathsSecret}`,
+    ]);
+  });
+
+  test("an edit that means the same replaces no pod", async () => {
+    const before = await stage.template();
+    const generation = await stage.change({ count: "Exact", timeoutSeconds: 6 });
+    await stage.settled(generation);
+    expect(await stage.template()).toEqual(before);
+    expect(at(await stage.read(PATHS.webhook), "webhooks", 0, "timeoutSeconds")).toBe(6);
+  });
+
+  test("what is edited or deleted comes back, kind by kind, and an injector's bundle stays", async () => {
+    const before = await Promise.all(EDITS.map(([path]) => stage.read(path)));
+    const since = performance.now();
+    await Promise.all(
+      EDITS.map(([path, edit]) =>
+        edit === "delete" ? cluster().call("DELETE", path) : cluster().call("PATCH", path, edit),
+      ),
+    );
+    await Promise.all(
+      EDITS.map(([path, , where], i) =>
+        eventually(path, async () => {
+          const same =
+            JSON.stringify(at(await stage.read(path), ...where)) === JSON.stringify(at(before[i], ...where));
+          if (same)
+            console.log(
+              `${path.split("/").at(-2)} as it was after ${Math.round(performance.now() - since)} ms`,
+            );
+          return same;
+        }),
+      ),
+    );
+    expect(at(await stage.read(PATHS.webhook), "webhooks", 0, "clientConfig", "caBundle")).toBe(
+      serviceCa?.caBundle,
+    );
+    await stage.settled(at(await stage.read(PATHS.limits), "metadata", "generation"));
+  });
+
+  test("200 requests while changed limits and a new certificate are rolled out: exactly the limit, none fails", async () => {
+    const before = await stage.read(PATHS.daemonSet);
+    const asked = stage.requests(tenant("bob", 10), 200, 3);
+    await serviceCa?.rotate();
+    const generation = await stage.change({ maxProjectsForSystemUsers: 7 });
+    const since = performance.now();
+    await eventually("both hashes", async () => {
+      const now = await stage.read(PATHS.daemonSet);
+      return [OPERAND.configurationHash, OPERAND.certificateHash].every(
+        (one) => stage.hash(now, one) !== stage.hash(before, one),
+      );
+    });
+    console.log(`on the template after ${Math.round(performance.now() - since)} ms`);
+    await stage.settled(generation);
+    console.log(`rolled out after ${Math.round(performance.now() - since)} ms`);
+    expect(await asked).toEqual({ "201": 10, "403 USHER-Q01": 190 });
+    expect(await projectsOf(cluster(), "bob")).toHaveLength(10);
+  });
+
+  test("without the operator the operand goes on, and another version adopts it as it is", async () => {
+    const before = await stage.template();
+    await stage.scale(0);
+    expect(await stage.request(tenant("ann", 3), "ann-more")).toBe("403 USHER-Q01");
+    await stage.install("usher:2");
+    const [path] = [PATHS.configMap];
+    await cluster().call("DELETE", path);
+    await eventually("the operator is back", async () => (await stage.read(path)) !== undefined);
+    expect(await stage.template()).toEqual(before);
+  });
+
+  test("deleted without the operator, all goes with the custom resource, the webhook first", async () => {
+    await stage.scale(0);
+    await cluster().call("DELETE", PATHS.limits);
+    await eventually("the webhook is gone", async () => {
+      const webhook = await stage.read(PATHS.webhook);
+      const others = await Promise.all([PATHS.service, PATHS.daemonSet].map((path) => stage.read(path)));
+      if (webhook !== undefined) expect(others).not.toContain(undefined);
+      return webhook === undefined;
+    });
+    await gone();
+    await serviceCa?.stop();
+  });
+
+  test("deleted with the operator, all goes too; the namespace stays", async () => {
+    await stage.create({
+      ...SPEC,
+      certificates: "Own",
+      topology: "Deployment",
+      nodeSelector: { "kubernetes.io/os": "linux" },
+    });
+    await stage.scale(1);
+    await stage.until("Available", "True Ready");
+    expect(await stage.read(PATHS.deployment)).toBeDefined();
+    expect(await stage.requests(tenant("cas", 3), 4)).toEqual({ "201": 3, "403 USHER-Q01": 1 });
+    await cluster().call("DELETE", PATHS.limits);
+    await gone();
+    expect(await stage.read(`/api/v1/namespaces/${namespace}`)).toMatchObject({
+      status: { phase: "Active" },
+    });
+  });
+
+  const gone = () =>
+    eventually("all is gone", async () => {
+      const paths = [...EDITS.map(([path]) => path), PATHS.deployment, PATHS.webhook];
+      const left = await Promise.all(paths.map((path) => stage.read(path)));
+      return left.every((one) => one === undefined);
+    });
+});
+
+/** One text for each verb, resource and name of a rule. */
+function spelled(rule: Json): string[] {
+  const list = (field: string) => listAt(rule, field).map(String);
+  const names = list("resourceNames");
+  return list("apiGroups").flatMap((group) =>
+    list("resources").flatMap((resource) =>
+      list("verbs").flatMap((verb) => {
+        const what = `${verb} ${group === "" ? resource : `${resource}.${group}`}`;
+        return names.length === 0 ? [what] : names.map((one) => `${what} ${one}`);
+      }),
+    ),
+  );
+}
