@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
@@ -27,16 +27,21 @@ async function followed(text: string) {
     pollMs: 5,
   });
   onTestFinished(stop);
+  // At once, as a kubelet changes files: a half-written one would be reported.
+  const write = (next: string) => {
+    writeFileSync(`${file}.next`, next);
+    renameSync(`${file}.next`, file);
+  };
   const used = () => changes.map(({ object }) => at(object, "spec", "limits", 0, "maxProjects"));
-  return { file, log, changes, used };
+  return { file, write, log, changes, used };
 }
 
 test("a change takes effect, and what can't be used keeps the last, said once", async () => {
-  const { file, log, changes, used } = await followed(limits(1));
+  const { file, write, log, changes, used } = await followed(limits(1));
   expect(changes).toMatchObject([
     { resource: "projectrequestlimits.project.openshift.io", namespace: "", name: "configuration" },
   ]);
-  writeFileSync(file, limits(2));
+  write(limits(2));
   await vi.waitFor(() => expect(used()).toEqual([1, 2]));
   for (const [wrong, message] of [
     [limits(-1), /limits\[0\]\.maxProjects: must be at least 0/],
@@ -44,7 +49,7 @@ test("a change takes effect, and what can't be used keeps the last, said once", 
     ["{", /limits\.yaml:1/],
   ] as const) {
     log.error.mockClear();
-    writeFileSync(file, wrong);
+    write(wrong);
     await vi.waitFor(() =>
       expect(log.error).toHaveBeenCalledWith(
         { error: expect.stringMatching(message) },
@@ -57,7 +62,7 @@ test("a change takes effect, and what can't be used keeps the last, said once", 
   rmSync(file);
   await vi.waitFor(() => expect(log.error).toHaveBeenCalledTimes(2));
   expect(used()).toEqual([1, 2]);
-  writeFileSync(file, limits(3));
+  write(limits(3));
   await vi.waitFor(() => expect(used()).toEqual([1, 2, 3]));
 });
 

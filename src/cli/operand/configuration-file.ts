@@ -42,7 +42,7 @@ export async function followConfiguration(
   };
   let current = await read(options);
   use(current);
-  const timer = setInterval(async () => {
+  const look = async () => {
     try {
       const next = await read(options);
       reported = "";
@@ -55,6 +55,14 @@ export async function followConfiguration(
       if (why !== reported) log.error({ error: why }, "the last configuration that could be used stays");
       reported = why;
     }
+  };
+  // One at a time: a slow file must not be overtaken by itself.
+  let isLooking = false;
+  const timer = setInterval(async () => {
+    if (isLooking) return;
+    isLooking = true;
+    await look();
+    isLooking = false;
   }, pollMs);
   timer.unref();
   return { stop: () => clearInterval(timer) };

@@ -12,6 +12,8 @@ export const OPERAND_WEBHOOK: Read = {
   scope: "Cluster",
   name: OPERAND.webhook,
   keep: [["webhooks"]],
+  // Without it both are asked, and a request counts once.
+  optional: true,
   why: "leave ProjectRequests to the operand where there is one",
 };
 
