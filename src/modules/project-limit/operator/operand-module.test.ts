@@ -15,10 +15,13 @@ import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
 import { responseOf } from "../../../core/evaluate/response.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Module } from "../../../core/module/module.ts";
+import { judgingRights } from "../../../core/registration/module-rights.ts";
+import type { Right } from "../../../core/registration/rights.ts";
 import type { Change } from "../../../core/view/view.ts";
 import { projectLimit } from "../index.ts";
 import { USAGES } from "../ledger/usage.ts";
 import { operandModule } from "./operand-module.ts";
+import { operandRoles } from "./operand-rights.ts";
 
 const BOB = userInfo("bob");
 
@@ -91,4 +94,17 @@ test("a request that both are asked about has one place, in either order", async
     expect((await ask(first, "c", "c-1")).allowed).toBe(false);
     expect((await ask(second, "c", "c-2")).allowed).toBe(false);
   }
+});
+
+test("its role grants what the module reads and writes, and nothing else", () => {
+  const spelled = (rights: readonly Right[]) =>
+    [
+      ...new Set(
+        rights.flatMap(({ group, resources, verbs }) =>
+          resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}.${group}`)),
+        ),
+      ),
+    ].sort();
+  const [role] = operandRoles(false);
+  expect(spelled(role?.rights ?? [])).toEqual(spelled(judgingRights(operandModule)));
 });
