@@ -1,9 +1,8 @@
-import { isObject, type Json, type JsonObject, stringAt } from "../../../src/core/json.ts";
+import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../../src/core/json.ts";
 import type { Operator } from "../../../src/core/module/operator.ts";
 import type { CustomResource } from "../../../src/core/policy/kind.ts";
-import { customResourceDefinition } from "../../../src/core/registration/crd.ts";
 import { customResources } from "../../../src/core/registration/custom-resources.ts";
-import { operatorDeployment, operatorRules } from "../../../src/core/registration/pods/operator.ts";
+import { operatorObjects } from "../../../src/core/registration/operator.ts";
 import { allModules } from "../../../src/modules/all.ts";
 import { byDigest } from "./digest.ts";
 import { ICON } from "./icon.ts";
@@ -47,7 +46,8 @@ export function bundleOf({ version, image, replaces }: BundleOptions): Bundle {
   const digest = byDigest(image);
   const name = `${operator.name}.v${version}`;
   const kinds = customResources([module]);
-  const crds = kinds.map(customResourceDefinition);
+  const objects = operatorObjects(module, operator, { image: digest, operandImage: digest, version });
+  const of = (kind: string) => objects.filter((one) => one["kind"] === kind);
   const stateKinds = (module.stateKinds ?? []).map(({ plural, group }) => `${plural}.${group}`);
   // Every older release may be replaced: the operator adopts what it finds.
   const skipRange = `<${version}`;
@@ -68,9 +68,9 @@ export function bundleOf({ version, image, replaces }: BundleOptions): Bundle {
   const provided = kinds.flatMap(({ group, kind, versions }) =>
     versions.map((one) => ({ type: "olm.gvk", value: { group, kind, version: one.name } })),
   );
-  const deployment = operatorDeployment(MODULE, operator, { operator: digest, operand: digest });
-  const labels = { label: { "app.kubernetes.io/name": operator.name } };
-  const account = (rules: readonly JsonObject[]) => [{ serviceAccountName: operator.name, rules }];
+  const permissions = (kind: string) => [
+    { serviceAccountName: operator.name, rules: of(kind).flatMap((role) => listAt(role, "rules")) },
+  ];
   const csv = {
     apiVersion: "operators.coreos.com/v1alpha1",
     kind: "ClusterServiceVersion",
@@ -115,9 +115,13 @@ export function bundleOf({ version, image, replaces }: BundleOptions): Bundle {
       install: {
         strategy: "deployment",
         spec: {
-          clusterPermissions: account(operatorRules(operator, "ClusterRole")),
-          permissions: account(operatorRules(operator, "Role")),
-          deployments: [{ name: operator.name, ...labels, spec: deployment["spec"] ?? {} }],
+          clusterPermissions: permissions("ClusterRole"),
+          permissions: permissions("Role"),
+          deployments: of("Deployment").map(({ metadata, spec }) => ({
+            name: operator.name,
+            label: at(metadata, "labels") ?? {},
+            spec: spec ?? {},
+          })),
         },
       },
       relatedImages,
@@ -128,7 +132,7 @@ export function bundleOf({ version, image, replaces }: BundleOptions): Bundle {
     packageName: operator.name,
     name,
     csv,
-    crds,
+    crds: of("CustomResourceDefinition"),
     annotations: { annotations: bundleAnnotations(operator.name) },
     ownProperties: { properties: [max] },
     properties: [packaged, ...provided, max],

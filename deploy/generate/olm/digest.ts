@@ -6,9 +6,9 @@ const BY_DIGEST = /^[a-z0-9]+(?:[._:/-][a-z0-9]+)*@sha256:[0-9a-f]{64}$/;
  * another content tomorrow.
  */
 export function byDigest(image: string): string {
-  const name = image.split("@")[0] ?? "";
-  const tag = /:[^/]*$/.test(name) && name.slice(name.lastIndexOf("/")).includes(":");
-  if (!BY_DIGEST.test(image) || tag)
+  const [name = ""] = image.split("@");
+  const isTagged = /:[^/]*$/.test(name);
+  if (!BY_DIGEST.test(image) || isTagged)
     throw new Error(`${image} is not named by its digest alone: write NAME@sha256:DIGEST, without a tag`);
   return image;
 }

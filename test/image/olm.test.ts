@@ -1,0 +1,184 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { parse, parseAllDocuments } from "yaml";
+import type { GeneratedFile } from "../../deploy/generate/generated-files.ts";
+import { bundleOf, refuseTags } from "../../deploy/generate/olm/bundle.ts";
+import { byDigest } from "../../deploy/generate/olm/digest.ts";
+import { olmFiles } from "../../deploy/generate/olm/files.ts";
+import { at, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
+import { Gates } from "../../src/core/module/gates.ts";
+import { DEFAULT_INSTALLATION } from "../../src/core/module/installation.ts";
+import { grantedRights, ruleOf } from "../../src/core/registration/rights.ts";
+import { allModules } from "../../src/modules/all.ts";
+import { ensureTool } from "../cluster/binaries.ts";
+
+const digest = (name: string, digit: string) => `registry.example.com/${name}@sha256:${digit.repeat(64)}`;
+const FIRST = {
+  version: "0.1.0",
+  image: digest("usher", "1"),
+  bundleImage: digest("bundle", "2"),
+};
+/** The validators are built on their first use. */
+const BUILD_MS = 60 * 60_000;
+const CSV = "bundle/manifests/project-request-limit-operator.clusterserviceversion.yaml";
+const CATALOG = "catalog/project-request-limit-operator/catalog.yaml";
+
+function textOf(files: readonly GeneratedFile[], path: string): string {
+  const found = files.find((one) => one.path === path);
+  if (found === undefined) throw new Error(`no ${path}`);
+  return found.text;
+}
+
+/** A release after the first, in the catalog of the first. */
+function second(): GeneratedFile[] {
+  const earlier = parseAllDocuments(textOf(olmFiles(FIRST), CATALOG)).map((one) => one.toJS() as JsonObject);
+  const next = { version: "0.2.0", image: digest("usher", "3"), bundleImage: digest("bundle", "4") };
+  return olmFiles({ ...next, replaces: "0.1.0", earlier });
+}
+
+describe("OLM's own validators", () => {
+  let olm: string;
+  const folder = mkdtempSync(join(tmpdir(), "olm-"));
+  beforeAll(async () => {
+    olm = await ensureTool("olm");
+  }, BUILD_MS);
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  /** What a command says of files, one of them changed. */
+  function judged(
+    command: "bundle" | "validate",
+    files: readonly GeneratedFile[],
+    change = (text: string) => text,
+  ) {
+    const place = mkdtempSync(join(folder, "files-"));
+    const path = command === "bundle" ? CSV : CATALOG;
+    for (const file of files) {
+      mkdirSync(dirname(join(place, file.path)), { recursive: true });
+      writeFileSync(join(place, file.path), file.path === path ? change(file.text) : file.text);
+    }
+    const part = command === "bundle" ? "bundle" : "catalog";
+    const { status, stdout, stderr } = spawnSync(olm, [command, join(place, part)], { encoding: "utf8" });
+    return { status, lines: `${stdout}${stderr}`.trim().split("\n").filter(Boolean) };
+  }
+
+  test("accept the bundle, and warn of nothing that is so", () => {
+    for (const files of [olmFiles(FIRST), second()]) {
+      const { status, lines } = judged("bundle", files);
+      expect(status, lines.join("\n")).toBe(0);
+      // Rules of roles name no version, and both groups once had one that was removed.
+      for (const line of lines) expect(line).toMatch(/deprecated .* endpointslices: .*,events: /);
+    }
+  });
+
+  test.each<[string, (text: string) => string]>([
+    ["without a name", (text) => text.replace("name: project-request-limit-operator.v0.1.0", 'name: ""')],
+    ["with a version that is none", (text) => text.replace("version: 0.1.0", "version: one")],
+    [
+      "without its CRD",
+      (text) => text.replace("projectrequestlimits.operator.project.openshift.io", "others.example.com"),
+    ],
+    [
+      "with a minimum that is no version",
+      (text) => text.replace("minKubeVersion: 1.33.0", "minKubeVersion: soon"),
+    ],
+    ["with a capability that there is not", (text) => text.replace("Seamless Upgrades", "Everything")],
+  ])("refuse a bundle %s", (_what, change) => {
+    const { status, lines } = judged("bundle", olmFiles(FIRST), change);
+    expect(lines.some((line) => line.startsWith("Error"))).toBe(true);
+    expect(status).toBe(1);
+  });
+
+  test("accept the catalog of the first release, and of one after it", () => {
+    for (const files of [olmFiles(FIRST), second()]) {
+      const { status, lines } = judged("validate", files);
+      expect(status, lines.join("\n")).toBe(0);
+    }
+  });
+
+  test.each<[string, (text: string) => string]>([
+    [
+      "a channel without its bundle",
+      (text) => text.replace(/^name: project-request-limit-operator.v0.2.0$/m, "name: other.v0.2.0"),
+    ],
+    ["two heads of a channel", (text) => text.replace(/^ +replaces: .*\n/m, "")],
+    [
+      "a default channel that there is not",
+      (text) => text.replace("defaultChannel: stable", "defaultChannel: fast"),
+    ],
+  ])("refuse a catalog with %s", (_what, change) => {
+    expect(judged("validate", second(), change).status).toBe(1);
+  });
+});
+
+describe("the bundle", () => {
+  const { csv, crds, ownProperties, relatedImages } = bundleOf(FIRST);
+  const module = allModules.find(({ operator }) => operator !== undefined);
+
+  test("has exactly the operator's rights", () => {
+    const declared = { installation: DEFAULT_INSTALLATION, gates: new Gates([]) };
+    for (const [permissions, kind] of [
+      ["clusterPermissions", "ClusterRole"],
+      ["permissions", "Role"],
+    ] as const) {
+      const [granted, ...others] = listAt(csv, "spec", "install", "spec", permissions);
+      expect(others).toEqual([]);
+      expect(at(granted, "serviceAccountName")).toBe(module?.operator?.name);
+      const rights = (module?.operator?.roles ?? [])
+        .filter((role) => role.kind === kind)
+        .flatMap((role) => role.rights);
+      expect(at(granted, "rules")).toEqual(grantedRights(rights, declared).map(ruleOf));
+    }
+  });
+
+  test("is for all namespaces and suggests the operator's own, from and up to the releases that are tested", () => {
+    const modes = listAt(csv, "spec", "installModes").filter((one) => at(one, "supported") === true);
+    expect(modes.map((one) => stringAt(one, "type"))).toEqual(["AllNamespaces"]);
+    expect(at(csv, "metadata", "annotations", "operatorframework.io/suggested-namespace")).toBe(
+      "openshift-project-request-limit-operator",
+    );
+    expect(at(csv, "spec", "minKubeVersion")).toBe("1.33.0");
+    expect(listAt(ownProperties, "properties")).toEqual([{ type: "olm.maxOpenShiftVersion", value: "4.24" }]);
+    expect(crds).toHaveLength(2);
+  });
+
+  test("leads from every release to this one", () => {
+    const catalog = parseAllDocuments(textOf(second(), CATALOG)).map((one) => one.toJS() as JsonObject);
+    expect(catalog.find(({ schema }) => schema === "olm.package")).toMatchObject({
+      defaultChannel: "stable",
+    });
+    expect(
+      at(
+        catalog.find(({ schema }) => schema === "olm.channel"),
+        "entries",
+      ),
+    ).toEqual([
+      { name: "project-request-limit-operator.v0.1.0", skipRange: "<0.1.0" },
+      {
+        name: "project-request-limit-operator.v0.2.0",
+        replaces: "project-request-limit-operator.v0.1.0",
+        skipRange: "<0.2.0",
+      },
+    ]);
+    const next = parse(textOf(second(), CSV)) as JsonObject;
+    expect(at(next, "spec", "replaces")).toBe("project-request-limit-operator.v0.1.0");
+    expect(() => olmFiles({ ...FIRST, replaces: "0.0.9" })).toThrow("does not have");
+  });
+
+  test("names every image by its digest, in relatedImages", () => {
+    expect(relatedImages.map(({ image }) => image)).toEqual([FIRST.image, FIRST.image]);
+    for (const image of ["usher:0.1.0", "usher", "usher@sha256:12", `usher:0.1.0@sha256:${"1".repeat(64)}`]) {
+      expect(() => byDigest(image)).toThrow("digest");
+      expect(() => bundleOf({ ...FIRST, image })).toThrow("digest");
+      expect(() => olmFiles({ ...FIRST, bundleImage: image })).toThrow("digest");
+    }
+    expect(byDigest(`localhost:5000/usher@sha256:${"1".repeat(64)}`)).toContain("5000");
+    const text = JSON.stringify(csv);
+    const others = JSON.parse(text.replace(`"value":"${FIRST.image}"`, `"value":"${digest("other", "5")}"`));
+    expect(() => refuseTags(others)).toThrow("not in relatedImages");
+    const tagged = JSON.parse(text.replace(`"image":"${FIRST.image}"`, '"image":"usher:0.1.0"'));
+    expect(() => refuseTags(tagged)).toThrow("digest");
+  });
+});
