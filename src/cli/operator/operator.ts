@@ -5,6 +5,7 @@ import { ServerVersionPoller } from "../../cluster/informers/server-version.ts";
 import { LeaderElection } from "../../cluster/leader-election/leader-election.ts";
 import type { ServerVersion } from "../../core/kubernetes/versions.ts";
 import { OperandController } from "../../operator/operand/operand-controller.ts";
+import { OPERATOR_CONDITION_VARIABLE, OperatorCondition } from "../../operator/operand/operator-condition.ts";
 import { CallError } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { createLog, type LogLevel } from "../output/log.ts";
@@ -38,6 +39,8 @@ export async function operator(module: string, options: OperatorOptions, io: Io)
     },
   });
   await versions.first;
+  const olms = io.env[OPERATOR_CONDITION_VARIABLE];
+  const condition = olms && new OperatorCondition({ client, namespace, name: olms, fieldManager: name, log });
   let ended = new AbortController();
   let running: Promise<void> = Promise.resolve();
   const lease = new LeaderElection({
@@ -56,6 +59,7 @@ export async function operator(module: string, options: OperatorOptions, io: Io)
         log,
         publish: (all) => events.add(all),
         serverVersion: () => serverVersion,
+        report: condition ? condition.report : undefined,
         leading: () => lease.leading,
       }).run(ended.signal);
     },

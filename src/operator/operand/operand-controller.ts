@@ -22,6 +22,8 @@ export interface OperandControllerOptions {
   readonly log: Log;
   readonly publish: (events: readonly EventToWrite[]) => void;
   readonly serverVersion: () => ServerVersion | undefined;
+  /** Called with each status; `undefined` without the custom resource. */
+  readonly report?: ((status: JsonObject | undefined) => Promise<void>) | undefined;
   /** Checked before every write. */
   readonly leading: () => boolean;
   /** Milliseconds, monotonic. */
@@ -86,6 +88,7 @@ export class OperandController {
     if (owner === undefined || isDeleted(owner)) {
       this.#done = undefined;
       await this.#withdraw(owner);
+      await this.#report(undefined);
       return true;
     }
     const { state, secrets } = await this.#observe({ ...operator.resource, ...owner });
@@ -100,6 +103,7 @@ export class OperandController {
         this.#done = { steps, at };
       }
       await this.#writeStatus(state.owner, status);
+      await this.#report(status);
       return true;
     } catch (error) {
       if (error instanceof StatusError && error.status === 409) return false;
@@ -107,6 +111,10 @@ export class OperandController {
       await this.#writeStatus(state.owner, operator.plan({ ...state, failure }).status);
       throw error;
     }
+  }
+
+  async #report(status: JsonObject | undefined): Promise<void> {
+    if (this.#options.leading()) await this.#options.report?.(status);
   }
 
   /** Without the custom resource the webhook goes first; one whose owner was taken off on purpose stays. */
