@@ -76,6 +76,15 @@ describe("with the anchor", () => {
     expect(ownersOf(run, MUTATING)).toEqual([ANCHOR_OWNER]);
   });
 
+  test("Gardener's gets no owner, for Gardener would take it away again", async () => {
+    const annotations = { "resources.gardener.cloud/origin": "garden/usher-1" };
+    const run = await started(({ server }) =>
+      server.put(ANCHOR, { metadata: { uid: "anchor-1", ownerReferences: [NAMESPACE_OWNER], annotations } }),
+    );
+    expect(ownersOf(run, ANCHOR)).toEqual([]);
+    expect(ownersOf(run, MUTATING)).toEqual([ANCHOR_OWNER]);
+  });
+
   test("webhooks of an older version, owned by the namespace, become the anchor's alone", async () => {
     const run = await started(({ server }) => {
       for (const path of [MUTATING, VALIDATING])

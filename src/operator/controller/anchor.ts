@@ -4,9 +4,12 @@ import type { Log } from "../../core/log.ts";
 import { anchor } from "../../core/registration/anchor.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { Objects } from "../install/apply.ts";
-import { managerOf } from "../install/manager.ts";
+import { type ManagerName, managerOf } from "../install/manager.ts";
 import type { Ownership } from "./owned.ts";
 import type { RepeatedLog } from "./repeated-log.ts";
+
+/** Argo CD deletes no object that has an owner, and Gardener takes owners away, every minute. */
+const OWNERLESS: ReadonlySet<ManagerName | undefined> = new Set(["Argo CD", "Gardener"]);
 
 export interface AnchorOptions {
   readonly objects: Objects;
@@ -88,8 +91,8 @@ export class Anchor {
   async #adopt(found: JsonObject, home: JsonObject | undefined, may: () => boolean): Promise<void> {
     const { objects, repeated } = this.#options;
     const stored = listAt(found, "metadata", "ownerReferences");
-    // Argo CD deletes no object that has an owner, so its anchor must have none.
-    const owners = home === undefined || managerOf(found)?.name === "Argo CD" ? [] : [namespaceOwner(home)];
+    const withoutOwner = OWNERLESS.has(managerOf(found)?.name);
+    const owners = home === undefined || withoutOwner ? [] : [namespaceOwner(home)];
     const value = [...stored.filter((one) => !isNamespace(one)), ...owners];
     if (equal(stored, value) || !may()) return;
     try {
