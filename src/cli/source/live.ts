@@ -11,6 +11,7 @@ import { managesWebhooks } from "../../core/module/installation.ts";
 import type { Count } from "../../core/module/metric.ts";
 import type { ControllerStats } from "../../core/module/reconciler.ts";
 import { openServing, type ServingOptions } from "../../operator/certificates/serving.ts";
+import { createMissingCrds } from "../../operator/controller/missing-crds.ts";
 import { Replica } from "../../operator/controller/replica.ts";
 import { version } from "../version.ts";
 import { type ApiServerOptions, apiServer, isOwnCluster } from "./api-server.ts";
@@ -71,6 +72,7 @@ export async function openLiveSource(
   };
   try {
     const found = { client, assembly, log, signal: ended.signal };
+    if (operate) void createMissingCrds({ ...found, source, version: version() });
     const [certificates] = await Promise.all([
       operate && serving !== undefined ? openServing(found, serving) : undefined,
       source.cache.waitForSync(),

@@ -1,0 +1,45 @@
+import type { Client } from "../../cluster/client/client.ts";
+import { pause } from "../../cluster/client/retry.ts";
+import type { ClusterSource } from "../../cluster/source/cluster-source.ts";
+import { nameOf } from "../../core/kubernetes/object.ts";
+import type { Log } from "../../core/log.ts";
+import { anchor } from "../../core/registration/anchor.ts";
+import { registeredKinds } from "../../core/registration/index.ts";
+import { describeObject, Objects } from "../install/apply.ts";
+import { RepeatedLog } from "./repeated-log.ts";
+
+export interface MissingCrdsOptions {
+  readonly client: Client;
+  readonly source: ClusterSource;
+  readonly log: Log;
+  readonly version: string;
+  readonly signal: AbortSignal;
+  readonly retryMs?: number;
+}
+
+const RETRY_MS = 1_000;
+
+/**
+ * Creates CRDs that do not exist, where usher may: a replica waits until its kinds are served, and there is no leader before one
+ * serves. Gardener deploys a chart without its folder `crds` and without its hooks. Reads nothing while all kinds are served, and changes
+ * no CRD that exists: that is the leader's.
+ */
+export async function createMissingCrds(options: MissingCrdsOptions): Promise<void> {
+  const { client, source, log, version, signal, retryMs = RETRY_MS } = options;
+  const objects = new Objects(client);
+  const repeated = new RepeatedLog(log, () => performance.now());
+  while (!signal.aborted && !source.ready) {
+    const absent = source.cache.status().filter(({ served }) => served === false);
+    try {
+      for (const crd of absent.length === 0 ? [] : registeredKinds(source.assembly, version)) {
+        if (!absent.some(({ resource }) => resource === nameOf(crd))) continue;
+        if ((await objects.read(crd)) !== undefined || (await objects.read(anchor())) === undefined) continue;
+        await objects.apply(crd);
+        log.info({ object: describeObject(crd) }, "CRD created");
+      }
+    } catch (error) {
+      repeated.failed("CRDs", error, "failed to create missing CRDs, retrying");
+    }
+    await pause(retryMs, signal);
+  }
+}
