@@ -113,6 +113,13 @@ describeHelm("values of the chart", (helm) => {
     expect(Object.keys(at(made, "spec", "selector", "matchLabels") as JsonObject)).toHaveLength(2);
   });
 
+  test("annotations of the Service that the API server calls, and of no other object", async () => {
+    const values = { webhook: { serviceAnnotations: { own: "a" } }, annotations: { note: "n" } };
+    const objects = await helm().template(values);
+    expect(at(named(objects, "Service"), "metadata", "annotations")).toEqual({ own: "a", note: "n" });
+    expect(at(named(objects, "Service", "usher-metrics"), "metadata", "annotations")).toEqual({ note: "n" });
+  });
+
   test("another webhook port, and the host's network with a rollout that fits", async () => {
     const made = await deployment({ webhook: { port: 10250 }, ops: { port: 9090 }, hostNetwork: true });
     expect(listAt(made, ...CONTAINER, "args")).toEqual(

@@ -1,4 +1,4 @@
-import { VERSION_LABEL } from "../../../src/core/registration/names.ts";
+import { OWN_NAMES, VERSION_LABEL } from "../../../src/core/registration/names.ts";
 import { CONFIGURATION_FILE } from "../../../src/core/registration/pods/restricted-pod.ts";
 import { CONFIGURATION_ANNOTATION } from "../../../src/core/registration/workload.ts";
 import { Append, block, isMap, type Node, type NodeMap, scalar, When } from "../template/node.ts";
@@ -15,7 +15,7 @@ export function withValues(object: NodeMap): NodeMap {
   const data = object["data"];
   return {
     ...object,
-    metadata: metadata(object["metadata"] as NodeMap),
+    metadata: metadata(object["metadata"] as NodeMap, isCalled(object) ? SERVICE_ANNOTATIONS : ANNOTATIONS),
     ...(isMap(data) && CONFIGURATION_FILE in data
       ? { data: { [CONFIGURATION_FILE]: scalar('include "usher.configuration" . | toJson') } }
       : {}),
@@ -23,9 +23,16 @@ export function withValues(object: NodeMap): NodeMap {
   };
 }
 
-function metadata(own: NodeMap): NodeMap {
+/** Whether this is the Service that the API server calls. */
+function isCalled({ kind, metadata }: NodeMap): boolean {
+  return kind === "Service" && isMap(metadata) && metadata["name"] === OWN_NAMES.service;
+}
+
+const ANNOTATIONS = ".Values.annotations";
+const SERVICE_ANNOTATIONS = ".Values.webhook.serviceAnnotations .Values.annotations";
+
+function metadata(own: NodeMap, given = ANNOTATIONS): NodeMap {
   const { labels = {}, annotations, ...rest } = own;
-  const given = ".Values.annotations";
   return {
     ...rest,
     labels: block(`include "usher.labels" (list . ${dict(labels)})`),

@@ -25,6 +25,15 @@ export function valuesSchema(values: readonly Value[]): JsonObject {
     description: "For the condition of a parent chart. Not used.",
     type: "boolean",
   };
+  // Gardener gives them to every chart that it renders.
+  root.properties["gardener"] = {
+    description: "What Gardener says of the garden and the seed. Policies of such a chart stay when it goes.",
+    type: "object",
+  };
+  root.properties["usablePorts"] = {
+    description: "Ports that Gardener finds free on the first node of a self-hosted cluster. Not used.",
+    type: "array",
+  };
   return { $schema: "http://json-schema.org/draft-07/schema#", ...root };
 }
 

@@ -160,6 +160,12 @@ export function allValues(
       PORT,
       "Port on which the replicas serve the API server. Private GKE clusters let the control plane reach 443 and 10250 only: set 10250, or open 8443 in the firewall.",
     ),
+    value(
+      "webhook.serviceAnnotations",
+      {},
+      TEXTS,
+      "Annotations of the Service that the API server calls, such as those by which a network policy is made for it.",
+    ),
     value("ops.port", 8080, PORT, "Port of health checks and metrics."),
     value(
       "hostNetwork",
