@@ -1,6 +1,7 @@
 import { allModules } from "../../src/modules/all.ts";
 import { chartFiles } from "./chart/files.ts";
 import { installationFiles } from "./installation/files.ts";
+import { gardenerFiles } from "./installation/gardener.ts";
 import { observabilityFiles } from "./observability/files.ts";
 import { checkedInOlmFiles } from "./olm/files.ts";
 import { rightsTable } from "./rights-table.ts";
@@ -16,6 +17,7 @@ export async function generatedFiles(): Promise<GeneratedFile[]> {
   return [
     ...(await chartFiles()),
     ...(await installationFiles()),
+    ...gardenerFiles(),
     ...observabilityFiles(),
     ...checkedInOlmFiles(),
     { path: "docs/rights.md", text: rightsTable(allModules) },
