@@ -1,6 +1,7 @@
 import { openCluster } from "../../cluster/source/cluster-source.ts";
 import { Assembly } from "../../core/evaluate/assembly.ts";
 import type { Log } from "../../core/log.ts";
+import type { Count } from "../../core/module/metric.ts";
 import type { Operand } from "../../core/module/operand.ts";
 import type { Change } from "../../core/view/view.ts";
 import { releaseMemory } from "../../files/source/release-memory.ts";
@@ -59,7 +60,15 @@ async function openOperand(
   const client = await apiServer(options);
   const source = openCluster({ client, assembly, log });
   const paths = new PathSecret({ client, namespace, secret, key, log });
-  const leader = new Leader({ client, source, lease: name, identity: identity().identity, log });
+  let count: (counts: readonly Count[]) => void = () => undefined;
+  const leader = new Leader({
+    client,
+    source,
+    lease: name,
+    identity: identity().identity,
+    log,
+    publish: (_events, counts) => count(counts),
+  });
   const ended = new AbortController();
   const opening = isAggregated ? openFrontProxy(client, log, ended.signal) : undefined;
   const stop = async () => {
@@ -86,7 +95,10 @@ async function openOperand(
     aggregated: opening && { api, frontProxy: (await opening).frontProxy },
     controllerStats: () => ({ ...leader.controller.stats, leading: leader.leading }),
     releaseMemory,
-    start: () => leader.start(),
+    start: (counter) => {
+      count = counter;
+      leader.start();
+    },
     stop,
   };
 }
