@@ -169,6 +169,30 @@ describeHelm("values of the chart", (helm) => {
     expect(JSON.stringify(await helm().template({}))).toContain('"customresourcedefinitions"');
   });
 
+  test("on nodes of the control plane, all pods of usher run there, beside what other values say", async () => {
+    const objects = await helm().template({
+      controlPlaneNodes: true,
+      nodeSelector: { pool: "system" },
+      tolerations: [{ key: "dedicated", operator: "Exists" }],
+    });
+    const specs = objects.flatMap((object) => {
+      const kind = String(object["kind"]);
+      if (kind === "Pod") return [at(object, "spec")];
+      return ["Deployment", "Job"].includes(kind) ? [at(object, ...PODS)] : [];
+    });
+    expect(specs.length).toBeGreaterThan(4);
+    for (const spec of specs) {
+      expect(at(spec, "nodeSelector")).toEqual({
+        "node-role.kubernetes.io/control-plane": "",
+        pool: "system",
+      });
+      const keys = listAt(spec, "tolerations").map((one) => stringAt(one, "key"));
+      for (const role of ["control-plane", "master"])
+        expect(keys).toContain(`node-role.kubernetes.io/${role}`);
+      expect(keys).toContain("dedicated");
+    }
+  });
+
   test("without flow control nothing of its group is rendered", async () => {
     const objects = await helm().template({ flowControl: { enabled: false } });
     expect(objects.filter(({ apiVersion }) => String(apiVersion).startsWith("flowcontrol"))).toEqual([]);
@@ -188,6 +212,8 @@ describeHelm("values of the chart", (helm) => {
     [{ configuration: { featureGates: { Nothing: true } } }, "Nothing"],
     [{ policies: [{ apiVersion: "v1", kind: "Secret", metadata: { name: "s" } }] }, "policies"],
     [{ webhook: { port: 0 } }, "port"],
+    [{ networkPolicy: { webhookCidrs: ["10.0.0.1"] } }, "webhookCidrs"],
+    [{ configuration: { networkPolicy: {} } }, "networkPolicy"],
   ])("%j is refused", async (values, name) => {
     expect(await helm().refusal(values)).toContain(name);
   });

@@ -3,7 +3,7 @@ import type { Module } from "../../../src/core/module/module.ts";
 
 const OPENING = `# Metrics
 
-Every replica serves its metrics at \`/metrics\` of its ops port (8080, the port \`ops\` of the Service \`usher-metrics\`), in Prometheus' text format. [Monitoring](monitoring.md) says how to scrape them, and has a dashboard and alerts.
+Every replica serves its metrics at \`/metrics\` of its ops port (8080, the port \`ops\` of the Service \`usher-metrics\`), in Prometheus' text format; so does the watchdog, with metrics of its own. [Monitoring](monitoring.md) says how to scrape them, and has a dashboard and alerts.
 
 Labels are bounded: never a user or an object's name, and where people choose the values (policies, groups) those beyond a limit share the value \`other\`. Counters start at zero with the process. What only the leader has is absent or zero on the other replicas, so add up over all of them.
 
