@@ -104,12 +104,15 @@ describeOwnCluster("the runbook", { flags: FLAGS }, (cluster) => {
     await usher.inForce();
   }, 300_000);
 
-  test("a node is freed by hand", async () => {
+  test("usher is down: a node is freed by hand", async () => {
+    await scale(0);
     const taints = [{ key: "usher.dev/starting", effect: "NoSchedule" }];
     await cluster().call("PATCH", "/api/v1/nodes/w-0", { spec: { taints } });
     await type(block(/kubectl taint/).replace("NODE", "w-0"));
     expect(at(await cluster().call("GET", "/api/v1/nodes/w-0"), "spec", "taints")).toBeUndefined();
-  });
+    await scale(2);
+    await usher.inForce();
+  }, 300_000);
 
   test("all of usher is turned off, refuses nothing, and comes back with usher install", async () => {
     await type(block(/--replicas=0/));
