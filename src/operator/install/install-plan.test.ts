@@ -103,6 +103,24 @@ describe("a plan", () => {
     }
   });
 
+  test.each([
+    ["OLM", { "operators.coreos.com/limits.operators": "" }],
+    ["OLM", { "olm.managed": "true" }],
+    ["seats-operator", { "usher.dev/operator": "seats-operator" }],
+  ])("a CRD that %s keeps is used as it is, though usher wrote it once", async (keeper, labels) => {
+    const cluster = new TestInstallation();
+    const crd = WANTED.find((object) => stringAt(object, "kind") === "CustomResourceDefinition") ?? {};
+    const metadata = crd["metadata"] as JsonObject;
+    const own = metadata["labels"] as JsonObject;
+    cluster.have({ ...crd, metadata: { ...metadata, labels: { ...own, ...labels } } });
+    for (const options of [{}, { conflicts: "take over" as const }]) {
+      const { objects, conflicts, refusals } = await planInstall(cluster.objects, WANTED, [SEATING], options);
+      const one = objects.find(({ object }) => object === crd);
+      expect(one).toMatchObject({ change: "unchanged", note: `belongs to ${keeper}; used as it is` });
+      expect([...conflicts, ...refusals]).toEqual([]);
+    }
+  });
+
   test("a webhook configuration of another owner is a conflict like any other", async () => {
     const cluster = new TestInstallation();
     cluster.have(otherOwners("MutatingWebhookConfiguration usher"));

@@ -1,0 +1,102 @@
+import { expect, test } from "vitest";
+import { TestAuthority } from "../../../test/support/operator/authority.ts";
+import { at, type JsonObject, stringAt } from "../../core/json.ts";
+import { operator } from "../../modules/project-limit/operator/operator.ts";
+import { TRUST_MS } from "../certificates/certificate-plan.ts";
+import { trusts } from "../certificates/certificate-record.ts";
+import { parseTokens, ROTATE_EVERY_MS } from "../certificates/path-tokens.ts";
+import { OperandSecrets, type SecretsFound } from "./operand-secrets.ts";
+
+const NOW = Date.now();
+const DAY_MS = 86_400_000;
+const NAME = "admission-server.openshift-project-request-limit-operator.svc";
+
+function opened(clock: { ms: number } = { ms: 0 }) {
+  const secrets = new OperandSecrets(operator, () => clock.ms);
+  const plan = (found: Partial<SecretsFound> = {}) =>
+    secrets.plan({
+      serving: undefined,
+      paths: undefined,
+      published: undefined,
+      registeredToken: undefined,
+      ownCertificate: true,
+      now: NOW,
+      ...found,
+    });
+  return { plan, clock };
+}
+
+const base64 = (text: string) => Buffer.from(text).toString("base64");
+const text = (secret: JsonObject | undefined, key: string) =>
+  Buffer.from(stringAt(secret, "data", key) ?? "", "base64").toString("utf8");
+
+test("a certificate of its own: made once, with its authority published", async () => {
+  const { plan } = opened();
+  const first = await plan();
+  const [paths, serving] = first.apply;
+  expect(at(serving, "metadata", "name")).toBe("server-serving-cert");
+  expect(Object.keys(at(serving, "data") ?? {}).sort()).toEqual(["ca.crt", "tls.crt", "tls.key"]);
+  expect(trusts(first.caBundle, text(serving, "ca.crt"))).toBe(true);
+  const second = await plan({ serving, paths, published: first.caBundle });
+  expect(second).toMatchObject({ certificate: first.certificate, pathToken: first.pathToken });
+  expect(second.apply).toEqual(first.apply);
+});
+
+test("before it ends the next one is published, and used once that is trusted", async () => {
+  const { plan, clock } = opened();
+  const first = await plan();
+  const [paths, serving] = first.apply;
+  const later = { paths, now: NOW + 300 * DAY_MS };
+  const staged = await plan({ serving, published: first.caBundle, ...later });
+  expect(staged.certificate).toEqual(first.certificate);
+  expect(staged.caBundle).not.toBe(first.caBundle);
+  const next = { serving: staged.apply[1], published: staged.caBundle, ...later };
+  expect((await plan(next)).certificate).toEqual(first.certificate);
+  clock.ms = TRUST_MS;
+  const used = await plan(next);
+  expect(used.certificate).not.toEqual(first.certificate);
+  expect(trusts(used.caBundle, text(serving, "ca.crt"))).toBe(true);
+});
+
+test("where the Secret is lost, what pods still serve stays trusted", async () => {
+  const { plan } = opened();
+  const first = await plan();
+  const again = await plan({ published: first.caBundle });
+  expect(again.certificate).not.toEqual(first.certificate);
+  for (const { apply } of [first, again]) expect(trusts(again.caBundle, text(apply[1], "ca.crt"))).toBe(true);
+});
+
+test("path tokens change with time; a lost Secret keeps the registered one", async () => {
+  const { plan } = opened();
+  const first = await plan();
+  const [paths] = first.apply;
+  const later = await plan({ paths, now: NOW + ROTATE_EVERY_MS });
+  expect(later.pathToken).toBe(parseTokens(text(paths, "webhook-paths.json"))?.next);
+  expect((await plan({ registeredToken: first.pathToken })).pathToken).toBe(first.pathToken);
+});
+
+test("an issuer's certificate waits until API servers accept it, or that does not help", async () => {
+  const [one, other] = await Promise.all([TestAuthority.create("one"), TestAuthority.create("other")]);
+  const { cert, key } = await one.sign({ names: [NAME] });
+  const serving = { data: { "tls.crt": base64(cert), "tls.key": base64(key) } };
+  const { plan, clock } = opened();
+  const issued = (found: Partial<SecretsFound>) => plan({ ownCertificate: false, serving, ...found });
+  expect((await issued({ serving: undefined })).certificate).toBeUndefined();
+  expect((await issued({ serving: { data: { "tls.crt": "" } } })).certificate).toBeUndefined();
+  expect((await issued({})).certificate?.trusted).toBe(true);
+  expect((await issued({ published: base64(one.pem) })).certificate?.trusted).toBe(true);
+  const waiting = await issued({ published: base64(other.pem) });
+  expect(waiting.certificate?.trusted).toBe(false);
+  expect(waiting.caBundle).toBeUndefined();
+  expect(waiting.apply).toHaveLength(1);
+  clock.ms = TRUST_MS;
+  expect((await issued({ published: base64(other.pem) })).certificate?.trusted).toBe(true);
+});
+
+test("one of its own is not left to an issuer, which would not write to it", async () => {
+  const { plan } = opened();
+  const [, serving] = (await plan()).apply;
+  const issued = await plan({ ownCertificate: false, serving });
+  expect(issued.remove).toEqual([serving]);
+  expect(issued.certificate).toBeUndefined();
+});
