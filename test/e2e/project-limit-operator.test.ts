@@ -118,7 +118,7 @@ describeOwnCluster("the operator of project limits", {}, (cluster) => {
   test("an edit that means the same replaces no pod", async () => {
     const before = await stage.template();
     const generation = await stage.change({ count: "Exact", timeoutSeconds: 6 });
-    await stage.settled(generation);
+    await stage.rolledOut(generation);
     expect(await stage.template()).toEqual(before);
     expect(at(await stage.read(PATHS.webhook), "webhooks", 0, "timeoutSeconds")).toBe(6);
   });
@@ -147,7 +147,7 @@ describeOwnCluster("the operator of project limits", {}, (cluster) => {
     expect(at(await stage.read(PATHS.webhook), "webhooks", 0, "clientConfig", "caBundle")).toBe(
       serviceCa?.caBundle,
     );
-    await stage.settled(at(await stage.read(PATHS.limits), "metadata", "generation"));
+    await stage.rolledOut(at(await stage.read(PATHS.limits), "metadata", "generation"));
   });
 
   test("200 requests while changed limits and a new certificate are rolled out: exactly the limit, none fails", async () => {
@@ -163,7 +163,7 @@ describeOwnCluster("the operator of project limits", {}, (cluster) => {
       );
     });
     console.log(`on the template after ${Math.round(performance.now() - since)} ms`);
-    await stage.settled(generation);
+    await stage.rolledOut(generation);
     console.log(`rolled out after ${Math.round(performance.now() - since)} ms`);
     expect(await asked).toEqual({ "201": 10, "403 USHER-Q01": 190 });
     expect(await projectsOf(cluster(), "bob")).toHaveLength(10);
