@@ -14,10 +14,12 @@ const RBAC = "/apis/rbac.authorization.k8s.io/v1";
 const FLOW = "/apis/flowcontrol.apiserver.k8s.io/v1";
 const { namespace, name } = OPERAND;
 
+const OPENED = [{ op: "replace", path: "/webhooks/0/failurePolicy", value: "Ignore" }];
+
 /** Each kind that the operator keeps, what somebody edits of it, and where. */
 const EDITS: readonly (readonly [
   path: string,
-  edit: JsonObject | "delete",
+  edit: JsonObject | readonly JsonObject[] | "delete",
   where: readonly (string | number)[],
 ])[] = [
   [PATHS.daemonSet, { spec: { template: { spec: { nodeSelector: { pool: "x" } } } } }, ["spec", "template"]],
@@ -35,7 +37,7 @@ const EDITS: readonly (readonly [
   ],
   [`${FLOW}/prioritylevelconfigurations/${name}`, { spec: { limited: { lendablePercent: 90 } } }, ["spec"]],
   [`${FLOW}/flowschemas/${name}`, { spec: { matchingPrecedence: 9_999 } }, ["spec"]],
-  [PATHS.webhook, { metadata: { ownerReferences: [] } }, ["metadata", "ownerReferences"]],
+  [PATHS.webhook, OPENED, ["webhooks"]],
 ];
 
 describeOwnCluster("the operator of project limits", {}, (cluster) => {

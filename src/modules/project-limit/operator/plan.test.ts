@@ -128,6 +128,13 @@ describe("the order", () => {
     expect(describeStep(removed[0] as OperandStep)).toBe("remove ValidatingWebhookConfiguration");
   });
 
+  test("where somebody edited the workload's node selector, the webhook stays", () => {
+    const edited = daemonSet({ nodeSelector: { pool: "none" } }, 0);
+    const { steps, status } = planned({}, { stored: [edited, registered] });
+    expect(steps.map(describeStep)).not.toContain("remove ValidatingWebhookConfiguration");
+    expect(conditionsOf(status)).toMatchObject({ NoNodes: "False Scheduled" });
+  });
+
   test("of an invalid spec nothing is rolled out", () => {
     const { steps, status } = planned({ limits: [{ maxProjects: -1 }] });
     expect(steps).toEqual([]);

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
+import { at, equal, isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import type { OperandPlan, OperandState, OperandStep } from "../../../core/module/operator.ts";
 import {
   API_SERVICE,
@@ -47,7 +47,7 @@ export function planOperand(state: OperandState): OperandPlan {
     certHash: certHashOf(state, stored),
     registered: state.live(WEBHOOK) !== undefined,
     transports: transportsOf(operand, state, stored, rollOut, transportOf(state.live(WEBHOOK))),
-    noNodes: rollOut?.desired === 0,
+    noNodes: rollOut?.desired === 0 && selectsNodesOf(stored, operand),
   };
   const { apply, remove } = state.secrets;
   const steps = [
@@ -56,6 +56,11 @@ export function planOperand(state: OperandState): OperandPlan {
     ...(operand.limits.invalid === undefined ? stepsOf(found) : []),
   ];
   return { steps: steps.map((step) => marked(step, state)), status: operandStatus(found) };
+}
+
+/** A selector that somebody edited says nothing of the nodes: the workload is restored, and the webhook stays. */
+function selectsNodesOf(stored: JsonObject | undefined, { nodeSelector }: Operand): boolean {
+  return equal(at(stored, "spec", "template", "spec", "nodeSelector"), nodeSelector);
 }
 
 /** One that API servers do not accept yet waits, where there is one that they do. */
