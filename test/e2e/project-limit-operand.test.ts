@@ -1,0 +1,164 @@
+// The operand of ProjectRequestLimit on a real control plane: alone, and beside usher with node-guard in Enable. Its objects are those that
+// the operator keeps, applied by hand. ProjectRequest is a CRD here; a stand-in creates the Namespace of a ProjectRequest.
+import { expect, test } from "vitest";
+import { at, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
+import { OPERAND } from "../../src/modules/project-limit/operator/names.ts";
+import { eventually } from "../cluster/access/wait.ts";
+import { describeOwnCluster } from "../cluster/describe.ts";
+import { configured, install } from "./fixtures/install.ts";
+import { OperandStage, PODS, posted, resource, servedBy, WEBHOOK } from "./fixtures/operand.ts";
+import { attempt, create, ledgerOf, projectsOf, SETUP, tenant } from "./fixtures/project-limits.ts";
+
+const ROLE = "node-role.kubernetes.io/control-plane";
+const LEASE = `/apis/coordination.k8s.io/v1/namespaces/${OPERAND.namespace}/leases/${OPERAND.name}`;
+const HOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/usher";
+const PARALLEL = 200;
+
+const SPEC: JsonObject = {
+  limits: [0, 10].map((max) => ({ groups: [`limit-${max}`], maxProjects: max })),
+  // What is asked is who answers, not how fast on a busy machine.
+  timeoutSeconds: 30,
+};
+
+/** May create pods anywhere, and is in no list of node-guard's. */
+const MALLORY: JsonObject = {
+  apiVersion: "rbac.authorization.k8s.io/v1",
+  kind: "ClusterRoleBinding",
+  metadata: { name: "mallory" },
+  roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "edit" },
+  subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "User", name: "mallory" }],
+};
+
+describeOwnCluster("the operand of ProjectRequestLimit", {}, (cluster) => {
+  const stage = new OperandStage(cluster);
+  /** What a user hears who may have none. */
+  const refusal = async () => {
+    const { body } = await create(cluster(), "ProjectRequest", tenant("nobody", 0), "probe", {
+      query: "?dryRun=All",
+    });
+    return stringAt(body, "message") ?? "";
+  };
+  const refusedBy = (webhook: string) =>
+    eventually(`a refusal by ${webhook}`, async () => {
+      const message = await refusal();
+      return message.includes("USHER-Q01") && message.includes(`admission webhook "${webhook}" denied`);
+    });
+  const ownHook = async () =>
+    listAt((await cluster().request("GET", HOOKS)).body, "webhooks").some(
+      (hook) => stringAt(hook, "name") === "project-limit.usher.dev",
+    );
+  /** All at once, and exactly ten of them. */
+  const burst = async (user: string, meanwhile?: () => Promise<unknown>) => {
+    const by = tenant(user, 10);
+    const [results] = await Promise.all([
+      Promise.all(
+        Array.from({ length: PARALLEL }, (_, i) => attempt(cluster(), "ProjectRequest", by, `${user}-${i}`)),
+      ),
+      meanwhile?.(),
+    ]);
+    const made = results.filter(({ status }) => status === 201);
+    const others = results.filter(({ status, message }) => status !== 201 && !message.includes("USHER-Q01"));
+    expect(others).toEqual([]);
+    expect(made).toHaveLength(10);
+    expect(await projectsOf(cluster(), user)).toHaveLength(10);
+    const times = results.map(({ ms }) => ms).sort((a, b) => a - b);
+    console.log(
+      `${user}: p50 ${Math.round(times[100] ?? 0)} ms, slowest ${Math.round(times.at(-1) ?? 0)} ms`,
+    );
+  };
+
+  test("runs alone on every control-plane node, by its file, and elects who settles", async () => {
+    const taints = [{ key: ROLE, effect: "NoSchedule" }];
+    for (const name of ["cp-0", "cp-1"]) await cluster().createNode(name, { labels: { [ROLE]: "" }, taints });
+    await cluster().createNode("w-0");
+    await cluster().apply(...SETUP);
+    await stage.apply(SPEC);
+    const pods = await stage.ready(2);
+    await stage.register(SPEC);
+    await refusedBy(OPERAND.webhook);
+    await eventually("a leader", async () =>
+      pods.includes(stringAt(await cluster().call("GET", LEASE), "spec", "holderIdentity") ?? ""),
+    );
+  }, 240_000);
+
+  test("200 ProjectRequests at once: exactly as many as the limit", () => burst("alone"), 60_000);
+
+  test("only an API server makes it write, and Namespaces are not its business", async () => {
+    const [pod = ""] = await stage.ready(2);
+    const port = await stage.port(pod);
+    const forged = (user: string, path: string) =>
+      posted(port, path, {
+        uid: "forged",
+        userInfo: { username: user, groups: ["limit-10"] },
+        name: "stolen",
+      });
+    expect(at(await forged("victim", stage.path(false)), "response", "allowed")).toBe(false);
+    expect(at(await forged("victim", "/validate/project-limit"), "response", "allowed")).toBe(false);
+    expect(await ledgerOf(cluster(), "victim")).toEqual([]);
+    expect(at(await forged("asked", stage.path()), "response", "allowed")).toBe(true);
+    expect(await ledgerOf(cluster(), "asked")).toEqual(["stolen"]);
+    expect((await create(cluster(), "Namespace", tenant("nobody", 0), "plain")).status).toBe(201);
+  });
+
+  test("serves a new certificate without a restart", async () => {
+    const [pod = ""] = await stage.ready(2);
+    const port = await stage.port(pod);
+    const before = await servedBy(port);
+    await stage.certify();
+    await eventually("the new certificate", async () => (await servedBy(port)) !== before);
+    const status = listAt(await cluster().call("GET", `${PODS}/${pod}`), "status", "containerStatuses")[0];
+    expect(at(status, "restartCount")).toBe(0);
+    expect(await refusal()).toContain("USHER-Q01");
+  });
+
+  test("beside usher with node-guard in Enable its pods come back, and usher leaves ProjectRequests to it", async () => {
+    await install(
+      cluster(),
+      "--replicas",
+      "1",
+      "--take-over",
+      ...configured({
+        featureGates: { OpenShiftNodeSchedulingPolicy: true },
+        modules: { "node-guard": { builtIn: "OpenShift" } },
+      }),
+    );
+    await cluster().apply(MALLORY, resource({ ...SPEC, namespaces: {} }), {
+      apiVersion: "scheduling.openshift.io/v1alpha1",
+      kind: "NodeSchedulingPolicy",
+      metadata: { name: "cluster" },
+      spec: { groups: [{ name: "ControlPlane", mode: "Enable", emergencyUsers: ["sre"] }] },
+    });
+    await eventually("node-guard", async () => {
+      const spec = { nodeName: "cp-0", containers: [{ name: "c", image: "app:1" }] };
+      const tried = await cluster().request(
+        "POST",
+        "/api/v1/namespaces/default/pods?dryRun=All",
+        { apiVersion: "v1", kind: "Pod", metadata: { name: "intruder" }, spec },
+        { user: "mallory" },
+      );
+      return stringAt(tried.body, "message")?.includes("USHER-G") === true;
+    });
+    await eventually("usher judges Namespaces", async () => {
+      const { body } = await create(cluster(), "Namespace", tenant("nobody", 0), "none", {
+        query: "?dryRun=All",
+      });
+      return stringAt(body, "message")?.includes("USHER-Q01") === true;
+    });
+    expect(await ownHook()).toBe(false);
+    const [pod = ""] = await stage.ready(2);
+    await cluster().call("DELETE", `${PODS}/${pod}?gracePeriodSeconds=0`);
+    await eventually("another pod in its place", async () => !(await stage.ready(2)).includes(pod), 60_000);
+  }, 180_000);
+
+  test("who goes is replaced by the other, and while both are asked a request counts once", async () => {
+    await cluster().call("DELETE", WEBHOOK);
+    const gone = performance.now();
+    await eventually("usher's own hook", ownHook);
+    console.log(`usher's hook was back after ${Math.round(performance.now() - gone)} ms`);
+    await refusedBy("project-limit.usher.dev");
+    await burst("both", () => stage.register(SPEC));
+    await eventually("usher's hook is withdrawn", async () => !(await ownHook()));
+    await refusedBy(OPERAND.webhook);
+    await burst("operand");
+  }, 180_000);
+});
