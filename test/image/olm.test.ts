@@ -144,6 +144,15 @@ describe("the bundle", () => {
     expect(crds).toHaveLength(2);
   });
 
+  test("names no user: OpenShift assigns one, and refuses another", () => {
+    const [deployment] = listAt(csv, "spec", "install", "spec", "deployments");
+    expect(at(deployment, "spec", "template", "spec", "securityContext")).toEqual({
+      runAsNonRoot: true,
+      seccompProfile: { type: "RuntimeDefault" },
+    });
+    expect(JSON.stringify(csv)).not.toContain("runAsUser");
+  });
+
   test("leads from every release to this one", () => {
     const catalog = parseAllDocuments(textOf(second(), CATALOG)).map((one) => one.toJS() as JsonObject);
     expect(catalog.find(({ schema }) => schema === "olm.package")).toMatchObject({

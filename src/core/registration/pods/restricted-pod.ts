@@ -5,6 +5,12 @@ import { OWN_NAMES } from "../names.ts";
 /** No user of any image; `restricted` only asks that it is not root. */
 const USER = 65_532;
 
+/** For pods on OpenShift: it gives each namespace users of its own, and refuses a pod that names another. The image's is not root. */
+export const ASSIGNED_USER_SECURITY = {
+  runAsNonRoot: true,
+  seccompProfile: { type: "RuntimeDefault" },
+} as const;
+
 /** Parts of every pod of usher's, which fits the Pod Security level `restricted`. */
 export const POD_SECURITY = {
   runAsNonRoot: true,
