@@ -89,6 +89,16 @@ test.each([
   [["serve", "--source", EXAMPLES, "--client-ca", PODS], /^usher: --client-ca .*: not a PEM certificate/],
   [["manifests", "--webhooks", "--ca-bundle", "/no/x"], /^usher: --ca-bundle \/no\/x: does not exist/],
   [["manifests", "--feature-gates", "Nothing=true"], /^usher: feature gate "Nothing" is not known/],
+  [
+    ["manifests", "--operator", "placement"],
+    /^usher: placement has no operand to keep; these have: project-limit/,
+  ],
+  [["manifests", "--operator", "project-limit", "--replicas", "3"], /^usher: --operator takes --image alone/],
+  [["operator", "placement"], /^usher: placement has no operand to keep/],
+  [
+    ["operator", "project-limit"],
+    /^usher: set RELATED_IMAGE_PROJECT_REQUEST_LIMIT_ADMISSION to the operand's image/,
+  ],
 ])("invalid arguments are 2, with a message and nothing on stdout: %j", async (args, message) => {
   const { code, out, err } = await usher(args);
   expect(err).toMatch(message);

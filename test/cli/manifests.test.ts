@@ -35,6 +35,28 @@ test("what usher writes at run time is not among them", async () => {
   expect(all.filter((one) => /Webhook|ValidatingAdmissionPolicy|Secret|Lease|tally/.test(one))).toEqual([]);
 });
 
+test("what runs an operator is printed alone, with one image for it and its operand", async () => {
+  const image = "registry.example/usher@sha256:1";
+  const objects = read((await usher(["manifests", "--operator", "project-limit", "--image", image])).out);
+  const kinds = objects.map((one) => stringAt(one, "kind"));
+  expect(kinds.slice(0, 4)).toEqual([
+    "Namespace",
+    "CustomResourceDefinition",
+    "CustomResourceDefinition",
+    "ServiceAccount",
+  ]);
+  const deployment = objects.find((one) => stringAt(one, "kind") === "Deployment");
+  const [container] = listAt(deployment, "spec", "template", "spec", "containers");
+  expect(container).toMatchObject({ image, args: ["operator", "project-limit"] });
+  expect(listAt(container, "env")).toContainEqual({
+    name: "RELATED_IMAGE_PROJECT_REQUEST_LIMIT_ADMISSION",
+    value: image,
+  });
+  // What usher looks for as its own would go with an uninstall.
+  for (const one of objects)
+    expect(stringAt(one, "metadata", "labels", "app.kubernetes.io/managed-by")).not.toBe("usher");
+});
+
 test("webhook configurations are printed alone, as policies ask for them", async () => {
   const { ca } = await makeCertificate(["usher.test"]);
   const directory = folder({ "ca.pem": ca });
