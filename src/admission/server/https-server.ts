@@ -102,6 +102,11 @@ export async function openHttpsServer(options: HttpsServerOptions): Promise<Http
   ) => {
     const { socket } = request;
     pipelining.add(socket);
+    // Node goes on with what it has read already of a connection that was closed for too many.
+    if (socket.destroyed) {
+      pipelining.remove(socket);
+      return;
+    }
     void serving
       .admit(request, response, started)
       .then((admitted) => {

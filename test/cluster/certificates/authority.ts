@@ -18,6 +18,8 @@ export interface Request {
   readonly groups?: readonly string[];
   /** DNS names and IP addresses, for a server. */
   readonly names?: readonly string[];
+  /** @default both */
+  readonly usages?: readonly ("client" | "server")[];
 }
 
 export async function generateKeys(): Promise<webcrypto.CryptoKeyPair> {
@@ -83,7 +85,8 @@ export class Authority {
       type: isIP(value) ? ("ip" as const) : ("dns" as const),
       value,
     }));
-    const usages = [x509.ExtendedKeyUsage.clientAuth, x509.ExtendedKeyUsage.serverAuth];
+    const { usages: wanted = ["client", "server"] } = request;
+    const usages = wanted.map((one) => x509.ExtendedKeyUsage[`${one}Auth`]);
     const certificate = await x509.X509CertificateGenerator.create({
       // The API server reads the common name as the user and each organisation as a group.
       subject: [{ CN: [request.user] }, ...(request.groups ?? []).map((group) => ({ O: [group] }))],
