@@ -64,6 +64,7 @@ export const TOOLS = {
   "argo-diff": recipe("argo-diff", "argo-diff", ".", "github.com/argoproj/argo-cd/gitops-engine", 150),
   "flux-diff": recipe("flux-diff", "flux-diff", ".", "github.com/fluxcd/pkg/ssa", 60),
   olm: recipe("olm", "olm", ".", "github.com/operator-framework/operator-registry", 120),
+  gardener: recipe("gardener", "gardener", ".", "github.com/gardener/gardener", 150),
   actionlint: recipe(
     "actionlint",
     "actionlint",
