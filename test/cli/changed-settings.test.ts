@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../src/core/json.ts";
+import { refuse } from "../support/cluster/api-server.ts";
 import { remembering } from "./installation-server.ts";
 import { folder } from "./usher.ts";
 
@@ -117,4 +118,26 @@ test("verify passes over what no module that is on could show", async () => {
     code: 1,
     out: expect.stringMatching(/usher +failed +has no webhooks/),
   });
+});
+
+test("uninstall removes what the installed configuration has, and an invalid one holds nothing up", async () => {
+  const { cluster, run, objects } = await installed({ watchdog: { enabled: false } });
+  const map = "/api/v1/namespaces/usher-system/configmaps/usher-configuration";
+  const spec = { apiVersion: "usher.dev/v1alpha1", kind: "UsherConfiguration", spec: { rows: 7 } };
+  cluster.server.put(map, { ...objects.get(map), data: { "configuration.yaml": JSON.stringify(spec) } });
+  const { code, err } = await run("uninstall");
+  expect(code, err).toBe(0);
+  expect(objects.has(DEPLOYMENT)).toBe(false);
+});
+
+test("certificates of cert-manager are refused where it is not installed", async () => {
+  const { cluster, run } = await remembering();
+  cluster.answering = (_method, path) =>
+    path === "/apis/cert-manager.io/v1" ? refuse(404, "NotFound") : undefined;
+  const { code, err } = await run("install", ...config({ certificates: "CertManager" }));
+  expect(code).toBe(1);
+  expect(err).toMatch(
+    /nothing was changed: certificates: CertManager needs cert-manager.*\n.*install cert-manager first/,
+  );
+  expect(cluster.written).toEqual([]);
 });

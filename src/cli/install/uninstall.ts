@@ -1,10 +1,12 @@
 import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
 import { describeObject, Objects } from "../../operator/install/apply.ts";
+import { readInstalled } from "../../operator/install/installed.ts";
 import { type InstalledNamespace, installedNamespaces } from "../../operator/install/installed-namespaces.ts";
 import { cleanUp, cleanupsOf, lookForMarked } from "../../operator/uninstall/cleanup.ts";
 import { carryOutRemovals } from "../../operator/uninstall/uninstall.ts";
 import { planUninstall, uninstallRefusals } from "../../operator/uninstall/uninstall-plan.ts";
 import {
+  type InstallationObjects,
   type InstallationOptions,
   installationObjects,
   namedNamespace,
@@ -15,6 +17,7 @@ import { printable } from "../output/printable.ts";
 import { table } from "../output/table.ts";
 import { terminal } from "../output/terminal.ts";
 import { type ApiServerOptions, withApiServer } from "../source/api-server.ts";
+import { version } from "../version.ts";
 import { reportMarked } from "./leftovers.ts";
 
 export interface UninstallOptions extends InstallationOptions, ApiServerOptions {
@@ -34,9 +37,7 @@ export async function uninstall(options: UninstallOptions, io: Io): Promise<numb
     const places = await installedNamespaces(objects);
     const namespace = named ?? onlyOne(places) ?? DEFAULT_INSTALLATION.namespace;
     const elsewhere = places.filter((one) => one.namespace !== namespace);
-    const { assembly, objects: installed } = await installationObjects({ ...options, namespace }, io, {
-      everything: true,
-    });
+    const { assembly, objects: installed } = await everyObject(objects, { ...options, namespace }, io);
     const customResources = options.customResources === true;
     const removals = await planUninstall(objects, installed, assembly.modules, {
       customResources,
@@ -99,6 +100,22 @@ export async function uninstall(options: UninstallOptions, io: Io): Promise<numb
     for (const line of remains) screen.complain(printable(line));
     return reportMarked(still, screen);
   });
+}
+
+/** What the installation may have: its configuration decides which objects beside those of every one, such as certificates. */
+async function everyObject(
+  objects: Objects,
+  options: UninstallOptions & { readonly namespace: string },
+  io: Io,
+): Promise<InstallationObjects> {
+  const found = await readInstalled(objects, version(), options.namespace);
+  try {
+    return await installationObjects(options, io, { installed: found, everything: true });
+  } catch (error) {
+    // Usher must be removable whatever its configuration says; one that --config names is the caller's own.
+    if (!(error instanceof CallError) || options.config !== undefined) throw error;
+    return installationObjects(options, io, { everything: true });
+  }
 }
 
 /** The namespace of the only installation; with several, the user must choose. */

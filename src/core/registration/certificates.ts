@@ -3,7 +3,8 @@ import type { CertificateMode, IssuerReference } from "../module/certificate-mod
 import { certificateModeOf, type Installation } from "../module/installation.ts";
 import { OWN_NAMES } from "./names.ts";
 
-const CERT_MANAGER = "cert-manager.io/v1";
+/** Served where cert-manager is installed. */
+export const CERT_MANAGER = "cert-manager.io/v1";
 const CERT_MANAGER_INJECTS = "cert-manager.io/inject-ca-from";
 const SERVICE_CA_INJECTS = "service.beta.openshift.io/inject-cabundle";
 

@@ -1,6 +1,7 @@
 import { type JsonObject, stringAt } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import type { Module } from "../../core/module/module.ts";
+import { CERT_MANAGER } from "../../core/registration/certificates.ts";
 import { excludedFromTakeOver } from "../../core/registration/custom-resources.ts";
 import { Store } from "../../core/view/store.ts";
 import { describeObject, type Objects, sameObject } from "./apply.ts";
@@ -58,6 +59,8 @@ export function isWebhookConfiguration(object: JsonObject): boolean {
 export const FLOW_CONTROL = "flowcontrol.apiserver.k8s.io/v1";
 const NO_FLOW_CONTROL = `this API server does not serve ${FLOW_CONTROL}\n  so usher has no priority level of its own, and may respond slowly while the API server is busy`;
 
+const NO_CERT_MANAGER = `certificates: CertManager needs cert-manager, and this API server does not serve ${CERT_MANAGER}\n  install cert-manager first, or choose another way to have a certificate`;
+
 /** What an install would do, without doing any of it. */
 export async function planInstall(
   objects: Objects,
@@ -67,6 +70,9 @@ export async function planInstall(
 ): Promise<InstallPlan> {
   const planned: PlannedObject[] = [];
   const findings: string[] = [];
+  const needsCertManager = wanted.some(({ apiVersion }) => apiVersion === CERT_MANAGER);
+  if (needsCertManager && !(await objects.serves(CERT_MANAGER)))
+    return { objects: [], findings, conflicts: [], refusals: [NO_CERT_MANAGER] };
   const queues = await objects.serves(FLOW_CONTROL);
   if (!queues) findings.push(NO_FLOW_CONTROL);
   for (const object of wanted) {

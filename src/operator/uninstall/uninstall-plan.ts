@@ -2,6 +2,7 @@ import { StatusError } from "../../cluster/client/api-response.ts";
 import { type JsonObject, stringAt } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import type { Module } from "../../core/module/module.ts";
+import { CERT_MANAGER } from "../../core/registration/certificates.ts";
 import { customResourceDefinition } from "../../core/registration/crd.ts";
 import { customResources } from "../../core/registration/custom-resources.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
@@ -42,15 +43,22 @@ export async function planUninstall(
   const namespace = installed
     .map(({ metadata }) => stringAt(metadata, "namespace"))
     .find((name) => name !== undefined);
-  const unserved = await flowControlProblem(objects);
+  const unserved = new Map(
+    await Promise.all(
+      [FLOW_CONTROL, CERT_MANAGER].map(
+        async (group) => [group, await servingProblem(objects, group)] as const,
+      ),
+    ),
+  );
   const ordered = [...installed, ...unlisted(installed, modules)].sort((a, b) => rank(a) - rank(b));
   const removals: Removal[] = [];
   const managed = elsewhere.length > 0 ? [] : await planManaged(objects, modules);
   let home: JsonObject | undefined;
   for (const object of ordered) {
     if (rank(object) > MANAGED_RANK) removals.push(...managed.splice(0));
-    if (unserved !== undefined && stringAt(object, "apiVersion") === FLOW_CONTROL) {
-      if (unserved !== NOT_SERVED) removals.push(unseen(object, unserved));
+    const problem = unserved.get(stringAt(object, "apiVersion") ?? "");
+    if (problem !== undefined) {
+      if (problem !== NOT_SERVED) removals.push(unseen(object, problem));
       continue;
     }
     const live = await objects.read(object);
@@ -96,8 +104,8 @@ function unseen(object: JsonObject, why: string): Removal {
 const NOT_SERVED = "not served";
 
 /** `undefined` where it is served; else that it is not, or why that is unknown. */
-async function flowControlProblem(objects: Objects): Promise<string | undefined> {
-  return refusedOr(async () => ((await objects.serves(FLOW_CONTROL)) ? undefined : NOT_SERVED));
+async function servingProblem(objects: Objects, groupVersion: string): Promise<string | undefined> {
+  return refusedOr(async () => ((await objects.serves(groupVersion)) ? undefined : NOT_SERVED));
 }
 
 async function refusedOr<T>(work: () => Promise<T>): Promise<T | string> {
