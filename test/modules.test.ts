@@ -8,6 +8,7 @@ import { checkDnsLabel } from "../src/core/kubernetes/names.ts";
 import { codesOf } from "../src/core/module/codes.ts";
 import { Gates } from "../src/core/module/gates.ts";
 import { DEFAULT_INSTALLATION } from "../src/core/module/installation.ts";
+import { schemaProblems } from "../src/core/policy/check-schema.ts";
 import { kindResource } from "../src/core/policy/kind.ts";
 import { policyCheck } from "../src/core/policy/policy-check.ts";
 import { customResourceDefinition } from "../src/core/registration/index.ts";
@@ -53,6 +54,20 @@ describe.each(modules)("module $name", (module) => {
     expect(existsSync(join(src, "modules", module.name, "README.md"))).toBe(true);
     expect(checkDnsLabel(module.name)).toBeUndefined();
     expect(module.summary).toMatch(/^[a-z].*[^.]$/);
+  });
+
+  it("refuses by itself what a schema accepts and is declared as refused", () => {
+    for (const { kind, refused, versions, check } of module.kinds) {
+      if (refused === undefined) continue;
+      const [version] = versions;
+      expect(version === undefined ? kind : schemaProblems(version.spec, refused), kind).toEqual([]);
+      const object = { kind, metadata: { name: "usher-verify" }, spec: refused };
+      const problems = check?.(object, assembly.view, assembly.installation, Date.now()) ?? [];
+      expect(
+        problems.some(({ severity }) => severity === "error"),
+        kind,
+      ).toBe(true);
+    }
   });
 
   it("has an evaluator for the phase of each of its hooks", () => {

@@ -14,6 +14,7 @@ import { openCertificates } from "../../src/operator/certificates/certificates.t
 import { InstallationController } from "../../src/operator/controller/installation-controller.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
+import { isPlaced, POLICIES, placingPolicy, whilePlacing } from "./fixtures/placed-pods.ts";
 import { createUsherService } from "./fixtures/usher-service.ts";
 import { installKinds, openLive } from "./live-source.ts";
 
@@ -31,12 +32,7 @@ describeOwnCluster("a certificate that grows old", { without: ["kube-scheduler",
   beforeAll(async () => {
     await installKinds(cluster(), allModules);
     clusterIP = await createUsherService(cluster(), NAMESPACE);
-    await cluster().call("POST", "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies", {
-      apiVersion: "kupid.gardener.cloud/v1alpha1",
-      kind: "ClusterPodSchedulingPolicy",
-      metadata: { name: "etcd" },
-      spec: { namespaceSelector: {}, podSelector: {}, nodeSelector: { pool: "etcd" } },
-    });
+    await cluster().call("POST", POLICIES, placingPolicy());
   });
 
   const secret = async (): Promise<Json> => cluster().call("GET", SECRET);
@@ -44,13 +40,7 @@ describeOwnCluster("a certificate that grows old", { without: ["kube-scheduler",
     const hook = at(await cluster().call("GET", HOOK), "webhooks", 0);
     return Buffer.from(stringAt(hook, "clientConfig", "caBundle") ?? "", "base64").toString();
   };
-  const isPlaced = async (): Promise<boolean> => {
-    const pod = await cluster().call("POST", "/api/v1/namespaces/default/pods?dryRun=All", {
-      metadata: { generateName: "p-" },
-      spec: { containers: [{ name: "c", image: "any" }] },
-    });
-    return stringAt(pod, "spec", "nodeSelector", "pool") === "etcd";
-  };
+  const placed = () => isPlaced(cluster());
 
   /** One replica that leads, and what the API server calls. `later` moves the clock by which trust is counted. */
   async function leading() {
@@ -103,7 +93,7 @@ describeOwnCluster("a certificate that grows old", { without: ["kube-scheduler",
   test("is replaced after it was trusted for two minutes, and no call is lost on the way", async () => {
     await using leader = await leading();
     const { certificates, moved } = leader;
-    await eventually("a pod placed through the webhook", isPlaced);
+    await eventually("a pod placed through the webhook", placed);
 
     // It has stood there for ten months.
     const ageing = await makeCertificate(serviceNames("usher", NAMESPACE), Date.now() - 300 * DAY_MS);
@@ -125,27 +115,22 @@ describeOwnCluster("a certificate that grows old", { without: ["kube-scheduler",
     await looks(10);
     expect(stringAt(await secret(), "data", "tls.crt")).toBe(base64(ageing.cert));
     expect(certificates.current.cert).toBe(ageing.cert);
-    expect(await isPlaced()).toBe(true);
+    expect(await placed()).toBe(true);
 
     // Every call from here on is answered, by one or the other.
-    let lost = 0;
-    let going = true;
-    const calling = (async () => {
-      while (going) if (!(await isPlaced())) lost += 1;
-    })();
-    moved.later += TRUST_MS;
-    await eventually("the next one to be the current", async () => {
-      return stringAt(await secret(), "data", "tls.crt") === next;
+    const { failed } = await whilePlacing(cluster(), async () => {
+      moved.later += TRUST_MS;
+      await eventually("the next one to be the current", async () => {
+        return stringAt(await secret(), "data", "tls.crt") === next;
+      });
+      await eventually("it is served", () => base64(certificates.current.cert) === next);
+      // API servers keep connections by the bundle, so another one means new connections.
+      await eventually("its authority first in the bundle", async () =>
+        (await bundle()).startsWith(authority.trim()),
+      );
+      await looks(5);
     });
-    await eventually("it is served", () => base64(certificates.current.cert) === next);
-    // API servers keep connections by the bundle, so another one means new connections.
-    await eventually("its authority first in the bundle", async () =>
-      (await bundle()).startsWith(authority.trim()),
-    );
-    await looks(5);
-    going = false;
-    await calling;
-    expect(lost).toBe(0);
+    expect(failed).toEqual([]);
 
     const record = at(await secret(), "data") as JsonObject;
     expect(record["next-tls.crt"]).toBeUndefined();
@@ -158,7 +143,7 @@ describeOwnCluster("a certificate that grows old", { without: ["kube-scheduler",
   test("stays trusted where the Secret is garbage or gone and can't be written", async () => {
     await using leader = await leading();
     const { certificates, cut } = leader;
-    await eventually("a pod placed through the webhook", isPlaced);
+    await eventually("a pod placed through the webhook", placed);
     await eventually("nothing more to publish", async () => (await bundle()) === certificates.bundle);
     const trusted = await bundle();
     const { cert } = certificates.current;
@@ -168,7 +153,7 @@ describeOwnCluster("a certificate that grows old", { without: ["kube-scheduler",
       expect(certificates.current.cert).toBe(cert);
       // The API server may send one more call into what was cut.
       cut();
-      await eventually("calls on new connections", isPlaced);
+      await eventually("calls on new connections", placed);
     };
 
     const data = Object.fromEntries(
@@ -195,7 +180,7 @@ describeOwnCluster("a certificate that grows old", { without: ["kube-scheduler",
     // As after a leak: nothing of before is trusted.
     await eventually("it alone trusted", async () => base64(await bundle()) === made);
     cut();
-    await eventually("calls on new connections", isPlaced);
+    await eventually("calls on new connections", placed);
   });
 
   test("is not replaced by a replica whose clock is 400 days ahead: the API server's counts", async () => {
@@ -239,7 +224,7 @@ describeOwnCluster("a certificate that grows old", { without: ["kube-scheduler",
     await cluster().call("PATCH", HOOK, { metadata: { labels: OWN_LABELS } });
     await eventually("it is ours", async () => (await bundle()) === leader.certificates.bundle);
     expect(JSON.stringify(await cluster().call("GET", HOOK))).not.toContain("127.0.0.1");
-    await eventually("a pod placed through the webhook", isPlaced);
+    await eventually("a pod placed through the webhook", placed);
   });
 });
 

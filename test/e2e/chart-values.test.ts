@@ -193,6 +193,26 @@ describeHelm("values of the chart", (helm) => {
     }
   });
 
+  test("excluded namespaces are the configuration's, and a module that is off is cleaned up by upgrades", async () => {
+    const objects = await helm().template({
+      configuration: { excludedNamespaces: ["quiet"], modules: { "node-labels": { enabled: false } } },
+    });
+    const file =
+      stringAt(named(objects, "ConfigMap", "usher-configuration"), "data", "configuration.yaml") ?? "";
+    expect(JSON.parse(file)).toMatchObject({ spec: { excludedNamespaces: ["quiet"] } });
+    const job = named(objects, "Job", "usher-cleanup");
+    expect(listAt(job, ...CONTAINER, "args")[0]).toBe("cleanup");
+    expect(at(job, "metadata", "annotations", "helm.sh/hook")).toMatch(/^pre-upgrade,post-upgrade\b/);
+    expect(listAt(named(objects, "ClusterRole", "usher-cleanup"), "rules")).toContainEqual({
+      apiGroups: [""],
+      resources: ["nodes"],
+      verbs: ["get", "list", "patch"],
+    });
+    const others = await helm().template({ configuration: { modules: { placement: { enabled: false } } } });
+    for (const rendered of [await helm().template({}), others])
+      expect(JSON.stringify(rendered)).not.toContain("usher-cleanup");
+  });
+
   test("without flow control nothing of its group is rendered", async () => {
     const objects = await helm().template({ flowControl: { enabled: false } });
     expect(objects.filter(({ apiVersion }) => String(apiVersion).startsWith("flowcontrol"))).toEqual([]);

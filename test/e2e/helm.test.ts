@@ -1,49 +1,34 @@
-// The chart in a real cluster, by both generations of helm: installed, tested, upgraded, rolled back, removed.
+// The chart in a real cluster, by both generations of helm: installed, tested, upgraded to a later version, rolled back, removed.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { at, type JsonObject, listAt } from "../../src/core/json.ts";
+import { at, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { ensureTool } from "../cluster/binaries.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
 import { RUN_LABEL } from "../cluster/runner/label.ts";
+import { NEW_FIELD, NEXT, type NextVersion, nextVersion } from "../skew/next-version.ts";
 import { CHART, Helm, type Ran, valuesFlag } from "./fixtures/helm.ts";
+import { CONFIGURATIONS, POLICIES, placingPolicy, webhooksGone } from "./fixtures/placed-pods.ts";
 
-const HOOKS = "/apis/admissionregistration.k8s.io/v1";
-const CONFIGURATIONS = ["mutating", "validating"].map(
-  (phase) => `${HOOKS}/${phase}webhookconfigurations/usher`,
-);
-const POLICIES = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies";
 const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const CRD = `${CRDS}/clusterpodschedulingpolicies.kupid.gardener.cloud`;
-const SPEC = [
-  "spec",
-  "versions",
-  0,
-  "schema",
-  "openAPIV3Schema",
-  "properties",
-  "spec",
-  "properties",
-] as const;
-const TIMEOUT = ["--timeout", "100s"];
+const SCHEMA = ["spec", "versions", 0, "schema", "openAPIV3Schema", "properties", "spec"] as const;
+const DEPLOYMENT = "/apis/apps/v1/namespaces/hall/deployments/usher";
+const PODS = "/api/v1/namespaces/hall/pods?labelSelector=app.kubernetes.io/component%3Dadmission";
+const NODE = "/api/v1/nodes/n1";
+const TAINT = { key: "usher.dev/starting", effect: "NoSchedule" };
+const WAIT = ["--wait", "--timeout", "100s"];
 
-function policy(spec: JsonObject): JsonObject {
-  return {
-    apiVersion: "kupid.gardener.cloud/v1alpha1",
-    kind: "ClusterPodSchedulingPolicy",
-    metadata: { name: "etcd" },
-    spec: {
-      namespaceSelector: {},
-      podSelector: { matchLabels: { role: "etcd" } },
-      nodeSelector: { pool: "etcd" },
-      ...spec,
-    },
-  };
-}
+let next: NextVersion | undefined;
+afterAll(() => next?.remove());
+const options = async () => {
+  next = nextVersion();
+  return { images: { usher: ["node", "src/cli/main.ts"], "usher-next": next.command } };
+};
 
-describeOwnCluster("the chart in a cluster", {}, (cluster) => {
+describeOwnCluster("the chart in a cluster", options, (cluster) => {
   const folder = mkdtempSync(join(tmpdir(), "usher-helm-"));
   let kubeconfig = "";
   const helms = new Map<string, Helm>();
@@ -61,9 +46,40 @@ describeOwnCluster("the chart in a cluster", {}, (cluster) => {
     return ran;
   };
   const values = (more: JsonObject = {}): string[] =>
-    valuesFlag({ replicas: 1, podLabels: { [RUN_LABEL]: "true" }, ...more });
+    valuesFlag({ replicas: null, podLabels: { [RUN_LABEL]: "true" }, ...more });
   const webhooks = () =>
     eventually("both webhooks", async () => (await Promise.all(CONFIGURATIONS.map(exists))).every(Boolean));
+  const verified = async (tool: string) =>
+    expect((await run(tool, "test", "usher", "--timeout", "100s")).out).toMatch(/Phase: +Succeeded/);
+  const crd = async () => {
+    const live = await cluster().call("GET", CRD);
+    return {
+      version: at(live, "metadata", "labels", "app.kubernetes.io/version"),
+      field: at(live, ...SCHEMA, "properties", NEW_FIELD),
+    };
+  };
+  const stored = async () => at(await cluster().call("GET", `${POLICIES}/etcd`), "spec", NEW_FIELD);
+  const scale = async (replicas: number) => {
+    await cluster().call("PATCH", `${DEPLOYMENT}/scale`, { spec: { replicas } });
+    await eventually(
+      `${replicas} replicas`,
+      async () => {
+        const live = await cluster().call("GET", DEPLOYMENT);
+        // One that ends still works, and counts no longer.
+        const pods = listAt(await cluster().call("GET", PODS), "items");
+        return pods.length === replicas && Number(at(live, "status", "readyReplicas") ?? 0) === replicas;
+      },
+      60_000,
+    );
+  };
+  /** As a leader leaves it that ends before it is done: none runs, which would free the node itself. */
+  const leaveTaint = async () => {
+    await scale(0);
+    await cluster().call("PATCH", NODE, [{ op: "add", path: "/spec/taints", value: [TAINT] }]);
+    expect(await tainted()).toBe(true);
+  };
+  const tainted = async () =>
+    listAt(await cluster().call("GET", NODE), "spec", "taints").some((one) => at(one, "key") === TAINT.key);
 
   test.each(["helm", "helm3"])(
     "%s installs, tests, upgrades, rolls back and uninstalls it",
@@ -74,53 +90,40 @@ describeOwnCluster("the chart in a cluster", {}, (cluster) => {
         "usher",
         CHART,
         "--create-namespace",
-        "--wait",
-        ...TIMEOUT,
-        ...values({ policies: [policy({})] }),
+        ...WAIT,
+        ...values({ policies: [placingPolicy()] }),
       );
       expect(at(await cluster().call("GET", `${POLICIES}/etcd`), "spec", "nodeSelector")).toEqual({
         pool: "etcd",
       });
       await webhooks();
-      const tested = await run(tool, "test", "usher", ...TIMEOUT);
-      expect(tested.out).toMatch(/Phase: +Succeeded/);
+      await verified(tool);
 
-      // The CRD of an older usher, without a field that policies of the new chart have.
-      const fields = Object.keys(at(await cluster().call("GET", CRD), ...SPEC) as JsonObject);
-      expect(fields).toContain("priority");
-      await cluster().call("PATCH", CRD, [
-        { op: "remove", path: `/${SPEC.join("/")}/priority` },
-        { op: "add", path: "/metadata/labels/app.kubernetes.io~1version", value: "0.0.1" },
-      ]);
-      await run(
-        tool,
-        "upgrade",
-        "usher",
-        CHART,
-        "--wait",
-        ...TIMEOUT,
-        ...values({ policies: [policy({ priority: 7 })] }),
-      );
-      expect(at(await cluster().call("GET", `${POLICIES}/etcd`), "spec", "priority")).toBe(7);
+      const later = {
+        image: { repository: "usher-next" },
+        policies: [placingPolicy({ [NEW_FIELD]: "etcd" })],
+      };
+      await run(tool, "upgrade", "usher", next?.chart ?? "", ...WAIT, ...values(later));
+      expect(await stored()).toBe("etcd");
+      expect(await crd()).toMatchObject({ version: NEXT, field: { type: "string" } });
 
-      // A newer CRD than the chart's stays, also when the release goes back.
-      await cluster().call("PATCH", CRD, { metadata: { labels: { "app.kubernetes.io/version": "99.0.0" } } });
-      await run(tool, "rollback", "usher", "1", "--wait", ...TIMEOUT);
-      const crd = await cluster().call("GET", CRD);
-      expect(at(crd, "metadata", "labels", "app.kubernetes.io/version")).toBe("99.0.0");
-      expect(at(crd, ...SPEC, "priority")).toBeDefined();
-      await cluster().call("PATCH", CRD, { metadata: { labels: { "app.kubernetes.io/version": "0.1.0" } } });
+      await run(tool, "rollback", "usher", "1", ...WAIT);
+      const live = await cluster().call("GET", DEPLOYMENT);
+      expect(stringAt(live, "spec", "template", "spec", "containers", 0, "image")).toBe("usher:0.1.0");
+      expect(await crd()).toMatchObject({ version: NEXT, field: { type: "string" } });
 
-      await run(tool, "uninstall", "usher", "--wait", ...TIMEOUT);
-      await eventually(
-        "no webhooks",
-        async () => !(await Promise.all(CONFIGURATIONS.map(exists))).includes(true),
-        60_000,
-      );
+      await leaveTaint();
+      await run(tool, "uninstall", "usher", ...WAIT);
+      expect(await tainted()).toBe(false);
+      await webhooksGone(cluster());
       expect(await exists(CRD)).toBe(true);
       expect(await exists(`${POLICIES}/etcd`)).toBe(true);
       const left = listAt(await cluster().call("GET", "/apis/batch/v1/namespaces/hall/jobs"), "items");
       expect(left).toEqual([]);
+      // As before the first installation.
+      await cluster().call("DELETE", `${POLICIES}/etcd`);
+      await cluster().call("DELETE", CRD);
+      await eventually("no CRD", async () => !(await exists(CRD)));
     },
     240_000,
   );

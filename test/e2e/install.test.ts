@@ -11,13 +11,13 @@ import { describeOwnCluster } from "../cluster/describe.ts";
 import { RUN_LABEL } from "../cluster/runner/label.ts";
 import { configured, installWords } from "./fixtures/install.ts";
 import { CRDS, left, OLD_CRD, OLD_WEBHOOK, same, versions } from "./fixtures/installed-objects.ts";
+import { isPlaced, POLICIES, placingPolicy } from "./fixtures/placed-pods.ts";
 
 const HOOKS = "/apis/admissionregistration.k8s.io/v1";
 const MUTATING = `${HOOKS}/mutatingwebhookconfigurations/usher`;
 const VALIDATING = `${HOOKS}/validatingwebhookconfigurations/usher`;
 const CRD =
   "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/clusterpodschedulingpolicies.kupid.gardener.cloud";
-const POLICIES = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies";
 const NAMESPACE = "/api/v1/namespaces/usher-system";
 const REPLICAS = `${NAMESPACE}/pods?labelSelector=app.kubernetes.io/component%3Dadmission`;
 const DEPLOYMENT = "/apis/apps/v1/namespaces/usher-system/deployments/usher";
@@ -75,24 +75,8 @@ describeOwnCluster("an installation", {}, (cluster) => {
     expect(await exists(MUTATING)).toBe(true);
     expect(await exists(VALIDATING)).toBe(true);
 
-    await cluster().call("POST", POLICIES, {
-      apiVersion: "kupid.gardener.cloud/v1alpha1",
-      kind: "ClusterPodSchedulingPolicy",
-      metadata: { name: "etcd" },
-      spec: {
-        namespaceSelector: {},
-        podSelector: { matchLabels: { role: "etcd" } },
-        nodeSelector: { pool: "etcd" },
-      },
-    });
-    const placed = await eventually("a placed pod", async () => {
-      const pod = await cluster().call("POST", "/api/v1/namespaces/default/pods?dryRun=All", {
-        metadata: { generateName: "p-", labels: { role: "etcd" } },
-        spec: { containers: [{ name: "c", image: "any" }] },
-      });
-      return at(pod, "spec", "nodeSelector");
-    });
-    expect(placed).toEqual({ pool: "etcd" });
+    await cluster().call("POST", POLICIES, placingPolicy());
+    await eventually("a placed pod", () => isPlaced(cluster()));
     // The validating webhook is asked too, by Service reference.
     const refused = await cluster().request("POST", `${POLICIES}?dryRun=All`, {
       apiVersion: "kupid.gardener.cloud/v1alpha1",

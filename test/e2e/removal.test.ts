@@ -8,11 +8,8 @@ import { program } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
 import { install, REPLICAS } from "./fixtures/install.ts";
+import { CONFIGURATIONS } from "./fixtures/placed-pods.ts";
 
-const HOOKS = "/apis/admissionregistration.k8s.io/v1";
-const CONFIGURATIONS = ["mutating", "validating"].map(
-  (phase) => `${HOOKS}/${phase}webhookconfigurations/usher`,
-);
 const ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
 const ANCHOR = `${ROLES}/usher-installation`;
 const NAMESPACE = "/api/v1/namespaces/usher-system";

@@ -2,7 +2,6 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { at, listAt, stringAt } from "../../src/core/json.ts";
 import { program, type Ran } from "../cli/usher.ts";
@@ -12,14 +11,10 @@ import { describeOwnCluster } from "../cluster/describe.ts";
 import { RUN_LABEL } from "../cluster/runner/label.ts";
 import { CHART, Helm, valuesFlag } from "./fixtures/helm.ts";
 import { install } from "./fixtures/install.ts";
+import { isClosed, POLICIES, placingPolicy, webhooksGone, whilePlacing } from "./fixtures/placed-pods.ts";
 
 const NAMESPACE = "/api/v1/namespaces/usher-system";
 const DEPLOYMENT = "/apis/apps/v1/namespaces/usher-system/deployments/usher";
-const HOOKS = "/apis/admissionregistration.k8s.io/v1";
-const CONFIGURATIONS = ["mutating", "validating"].map(
-  (phase) => `${HOOKS}/${phase}webhookconfigurations/usher`,
-);
-const POLICIES = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies";
 const BUILD_MS = 30 * 60_000;
 const ROLLOUT_MS = 120_000;
 const VALUES = { podLabels: { [RUN_LABEL]: "true" } };
@@ -57,22 +52,9 @@ describeOwnCluster("an installation that changes hands", {}, (cluster) => {
       ROLLOUT_MS,
     );
 
-  /** Pods under a closed webhook, one after another: every refusal is one of usher's. */
-  const load = { stop: false, sent: 0, failed: [] as string[] };
-  async function creating(): Promise<void> {
-    while (!load.stop) {
-      const { status, body } = await cluster().request("POST", "/api/v1/namespaces/default/pods?dryRun=All", {
-        metadata: { generateName: "p-", labels: { role: "etcd" } },
-        spec: { containers: [{ name: "c", image: "any" }] },
-      });
-      load.sent++;
-      const placed = stringAt(body, "spec", "nodeSelector", "pool") === "etcd";
-      if (status !== 201 || !placed)
-        load.failed.push(`${status} ${stringAt(body, "message") ?? "not placed"}`);
-      await pause(100);
-    }
-  }
-  let client: Promise<void> = Promise.resolve();
+  /** Pods under a closed webhook all the while: every refusal is one of usher's. */
+  const changed = Promise.withResolvers<void>();
+  let load: ReturnType<typeof whilePlacing> | undefined;
 
   const home = mkdtempSync(join(tmpdir(), "usher-helm-"));
   afterAll(() => rmSync(home, { recursive: true, force: true }));
@@ -83,22 +65,9 @@ describeOwnCluster("an installation that changes hands", {}, (cluster) => {
   test("usher install makes it, and requests under a closed webhook begin", async () => {
     await cluster().createNode("n1");
     await install(cluster());
-    await cluster().call("POST", POLICIES, {
-      apiVersion: "kupid.gardener.cloud/v1alpha1",
-      kind: "ClusterPodSchedulingPolicy",
-      metadata: { name: "etcd" },
-      spec: {
-        failurePolicy: "Fail",
-        namespaceSelector: {},
-        podSelector: { matchLabels: { role: "etcd" } },
-        nodeSelector: { pool: "etcd" },
-      },
-    });
-    await eventually("a closed webhook", async () => {
-      const entries = listAt(await cluster().call("GET", CONFIGURATIONS[0] ?? ""), "webhooks");
-      return entries.some((entry) => at(entry, "failurePolicy") === "Fail");
-    });
-    client = creating();
+    await cluster().call("POST", POLICIES, placingPolicy({ failurePolicy: "Fail" }));
+    await eventually("a closed webhook", () => isClosed(cluster()));
+    load = whilePlacing(cluster(), () => changed.promise);
     expect(await marks()).toMatchObject({ by: "usher", release: undefined });
   });
 
@@ -147,23 +116,16 @@ describeOwnCluster("an installation that changes hands", {}, (cluster) => {
   test("helm 3 takes it over, too", () => takesOver("helm3"));
 
   test("no request failed meanwhile", async () => {
-    load.stop = true;
-    await client;
-    console.log(`${load.sent} requests while it changed hands three times, ${load.failed.length} failed`);
-    expect(load.failed).toEqual([]);
-    expect(load.sent).toBeGreaterThan(50);
+    changed.resolve();
+    const { asked = 0, failed } = (await load) ?? {};
+    console.log(`${asked} requests while it changed hands three times, ${failed?.length} failed`);
+    expect(failed).toEqual([]);
+    expect(asked).toBeGreaterThan(50);
   });
 
   test("after helm uninstall --no-hooks no webhooks remain", async () => {
     const ran = await helm("helm3", "uninstall", "door", "--no-hooks");
     expect(ran, ran.err).toMatchObject({ code: 0 });
-    await eventually(
-      "no webhooks",
-      async () => {
-        const found = await Promise.all(CONFIGURATIONS.map((path) => cluster().request("GET", path)));
-        return found.every(({ status }) => status === 404);
-      },
-      60_000,
-    );
+    await webhooksGone(cluster());
   });
 });

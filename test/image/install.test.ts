@@ -11,9 +11,9 @@ import { RUN_LABEL } from "../cluster/runner/label.ts";
 import { imageForCluster } from "../container/image.ts";
 import { imageUnavailable } from "../container/programs.ts";
 import { CHART, Helm, valuesFlag } from "../e2e/fixtures/helm.ts";
+import { isPlaced, POLICIES, placingPolicy } from "../e2e/fixtures/placed-pods.ts";
 
 const DEPLOYMENT = "/apis/apps/v1/namespaces/usher-system/deployments/usher";
-const POLICIES = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies";
 
 /** Users of the processes that serve from an image. */
 function servingUsers(): string[] {
@@ -57,24 +57,8 @@ describe.skipIf(imageUnavailable() !== "")("with the image", () => {
       expect(installed, installed.err).toMatchObject({ code: 0 });
       expect(at(await cluster().call("GET", DEPLOYMENT), "status", "readyReplicas")).toBe(2);
       expect(servingUsers().filter((user) => user === "65532").length).toBeGreaterThanOrEqual(2);
-      await cluster().call("POST", POLICIES, {
-        apiVersion: "kupid.gardener.cloud/v1alpha1",
-        kind: "ClusterPodSchedulingPolicy",
-        metadata: { name: "etcd" },
-        spec: {
-          namespaceSelector: {},
-          podSelector: { matchLabels: { role: "etcd" } },
-          nodeSelector: { pool: "etcd" },
-        },
-      });
-      const placed = await eventually("a placed pod", async () => {
-        const pod = await cluster().call("POST", "/api/v1/namespaces/default/pods?dryRun=All", {
-          metadata: { generateName: "p-", labels: { role: "etcd" } },
-          spec: { containers: [{ name: "c", image: "any" }] },
-        });
-        return at(pod, "spec", "nodeSelector");
-      });
-      expect(placed).toEqual({ pool: "etcd" });
+      await cluster().call("POST", POLICIES, placingPolicy());
+      await eventually("a placed pod", () => isPlaced(cluster()));
     }, 300_000);
   });
 });

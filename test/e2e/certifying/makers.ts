@@ -1,0 +1,49 @@
+// What makes certificates for usher: cert-manager by its own code, and a stand-in for OpenShift's service CA.
+import { spawn } from "node:child_process";
+import { at, type JsonObject, listAt, stringAt } from "../../../src/core/json.ts";
+import { eventually } from "../../cluster/access/wait.ts";
+import { moduleFolder } from "../../cluster/binaries/module-folder.ts";
+import { ensureTool } from "../../cluster/binaries.ts";
+import type { Cluster } from "../../cluster/cluster.ts";
+import { CONFIGURATIONS } from "../fixtures/placed-pods.ts";
+
+const INJECTS = "service.beta.openshift.io/inject-cabundle";
+
+/** The data of a Secret. */
+export function secretData(files: Readonly<Record<string, string>>): JsonObject {
+  return Object.fromEntries(
+    Object.entries(files).map(([name, text]) => [name, Buffer.from(text).toString("base64")]),
+  );
+}
+
+/** Its kinds, its controllers of certificates and its cainjector, until the end. */
+export async function startCertManager(cluster: Cluster): Promise<Disposable> {
+  const program = await ensureTool("cert-manager");
+  const folder = moduleFolder("cert-manager", "github.com/cert-manager/cert-manager");
+  const applied = await cluster.kubectl(["apply", "--server-side", "-f", `${folder}/deploy/crds`]);
+  if (applied.code !== 0) throw new Error(applied.stderr);
+  await eventually("its kinds", async () => {
+    const { status } = await cluster.request("GET", "/apis/cert-manager.io/v1/certificates");
+    return status === 200;
+  });
+  const child = spawn(program, [await cluster.kubeconfig()], { stdio: "ignore" });
+  return { [Symbol.dispose]: () => void child.kill() };
+}
+
+/** Writes an authority into every entry of annotated webhook configurations; false where a write was overtaken. */
+export async function injectBundle(cluster: Cluster, pem: string): Promise<boolean> {
+  const caBundle = Buffer.from(pem).toString("base64");
+  for (const path of CONFIGURATIONS) {
+    const { status, body } = await cluster.request("GET", path);
+    if (status !== 200 || stringAt(body, "metadata", "annotations", INJECTS) !== "true") continue;
+    const entries = listAt(body, "webhooks") as JsonObject[];
+    if (entries.every((entry) => stringAt(entry, "clientConfig", "caBundle") === caBundle)) continue;
+    const webhooks = entries.map((entry) => ({
+      ...entry,
+      clientConfig: { ...(at(entry, "clientConfig") as JsonObject), caBundle },
+    }));
+    const written = await cluster.request("PUT", path, { ...(body as JsonObject), webhooks });
+    if (written.status !== 200) return false;
+  }
+  return true;
+}
