@@ -71,7 +71,7 @@ describe("reviews", () => {
     expect(asked).toEqual([
       {
         user: "system:apiserver",
-        groups: ["system:masters"],
+        groups: ["system:masters", "system:authenticated"],
         resourceAttributes: {
           group: API.group,
           version: "v1",

@@ -37,7 +37,7 @@ test("names beyond ASCII are UTF-8, which Node reads as Latin-1", () => {
   const sent = Buffer.from("Jürgen 日本").toString("latin1");
   expect(identityOf({ "x-remote-user": [sent] }, settings())).toEqual({
     username: "Jürgen 日本",
-    groups: [],
+    groups: ["system:authenticated"],
   });
   expect(identityOf({ "x-remote-user": ["\xff"] }, settings())).toContain("not UTF-8");
 });
@@ -54,5 +54,16 @@ test("the first header that is there names the user, of those that are configure
 test("without a header for groups nobody has one", () => {
   const proxy = settings({ "requestheader-group-headers": "" });
   const headers = { "x-remote-user": ["a"], "x-remote-group": ["system:masters"] };
-  expect(identityOf(headers, proxy)).toEqual({ username: "a", groups: [] });
+  expect(identityOf(headers, proxy)).toEqual({ username: "a", groups: ["system:authenticated"] });
+});
+
+test("every user is authenticated, but one whom the API server does not know", () => {
+  const groupsOf = (user: string, ...groups: readonly string[]) => {
+    const identity = identityOf({ "x-remote-user": [user], "x-remote-group": groups }, settings());
+    return typeof identity === "string" ? identity : identity.groups;
+  };
+  expect(groupsOf("system:aggregator")).toEqual(["system:authenticated"]);
+  expect(groupsOf("a", "system:authenticated", "b")).toEqual(["system:authenticated", "b"]);
+  expect(groupsOf("system:anonymous", "system:unauthenticated")).toEqual(["system:unauthenticated"]);
+  expect(groupsOf("system:anonymous")).toEqual([]);
 });

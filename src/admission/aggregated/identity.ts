@@ -25,7 +25,10 @@ function readIdentity(headers: Headers, proxy: FrontProxy): UserInfo | string {
   if (username === "") return `the front proxy names no user: ${proxy.usernameHeaders.join(", ")} is empty`;
   const [uid = "", ...uids] = firstOf(headers, proxy.uidHeaders);
   if (others.length > 0 || uids.length > 0) return "the headers of the front proxy name more than one user";
-  const groups = proxy.groupHeaders.flatMap((name) => valuesOf(headers, name));
+  const groups = authenticated(
+    username,
+    proxy.groupHeaders.flatMap((name) => valuesOf(headers, name)),
+  );
   const extra = extraOf(headers, proxy.extraHeaderPrefixes);
   return {
     username,
@@ -33,6 +36,14 @@ function readIdentity(headers: Headers, proxy: FrontProxy): UserInfo | string {
     ...(uid === "" ? {} : { uid }),
     ...(Object.keys(extra).length === 0 ? {} : { extra }),
   };
+}
+
+const AUTHENTICATED = "system:authenticated";
+
+/** As API servers do with every identity: the aggregator itself downloads OpenAPI as a user without groups. */
+function authenticated(username: string, groups: readonly string[]): string[] {
+  const isKnown = groups.some((group) => group === AUTHENTICATED || group === "system:unauthenticated");
+  return isKnown || username === "system:anonymous" ? [...groups] : [...groups, AUTHENTICATED];
 }
 
 /** The lines of the first of these headers that is there. */
