@@ -22,7 +22,12 @@ const EDITS: readonly (readonly [
   edit: JsonObject | readonly JsonObject[] | "delete",
   where: readonly (string | number)[],
 ])[] = [
-  [PATHS.daemonSet, { spec: { template: { spec: { nodeSelector: { pool: "x" } } } } }, ["spec", "template"]],
+  // Another template would replace pods, which is for the tests after this one.
+  [
+    PATHS.daemonSet,
+    { spec: { updateStrategy: { type: "OnDelete", rollingUpdate: null } } },
+    ["spec", "updateStrategy"],
+  ],
   [`/api/v1/namespaces/${namespace}/serviceaccounts/${name}`, "delete", ["metadata", "name"]],
   [`${RBAC}/clusterroles/${name}`, { rules: [] }, ["rules"]],
   [`${RBAC}/clusterrolebindings/${name}`, { subjects: [] }, ["subjects"]],
