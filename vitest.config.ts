@@ -32,6 +32,7 @@ const LONGEST = [
   "test/e2e/counting",
   "test/e2e/all-modules",
   "test/e2e/project-limit-operator",
+  "test/e2e/project-limit-aggregated",
   "test/e2e/project-limit-seats",
   "test/e2e/project-limit-ledger",
   "test/e2e/placement-samples",
