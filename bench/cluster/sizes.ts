@@ -26,7 +26,7 @@ const FULL = { nodes: [50, 500, 5_000], seconds: 30, loadSeconds: 10 };
 const QUICK = { nodes: [50, 500], seconds: 10, loadSeconds: 3 };
 
 /** Requests and limits of the Deployments, in MiB. */
-const SET = { request: 160, limit: 512, watchdogRequest: 96, watchdogLimit: 160 };
+const SET = { request: 192, limit: 512, watchdogRequest: 96, watchdogLimit: 160 };
 
 /** A kubelet writes the status of a node that did not change every five minutes. */
 const HEARTBEAT_SECONDS = 300;

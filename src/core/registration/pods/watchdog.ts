@@ -168,7 +168,7 @@ function podSpec(installation: Installation, { image, tolerations = [] }: Worklo
         // Ready once it has seen the replicas: from then on it counts.
         readinessProbe: { httpGet: { path: "/readyz", port: OPS_PORT_NAME }, periodSeconds: 2 },
         livenessProbe: { httpGet: { path: "/livez", port: OPS_PORT_NAME }, periodSeconds: 30 },
-        // Measured it has 82 MiB, however large the cluster, most of it Node's own program: see docs/configuring.md.
+        // Measured it has 83 MiB, however large the cluster, most of it Node's own program: see docs/configuring.md.
         resources: { requests: { cpu: "10m", memory: "96Mi" }, limits: { memory: "160Mi" } },
         securityContext: CONTAINER_SECURITY,
         volumeMounts: [CONFIGURATION.mount],
