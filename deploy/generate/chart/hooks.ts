@@ -11,8 +11,8 @@ import { CONFIGURATION, CONFIGURATION_FILE } from "../../../src/core/registratio
 import type { DeclaredRole, Right } from "../../../src/core/registration/rights.ts";
 import { CONTAINER } from "../../../src/core/registration/workload.ts";
 import { declarations } from "../../../src/modules/index.ts";
-import { asNode, type NodeMap } from "../template/node.ts";
-import { NAMESPACE } from "../template/standing-for.ts";
+import { asNode, type Node, type NodeMap, When } from "../template/node.ts";
+import { NAMESPACE, STARTUP_TAINT } from "../template/standing-for.ts";
 import { any, expression } from "./conditions.ts";
 import type { ChartObject } from "./objects.ts";
 import { rulesOf } from "./roles.ts";
@@ -204,13 +204,18 @@ function command(hook: Hook, deployment: JsonObject): { kind: string; [field: st
     securityContext,
     name: container,
   } = at(serving, "containers", 0) as JsonObject;
+  const given = serving["tolerations"] as Node | undefined;
+  const always = (node: Node): Node =>
+    node instanceof When && JSON.stringify(node.node).includes(STARTUP_TAINT) ? always(node.node) : node;
+  const tolerations = Array.isArray(given) ? given.map(always) : given && always(given);
   const tmp = { name: "tmp", mountPath: "/tmp" };
   const spec = {
     serviceAccountName: name,
     restartPolicy: "Never",
     securityContext: serving["securityContext"],
     ...(serving["nodeSelector"] === undefined ? {} : { nodeSelector: serving["nodeSelector"] }),
-    ...(serving["tolerations"] === undefined ? {} : { tolerations: serving["tolerations"] }),
+    // Also where the module that sets it is off now: every node may still have the startup taint.
+    ...(tolerations === undefined ? {} : { tolerations }),
     containers: [
       {
         name: container,
