@@ -19,6 +19,7 @@ import { cacheFolder } from "../cluster/binaries/places.ts";
 import type { ImageRoot } from "../cluster/runner/contained.ts";
 import { configurationFor } from "./layout.ts";
 import { ensurePrograms } from "./programs.ts";
+import { SECCOMP_FILTER } from "./seccomp.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 
@@ -91,7 +92,7 @@ export const HOST_ARCHITECTURE = process.arch === "arm64" ? "arm64" : "amd64";
 
 /** The image for a cluster, as its pods are to run it; remove `root` afterwards. */
 export async function imageForCluster(): Promise<ImageRoot> {
-  await ensurePrograms("runc");
+  await ensurePrograms("runc", SECCOMP_FILTER);
   const layout = join(await ensureImage(), "oci");
   const configuration = configurationFor(layout, HOST_ARCHITECTURE);
   const { Entrypoint, Env, User } = configuration.config as Record<string, string[]>;

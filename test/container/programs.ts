@@ -1,21 +1,26 @@
 // Programs of Debian that tests of the image need: installed once where that may be done.
 import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { withLock } from "../cluster/binaries/lock.ts";
 import { cacheFolder, isExecutable } from "../cluster/binaries/places.ts";
+import { SECCOMP_FILTER } from "./seccomp.ts";
 
-/** By program, the package that has it. */
+/** By program or file, the package that has it. */
 const PACKAGES: Readonly<Record<string, string>> = {
   buildah: "buildah",
   runc: "runc",
+  [SECCOMP_FILTER]: "golang-github-containers-common",
   "qemu-aarch64-static": "qemu-user-static",
 };
 
-export type ProgramName = "buildah" | "runc" | "qemu-aarch64-static";
+export type ProgramName = "buildah" | "runc" | "qemu-aarch64-static" | typeof SECCOMP_FILTER;
 
 function missing(names: readonly ProgramName[]): string[] {
   const folders = (process.env["PATH"] ?? "").split(":");
-  return names.filter((name) => !folders.some((folder) => isExecutable(join(folder, name))));
+  return names.filter((name) =>
+    name === SECCOMP_FILTER ? !existsSync(name) : !folders.some((folder) => isExecutable(join(folder, name))),
+  );
 }
 
 /** Why the image can't be built and run here; empty where it can. */

@@ -1,7 +1,7 @@
 // The filter of system calls that Debian's container tools ship, in the form that a runtime reads.
 import { existsSync, readFileSync } from "node:fs";
 
-const FILE = "/usr/share/containers/seccomp.json";
+export const SECCOMP_FILTER = "/usr/share/containers/seccomp.json";
 
 interface Condition {
   readonly caps?: readonly string[];
@@ -25,9 +25,9 @@ const ARCHITECTURES: Readonly<Record<string, { readonly short: string; readonly 
 /** Undefined where the machine has none. */
 export function seccompProfile(capabilities: readonly string[]): object | undefined {
   const architecture = ARCHITECTURES[process.arch];
-  if (architecture === undefined || !existsSync(FILE)) return undefined;
+  if (architecture === undefined || !existsSync(SECCOMP_FILTER)) return undefined;
   const profile: { defaultAction: string; defaultErrnoRet?: number; syscalls: readonly Rule[] } = JSON.parse(
-    readFileSync(FILE, "utf8"),
+    readFileSync(SECCOMP_FILTER, "utf8"),
   );
   const names = capabilities.map((name) => `CAP_${name}`);
   const holds = ({ caps = [], arches = [] }: Condition): boolean =>

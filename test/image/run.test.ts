@@ -11,6 +11,7 @@ import { describeImage } from "../container/describe.ts";
 import { copyRoot, HOST_ARCHITECTURE } from "../container/image.ts";
 import { ensurePrograms } from "../container/programs.ts";
 import { type ContainerRun, commandFor, type Runtime, runtime } from "../container/runtime.ts";
+import { SECCOMP_FILTER } from "../container/seccomp.ts";
 import { securityOf } from "../container/security.ts";
 
 const USER = 65_532;
@@ -37,7 +38,7 @@ describeImage("a container of the image", (image) => {
   let root = "";
   let by: Runtime = "chroot";
   beforeAll(async () => {
-    await ensurePrograms("runc");
+    await ensurePrograms("runc", SECCOMP_FILTER);
     root = copyRoot(image(), HOST_ARCHITECTURE);
     by = runtime(root, folder);
     console.log(`containers are started by ${by}`);
