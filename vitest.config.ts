@@ -36,6 +36,8 @@ const LONGEST = [
   "test/e2e/project-limit-seats",
   "test/e2e/project-limit-ledger",
   "test/e2e/placement-samples",
+  "test/e2e/gardener",
+  "test/e2e/upgrade",
   "test/cluster/lifetime",
   "test/e2e/closed-policy",
   "test/e2e/project-limit",
@@ -80,9 +82,9 @@ export default defineConfig({
           include: CLUSTER,
           exclude: ALONE,
           ...CONTROL_PLANE,
-          // Much of a file is waiting for controllers, leases and grace periods, some for a minute and a half: four at a time fill
+          // Much of a file is waiting for controllers, leases and grace periods, some for a minute and a half: five at a time fill
           // two cores. The quick tests have run before.
-          maxWorkers: 4,
+          maxWorkers: 5,
           sequence: { groupOrder: 1 },
         },
       },
