@@ -82,9 +82,9 @@ export default defineConfig({
           include: CLUSTER,
           exclude: ALONE,
           ...CONTROL_PLANE,
-          // Much of a file is waiting for controllers, leases and grace periods, some for a minute and a half: five at a time fill
-          // two cores. The quick tests have run before.
-          maxWorkers: 5,
+          // Much of a file is waiting for controllers, leases and grace periods, some for a minute and a half: four at a time fill
+          // two cores, and five are no faster. The quick tests have run before.
+          maxWorkers: 4,
           sequence: { groupOrder: 1 },
         },
       },
