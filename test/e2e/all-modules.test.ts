@@ -9,6 +9,7 @@ import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
 import { configured, install, installWords } from "./fixtures/install.ts";
 import { left } from "./fixtures/installed-objects.ts";
+import { placingPolicy } from "./fixtures/placed-pods.ts";
 import { apps, EVERYTHING, GuardStage, SPEC, workload } from "./guarding/stage.ts";
 
 const OPTIONS = { flags: { "kube-apiserver": ["--disable-admission-plugins=PodSecurity"] } } as const;
@@ -33,16 +34,7 @@ const OBJECTS: readonly JsonObject[] = [
     metadata: { name: "cluster" },
     spec: { limits: [{ users: [ALICE.user], maxProjects: 1 }], namespaces: {} },
   },
-  {
-    apiVersion: "kupid.gardener.cloud/v1alpha1",
-    kind: "ClusterPodSchedulingPolicy",
-    metadata: { name: "etcd" },
-    spec: {
-      namespaceSelector: {},
-      podSelector: { matchLabels: { role: "etcd" } },
-      nodeSelector: { pool: "etcd" },
-    },
-  },
+  placingPolicy(),
   {
     apiVersion: "node-labels.openshift.io/v1beta1",
     kind: "Labels",

@@ -63,3 +63,13 @@ export function isMirrorPod(object: JsonObject): boolean {
   const mark = own(annotationsOf(object), MIRROR_ANNOTATION);
   return mark !== undefined && mark !== null;
 }
+
+/** How an object is named by those that it owns. */
+export function ownerReference({ apiVersion, kind, metadata }: JsonObject): JsonObject {
+  return {
+    apiVersion: apiVersion ?? "",
+    kind: kind ?? "",
+    name: stringAt(metadata, "name") ?? "",
+    uid: stringAt(metadata, "uid") ?? "",
+  };
+}

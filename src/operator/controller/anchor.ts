@@ -1,5 +1,6 @@
 import { StatusError } from "../../cluster/client/api-response.ts";
 import { equal, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import { ownerReference } from "../../core/kubernetes/object.ts";
 import type { Log } from "../../core/log.ts";
 import { anchor } from "../../core/registration/anchor.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
@@ -67,7 +68,7 @@ export class Anchor {
       return;
     }
     await this.#adopt(found, home, may);
-    this.#ownership = { owner: reference(found), creates: true };
+    this.#ownership = { owner: ownerReference(found), creates: true };
   }
 
   async #read(): Promise<JsonObject | "forbidden" | undefined> {
@@ -125,14 +126,5 @@ function isNamespace(owner: Json): boolean {
 }
 
 function namespaceOwner(home: JsonObject): JsonObject {
-  return reference({ ...home, apiVersion: "v1", kind: "Namespace" });
-}
-
-function reference({ apiVersion, kind, metadata }: JsonObject): JsonObject {
-  return {
-    apiVersion: apiVersion ?? "",
-    kind: kind ?? "",
-    name: stringAt(metadata, "name") ?? "",
-    uid: stringAt(metadata, "uid") ?? "",
-  };
+  return ownerReference({ ...home, apiVersion: "v1", kind: "Namespace" });
 }

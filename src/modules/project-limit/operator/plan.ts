@@ -1,4 +1,5 @@
 import { at, equal, isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
+import { ownerReference } from "../../../core/kubernetes/object.ts";
 import type { OperandPlan, OperandState, OperandStep } from "../../../core/module/operator.ts";
 import {
   API_SERVICE,
@@ -140,22 +141,13 @@ function marked(step: OperandStep, { owner, live }: OperandState): OperandStep {
   const asks = live(WEBHOOK);
   const isWebhook = stringAt(step.apply, "kind") === WEBHOOK["kind"];
   const owners = [
-    { ...reference(owner), controller: true },
+    { ...ownerReference(owner), controller: true },
     // The garbage collector keeps what has an owner left.
     ...(isWebhook || asks === undefined
       ? []
-      : [reference({ ...asks, ...WEBHOOK, metadata: asks["metadata"] ?? {} })]),
+      : [ownerReference({ ...asks, ...WEBHOOK, metadata: asks["metadata"] ?? {} })]),
   ];
   const given = isObject(metadata) ? metadata : {};
   const labels = { ...(isObject(given["labels"]) ? given["labels"] : {}), ...LABELS };
   return { apply: { ...step.apply, metadata: { ...given, labels, ownerReferences: owners } } };
-}
-
-function reference({ apiVersion, kind, metadata }: JsonObject): JsonObject {
-  return {
-    apiVersion: apiVersion ?? "",
-    kind: kind ?? "",
-    name: stringAt(metadata, "name") ?? "",
-    uid: stringAt(metadata, "uid") ?? "",
-  };
 }
