@@ -112,6 +112,20 @@ test.each<[string, Json]>([
   await reflector.stop();
 });
 
+test("an API server that refuses streamed lists is asked once, and that is no error", async () => {
+  const { server, client } = serverWithBodies("list", []);
+  const seen: string[] = [];
+  const reflector = open(client, seen);
+  await until(() => server.streams === 1);
+  expect(reflector.status).toMatchObject({ errors: 0, lastError: undefined });
+  server.break();
+  server.history("things").put("c", "1");
+  server.history("things").compact();
+  await until(() => seen.filter((what) => what === "all").length === 2 && server.streams === 1);
+  expect(server.asked.filter((path) => path.includes("sendInitialEvents"))).toHaveLength(1);
+  await reflector.stop();
+});
+
 test("an empty list may be null, as Go encodes nil slices", async () => {
   const odd = { metadata: { resourceVersion: "3" }, items: null };
   const { server, client } = serverWithBodies("list", [odd]);
