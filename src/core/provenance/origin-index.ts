@@ -1,8 +1,11 @@
 import { containsElement, ElementList } from "../evaluate/element-list.ts";
 import { type ModuleFinding, type PolicyRef, policyKey } from "../evaluate/finding.ts";
-import { canonical, equal, type Json, type JsonObject, setOwn } from "../json.ts";
+import { canonical, equal, holdsAtMost, type Json, type JsonObject, setOwn } from "../json.ts";
 import { atPointer, pointer } from "../path.ts";
 import { listRoom, type Origin, spelled } from "./origin.ts";
+
+/** Modules set a text, or a few values together: a note that names a place of more was written by hand. */
+const MOST_SET = 64;
 
 /**
  * What an object still carries of what it carried when it was stored. Each place is looked at once, however often it is named:
@@ -24,7 +27,7 @@ export class Kept {
     let kept = this.#places.get(place);
     if (kept === undefined) {
       const value = atPointer(this.#now, place);
-      kept = value !== undefined && equal(value, atPointer(this.#old, place));
+      kept = value !== undefined && holdsAtMost(value, MOST_SET) && equal(value, atPointer(this.#old, place));
       this.#places.set(place, kept);
     }
     return kept;

@@ -87,6 +87,15 @@ describe("on UPDATE", () => {
     expect(written(object(STORED, SPEC), object(undefined, SPEC))).toBeUndefined();
   });
 
+  test("a place that holds more than a module sets there is nobody's", () => {
+    const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, "v"]));
+    const spec = { small: keys(63), large: keys(64) };
+    const stored = { placement: [{ policy: "K/p", set: ["/spec/large", "/spec/small"] }] };
+    expect(written(object(undefined, spec), object(stored, spec))).toEqual({
+      placement: [{ policy: "K/p", set: ["/spec/small"] }],
+    });
+  });
+
   test("places inside lists are found", () => {
     const stored = { placement: [{ policy: "K/p", set: ["/spec/containers/0/image"] }] };
     const spec = { containers: [{ image: "a" }] };

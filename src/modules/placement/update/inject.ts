@@ -2,7 +2,7 @@ import type { NeedMore } from "../../../core/evaluate/decision.ts";
 import type { Draft } from "../../../core/evaluate/draft.ts";
 import type { Finding } from "../../../core/evaluate/finding.ts";
 import { policyKey } from "../../../core/evaluate/finding.ts";
-import { equal, type JsonObject } from "../../../core/json.ts";
+import type { JsonObject } from "../../../core/json.ts";
 import type { Context } from "../../../core/module/module.ts";
 import { atPointer } from "../../../core/path.ts";
 import type { Origin } from "../../../core/provenance/origin.ts";
@@ -65,8 +65,13 @@ export function withdraw({ site: { draft, spec }, limits }: Update, origins: rea
 function sameAsStored({ object, old }: Draft): (place: string) => boolean {
   const known = new Map<string, boolean>();
   return (place) => {
-    const same = known.get(place) ?? equal(atPointer(object, place), atPointer(old, place));
-    known.set(place, same);
+    let same = known.get(place);
+    if (same === undefined) {
+      const value = atPointer(object, place);
+      // Policies set texts alone: a note that names anything else was written by hand.
+      same = typeof value === "string" && value === atPointer(old, place);
+      known.set(place, same);
+    }
     return same;
   };
 }
