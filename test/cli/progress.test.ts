@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import { Progress } from "../../src/cli/output/progress.ts";
 
-function shown(isTTY: boolean, steps: readonly (readonly [ms: number, done: number])[]) {
+function shown(isTTY: boolean, steps: readonly (readonly [ms: number, done: number])[], total = 1_000) {
   const written: string[] = [];
   let now = 0;
   const progress = new Progress({ write: (text) => written.push(text), isTTY }, () => now);
   for (const [ms, done] of steps) {
     now = ms;
-    progress.show("reading", "documents", done, 1_000);
+    progress.show("reading", "documents", done, total);
   }
   progress.clear();
   return written;
@@ -43,4 +43,17 @@ test("quick work shows no progress", () => {
       [500, 1_000],
     ]),
   ).toEqual([]);
+});
+
+test("of a few things no pace is told", () => {
+  expect(
+    shown(
+      false,
+      [
+        [0, 0],
+        [10_000, 2],
+      ],
+      2,
+    ),
+  ).toEqual(["reading 2 of 2 documents\n"]);
 });

@@ -47,8 +47,11 @@ export class Progress {
   }
 }
 
+/** Of fewer things a pace says nothing: two replicas are not ready at 0.2 a second. */
+const FEWEST_PACED = 10;
+
 function pace(done: number, total: number, ms: number): string {
-  if (done === 0 || ms <= 0) return "";
+  if (done === 0 || ms <= 0 || total < FEWEST_PACED) return "";
   const rate = (done / ms) * 1_000;
   const left = Math.ceil((total - done) / rate);
   return `, ${rate < 10 ? rate.toFixed(1) : Math.round(rate)}/s, ${left} s left`;
