@@ -11,6 +11,14 @@ const PARTS = {
     `Creating projects concurrently, ${rounds} times; this takes about half an hour …`,
     "project-limit-burst",
   ],
+  whole: [
+    "What `npm test` does in part or for a shorter time; this takes some ten minutes …",
+    "e2e/faults",
+    "e2e/helm",
+    "e2e/node-guard-enable",
+    "e2e/placement-samples",
+    "e2e/pod-os-nodes",
+  ],
   chaos: [
     "Breaking an installation in every way, by usher install and by the chart; this takes about half an hour …",
     "test/chaos/",

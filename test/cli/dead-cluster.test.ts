@@ -41,10 +41,8 @@ const COMMANDS: readonly (readonly [string, readonly string[]])[] = [
 describe.each(COMMANDS)("%s on an API server", (_name, args) => {
   const timed = [...args, "--request-timeout", "3"];
 
-  test("that does not respond says so after 2 s, and gives up", { timeout: 10_000 }, async () => {
-    const from = performance.now();
+  test("that does not respond says so after 2 s, and gives up", async () => {
     const { code, out, err } = await usher([...timed, "--kubeconfig", await kubeconfig()]);
-    expect(performance.now() - from).toBeLessThan(6_000);
     expect(code).toBe(3);
     expect(out).toBe("");
     expect(err).toMatch(/^waiting for http:\/\/127.0.0.1:\d+\nusher: http:\/\/127.0.0.1:\d+ did not respond/);
@@ -57,7 +55,7 @@ describe.each(COMMANDS)("%s on an API server", (_name, args) => {
   });
 });
 
-test("an API server that stops responding while it is read is given up", { timeout: 10_000 }, async () => {
+test("an API server that stops responding while it is read is given up", async () => {
   // The check of permissions passes; the lists that follow fail, and are retried.
   const config = await kubeconfig((url) => (url.includes("limit=1&") || url.endsWith("limit=1") ? 200 : 503));
   const { code, err } = await usher([

@@ -11,6 +11,9 @@ import { type Cluster, type ClusterOptions, startCluster } from "./cluster.ts";
 const FIRST_START_MS = 60 * 60_000;
 const STOP_MS = 60_000;
 
+/** Whether this is `npm run test:long`, which repeats in full what `npm test` does once or in part. */
+export const LONG = process.env["USHER_LONG"] !== undefined;
+
 function describeWith<T>(
   title: string,
   open: () => Promise<T>,

@@ -3,17 +3,17 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ReflectorLimits } from "../../src/cluster/informers/reflector-limits.ts";
 import { eventually } from "../cluster/access/wait.ts";
-import { describeCluster, testNamespace } from "../cluster/describe.ts";
+import { describeCluster, LONG, testNamespace } from "../cluster/describe.ts";
 import { GROUP, greeter } from "../conformance/modules.ts";
 import { ConsistencyCheck } from "./consistency-check.ts";
 import { FaultProxy } from "./fault-proxy.ts";
 import { installKinds, openLive, viewEqualsList } from "./live-source.ts";
 
-/** For repeated stalls; one test uses the default limits. */
+/** For stalls, of which `npm run test:long` waits for one by the default limits. */
 const LIMITS: Partial<ReflectorLimits> = { idleTimeoutMs: 3_000 };
 
 /** Longer than a TLS record, so that a cut inside of it leaves half a line and not just half a record. */
-const LONG = "ä€😀".repeat(20_000);
+const MUCH = "ä€😀".repeat(20_000);
 
 describeCluster("an informer cache through a network that breaks", (cluster) => {
   const namespace = testNamespace(cluster);
@@ -71,15 +71,15 @@ describeCluster("an informer cache through a network that breaks", (cluster) => 
   ];
 
   test.each(faults)("after %s it recovers without a relist", async (_, fault) => {
-    await using live = await open();
+    await using live = await open(LONG ? {} : LIMITS);
     await live.source.cache.waitForSync();
     const [kept, changed, gone] = [await create("kept"), await create("before"), await create("gone")];
     await viewEqualsList(cluster(), live.source);
 
     const broken = fault();
-    await relabel(changed, "after", LONG);
+    await relabel(changed, "after", MUCH);
     await remove(gone);
-    const added = await create("added", LONG);
+    const added = await create("added", MUCH);
     await broken;
 
     await viewEqualsList(cluster(), live.source);
@@ -123,7 +123,7 @@ describeCluster("an informer cache through a network that breaks", (cluster) => 
   test.each([200, 3_000, 12_000, 40_000])(
     "a first list that breaks after %i bytes is made whole",
     async (bytes) => {
-      const names = [await create("first", LONG), await create("second", LONG)];
+      const names = [await create("first", MUCH), await create("second", MUCH)];
       await using live = await open();
       await eventually("a connection", () => proxy.size > 0);
       proxy.truncateAfter(bytes);

@@ -1,5 +1,5 @@
 // node-guard on a real control plane: real identities, the real scheduler, the DaemonSet controller, kubectl debug. One cluster for all,
-// since what steering keeps quiet is looked at for 90 s, and what needs usher fits into that time.
+// since what steering keeps quiet is looked at for a while, and what needs usher fits into that time.
 import { expect, test } from "vitest";
 import { stringAt } from "../../src/core/json.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
