@@ -7,10 +7,10 @@ import { get, post, readyOf, serving } from "./serving.ts";
 import { EXAMPLES, folder, program } from "./usher.ts";
 
 const POLICIES = readFileSync(join(EXAMPLES, "policies.yaml"), "utf8");
+const NAMESPACES = readFileSync(join(EXAMPLES, "namespaces.yaml"), "utf8");
+
 /** Each starts programs, which take long on a busy machine. */
 const STARTS = { timeout: 120_000 };
-
-const NAMESPACES = readFileSync(join(EXAMPLES, "namespaces.yaml"), "utf8");
 
 test(
   "prints both addresses when ready; a port in use is exit code 2; Ctrl-C stops at once",

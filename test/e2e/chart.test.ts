@@ -113,6 +113,17 @@ describeHelm("the chart", (helm) => {
     expect(code, out + err).toBe(0);
   });
 
+  test("is for the releases of Kubernetes that are tested, also under a distribution's name", async () => {
+    const on = (release: string) => helm().run("template", "usher", CHART, "--kube-version", release);
+    const { code, err } = await on("1.32.9");
+    expect(code).toBe(1);
+    expect(err).toContain(
+      "chart requires kubeVersion: >=1.33.0-0 which is incompatible with Kubernetes v1.32.9",
+    );
+    for (const release of ["1.33.0", "1.33.4-gke.1245000", "1.37.1+k3s1"])
+      expect((await on(release)).code, release).toBe(0);
+  });
+
   test("equals usher manifests with default values, object by object", async () => {
     expect(await rendered(helm(), {}, "--include-crds", "-n", "usher-system")).toEqual(
       await expected({}, "usher-system"),

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -15,6 +15,7 @@ import { grantedRights, ruleOf } from "../../src/core/registration/rights.ts";
 import { allModules } from "../../src/modules/all.ts";
 import { ensureTool } from "../cluster/binaries.ts";
 
+const ROOT = join(import.meta.dirname, "..", "..");
 const digest = (name: string, digit: string) => `registry.example.com/${name}@sha256:${digit.repeat(64)}`;
 const FIRST = {
   version: "0.1.0",
@@ -59,6 +60,10 @@ describe("OLM's own validators", () => {
       mkdirSync(dirname(join(place, file.path)), { recursive: true });
       writeFileSync(join(place, file.path), file.path === path ? change(file.text) : file.text);
     }
+    return judgedIn(command, place);
+  }
+
+  function judgedIn(command: "bundle" | "validate", place: string) {
     const part = command === "bundle" ? "bundle" : "catalog";
     const { status, stdout, stderr } = spawnSync(olm, [command, join(place, part)], { encoding: "utf8" });
     return { status, lines: `${stdout}${stderr}`.trim().split("\n").filter(Boolean) };
@@ -96,6 +101,49 @@ describe("OLM's own validators", () => {
     for (const files of [olmFiles(FIRST), second()]) {
       const { status, lines } = judged("validate", files);
       expect(status, lines.join("\n")).toBe(0);
+    }
+  });
+
+  test("accept what the release workflow writes, of the first release and of one after it", () => {
+    const place = mkdtempSync(join(folder, "workflow-"));
+    const { jobs } = parse(readFileSync(join(ROOT, ".github/workflows/release.yml"), "utf8"));
+    const steps: { name?: string; run?: string }[] = jobs.publish.steps;
+    const script = steps.find(({ name }) => name?.includes("OLM's bundle"))?.run ?? "";
+    // Stand-ins for what needs a registry or the forge; npm runs the real command.
+    const programs = {
+      npm: `shift 3; exec ${process.execPath} ${ROOT}/deploy/generate/main.ts "$@"`,
+      gh: `if [ "$2" = list ]; then echo "$LAST"; else cp catalog.yaml last.yaml; fi`,
+      buildah: `if [ "$1" = push ]; then test -f olm/bundle/Dockerfile && echo "$BUNDLE" > bundle.digest; fi`,
+      cosign: "true",
+    };
+    mkdirSync(join(place, "bin"));
+    for (const [name, text] of Object.entries(programs))
+      writeFileSync(join(place, "bin", name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+    const PATH = `${join(place, "bin")}:${process.env["PATH"]}`;
+    for (const [version, last, digit] of [
+      ["0.1.0", "", "1"],
+      ["0.2.0", "v0.1.0", "2"],
+    ] as const) {
+      const [DIGEST, BUNDLE] = [`sha256:${digit.repeat(64)}`, `sha256:${digit.repeat(63)}0`];
+      const env = {
+        ...process.env,
+        PATH,
+        IMAGE: "registry.example.com/usher",
+        VERSION: version,
+        DIGEST,
+        BUNDLE,
+        LAST: last,
+      };
+      // As GitHub runs it.
+      const ran = spawnSync("bash", ["-eo", "pipefail", "-c", script], { cwd: place, env, encoding: "utf8" });
+      expect(ran.status, ran.stderr).toBe(0);
+      for (const command of ["bundle", "validate"] as const)
+        expect(judgedIn(command, join(place, "olm"))).toMatchObject({ status: 0 });
+      const written = readFileSync(join(place, "olm", CSV), "utf8");
+      expect(written).toContain(`containerImage: registry.example.com/usher@${DIGEST}`);
+      const catalog = readFileSync(join(place, "catalog.yaml"), "utf8");
+      expect(catalog).toContain(`image: registry.example.com/usher-bundle@${BUNDLE}`);
+      expect(catalog.includes("replaces: project-request-limit-operator.v0.1.0")).toBe(last !== "");
     }
   });
 

@@ -5,6 +5,7 @@ import { DEFAULT_INSTALLATION } from "../../../src/core/module/installation.ts";
 import { PRIORITY_CLASS } from "../../../src/core/registration/pods/restricted-pod.ts";
 import type { GeneratedFile } from "../generated-files.ts";
 import { keyOf, registered } from "../installation/registered.ts";
+import { KUBERNETES } from "../kubernetes.ts";
 import { emit } from "../template/emit.ts";
 import { hookObjects } from "./hooks.ts";
 import { monitoringTemplate } from "./monitoring.ts";
@@ -46,6 +47,8 @@ const CHART: JsonObject = {
   type: "application",
   version: version(),
   appVersion: version(),
+  // Distributions add to the version what semantic versioning takes for a pre-release, such as -gke.1.
+  kubeVersion: `>=1.${KUBERNETES.oldest}.0-0`,
   keywords: ["admission", "scheduling", "policy"],
   annotations: { "artifacthub.io/license": "Apache-2.0" },
 };

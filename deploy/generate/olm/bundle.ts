@@ -4,6 +4,7 @@ import type { CustomResource } from "../../../src/core/policy/kind.ts";
 import { customResources } from "../../../src/core/registration/custom-resources.ts";
 import { operatorObjects } from "../../../src/core/registration/operator.ts";
 import { allModules } from "../../../src/modules/all.ts";
+import { KUBERNETES } from "../kubernetes.ts";
 import { byDigest } from "./digest.ts";
 import { ICON } from "./icon.ts";
 
@@ -12,8 +13,7 @@ export const MODULE = "project-limit";
 
 export const CHANNEL = "stable";
 
-/** The oldest release that usher is tested with, and the newest; OpenShift 4.N has Kubernetes 1.(N + 13). */
-const KUBERNETES = { oldest: 33, newest: 37 };
+/** OpenShift 4.N has Kubernetes 1.(N + 13). */
 const NEWEST_OPENSHIFT = `4.${KUBERNETES.newest - 13}`;
 
 export interface BundleOptions {
