@@ -29,8 +29,12 @@ export function many<Item>(count: number, make: (i: number) => Item): Item[] {
   return Array.from({ length: count }, (_, i) => make(i));
 }
 
-/** Keys and values of a map. */
-export function pairs(count: number, key: (i: number) => string, value: (i: number) => string): JsonObject {
+/** A map of so many keys. */
+export function pairs(
+  count: number,
+  key: (i: number) => string = (i) => `k${i}`,
+  value: (i: number) => string = () => "v",
+): JsonObject {
   return Object.fromEntries(many(count, (i) => [key(i), value(i)]));
 }
 

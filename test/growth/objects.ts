@@ -16,22 +16,14 @@ const FIELDS: readonly {
     name: "nodeSelector keys",
     n: 11_000,
     spec: (n) => ({
-      nodeSelector: pairs(
-        n,
-        (i) => `k${i}`,
-        () => "v",
-      ),
+      nodeSelector: pairs(n),
     }),
   },
   {
     name: "nodeSelector keys beside a term",
     n: 11_000,
     spec: (n) => ({
-      nodeSelector: pairs(
-        n,
-        (i) => `k${i}`,
-        () => "v",
-      ),
+      nodeSelector: pairs(n),
       ...required([{ matchExpressions: [isIn("k1", ["v", "w"]), isIn("zone", ["a"])] }]),
     }),
   },
@@ -140,11 +132,7 @@ const FIELDS: readonly {
         {
           topologyKey: "zone",
           labelSelector: {
-            matchLabels: pairs(
-              n,
-              (i) => `k${i}`,
-              () => "v",
-            ),
+            matchLabels: pairs(n),
           },
         },
       ]),
@@ -194,11 +182,7 @@ const METADATA: readonly {
     metadata: (n) => ({
       labels: {
         app: "web",
-        ...pairs(
-          n,
-          (i) => `k${i}`,
-          () => "v",
-        ),
+        ...pairs(n),
       },
     }),
   },
@@ -206,11 +190,7 @@ const METADATA: readonly {
     name: "annotations",
     n: 2_000,
     metadata: (n) => ({
-      annotations: pairs(
-        n,
-        (i) => `k${i}`,
-        () => "v",
-      ),
+      annotations: pairs(n),
     }),
   },
   {

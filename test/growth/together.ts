@@ -7,12 +7,6 @@ const SPEC = "/spec/template/spec";
 const LABELS = { app: "web" };
 const containers = [{ name: "main", image: "registry.example/app:1" }];
 const toleration = (i: number): JsonObject => ({ key: `t${i}`, operator: "Exists" });
-const keys = (n: number) =>
-  pairs(
-    n,
-    (i) => `k${i}`,
-    () => "v",
-  );
 
 const NO_POLICIES: readonly JsonObject[] = [];
 
@@ -46,7 +40,7 @@ function stored(n: number, origins: readonly JsonObject[], more: JsonObject = {}
     labels: LABELS,
     metadata: { resourceVersion: "5" },
     annotations: { "usher.dev/provenance": JSON.stringify({ placement: origins }), ...more },
-    spec: { containers, tolerations: many(16 * n, toleration), nodeSelector: keys(16 * n) },
+    spec: { containers, tolerations: many(16 * n, toleration), nodeSelector: pairs(16 * n) },
   });
 }
 
@@ -70,7 +64,7 @@ export const TOGETHER_CASES: readonly GrowthCase[] = [
     name: "policies and nodeSelector keys of a pod",
     n: 512,
     review: (n) =>
-      creation(smallPolicies(n), pod({ labels: LABELS, spec: { containers, nodeSelector: keys(16 * n) } })),
+      creation(smallPolicies(n), pod({ labels: LABELS, spec: { containers, nodeSelector: pairs(16 * n) } })),
   },
   {
     name: "policies that enforce and nodeSelector keys of a pod",
@@ -78,7 +72,7 @@ export const TOGETHER_CASES: readonly GrowthCase[] = [
     review: (n) =>
       creation(
         smallPolicies(n, { enforcement: "Refuse" }),
-        pod({ labels: LABELS, spec: { containers, nodeSelector: keys(16 * n) } }),
+        pod({ labels: LABELS, spec: { containers, nodeSelector: pairs(16 * n) } }),
         "validate",
       ),
   },

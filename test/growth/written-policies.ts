@@ -43,11 +43,7 @@ const SPECS: readonly { readonly name: string; readonly n: number; readonly spec
     n: 18_000,
     spec: (n) => ({
       ...VALID,
-      nodeSelector: pairs(
-        n,
-        (i) => `k${i}`,
-        () => "v",
-      ),
+      nodeSelector: pairs(n),
     }),
   },
   {

@@ -1,10 +1,10 @@
 import type { Assembly } from "../evaluate/assembly.ts";
-import type { NeedMore } from "../evaluate/decision.ts";
+import { type NeedMore, need } from "../evaluate/decision.ts";
 import type { CountedTally, EventToWrite } from "../evaluate/effects.ts";
 import type { PolicyRef } from "../evaluate/finding.ts";
-import type { Facts } from "../evaluate/need.ts";
+import { type Facts, failureOf, type Need } from "../evaluate/need.ts";
 import type { PatchOperation } from "../evaluate/patch.ts";
-import { canonical, type JsonObject } from "../json.ts";
+import { canonical, isObject, type JsonObject, stringAt } from "../json.ts";
 import type { Change, View } from "../view/view.ts";
 import type { Count, Figure } from "./metric.ts";
 
@@ -100,6 +100,26 @@ export interface Reconciler<Key extends ReconcileKey = ReconcileKey, State = unk
   ) => ReconcileResult<Key> | NeedMore;
   /** Values of the gauges that the module declares. Empty where they are not known yet. */
   readonly figures?: (state: State, context: KeysContext) => readonly Figure[];
+}
+
+/** Names one object of a kind that modules read. */
+type ObjectName = Extract<PlannedWrite, { readonly patch: unknown }>["of"];
+
+/**
+ * The object as it is stored: the view keeps neither status nor resourceVersion, which change without affecting any admission. `undefined`
+ * where there is none.
+ */
+export function liveObject(
+  of: ObjectName,
+  facts: Facts,
+): { readonly object: JsonObject; readonly resourceVersion: string } | NeedMore | undefined {
+  const live: Need = { get: of, live: true };
+  const fact = facts.of(live);
+  if (fact === undefined) return need(live);
+  const failure = failureOf(fact);
+  if (failure !== undefined) throw new Error(failure);
+  if (!("found" in fact) || !isObject(fact.found)) return undefined;
+  return { object: fact.found, resourceVersion: stringAt(fact.found, "metadata", "resourceVersion") ?? "" };
 }
 
 /**

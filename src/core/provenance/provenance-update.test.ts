@@ -88,7 +88,8 @@ describe("on UPDATE", () => {
   });
 
   test("a place that holds more than a module sets there is nobody's", () => {
-    const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, "v"]));
+    const keys = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, "v"]));
     const spec = { small: keys(63), large: keys(64) };
     const stored = { placement: [{ policy: "K/p", set: ["/spec/large", "/spec/small"] }] };
     expect(written(object(undefined, spec), object(stored, spec))).toEqual({

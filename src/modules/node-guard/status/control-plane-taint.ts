@@ -1,9 +1,9 @@
-import { type NeedMore, need } from "../../../core/evaluate/decision.ts";
-import { type Facts, failureOf, type Need } from "../../../core/evaluate/need.ts";
-import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
+import type { NeedMore } from "../../../core/evaluate/decision.ts";
+import type { Facts } from "../../../core/evaluate/need.ts";
+import { at, type Json, type JsonObject, listAt } from "../../../core/json.ts";
 import { labelsOf } from "../../../core/kubernetes/object.ts";
 import { matches } from "../../../core/kubernetes/selectors/label-selector.ts";
-import type { ReconcileResult } from "../../../core/module/reconciler.ts";
+import { liveObject, type ReconcileResult } from "../../../core/module/reconciler.ts";
 import type { View } from "../../../core/view/view.ts";
 import type { Group } from "../groups/group.ts";
 import { OPENSHIFT_RESOURCE } from "../settings.ts";
@@ -31,20 +31,16 @@ export function reconcileTaint(
   { view, facts }: { readonly view: View; readonly facts: Facts },
 ): ReconcileResult<never> | NeedMore {
   const of = { resource: "nodes", name };
-  const live: Need = { get: of, live: true };
-  const fact = facts.of(live);
-  if (fact === undefined) return need(live);
-  const failure = failureOf(fact);
-  if (failure !== undefined) throw new Error(failure);
-  if (!("found" in fact) || !isObject(fact.found)) return { writes: [] };
-  const node = fact.found;
+  const live = liveObject(of, facts);
+  if (live === undefined) return { writes: [] };
+  if ("need" in live) return live;
+  const { object: node, resourceVersion } = live;
   if (!needsTaint(node, group, mastersSchedulable, view)) return { writes: [] };
   const key = taintKey(view);
   const stored = listAt(node, "spec", "taints");
   const taints = mastersSchedulable
     ? stored.filter((one) => !isTaint(key)(one))
     : [...stored, { key, effect: EFFECT }];
-  const resourceVersion = stringAt(node, "metadata", "resourceVersion") ?? "";
   return { writes: [{ patch: [{ op: "add", path: "/spec/taints", value: taints }], of, resourceVersion }] };
 }
 

@@ -1,14 +1,14 @@
-import { type NeedMore, need } from "../../../core/evaluate/decision.ts";
-import { failureOf, type Need } from "../../../core/evaluate/need.ts";
+import type { NeedMore } from "../../../core/evaluate/decision.ts";
 import { at, equal, isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import { nameOf } from "../../../core/kubernetes/object.ts";
 import type { Installation } from "../../../core/module/installation.ts";
 import type { Figure } from "../../../core/module/metric.ts";
-import type {
-  KeysContext,
-  ReconcileContext,
-  ReconcileResult,
-  Reconciler,
+import {
+  type KeysContext,
+  liveObject,
+  type ReconcileContext,
+  type ReconcileResult,
+  type Reconciler,
 } from "../../../core/module/reconciler.ts";
 import { checkObject } from "../../../core/policy/check.ts";
 import type { View } from "../../../core/view/view.ts";
@@ -132,10 +132,10 @@ function reconcilePolicy(
   { view, facts, now }: ReconcileContext<GuardKey>,
   installation: Installation,
 ): ReconcileResult<never> | NeedMore {
-  const found = liveObject({ resource: POLICIES, name }, facts);
-  if (found === undefined) return NOTHING;
-  if (!("object" in found)) return found;
-  const { object } = found;
+  const live = liveObject({ resource: POLICIES, name }, facts);
+  if (live === undefined) return NOTHING;
+  if ("need" in live) return live;
+  const { object } = live;
   const reported = groups.at(view, now).map((group) => ({
     ...group,
     ...countsOf(group, view),
@@ -157,10 +157,10 @@ function reconcileOverride(
   state: GuardState,
   { facts, now }: ReconcileContext<GuardKey>,
 ): ReconcileResult<GuardKey> | NeedMore {
-  const found = liveObject({ resource: OVERRIDES, name }, facts);
-  if (found === undefined) return NOTHING;
-  if (!("object" in found)) return found;
-  const { object } = found;
+  const live = liveObject({ resource: OVERRIDES, name }, facts);
+  if (live === undefined) return NOTHING;
+  if ("need" in live) return live;
+  const { object } = live;
   const override = readOverride(object);
   if (override !== undefined && isActive(override, now)) state.active.set(name, override.group);
   else state.active.delete(name);
@@ -171,19 +171,6 @@ function reconcileOverride(
     enqueue: [{ kind: "scan" }],
     ...(requeueAfter === undefined ? {} : { requeueAfter }),
   };
-}
-
-/** The object as it is stored: the view keeps neither status nor resourceVersion. */
-function liveObject(
-  of: { readonly resource: string; readonly name: string },
-  facts: ReconcileContext["facts"],
-): { readonly object: JsonObject } | NeedMore | undefined {
-  const live: Need = { get: of, live: true };
-  const fact = facts.of(live);
-  if (fact === undefined) return need(live);
-  const failure = failureOf(fact);
-  if (failure !== undefined) throw new Error(failure);
-  return "found" in fact && isObject(fact.found) ? { object: fact.found } : undefined;
 }
 
 function statusWrite(

@@ -1,10 +1,9 @@
 import { refOf } from "../../../core/evaluate/assembly.ts";
-import { type NeedMore, need } from "../../../core/evaluate/decision.ts";
+import type { NeedMore } from "../../../core/evaluate/decision.ts";
 import type { EventToWrite } from "../../../core/evaluate/effects.ts";
-import { failureOf, type Need } from "../../../core/evaluate/need.ts";
 import { equal, isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { isBeingDeleted, nameOf } from "../../../core/kubernetes/object.ts";
-import type { ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
+import { liveObject, type ReconcileContext, type ReconcileResult } from "../../../core/module/reconciler.ts";
 import { checkObject } from "../../../core/policy/check.ts";
 import { labels, ownedLabels } from "../kinds.ts";
 import { FINALIZER, livePredecessor } from "../predecessor.ts";
@@ -40,15 +39,10 @@ export function reconcilePolicy(
   const failed = context.failure?.(key) !== undefined;
   const wait = failed ? 0 : untilNextCount(state.countedAt.get(`${namespace}/${name}`), context.now);
   if (kind === labels && wait > 0) return { writes: [], requeueAfter: Math.ceil(wait / 1_000) };
-  // The view keeps neither status nor resourceVersion: both change without affecting any node.
-  const live: Need = { get: of, live: true };
-  const fact = context.facts.of(live);
-  if (fact === undefined) return need(live);
-  const failure = failureOf(fact);
-  if (failure !== undefined) throw new Error(failure);
-  if (!("found" in fact) || !isObject(fact.found)) return NOTHING;
-  const object = fact.found;
-  const resourceVersion = stringAt(object, "metadata", "resourceVersion") ?? "";
+  const live = liveObject(of, context.facts);
+  if (live === undefined) return NOTHING;
+  if ("need" in live) return live;
+  const { object, resourceVersion } = live;
   const finalizers = listAt(object, "metadata", "finalizers");
   // A running node-label-operator would add it again, for ever; but not to an object that is being deleted.
   const contested = !isBeingDeleted(object) && livePredecessor(context.view) !== undefined;

@@ -1,9 +1,8 @@
 import { refOf } from "../../../core/evaluate/assembly.ts";
-import { type NeedMore, need } from "../../../core/evaluate/decision.ts";
+import type { NeedMore } from "../../../core/evaluate/decision.ts";
 import { policyKey } from "../../../core/evaluate/finding.ts";
-import { failureOf, type Need } from "../../../core/evaluate/need.ts";
-import { equal, isObject, stringAt } from "../../../core/json.ts";
-import type { ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
+import { equal, isObject } from "../../../core/json.ts";
+import { liveObject, type ReconcileContext, type ReconcileResult } from "../../../core/module/reconciler.ts";
 import { checkObject } from "../../../core/policy/check.ts";
 import type { Kind } from "../../../core/policy/kind.ts";
 import type { DriftCounts } from "../drift/drift-counts.ts";
@@ -21,20 +20,15 @@ export function reconcileStatus(
   { facts, view, now, tallies }: Omit<ReconcileContext, "failure">,
 ): ReconcileResult<never> | NeedMore {
   const of = { resource, ...(namespace === "" ? {} : { namespace }), name };
-  // The view keeps neither status nor resourceVersion: both change without affecting any admission.
-  const live: Need = { get: of, live: true };
-  const fact = facts.of(live);
-  if (fact === undefined) return need(live);
-  const failure = failureOf(fact);
-  if (failure !== undefined) throw new Error(failure);
-  if (!("found" in fact) || !isObject(fact.found)) return NOTHING;
-  const object = fact.found;
+  const live = liveObject(of, facts);
+  if (live === undefined) return NOTHING;
+  if ("need" in live) return live;
+  const { object, resourceVersion } = live;
   const ref = refOf(kind, object);
   const before = isObject(object["status"]) ? object["status"] : {};
   const problems = checkObject(kind, object, view);
   const policy = { generation: ref.generation, problems, effect: effectOf(kind, object, problems, view) };
   const status = statusOf(policy, tallies?.of("placement", ref), before, now, drift?.of(policyKey(ref)));
   if (equal(status, before)) return NOTHING;
-  const resourceVersion = stringAt(object, "metadata", "resourceVersion") ?? "";
   return { writes: [{ status, of, resourceVersion }] };
 }

@@ -1,10 +1,14 @@
-import { need } from "../../../core/evaluate/decision.ts";
+import type { NeedMore } from "../../../core/evaluate/decision.ts";
 import type { EventToWrite } from "../../../core/evaluate/effects.ts";
-import { failureOf, type Need } from "../../../core/evaluate/need.ts";
-import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
+import { type JsonObject, stringAt } from "../../../core/json.ts";
 import { isBeingDeleted, labelsOf } from "../../../core/kubernetes/object.ts";
 import type { Figure, Metric } from "../../../core/module/metric.ts";
-import type { ReconcileContext, ReconcileResult, Reconciler } from "../../../core/module/reconciler.ts";
+import {
+  liveObject,
+  type ReconcileContext,
+  type ReconcileResult,
+  type Reconciler,
+} from "../../../core/module/reconciler.ts";
 import { pointer } from "../../../core/path.ts";
 import { OS_LABEL } from "../os/resolve.ts";
 import { IDENTIFY_POD_OS, settingsOf } from "../settings.ts";
@@ -69,23 +73,21 @@ function repairedLabel(
   known: JsonObject,
   state: NodeState,
   { facts }: ReconcileContext<NodeKey>,
-): ReconcileResult<NodeKey> | ReturnType<typeof need> {
-  const live: Need = { get: { resource: NODES.resource, name }, live: true };
-  const fact = facts.of(live);
-  if (fact === undefined) return need(live);
-  const failure = failureOf(fact);
-  if (failure !== undefined) throw new Error(failure);
-  const node = "found" in fact && isObject(fact.found) ? fact.found : undefined;
-  const reported = node === undefined ? undefined : reportedOS(node);
-  if (node === undefined || reported === undefined || driftedLabel(node) === undefined) return { writes: [] };
+): ReconcileResult<NodeKey> | NeedMore {
+  const of = { resource: NODES.resource, name };
+  const live = liveObject(of, facts);
+  if (live === undefined) return { writes: [] };
+  if ("need" in live) return live;
+  const { object: node, resourceVersion } = live;
+  const reported = reportedOS(node);
+  if (reported === undefined || driftedLabel(node) === undefined) return { writes: [] };
   const path = ["metadata", "labels"];
   const patch =
     labelsOf(node) === undefined
       ? ({ op: "add", path: pointer(path), value: { [OS_LABEL]: reported } } as const)
       : ({ op: "add", path: pointer([...path, OS_LABEL]), value: reported } as const);
-  const resourceVersion = stringAt(node, "metadata", "resourceVersion") ?? "";
   return {
-    writes: [{ patch: [patch], of: { resource: NODES.resource, name }, resourceVersion }],
+    writes: [{ patch: [patch], of, resourceVersion }],
     events: news(name, known, state, true),
   };
 }

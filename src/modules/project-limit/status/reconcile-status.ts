@@ -1,9 +1,8 @@
 import { refOf } from "../../../core/evaluate/assembly.ts";
-import { type NeedMore, need } from "../../../core/evaluate/decision.ts";
-import { failureOf, type Need } from "../../../core/evaluate/need.ts";
+import type { NeedMore } from "../../../core/evaluate/decision.ts";
 import { at, equal, isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import type { IgnoredObject } from "../../../core/module/operator.ts";
-import type { ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
+import { liveObject, type ReconcileContext, type ReconcileResult } from "../../../core/module/reconciler.ts";
 import { checkObject } from "../../../core/policy/check.ts";
 import { projectRequestLimit } from "../kinds.ts";
 import { LIMITS } from "../policy/stored.ts";
@@ -18,18 +17,13 @@ export function reconcileStatus(
   { facts, view, now }: Pick<ReconcileContext, "facts" | "view" | "now">,
 ): ReconcileResult<never> | NeedMore {
   const of = { resource: LIMITS, name };
-  // The view keeps neither status nor resourceVersion.
-  const live: Need = { get: of, live: true };
-  const fact = facts.of(live);
-  if (fact === undefined) return need(live);
-  const failure = failureOf(fact);
-  if (failure !== undefined) throw new Error(failure);
-  if (!("found" in fact) || !isObject(fact.found)) return { writes: [] };
-  const object = fact.found;
+  const live = liveObject(of, facts);
+  if (live === undefined) return { writes: [] };
+  if ("need" in live) return live;
+  const { object, resourceVersion } = live;
   const before = isObject(object["status"]) ? object["status"] : {};
   const ref = refOf(projectRequestLimit, object);
   const limits = projectRequestLimit.prepare(object, ref).policy;
-  const resourceVersion = stringAt(object, "metadata", "resourceVersion") ?? "";
   if (limits === undefined) {
     const ignored = ignoredObject(object, now);
     if (ignored === undefined) return { writes: [] };
