@@ -119,6 +119,7 @@ describeOwnCluster("the operator of project limits", {}, (cluster) => {
     expect(operand.filter((right) => !declared.includes(right))).toEqual([]);
     expect(operand.filter((right) => /secrets|clusterroles|webhook|daemonsets/.test(right))).toEqual([
       `get secrets ${OPERAND.pathsSecret}`,
+      `get validatingwebhookconfigurations.admissionregistration.k8s.io ${OPERAND.webhook}`,
     ]);
   });
 

@@ -1,3 +1,4 @@
+import type { CertificateFiles } from "../../admission/tls/certificate-files.ts";
 import { openCluster } from "../../cluster/source/cluster-source.ts";
 import { Assembly } from "../../core/evaluate/assembly.ts";
 import type { Log } from "../../core/log.ts";
@@ -7,13 +8,15 @@ import type { Change } from "../../core/view/view.ts";
 import { releaseMemory } from "../../files/source/release-memory.ts";
 import { countOf } from "../../files/source/report.ts";
 import { openFrontProxy } from "../../operator/aggregation/front-proxy-settings.ts";
+import { openMounted } from "../../operator/certificates/mounted-certificates.ts";
 import { PathSecret } from "../../operator/certificates/path-secret.ts";
 import { Leader } from "../../operator/controller/leader.ts";
+import { PublishedWebhooks, webhooksPath } from "../../operator/webhooks/published-webhooks.ts";
 import { configure } from "../configuration/configuration.ts";
 import type { Io } from "../io.ts";
 import { createLog, type LogLevel } from "../output/log.ts";
 import { terminal } from "../output/terminal.ts";
-import { certificateFrom, type ListenOptions, serveOpened, untilReady } from "../serve/serve.ts";
+import { checkedFiles, type ListenOptions, serveOpened, untilReady } from "../serve/serve.ts";
 import type { Served } from "../serve/serve-source.ts";
 import { type ApiServerOptions, apiServer, clusterError } from "../source/api-server.ts";
 import { identity } from "../source/live.ts";
@@ -37,9 +40,9 @@ export function serveOperand(operand: Operand, options: OperandOptions, io: Io):
     if (kind === undefined) throw new Error(`${operand.name} has no kind of configuration`);
     const use = (change: Change) => void assembly.apply([change]);
     const followed = await followConfiguration({ file: options.configuration, kind, use, log });
-    const certificate = await certificateFrom(options);
+    const certificate = await checkedFiles({ certFile: options.tlsCert, keyFile: options.tlsKey });
     const isAggregated = io.env[operand.aggregated.variable] === "Aggregated";
-    const opened = await openOperand(operand, options, assembly, log, isAggregated);
+    const opened = await openOperand(operand, options, { assembly, log, isAggregated, certificate });
     const stop = async () => {
       followed.stop();
       await opened.stop();
@@ -48,15 +51,20 @@ export function serveOperand(operand: Operand, options: OperandOptions, io: Io):
   });
 }
 
+interface Opening {
+  readonly assembly: Assembly;
+  readonly log: Log;
+  readonly isAggregated: boolean;
+  readonly certificate: CertificateFiles;
+}
+
 /** The cluster for all but the file, and the part in leader election. Nothing is installed or registered. */
 async function openOperand(
   operand: Operand,
   options: OperandOptions,
-  assembly: Assembly,
-  log: Log,
-  isAggregated: boolean,
+  { assembly, log, isAggregated, certificate: files }: Opening,
 ): Promise<Served> {
-  const { namespace, name, pathsSecret: secret, pathsKey: key, aggregated: api } = operand;
+  const { namespace, service, name, pathsSecret: secret, pathsKey: key, aggregated: api } = operand;
   const client = await apiServer(options);
   const source = openCluster({ client, assembly, log });
   const paths = new PathSecret({ client, namespace, secret, key, log });
@@ -70,17 +78,34 @@ async function openOperand(
     publish: (_events, counts) => count(counts),
   });
   const ended = new AbortController();
-  const opening = isAggregated ? openFrontProxy(client, log, ended.signal) : undefined;
+  const objects = [
+    webhooksPath("validatingwebhookconfigurations", operand.webhook),
+    ...(isAggregated ? [`/apis/apiregistration.k8s.io/v1/apiservices/${api.version}.${api.group}`] : []),
+  ];
+  const published = new PublishedWebhooks({ client, namespace, service, objects, log });
+  const { signal } = ended;
+  const certificate = await openMounted({
+    files,
+    published,
+    namespace,
+    service,
+    writer: "injector",
+    log,
+    signal,
+  });
+  const opening = isAggregated ? openFrontProxy(client, log, signal) : undefined;
   const stop = async () => {
     ended.abort();
     await opening?.then((settings) => settings.stop()).catch(() => undefined);
     paths.stop();
+    published.stop();
+    certificate.stop();
     await leader.stop();
     await source.stop();
     client.close();
   };
   try {
-    await Promise.all([source.cache.waitForSync(), paths.start(), opening]);
+    await Promise.all([source.cache.waitForSync(), paths.start(), published.start(), opening]);
   } catch (error) {
     await stop();
     throw clusterError(error, client);
@@ -89,7 +114,8 @@ async function openOperand(
     source,
     inventory: countOf(assembly.view.count("namespaces"), "namespaces"),
     from: `${options.configuration} and ${client.server}`,
-    certificate: undefined,
+    certificate,
+    trusts: (chain) => published.trusts(chain),
     effects: undefined,
     acceptsToken: paths.acceptsToken,
     aggregated: opening && { api, frontProxy: (await opening).frontProxy },

@@ -124,13 +124,16 @@ function checkCall({ source, cluster, kubeconfig, context, operate }: ServeOptio
   if (operate === true) throw new CallError("--operate and --source are mutually exclusive");
 }
 
-/** Read before anything starts, so that an invalid file is a usage error. */
-export async function certificateFrom({ tlsCert, tlsKey }: Pick<ServeOptions, "tlsCert" | "tlsKey">) {
+async function certificateFrom({ tlsCert, tlsKey }: Pick<ServeOptions, "tlsCert" | "tlsKey">) {
   if (tlsCert === undefined && tlsKey === undefined) return undefined;
   if (tlsCert === undefined || tlsKey === undefined) {
     throw new CallError("--tls-cert and --tls-key must be specified together");
   }
-  const files = { certFile: tlsCert, keyFile: tlsKey };
+  return checkedFiles({ certFile: tlsCert, keyFile: tlsKey });
+}
+
+/** Read before anything starts, so that an invalid file is a usage error. */
+export async function checkedFiles(files: CertificateFiles): Promise<CertificateFiles> {
   await readKeyPair(files).catch((error: unknown) => {
     throw new CallError(error instanceof Error ? error.message : String(error));
   });

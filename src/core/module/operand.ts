@@ -16,6 +16,9 @@ export interface Operand {
   readonly opsPort: number;
   /** Holds tls.crt and tls.key. */
   readonly certificateFolder: string;
+  /** The Service and the ValidatingWebhookConfiguration by which API servers call it. */
+  readonly service: string;
+  readonly webhook: string;
   /** The Secret with the tokens of its webhook's path. */
   readonly pathsSecret: string;
   readonly pathsKey: string;

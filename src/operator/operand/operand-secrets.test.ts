@@ -61,9 +61,22 @@ test("before it ends the next one is published, and used once that is trusted", 
 test("where the Secret is lost, what pods still serve stays trusted", async () => {
   const { plan } = opened();
   const first = await plan();
+  await plan({ serving: first.apply[1], published: first.caBundle });
   const again = await plan({ published: first.caBundle });
   expect(again.certificate).not.toEqual(first.certificate);
   for (const { apply } of [first, again]) expect(trusts(again.caBundle, text(apply[1], "ca.crt"))).toBe(true);
+});
+
+test("one that could not be stored is not made again, and a Secret of another type is made anew", async () => {
+  const { plan } = opened();
+  const first = await plan();
+  const again = await plan({ published: first.caBundle, serving: { type: "Opaque", data: {} } });
+  expect(again).toMatchObject({ certificate: first.certificate, caBundle: first.caBundle });
+  expect(again.remove).toEqual([{ type: "Opaque", data: {} }]);
+  const [, serving] = again.apply;
+  const stored = await plan({ serving, published: again.caBundle });
+  expect(stored).toMatchObject({ certificate: first.certificate, remove: [] });
+  expect((await plan({ published: again.caBundle })).certificate).not.toEqual(first.certificate);
 });
 
 test("path tokens change with time; a lost Secret keeps the registered one", async () => {

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { certificatesOf } from "../../admission/tls/bundle.ts";
-import { makeCertificate } from "../../admission/tls/certificate.ts";
+import { makeCertificate, type OwnCertificate } from "../../admission/tls/certificate.ts";
 import { canonical, isObject, type JsonObject, own, stringAt } from "../../core/json.ts";
 import type { OperandCertificate, Operator } from "../../core/module/operator.ts";
 import { serviceNames } from "../../core/registration/certificates.ts";
@@ -41,6 +41,8 @@ export interface SecretsPlan {
   readonly accepts?: (caBundle: string) => boolean;
 }
 
+const TLS_TYPE = "kubernetes.io/tls";
+
 /** On a Secret that holds a certificate of the operator's own. */
 const OWN_MARK = "usher.dev/certificates";
 
@@ -49,6 +51,8 @@ export class OperandSecrets {
   readonly #operator: Operator;
   /** Milliseconds, monotonic. */
   readonly #clock: () => number;
+  /** One that is not stored yet: its authority may be published already. */
+  #made: OwnCertificate | undefined;
   /** What is waited for, and since when. */
   #waiting: { readonly for: string; readonly since: number } | undefined;
 
@@ -75,13 +79,16 @@ export class OperandSecrets {
     const previous = stored.current === undefined ? decoded(published) : stored.previous;
     const record = { ...stored, previous };
     const plan = planRenewal({ record, names, now }, this.#trust(record, published));
-    const after = await recordAfter(record, plan, () => makeCertificate(names, now), now);
+    if ([stored.current, stored.next].some((one) => one?.cert === this.#made?.cert)) this.#made = undefined;
+    const make = async () => (this.#made ??= await makeCertificate(names, now));
+    const after = await recordAfter(record, plan, make, now);
     const data = dataOf({ ...after, paths: undefined });
     const bundle = bundleOf(after, ...(previous === undefined ? [] : certificatesOf([previous])));
     const metadata = { labels: { [OWN_MARK]: "Own" } };
     return {
-      apply: [this.#secret(this.#operator.servingSecret, { type: "kubernetes.io/tls", data, metadata })],
-      remove: [],
+      apply: [this.#secret(this.#operator.servingSecret, { type: TLS_TYPE, data, metadata })],
+      // The type of a Secret can't be changed.
+      remove: stored.current === undefined && isOfOtherType(found.serving) ? [found.serving] : [],
       certificate: { hash: hashOf(data), trusted: true },
       caBundle: Buffer.from(bundle).toString("base64"),
     };
@@ -134,6 +141,10 @@ function tokensOf({ paths, registeredToken, now }: SecretsFound, key: string): P
   if (stored !== undefined) return isRotationDue(stored, now) ? rotated(stored, now) : stored;
   const first = rotated(undefined, now);
   return registeredToken === undefined ? first : { ...first, current: registeredToken };
+}
+
+function isOfOtherType(secret: JsonObject | undefined): secret is JsonObject {
+  return secret !== undefined && stringAt(secret, "type") !== TLS_TYPE;
 }
 
 function decoded(base64: string | undefined): string | undefined {

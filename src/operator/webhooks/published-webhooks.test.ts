@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { TestApiServer } from "../../../test/support/cluster/api-server.ts";
 import { SILENT } from "../../core/log.ts";
-import { PublishedWebhooks } from "./published-webhooks.ts";
+import { PublishedWebhooks, webhooksPath } from "./published-webhooks.ts";
 
 const CONFIGURATION = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/usher";
 const [FIRST, SECOND, OTHER] = ["a", "b", "c"].map((digit) => digit.repeat(40)) as [string, string, string];
@@ -54,4 +54,31 @@ test("a token of another Service's entry is none", async () => {
   apply(FIRST, "elsewhere");
   await webhooks.start();
   expect(await webhooks.acceptsToken(FIRST)).toBe(false);
+});
+
+test("what an operand is asked by is named: the bundle of an APIService counts, and of entries those of its own Service", async () => {
+  const server = new TestApiServer();
+  const base64 = (text: string) => Buffer.from(text).toString("base64");
+  const service = { name: "admission-server", namespace: "operand" };
+  const objects = [
+    "/apis/apiregistration.k8s.io/v1/apiservices/v1.x",
+    webhooksPath("validatingwebhookconfigurations", "x"),
+  ];
+  const webhooks = new PublishedWebhooks({
+    client: server.client,
+    namespace: service.namespace,
+    service: service.name,
+    objects,
+    log: SILENT,
+  });
+  await webhooks.read();
+  expect(webhooks.bundles).toEqual([]);
+  server.put(objects[0] ?? "", { spec: { service, caBundle: base64("of the APIService") } });
+  const kubernetes = { name: "kubernetes", namespace: "default" };
+  server.put(objects[1] ?? "", {
+    webhooks: [{ clientConfig: { service: kubernetes, caBundle: base64("of the cluster") } }],
+  });
+  await webhooks.read();
+  expect(webhooks.bundles).toEqual(["of the APIService"]);
+  expect(server.asked.filter((one) => one.endsWith("/usher"))).toEqual([]);
 });

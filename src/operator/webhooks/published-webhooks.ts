@@ -15,6 +15,7 @@ import { RepeatedLog } from "../controller/repeated-log.ts";
 export const PATHS_ANNOTATION = "usher.dev/webhook-paths";
 
 const COLLECTIONS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
+const OWN_OBJECTS = COLLECTIONS.map((one) => webhooksPath(one, OWN_NAMES.webhooks));
 const POLL_MS = 3_000;
 /** Calls with unknown tokens make usher read so often at most. */
 const READ_AGAIN_MS = 500;
@@ -27,12 +28,14 @@ export interface PublishedOptions {
   readonly log: Log;
   /** @default usher */
   readonly service?: string;
+  /** The paths of what API servers are told by: webhook configurations and APIServices. @default usher's two */
+  readonly objects?: readonly string[];
   readonly pollMs?: number;
   /** Milliseconds since 1970, until the API server has sent its time. */
   readonly now?: () => number;
 }
 
-/** What API servers are told of usher: every replica reads it, by the right to get these two objects. */
+/** What API servers are told of usher, or an operand: every replica reads it, by the right to get these objects. */
 export class PublishedWebhooks {
   readonly #options: PublishedOptions;
   readonly #repeated: RepeatedLog;
@@ -120,7 +123,7 @@ export class PublishedWebhooks {
   async read(): Promise<void> {
     this.#readAt = performance.now();
     try {
-      const found = await Promise.all(COLLECTIONS.map((collection) => this.#get(collection)));
+      const found = await Promise.all((this.#options.objects ?? OWN_OBJECTS).map((path) => this.#get(path)));
       this.#repeated.succeeded("published webhooks");
       this.#see(found.filter((one) => one !== undefined));
     } catch (error) {
@@ -135,18 +138,17 @@ export class PublishedWebhooks {
     for (const listener of this.#listeners) await listener();
   }
 
-  async #get(collection: string): Promise<JsonObject | undefined> {
-    const path = `/apis/admissionregistration.k8s.io/v1/${collection}/${OWN_NAMES.webhooks}`;
+  async #get(path: string): Promise<JsonObject | undefined> {
     const answer = await this.#options.client.request("GET", path, { timeoutMs: READ_MS });
     this.#clock.observe(answer.headers);
-    if (isNotFound(answer, OWN_NAMES.webhooks)) return undefined;
+    if (isNotFound(answer, path.slice(path.lastIndexOf("/") + 1))) return undefined;
     if (answer.status !== 200 || !isObject(answer.body))
       throw new StatusError("reading a webhook configuration", answer);
     return answer.body;
   }
 
   #see(found: readonly JsonObject[]): void {
-    this.#entries = found.flatMap((one) => listAt(one, "webhooks")).filter((one) => this.#isOwn(one));
+    this.#entries = found.flatMap(entriesOf).filter((one) => this.#isOwn(one));
     this.#remember(this.#entries.flatMap((one) => tokenOf(one) ?? []));
     // What is called by a URL is called by another name.
     const called = this.#entries.filter((one) => at(one, "clientConfig", "service") !== undefined);
@@ -178,6 +180,16 @@ export class PublishedWebhooks {
         (stringAt(target, "name") === service && stringAt(target, "namespace") === namespace))
     );
   }
+}
+
+export function webhooksPath(collection: string, name: string): string {
+  return `/apis/admissionregistration.k8s.io/v1/${collection}/${name}`;
+}
+
+/** An APIService says in its spec whom to call, as an entry of a webhook configuration does. */
+function entriesOf(object: JsonObject): readonly Json[] {
+  const { spec } = object;
+  return spec === undefined ? listAt(object, "webhooks") : [{ clientConfig: spec }];
 }
 
 function bundleOf(entry: JsonObject): string {

@@ -14,6 +14,18 @@ const REVIEW_ACCESS: Right = {
   when: [],
 };
 
+const SEE_TRUST = { verbs: ["get"], why: "serve a new certificate once API servers trust it", when: [] };
+const SEE_WEBHOOK: Right = {
+  group: "admissionregistration.k8s.io",
+  resources: ["validatingwebhookconfigurations"],
+  ...SEE_TRUST,
+};
+const SEE_API_SERVICE: Right = {
+  group: "apiregistration.k8s.io",
+  resources: ["apiservices"],
+  ...SEE_TRUST,
+};
+
 /** What the operand may do: read, and write ledgers and its Lease. */
 export function operandRoles(aggregated: boolean): DeclaredRole[] {
   return [
@@ -38,7 +50,8 @@ export function operandRoles(aggregated: boolean): DeclaredRole[] {
           why: "keep the ledgers",
           when: [],
         },
-        ...(aggregated ? [REVIEW_ACCESS] : []),
+        ...named(SEE_WEBHOOK, [OPERAND.webhook]),
+        ...(aggregated ? [REVIEW_ACCESS, ...named(SEE_API_SERVICE, [OPERAND.apiService])] : []),
       ],
     },
     {
