@@ -7,6 +7,7 @@ import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
 import { configured, install } from "./fixtures/install.ts";
 import { OperandStage, PODS, posted, resource, servedBy, WEBHOOK } from "./fixtures/operand.ts";
+import { OperatorStage } from "./fixtures/operator.ts";
 import { attempt, create, ledgerOf, projectsOf, SETUP, tenant } from "./fixtures/project-limits.ts";
 
 const ROLE = "node-role.kubernetes.io/control-plane";
@@ -161,4 +162,37 @@ describeOwnCluster("the operand of ProjectRequestLimit", {}, (cluster) => {
     await refusedBy(OPERAND.webhook);
     await burst("operand");
   }, 180_000);
+
+  test("where the operator withdraws the operand's webhook, somebody is asked about every request", async () => {
+    const operator = new OperatorStage(cluster);
+    await operator.install();
+    await operator.until("Available", "True Ready");
+    await refusedBy(OPERAND.webhook);
+    const results: Record<string, number> = {};
+    let isOver = false;
+    const client = async (nth: number) => {
+      for (let i = 0; !isOver; i++) {
+        const { status, body } = await create(
+          cluster(),
+          "ProjectRequest",
+          tenant("nobody", 0),
+          `late-${nth}-${i}`,
+        );
+        const by = /admission webhook "([^"]*)" denied/.exec(stringAt(body, "message") ?? "")?.[1];
+        const result = `${status} ${by ?? ""}`;
+        results[result] = (results[result] ?? 0) + 1;
+      }
+    };
+    const clients = Promise.all([1, 2, 3, 4].map(client));
+    await operator.change({ nodeSelector: { pool: "none" } });
+    await eventually("no webhook", async () => (await operator.read(WEBHOOK)) === undefined);
+    await refusedBy("project-limit.usher.dev");
+    isOver = true;
+    await clients;
+    console.log(results);
+    expect(Object.keys(results).filter((one) => one.startsWith("2"))).toEqual([]);
+    expect(results).toHaveProperty([`403 ${OPERAND.webhook}`]);
+    expect(results).toHaveProperty(["403 project-limit.usher.dev"]);
+    expect(await operator.condition("NoNodes")).toBe("True NoMatchingNode");
+  }, 120_000);
 });

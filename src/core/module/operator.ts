@@ -21,6 +21,8 @@ export interface OperandCertificate {
 export interface OperandState {
   /** The custom resource, as it is stored. */
   readonly owner: JsonObject;
+  /** As it was when its spec was last seen valid: the operand is kept so while it is not. The same where that is unknown. */
+  readonly valid: JsonObject;
   /** An object of `observed`, as it is stored. */
   readonly live: (reference: Reference) => JsonObject | undefined;
   /** What the operand runs. */
@@ -79,6 +81,8 @@ export interface Operator {
   readonly webhook: Reference;
   /** What the plan looks at, beside the custom resource. */
   readonly observed: readonly Reference[];
+  /** Whether a custom resource can be followed. */
+  readonly isValid: (owner: JsonObject) => boolean;
   readonly certificatesOf: (owner: JsonObject) => OperandCertificates;
   /** The authorities that the operand's certificate is checked by, PEM in base64; absent where nothing asks the operand. */
   readonly publishedBundle: (live: OperandState["live"]) => string | undefined;

@@ -52,6 +52,8 @@ export class OperandController {
   readonly #now: () => number;
   /** The steps that were last made to their end, and when all objects were last looked at. */
   #done: { readonly steps: readonly OperandStep[]; readonly at: number } | undefined;
+  /** The custom resource as it last could be followed. */
+  #valid: JsonObject | undefined;
 
   constructor(options: OperandControllerOptions) {
     const { client, operator, log, clock = () => performance.now(), now = Date.now } = options;
@@ -87,6 +89,7 @@ export class OperandController {
     const owner = await this.#objects.read(operator.resource);
     if (owner === undefined || isDeleted(owner)) {
       this.#done = undefined;
+      this.#valid = undefined;
       await this.#withdraw(owner);
       await this.#report(undefined);
       return true;
@@ -133,6 +136,8 @@ export class OperandController {
   async #observe(owner: JsonObject): Promise<{ state: OperandState; secrets: SecretsPlan }> {
     const { client, operator, image, serverVersion } = this.#options;
     const { namespace, service } = operator;
+    if (operator.isValid(owner) || uidOf(owner) !== uidOf(this.#valid)) this.#valid = owner;
+    const valid = this.#valid ?? owner;
     const secret = (name: string) => ({ apiVersion: "v1", kind: "Secret", metadata: { name, namespace } });
     const references = [...operator.observed, secret(operator.servingSecret), secret(operator.paths.secret)];
     const read = await Promise.all(references.map((one) => this.#objects.read(one)));
@@ -145,11 +150,12 @@ export class OperandController {
       paths: live(secret(operator.paths.secret)),
       published: operator.publishedBundle(live),
       registeredToken: registeredToken(live(operator.webhook)),
-      ownCertificate: operator.certificatesOf(owner) === "Own",
+      ownCertificate: operator.certificatesOf(valid) === "Own",
       now,
     });
     const state: OperandState = {
       owner,
+      valid,
       live,
       image,
       ready: endpoints.some(({ ready }) => ready),
@@ -200,6 +206,10 @@ export class OperandController {
       publish(report.events);
     }
   }
+}
+
+function uidOf(object: JsonObject | undefined): string | undefined {
+  return stringAt(object, "metadata", "uid");
 }
 
 function isDeleted(owner: JsonObject): boolean {

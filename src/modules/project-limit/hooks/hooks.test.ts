@@ -135,6 +135,10 @@ describe("while the operand's webhook asks", () => {
     ]);
     assembly.apply([{ ...came(), object: undefined }]);
     expect(names(assembly)).toEqual(before);
+    const { object, ...change } = came({ rules: [RULE] });
+    const leaving = { "projectrequestlimits.operator.project.openshift.io/leaving": "2026-01-01T00:00:00Z" };
+    assembly.apply([{ ...change, object: { ...object, metadata: { annotations: leaving } } }]);
+    expect(names(assembly), "while it still asks, and is about to go").toEqual(before);
   });
 
   test.each<[string, JsonObject[]]>([

@@ -1,4 +1,4 @@
-import { at, isObject, type Json, listAt } from "../../../core/json.ts";
+import { at, isObject, type Json, type JsonObject, listAt } from "../../../core/json.ts";
 import type { Read } from "../../../core/module/module.ts";
 import type { View } from "../../../core/view/view.ts";
 import { OPERAND } from "../operator/names.ts";
@@ -11,15 +11,21 @@ export const OPERAND_WEBHOOK: Read = {
   kind: "ValidatingWebhookConfiguration",
   scope: "Cluster",
   name: OPERAND.webhook,
-  keep: [["webhooks"]],
+  keep: [["webhooks"], ["metadata", "annotations", OPERAND.leaving]],
   // Without it both are asked, and a request counts once.
   optional: true,
   why: "leave ProjectRequests to the operand where there is one",
 };
 
-/** Whether API servers ask the operand about every ProjectRequest that is created. */
+/** Whether API servers ask the operand about every ProjectRequest that is created, and will go on to. */
 export function isOperandAsked(view: View): boolean {
   const configuration = view.get(`${OPERAND_WEBHOOK.resource}.${OPERAND_WEBHOOK.group}`, "", OPERAND.webhook);
+  const isLeaving = at(configuration, "metadata", "annotations", OPERAND.leaving) !== undefined;
+  return !isLeaving && asksAboutProjectRequests(configuration);
+}
+
+/** Whether a webhook configuration asks about every ProjectRequest that is created. */
+export function asksAboutProjectRequests(configuration: JsonObject | undefined): boolean {
   return listAt(configuration, "webhooks").some(
     (entry) => selectsAll(at(entry, "objectSelector")) && listAt(entry, "rules").some(isForProjectRequests),
   );

@@ -29,13 +29,15 @@ class Cluster {
 
   plan(): OperandPlan {
     const live = (reference: JsonObject) => this.objects.get(key(reference));
+    const owner = {
+      apiVersion: "operator.project.openshift.io/v1",
+      kind: "ProjectRequestLimit",
+      metadata: { name: "cluster", uid: "u", generation: 1 },
+      spec: { limits: [{ maxProjects: 1 }], ...this.spec },
+    };
     const state: OperandState = {
-      owner: {
-        apiVersion: "operator.project.openshift.io/v1",
-        kind: "ProjectRequestLimit",
-        metadata: { name: "cluster", uid: "u", generation: 1 },
-        spec: { limits: [{ maxProjects: 1 }], ...this.spec },
-      },
+      owner,
+      valid: owner,
       live,
       image: "registry.example.com/usher@sha256:0",
       ready: this.ready,

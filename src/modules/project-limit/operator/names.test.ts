@@ -31,6 +31,7 @@ it("the operand has the names that administrators of the plugin's operator know"
     transportVariable: "TRANSPORT",
     apiService: "v1.projectrequestlimits.admission.project.openshift.io",
     webhook: "projectrequestlimits.admission.project.openshift.io",
+    leaving: "projectrequestlimits.operator.project.openshift.io/leaving",
     reviews: "validatingadmissionreviews",
   });
 });

@@ -42,6 +42,8 @@ export const OPERAND = {
   transportVariable: "TRANSPORT",
   apiService: `v1.${GROUP}`,
   webhook: GROUP,
+  /** On the webhook before it is removed, and since when: usher then asks about ProjectRequests again. */
+  leaving: `${PREFIX}/leaving`,
   reviews: "validatingadmissionreviews",
 } as const;
 

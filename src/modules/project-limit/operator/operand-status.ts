@@ -66,12 +66,11 @@ function progress(found: Found): Observation {
 }
 
 function degradation(
-  { operand, state }: Found,
+  { invalid, state }: Found,
   { holds, message }: Observation,
   before: JsonObject,
 ): Observation {
   const type = "Degraded";
-  const { invalid } = operand.limits;
   if (invalid !== undefined)
     return {
       type,

@@ -1,5 +1,6 @@
 import { type JsonObject, stringAt } from "../../../core/json.ts";
 import { named } from "../../../core/registration/module-rights.ts";
+import { OWN_NAMES } from "../../../core/registration/names.ts";
 import type { DeclaredRole, Right } from "../../../core/registration/rights.ts";
 import { projectRequestLimit } from "../kinds.ts";
 import { KUBE_CA } from "./aggregated.ts";
@@ -51,6 +52,16 @@ const CLUSTER: readonly Right[] = [
     why: "record that an object is ignored",
     when: [],
   },
+  ...named(
+    {
+      group: "admissionregistration.k8s.io",
+      resources: ["validatingwebhookconfigurations"],
+      verbs: ["get"],
+      why: "leave ProjectRequests to usher before the operand's webhook goes",
+      when: [],
+    },
+    [OWN_NAMES.webhooks],
+  ),
 ];
 
 /** What the role of the front proxy's settings grants, which the operator binds. */

@@ -6,10 +6,10 @@ import { ignoredObject } from "../status/reconcile-status.ts";
 import { API_SERVICE, KUBE_CA, READER_BINDING } from "./aggregated.ts";
 import { OPERAND, OPERATOR } from "./names.ts";
 import { accessObjects, certificateObjects, configMap, serviceObject } from "./objects.ts";
-import { certificatesOf } from "./operand.ts";
+import { certificatesOf, operandOf } from "./operand.ts";
 import { operatorRoles, SECRETS } from "./operator-rights.ts";
 import { planOperand, publishedBundle } from "./plan.ts";
-import { WEBHOOK } from "./webhook.ts";
+import { USHER_WEBHOOK, WEBHOOK } from "./webhook.ts";
 import { workloadReference } from "./workload.ts";
 
 const WORKLOADS = [workloadReference("DaemonSet"), workloadReference("Deployment")];
@@ -40,7 +40,8 @@ export const operator: Operator = {
   servingSecret: OPERAND.servingSecret,
   paths: { secret: OPERAND.pathsSecret, key: OPERAND.pathsKey },
   webhook: WEBHOOK,
-  observed: [...WORKLOADS, WEBHOOK, API_SERVICE, READER_BINDING, KUBE_CA],
+  observed: [...WORKLOADS, WEBHOOK, USHER_WEBHOOK, API_SERVICE, READER_BINDING, KUBE_CA],
+  isValid: (owner) => operandOf(owner)?.limits.invalid === undefined,
   certificatesOf,
   publishedBundle,
   plan: planOperand,

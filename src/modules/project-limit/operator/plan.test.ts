@@ -6,7 +6,7 @@ import type { OperandState, OperandStep, Reference } from "../../../core/module/
 import { OPERAND } from "./names.ts";
 import { operandOf } from "./operand.ts";
 import { planOperand } from "./plan.ts";
-import { WEBHOOK } from "./webhook.ts";
+import { USHER_WEBHOOK, WEBHOOK } from "./webhook.ts";
 
 const NOW = Date.parse("2026-01-01T00:00:00Z");
 const VERSION = parseVersion("1.37.1");
@@ -25,6 +25,7 @@ function planned(spec: JsonObject, { stored = [], ...given }: Given = {}) {
   const all = new Map(stored.map((object) => [keyOf(object), object]));
   return planOperand({
     owner: limits(spec),
+    valid: limits(spec),
     live: (reference) => all.get(keyOf(reference)),
     image: "registry/usher@sha256:1",
     ready: false,
@@ -128,6 +129,73 @@ describe("the order", () => {
     expect(describeStep(removed[0] as OperandStep)).toBe("remove ValidatingWebhookConfiguration");
   });
 
+  describe("with no node, where usher is installed", () => {
+    const usher = (...webhooks: JsonObject[]) => ({ ...USHER_WEBHOOK, webhooks });
+    const rules = [
+      {
+        apiGroups: ["project.openshift.io"],
+        apiVersions: ["v1"],
+        resources: ["projectrequests"],
+        operations: ["CREATE"],
+        scope: "Cluster",
+      },
+    ];
+    const marked = (ms: number) => ({
+      ...registered,
+      metadata: { ...registered.metadata, annotations: { [OPERAND.leaving]: new Date(ms).toISOString() } },
+    });
+    const first = (now: number, ...stored: JsonObject[]) =>
+      planned({}, { stored: [daemonSet({}, 0), ...stored], ready: true, now }).steps[0] as OperandStep;
+    const mark = (step: OperandStep) =>
+      "apply" in step ? at(step.apply, "metadata", "annotations", OPERAND.leaving) : describeStep(step);
+    const removed = "remove ValidatingWebhookConfiguration";
+
+    test("the webhook is marked, and goes once usher asks about ProjectRequests again", () => {
+      const since = new Date(NOW).toISOString();
+      // Usher may be about to withdraw its hook.
+      expect(mark(first(NOW, registered, usher({ rules })))).toBe(since);
+      expect(mark(first(NOW + 999, marked(NOW), usher({ rules })))).toBe(since);
+      expect(mark(first(NOW + 2_000, marked(NOW), usher()))).toBe(since);
+      expect(mark(first(NOW + 2_000, marked(NOW), usher({ rules })))).toBe(removed);
+    });
+
+    test("nobody is waited for who does not come, or who is not there", () => {
+      expect(mark(first(NOW + 29_999, marked(NOW), usher()))).toBe(new Date(NOW).toISOString());
+      expect(mark(first(NOW + 30_000, marked(NOW), usher()))).toBe(removed);
+      expect(mark(first(NOW, registered))).toBe(removed);
+    });
+
+    test("a mark of a clock that was ahead does not keep it", () => {
+      expect(mark(first(NOW, marked(NOW + 60_000), usher()))).toBe(new Date(NOW).toISOString());
+    });
+
+    test("it has no mark any more when there are nodes again", () => {
+      const stored = [daemonSet({}, 2), marked(NOW), usher({ rules })];
+      const { steps } = planned({}, { stored, ready: true });
+      expect(
+        at(applied(steps, "ValidatingWebhookConfiguration"), "metadata", "annotations"),
+      ).not.toHaveProperty(OPERAND.leaving);
+    });
+
+    test("a Deployment from before answers until nothing asks it", () => {
+      const deployment = applied(planned({ topology: "Deployment" }).steps, "Deployment");
+      const steps = (...stored: JsonObject[]) =>
+        planned(
+          { nodeSelector: { pool: "none" } },
+          {
+            stored: [daemonSet({ nodeSelector: { pool: "none" } }, 0), deployment, ...stored],
+            ready: true,
+            now: NOW + 2_000,
+          },
+        ).steps.map(describeStep);
+      expect(steps(registered, usher())).not.toContain("remove Deployment");
+      const leaves = steps(marked(NOW), usher({ rules }));
+      expect(leaves[0]).toBe(removed);
+      expect(leaves).not.toContain("remove Deployment");
+      expect(steps(usher({ rules })).at(-1)).toBe("remove Deployment");
+    });
+  });
+
   test("where somebody edited the workload's node selector, the webhook stays", () => {
     const edited = daemonSet({ nodeSelector: { pool: "none" } }, 0);
     const { steps, status } = planned({}, { stored: [edited, registered] });
@@ -139,6 +207,29 @@ describe("the order", () => {
     const { steps, status } = planned({ limits: [{ maxProjects: -1 }] });
     expect(steps).toEqual([]);
     expect(conditionsOf(status)).toMatchObject({ Degraded: "True InvalidSpec" });
+  });
+
+  test("while a spec is invalid the operand is kept as the last valid one says", () => {
+    const valid = { limits: [{ maxProjects: 2 }], topology: "Deployment" };
+    const invalid = limits({ limits: [{ maxProjects: -1 }], topology: "DaemonSet" });
+    const { steps, status } = planned(valid, { owner: invalid });
+    expect(steps).toEqual(planned(valid).steps);
+    expect(conditionsOf(status)).toMatchObject({
+      Degraded: "True InvalidSpec",
+      Progressing: "True Creating",
+    });
+  });
+
+  test("a new authority is published before its certificate is served", () => {
+    const secret = (name: string) => ({ apiVersion: "v1", kind: "Secret", metadata: { name } });
+    const secrets = { apply: [secret(OPERAND.pathsSecret), secret(OPERAND.servingSecret)], remove: [] };
+    const { steps } = planned({}, { secrets, stored: [daemonSet({}, 2), registered], ready: true });
+    expect(steps.map(describeStep).slice(0, 3)).toEqual([
+      "Secret",
+      "ValidatingWebhookConfiguration",
+      "Secret",
+    ]);
+    expect(at(steps[0], "apply", "metadata", "name")).toBe(OPERAND.pathsSecret);
   });
 });
 

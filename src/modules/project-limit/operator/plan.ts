@@ -13,12 +13,14 @@ import { OPERAND, OPERATOR } from "./names.ts";
 import { accessObjects, certificateObjects, configMap, serviceObject } from "./objects.ts";
 import { type Operand, operandOf } from "./operand.ts";
 import { operandStatus } from "./operand-status.ts";
-import { WEBHOOK, webhook } from "./webhook.ts";
+import { leave, WEBHOOK, webhook } from "./webhook.ts";
 import { type RollOut, rollOutOf, storedHash, workload, workloadReference } from "./workload.ts";
 
 /** What was found and follows from it, for steps and status. */
 export interface Found {
   readonly operand: Operand;
+  /** What is wrong with the spec: then `operand` is what it said before, where that is known. */
+  readonly invalid: string | undefined;
   readonly state: OperandState;
   /** The workload of the topology, as it is stored. */
   readonly stored: JsonObject | undefined;
@@ -36,12 +38,13 @@ export interface Found {
  * the operand comes last, once a pod is ready. One that is registered stays: it refuses rather than lets pass.
  */
 export function planOperand(state: OperandState): OperandPlan {
-  const operand = operandOf(state.owner);
+  const operand = operandOf(state.valid);
   if (operand === undefined) return { steps: [], status: {} };
   const stored = state.live(workloadReference(operand.topology));
   const rollOut = stored === undefined ? undefined : rollOutOf(stored);
   const found: Found = {
     operand,
+    invalid: operandOf(state.owner)?.limits.invalid,
     state,
     stored,
     rollOut,
@@ -53,10 +56,18 @@ export function planOperand(state: OperandState): OperandPlan {
   const { apply, remove } = state.secrets;
   const steps = [
     ...remove.map((reference) => ({ remove: reference })),
-    ...apply.map((secret) => ({ apply: secret })),
-    ...(operand.limits.invalid === undefined ? stepsOf(found) : []),
+    ...apply.filter((secret) => !isServing(secret)).map((secret) => ({ apply: secret })),
+    ...(operand.limits.invalid === undefined ? stepsOf(found) : serving(state)),
   ];
   return { steps: steps.map((step) => marked(step, state)), status: operandStatus(found) };
+}
+
+function isServing(secret: JsonObject): boolean {
+  return stringAt(secret, "metadata", "name") === OPERAND.servingSecret;
+}
+
+function serving({ secrets }: OperandState): OperandStep[] {
+  return secrets.apply.filter(isServing).map((apply) => ({ apply }));
 }
 
 /** A selector that somebody edited says nothing of the nodes: the workload is restored, and the webhook stays. */
@@ -75,21 +86,29 @@ function stepsOf(found: Found): OperandStep[] {
   const { operand, state, stored, rollOut, certHash, registered, noNodes, transports } = found;
   const entry = webhook(operand, state, transports.asks);
   const asks = entry === undefined ? [] : [{ apply: entry }];
+  const announces = transports.announced ? [{ apply: apiService(operand, state) }] : [];
+  const announcedBefore = state.live(API_SERVICE) !== undefined;
   const { image } = state;
   const runs =
     certHash === undefined
       ? []
       : [workload(operand, { image, certHash, stored, aggregated: transports.served })];
   const serves = stored !== undefined && rollOut !== undefined && state.ready;
+  const leaves = registered && noNodes ? [leave(state, entry)] : [];
   const before = [
-    ...(registered && noNodes ? [{ remove: WEBHOOK }] : []),
-    // Before a new certificate is served, its authority must be trusted.
+    ...leaves,
     ...(registered && !noNodes ? asks : []),
-    ...unannounced(found),
+    ...(announcedBefore ? announces : []),
+    // Before a new certificate is served, its authority must be trusted.
+    ...serving(state),
+    ...unannounced(
+      found,
+      leaves.some((step) => "apply" in step),
+    ),
   ];
   const isAskedNext = !registered && serves && !noNodes && certHash !== undefined;
   const after = [
-    ...(transports.announced ? [{ apply: apiService(operand, state) }] : []),
+    ...(announcedBefore ? [] : announces),
     ...(isAskedNext && transports.waits === undefined ? asks : []),
     ...otherTopology(found),
   ];
@@ -107,21 +126,22 @@ function stepsOf(found: Found): OperandStep[] {
 }
 
 /** What the aggregated transport needs goes once nothing asks by it; what has no pod behind it goes at once. */
-function unannounced({ state, noNodes, transports }: Found): OperandStep[] {
+function unannounced({ state, noNodes, transports }: Found, isStillAsked: boolean): OperandStep[] {
   const there = (reference: JsonObject) =>
     state.live(reference) === undefined ? [] : [{ remove: reference }];
   return [
-    ...(transports.served && !noNodes ? [] : there(API_SERVICE)),
+    ...(transports.served && (!noNodes || isStillAsked) ? [] : there(API_SERVICE)),
     ...(transports.served ? [] : there(READER_BINDING)),
   ];
 }
 
-/** The workload of the other topology goes once all pods of this one are ready. */
-function otherTopology({ operand, state, rollOut }: Found): OperandStep[] {
+/** The workload of the other topology goes once all pods of this one are ready; where there will be none, once nothing asks. */
+function otherTopology({ operand, state, rollOut, registered, noNodes }: Found): OperandStep[] {
   const other = workloadReference(operand.topology === "DaemonSet" ? "Deployment" : "DaemonSet");
   if (state.live(other) === undefined || rollOut === undefined) return [];
   const { desired, updated, ready } = rollOut;
-  return desired > 0 && updated >= desired && ready >= desired ? [{ remove: other }] : [];
+  const isReplaced = desired > 0 && updated >= desired && ready >= desired;
+  return isReplaced || (noNodes && !registered) ? [{ remove: other }] : [];
 }
 
 /** What API servers check the operand's certificate by. */

@@ -1,7 +1,9 @@
 import { isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
-import type { OperandState } from "../../../core/module/operator.ts";
+import type { OperandState, OperandStep } from "../../../core/module/operator.ts";
+import { OWN_NAMES } from "../../../core/registration/names.ts";
 import { webhookConfigurations } from "../../../core/registration/webhooks.ts";
 import { hasMatchConditions, projectRequestHook } from "../hooks/hooks.ts";
+import { asksAboutProjectRequests } from "../hooks/operand-webhook.ts";
 import { API_SERVICE, aggregatedClient, injectorAnnotations, transportOf } from "./aggregated.ts";
 import { OPERAND } from "./names.ts";
 import { OPERAND_INSTALLATION } from "./objects.ts";
@@ -12,6 +14,38 @@ export const WEBHOOK: JsonObject = {
   kind: "ValidatingWebhookConfiguration",
   metadata: { name: OPERAND.webhook },
 };
+
+/** What asks usher, where it is installed. */
+export const USHER_WEBHOOK: JsonObject = {
+  apiVersion: WEBHOOK["apiVersion"] ?? "",
+  kind: WEBHOOK["kind"] ?? "",
+  metadata: { name: OWN_NAMES.webhooks },
+};
+
+/** Usher may have been about to withdraw its hook when the mark came. */
+const SETTLED_MS = 1_000;
+
+/** An usher that does not ask by then never will: its module is off, or nobody leads it. */
+const LEAVE_MS = 30_000;
+
+/**
+ * How a webhook goes while the limits stay. One at which usher is installed is marked first, and removed once usher asks about
+ * ProjectRequests again: API servers see both changes in this order, so that at each of them somebody is asked.
+ */
+export function leave({ live, now }: OperandState, asks: JsonObject | undefined): OperandStep {
+  const usher = live(USHER_WEBHOOK);
+  if (usher === undefined || asks === undefined) return { remove: WEBHOOK };
+  const marked = stringAt(live(WEBHOOK), "metadata", "annotations", OPERAND.leaving) ?? "";
+  const waited = now - Date.parse(marked);
+  if (waited >= LEAVE_MS || (waited >= SETTLED_MS && asksAboutProjectRequests(usher)))
+    return { remove: WEBHOOK };
+  // One of the future is of another clock.
+  const since = waited >= 0 ? marked : new Date(now).toISOString();
+  const metadata = isObject(asks["metadata"]) ? asks["metadata"] : {};
+  const given = metadata["annotations"];
+  const annotations = { ...(isObject(given) ? given : {}), [OPERAND.leaving]: since };
+  return { apply: { ...asks, metadata: { ...metadata, annotations } } };
+}
 
 /** What asks the operand; `undefined` where it can't be said how. */
 export function webhook(
