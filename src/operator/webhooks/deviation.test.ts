@@ -121,6 +121,9 @@ test("a CRD is right as long as it has all of ours, whatever else it has", () =>
     "spec.versions[0].served",
   ]);
   expect(objectDeviations(crd(spec), crd({ ...spec, versions: [] }))).toEqual(["spec.versions"]);
+  const noted = (annotations: JsonObject) => ({ ...crd(spec), metadata: { annotations } });
+  expect(objectDeviations(noted({ a: "1" }), noted({ a: "1", b: "2" }))).toEqual([]);
+  expect(objectDeviations(noted({ a: "1" }), noted({ b: "2" }))).toEqual(["metadata.annotations.a"]);
 });
 
 describe("a bundle that an injector writes", () => {

@@ -104,8 +104,6 @@ export function sameDesiredFields(one: JsonObject, other: JsonObject): boolean {
   return equal(fields(one), fields(other));
 }
 
-const ANNOTATIONS: Path = ["metadata", "annotations"];
-
 /** What the API server writes where an entry does not say it. */
 const ENTRY_DEFAULTS: JsonObject = { objectSelector: {}, namespaceSelector: {}, matchPolicy: "Equivalent" };
 
@@ -118,8 +116,7 @@ export function webhookDeviations(wanted: JsonObject, live: JsonObject): string[
   const filled = (object: JsonObject) =>
     listAt(object, "webhooks").map((entry) => (isObject(entry) ? { ...ENTRY_DEFAULTS, ...entry } : entry));
   return [
-    ...labelDeviations(wanted, live),
-    ...missing(at(wanted, ...ANNOTATIONS) ?? {}, at(live, ...ANNOTATIONS) ?? {}, ANNOTATIONS),
+    ...markDeviations(wanted, live),
     ...ownerDeviations(wanted, live),
     ...differences(filled(wanted), filled(live), ["webhooks"]),
   ];
@@ -154,12 +151,15 @@ function withoutTheirs(entry: Json, token: RegExp): Json {
 /** Where a stored object is missing something of ours. What others or the API server have added is left. */
 export function objectDeviations(wanted: JsonObject, live: JsonObject): string[] {
   const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...parts } = wanted;
-  return [...labelDeviations(wanted, live), ...ownerDeviations(wanted, live), ...missing(parts, live, [])];
+  return [...markDeviations(wanted, live), ...ownerDeviations(wanted, live), ...missing(parts, live, [])];
 }
 
-function labelDeviations(wanted: JsonObject, live: JsonObject): string[] {
-  const path = ["metadata", "labels"];
-  return missing(at(wanted, ...path) ?? {}, at(live, ...path) ?? {}, path);
+/** Of labels and annotations. */
+function markDeviations(wanted: JsonObject, live: JsonObject): string[] {
+  return ["labels", "annotations"].flatMap((field) => {
+    const path = ["metadata", field];
+    return missing(at(wanted, ...path) ?? {}, at(live, ...path) ?? {}, path);
+  });
 }
 
 function ownerDeviations(wanted: JsonObject, live: JsonObject): string[] {
