@@ -4,6 +4,8 @@ import { expect, test } from "vitest";
 import { bundleOf } from "../../deploy/generate/olm/bundle.ts";
 import { at, type Json, listAt, stringAt } from "../../src/core/json.ts";
 import { OPERAND } from "../../src/modules/project-limit/operator/names.ts";
+import { operandRoles } from "../../src/modules/project-limit/operator/operand-rights.ts";
+import { declaredRights, rightsOf } from "../cluster/access/rules.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { Authority } from "../cluster/certificates/authority.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
@@ -17,6 +19,8 @@ import { ledgerOf, projectsOf, tenant } from "./fixtures/project-limits.ts";
 const API_SERVICE = `/apis/apiregistration.k8s.io/v1/apiservices/${OPERAND.apiService}`;
 const READER = `/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/rolebindings/${OPERAND.name}`;
 const REVIEWS = `/apis/${OPERAND.apiGroup}/v1/${OPERAND.reviews}`;
+
+const PROXY = ["get", "list", "watch"].map((verb) => `${verb} configmaps extension-apiserver-authentication`);
 
 const SPEC = {
   transport: "Aggregated",
@@ -47,6 +51,13 @@ function forged(user: string): string {
 describeOwnCluster("project limits over the aggregation layer", {}, (cluster) => {
   const stage = new OperatorStage(cluster);
   let condition = "";
+  /** What the operand may do in its namespace, and beyond that in kube-system. */
+  const operandRights = async () => {
+    const [own, everywhere, system] = await Promise.all(
+      [OPERAND.namespace, "default", "kube-system"].map((one) => rightsOf(cluster(), OPERAND, one)),
+    );
+    return [own, system?.filter((right) => !everywhere?.includes(right))];
+  };
   const service = async () =>
     at(listAt(await stage.read(PATHS.webhook), "webhooks")[0], "clientConfig", "service", "name");
   const message = async (type: string): Promise<string> => {
@@ -75,6 +86,10 @@ describeOwnCluster("project limits over the aggregation layer", {}, (cluster) =>
       return at(found, "type") === "Upgradeable" && at(found, "status") === "True";
     });
   }, 120_000);
+
+  test("the operand may ask who may review, and reads how the front proxy is known, by name", async () => {
+    expect(await operandRights()).toEqual([declaredRights(operandRoles(true)), PROXY]);
+  });
 
   test("kubectl and OpenAPI know the resource, and namespaces are deleted", async () => {
     const listed = await cluster().kubectl([
@@ -159,6 +174,8 @@ describeOwnCluster("project limits over the aggregation layer", {}, (cluster) =>
     await eventually("no APIService", async () =>
       [await stage.read(API_SERVICE), await stage.read(READER)].every((one) => one === undefined),
     );
+    const direct = JSON.stringify([declaredRights(operandRoles(false)), []]);
+    await eventually("no right to more", async () => JSON.stringify(await operandRights()) === direct);
   }, 120_000);
 
   test("a backend that does not answer: the webhook stays as it was, and the condition says what waits", async () => {

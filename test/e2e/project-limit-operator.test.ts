@@ -1,9 +1,11 @@
 // The operator of project-limit on a real control plane, with the real controllers of DaemonSets and Deployments and the real garbage
 // collector. The operand's pods are really run. service-ca is a stand-in, and so is OpenShift's API server.
 import { expect, test } from "vitest";
-import { at, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
+import { at, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { OPERAND, OPERATOR } from "../../src/modules/project-limit/operator/names.ts";
+import { operandRoles } from "../../src/modules/project-limit/operator/operand-rights.ts";
 import { operator } from "../../src/modules/project-limit/operator/operator.ts";
+import { declaredRights, rightsOf } from "../cluster/access/rules.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
 import { OperatorStage, PATHS, ServiceCaStandIn } from "./fixtures/operator.ts";
@@ -82,45 +84,15 @@ describeOwnCluster("the operator of project limits", {}, (cluster) => {
   });
 
   test("both accounts may do what is declared, and nothing else", async () => {
-    const allowed = async (account: string) => {
-      const as = {
-        user: `system:serviceaccount:${namespace}:${account}`,
-        groups: ["system:serviceaccounts", `system:serviceaccounts:${namespace}`, "system:authenticated"],
-      };
-      const review = {
-        apiVersion: "authorization.k8s.io/v1",
-        kind: "SelfSubjectRulesReview",
-        spec: { namespace },
-      };
-      const { body } = await cluster().request(
-        "POST",
-        "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
-        review,
-        as,
-      );
-      return listAt(body, "status", "resourceRules").flatMap(spelled);
-    };
-    const everyone = await allowed("nothing-is-bound-to-it");
-    const own = async (account: string) =>
-      [...new Set(await allowed(account))].filter((right) => !everyone.includes(right)).sort();
-    const declared = operator.roles.flatMap(({ rights }) =>
-      rights.flatMap(({ group, resources, names, verbs }) =>
-        spelled({
-          apiGroups: [group],
-          resources,
-          verbs,
-          ...(names === undefined ? {} : { resourceNames: names }),
-        } as JsonObject),
-      ),
-    );
-    expect(await own(OPERATOR.name)).toEqual([...new Set(declared)].sort());
-    const operand = await own(name);
-    expect(operand.length).toBeGreaterThan(5);
-    expect(operand.filter((right) => !declared.includes(right))).toEqual([]);
+    expect(await rightsOf(cluster(), { ...OPERATOR, namespace })).toEqual(declaredRights(operator.roles));
+    const operand = await rightsOf(cluster(), OPERAND);
+    expect(operand).toEqual(declaredRights(operandRoles(false)));
     expect(operand.filter((right) => /secrets|clusterroles|webhook|daemonsets/.test(right))).toEqual([
       `get secrets ${OPERAND.pathsSecret}`,
       `get validatingwebhookconfigurations.admissionregistration.k8s.io ${OPERAND.webhook}`,
     ]);
+    const granted = new Set(declaredRights(operator.roles));
+    expect(declaredRights(operandRoles(true)).filter((right) => !granted.has(right))).toEqual([]);
   });
 
   test("an edit that means the same replaces no pod", async () => {
@@ -226,17 +198,3 @@ describeOwnCluster("the operator of project limits", {}, (cluster) => {
       return left.every((one) => one === undefined);
     });
 });
-
-/** One text for each verb, resource and name of a rule. */
-function spelled(rule: Json): string[] {
-  const list = (field: string) => listAt(rule, field).map(String);
-  const names = list("resourceNames");
-  return list("apiGroups").flatMap((group) =>
-    list("resources").flatMap((resource) =>
-      list("verbs").flatMap((verb) => {
-        const what = `${verb} ${group === "" ? resource : `${resource}.${group}`}`;
-        return names.length === 0 ? [what] : names.map((one) => `${what} ${one}`);
-      }),
-    ),
-  );
-}
