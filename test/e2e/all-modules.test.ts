@@ -1,6 +1,7 @@
 // All modules in one installation, with usher's own service account: each does its main thing beside the others, and none is in the way
 // of the cluster while usher is away, nor after it was removed.
 import { expect, test } from "vitest";
+import { bundleOf } from "../../deploy/generate/olm/bundle.ts";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { program } from "../cli/usher.ts";
 import type { Reply } from "../cluster/access/client.ts";
@@ -25,6 +26,15 @@ const LIMIT = "/apis/operator.project.openshift.io/v1/projectrequestlimits/clust
 const PLACEMENT = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies/etcd";
 const LABELS = "/apis/node-labels.openshift.io/v1beta1/namespaces/default/labels/pools";
 const GUARD = "/apis/scheduling.openshift.io/v1alpha1/nodeschedulingpolicies/cluster";
+
+/** The CRDs of project-limit as OLM installed them with the operator. */
+const OF_OLM: readonly JsonObject[] = bundleOf({
+  version: "0.1.0",
+  image: `registry.example.com/usher@sha256:${"1".repeat(64)}`,
+}).crds.map((crd) => ({
+  ...crd,
+  metadata: { name: stringAt(crd, "metadata", "name") ?? "", labels: { "olm.managed": "true" } },
+}));
 
 /** What an administrator writes once usher runs, beside the policy of node-guard. */
 const OBJECTS: readonly JsonObject[] = [
@@ -100,6 +110,7 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
     await cluster().call("PATCH", `${NAMESPACES}/locked`, {
       metadata: { labels: { "pod-security.kubernetes.io/enforce": "restricted" } },
     });
+    await cluster().apply(...OF_OLM);
     await install(cluster(), ...settings());
     await cluster().apply(...OBJECTS);
     await stage.mode("Enable");
@@ -322,10 +333,15 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
       "ownedlabels.node-labels.openshift.io",
       "podschedulingpolicies.kupid.gardener.cloud",
       "podsecurityexceptions.usher.dev",
-      "projectrequestlimits.operator.project.openshift.io",
-      "projectusages.usher.dev",
     ];
     expect(await left(cluster())).toEqual(crds.map((name) => `CustomResourceDefinition ${name}`));
+    for (const { metadata } of OF_OLM)
+      expect(
+        await cluster().call(
+          "GET",
+          `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${at(metadata, "name")}`,
+        ),
+      ).toMatchObject({ metadata: { generation: 1, labels: { "olm.managed": "true" } } });
     for (const path of [LIMIT, PLACEMENT, LABELS, GUARD])
       expect([path, (await cluster().request("GET", path)).status]).toEqual([path, 200]);
     expect((await project("alice-3", ALICE)).status).toBe(201);
