@@ -15,6 +15,12 @@ function write(folder: string, files: readonly GeneratedFile[]): void {
 
 const [command, ...args] = process.argv.slice(2);
 if (command === "olm") {
-  const { folder, files } = olmCommand(args);
-  write(resolve(folder), files);
+  try {
+    const { folder, files } = olmCommand(args);
+    write(resolve(folder), files);
+  } catch (error) {
+    // What was asked for can't be: no fault of the program, whose stack would say nothing.
+    console.error(error instanceof Error ? error.message : error);
+    process.exit(2);
+  }
 } else write(join(import.meta.dirname, "..", ".."), await generatedFiles());
