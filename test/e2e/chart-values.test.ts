@@ -1,6 +1,6 @@
 // Every value of the chart has the effect that its README says.
 import { expect, test } from "vitest";
-import { at, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
+import { at, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { describeHelm } from "./fixtures/helm.ts";
 
 const DIGEST = `sha256:${"a".repeat(64)}`;
@@ -11,6 +11,15 @@ function named(objects: readonly JsonObject[], kind: string, name = "usher"): Js
   const found = objects.find((one) => one["kind"] === kind && stringAt(one, "metadata", "name") === name);
   if (found === undefined) throw new Error(`no ${kind} ${name} is rendered`);
   return found;
+}
+
+/** Of replicas, watchdog and hooks. */
+function podSpecs(objects: readonly JsonObject[]): (Json | undefined)[] {
+  return objects.flatMap((object) => {
+    const kind = String(object["kind"]);
+    if (kind === "Pod") return [at(object, "spec")];
+    return ["Deployment", "Job"].includes(kind) ? [at(object, ...PODS)] : [];
+  });
 }
 
 describeHelm("values of the chart", (helm) => {
@@ -27,11 +36,7 @@ describeHelm("values of the chart", (helm) => {
     const objects = await helm().template({
       image: { ...image, pullPolicy: "Always", pullSecrets: [{ name: "s" }] },
     });
-    const specs = objects.flatMap((object) => {
-      const kind = String(object["kind"]);
-      if (kind === "Pod") return [at(object, "spec")];
-      return ["Deployment", "Job"].includes(kind) ? [at(object, ...PODS)] : [];
-    });
+    const specs = podSpecs(objects);
     expect(specs.length).toBe(5);
     for (const spec of specs) {
       expect(at(spec, "containers", 0, "image")).toBe(wanted);
@@ -47,9 +52,35 @@ describeHelm("values of the chart", (helm) => {
     );
   });
 
-  test("fields of security contexts are removed by null, as OpenShift needs", async () => {
+  test("no pod names a user or has what OpenShift's restricted-v2 refuses", async () => {
+    for (const certificates of ["Own", "CertManager", "ServiceCA", "Secret"]) {
+      const specs = podSpecs(await helm().template({ configuration: { certificates } }));
+      expect(specs.length).toBe(5);
+      for (const spec of specs) {
+        expect(at(spec, "securityContext")).toEqual({
+          runAsNonRoot: true,
+          seccompProfile: { type: "RuntimeDefault" },
+        });
+        expect(at(spec, "containers", 0, "securityContext")).toEqual({
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ["ALL"] },
+        });
+        // With the default mode any user reads them.
+        for (const volume of listAt(spec, "volumes"))
+          expect(volume).toEqual({
+            name: expect.any(String),
+            [at(volume, "secret") ? "secret" : "configMap"]: expect.not.objectContaining({
+              defaultMode: expect.anything(),
+            }),
+          });
+      }
+    }
+  });
+
+  test("fields of security contexts are set, and removed by null", async () => {
     const made = await deployment({
-      podSecurityContext: { runAsUser: null, runAsGroup: null, fsGroup: 7 },
+      podSecurityContext: { fsGroup: 7 },
       securityContext: { readOnlyRootFilesystem: null },
     });
     expect(at(made, ...PODS, "securityContext")).toEqual({

@@ -123,7 +123,7 @@ export function allValues(
       "podSecurityContext",
       pods("securityContext"),
       POD_SECURITY,
-      "Security context of usher's pods. A field that is null is removed; on OpenShift set `runAsUser` and `runAsGroup` to null.",
+      "Security context of usher's pods. It names no user: the image has one, 65532, and OpenShift chooses another. A field that is null is removed.",
     ),
     value(
       "securityContext",

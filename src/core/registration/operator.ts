@@ -7,10 +7,10 @@ import { customResourceDefinition } from "./crd.ts";
 import { customResources } from "./custom-resources.ts";
 import { labelled } from "./names.ts";
 import {
-  ASSIGNED_USER_SECURITY,
   CONTAINER_SECURITY,
   criticalPodsQuota,
   fieldVariable,
+  POD_SECURITY,
   PRIORITY_CLASS,
   TOKEN_PATH,
 } from "./pods/restricted-pod.ts";
@@ -70,7 +70,7 @@ function podSpec(
   return {
     serviceAccountName: operator.name,
     priorityClassName: PRIORITY_CLASS,
-    securityContext: ASSIGNED_USER_SECURITY,
+    securityContext: POD_SECURITY,
     containers: [
       {
         name: operator.name,

@@ -2,20 +2,12 @@ import type { JsonObject } from "../../json.ts";
 import type { Installation } from "../../module/installation.ts";
 import { OWN_NAMES } from "../names.ts";
 
-/** No user of any image; `restricted` only asks that it is not root. */
-const USER = 65_532;
-
-/** For pods on OpenShift: it gives each namespace users of its own, and refuses a pod that names another. The image's is not root. */
-export const ASSIGNED_USER_SECURITY = {
-  runAsNonRoot: true,
-  seccompProfile: { type: "RuntimeDefault" },
-} as const;
-
-/** Parts of every pod of usher's, which fits the Pod Security level `restricted`. */
+/**
+ * Parts of every pod of usher's, which fits the Pod Security level `restricted`. It names no user: the image has one that is not root, and
+ * OpenShift gives each namespace users of its own and refuses a pod that names another.
+ */
 export const POD_SECURITY = {
   runAsNonRoot: true,
-  runAsUser: USER,
-  runAsGroup: USER,
   seccompProfile: { type: "RuntimeDefault" },
 } as const;
 

@@ -1,8 +1,8 @@
 import { at, type JsonObject, stringAt } from "../../../core/json.ts";
 import {
-  ASSIGNED_USER_SECURITY,
   CONTAINER_SECURITY,
   fieldVariable,
+  POD_SECURITY,
   PRIORITY_CLASS,
   TOKEN_PATH,
 } from "../../../core/registration/pods/restricted-pod.ts";
@@ -76,7 +76,7 @@ function podSpec({ topology, nodeSelector }: Operand, { image, aggregated }: Wor
     serviceAccountName: OPERAND.name,
     terminationGracePeriodSeconds: GRACE_SECONDS,
     priorityClassName: PRIORITY_CLASS,
-    securityContext: ASSIGNED_USER_SECURITY,
+    securityContext: POD_SECURITY,
     nodeSelector,
     tolerations: TOLERATIONS,
     ...(topology === "Deployment" ? { topologySpreadConstraints: [spread] } : {}),
