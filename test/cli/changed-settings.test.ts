@@ -118,6 +118,11 @@ test("verify passes over what no module that is on could show", async () => {
     code: 1,
     out: expect.stringMatching(/usher +failed +has no webhooks/),
   });
+  // One that asks about nothing before it has a policy needs none.
+  const limiting = config({ modules: { ...off, "project-limit": {} } });
+  expect((await run("verify", "--timeout", "0", ...limiting)).out).toMatch(
+    /MutatingWebhookConfiguration usher +skipped/,
+  );
 });
 
 test("uninstall removes what the installed configuration has, and an invalid one holds nothing up", async () => {

@@ -10,7 +10,7 @@ import { describeOwnCluster, LONG } from "../cluster/describe.ts";
 import { RUN_LABEL } from "../cluster/runner/label.ts";
 import { NEW_FIELD, NEXT, type NextVersion, nextVersion } from "../skew/next-version.ts";
 import { CHART, Helm, type Ran, valuesFlag } from "./fixtures/helm.ts";
-import { CONFIGURATIONS, POLICIES, placingPolicy, webhooksGone } from "./fixtures/placed-pods.ts";
+import { CONFIGURATIONS, entriesOf, POLICIES, placingPolicy, webhooksGone } from "./fixtures/placed-pods.ts";
 
 const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const CRD = `${CRDS}/clusterpodschedulingpolicies.kupid.gardener.cloud`;
@@ -81,9 +81,24 @@ describeOwnCluster("the chart in a cluster", options, (cluster) => {
   const tainted = async () =>
     listAt(await cluster().call("GET", NODE), "spec", "taints").some((one) => at(one, "key") === TAINT.key);
 
+  /** Nodes are freed by a hook, and what is left is tested. */
+  const switchOff = async (tool: string) => {
+    await leaveTaint();
+    const off = { enabled: false };
+    const configuration = { modules: { placement: off, "node-labels": off } };
+    await run(tool, "upgrade", "usher", CHART, ...WAIT, ...values({ configuration }));
+    expect(await tainted()).toBe(false);
+    await scale(1);
+    await eventually("webhooks of what is on", async () => {
+      const names = (await entriesOf(cluster())).map((one) => stringAt(one, "name") ?? "");
+      return names.length > 0 && !/placement|node-labels/.test(names.join());
+    });
+    await verified(tool);
+  };
+
   // Beside it, take-over.test.ts installs, upgrades and uninstalls by helm 3; chart.test.ts lints and renders by both.
   test.each(LONG ? ["helm", "helm3"] : ["helm"])(
-    "%s installs, tests, upgrades, rolls back and uninstalls it",
+    "%s installs, tests, upgrades, with modules off too, rolls back and uninstalls it",
     async (tool) => {
       await run(
         tool,
@@ -99,6 +114,7 @@ describeOwnCluster("the chart in a cluster", options, (cluster) => {
       });
       await webhooks();
       await verified(tool);
+      await switchOff(tool);
 
       const later = {
         image: { repository: "usher-next" },

@@ -52,7 +52,7 @@ async function registeredWebhooks(objects: Objects, { declaredHooks }: Registran
     if (live === undefined) checks.push({ what, problem: "does not exist; see the log of usher's leader" });
     else if (listAt(live, "webhooks").length === 0)
       checks.push(
-        declaredHooks.some((hook) => hook.phase === phase)
+        declaredHooks.some((hook) => hook.phase === phase && hook.rules.length > 0)
           ? { what, problem: "has no webhooks; see the log of usher's leader" }
           : { what, skipped: "no module of this configuration needs any without policies" },
       );
