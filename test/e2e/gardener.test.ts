@@ -293,7 +293,7 @@ describeOwnCluster("a seed", {}, (cluster) => {
     });
     await succeed("install", deployed({ ...raw, values: RUN }), kubeconfig);
     expect(await cluster().call("GET", ANCHOR)).toEqual(before);
-    const refused = await program(["install", "--kubeconfig", kubeconfig]);
+    const refused = await program(["install", "--take-over", "--kubeconfig", kubeconfig]);
     expect(refused.code).toBe(1);
     expect(refused.err + refused.out).toContain("Gardener's ManagedResource usher-1 in namespace garden");
     expect(refused.err + refused.out).toContain("change the ControllerDeployment in the garden cluster");

@@ -146,12 +146,17 @@ describe("a plan", () => {
     annotations: { "meta.helm.sh/release-name": "door", "meta.helm.sh/release-namespace": "ops" },
   };
 
-  function helmInstalled(): TestInstallation {
+  const GARDENER = {
+    labels: { "app.kubernetes.io/name": "usher", "resources.gardener.cloud/managed-by": "gardener" },
+    annotations: { "resources.gardener.cloud/origin": "garden/usher-x" },
+  };
+
+  function installedBy(own: JsonObject): TestInstallation {
     const cluster = new TestInstallation();
     for (const object of WANTED) {
-      // Helm puts its marks on neither of these.
+      // Managers put their marks on neither of these.
       const plain = /^(CustomResource|.*Webhook)/.test(String(object["kind"]));
-      const marks = plain ? {} : HELM;
+      const marks = plain ? {} : own;
       cluster.have({ ...object, metadata: { ...(object["metadata"] as JsonObject), ...marks } });
     }
     return cluster;
@@ -160,7 +165,7 @@ describe("a plan", () => {
   test.each<PlanOptions>([{}, { conflicts: "leave" }, { downgrade: true }])(
     "an installation by Helm is refused with its release and the right command: %j",
     async (options) => {
-      const cluster = helmInstalled();
+      const cluster = installedBy(HELM);
       const { plan, of } = await planned(cluster, options);
       expect(plan.refusals).toHaveLength(1);
       expect(plan.refusals[0]).toMatch(
@@ -175,7 +180,7 @@ describe("a plan", () => {
   );
 
   test("an installation by Helm is taken over where that is asked for, and how its record goes is reported", async () => {
-    const cluster = helmInstalled();
+    const cluster = installedBy(HELM);
     const { plan, of } = await planned(cluster, { conflicts: "take over" });
     expect(plan).toMatchObject({ refusals: [], conflicts: [] });
     expect(of("Deployment usher-system/usher")).toMatchObject({
@@ -185,6 +190,18 @@ describe("a plan", () => {
     });
     expect(plan.findings.join()).toMatch(/kubectl delete secret -n ops -l owner=helm,name=door/);
   });
+
+  test.each<PlanOptions>([{}, { conflicts: "take over" }])(
+    "an installation by Gardener, which would delete the namespace under usher, is never taken over: %j",
+    async (options) => {
+      const { plan } = await planned(installedBy(GARDENER), options);
+      expect(plan.refusals).toEqual([
+        expect.stringMatching(
+          /are managed by Gardener's ManagedResource usher-x in namespace garden\n.*change the ControllerDeployment.*\n.*remove it before, which leaves CRDs and policies: delete the ControllerRegistration/,
+        ),
+      ]);
+    },
+  );
 
   test("an object of a release that is not usher's is a conflict, and its release is not given up", async () => {
     const cluster = new TestInstallation();

@@ -114,11 +114,17 @@ export async function planInstall(
 
 /** Objects of an installation that another manages: it would write them again, or take them for its own and delete them. */
 function ofOthers(planned: readonly PlannedObject[], { conflicts }: PlanOptions): string[] {
-  if (conflicts === "take over") return [];
-  return describeManaged(planned.flatMap(managedLive), ({ update }) => [
+  const managed = planned.flatMap(managedLive).filter((live) => conflicts !== "take over" || !letsGo(live));
+  return describeManaged(managed, ({ update, remove, release }) => [
     `to change this installation: ${update}`,
-    "to manage it by usher install from now on: usher install --take-over",
+    release === undefined
+      ? `to manage it by usher install from now on, remove it before, which leaves CRDs and policies: ${remove}`
+      : "to manage it by usher install from now on: usher install --take-over",
   ]);
+}
+
+function letsGo(live: JsonObject): boolean {
+  return managerOf(live)?.release !== undefined;
 }
 
 /** The stored object of usher's with what identifies it, where it may say what manages it: a namespace says nothing of its contents. */
@@ -132,7 +138,7 @@ function managedLive({ object, live, byUsher }: PlannedObject): JsonObject[] {
 /** What the manager so far must be told when its objects are adopted. */
 function released(planned: readonly PlannedObject[]): string[] {
   const adopted = planned.filter(({ from }) => from !== undefined).flatMap(managedLive);
-  return describeManaged(adopted, ({ release }) => [
+  return describeManaged(adopted.filter(letsGo), ({ release }) => [
     `usher install takes them over; so that it does not write or delete them again: ${release}`,
   ]);
 }

@@ -81,12 +81,13 @@ const CASES: Readonly<Record<string, Case>> = {
     metadata: {
       labels: { ...NAME, "resources.gardener.cloud/managed-by": "gardener" },
       annotations: {
-        "resources.gardener.cloud/origin": "seed-1:extension-usher-x/extension-controller-usher",
+        "resources.gardener.cloud/origin": "seed-1:garden/usher-x7k2p",
       },
     },
-    what: "Gardener's ManagedResource extension-controller-usher in namespace extension-usher-x",
+    what: "Gardener's ManagedResource usher-x7k2p in namespace garden",
     update: "change the ControllerDeployment in the garden cluster",
-    remove: "delete the ControllerRegistration and the ControllerDeployment in the garden cluster",
+    remove:
+      "delete the ControllerRegistration and the ControllerDeployment in the garden cluster, or leave this seed out of the seedSelector; where no gardenlet is left: kubectl delete managedresource usher-x7k2p -n garden",
   },
 };
 

@@ -10,8 +10,8 @@ export interface Manager {
   /** The commands of this manager: what to run in place of `usher install` and `usher uninstall`. */
   readonly update: string;
   readonly remove: string;
-  /** How it lets go of the objects and leaves them, so that another can manage them. */
-  readonly release: string;
+  /** How it lets go of the objects and leaves them, so that another can manage them. @default it can't: it must remove them first */
+  readonly release?: string;
   /** Its labels and annotations, by key: gone, the object is no longer its own. */
   readonly marks: readonly string[];
 }
@@ -65,8 +65,8 @@ const KINDS: readonly ManagerKind[] = [
     describe: ({ name, namespace }) => ({
       what: `Gardener's ManagedResource ${name} in namespace ${namespace}`,
       update: "change the ControllerDeployment in the garden cluster",
-      remove: "delete the ControllerRegistration and the ControllerDeployment in the garden cluster",
-      release: `kubectl patch managedresource ${name} -n ${namespace} --type merge -p '{"spec":{"keepObjects":true}}', and then delete it`,
+      // gardenlet writes a ManagedResource that is deleted again, and deletes usher's namespace with its ControllerInstallation.
+      remove: `delete the ControllerRegistration and the ControllerDeployment in the garden cluster, or leave this seed out of the seedSelector; where no gardenlet is left: kubectl delete managedresource ${name} -n ${namespace}`,
     }),
   },
   flux(FLUX_RELEASE, "HelmRelease", HELM_MARKS),

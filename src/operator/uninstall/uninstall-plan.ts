@@ -90,9 +90,11 @@ export async function planUninstall(
 /** Why an uninstall may not be carried out: another manages the objects, and would create them again or miss them. */
 export function uninstallRefusals(removals: readonly Removal[]): string[] {
   const going = removals.filter(({ change }) => change === "delete").map(({ live }) => live);
-  return describeManaged(going, ({ remove }) => [
+  return describeManaged(going, ({ remove, release }) => [
     `to remove this installation: ${remove}`,
-    "if that is not possible: usher install --take-over, and then usher uninstall",
+    ...(release === undefined
+      ? []
+      : ["if that is not possible: usher install --take-over, and then usher uninstall"]),
   ]);
 }
 
