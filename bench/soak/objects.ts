@@ -1,5 +1,6 @@
 // What a soak finds in its cluster: objects for every module.
 import type { JsonObject } from "../../src/core/json.ts";
+import { grantedNamespaces } from "../../test/cluster/access/granted.ts";
 import { ARMS, POLICIES, podFor } from "../cluster/pod.ts";
 import { NAMESPACE_OBJECT, policy } from "../fixtures/policies.ts";
 
@@ -21,8 +22,6 @@ export const CONFIGURATION: JsonObject = {
     modules: { "pod-os": { podSecurity: { mode: "Replace" }, os: { write: true } } },
   },
 };
-
-const RBAC = "rbac.authorization.k8s.io";
 
 function workload(i: number): JsonObject {
   const pod = podFor(i) as { metadata: JsonObject; spec: JsonObject };
@@ -61,17 +60,5 @@ export const OBJECTS: readonly JsonObject[] = [
     metadata: { name: "cluster" },
     spec: { groups: [{ name: "ControlPlane", mode: "Enable" }] },
   },
-  {
-    apiVersion: `${RBAC}/v1`,
-    kind: "ClusterRole",
-    metadata: { name: "tenants" },
-    rules: [{ apiGroups: [""], resources: ["namespaces"], verbs: ["create"] }],
-  },
-  {
-    apiVersion: `${RBAC}/v1`,
-    kind: "ClusterRoleBinding",
-    metadata: { name: "tenants" },
-    roleRef: { apiGroup: RBAC, kind: "ClusterRole", name: "tenants" },
-    subjects: [{ kind: "User", apiGroup: RBAC, name: TENANT }],
-  },
+  ...grantedNamespaces(TENANT, "create"),
 ];

@@ -1,5 +1,6 @@
 // A cluster with every module at work, all hooks closed, and what the tests want to know of usher in it.
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
+import { grantedNamespaces } from "../cluster/access/granted.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { REPLICAS } from "../e2e/fixtures/install.ts";
@@ -12,7 +13,6 @@ export const CONFIGURATIONS = ["mutating", "validating"].map(
 );
 const DEPLOYMENT = "/apis/apps/v1/namespaces/usher-system/deployments/usher";
 const LEASE = "/apis/coordination.k8s.io/v1/namespaces/usher-system/leases/usher";
-const RBAC = "rbac.authorization.k8s.io";
 const REPLICA_COUNT = 2;
 const SLOW_MS = 180_000;
 
@@ -54,23 +54,6 @@ const POLICIES: readonly JsonObject[] = [
   },
 ];
 
-/** Who may create what the load asks for. */
-const RIGHTS: readonly JsonObject[] = [
-  {
-    apiVersion: `${RBAC}/v1`,
-    kind: "ClusterRole",
-    metadata: { name: "tenants" },
-    rules: [{ apiGroups: [""], resources: ["namespaces"], verbs: ["create"] }],
-  },
-  {
-    apiVersion: `${RBAC}/v1`,
-    kind: "ClusterRoleBinding",
-    metadata: { name: "tenants" },
-    roleRef: { apiGroup: RBAC, kind: "ClusterRole", name: "tenants" },
-    subjects: [{ kind: "User", apiGroup: RBAC, name: ALICE.user }],
-  },
-];
-
 export class Installation {
   readonly #cluster: () => Cluster;
 
@@ -86,7 +69,7 @@ export class Installation {
     await this.#cluster().call("PATCH", "/api/v1/namespaces/locked", {
       metadata: { labels: { "pod-security.kubernetes.io/enforce": "restricted" } },
     });
-    await this.#cluster().apply(...RIGHTS);
+    await this.#cluster().apply(...grantedNamespaces(ALICE.user, "create"));
   }
 
   /** An object for every module, once their kinds are there; returns when all of it is in force in every replica. */

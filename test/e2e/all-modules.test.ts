@@ -5,6 +5,7 @@ import { bundleOf } from "../../deploy/generate/olm/bundle.ts";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { program } from "../cli/usher.ts";
 import type { Reply } from "../cluster/access/client.ts";
+import { grantedNamespaces } from "../cluster/access/granted.ts";
 import type { Identity } from "../cluster/access/identity.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
@@ -15,7 +16,6 @@ import { apps, EVERYTHING, GuardStage, SPEC, workload } from "./guarding/stage.t
 
 const OPTIONS = { flags: { "kube-apiserver": ["--disable-admission-plugins=PodSecurity"] } } as const;
 const ADMISSION = "/apis/admissionregistration.k8s.io/v1";
-const RBAC = "rbac.authorization.k8s.io";
 const NAMESPACES = "/api/v1/namespaces";
 const USHER = "system:serviceaccount:usher-system:usher";
 const ALICE: Identity = { user: "alice" };
@@ -52,19 +52,7 @@ const OBJECTS: readonly JsonObject[] = [
     // A protected node among them.
     spec: { nodeNamePatterns: ["w-1", "cp-1"], labels: { pool: "etcd" } },
   },
-  {
-    apiVersion: `${RBAC}/v1`,
-    kind: "ClusterRole",
-    metadata: { name: "tenants" },
-    rules: [{ apiGroups: [""], resources: ["namespaces"], verbs: ["get", "create", "delete"] }],
-  },
-  {
-    apiVersion: `${RBAC}/v1`,
-    kind: "ClusterRoleBinding",
-    metadata: { name: "tenants" },
-    roleRef: { apiGroup: RBAC, kind: "ClusterRole", name: "tenants" },
-    subjects: [{ kind: "User", apiGroup: RBAC, name: ALICE.user }],
-  },
+  ...grantedNamespaces(ALICE.user, "get", "create", "delete"),
 ];
 
 describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {

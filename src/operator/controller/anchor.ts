@@ -1,6 +1,6 @@
 import { StatusError } from "../../cluster/client/api-response.ts";
-import { equal, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
-import { ownerReference } from "../../core/kubernetes/object.ts";
+import { equal, isObject, type Json, type JsonObject, listAt } from "../../core/json.ts";
+import { isBeingDeleted, ownerReference } from "../../core/kubernetes/object.ts";
 import type { Log } from "../../core/log.ts";
 import { anchor } from "../../core/registration/anchor.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
@@ -50,7 +50,7 @@ export class Anchor {
       return;
     }
     this.#ownership = undefined;
-    if (found === undefined || isTerminating(found)) {
+    if (found === undefined || isBeingDeleted(found)) {
       const why = `ClusterRole ${OWN_NAMES.anchor} does not exist`;
       repeated.failed(
         "ownership",
@@ -61,7 +61,7 @@ export class Anchor {
     }
     repeated.succeeded("ownership");
     // A namespace may be terminating for hours, and nobody of usher may be left when it is gone.
-    if (isTerminating(home)) {
+    if (home !== undefined && isBeingDeleted(home)) {
       if (!may()) return;
       await objects.remove(found);
       log.info({ namespace }, "the namespace is being deleted: webhooks are removed");
@@ -112,13 +112,9 @@ export class Anchor {
 
 /** Roles of before the anchor: what exists is kept as it was then, with the namespace as its owner. */
 function legacy(home: JsonObject | undefined): Ownership | undefined {
-  return home === undefined || isTerminating(home)
+  return home === undefined || isBeingDeleted(home)
     ? undefined
     : { owner: namespaceOwner(home), creates: false };
-}
-
-function isTerminating(live: JsonObject | undefined): boolean {
-  return stringAt(live, "metadata", "deletionTimestamp") !== undefined;
 }
 
 function isNamespace(owner: Json): boolean {

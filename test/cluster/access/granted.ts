@@ -1,0 +1,23 @@
+import type { JsonObject } from "../../../src/core/json.ts";
+
+const RBAC = "rbac.authorization.k8s.io";
+
+/** What lets one user do something with namespaces: a ClusterRole and its binding. */
+export function grantedNamespaces(user: string, ...verbs: readonly string[]): JsonObject[] {
+  const metadata = { name: "tenants" };
+  return [
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: "ClusterRole",
+      metadata,
+      rules: [{ apiGroups: [""], resources: ["namespaces"], verbs }],
+    },
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: "ClusterRoleBinding",
+      metadata,
+      roleRef: { apiGroup: RBAC, kind: "ClusterRole", name: metadata.name },
+      subjects: [{ kind: "User", apiGroup: RBAC, name: user }],
+    },
+  ];
+}
