@@ -56,7 +56,8 @@ const ASKS: readonly Ask[] = [
 ];
 
 export interface Failure {
-  /** When it failed, by `performance.now()`. */
+  /** When it was sent, and when it failed, by `performance.now()`. */
+  readonly sentAt: number;
   readonly at: number;
   readonly what: string;
   /** What is expected while the API server is away, or its etcd. */
@@ -74,7 +75,7 @@ function isAway({ status, body }: Reply): boolean {
   return status >= 400 && !message(body).includes("failed calling webhook");
 }
 
-async function failureOf(cluster: Cluster, ask: Ask): Promise<Omit<Failure, "at"> | undefined> {
+async function failureOf(cluster: Cluster, ask: Ask): Promise<Pick<Failure, "what" | "away"> | undefined> {
   try {
     const reply = await cluster.request("POST", ask.path, ask.body, ask.as);
     if (ask.right(reply)) return undefined;
@@ -104,8 +105,9 @@ export async function underLoad(cluster: Cluster, work: () => Promise<unknown>):
   const client = async (): Promise<void> => {
     for (; !over; await pause(PAUSE_MS)) {
       const ask = ASKS[sent++ % ASKS.length];
+      const sentAt = performance.now();
       const failure = ask && (await failureOf(cluster, ask));
-      if (failure !== undefined) failures.push({ at: performance.now(), ...failure });
+      if (failure !== undefined) failures.push({ sentAt, at: performance.now(), ...failure });
     }
   };
   const clients = Array.from({ length: CLIENTS }, client);
