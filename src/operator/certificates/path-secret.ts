@@ -2,23 +2,18 @@ import type { AcceptsToken } from "../../admission/review/routes.ts";
 import { isNotFound, StatusError } from "../../cluster/client/api-response.ts";
 import type { Client } from "../../cluster/client/client.ts";
 import { pathSegment } from "../../cluster/client/path-segment.ts";
-import { pause } from "../../cluster/client/retry.ts";
 import { stringAt } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { RepeatedLog } from "../controller/repeated-log.ts";
 import { acceptsToken, type PathTokens, parseTokens } from "./path-tokens.ts";
+import { READ_MS, type ReadTimes, RepeatedRead } from "./repeated-read.ts";
 
-const POLL_MS = 3_000;
-const SOON_MS = 500;
-
-export interface PathSecretOptions {
+export interface PathSecretOptions extends ReadTimes {
   readonly client: Client;
   readonly namespace: string;
   readonly secret: string;
   readonly key: string;
   readonly log: Log;
-  readonly pollMs?: number;
-  readonly soonMs?: number;
 }
 
 /** Path tokens that another process keeps in a Secret, for a replica that only reads it, by its name. */
@@ -26,49 +21,37 @@ export class PathSecret {
   readonly #options: PathSecretOptions;
   readonly #path: string;
   readonly #repeated: RepeatedLog;
+  readonly #reads: RepeatedRead;
   #tokens: PathTokens | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #reading: Promise<void> | undefined;
 
   constructor(options: PathSecretOptions) {
     this.#options = options;
     const namespace = pathSegment("namespace", options.namespace);
     this.#path = `/api/v1/namespaces/${namespace}/secrets/${pathSegment("name", options.secret)}`;
     this.#repeated = new RepeatedLog(options.log, () => performance.now());
+    this.#reads = new RepeatedRead(() => this.#read(), options);
   }
 
   /** A token that is not known may have been written just now: it is looked up. */
   readonly acceptsToken: AcceptsToken = (token) => {
     if (token === undefined || acceptsToken(this.#tokens, token)) return token !== undefined;
-    return this.#readSoon().then(() => acceptsToken(this.#tokens, token));
+    return this.#reads.soon().then(() => acceptsToken(this.#tokens, token));
   };
 
   /** Resolves after the first attempt: without tokens it serves too, and an API server that calls with one is refused meanwhile. */
-  async start(): Promise<void> {
-    await this.#read();
-    this.#timer = setInterval(() => void this.#read(), this.#options.pollMs ?? POLL_MS);
-    this.#timer.unref();
+  start(): Promise<void> {
+    return this.#reads.start();
   }
 
   stop(): void {
-    clearInterval(this.#timer);
-  }
-
-  /** All that wait share one read, and clients that guess cause no more than one in this time. */
-  #readSoon(): Promise<void> {
-    this.#reading ??= pause(this.#options.soonMs ?? SOON_MS)
-      .then(() => this.#read())
-      .finally(() => {
-        this.#reading = undefined;
-      });
-    return this.#reading;
+    this.#reads.stop();
   }
 
   /** What can't be read, or is not there, changes nothing: the webhook may still name the tokens that were read before. */
   async #read(): Promise<void> {
     const { client, secret, key } = this.#options;
     try {
-      const answer = await client.request("GET", this.#path);
+      const answer = await client.request("GET", this.#path, { timeoutMs: READ_MS });
       if (isNotFound(answer, secret)) throw new Error("there is no such Secret");
       if (answer.status !== 200) throw new StatusError(`reading the Secret ${secret}`, answer);
       const text = Buffer.from(stringAt(answer.body, "data", key) ?? "", "base64").toString("utf8");

@@ -1,13 +1,13 @@
 import { type AcceptsToken, PATH_TOKEN } from "../../admission/review/routes.ts";
 import { isNotFound, StatusError } from "../../cluster/client/api-response.ts";
 import type { Client } from "../../cluster/client/client.ts";
-import { pause } from "../../cluster/client/retry.ts";
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import { accepts } from "../certificates/acceptance.ts";
 import { TRUST_MS } from "../certificates/certificate-plan.ts";
 import { isOneOf, type PathTokens, parseTokens } from "../certificates/path-tokens.ts";
+import { READ_MS, RepeatedRead } from "../certificates/repeated-read.ts";
 import { ServerClock } from "../certificates/server-clock.ts";
 import { RepeatedLog } from "../controller/repeated-log.ts";
 
@@ -16,11 +16,6 @@ export const PATHS_ANNOTATION = "usher.dev/webhook-paths";
 
 const COLLECTIONS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
 const OWN_OBJECTS = COLLECTIONS.map((one) => webhooksPath(one, OWN_NAMES.webhooks));
-const POLL_MS = 3_000;
-/** Calls with unknown tokens make usher read so often at most. */
-const READ_AGAIN_MS = 500;
-/** A call waits for it: shorter than the time that the shortest hook leaves. */
-const READ_MS = 2_000;
 
 export interface PublishedOptions {
   readonly client: Client;
@@ -41,20 +36,19 @@ export class PublishedWebhooks {
   readonly #repeated: RepeatedLog;
   readonly #clock: ServerClock;
   readonly #listeners = new Set<() => unknown>();
-  #timer: NodeJS.Timeout | undefined;
+  readonly #reads: RepeatedRead;
   #entries: readonly JsonObject[] | undefined;
   #bundles: { readonly texts: readonly string[]; readonly since: number } | undefined;
   #tokens: PathTokens | undefined;
   /** Tokens in the paths of entries, and when each was last seen there. */
   readonly #named = new Map<string, number>();
-  #readAt = 0;
-  #soon: Promise<void> | undefined;
   #lastBundle: string | undefined;
 
   constructor(options: PublishedOptions) {
     this.#options = options;
     this.#repeated = new RepeatedLog(options.log, () => performance.now());
     this.#clock = new ServerClock(options.now ?? Date.now);
+    this.#reads = new RepeatedRead(() => this.#read(), options);
   }
 
   /** By the API server's clock, which judges certificates. */
@@ -85,7 +79,7 @@ export class PublishedWebhooks {
   /** Whether an entry has this token in its path, or had it lately. One that was applied just now is looked up. */
   readonly acceptsToken: AcceptsToken = (token) => {
     if (token === undefined || isOneOf(this.#named.keys(), token)) return token !== undefined;
-    return this.#readSoon().then(() => isOneOf(this.#named.keys(), token));
+    return this.#reads.soon().then(() => isOneOf(this.#named.keys(), token));
   };
 
   /** Whether API servers accept a certificate; `undefined` while that is unknown. Nothing published is no obstacle. */
@@ -98,30 +92,21 @@ export class PublishedWebhooks {
     this.#listeners.add(listener);
   }
 
-  async start(): Promise<void> {
-    await this.read();
-    this.#timer = setInterval(() => void this.read(), this.#options.pollMs ?? POLL_MS);
-    this.#timer.unref();
+  start(): Promise<void> {
+    return this.#reads.start();
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    this.#reads.stop();
     this.#listeners.clear();
   }
 
-  /** For a caller that comes later than the last read; all that wait share one. */
-  #readSoon(): Promise<void> {
-    const wait = Math.max(0, this.#readAt + READ_AGAIN_MS - performance.now());
-    this.#soon ??= pause(wait).then(() => {
-      this.#soon = undefined;
-      return this.read();
-    });
-    return this.#soon;
+  read(): Promise<void> {
+    return this.#reads.now();
   }
 
   /** What can't be read changes nothing. */
-  async read(): Promise<void> {
-    this.#readAt = performance.now();
+  async #read(): Promise<void> {
     try {
       const found = await Promise.all((this.#options.objects ?? OWN_OBJECTS).map((path) => this.#get(path)));
       this.#repeated.succeeded("published webhooks");
