@@ -20,6 +20,7 @@ const CONTROL_PLANE = {
 const LONGEST = [
   "test/e2e/node-guard-enable",
   "test/e2e/install",
+  "test/e2e/certificate-installs",
   "test/e2e/node-labels",
   "test/e2e/removal",
   "test/e2e/placement-drift",

@@ -67,6 +67,17 @@ test("webhook configurations are printed alone, as policies ask for them", async
   expect(plain.out).not.toContain("/validate/project-limit");
   const limited = await usher(["manifests", "--webhooks", "--source", join(ROOT, "examples/project-limit")]);
   expect(limited.out).toContain("path: /validate/project-limit");
+  // Some depend on what the API server can do.
+  expect(limited.out).not.toContain("can-be-limited");
+  expect(limited.err).toContain("without kubernetesVersion");
+  const known = folder({
+    "usher.yaml":
+      "apiVersion: usher.dev/v1alpha1\nkind: UsherConfiguration\nspec: {kubernetesVersion: '1.37'}\n",
+  });
+  const source = ["--source", join(ROOT, "examples/project-limit"), "--config", join(known, "usher.yaml")];
+  const closed = await usher(["manifests", "--webhooks", ...source]);
+  expect(closed.out).toContain("can-be-limited");
+  expect(closed.err).not.toContain("kubernetesVersion");
   for (const flags of [
     ["--source", "examples"],
     ["--path-token", "0".repeat(40)],

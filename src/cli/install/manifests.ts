@@ -95,6 +95,10 @@ async function webhooks(options: ManifestsOptions, io: Io, screen: Terminal): Pr
     screen.note("their paths have a new token, by which usher knows API servers; --path-token keeps one");
   if (directory === undefined) screen.note("without --source they are those of a cluster without policies");
   if (authority === undefined) screen.note("without --ca-bundle they have no CA bundle");
+  if (assembly.installation.kubernetesVersion === undefined)
+    screen.note(
+      "without kubernetesVersion in the configuration they are those for an API server that is not known, and some stay open",
+    );
   return objects;
 }
 

@@ -5,9 +5,13 @@ import { eventually } from "../../cluster/access/wait.ts";
 import { moduleFolder } from "../../cluster/binaries/module-folder.ts";
 import { ensureTool } from "../../cluster/binaries.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
+import { TestAuthority } from "../../support/operator/authority.ts";
 import { CONFIGURATIONS } from "../fixtures/placed-pods.ts";
 
+const NAMESPACE = "/api/v1/namespaces/usher-system";
+const SIGNS = "service.beta.openshift.io/serving-cert-secret-name";
 const INJECTS = "service.beta.openshift.io/inject-cabundle";
+const LOOK_EVERY_MS = 300;
 
 /** The data of a Secret. */
 export function secretData(files: Readonly<Record<string, string>>): JsonObject {
@@ -46,4 +50,42 @@ export async function injectBundle(cluster: Cluster, pem: string): Promise<boole
     if (written.status !== 200) return false;
   }
   return true;
+}
+
+/** Signs for the annotated Service and, while it injects, writes its authority as the service CA does. */
+export class ServiceCa implements Disposable {
+  injects = false;
+  readonly #cluster: Cluster;
+  readonly #authority: TestAuthority;
+  readonly #timer: NodeJS.Timeout;
+
+  private constructor(cluster: Cluster, authority: TestAuthority) {
+    this.#cluster = cluster;
+    this.#authority = authority;
+    this.#timer = setInterval(() => void this.#look().catch(() => undefined), LOOK_EVERY_MS);
+  }
+
+  static async start(cluster: Cluster): Promise<ServiceCa> {
+    return new ServiceCa(cluster, await TestAuthority.create("service-ca"));
+  }
+
+  async #look(): Promise<void> {
+    const { body } = await this.#cluster.request("GET", `${NAMESPACE}/services/usher`);
+    const name = stringAt(body, "metadata", "annotations", SIGNS);
+    if (name === undefined) return;
+    if ((await this.#cluster.request("GET", `${NAMESPACE}/secrets/${name}`)).status === 404) {
+      const { cert, key } = await this.#authority.sign({ names: ["usher.usher-system.svc"] });
+      const data = secretData({ "tls.crt": cert, "tls.key": key });
+      await this.#cluster.request("POST", `${NAMESPACE}/secrets`, {
+        metadata: { name },
+        type: "kubernetes.io/tls",
+        data,
+      });
+    }
+    if (this.injects) await injectBundle(this.#cluster, this.#authority.pem);
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+  }
 }
