@@ -38,7 +38,7 @@ const LONGEST = [
   "test/e2e/project-limit-aggregated",
   "test/e2e/placement-samples",
   "test/e2e/pod-os-nodes",
-  "test/e2e/certificate-modes",
+  "test/e2e/certificates",
   "test/cluster/lifetime",
   "test/e2e/counting",
   "test/e2e/node-guard-kept",
