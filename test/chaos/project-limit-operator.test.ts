@@ -1,27 +1,33 @@
-// What an operand goes through in its life, with clients that never pause: another image, another topology, its certificate lost.
+// What an operand goes through in its life, with clients that never pause: another image, another transport and topology, its certificate
+// lost.
 // `npm run test:long` runs it.
 import { expect, test } from "vitest";
-import { at } from "../../src/core/json.ts";
+import { at, listAt, stringAt } from "../../src/core/json.ts";
 import { OPERAND } from "../../src/modules/project-limit/operator/names.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
+import { RUN_LABEL } from "../cluster/runner/label.ts";
 import { OperatorStage, PATHS } from "../e2e/fixtures/operator.ts";
-import { projectsOf, tenant } from "../e2e/fixtures/project-limits.ts";
+import { tenant } from "../e2e/fixtures/project-limits.ts";
 
-const SPEC = { limits: [{ groups: ["limit-10"], maxProjects: 10 }], certificates: "Own" };
+const SPEC = { limits: [{ groups: ["limit-100"], maxProjects: 100 }], certificates: "Own" };
+const LABEL = encodeURIComponent(`${Object.keys(OPERAND.podLabels)[0]}=true`);
 const LONG_MS = 10 * 60_000;
 
 describeOwnCluster("the life of an operand", {}, (cluster) => {
   const stage = new OperatorStage(cluster);
   const generation = async () => at(await stage.read(PATHS.limits), "metadata", "generation");
 
-  /** While this happens, 200 requests of one user: exactly the limit, none fails. */
-  const exactly = async (user: string, happens: () => Promise<unknown>) => {
-    const asked = stage.requests(tenant(user, 10), 200, 3);
-    await happens();
-    expect(await asked).toEqual({ "201": 10, "403 USHER-Q01": 190 });
-    expect(await projectsOf(cluster(), user)).toHaveLength(10);
-  };
+  /** Of the operand's ready pods, sorted. */
+  const readyImages = async () =>
+    listAt(await stage.read(`${PATHS.pods}?labelSelector=${LABEL}`), "items")
+      .filter((pod) =>
+        listAt(pod, "status", "conditions").some(
+          (one) => at(one, "type") === "Ready" && at(one, "status") === "True",
+        ),
+      )
+      .map((pod) => stringAt(pod, "spec", "containers", 0, "image") ?? "")
+      .sort();
 
   test(
     "a new image replaces each pod once, and none fails",
@@ -33,14 +39,18 @@ describeOwnCluster("the life of an operand", {}, (cluster) => {
       await stage.until("Available", "True Ready");
       await stage.rolledOut(await generation());
       const before = await stage.template();
-      await exactly("ann", async () => {
+      const seen = new Set<string>();
+      await stage.exactlyWhile("ann", async () => {
         await stage.install("usher:2", "usher:two");
-        await eventually("the new image", async () => {
-          const { template } = await stage.template();
-          return at(template, "spec", "containers", 0, "image") === "usher:two";
+        await eventually("pods of the new image alone", async () => {
+          const images = await readyImages();
+          seen.add(images.join());
+          return images.join() === "usher:two,usher:two";
         });
         await stage.rolledOut(await generation());
       });
+      expect([...seen], "both versions at once").toContain("usher:one,usher:two");
+      expect([...seen], "never none").not.toContain("");
       expect((await stage.template()).generation).toBe(Number(before.generation) + 1);
     },
     LONG_MS,
@@ -50,7 +60,7 @@ describeOwnCluster("the life of an operand", {}, (cluster) => {
     "a lost certificate is made anew and served by all, and none fails",
     async () => {
       const before = await stage.read(PATHS.daemonSet);
-      await exactly("bob", async () => {
+      await stage.exactlyWhile("bob", async () => {
         await cluster().call("DELETE", PATHS.secret);
         await eventually("another hash", async () => {
           const now = await stage.read(PATHS.daemonSet);
@@ -63,9 +73,36 @@ describeOwnCluster("the life of an operand", {}, (cluster) => {
   );
 
   test(
+    "over the aggregation layer a roll costs no request either; a backend that does not answer is said",
+    async () => {
+      const asks = async () =>
+        at(listAt(await stage.read(PATHS.webhook), "webhooks")[0], "clientConfig", "service", "name");
+      await stage.change({ transport: "Aggregated" });
+      await eventually("asked through the API server", async () => (await asks()) === "kubernetes");
+      await stage.rolledOut(await generation());
+      await stage.exactlyWhile("eve", async () => {
+        await stage.rolledOut(await stage.change({ maxProjectsForSystemUsers: 7 }));
+      });
+      await stage.rolledOut(await stage.change({ transport: "Direct" }));
+      const api = `/apis/apiregistration.k8s.io/v1/apiservices/${OPERAND.apiService}`;
+      await eventually("no APIService", async () => (await stage.read(api)) === undefined);
+      // Pods without the label are only said to run: nothing listens.
+      await stage.change({ transport: "Aggregated", podLabels: { [RUN_LABEL]: "false" } });
+      const waits = await eventually("what waits", async () => {
+        const said = await stage.said("Progressing");
+        return /failing or missing response/.test(said) && said;
+      });
+      expect(waits).toContain(`WaitingForAPIService: APIService ${OPERAND.apiService} is not available`);
+      expect(await asks()).toBe(OPERAND.service);
+      await stage.rolledOut(await stage.change({ transport: "Direct", podLabels: { [RUN_LABEL]: "true" } }));
+    },
+    LONG_MS,
+  );
+
+  test(
     "another topology takes over, and none fails",
     async () => {
-      await exactly("cas", async () => {
+      await stage.exactlyWhile("cas", async () => {
         const changed = await stage.change({ topology: "Deployment" });
         await stage.rolledOut(changed);
         await eventually("no DaemonSet", async () => (await stage.read(PATHS.daemonSet)) === undefined);
@@ -81,7 +118,7 @@ describeOwnCluster("the life of an operand", {}, (cluster) => {
       await stage.change({ topology: "DaemonSet", nodeSelector: { pool: "none" } });
       await stage.until("NoNodes", "True NoMatchingNode");
       await eventually("no webhook", async () => (await stage.read(PATHS.webhook)) === undefined);
-      expect(await stage.request(tenant("dan", 10), "dan-1")).toBe("201");
+      expect(await stage.request(tenant("dan", 100), "dan-1")).toBe("201");
     },
     LONG_MS,
   );

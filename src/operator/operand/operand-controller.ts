@@ -1,4 +1,3 @@
-import { PATH_TOKEN } from "../../admission/review/routes.ts";
 import { errorMessage, StatusError } from "../../cluster/client/api-response.ts";
 import type { Client } from "../../cluster/client/client.ts";
 import { pause } from "../../cluster/client/retry.ts";
@@ -13,7 +12,7 @@ import { RepeatedLog } from "../controller/repeated-log.ts";
 import { describeObject, Objects } from "../install/apply.ts";
 import { objectDeviations, webhookDeviations, withInjectedBundle } from "../webhooks/deviation.ts";
 import { serviceEndpoints } from "../webhooks/service-endpoints.ts";
-import { OperandSecrets, type SecretsPlan } from "./operand-secrets.ts";
+import { OperandSecrets, registeredToken, type SecretsPlan } from "./operand-secrets.ts";
 
 export interface OperandControllerOptions {
   readonly client: Client;
@@ -83,7 +82,7 @@ export class OperandController {
     }
   }
 
-  /** False where something else wrote at the same time, and all must be read again. */
+  /** False where something was written, here or elsewhere at the same time, and all must be read again. */
   async #reconcile(): Promise<boolean> {
     const { operator } = this.#options;
     const owner = await this.#objects.read(operator.resource);
@@ -101,9 +100,12 @@ export class OperandController {
       if (isDue || !equal(asJson(steps), asJson(this.#done?.steps ?? []))) {
         const at = this.#clock();
         this.#done = undefined;
-        for (const step of steps) await this.#make(step, state, secrets);
+        let isChanged = false;
+        for (const step of steps) isChanged = (await this.#make(step, state, secrets)) || isChanged;
         await this.#reportIgnored();
         this.#done = { steps, at };
+        // What follows, and the status, is of what is there now.
+        if (isChanged) return false;
       }
       await this.#writeStatus(state.owner, status);
       await this.#report(status);
@@ -170,25 +172,28 @@ export class OperandController {
     return { state, secrets };
   }
 
-  async #make(step: OperandStep, state: OperandState, secrets: SecretsPlan): Promise<void> {
+  /** Whether that changed something. */
+  async #make(step: OperandStep, state: OperandState, secrets: SecretsPlan): Promise<boolean> {
     const { leading, log } = this.#options;
     if ("remove" in step) {
       const found = await this.#objects.read(step.remove);
-      if (found === undefined || !leading()) return;
+      if (found === undefined || !leading()) return false;
       await this.#objects.remove({ ...step.remove, ...found });
       log.info({ object: describeObject(step.remove) }, "removed");
-      return;
+      return true;
     }
     const live = await this.#objects.read(step.apply);
     const wanted = trusting(step.apply, live, secrets);
-    if (this.#repairs.isInVain(wanted, live) || !leading()) return;
+    if (this.#repairs.isInVain(wanted, live) || !leading()) return false;
     const isWebhook = wanted["webhooks"] !== undefined;
     await this.#repairs.write(wanted, live, isWebhook ? webhookDeviations : objectDeviations);
-    if (live === undefined || objectDeviations(wanted, live).length > 0)
+    const isChanged = live === undefined || objectDeviations(wanted, live).length > 0;
+    if (isChanged)
       log.info(
         { object: describeObject(wanted), generation: at(state.owner, "metadata", "generation") ?? 0 },
         live === undefined ? "created" : "updated",
       );
+    return isChanged;
   }
 
   async #writeStatus(owner: JsonObject, status: JsonObject): Promise<void> {
@@ -224,12 +229,6 @@ function trusting(wanted: JsonObject, live: JsonObject | undefined, { accepts }:
   return isInjected
     ? withInjectedBundle(wanted, live, { last: undefined, accepts: accepts ?? (() => false) })
     : wanted;
-}
-
-function registeredToken(webhook: JsonObject | undefined): string | undefined {
-  const [entry] = listAt(webhook, "webhooks");
-  const [, token = ""] = (stringAt(entry, "clientConfig", "service", "path") ?? "").split("/");
-  return PATH_TOKEN.test(token) ? token : undefined;
 }
 
 /** Whether a stored status has all of a part, conditions by their type. */

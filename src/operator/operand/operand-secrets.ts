@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
+import { PATH_TOKEN } from "../../admission/review/routes.ts";
 import { certificatesOf } from "../../admission/tls/bundle.ts";
 import { makeCertificate, type OwnCertificate } from "../../admission/tls/certificate.ts";
-import { canonical, isObject, type JsonObject, own, stringAt } from "../../core/json.ts";
+import { canonical, isObject, type JsonObject, listAt, own, stringAt } from "../../core/json.ts";
 import type { OperandCertificate, Operator } from "../../core/module/operator.ts";
 import { serviceNames } from "../../core/registration/certificates.ts";
 import { accepts as isAccepted } from "../certificates/acceptance.ts";
@@ -141,6 +142,13 @@ function tokensOf({ paths, registeredToken, now }: SecretsFound, key: string): P
   if (stored !== undefined) return isRotationDue(stored, now) ? rotated(stored, now) : stored;
   const first = rotated(undefined, now);
   return registeredToken === undefined ? first : { ...first, current: registeredToken };
+}
+
+/** The token in the path of a stored webhook. */
+export function registeredToken(webhook: JsonObject | undefined): string | undefined {
+  const [entry] = listAt(webhook, "webhooks");
+  const [, token = ""] = (stringAt(entry, "clientConfig", "service", "path") ?? "").split("/");
+  return PATH_TOKEN.test(token) ? token : undefined;
 }
 
 function isOfOtherType(secret: JsonObject | undefined): secret is JsonObject {
