@@ -1,10 +1,12 @@
 // The operand of ProjectRequestLimit on a real control plane: alone, and beside usher with node-guard in Enable. Its objects are those that
 // the operator keeps, applied by hand. ProjectRequest is a CRD here; a stand-in creates the Namespace of a ProjectRequest.
+import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { at, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { OPERAND } from "../../src/modules/project-limit/operator/names.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
+import { TestAuthority } from "../support/operator/authority.ts";
 import { configured, install } from "./fixtures/install.ts";
 import { OperandStage, PODS, posted, resource, servedBy, WEBHOOK } from "./fixtures/operand.ts";
 import { OperatorStage } from "./fixtures/operator.ts";
@@ -101,15 +103,22 @@ describeOwnCluster("the operand of ProjectRequestLimit", {}, (cluster) => {
     expect((await create(cluster(), "Namespace", tenant("nobody", 0), "plain")).status).toBe(201);
   });
 
-  test("serves a new certificate without a restart", async () => {
+  test("serves a new certificate without a restart, and one of another authority once that is trusted", async () => {
     const [pod = ""] = await stage.ready(2);
     const port = await stage.port(pod);
     const before = await servedBy(port);
     await stage.certify();
     await eventually("the new certificate", async () => (await servedBy(port)) !== before);
+    const trusted = await servedBy(port);
+    await stage.certify(await TestAuthority.create("another"));
+    // Longer than a mount and a look at the webhook take.
+    await pause(5_000);
+    expect(await servedBy(port)).toBe(trusted);
+    await stage.register(SPEC);
+    await eventually("the certificate of another authority", async () => (await servedBy(port)) !== trusted);
     const status = listAt(await cluster().call("GET", `${PODS}/${pod}`), "status", "containerStatuses")[0];
     expect(at(status, "restartCount")).toBe(0);
-    expect(await refusal()).toContain("USHER-Q01");
+    await refusedBy(OPERAND.webhook);
   });
 
   test("beside usher with node-guard in Enable its pods come back, and usher leaves ProjectRequests to it", async () => {
