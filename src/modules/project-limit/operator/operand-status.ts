@@ -1,7 +1,9 @@
 import { at, isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { conditionOf, type Observation } from "../../../core/policy/condition.ts";
+import { asksAboutProjectRequests } from "../hooks/operand-webhook.ts";
 import { OPERAND } from "./names.ts";
 import type { Found } from "./plan.ts";
+import { USHER_WEBHOOK } from "./webhook.ts";
 import { storedHash } from "./workload.ts";
 
 /** A roll-out takes seconds for each pod; after so long something keeps it from ending. */
@@ -112,14 +114,17 @@ function certificatePending({ operand, state }: Found): Observation {
   return { type, holds: false, reason: "Found", message: "there is a certificate" };
 }
 
-function noNodes({ operand, noNodes: none }: Found): Observation {
+function noNodes({ operand, state, noNodes: none }: Found): Observation {
   const type = "NoNodes";
   if (!none) return { type, holds: false, reason: "Scheduled", message: "there are nodes for the operand" };
   const labels = Object.entries(operand.nodeSelector).map(([key, value]) => `${key}=${value}`);
+  const instead = asksAboutProjectRequests(state.live(USHER_WEBHOOK))
+    ? "usher judges ProjectRequests"
+    : "no limit holds";
   return {
     type,
     holds: true,
     reason: "NoMatchingNode",
-    message: `no node is there for the operand, so nothing is registered, and no limit holds: change spec.nodeSelector (${labels.join(", ")}) or set spec.topology to Deployment`,
+    message: `no node is there for the operand, so nothing is registered, and ${instead}: change spec.nodeSelector (${labels.join(", ")}) or set spec.topology to Deployment`,
   };
 }

@@ -159,6 +159,16 @@ describe("the order", () => {
       expect(mark(first(NOW + 2_000, marked(NOW), usher({ rules })))).toBe(removed);
     });
 
+    test("the condition says who judges", () => {
+      const said = (...stored: JsonObject[]) => {
+        const { status } = planned({}, { stored: [daemonSet({}, 0), ...stored] });
+        const found = listAt(status, "conditions").find((one) => at(one, "type") === "NoNodes");
+        return stringAt(found, "message");
+      };
+      expect(said(usher({ rules }))).toContain("usher judges ProjectRequests");
+      expect(said(usher())).toContain("no limit holds");
+    });
+
     test("nobody is waited for who does not come, or who is not there", () => {
       expect(mark(first(NOW + 29_999, marked(NOW), usher()))).toBe(new Date(NOW).toISOString());
       expect(mark(first(NOW + 30_000, marked(NOW), usher()))).toBe(removed);
