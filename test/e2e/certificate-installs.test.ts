@@ -26,6 +26,7 @@ import { create, ledgerOf, SETUP, tenant } from "./fixtures/project-limits.ts";
 const SECRETS = "/api/v1/namespaces/usher-system/secrets";
 const SERVING = "usher-serving-certificate";
 const BUILD_MS = 30 * 60_000;
+const LONG_MS = 240_000;
 const POLICY = placingPolicy({ failurePolicy: "Fail" });
 
 describeOwnCluster("certificates of others, in pods", {}, (cluster) => {
@@ -66,29 +67,35 @@ describeOwnCluster("certificates of others, in pods", {}, (cluster) => {
     return stdout.trim();
   };
 
-  test("CertManager, by the chart: it serves, and usher install refuses to change it", async () => {
-    using _maker = await startCertManager(cluster());
-    await succeeds(...chart("install", { certificates: "CertManager", excludedNamespaces: ["excluded"] }));
-    await places();
-    expect(await usherMay("get", "secrets")).toBe("no");
-    // Nothing asks usher about a namespace that is excluded: the closed policy has no effect there.
-    const excluded = "/api/v1/namespaces/excluded/pods?dryRun=All";
-    const pod = {
-      metadata: { name: "p", labels: { role: "etcd" } },
-      spec: { containers: [{ name: "c", image: "any" }] },
-    };
-    expect(at(await cluster().call("POST", excluded, pod), "spec", "nodeSelector")).toBeUndefined();
+  test(
+    "CertManager, by the chart: it serves, and usher install refuses to change it",
+    async () => {
+      using _maker = await startCertManager(cluster());
+      await succeeds(...chart("install", { certificates: "CertManager", excludedNamespaces: ["excluded"] }));
+      await places();
+      expect(await usherMay("get", "secrets")).toBe("no");
+      // Nothing asks usher about a namespace that is excluded: the closed policy has no effect there.
+      const excluded = "/api/v1/namespaces/excluded/pods?dryRun=All";
+      const pod = {
+        metadata: { name: "p", labels: { role: "etcd" } },
+        spec: { containers: [{ name: "c", image: "any" }] },
+      };
+      expect(at(await cluster().call("POST", excluded, pod), "spec", "nodeSelector")).toBeUndefined();
 
-    const other = await installWords(cluster(), "--take-over", ...configured({ certificates: "Own" }));
-    expect(await program(other)).toMatchObject({
-      code: 1,
-      err: expect.stringContaining("nothing was changed: certificates can't change from CertManager to Own"),
-    });
-    await succeeds("uninstall", "usher");
-    await forget();
-    const certificates = "/apis/cert-manager.io/v1/namespaces/usher-system/certificates";
-    expect(listAt(await cluster().call("GET", certificates), "items")).toEqual([]);
-  });
+      const other = await installWords(cluster(), "--take-over", ...configured({ certificates: "Own" }));
+      expect(await program(other)).toMatchObject({
+        code: 1,
+        err: expect.stringContaining(
+          "nothing was changed: certificates can't change from CertManager to Own",
+        ),
+      });
+      await succeeds("uninstall", "usher");
+      await forget();
+      const certificates = "/apis/cert-manager.io/v1/namespaces/usher-system/certificates";
+      expect(listAt(await cluster().call("GET", certificates), "items")).toEqual([]);
+    },
+    LONG_MS,
+  );
 
   const waitsForInjector = async () => {
     using serviceCa = await ServiceCa.start(cluster());
@@ -118,99 +125,107 @@ describeOwnCluster("certificates of others, in pods", {}, (cluster) => {
     test(
       "ServiceCA, a stand-in, by usher install, which waits for the injector and names it",
       waitsForInjector,
+      LONG_MS,
     );
 
-  test("Secret, by the chart: it serves, is not changed to another mode, and then by webhooks that the administrator writes", async () => {
-    const made = await (await TestAuthority.create("mine")).sign({ names: ["usher.usher-system.svc"] });
-    await cluster().call("POST", SECRETS, {
-      metadata: { name: SERVING },
-      type: "kubernetes.io/tls",
-      data: secretData({ "tls.crt": made.cert, "tls.key": made.key, "ca.crt": made.ca }),
-    });
-    await succeeds(...chart("install", { certificates: "Secret" }));
-    await places();
-
-    // What is refused has changed nothing.
-    const changed = await whilePlacing(cluster(), () =>
-      runHelm(...chart("upgrade", { certificates: "Own" })),
-    );
-    expect(changed).toMatchObject({ failed: [], done: { code: 1 } });
-    const hooks =
-      "/api/v1/namespaces/usher-system/pods?labelSelector=batch.kubernetes.io/job-name%3Dusher-crds";
-    const [refusing] = listAt(await cluster().call("GET", hooks), "items");
-    expect(cluster().podLog("usher-system", stringAt(refusing, "metadata", "name") ?? "")).toContain(
-      "certificates can't change from Secret usher-serving-certificate to Own",
-    );
-
-    const configuration = {
-      certificates: "Secret",
-      manageWebhooks: false,
-      featureGates: { OpenShiftNodeSchedulingPolicy: true },
-      modules: { "node-guard": { fallback: true } },
-    };
-    const upgraded = await whilePlacing(cluster(), () => succeeds(...chart("upgrade", configuration)));
-    expect(upgraded.failed).toEqual([]);
-    expect(await usherMay("patch", "mutatingwebhookconfigurations/usher")).toBe("no");
-
-    // A limit needs a record before it allows, and hooks that nobody has applied yet.
-    const limit = {
-      apiVersion: "operator.project.openshift.io/v1",
-      kind: "ProjectRequestLimit",
-      metadata: { name: "cluster" },
-      spec: { limits: [0, 1].map((max) => ({ groups: [`limit-${max}`], maxProjects: max })), namespaces: {} },
-    };
-    const guard = {
-      apiVersion: "scheduling.openshift.io/v1alpha1",
-      kind: "NodeSchedulingPolicy",
-      metadata: { name: "cluster" },
-      spec: { groups: [{ name: "ControlPlane", mode: "Enable" }] },
-    };
-    await cluster().apply(...SETUP, limit, guard);
-    const drift = async (object: string) => {
-      const [pod] = listAt(await cluster().call("GET", REPLICAS), "items");
-      const port = await cluster().localPort(stringAt(pod, "status", "podIP") ?? "", 8080);
-      const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-      const [, figure] =
-        new RegExp(`^usher_object_drift\\{object="${object}"\\} (\\d+)$`, "m").exec(text) ?? [];
-      return figure === undefined ? undefined : Number(figure);
-    };
-    await eventually("drift", async () => {
-      const policy = await drift("ValidatingAdmissionPolicy usher-node-guard-[a-z-]+");
-      return policy === 1 && ((await drift("ValidatingWebhookConfiguration usher")) ?? 0) > 0;
-    });
-
-    const files = folder({
-      "ca.pem": made.ca,
-      "policies.yaml": [POLICY, limit, guard].map((one) => JSON.stringify(one)).join("\n---\n"),
-    });
-    const { major, minor } = (await cluster().call("GET", "/version")) as JsonObject;
-    const known = configured({ ...configuration, kubernetesVersion: `${major}.${minor}` });
-    const print = async () => {
-      const source = ["--source", join(files, "policies.yaml"), "--ca-bundle", join(files, "ca.pem")];
-      const printed = await program(["manifests", "--webhooks", ...known, ...source]);
-      expect(printed, printed.err).toMatchObject({ code: 0 });
-      return printed.out;
-    };
-    const apply = async (text: string) => {
-      const apply = ["apply", "--server-side", "--force-conflicts", "-f", "-"];
-      expect(await cluster().kubectl(apply, { input: text })).toMatchObject({ code: 0 });
-    };
-    await apply(await print());
-    await eventually("no drift", async () => (await drift("ValidatingWebhookConfiguration usher")) === 0);
-    const ann = tenant("ann", 1);
-    await eventually("the limit", async () => {
-      const { body } = await create(cluster(), "Namespace", tenant("nobody", 0), "probe", {
-        query: "?dryRun=All",
+  test(
+    "Secret, by the chart: it serves, is not changed to another mode, and then by webhooks that the administrator writes",
+    async () => {
+      const made = await (await TestAuthority.create("mine")).sign({ names: ["usher.usher-system.svc"] });
+      await cluster().call("POST", SECRETS, {
+        metadata: { name: SERVING },
+        type: "kubernetes.io/tls",
+        data: secretData({ "tls.crt": made.cert, "tls.key": made.key, "ca.crt": made.ca }),
       });
-      return stringAt(body, "message")?.includes("USHER-Q01") === true;
-    });
-    // A new token, and the next request comes with it.
-    await apply(await print());
-    const first = await create(cluster(), "Namespace", ann, "ann-1");
-    expect(first, JSON.stringify(first.body)).toMatchObject({ status: 201 });
-    expect(await ledgerOf(cluster(), "ann")).toEqual(["ann-1"]);
-    const second = await create(cluster(), "Namespace", ann, "ann-2");
-    expect(stringAt(second.body, "message")).toContain("USHER-Q01");
-    expect(await isPlaced(cluster())).toBe(true);
-  });
+      await succeeds(...chart("install", { certificates: "Secret" }));
+      await places();
+
+      // What is refused has changed nothing.
+      const changed = await whilePlacing(cluster(), () =>
+        runHelm(...chart("upgrade", { certificates: "Own" })),
+      );
+      expect(changed).toMatchObject({ failed: [], done: { code: 1 } });
+      const hooks =
+        "/api/v1/namespaces/usher-system/pods?labelSelector=batch.kubernetes.io/job-name%3Dusher-crds";
+      const [refusing] = listAt(await cluster().call("GET", hooks), "items");
+      expect(cluster().podLog("usher-system", stringAt(refusing, "metadata", "name") ?? "")).toContain(
+        "certificates can't change from Secret usher-serving-certificate to Own",
+      );
+
+      const configuration = {
+        certificates: "Secret",
+        manageWebhooks: false,
+        featureGates: { OpenShiftNodeSchedulingPolicy: true },
+        modules: { "node-guard": { fallback: true } },
+      };
+      const upgraded = await whilePlacing(cluster(), () => succeeds(...chart("upgrade", configuration)));
+      expect(upgraded.failed).toEqual([]);
+      expect(await usherMay("patch", "mutatingwebhookconfigurations/usher")).toBe("no");
+
+      // A limit needs a record before it allows, and hooks that nobody has applied yet.
+      const limit = {
+        apiVersion: "operator.project.openshift.io/v1",
+        kind: "ProjectRequestLimit",
+        metadata: { name: "cluster" },
+        spec: {
+          limits: [0, 1].map((max) => ({ groups: [`limit-${max}`], maxProjects: max })),
+          namespaces: {},
+        },
+      };
+      const guard = {
+        apiVersion: "scheduling.openshift.io/v1alpha1",
+        kind: "NodeSchedulingPolicy",
+        metadata: { name: "cluster" },
+        spec: { groups: [{ name: "ControlPlane", mode: "Enable" }] },
+      };
+      await cluster().apply(...SETUP, limit, guard);
+      const drift = async (object: string) => {
+        const [pod] = listAt(await cluster().call("GET", REPLICAS), "items");
+        const port = await cluster().localPort(stringAt(pod, "status", "podIP") ?? "", 8080);
+        const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+        const [, figure] =
+          new RegExp(`^usher_object_drift\\{object="${object}"\\} (\\d+)$`, "m").exec(text) ?? [];
+        return figure === undefined ? undefined : Number(figure);
+      };
+      await eventually("drift", async () => {
+        const policy = await drift("ValidatingAdmissionPolicy usher-node-guard-[a-z-]+");
+        return policy === 1 && ((await drift("ValidatingWebhookConfiguration usher")) ?? 0) > 0;
+      });
+
+      const files = folder({
+        "ca.pem": made.ca,
+        "policies.yaml": [POLICY, limit, guard].map((one) => JSON.stringify(one)).join("\n---\n"),
+      });
+      const { major, minor } = (await cluster().call("GET", "/version")) as JsonObject;
+      const known = configured({ ...configuration, kubernetesVersion: `${major}.${minor}` });
+      const print = async () => {
+        const source = ["--source", join(files, "policies.yaml"), "--ca-bundle", join(files, "ca.pem")];
+        const printed = await program(["manifests", "--webhooks", ...known, ...source]);
+        expect(printed, printed.err).toMatchObject({ code: 0 });
+        return printed.out;
+      };
+      const apply = async (text: string) => {
+        const apply = ["apply", "--server-side", "--force-conflicts", "-f", "-"];
+        expect(await cluster().kubectl(apply, { input: text })).toMatchObject({ code: 0 });
+      };
+      await apply(await print());
+      await eventually("no drift", async () => (await drift("ValidatingWebhookConfiguration usher")) === 0);
+      const ann = tenant("ann", 1);
+      await eventually("the limit", async () => {
+        const { body } = await create(cluster(), "Namespace", tenant("nobody", 0), "probe", {
+          query: "?dryRun=All",
+        });
+        return stringAt(body, "message")?.includes("USHER-Q01") === true;
+      });
+      // A new token, and the next request comes with it.
+      await apply(await print());
+      const first = await create(cluster(), "Namespace", ann, "ann-1");
+      expect(first, JSON.stringify(first.body)).toMatchObject({ status: 201 });
+      expect(await ledgerOf(cluster(), "ann")).toEqual(["ann-1"]);
+      const second = await create(cluster(), "Namespace", ann, "ann-2");
+      expect(stringAt(second.body, "message")).toContain("USHER-Q01");
+      expect(await isPlaced(cluster())).toBe(true);
+    },
+    LONG_MS,
+  );
 });
