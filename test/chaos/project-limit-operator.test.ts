@@ -113,12 +113,13 @@ describeOwnCluster("the life of an operand", {}, (cluster) => {
   );
 
   test(
-    "where no node is left for it, nothing is registered any more",
+    "where no node is left for it, nothing is registered any more, and pods go that nothing asks",
     async () => {
       await stage.change({ topology: "DaemonSet", nodeSelector: { pool: "none" } });
       await stage.until("NoNodes", "True NoMatchingNode");
       await eventually("no webhook", async () => (await stage.read(PATHS.webhook)) === undefined);
       expect(await stage.request(tenant("dan", 100), "dan-1")).toBe("201");
+      await eventually("no Deployment", async () => (await stage.read(PATHS.deployment)) === undefined);
     },
     LONG_MS,
   );
