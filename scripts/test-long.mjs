@@ -20,6 +20,7 @@ const PARTS = {
     "e2e/node-guard-enable",
     "e2e/placement-samples",
     "e2e/pod-os-nodes",
+    "image/run",
   ],
   chaos: [
     "Breaking an installation in every way, by usher install and by the chart; this takes about half an hour …",
