@@ -1,15 +1,26 @@
-/** The last time, for what a line through those before it says of the last size: 1 of a straight line, 1.8 of a square over doubling sizes. */
+/**
+ * The last time, for what a line through those before it says of the last size: 1 of a straight line, 1.8 of a square over doubling sizes.
+ * Sizes before the quickest are left out: there more is looked at than beyond some limit, and no line goes through both.
+ */
 export function bend(sizes: readonly number[], times: readonly number[]): number {
-  const mean = (values: readonly number[]) => values.reduce((sum, one) => sum + one, 0) / values.length;
-  const before = times.slice(0, -1);
-  const [x, y] = [mean(sizes.slice(0, -1)), mean(before)];
-  let [xy, xx] = [0, 0];
-  for (const [i, time] of before.entries()) {
-    const distance = (sizes[i] ?? Number.NaN) - x;
-    xy += distance * (time - y);
-    xx += distance ** 2;
-  }
-  const line = y + (xy / xx) * ((sizes.at(-1) ?? Number.NaN) - x);
+  const last = times.length - 1;
+  const first = times.indexOf(Math.min(...times.slice(0, last)));
+  const points = times.slice(first, last).map((time, i) => ({ size: sizes[first + i] ?? Number.NaN, time }));
   // Times that do not grow lie around their mean.
-  return (times.at(-1) ?? Number.NaN) / Math.max(line, ...before);
+  const highest = Math.max(...points.map(({ time }) => time));
+  return (times[last] ?? Number.NaN) / Math.max(highest, lineAt(sizes[last] ?? Number.NaN, points));
+}
+
+/** What the line of least squares says of a size. That of one point goes through nothing for nothing. */
+function lineAt(size: number, points: readonly { readonly size: number; readonly time: number }[]): number {
+  const [one] = points;
+  if (one !== undefined && points.length === 1) return (one.time / one.size) * size;
+  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+  const [x, y] = [mean(points.map((point) => point.size)), mean(points.map(({ time }) => time))];
+  let [xy, xx] = [0, 0];
+  for (const point of points) {
+    xy += (point.size - x) * (point.time - y);
+    xx += (point.size - x) ** 2;
+  }
+  return y + (xy / xx) * (size - x);
 }
