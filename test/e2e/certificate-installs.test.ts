@@ -24,6 +24,7 @@ import {
 import { create, ledgerOf, SETUP, tenant } from "./fixtures/project-limits.ts";
 
 const SECRETS = "/api/v1/namespaces/usher-system/secrets";
+const LEASE = "/apis/coordination.k8s.io/v1/namespaces/usher-system/leases/usher";
 const SERVING = "usher-serving-certificate";
 const BUILD_MS = 30 * 60_000;
 const LONG_MS = 240_000;
@@ -60,6 +61,8 @@ describeOwnCluster("certificates of others, in pods", {}, (cluster) => {
     await webhooksGone(cluster());
     // Its maker leaves it.
     await cluster().call("DELETE", `${SECRETS}/${SERVING}`);
+    // As long after the last leader: the next one waits for its lease to end.
+    await cluster().request("DELETE", LEASE);
   };
   const usherMay = async (...what: string[]) => {
     const account = "--as=system:serviceaccount:usher-system:usher";
