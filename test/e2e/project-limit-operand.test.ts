@@ -202,6 +202,6 @@ describeOwnCluster("the operand of ProjectRequestLimit", {}, (cluster) => {
     expect(Object.keys(results).filter((one) => one.startsWith("2"))).toEqual([]);
     expect(results).toHaveProperty([`403 ${OPERAND.webhook}`]);
     expect(results).toHaveProperty(["403 project-limit.usher.dev"]);
-    expect(await operator.condition("NoNodes")).toBe("True NoMatchingNode");
+    await operator.until("NoNodes", "True NoMatchingNode");
   }, 120_000);
 });
