@@ -20,6 +20,7 @@ const CONTROL_PLANE = {
 const LONGEST = [
   "test/e2e/node-guard-enable",
   "test/e2e/install",
+  "test/e2e/helm",
   "test/e2e/certificate-installs",
   "test/e2e/node-labels",
   "test/e2e/removal",
@@ -33,7 +34,6 @@ const LONGEST = [
   "test/e2e/gitops",
   "test/e2e/project-limit-operator",
   "test/e2e/project-limit-operand",
-  "test/e2e/helm",
   "test/e2e/faults",
   "test/e2e/project-limit-aggregated",
   "test/e2e/placement-samples",
