@@ -86,7 +86,8 @@ describeOwnCluster("the chart in a cluster", options, (cluster) => {
     await leaveTaint();
     const off = { enabled: false };
     const configuration = { modules: { placement: off, "node-labels": off } };
-    await run(tool, "upgrade", "usher", CHART, ...WAIT, ...values({ configuration }));
+    const policies = [placingPolicy()];
+    await run(tool, "upgrade", "usher", CHART, ...WAIT, ...values({ configuration, policies }));
     expect(await tainted()).toBe(false);
     await scale(1);
     await eventually("webhooks of what is on", async () => {
