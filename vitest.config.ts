@@ -49,7 +49,6 @@ const LONGEST = [
   "test/e2e/placement-updates",
   "test/e2e/first-rule",
   "test/e2e/pod-security",
-  "test/e2e/certificates",
   "test/e2e/chart",
   "test/image/run",
   "test/image/install",
