@@ -15,7 +15,6 @@ const PARTS = {
     "What `npm test` does in part or for a shorter time; this takes some ten minutes …",
     "e2e/certificate-installs",
     "e2e/faults",
-    "e2e/gitops",
     "e2e/helm",
     "e2e/node-guard-enable",
     "e2e/placement-samples",

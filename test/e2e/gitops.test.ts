@@ -10,7 +10,7 @@ import { afterAll, expect, test } from "vitest";
 import { at, type JsonObject, listAt } from "../../src/core/json.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { ensureTool } from "../cluster/binaries.ts";
-import { describeOwnCluster, LONG } from "../cluster/describe.ts";
+import { describeOwnCluster } from "../cluster/describe.ts";
 import { RUN_LABEL } from "../cluster/runner/label.ts";
 import { CHART, Helm, valuesFlag } from "./fixtures/helm.ts";
 
@@ -18,8 +18,8 @@ const POLICIES = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolici
 const WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/usher";
 const DEPLOYMENT = "/apis/apps/v1/namespaces/usher-system/deployments/usher";
 
-/** The longer one is as long as either of them waits for its next comparison by default, or near it. */
-const CHANGING_MS = LONG ? 120_000 : 30_000;
+/** As long as either of them waits for its next comparison by default, or near it. */
+const CHANGING_MS = 120_000;
 
 function policy(name: string, spec: JsonObject = {}): JsonObject {
   return {
