@@ -58,8 +58,8 @@ interface Stored {
  * what is stored when the write arrives.
  *
  * Not guaranteed: a request whose caller leaves while its batch is in flight is counted, although nothing is created; the module's
- * reconciler corrects it, as for an object that was allowed and never created. And a denial may rest on a change that is not written in
- * the end; repeating the request succeeds.
+ * reconciler corrects it, as for an object that was allowed and never created. What a turn gives may never be written: a denial should rest
+ * on a need with `written`.
  */
 export class CommitBatcher {
   readonly #access: BatcherAccess;
@@ -124,6 +124,11 @@ export class CommitBatcher {
     this.#next();
   }
 
+  /** Ends once the changes that are being written now have been, or have failed. */
+  async settled(): Promise<void> {
+    await Promise.all([...this.#inFlight, ...this.#batch].map(({ result }) => result));
+  }
+
   #isNewest(version: string | undefined): boolean {
     const last = this.#batch.at(-1) ?? this.#inFlight.at(-1);
     if (last !== undefined) return version === last.version;
@@ -136,16 +141,16 @@ export class CommitBatcher {
   }
 
   #join(object: JsonObject, signal: AbortSignal): Promise<CommitResult> {
-    const { promise, resolve } = Promise.withResolvers<CommitResult>();
-    this.#batch.push(pendingCommit(object, signal, resolve));
+    const commit = pendingCommit(object, signal);
+    this.#batch.push(commit);
     const off = onAbort(signal, () => {
-      resolve(DEADLINE_EXCEEDED);
+      commit.resolve(DEADLINE_EXCEEDED);
       // No request waits for this write: it must not delay the others.
-      if (this.#inFlight.length > 0 && this.#inFlight.every((commit) => commit.signal.aborted))
+      if (this.#inFlight.length > 0 && this.#inFlight.every((one) => one.signal.aborted))
         this.#writing?.abort();
     });
     this.#schedule(0);
-    return promise.finally(off);
+    return commit.result.finally(off);
   }
 
   /** Gives the turn to the next request, reading the object first if necessary. */

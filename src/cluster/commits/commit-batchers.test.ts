@@ -17,14 +17,15 @@ const NEED: Need = { get: LEDGER, live: true };
 
 interface Process {
   readonly batchers: CommitBatchers;
-  readonly fetch: (deadline: Deadline) => Promise<Fact>;
+  readonly fetch: (deadline: Deadline, need?: Need) => Promise<Fact>;
   readonly commit: (commit: Commit, deadline: Deadline) => Promise<unknown>;
 }
 
 function processOn(server: TestApiServer): Process {
   const batchers = new CommitBatchers(server.client, server.resources);
   const needs = createNeeds(server.client, server.resources, batchers);
-  const fetch = async (deadline: Deadline) => (await needs([NEED], deadline))[0] ?? { failed: "no fact" };
+  const fetch = async (deadline: Deadline, need = NEED) =>
+    (await needs([need], deadline))[0] ?? { failed: "no fact" };
   return { batchers, fetch, commit: createCommits(batchers) };
 }
 
@@ -249,6 +250,34 @@ test("a commit based on a state that was never written conflicts, and its versio
   expect(await written).toBe("conflict");
   expect(await process.commit(adding(unwritten, "second"), second)).toBe("conflict");
   expect(server.answered).toEqual(["GET 200", "PUT 409"]);
+});
+
+test("what is written is known once the writes that are under way have ended, and past them", async () => {
+  const server = new TestApiServer();
+  server.put(PATH, {});
+  const process = processOn(server);
+  const release = Promise.withResolvers<undefined>();
+  let writes = 0;
+  server.fault = (method) => (method === "PUT" && writes++ === 0 ? release.promise : undefined);
+  const first = testDeadline();
+  const written = process.commit(adding(await process.fetch(first), "first"), first);
+  await until(() => writes === 1);
+  const second = testDeadline();
+  expect(await process.fetch(second)).toMatchObject({ unwritten: true, found: { data: { first: "" } } });
+  let known: Fact | undefined;
+  const stored = process.fetch(second, { ...NEED, written: true }).then((fact) => {
+    known = fact;
+  });
+  // Its turn is over: others go on.
+  const third = testDeadline();
+  expect(await process.fetch(third)).toMatchObject({ unwritten: true });
+  expect(known).toBeUndefined();
+  server.put(PATH, { data: { theirs: "" } });
+  release.resolve(undefined);
+  expect(await written).toBe("conflict");
+  await stored;
+  expect(known).toMatchObject({ found: { data: { theirs: "" } } });
+  expect(known).not.toHaveProperty("unwritten");
 });
 
 test("an unused turn is released when its request ends or fetches again", async () => {

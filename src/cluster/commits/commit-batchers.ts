@@ -57,6 +57,11 @@ export class CommitBatchers {
     return batcher.fetch(deadline);
   }
 
+  /** Ends once the changes that are being written now have been, or have failed: each has a deadline of its own. */
+  async settled(target: Target): Promise<void> {
+    await this.#open.get(batcherKey(target))?.settled();
+  }
+
   /** A request that fetches again no longer needs its turns. */
   release({ signal }: Deadline): void {
     for (const batcher of this.#turns.get(signal) ?? []) batcher.release(signal);

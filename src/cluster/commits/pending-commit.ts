@@ -12,15 +12,13 @@ export interface PendingCommit {
   /** The version under which later requests see the object before it is written. */
   readonly version: string;
   readonly signal: AbortSignal;
+  readonly result: Promise<CommitResult>;
   readonly resolve: (result: CommitResult) => void;
 }
 
-export function pendingCommit(
-  object: JsonObject,
-  signal: AbortSignal,
-  resolve: (result: CommitResult) => void,
-): PendingCommit {
-  return { object, version: `${UNWRITTEN}${++lastUnwritten}`, signal, resolve };
+export function pendingCommit(object: JsonObject, signal: AbortSignal): PendingCommit {
+  const { promise: result, resolve } = Promise.withResolvers<CommitResult>();
+  return { object, version: `${UNWRITTEN}${++lastUnwritten}`, signal, result, resolve };
 }
 
 export function isUnwrittenVersion(version: string | undefined): boolean {
@@ -30,7 +28,8 @@ export function isUnwrittenVersion(version: string | undefined): boolean {
 /** The object as a fact, before it is written. */
 export function unwrittenFact({ object, version }: PendingCommit): Fact {
   const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
-  return { found: { ...object, metadata: { ...metadata, resourceVersion: version } }, complete: true };
+  const found = { ...object, metadata: { ...metadata, resourceVersion: version } };
+  return { found, complete: true, unwritten: true };
 }
 
 export function resolveAll(commits: readonly PendingCommit[], result: CommitResult): void {

@@ -22,8 +22,10 @@ export function createNeeds(
   batchers?: CommitBatchers,
 ): FetchNeeds {
   const reads = new SharedReads();
-  const ask = (need: Need, deadline: Deadline): Promise<Fact> =>
-    reads.read(needKey(need), deadline, (own) => fetchNeed(client, resources, need, own));
+  const ask = async (need: Need, deadline: Deadline): Promise<Fact> => {
+    if ("get" in need && need.written === true) await batchers?.settled(need.get);
+    return reads.read(needKey(need), deadline, (own) => fetchNeed(client, resources, need, own));
+  };
 
   return async (needs, deadline) => {
     batchers?.release(deadline);
@@ -46,7 +48,8 @@ export function createNeeds(
 }
 
 function changing(need: Need, batchers: CommitBatchers | undefined): Target | undefined {
-  return "get" in need && need.live === true && batchers?.isOpen(need.get) ? need.get : undefined;
+  if (!("get" in need) || need.live !== true || need.written === true) return undefined;
+  return batchers?.isOpen(need.get) ? need.get : undefined;
 }
 
 function fetchNeed(

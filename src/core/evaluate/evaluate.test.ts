@@ -123,17 +123,17 @@ describe("rounds", () => {
     expect(evaluation.unknown).toEqual([]);
   });
 
-  test("after three what is missing is failed, and the module decides", async () => {
+  test("after four what is missing is failed, and the module decides", async () => {
     const rounds: string[][] = [];
     const here = world();
     const evaluation = await ask([chain(MAX_ROUNDS, rounds)], requestFor(pod({ spec: {} })), here);
-    expect(MAX_ROUNDS).toBe(3);
-    expect(here.fetches).toHaveLength(2);
-    expect(rounds.at(-1)).toEqual(["known", "known", "still undecided after 3 rounds"]);
-    expect(evaluation.unknown).toEqual([nodeNeed("2")]);
+    expect(MAX_ROUNDS).toBe(4);
+    expect(here.fetches).toHaveLength(3);
+    expect(rounds.at(-1)).toEqual(["known", "known", "known", "still undecided after 4 rounds"]);
+    expect(evaluation.unknown).toEqual([nodeNeed("3")]);
     expect(responseOf(evaluation)).toMatchObject({
       allowed: true,
-      warnings: ["still undecided after 3 rounds"],
+      warnings: ["still undecided after 4 rounds"],
     });
   });
 

@@ -5,7 +5,7 @@ import type { Finding } from "./finding.ts";
 import { DEADLINE_EXCEEDED, type Fact, Facts, type Need } from "./need.ts";
 
 /** After this many rounds what is still missing counts as failed: a module that always needs more would never decide. */
-export const MAX_ROUNDS = 3;
+export const MAX_ROUNDS = 4;
 
 /** Attempts at one commit. Each conflict means that another writer succeeded, so few suffice; the deadline is the real limit. */
 export const MAX_COMMITS = 10;

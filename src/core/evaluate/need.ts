@@ -13,6 +13,8 @@ export type Need =
       readonly anyVersion?: true;
       /** There need not be such an object: that it is absent is an answer, and nothing unknown. */
       readonly mayBeAbsent?: true;
+      /** As it is stored, once what is being written has been, or has failed. @default as it will be if that succeeds */
+      readonly written?: true;
     }
   | {
       readonly list: {
@@ -42,6 +44,8 @@ export type Fact =
       readonly found: Json;
       /** False where a list was cut by its limit or its time. */
       readonly complete: boolean;
+      /** With a change of another request that is still being written, and may fail. */
+      readonly unwritten?: true;
       /** Where a list that was cut goes on. */
       readonly next?: string;
       /** Items of a list, those that were cut included: exact where complete, else the API server's estimate, which it gives only without selectors. */

@@ -53,6 +53,28 @@ test("the ledger is read past every cache", () => {
   expect(reserved(undefined, 1)).toEqual({ need: needOf("u-ann") });
 });
 
+test("nobody is refused by places that are still being written", () => {
+  const written: Need = {
+    get: { resource: USAGES, name: "u-ann" },
+    live: true,
+    mayBeAbsent: true,
+    written: true,
+  };
+  const pending: Fact = { ...(ledger(others(2)) as Extract<Fact, { found: unknown }>), unwritten: true };
+  const then = (fact: Fact | undefined) => {
+    const facts = new Facts();
+    facts.set(needOf("u-ann"), pending);
+    if (fact !== undefined) facts.set(written, fact);
+    return reserve({ subject: ANN, limit: 2, entry: ENTRY, projects: [], facts });
+  };
+  expect(then(undefined)).toEqual({ need: written });
+  expect(then(ledger(others(2)))).toMatchObject({ full: { count: 2 } });
+  expect(then(ledger(others(1)))).toMatchObject({ used: { count: 1 }, commit: { rests: written } });
+  expect(then({ failed: "no answer" })).toEqual({ busy: "no answer" });
+  // A place among them is as good as one that is written: both go together.
+  expect(reserved(pending, 3)).toMatchObject({ used: { count: 2 }, commit: { rests: needOf("u-ann") } });
+});
+
 test("the first place creates the ledger", () => {
   expect(reserved({ absent: "NotFound" }, 1)).toMatchObject({
     used: { count: 0 },

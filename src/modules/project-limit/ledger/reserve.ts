@@ -27,15 +27,24 @@ export type Reservation =
   /** Nothing is known of the ledger: the client should repeat the request. */
   | { readonly busy: string }
   /** No place is free. */
-  | { readonly full: Usage }
+  | { readonly full: Usage; readonly unwritten?: true | undefined }
   /** `used` without the new project. Without a commit there is nothing to write: it is reserved, or too many are for a ledger. */
   | { readonly used: Usage; readonly commit: Commit | undefined };
 
 /** Looks for a free place in the subject's ledger, and reserves it. */
 export function reserve(request: ReserveRequest): Reservation {
-  const { subject, limit, entry, projects, facts } = request;
-  const name = ledgerName(subject);
-  const need: Need = { get: { resource: USAGES, name }, live: true, mayBeAbsent: true };
+  const name = ledgerName(request.subject);
+  const ledger = { get: { resource: USAGES, name }, live: true, mayBeAbsent: true } as const;
+  const found = reserveIn(request, ledger);
+  // Others' places that are still being written may never be: nobody is refused by them.
+  return "full" in found && found.unwritten ? reserveIn(request, { ...ledger, written: true }) : found;
+}
+
+function reserveIn(
+  { subject, limit, entry, projects, facts, rule }: ReserveRequest,
+  need: Extract<Need, { readonly get: unknown }>,
+): Reservation {
+  const { name } = need.get;
   const fact = facts.of(need);
   if (fact === undefined) return { need };
   const failure = failureOf(fact);
@@ -53,7 +62,7 @@ export function reserve(request: ReserveRequest): Reservation {
     isShown || entry.name === "" ? entries : entries.filter((other) => other.name !== entry.name);
   const used = usageOf(placesOf(subject, projects, others));
   if (isReserved) return { used, commit: undefined };
-  if (used.count >= limit) return { full: used };
+  if (used.count >= limit) return { full: used, unwritten: "found" in fact ? fact.unwritten : undefined };
   const same = entry.name === "" ? 0 : entries.filter((other) => other.name === entry.name).length;
   // Otherwise requests for one name could fill the ledger, after which nothing would be exact.
   if (same >= MOST_OF_ONE_NAME) return { busy: `${same} requests for ${entry.name} are not over yet` };
@@ -66,7 +75,7 @@ export function reserve(request: ReserveRequest): Reservation {
     commit: {
       resource: USAGES,
       name,
-      object: ledgerOf(subject, [...entries, entry], request.rule),
+      object: ledgerOf(subject, [...entries, entry], rule),
       resourceVersion: stringAt(stored, "metadata", "resourceVersion"),
       rests: need,
     },
