@@ -54,12 +54,10 @@ interface Stored {
  * changes are written together: one write for all that arrived during the previous write. A write of another replica in between is a
  * conflict, after which all requests of the batch read and evaluate again.
  *
- * Turns only avoid conflicts. Counts are correct because each object in the chain was made from the one before it, and the first from
- * what is stored when the write arrives.
+ * Turns only avoid conflicts. Counts are correct because each object was made from the one before it, the first from what is stored.
  *
  * Not guaranteed: a request whose caller leaves while its batch is in flight is counted, although nothing is created; the module's
- * reconciler corrects it, as for an object that was allowed and never created. What a turn gives may never be written: a denial should rest
- * on a need with `written`.
+ * reconciler corrects it, as for an object that was allowed and never created.
  */
 export class CommitBatcher {
   readonly #access: BatcherAccess;
@@ -80,13 +78,12 @@ export class CommitBatcher {
   }
 
   get idle(): boolean {
-    return (
-      this.#batch.length === 0 &&
-      this.#inFlight.length === 0 &&
-      this.#waiters.length === 0 &&
-      this.#turn === undefined &&
-      this.#reading === undefined
-    );
+    return this.#pending.length + this.#waiters.length === 0 && (this.#turn ?? this.#reading) === undefined;
+  }
+
+  /** All that is not written yet, the newest last. */
+  get #pending(): readonly PendingCommit[] {
+    return [...this.#inFlight, ...this.#batch];
   }
 
   /** The newest state of the object, in order of arrival. The turn ends with a commit, `release`, or the signal. */
@@ -124,13 +121,13 @@ export class CommitBatcher {
     this.#next();
   }
 
-  /** Ends once the changes that are being written now have been, or have failed. */
-  async settled(): Promise<void> {
-    await Promise.all([...this.#inFlight, ...this.#batch].map(({ result }) => result));
+  /** Waits until the changes that are being written now have been, or have failed. */
+  waitForWrites(): Promise<unknown> {
+    return Promise.all(this.#pending.map(({ result }) => result));
   }
 
   #isNewest(version: string | undefined): boolean {
-    const last = this.#batch.at(-1) ?? this.#inFlight.at(-1);
+    const last = this.#pending.at(-1);
     if (last !== undefined) return version === last.version;
     if (this.#stored !== undefined)
       return version === this.#stored.version || (version !== undefined && version === this.#stored.alias);
@@ -157,7 +154,7 @@ export class CommitBatcher {
   #next(): void {
     if (this.#turn !== undefined) return;
     const [waiter] = this.#waiters;
-    const unwritten = this.#batch.at(-1) ?? this.#inFlight.at(-1);
+    const unwritten = this.#pending.at(-1);
     if (waiter === undefined) this.#notifyIdle();
     else if (unwritten !== undefined) this.#startTurn(waiter, unwrittenFact(unwritten));
     else if (this.#stored?.fact !== undefined && this.#stored.asOf > waiter.arrived)
@@ -186,7 +183,7 @@ export class CommitBatcher {
       const affected = this.#waiters.filter(({ arrived }) => arrived < asOf);
       this.#waiters = this.#waiters.filter(({ arrived }) => arrived > asOf);
       for (const { resolve } of affected) resolve(fact);
-    } else if (this.#batch.length === 0 && this.#inFlight.length === 0) {
+    } else if (this.#pending.length === 0) {
       const version = "found" in fact ? stringAt(fact.found, "metadata", "resourceVersion") : undefined;
       this.#stored = { version, fact, asOf };
     }

@@ -57,9 +57,9 @@ export class CommitBatchers {
     return batcher.fetch(deadline);
   }
 
-  /** Ends once the changes that are being written now have been, or have failed: each has a deadline of its own. */
-  async settled(target: Target): Promise<void> {
-    await this.#open.get(batcherKey(target))?.settled();
+  /** Waits until the changes that are being written now have been, or have failed: each has a deadline of its own. */
+  async waitForWrites(target: Target): Promise<void> {
+    await this.#open.get(batcherKey(target))?.waitForWrites();
   }
 
   /** A request that fetches again no longer needs its turns. */

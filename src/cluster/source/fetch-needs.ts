@@ -23,7 +23,7 @@ export function createNeeds(
 ): FetchNeeds {
   const reads = new SharedReads();
   const ask = async (need: Need, deadline: Deadline): Promise<Fact> => {
-    if ("get" in need && need.written === true) await batchers?.settled(need.get);
+    if ("get" in need && need.written === true) await batchers?.waitForWrites(need.get);
     return reads.read(needKey(need), deadline, (own) => fetchNeed(client, resources, need, own));
   };
 
