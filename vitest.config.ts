@@ -98,9 +98,9 @@ export default defineConfig({
           ...CONTROL_PLANE,
           // As above: that is a second of processor time for each file.
           isolate: false,
-          // Much of a file is waiting for controllers, leases and grace periods, some for a minute and a half: four at a time fill
-          // two cores, and five are no faster. The quick tests have run before.
-          maxWorkers: 4,
+          // Much of a file is waiting for controllers, leases and grace periods, some for a minute and a half: five at a time keep two
+          // cores busy. The quick tests have run before.
+          maxWorkers: 5,
           sequence: { groupOrder: 1 },
         },
       },
