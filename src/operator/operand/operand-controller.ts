@@ -3,7 +3,7 @@ import type { Client } from "../../cluster/client/client.ts";
 import { pause } from "../../cluster/client/retry.ts";
 import type { EventToWrite } from "../../core/evaluate/effects.ts";
 import { at, equal, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
-import { nameOf } from "../../core/kubernetes/object.ts";
+import { isBeingDeleted, nameOf } from "../../core/kubernetes/object.ts";
 import type { ServerVersion } from "../../core/kubernetes/versions.ts";
 import type { Log } from "../../core/log.ts";
 import type { OperandState, OperandStep, Operator, Reference } from "../../core/module/operator.ts";
@@ -86,7 +86,7 @@ export class OperandController {
   async #reconcile(): Promise<boolean> {
     const { operator } = this.#options;
     const owner = await this.#objects.read(operator.resource);
-    if (owner === undefined || isDeleted(owner)) {
+    if (owner === undefined || isBeingDeleted(owner)) {
       this.#done = undefined;
       this.#valid = undefined;
       await this.#withdraw(owner);
@@ -215,10 +215,6 @@ export class OperandController {
 
 function uidOf(object: JsonObject | undefined): string | undefined {
   return stringAt(object, "metadata", "uid");
-}
-
-function isDeleted(owner: JsonObject): boolean {
-  return stringAt(owner, "metadata", "deletionTimestamp") !== undefined;
 }
 
 /** With the bundle that an injector wrote; until that came, it refuses nothing. */
