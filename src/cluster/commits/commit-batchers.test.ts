@@ -232,36 +232,37 @@ test("an outdated version conflicts without a request", async () => {
   expect(server.answered).toEqual(["GET 200", "GET 200", "PUT 200"]);
 });
 
-test("a commit based on a state that was never written conflicts, and its version is never sent", async () => {
+/** A replica whose first write is under way, until another replica's overtakes it. */
+async function writing(name: string) {
   const server = new TestApiServer();
   server.put(PATH, {});
   const process = processOn(server);
   const release = Promise.withResolvers<undefined>();
   let writes = 0;
   server.fault = (method) => (method === "PUT" && writes++ === 0 ? release.promise : undefined);
-  const first = testDeadline();
-  const written = process.commit(adding(await process.fetch(first), "first"), first);
+  const deadline = testDeadline();
+  const written = process.commit(adding(await process.fetch(deadline), name), deadline);
   await until(() => writes === 1);
+  const overtake = (other: string) => {
+    server.put(PATH, { data: { [other]: "" } });
+    release.resolve(undefined);
+  };
+  return { server, process, written, overtake };
+}
+
+test("a commit based on a state that was never written conflicts, and its version is never sent", async () => {
+  const { server, process, written, overtake } = await writing("first");
   const second = testDeadline();
   const unwritten = await process.fetch(second);
   expect(JSON.stringify(unwritten)).toContain("first");
-  server.put(PATH, { data: { theirs: "" } });
-  release.resolve(undefined);
+  overtake("theirs");
   expect(await written).toBe("conflict");
   expect(await process.commit(adding(unwritten, "second"), second)).toBe("conflict");
   expect(server.answered).toEqual(["GET 200", "PUT 409"]);
 });
 
 test("what is written is known once the writes that are under way have ended, and past them", async () => {
-  const server = new TestApiServer();
-  server.put(PATH, {});
-  const process = processOn(server);
-  const release = Promise.withResolvers<undefined>();
-  let writes = 0;
-  server.fault = (method) => (method === "PUT" && writes++ === 0 ? release.promise : undefined);
-  const first = testDeadline();
-  const written = process.commit(adding(await process.fetch(first), "first"), first);
-  await until(() => writes === 1);
+  const { process, written, overtake } = await writing("first");
   const second = testDeadline();
   expect(await process.fetch(second)).toMatchObject({ unwritten: true, found: { data: { first: "" } } });
   let known: Fact | undefined;
@@ -272,8 +273,7 @@ test("what is written is known once the writes that are under way have ended, an
   const third = testDeadline();
   expect(await process.fetch(third)).toMatchObject({ unwritten: true });
   expect(known).toBeUndefined();
-  server.put(PATH, { data: { theirs: "" } });
-  release.resolve(undefined);
+  overtake("theirs");
   expect(await written).toBe("conflict");
   await stored;
   expect(known).toMatchObject({ found: { data: { theirs: "" } } });
