@@ -49,10 +49,9 @@ export function inject(update: Update, { wanting }: Selection): NeedMore | undef
 /** Removes injections as far as the API server allows. */
 export function withdraw({ site: { draft, spec }, limits }: Update, origins: readonly Origin[]): void {
   const start = draft.mark();
-  const same = sameAsStored(draft);
   const parts = origins.map((origin) => {
     const part = removable(origin, limits, spec);
-    return { ...part, set: part.set.filter(same) };
+    return { ...part, set: part.set.filter((place) => isAsStored(draft, place)) };
   });
   removeInjections(draft, parts, spec);
   if (draft.mark() > start) draft.disown(parts);
@@ -60,20 +59,11 @@ export function withdraw({ site: { draft, spec }, limits }: Update, origins: rea
 
 /**
  * Whether a place is as it was stored. One that has another value by now is not removed. Asked about one update twice, usher finds the new
- * value of a policy there, and it is still the policy's. Each place is compared once, however many origins name it.
+ * value of a policy there, and it is still the policy's. Policies set texts alone: a note that names anything else was written by hand.
  */
-function sameAsStored({ object, old }: Draft): (place: string) => boolean {
-  const known = new Map<string, boolean>();
-  return (place) => {
-    let same = known.get(place);
-    if (same === undefined) {
-      const value = atPointer(object, place);
-      // Policies set texts alone: a note that names anything else was written by hand.
-      same = typeof value === "string" && value === atPointer(old, place);
-      known.set(place, same);
-    }
-    return same;
-  };
+function isAsStored({ object, old }: Draft, place: string): boolean {
+  const value = atPointer(object, place);
+  return typeof value === "string" && value === atPointer(old, place);
 }
 
 /** An existing pod gets none of what controllers remove from it, without a finding. */
