@@ -130,6 +130,7 @@ test("yaml equals json, and --trace only adds the trace", async () => {
   expect(trace).toEqual([
     {
       module: "placement",
+      kind: "ClusterPodSchedulingPolicy",
       policy: "batch-nights",
       applies: "applies",
       why: "namespace shop, pod kind=batch",
@@ -137,6 +138,7 @@ test("yaml equals json, and --trace only adds the trace", async () => {
     },
     {
       module: "placement",
+      kind: "ClusterPodSchedulingPolicy",
       policy: "etcd-pool",
       applies: "not",
       why: "podSelector: needs app=etcd, there is no label app",
@@ -145,11 +147,21 @@ test("yaml equals json, and --trace only adds the trace", async () => {
     expect.objectContaining({ policy: "shop/fast-disks", applies: "not" }),
     {
       module: "placement",
+      kind: "ClusterPodSchedulingPolicy",
       policy: "zone-a",
       applies: "applies",
       why: "namespace shop (environment=prod), every pod",
       parts: ["+ nodeSelector topology.kubernetes.io/zone=a"],
     },
+    {
+      module: "pod-os",
+      kind: "Setting",
+      policy: "os.contradictions",
+      applies: "not",
+      why: "nothing names an OS, or all that names one agrees",
+      parts: [],
+    },
+    expect.objectContaining({ module: "pod-os", policy: "os.nodeMismatch", applies: "not" }),
   ]);
 });
 

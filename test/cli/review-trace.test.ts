@@ -38,7 +38,7 @@ test("policies are in the order in which they apply, whatever the order of the f
 
 test("a namespaced policy of another namespace is not said to have a namespaceSelector", async () => {
   const lines = await linesOf([policy("own", "nodeSelector: {d: '1'}", "lab")], POD());
-  expect(lines[0]).toBe("  lab/own  not  the policy is in namespace lab");
+  expect(lines[0]).toMatch(/^ {2}lab\/own +not {2}the policy is in namespace lab$/);
 });
 
 test("a policy that refuses is said to refuse, in the table and in JSON", async () => {
@@ -59,11 +59,48 @@ test("an invalid policy that fails closed refuses, as the webhook would, and one
   const closed = folder({ "policies.yaml": policy("closed", `failurePolicy: Fail, ${invalid}`) });
   const denied = await usher(["review", "-", "--source", closed, "--trace"], { stdin: POD() });
   expect(denied.out).toMatch(
-    /^Pod shop\/web {2}deny\n {2}closed {2}refuses {2}the policy is not valid: .*unsupported operator "Exist"/,
+    /^Pod shop\/web {2}deny\n {2}closed +refuses +the policy is not valid: .*unsupported operator "Exist"/,
   );
   expect(denied.code).toBe(2);
   const open = folder({ "policies.yaml": policy("open", invalid) });
   const allowed = await usher(["review", "-", "--source", open, "--trace"], { stdin: POD() });
-  expect(allowed.out).toMatch(/^Pod shop\/web {2}allow\n {2}open {2}failed/);
+  expect(allowed.out).toMatch(/^Pod shop\/web {2}allow\n {2}open +failed/);
   expect(allowed.err).toContain("Warning: Pod shop/web: policy open skipped: the policy is not valid");
+});
+
+const NODE = `
+apiVersion: v1
+kind: Node
+metadata: {name: cp-0, labels: {node-role.kubernetes.io/control-plane: ""}}
+spec: {taints: [{key: node-role.kubernetes.io/control-plane, effect: NoSchedule}]}
+---
+`;
+
+const GUARD = `
+apiVersion: scheduling.openshift.io/v1alpha1
+kind: NodeSchedulingPolicyConfig
+groups:
+- name: ControlPlane
+  labelSelector: {matchLabels: {node-role.kubernetes.io/control-plane: ""}}
+  mode: Enable
+  authorizedUsers: [kube-system/scheduler]
+- name: edge
+  labelSelector: {matchLabels: {edge: ""}}
+  mode: Disable
+  authorizedUsers: []
+`;
+
+test("node-guard explains every group: why one refuses, and why another does not", async () => {
+  const source = folder({ "nodes.yaml": NODE, "guard.yaml": GUARD });
+  const { out } = await usher(
+    [
+      ...["review", "-", "--source", source, "--trace"],
+      ...["--feature-gates", "OpenShiftNodeSchedulingPolicy=true"],
+    ],
+    { stdin: POD("nodeName: cp-0, ") },
+  );
+  expect(out).toMatch(/^ {2}ControlPlane +refuses +Enable, /m);
+  expect(out).toMatch(/^ {4}! pod shop\/web may not be assigned to node cp-0/m);
+  expect(out).toMatch(/^ {2}edge +not +mode Disable, /m);
+  expect(out).not.toContain("no policy was evaluated");
 });

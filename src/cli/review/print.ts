@@ -61,10 +61,11 @@ export function printTrace(results: readonly ReviewResult[], { out, paint }: Ter
     out(`${paint("bold", objectName(result))}  ${painted}`);
     if (result.untouched !== undefined) out(`  ${printable(result.untouched)}`);
     const trace = result.trace ?? [];
-    const width = Math.max(0, ...trace.map(({ policy }) => policy.length));
+    const names = trace.map(({ policy, rule }) => (rule === undefined ? policy : `${policy} ${rule}`));
+    const width = Math.max(0, ...names.map((name) => name.length));
     const verdicts = Math.max(0, ...trace.map(({ applies }) => applies.length));
-    for (const { policy, applies, why, parts } of trace) {
-      out(`  ${policy.padEnd(width)}  ${applies.padEnd(verdicts)}  ${printable(why)}`);
+    for (const [at, { applies, why, parts }] of trace.entries()) {
+      out(`  ${(names[at] ?? "").padEnd(width)}  ${applies.padEnd(verdicts)}  ${printable(why)}`);
       for (const part of parts) out(`    ${printable(part)}`);
     }
     for (const violation of result.violations) out(`  ${paint("red", "denied")}: ${withCode(violation)}`);

@@ -46,8 +46,11 @@ interface Violation {
 
 export interface Traced {
   readonly module: string;
+  readonly kind: string;
   readonly policy: string;
-  readonly applies: ModuleTrace["applies"] | "refuses";
+  /** One rule of the policy. @default the policy as a whole */
+  readonly rule?: string;
+  readonly applies: ModuleTrace["applies"];
   readonly why: string;
   /** `+` added, `=` already set, `!` skipped. */
   readonly parts: readonly string[];

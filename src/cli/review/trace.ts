@@ -11,29 +11,35 @@ import { type Hook, hookWants } from "../../core/module/hook.ts";
 import { changeKinds, SIGNS } from "./change.ts";
 import type { Change, Traced } from "./result.ts";
 
-/** Every policy once, with what it changed. */
+/** Every policy, and every rule that a module reports by itself, once, with what it changed. */
 export function traceOf(phases: readonly Evaluation[], findings: readonly ModuleFinding[]): Traced[] {
-  const seen = new Set<string>();
+  const entries = new Map<string, ModuleTrace>();
+  for (const entry of phases.flatMap((phase) => phase.trace)) {
+    const key = `${entry.module} ${policyKey(entry.policy)} ${entry.rule ?? ""}`;
+    const known = entries.get(key);
+    // Both phases report a policy: the phase in which it had an effect explains it.
+    if (known === undefined || (known.applies === "not" && entry.applies !== "not")) entries.set(key, entry);
+  }
   const kinds = changeKinds(phases);
-  return phases
-    .flatMap((phase) => phase.trace)
-    .filter(({ module, policy }) => {
-      const key = `${module} ${policyKey(policy)}`;
-      return !seen.has(key) && seen.add(key);
-    })
-    .map(({ module, policy, applies, why }) => {
-      const key = policyKey(policy);
-      const mine = findings.filter(
-        (one) => one.module === module && one.policy !== undefined && policyKey(one.policy) === key,
-      );
-      return {
-        module,
-        policy: policyName(policy),
-        applies: verdictOf(applies, mine),
-        why,
-        parts: mine.filter(({ rule }) => rule !== "selection").map((one) => partOf(one, kinds.get(one))),
-      };
-    });
+  return [...entries.values()].map(({ module, policy, rule, applies, why }) => {
+    const key = policyKey(policy);
+    const mine = findings.filter(
+      (one) =>
+        rule === undefined &&
+        one.module === module &&
+        one.policy !== undefined &&
+        policyKey(one.policy) === key,
+    );
+    return {
+      module,
+      kind: policy.kind,
+      policy: policyName(policy),
+      ...(rule === undefined ? {} : { rule }),
+      applies: verdictOf(applies, mine),
+      why,
+      parts: mine.filter((one) => one.rule !== "selection").map((one) => partOf(one, kinds.get(one))),
+    };
+  });
 }
 
 /** On UPDATE a policy may restore what it had added, though it adds nothing new. */

@@ -56,10 +56,12 @@ export interface Declarations {
   readonly gates: Gates;
 }
 
-/** Why a policy did, or did not, apply. */
+/** Why a policy, or one rule of it, did or did not apply. A setting or a level of a namespace counts as a policy. */
 export interface TraceEntry {
   readonly policy: PolicyRef;
-  readonly applies: "applies" | "not" | "partly" | "failed";
+  /** `limits[0]`: one rule of the policy. @default the policy as a whole */
+  readonly rule?: string;
+  readonly applies: "applies" | "not" | "partly" | "refuses" | "failed";
   readonly why: string;
 }
 
@@ -75,7 +77,10 @@ export interface Context {
   readonly gates: Gates;
   /** The hook that asks. */
   readonly hook: string;
-  /** Present when a trace is asked for: every policy is then tried one by one and reported. */
+  /**
+   * Present when a trace is asked for: every policy, group, rule, level, exception and limit that the module looks at is then reported,
+   * with why. A module that runs reports at least one.
+   */
   readonly trace?: (entry: TraceEntry) => void;
   /** Counts the work of this evaluation, for a caller that does several in a row. */
   readonly steps?: StepCounter;

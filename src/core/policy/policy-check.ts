@@ -1,6 +1,7 @@
 import { allow, deny } from "../evaluate/decision.ts";
 import type { Finding } from "../evaluate/finding.ts";
 import { describeRequest, resourceName } from "../evaluate/request.ts";
+import { nameIn } from "../evaluate/status.ts";
 import { defineModule, type Module } from "../module/module.ts";
 import { configuredValues, holds } from "../module/setting-condition.ts";
 import { checkObject } from "./check.ts";
@@ -46,10 +47,14 @@ export function policyCheck(modules: readonly Module[]): Module {
           ];
     },
     assemble: () => ({
-      validate: ({ request, object, view, installation, now }) => {
+      validate: ({ request, object, view, installation, now, trace }) => {
         const kind = byResource.get(resourceName(request.resource));
+        const policy = { kind: request.kind.kind, name: nameIn(request.name, request.object) };
         // What an UPDATE did not touch is not judged again: a finalizer must come off a policy that became invalid.
-        if (kind === undefined || request.object === undefined || !object.changed([["spec"]])) return allow();
+        if (kind === undefined || request.object === undefined || !object.changed([["spec"]])) {
+          trace?.({ policy, applies: "not", why: "its spec stays as it is" });
+          return allow();
+        }
         const findings = checkObject(kind, request.object, view, installation, now).map(
           (found): Finding => ({
             rule: "policy",
@@ -60,6 +65,12 @@ export function policyCheck(modules: readonly Module[]): Module {
           }),
         );
         const wrong = findings.filter(({ outcome }) => outcome === "violated");
+        trace?.({
+          policy,
+          applies: wrong.length === 0 ? "applies" : "refuses",
+          why:
+            findings.length === 0 ? "the policy is valid" : findings.map(({ message }) => message).join("; "),
+        });
         if (wrong.length === 0) return allow(findings);
         const lines = wrong.map(({ message }) => message).join("\n");
         return deny(

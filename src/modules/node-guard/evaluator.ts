@@ -1,7 +1,13 @@
+import type { Result } from "../../core/evaluate/decision.ts";
+import { policyKey } from "../../core/evaluate/finding.ts";
+import { stringAt } from "../../core/json.ts";
 import type { Installation } from "../../core/module/installation.ts";
-import type { Evaluator } from "../../core/module/module.ts";
+import type { Context, Evaluator } from "../../core/module/module.ts";
+import { groupRef } from "./decide/report.ts";
 import { validate } from "./decide/validate.ts";
+import type { Group } from "./groups/group.ts";
 import { Groups } from "./groups/groups.ts";
+import { STEERING_HOOK } from "./hooks/hooks.ts";
 import { OVERRIDE_HOOK, recordGrant } from "./overrides/record-grant.ts";
 import type { GuardPolicy } from "./policy/guard-policy.ts";
 import { steer } from "./steering/steer.ts";
@@ -14,10 +20,47 @@ export class GuardEvaluator implements Evaluator<GuardPolicy> {
     this.groups = new Groups(policies, installation);
   }
 
-  readonly mutate: NonNullable<Evaluator["mutate"]> = (context) =>
-    context.hook === OVERRIDE_HOOK.name
-      ? recordGrant(context)
-      : steer(context, this.groups.at(context.view, context.now));
-  readonly validate: NonNullable<Evaluator["validate"]> = (context) =>
-    validate(context, this.groups.at(context.view, context.now));
+  readonly mutate: NonNullable<Evaluator["mutate"]> = (context) => {
+    if (context.hook === OVERRIDE_HOOK.name) return recordGrant(context);
+    const groups = this.groups.at(context.view, context.now);
+    return traced(context, groups, steer(context, groups));
+  };
+  readonly validate: NonNullable<Evaluator["validate"]> = (context) => {
+    const groups = this.groups.at(context.view, context.now);
+    return traced(context, groups, validate(context, groups));
+  };
+}
+
+/** Reports every group in the trace: what was found of it, else why nothing was. */
+function traced(context: Context, groups: readonly Group[], result: Result): Result {
+  const { trace, object } = context;
+  if (trace === undefined || "need" in result) return result;
+  const edited = object.edits.flatMap(({ finding }) => finding ?? []);
+  const about = [...edited, ...result.findings];
+  const failed = result.findings.find(({ outcome, policy }) => outcome === "failed" && policy === undefined);
+  for (const group of groups) {
+    const policy = groupRef(group);
+    const found = about.some(
+      (one) => one.policy !== undefined && policyKey(one.policy) === policyKey(policy),
+    );
+    const mode = `${group.effectiveMode}, ${group.because}`;
+    if (found) trace({ policy, applies: "applies", why: mode });
+    else if (failed !== undefined && group.effectiveMode !== "Disable")
+      trace({ policy, applies: "failed", why: failed.message });
+    else trace({ policy, applies: "not", why: whyNot(context, group) });
+  }
+  return result;
+}
+
+/** Why a group has nothing to say of a request. */
+function whyNot({ request, hook, object }: Context, group: Group): string {
+  if (group.effectiveMode === "Disable") return `mode Disable, ${group.because}`;
+  const { resource, subResource } = request;
+  if (resource.resource === "nodes") return "the labels that make its nodes stay as they are";
+  const node = stringAt(object.object, "target", "name") ?? stringAt(object.object, "spec", "nodeName") ?? "";
+  if (node !== "") return `node ${node} is not one of its nodes, or may be used`;
+  if (subResource !== "") return "the pod does not run on its nodes, or may be accessed";
+  return hook === STEERING_HOOK
+    ? "the pod can't reach its nodes, may use them, or steering is off"
+    : "the pod does not require its nodes, or may use them";
 }

@@ -5,6 +5,7 @@ import { moduleSetting } from "../../core/module/setting-condition.ts";
 import { CODES } from "./codes.ts";
 import { declaration } from "./declaration.ts";
 import { type Exception, Exceptions } from "./exceptions/exceptions.ts";
+import { evaluatePart } from "./hooks/part.ts";
 import { PARTS } from "./hooks/parts.ts";
 import { podSecurityException } from "./kinds.ts";
 import { METRICS } from "./metrics.ts";
@@ -39,8 +40,10 @@ export const podOS = defineModule<Exception>({
     // Where the API server's plugin judges, it knows no exceptions.
     const { mode } = settingsOf(installation).podSecurity;
     const exceptions = new Exceptions(mode === "Replace" ? policies : []);
-    const evaluate = (context: Context) =>
-      PARTS.find(({ name }) => name === context.hook)?.evaluate(context, exceptions) ?? allow();
+    const evaluate = (context: Context) => {
+      const part = PARTS.find(({ name }) => name === context.hook);
+      return part === undefined ? allow() : evaluatePart(part, context, exceptions);
+    };
     return { mutate: evaluate, validate: evaluate };
   },
   reconciler: defineReconciler(nodeReconciler),

@@ -9,19 +9,34 @@ import { stampRequester } from "./requester/stamp.ts";
 export function evaluatorOf(limits: Limits | undefined): Evaluator<Limits> {
   if (limits === undefined) return { mutate: () => allow(), validate: () => allow() };
   return {
-    mutate: (context) =>
-      limits.namespaces && isNamespace(context) ? stampRequester(context, limits) : allow(),
-    validate: (context) => validate(context, limits),
+    mutate: (context) => {
+      if (!isNamespace(context)) return allow();
+      if (!limits.namespaces) return unlimited(context, limits);
+      const mark = context.object.mark();
+      const result = stampRequester(context, limits);
+      const stamped = context.object.mark() > mark;
+      context.trace?.({
+        policy: limits.ref,
+        rule: "requester",
+        applies: stamped ? "applies" : "not",
+        why: stamped ? "usher writes who requested the namespace" : "the requester may stay as it is",
+      });
+      return result;
+    },
+    validate: (context) => {
+      if (isNamespace(context))
+        return limits.namespaces ? judgeNamespace(context, limits) : unlimited(context, limits);
+      const { username, groups } = context.request.userInfo;
+      return isProjectRequest(context) && context.request.operation === "CREATE"
+        ? judgeCreation(context, limits, { username, groups })
+        : allow();
+    },
   };
 }
 
-function validate(context: Context, limits: Limits): Result {
-  if (isNamespace(context)) return limits.namespaces ? judgeNamespace(context, limits) : allow();
-  const { request } = context;
-  const { username, groups } = request.userInfo;
-  return isProjectRequest(context) && request.operation === "CREATE"
-    ? judgeCreation(context, limits, { username, groups })
-    : allow();
+function unlimited({ trace }: Context, { ref: policy }: Limits): Result {
+  trace?.({ policy, applies: "not", why: "it limits no namespaces: spec.namespaces is not set" });
+  return allow();
 }
 
 function isNamespace({ request: { resource, kind } }: Context): boolean {

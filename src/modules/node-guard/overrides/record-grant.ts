@@ -1,5 +1,6 @@
 import { allow, type Result } from "../../../core/evaluate/decision.ts";
 import type { Finding } from "../../../core/evaluate/finding.ts";
+import { nameIn } from "../../../core/evaluate/status.ts";
 import { stringAt } from "../../../core/json.ts";
 import type { Hook } from "../../../core/module/hook.ts";
 import type { Context } from "../../../core/module/module.ts";
@@ -29,9 +30,14 @@ export const OVERRIDE_HOOK: Hook = {
 };
 
 /** Records the user who creates an override, and keeps the record as it is from then on. */
-export function recordGrant({ request, object }: Context): Result {
+export function recordGrant({ request, object, trace }: Context): Result {
   const created = request.operation === "CREATE";
   const by = created ? request.userInfo.username : stringAt(object.old, ...PATH);
+  trace?.({
+    policy: { kind: "NodeGuardOverride", name: nameIn(request.name, object.object) },
+    applies: by === undefined ? "not" : "applies",
+    why: by === undefined ? "nothing records who granted it" : `granted by ${by}`,
+  });
   if (by === undefined || stringAt(object.object, ...PATH) === by) return allow();
   const finding: Finding = {
     rule: "override",

@@ -1,6 +1,6 @@
 import { allow, deny, type Result } from "../../../core/evaluate/decision.ts";
 import type { Finding } from "../../../core/evaluate/finding.ts";
-import { policyName } from "../../../core/evaluate/finding.ts";
+import { policyKey, policyName } from "../../../core/evaluate/finding.ts";
 import { equal, type Json, stringAt } from "../../../core/json.ts";
 import { specPath, type WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";
@@ -9,7 +9,7 @@ import type { Criteria, UnmetRequirement } from "../criteria/criterion.ts";
 import { eventAbout } from "../merge/report.ts";
 import { MAX_STEPS, WorkBudgets } from "../merge/work-budget.ts";
 import type { Policies } from "../place/decision.ts";
-import type { PlacementPolicy } from "../policy/policy.ts";
+import { comparePolicies, type PlacementPolicy } from "../policy/policy.ts";
 import { select } from "../select/select.ts";
 import { isPod, notTargeted } from "../select/target.ts";
 import { isPlaced } from "../settings.ts";
@@ -26,19 +26,39 @@ const STEPS = 4 * MAX_STEPS;
  * not select the stored object judges the new one whole, or labels could be added later.
  */
 export function enforce(context: Context, policies: Policies): Result {
+  const { trace, ...untraced } = context;
+  const result = decide(untraced, policies);
+  if (trace === undefined || "need" in result) return result;
+  for (const { ref, enforcement } of [...policies.all.items].sort(comparePolicies)) {
+    if (enforcement === "None") continue;
+    const found = result.findings.filter(
+      ({ policy }) => policy !== undefined && policyKey(policy) === policyKey(ref),
+    );
+    const refuses = found.some(({ outcome }) => outcome === "violated");
+    const [first] = found;
+    trace({
+      policy: ref,
+      rule: "enforcement",
+      applies: refuses ? "refuses" : first === undefined ? "not" : "applies",
+      why: first?.message ?? "nothing that it requires is missing, or it does not judge this object",
+    });
+  }
+  return result;
+}
+
+function decide(context: Context, policies: Policies): Result {
   const { request, object: draft, installation } = context;
   const workload = installation.workloads.byResource(request.resource.group, request.resource.resource);
   if (workload === undefined || request.object === undefined || !isPlaced(workload, installation))
     return allow();
-  const { trace: _trace, ...untraced } = context;
-  if (request.subResource !== "") return warnOfNextPods(untraced, policies, workload);
+  if (request.subResource !== "") return warnOfNextPods(context, policies, workload);
   const judged = judgedOf(request, draft.object, workload, installation);
-  const findings = judged === undefined ? [] : judge(untraced, policies, workload, judged);
+  const findings = judged === undefined ? [] : judge(context, policies, workload, judged);
   if ("need" in findings) return findings;
   if (findings.some(({ outcome }) => outcome === "violated"))
     return deny({ code: 403, reason: "Forbidden" }, findings);
   if (request.operation !== "UPDATE") return allow(findings);
-  const warned = warnOfNextPods(untraced, policies, workload);
+  const warned = warnOfNextPods(context, policies, workload);
   return "need" in warned ? warned : allow([...findings, ...(warned.findings ?? [])]);
 }
 

@@ -1,9 +1,9 @@
 import type { Finding, ObjectReference } from "../../../core/evaluate/finding.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Count } from "../../../core/module/metric.ts";
-import type { Context } from "../../../core/module/module.ts";
+import type { Context, TraceEntry } from "../../../core/module/module.ts";
 import type { Path } from "../../../core/path.ts";
-import type { Exceptions } from "../exceptions/exceptions.ts";
+import { type Exceptions, whyNotInForce } from "../exceptions/exceptions.ts";
 import { validatePodOS } from "../os/validate.ts";
 import type { Violation } from "../security/check.ts";
 import { evaluatePodSecurity } from "../security/evaluate.ts";
@@ -56,6 +56,12 @@ export function judge(
     return found;
   };
   const inForce = exceptions.for(request.namespace, subject.metadata, subject.spec, now);
+  const level = (mode: keyof PodSecurityPolicy, of: LevelVersion, violations: readonly Violation[]): void =>
+    context.trace?.({
+      policy: { kind: "PodSecurityLevel", name: `${mode}=${policyText(of)}` },
+      applies: mode === "enforce" && violations.length > 0 ? "refuses" : "applies",
+      why: violations.length === 0 ? "nothing is violated" : `violated: ${detailOf(violations)}`,
+    });
   const waived = new Map<string, { readonly name: string; readonly finding: Finding }>();
   const remaining = (of: LevelVersion): readonly Violation[] => {
     const { violations, used } = waive(evaluate(of), subject.spec, inForce, (spec) =>
@@ -73,6 +79,7 @@ export function judge(
   if (policy.enforce !== undefined) {
     const violations = remaining(policy.enforce);
     count(violations.length === 0 ? "allow" : "deny", "enforce", policy.enforce);
+    level("enforce", policy.enforce, violations);
     if (violations.length > 0) {
       refused = `violates PodSecurity "${policyText(policy.enforce)}": ${detailOf(violations)}`;
       findings.push(...causesOf(violations, subject.path));
@@ -81,6 +88,7 @@ export function judge(
   if (policy.audit !== undefined) {
     // Exceptions end here: what they waive is in the audit log all the same.
     const violations = evaluate(policy.audit);
+    level("audit", policy.audit, violations);
     if (violations.length > 0) {
       count("deny", "audit", policy.audit);
       findings.push(informing(policy.audit, violations, "audit"));
@@ -88,12 +96,35 @@ export function judge(
   }
   if (policy.warn !== undefined && refused === undefined) {
     const violations = remaining(policy.warn);
+    level("warn", policy.warn, violations);
     if (violations.length > 0) {
       count("deny", "warn", policy.warn);
       findings.push(informing(policy.warn, violations, "warn"));
     }
   }
+  if (context.trace !== undefined) {
+    const used = new Set([...waived.values()].map(({ name }) => name));
+    for (const entry of exceptionTrace(exceptions, used, context, subject)) context.trace(entry);
+  }
   return { refused, findings: [...findings, ...[...waived.values()].map(({ finding }) => finding)], counts };
+}
+
+/** Every exception that names the namespace, and why it waives something or does not. */
+function exceptionTrace(
+  exceptions: Exceptions,
+  used: ReadonlySet<string>,
+  { request, now }: Context,
+  { metadata, spec }: Subject,
+): TraceEntry[] {
+  return exceptions.of(request.namespace).map((exception) => {
+    const why = whyNotInForce(exception, metadata, spec, now);
+    const waives = used.has(exception.ref.name);
+    return {
+      policy: exception.ref,
+      applies: waives ? "applies" : "not",
+      why: why ?? (waives ? "it waives a check that is violated" : "no check that it waives is violated"),
+    };
+  });
 }
 
 /** What a pod violates. */

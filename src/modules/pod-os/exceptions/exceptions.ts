@@ -4,6 +4,7 @@ import {
   type CompiledSelector,
   compileSelector,
   matches,
+  whyNot,
 } from "../../../core/kubernetes/selectors/label-selector.ts";
 import type { Prepared } from "../../../core/policy/kind.ts";
 import { type Problem, problem } from "../../../core/policy/problem.ts";
@@ -46,15 +47,29 @@ export class Exceptions {
 
   /** Those in force for a pod, or for the pod of a template. One that would last too long is not in force either. */
   for(namespace: string, metadata: JsonObject, spec: JsonObject, now: number): Exception[] {
-    const account = stringAt(spec, "serviceAccountName") || stringAt(spec, "serviceAccount") || "default";
-    return (this.#byNamespace.get(namespace) ?? []).filter(
-      ({ expires, pods, serviceAccounts }) =>
-        now < expires &&
-        expires - now <= LONGEST_MS &&
-        (serviceAccounts?.has(account) ?? true) &&
-        (pods === undefined || matches(pods, labelsIn(metadata))),
-    );
+    return this.of(namespace).filter((one) => whyNotInForce(one, metadata, spec, now) === undefined);
   }
+
+  /** All that name a namespace, in force or not. */
+  of(namespace: string): readonly Exception[] {
+    return this.#byNamespace.get(namespace) ?? [];
+  }
+}
+
+/** Why an exception does not count for a pod; `undefined` where it does. */
+export function whyNotInForce(
+  { expires, pods, serviceAccounts }: Exception,
+  metadata: JsonObject,
+  spec: JsonObject,
+  now: number,
+): string | undefined {
+  if (now >= expires) return `it expired at ${new Date(expires).toISOString()}`;
+  if (expires - now > LONGEST_MS) return "it lasts longer than a year";
+  const account = stringAt(spec, "serviceAccountName") || stringAt(spec, "serviceAccount") || "default";
+  if (serviceAccounts?.has(account) === false) return `it is not for service account ${account}`;
+  if (pods !== undefined && !matches(pods, labelsIn(metadata)))
+    return `podSelector: ${whyNot(pods, labelsIn(metadata))}`;
+  return undefined;
 }
 
 function labelsIn(metadata: JsonObject): JsonObject | undefined {

@@ -33,4 +33,6 @@ export const binding: Part = {
     },
   ],
   evaluate: judgeNode,
+  rule: { kind: "Setting", name: "os.nodeMismatch" },
+  nothing: "the pod has no node yet, or its OS and the OS of its node do not differ",
 };

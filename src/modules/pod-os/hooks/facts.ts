@@ -33,6 +33,8 @@ const OS_CHANGED =
 /** Reports what is wrong about the OS of pods and templates. */
 export const facts: Part = {
   name: MODULE,
+  rule: { kind: "Setting", name: "os.contradictions" },
+  nothing: "nothing names an OS, or all that names one agrees",
   hooks: (installation, gates) => {
     const common = {
       module: MODULE,

@@ -26,6 +26,8 @@ const COMMON = {
  */
 export const gate: Part = {
   name: NAME,
+  rule: { kind: "FeatureGate", name: IDENTIFY_POD_OS },
+  nothing: "the gate is off, and the object has no new spec.os to drop",
   hooks: (installation, gates) => {
     if (gates.enabled(IDENTIFY_POD_OS)) return [];
     const namespaces = { except: exemptNamespaces(installation) };

@@ -1,8 +1,9 @@
 import type { Result } from "../../../core/evaluate/decision.ts";
+import { messageWithCode, type PolicyRef } from "../../../core/evaluate/finding.ts";
 import type { Gates } from "../../../core/module/gates.ts";
 import type { Hook } from "../../../core/module/hook.ts";
 import type { Installation } from "../../../core/module/installation.ts";
-import type { Context } from "../../../core/module/module.ts";
+import type { Context, TraceEntry } from "../../../core/module/module.ts";
 import type { View } from "../../../core/view/view.ts";
 import type { Exceptions } from "../exceptions/exceptions.ts";
 
@@ -13,4 +14,31 @@ export interface Part {
   /** Empty where the settings have no use for it. */
   readonly hooks: (installation: Installation, gates: Gates, view: View) => readonly Hook[];
   readonly evaluate: (context: Context, exceptions: Exceptions) => Result;
+  /** The setting, gate or level that a trace names, and what the trace says where the part found nothing. */
+  readonly rule: PolicyRef;
+  readonly nothing: string;
+}
+
+/** Evaluates a part, and reports it in the trace where it has not reported its own levels and exceptions. */
+export function evaluatePart(part: Part, context: Context, exceptions: Exceptions): Result {
+  const { trace, object } = context;
+  if (trace === undefined) return part.evaluate(context, exceptions);
+  let reported = false;
+  const mark = object.mark();
+  const reporting = (entry: TraceEntry) => {
+    reported = true;
+    trace(entry);
+  };
+  const result = part.evaluate({ ...context, trace: reporting }, exceptions);
+  if ("need" in result || reported) return result;
+  const edits = object.edits.slice(mark);
+  const findings = [...edits.flatMap(({ finding }) => finding ?? []), ...result.findings];
+  const said = [...new Set(findings.map(messageWithCode))];
+  const found = edits.length > 0 || findings.some(({ outcome }) => outcome !== "same");
+  trace({
+    policy: part.rule,
+    applies: result.denial !== undefined ? "refuses" : found ? "applies" : "not",
+    why: said.length > 0 ? said.join("; ") : part.nothing,
+  });
+  return result;
 }

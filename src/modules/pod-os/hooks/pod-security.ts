@@ -30,6 +30,8 @@ const LABELS_CHANGED = `request.operation == 'CREATE' || ${changed("metadata.lab
 /** Judges pods and namespaces in the place of the API server's plugin PodSecurity. */
 export const podSecurity: Part = {
   name: NAME,
+  rule: { kind: "PodSecurity", name: NAME },
+  nothing: "the request changes nothing that Pod Security judges",
   hooks: (installation) => {
     if (settingsOf(installation).podSecurity.mode !== "Replace") return [];
     const hook = (name: string, rules: readonly Rule[], condition?: string): Hook => ({

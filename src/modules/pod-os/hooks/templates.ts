@@ -28,4 +28,6 @@ export const templates: Part = {
     ];
   },
   evaluate: judgeTemplate,
+  rule: { kind: "PodSecurity", name: "pod-security-templates" },
+  nothing: "the update leaves the template as it is, or every level is privileged",
 };

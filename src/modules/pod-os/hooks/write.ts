@@ -25,6 +25,8 @@ function isImmutable({ group, kind }: WorkloadKind): boolean {
 /** Writes the OS, its selector and security fields, before anything is judged. */
 export const write: Part = {
   name: NAME,
+  rule: { kind: "Setting", name: "os.write, os.harden" },
+  nothing: "the OS is not known, is written already, or may not be written here",
   hooks: (installation, gates) => {
     const { os } = settingsOf(installation);
     const exempt = exemptNamespaces(installation);

@@ -314,11 +314,53 @@ describe("the answer", () => {
   });
 });
 
-test.each([
-  [userInfo("bob"), ONE, "applies", "limits[0]: user bob may have 1 project(s)"],
-  [userInfo("bob"), {}, "not", "user bob is not limited"],
-  [userInfo("bob", ["system:masters"]), ONE, "not", "user bob is exempt"],
-])("a trace says which rule applies, or why none does", async (user, spec, applies, why) => {
+const SEVERAL = {
+  limits: [
+    { users: ["eve"], maxProjects: 9 },
+    { groups: ["devs"], maxProjects: 8 },
+    { selector: { level: "gold" }, maxProjects: 7 },
+    { maxProjects: 1 },
+    { maxProjects: 2 },
+  ],
+};
+
+test.each<[ReturnType<typeof userInfo>, JsonObject, [string, string, string][]]>([
+  [
+    userInfo("bob"),
+    ONE,
+    [
+      ["limits[0]", "applies", "at most 1 project(s)"],
+      ["", "applies", "limits[0]: user bob may have 1 project(s)"],
+    ],
+  ],
+  [userInfo("bob"), {}, [["", "not", "user bob is not limited"]]],
+  [userInfo("bob", ["system:masters"]), ONE, [["", "not", "user bob is exempt"]]],
+  [
+    userInfo("system:admin"),
+    { ...ONE, maxProjectsForSystemUsers: 4 },
+    [
+      ["maxProjectsForSystemUsers", "applies", "user system:admin: at most 4 project(s)"],
+      ["", "applies", "maxProjectsForSystemUsers: user system:admin may have 4 project(s)"],
+    ],
+  ],
+  [
+    userInfo("bob"),
+    SEVERAL,
+    [
+      ["limits[0]", "not", "user bob is not one of its users"],
+      ["limits[1]", "not", "none of its groups is the user's"],
+      ["limits[2]", "not", "the User has no label level=gold"],
+      ["limits[3]", "applies", "at most 1 project(s)"],
+      ["limits[4]", "not", "limits[3] applies first"],
+      ["", "applies", "limits[3]: user bob may have 1 project(s)"],
+    ],
+  ],
+  [
+    userInfo("bob"),
+    { limits: [{ maxProjects: -1 }] },
+    [["", "failed", expect.stringContaining("the spec is not valid")]],
+  ],
+])("a trace reports every limit that was looked at: %j %j", async (user, spec, entries) => {
   const { trace } = await judged(spec, projectRequest(user), {}, "validate", true);
-  expect(trace.map((entry) => [entry.applies, entry.why])).toEqual([[applies, why]]);
+  expect(trace.map(({ rule = "", applies, why }) => [rule, applies, why])).toEqual(entries);
 });

@@ -2,14 +2,14 @@ import { allow, need, type Result } from "../../../core/evaluate/decision.ts";
 import type { Finding } from "../../../core/evaluate/finding.ts";
 import type { Need } from "../../../core/evaluate/need.ts";
 import { nameIn } from "../../../core/evaluate/status.ts";
-import type { Context } from "../../../core/module/module.ts";
+import type { Context, TraceEntry } from "../../../core/module/module.ts";
 import { admitExactly } from "../ledger/admit.ts";
 import { NAME_LENGTH } from "../ledger/usage.ts";
 import { isExempt } from "../policy/exempt.ts";
 import type { Limits } from "../policy/policy.ts";
 import { projectsOf, usageOf } from "./count.ts";
 import type { Creation } from "./creation.ts";
-import { limitOf, type Requester, USERS } from "./limit.ts";
+import { limitOf, type Requester, traceLimits, USERS, type UserFact } from "./limit.ts";
 import { admitted, invalidLimits, lookupFailed, overLimit, userMissing } from "./responses.ts";
 import { subjectOf } from "./subject.ts";
 
@@ -22,31 +22,44 @@ export function judgeCreation(
 ): Result {
   const { request, facts, object } = context;
   const { username } = requester;
+  const report = (applies: TraceEntry["applies"], why: string): void =>
+    context.trace?.({ policy: limits.ref, applies, why });
   const passes = (why: string): Result => {
-    context.trace?.({ policy: limits.ref, applies: "not", why });
+    report("not", why);
     return allow(findings);
   };
   if (isExempt(limits, request.userInfo)) return passes(`user ${request.userInfo.username} is exempt`);
-  if (limits.invalid !== undefined) return invalidLimits(limits);
+  if (limits.invalid !== undefined) {
+    report("failed", `the spec is not valid: ${limits.invalid}`);
+    return invalidLimits(limits);
+  }
   const user: Need = { get: { resource: USERS, name: username }, live: true };
   // A name that no User can have is never asked for: `limitOf` decides without.
   let limit = limitOf(limits, requester, undefined);
+  let found: UserFact;
   if ("needsUser" in limit) {
     const fact = facts.of(user);
     if (fact === undefined) return need(user);
     if ("failed" in fact) {
       const { failed: why, status, reason } = fact;
+      report("failed", `the User object could not be read: ${why}`);
       return lookupFailed(limits, username, { why, status, reason });
     }
     limit = limitOf(limits, requester, fact);
+    found = fact;
   }
-  if ("userMissing" in limit) return userMissing(limits, username);
+  if (context.trace !== undefined)
+    for (const entry of traceLimits(limits, requester, found)) context.trace(entry);
+  if ("userMissing" in limit) {
+    report("failed", `there is no User ${username}`);
+    return userMissing(limits, username);
+  }
   if (!("max" in limit)) return passes(`user ${username} is not limited`);
   const project = nameIn(request.name, object.object);
   // It never becomes a project, and has no place in a ledger: the API server's own refusal says what is wrong with it.
   if (project.length > NAME_LENGTH) return passes(`no namespace has a name of ${project.length} characters`);
   const why = `${limit.rule}: user ${username} may have ${limit.max} project(s)`;
-  context.trace?.({ policy: limits.ref, applies: "applies", why });
+  report("applies", why);
   const admit = limits.count === "Exact" ? admitExactly : admitBestEffort;
   return admit(
     context,

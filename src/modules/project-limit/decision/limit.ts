@@ -1,7 +1,7 @@
 import type { Fact } from "../../../core/evaluate/need.ts";
 import { type Json, own } from "../../../core/json.ts";
 import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
-import type { Access } from "../../../core/module/module.ts";
+import type { Access, TraceEntry } from "../../../core/module/module.ts";
 import type { LimitRule, Limits } from "../policy/policy.ts";
 
 export const USERS = "users.user.openshift.io";
@@ -38,10 +38,8 @@ export type UserFact = Exclude<Fact, { readonly failed: string }> | undefined;
  * its labels, or whether it exists, can matter: a rule that is decided by groups or names alone needs none.
  */
 export function limitOf(limits: Limits, requester: Requester, user: UserFact): Limit {
-  const { username } = requester;
-  if (serviceAccountOf(username) !== undefined)
-    return fixed(limits.maxProjectsForServiceAccounts, "maxProjectsForServiceAccounts");
-  if (!isUserName(username)) return fixed(limits.maxProjectsForSystemUsers, "maxProjectsForSystemUsers");
+  const field = fieldFor(requester.username);
+  if (field !== undefined) return fixed(limits[field], field);
   for (const [i, rule] of limits.rules.entries()) {
     if (!matchesIdentity(rule, requester)) continue;
     if (needsLabels(rule)) {
@@ -52,6 +50,54 @@ export function limitOf(limits: Limits, requester: Requester, user: UserFact): L
     return fixed(rule.maxProjects, `limits[${i}]`);
   }
   return UNLIMITED;
+}
+
+/** The field that limits all users of a kind; `undefined` for users, who are limited by rules. */
+function fieldFor(username: string) {
+  if (serviceAccountOf(username) !== undefined) return "maxProjectsForServiceAccounts";
+  return isUserName(username) ? undefined : "maxProjectsForSystemUsers";
+}
+
+/** Every limit that `limitOf` looks at, in its order, and why it is the requester's or not. */
+export function* traceLimits(limits: Limits, requester: Requester, user: UserFact): Iterable<TraceEntry> {
+  const { ref: policy } = limits;
+  const { username } = requester;
+  const field = fieldFor(username);
+  if (field !== undefined) {
+    yield { policy, rule: field, applies: "applies", why: `user ${username}: ${allowed(limits[field])}` };
+    return;
+  }
+  let first: string | undefined;
+  for (const [i, one] of limits.rules.entries()) {
+    const rule = `limits[${i}]`;
+    const why = first === undefined ? whyNot(one, requester, user) : `${first} applies first`;
+    if (why === undefined) first = rule;
+    yield {
+      policy,
+      rule,
+      applies: why === undefined ? "applies" : "not",
+      why: why ?? allowed(one.maxProjects),
+    };
+  }
+}
+
+function allowed(max: number | undefined): string {
+  return max === undefined ? "not limited" : `at most ${max} project(s)`;
+}
+
+function whyNot(rule: LimitRule, requester: Requester, user: UserFact): string | undefined {
+  const { username, groups } = requester;
+  if (rule.users?.has(username) === false) return `user ${username} is not one of its users`;
+  if (!matchesIdentity(rule, requester))
+    return groups === undefined
+      ? `groups of user ${username} are not known`
+      : "none of its groups is the user's";
+  if (!needsLabels(rule)) return undefined;
+  const labels = labelsOf(user);
+  if (!("found" in labels)) return `the labels of user ${username} are not known`;
+  for (const [key, value] of rule.selector)
+    if (own(labels.found, key) !== value) return `the User has no label ${key}=${value}`;
+  return undefined;
 }
 
 function fixed(max: number | undefined, rule: string): Limit {

@@ -13,19 +13,29 @@ import type { Limits } from "../policy/policy.ts";
  */
 export function judgeNamespace(context: Context, limits: Limits): Result {
   const { request, object } = context;
-  if (isExempt(limits, request.userInfo)) return allow();
+  const passes = (why: string): Result => {
+    context.trace?.({ policy: limits.ref, applies: "not", why });
+    return allow();
+  };
+  const refuses = (what: string): Result => {
+    context.trace?.({ policy: limits.ref, applies: "refuses", why: what });
+    return wrongRequester(limits, request, what);
+  };
+  if (isExempt(limits, request.userInfo)) return passes(`user ${request.userInfo.username} is exempt`);
   const written = requesterOf(object.object) ?? "";
   if (request.operation === "UPDATE") {
     const stored = requesterOf(request.oldObject) ?? "";
-    if (written === stored || isTrusted(limits, request.userInfo)) return allow();
-    return wrongRequester(limits, request, `${REQUESTER} can't be changed from "${stored}" to "${written}"`);
+    if (written === stored) return passes("the requester stays as it is");
+    if (isTrusted(limits, request.userInfo)) return passes("a trusted annotator may change the requester");
+    return refuses(`${REQUESTER} can't be changed from "${stored}" to "${written}"`);
   }
-  if (request.operation !== "CREATE" || request.subResource !== "") return allow();
+  if (request.operation !== "CREATE" || request.subResource !== "")
+    return passes(`${request.operation} of a namespace is not limited`);
   const { username, groups } = request.userInfo;
   if (written === username) return judgeCreation(context, limits, { username, groups });
   if (written === "" || !isTrusted(limits, request.userInfo))
-    return wrongRequester(limits, request, `${REQUESTER} must be "${username}", got "${written}"`);
-  if (isExemptUser(limits, written)) return allow();
+    return refuses(`${REQUESTER} must be "${username}", got "${written}"`);
+  if (isExemptUser(limits, written)) return passes(`user ${written} is exempt`);
   return judgeCreation(
     context,
     limits,
