@@ -38,7 +38,7 @@ test("npm start serves the examples, prints three commands to try, and exits 0 o
   });
   expect(traced).toMatchObject({
     code: 0,
-    out: expect.stringContaining("  etcd-pool        applies  namespace shop (environment=prod), "),
+    out: expect.stringContaining("  etcd-pool          applies  namespace shop (environment=prod), "),
   });
   const [, file = ""] = /^edit (.*)$/.exec(commands[2] ?? "") ?? [];
   expect(readFileSync(join(ROOT, file), "utf8")).toContain("kind: ClusterPodSchedulingPolicy");
