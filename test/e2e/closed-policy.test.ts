@@ -81,7 +81,7 @@ describeOwnCluster("a closed policy", {}, (cluster) => {
         .filter(([key]) => /^mutation.webhook.admission.k8s.io\/round_\d_index/.test(key))
         .map(([, value]) => stringAt(JSON.parse(value) as Json, "webhook"));
     await eventually("the audit log", async () => asked(open).length > 0 && asked(closed).length > 0);
-    expect(asked(closed)).toEqual(["placement-closed-pods-placement-closed-templates.usher.dev"]);
+    expect(asked(closed)).toEqual(["placement-closed-pods.placement-closed-templates.usher.dev"]);
     expect(asked(open)).toEqual(["placement.usher.dev"]);
   });
 

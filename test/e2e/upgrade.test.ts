@@ -124,7 +124,7 @@ describeOwnCluster("an upgrade, an outage and a downgrade", { images: IMAGES }, 
       return parts.every((part) => part.length > 0) && parts;
     });
     for (const name of limited ?? []) expect(name).toMatch(/^project-limit[-.]/);
-    expect(await closed(MUTATING)).toEqual(["placement-closed-pods-placement-closed-templates.usher.dev"]);
+    expect(await closed(MUTATING)).toEqual(["placement-closed-pods.placement-closed-templates.usher.dev"]);
     await scale(0);
     await eventually("refusals", async () => (await createPod()).status >= 400);
     for (const path of [MUTATING, VALIDATING])

@@ -48,7 +48,7 @@ test("two hooks alike become one entry, whole", () => {
       metadata: { name: "usher", annotations: { "usher.dev/openable": "" } },
       webhooks: [
         {
-          name: "placement-pod-os.usher.dev",
+          name: "placement.pod-os.usher.dev",
           admissionReviewVersions: ["v1"],
           clientConfig: {
             service: {
@@ -147,7 +147,7 @@ describe("hooks that differ stay apart, in their order", () => {
   ];
   test.each(differences)("%s", (_name, difference) => {
     expect(names([hook("a", difference), hook("b"), hook("c", difference)])).toEqual([
-      "a-c.usher.dev",
+      "a.c.usher.dev",
       "b.usher.dev",
     ]);
   });
@@ -160,13 +160,13 @@ describe("hooks that differ stay apart, in their order", () => {
 
 test("what an absent field means is the same as that written out", () => {
   const spoken = hook("b", { namespaces: { except: [] }, conditions: [], reinvocation: "Never" });
-  expect(names([hook("a"), spoken])).toEqual(["a-b.usher.dev"]);
+  expect(names([hook("a"), spoken])).toEqual(["a.b.usher.dev"]);
 });
 
-test("names that would be equal, or too long, become unique", () => {
+test("names of entries are unique, and an entry ends where its name would become too long", () => {
   expect(names([hook("a-b", { timeoutSeconds: 9 }), hook("a"), hook("b")])).toEqual([
     "a-b.usher.dev",
-    "a-b-2.usher.dev",
+    "a.b.usher.dev",
   ]);
   const long = Array.from({ length: 5 }, (_, i) => hook(`${"x".repeat(62)}${i}`));
   expect(entries(long).map((entry) => at(entry, "clientConfig", "service", "path"))).toEqual([
@@ -217,7 +217,7 @@ test("a hook that is asked as another is an entry of its own with the other's pa
     hook("also-shut", { askedAs: "open", failure: "closed", namespaces: { only: ["shop"] } }),
     hook("open"),
   ];
-  expect(names(hooks)).toEqual(["shut-also-shut.usher.dev", "open.usher.dev"]);
+  expect(names(hooks)).toEqual(["shut.also-shut.usher.dev", "open.usher.dev"]);
   const paths = entries(hooks).map((entry) => at(entry, "clientConfig", "service", "path"));
   expect(paths).toEqual(["/mutate/open", "/mutate/open"]);
 });
@@ -257,8 +257,8 @@ test("a configuration says which of its closed entries may be opened; hooks that
     const { mutating } = webhookConfigurations(hooks, { ...DEFAULT_INSTALLATION, watchdog }, SERVICE);
     return at(mutating, "metadata", "annotations", "usher.dev/openable");
   };
-  expect(names(hooks)).toEqual(["open.usher.dev", "one-two.usher.dev", "kept-kept-too.usher.dev"]);
-  expect(openable([])).toBe("one-two.usher.dev");
-  expect(openable(["kept"])).toBe("one-kept-two.usher.dev");
-  expect(openable(["kept", "kept-too"])).toBe("one-kept-two-kept-too.usher.dev");
+  expect(names(hooks)).toEqual(["open.usher.dev", "one.two.usher.dev", "kept.kept-too.usher.dev"]);
+  expect(openable([])).toBe("one.two.usher.dev");
+  expect(openable(["kept"])).toBe("one.kept.two.usher.dev");
+  expect(openable(["kept", "kept-too"])).toBe("one.kept.two.kept-too.usher.dev");
 });

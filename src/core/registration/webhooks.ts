@@ -28,8 +28,8 @@ export interface WebhookConfigurations {
 
 /** Entries must be named like a domain of three parts or more; ours end in this. */
 const DOMAIN = "usher.dev";
-/** The API server's limit for such a name, less room for a number that makes it unique. */
-const NAME_LENGTH = 253 - ".".length - DOMAIN.length - "-9999".length;
+/** The API server's limit for such a name. */
+const NAME_LENGTH = 253;
 /** The API server waits 1 to 30 seconds. */
 const TIMEOUT_SECONDS = { least: 1, most: 30 };
 
@@ -62,9 +62,8 @@ function configuration(
   notes: string[],
 ): JsonObject {
   const mine = hooks.filter((hook) => hook.phase === phase).flatMap((hook) => plainHook(hook, notes) ?? []);
-  const names = new Set<string>();
   const groups = entries(mine, (hook) => isOpenable(hook, installation));
-  const named = groups.map((group) => ({ group, name: entryName(group, names) }));
+  const named = groups.map((group) => ({ group, name: entryName(group) }));
   const openable = named.filter(({ group }) => group.every((hook) => isOpenable(hook, installation)));
   return {
     apiVersion: "admissionregistration.k8s.io/v1",
@@ -120,7 +119,7 @@ function entries(hooks: readonly Hook[], openable: (hook: Hook) => boolean): Hoo
   for (const hook of hooks) {
     const key = likeness(hook, openable(hook));
     const group = open.get(key);
-    if (group !== undefined && joined([...group, hook]).length <= NAME_LENGTH) group.push(hook);
+    if (group !== undefined && entryName([...group, hook]).length <= NAME_LENGTH) group.push(hook);
     else {
       const fresh = [hook];
       open.set(key, fresh);
@@ -142,17 +141,12 @@ function likeness(hook: Hook, openable: boolean): string {
   });
 }
 
-function joined(hooks: readonly Hook[]): string {
-  return hooks.map(({ name }) => name).join("-");
-}
-
-/** Two groups may join to one name (`a-b` alone, and `a` with `b`): a number makes them unique. */
-function entryName(group: readonly Hook[], names: Set<string>): string {
-  const base = joined(group);
-  let name = `${base}.${DOMAIN}`;
-  for (let number = 2; names.has(name); number++) name = `${base}-${number}.${DOMAIN}`;
-  names.add(name);
-  return name;
+/**
+ * The hooks of an entry, each a part of its own, so that a refusal names hooks as the documents do: `placement.pod-os.usher.dev`. Names
+ * of hooks are unique and have no dots, so names of entries are unique, too.
+ */
+function entryName(hooks: readonly Hook[]): string {
+  return [...hooks.map(({ name }) => name), DOMAIN].join(".");
 }
 
 function entry(group: readonly Hook[], name: string, options: WebhookOptions): JsonObject {

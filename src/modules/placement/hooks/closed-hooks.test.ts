@@ -92,7 +92,7 @@ describe("where policies are closed", () => {
     expect(notes).toEqual([]);
     expect(mutating["webhooks"]).toMatchObject([
       {
-        name: "placement-closed-pods-placement-closed-templates.usher.dev",
+        name: "placement-closed-pods.placement-closed-templates.usher.dev",
         failurePolicy: "Fail",
         clientConfig: { url: "https://usher/mutate/placement" },
       },
