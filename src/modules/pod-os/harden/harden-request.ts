@@ -1,4 +1,4 @@
-import type { Finding } from "../../../core/evaluate/finding.ts";
+import type { Finding, PolicyRef } from "../../../core/evaluate/finding.ts";
 import { isObject } from "../../../core/json.ts";
 import { controllerOf } from "../../../core/kubernetes/object.ts";
 import { specPath } from "../../../core/kubernetes/workloads.ts";
@@ -12,24 +12,25 @@ import { validatePodOS } from "../os/validate.ts";
 import { hardenedFields } from "./harden.ts";
 
 /** Fills in absent security fields of the pod's OS. A template that has a controller is left to it; its pods are hardened. */
-export function harden(context: Context, { workload, template, isPod }: RequestTemplate): void {
+export function harden(context: Context, { workload, template, isPod }: RequestTemplate): Finding[] {
   const { object, view } = context;
   const { spec } = template;
-  if (spec === undefined || (!isPod && controllerOf(object.object) !== undefined)) return;
+  if (spec === undefined || (!isPod && controllerOf(object.object) !== undefined)) return [];
   const resolved = resolvePodOS(template, runtimeClassOf(view, spec));
-  if (resolved.contradictions.length > 0) return;
+  if (resolved.contradictions.length > 0) return [];
   // A Linux field keeps a pod from starting on Windows.
   const os = resolved.os ?? (noNodeRuns(view, "windows") ? "linux" : undefined);
   const fields = os === undefined ? [] : hardenedFields(spec, os);
-  if (fields.length === 0) return;
   const path = specPath(workload);
-  const before = validatePodOS(spec).length;
+  const absent = fields.filter(({ present }) => !present);
+  const before = absent.length === 0 ? 0 : validatePodOS(spec).length;
   const mark = object.mark();
-  const names = fields.map((field) => fieldPath(field.path));
+  const names = absent.map((field) => fieldPath(field.path));
   const more = names.length > LISTED ? ` and ${names.length - LISTED} more` : "";
   const audit = { key: "hardened", value: `${names.slice(0, LISTED).join(", ")}${more}` };
-  for (const [i, field] of fields.entries()) {
+  for (const [i, field] of absent.entries()) {
     const finding: Finding = {
+      policy: OS_HARDEN,
       rule: "harden",
       outcome: "applied",
       message: `set ${names[i] ?? ""} (hardening for ${os})`,
@@ -37,12 +38,28 @@ export function harden(context: Context, { workload, template, isPod }: RequestT
     };
     if (!object.set([...path, ...field.path], field.value, finding)) {
       object.undo(mark);
-      return;
+      return [];
     }
   }
-  const after = object.get(...path);
+  const after = absent.length === 0 ? undefined : object.get(...path);
   if (isObject(after) && validatePodOS(after).length > before) object.undo(mark);
+  // Confirms to the provenance annotation what an earlier call for the same request has filled in.
+  return fields.flatMap((field) =>
+    field.present
+      ? [
+          {
+            policy: OS_HARDEN,
+            rule: "harden",
+            outcome: "same",
+            path: [...path, ...field.path],
+            message: fieldPath(field.path),
+          },
+        ]
+      : [],
+  );
 }
+
+const OS_HARDEN: PolicyRef = { kind: "Setting", name: "os.harden" };
 
 /** Fields named in an audit annotation. */
 const LISTED = 20;

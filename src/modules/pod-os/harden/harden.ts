@@ -1,10 +1,21 @@
-import { at, isObject, type Json, type JsonObject, listAt, own, stringAt } from "../../../core/json.ts";
+import {
+  at,
+  equal,
+  isObject,
+  type Json,
+  type JsonObject,
+  listAt,
+  own,
+  stringAt,
+} from "../../../core/json.ts";
 import type { Path } from "../../../core/path.ts";
 
 /** A field to fill in, below the pod's spec. */
 export interface HardenedField {
   readonly path: Path;
   readonly value: Json;
+  /** The pod has this very value already. */
+  readonly present: boolean;
 }
 
 type Containers = readonly { readonly path: Path; readonly container: JsonObject }[];
@@ -73,7 +84,7 @@ const RULES: readonly Rule[] = [
   },
 ];
 
-/** The fields to fill in for a pod of this OS, in the order of the rules. Linear in the spec. */
+/** The fields that a pod of this OS lacks, or has as hardening would set them, in the order of the rules. Linear in the spec. */
 export function hardenedFields(spec: JsonObject, os: string): HardenedField[] {
   const fields: HardenedField[] = [];
   const containers = containersOf(spec);
@@ -81,26 +92,30 @@ export function hardenedFields(spec: JsonObject, os: string): HardenedField[] {
     if (rule.os !== os) continue;
     const { path, value } = rule;
     if (rule.of === "pod") {
-      if (isAbsent(spec, path) && rule.unless?.({ spec, container: undefined }) !== true)
-        fields.push({ path, value });
+      const found = stateOf(spec, rule);
+      if (found !== "other" && rule.unless?.({ spec, container: undefined }) !== true)
+        fields.push({ path, value, present: found === "present" });
       continue;
     }
-    for (const { path: place, container } of containers)
-      if (isAbsent(container, path) && rule.unless?.({ spec, container }) !== true)
-        fields.push({ path: [...place, ...path], value });
+    for (const { path: place, container } of containers) {
+      const found = stateOf(container, rule);
+      if (found !== "other" && rule.unless?.({ spec, container }) !== true)
+        fields.push({ path: [...place, ...path], value, present: found === "present" });
+    }
   }
   return fields;
 }
 
-/** False also where a parent is no object: the API server refuses such a pod by itself. */
-function isAbsent(object: JsonObject, path: Path): boolean {
+/** Another value also where a parent is not an object: the API server refuses such a pod by itself. */
+function stateOf(object: JsonObject, { path, value }: Rule): "absent" | "present" | "other" {
   let here: Json | undefined = object;
   for (const step of path) {
-    if (here === undefined || here === null) return true;
-    if (!isObject(here)) return false;
+    if (here === undefined || here === null) return "absent";
+    if (!isObject(here)) return "other";
     here = own(here, String(step));
   }
-  return here === undefined || here === null;
+  if (here === undefined || here === null) return "absent";
+  return equal(here, value) ? "present" : "other";
 }
 
 /** Ephemeral containers come later, by a request of their own. */

@@ -5,6 +5,7 @@ import { asksPodOS, osNode, podOSWith } from "../../../../test/builders/pod-os.t
 import { requestFor } from "../../../../test/builders/request.ts";
 import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
 import { at, type Json, type JsonObject } from "../../../core/json.ts";
+import { provenanceOf } from "../../../core/provenance/origin.ts";
 import { validatePodOS } from "../os/validate.ts";
 import { evaluatePodSecurity } from "../security/evaluate.ts";
 
@@ -191,6 +192,21 @@ test.each(["linux", "windows"])(
     expect(mutated(draft.object, settings).draft.edits).toEqual([]);
   },
 );
+
+test("the provenance annotation names the setting of each edit, and keeps it at another call", () => {
+  const settings = { write: true, harden: ["shop"] };
+  const { draft } = mutated(podWith(SELECTOR), settings);
+  const expected = [
+    {
+      module: "pod-os",
+      policy: "Setting/os.harden",
+      set: expect.arrayContaining(["/spec/securityContext/runAsNonRoot"]),
+    },
+    { module: "pod-os", policy: "Setting/os.write", set: ["/spec/os"] },
+  ];
+  expect(provenanceOf(draft.object)).toMatchObject(expected);
+  expect(provenanceOf(mutated(draft.object, settings).draft.object)).toMatchObject(expected);
+});
 
 test("without settings no pod is changed, and no hook asks to", () => {
   expect(podOSWith(MIXED).hooks.filter(({ phase }) => phase === "mutate")).toEqual([]);

@@ -1,8 +1,9 @@
-import type { Finding } from "../../../core/evaluate/finding.ts";
+import type { Finding, PolicyRef } from "../../../core/evaluate/finding.ts";
 import { isObject, own } from "../../../core/json.ts";
 import { controllerOf } from "../../../core/kubernetes/object.ts";
 import { specPath } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";
+import type { Path } from "../../../core/path.ts";
 import type { RequestTemplate } from "../hooks/request-template.ts";
 import { OS_LABEL, resolvePodOS } from "../os/resolve.ts";
 import { runtimeClassOf } from "../os/runtime-class.ts";
@@ -27,7 +28,18 @@ export function writeOS(context: Context, { workload, template, isPod }: Request
   if (os === undefined || contradictions.length > 0) return [];
   const path = specPath(workload);
   const mark = object.mark();
+  const osPath = [...path, "os"];
+  const selectorPath = [...path, "nodeSelector", OS_LABEL];
+  // Confirms to the provenance annotation what an earlier call for the same request has written.
+  const present = (at: Path, what: string): Finding => ({
+    policy: OS_WRITE,
+    rule: "os-write",
+    outcome: "same",
+    path: at,
+    message: what,
+  });
   const written = (what: string): Finding => ({
+    policy: OS_WRITE,
     rule: "os-write",
     outcome: "applied",
     message: `set ${what} (OS from ${source})`,
@@ -47,16 +59,22 @@ export function writeOS(context: Context, { workload, template, isPod }: Request
         },
       ];
     }
-    if (!object.set([...path, "os"], { name: os }, written(`spec.os.name=${os}`))) return [];
+    if (!object.set(osPath, { name: os }, written(`spec.os.name=${os}`))) return [];
   }
-  if (selectsOS(spec, os, runtimeClass)) return [];
+  const known = source === "explicit" ? [present(osPath, `spec.os.name=${os}`)] : [];
+  if (selectsOS(spec, os, runtimeClass))
+    return object.get(...selectorPath) === os
+      ? [...known, present(selectorPath, `nodeSelector ${OS_LABEL}=${os}`)]
+      : known;
   const selector = own(spec, "nodeSelector") ?? undefined;
   const fits = selector === undefined || selector === null || isObject(selector);
   const finding = written(`nodeSelector ${OS_LABEL}=${os}`);
   // Without the selector, spec.os alone would make a kubelet refuse the pod for good.
-  if (!fits || !object.set([...path, "nodeSelector", OS_LABEL], os, finding)) object.undo(mark);
-  return [];
+  if (!fits || !object.set(selectorPath, os, finding)) object.undo(mark);
+  return known;
 }
+
+const OS_WRITE: PolicyRef = { kind: "Setting", name: "os.write" };
 
 /** Of any API group: other systems have DaemonSets of their own that work alike. */
 function isDaemonSet(controller: ReturnType<typeof controllerOf>): boolean {
