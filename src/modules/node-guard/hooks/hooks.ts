@@ -56,11 +56,14 @@ function validatingHooks(
   failure: Hook["failure"],
   installation: Installation,
 ): Hook[] {
+  const enforced = active.some(({ effectiveMode }) => effectiveMode === "Enable");
   const common = {
     module: MODULE,
     phase: "validate",
     sideEffects: "NoneOnDryRun",
     failure: "open",
+    // Inform only reports.
+    tooLarge: enforced ? "deny" : "allow",
     timeoutSeconds: 2,
     namespaces: { except: [installation.namespace] },
   } as const;
@@ -132,6 +135,8 @@ function steeringHooks(active: readonly Group[], installation: Installation): Ho
     module: MODULE,
     phase: "mutate",
     failure: "open",
+    // A pod that is not steered is refused only once it is to be bound, and evicts others before.
+    tooLarge: "deny",
     timeoutSeconds: 2,
     sideEffects: "NoneOnDryRun",
     reinvocation: "IfNeeded",

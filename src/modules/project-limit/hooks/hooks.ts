@@ -51,6 +51,7 @@ export function projectRequestHook(limits: Limits | undefined, conditional: bool
     phase: "validate",
     rules: limits === undefined ? [] : [PROJECT_REQUESTS],
     failure: limits?.failurePolicy === "Fail" ? "closed" : "open",
+    tooLarge: "deny",
     // ProjectRequests are in no namespace, so nothing is left out and no twin is needed.
     openTwin: true,
     ...(limits === undefined || !conditional
@@ -67,6 +68,7 @@ function stamp(limits: Limits | undefined, conditional: boolean): Hook {
     phase: "mutate",
     rules: namespaceRules(limits, conditional),
     failure: "open",
+    tooLarge: "allow",
     sideEffects: "None",
     // Another webhook may have changed the requester since.
     reinvocation: "IfNeeded",
@@ -82,7 +84,14 @@ const CHANGES = { name: "requester-changes", expression: REQUESTER_CHANGES };
  */
 function namespaces(limits: Limits | undefined, conditional: boolean): Hook[] {
   const rules = namespaceRules(limits, conditional);
-  const hook: Hook = { ...common(limits), name: NAMESPACES, phase: "validate", rules, failure: "open" };
+  const hook: Hook = {
+    ...common(limits),
+    name: NAMESPACES,
+    phase: "validate",
+    rules,
+    failure: "open",
+    tooLarge: "deny",
+  };
   if (limits === undefined || !conditional) return [hook];
   return [
     {
