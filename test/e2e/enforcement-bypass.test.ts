@@ -6,6 +6,7 @@ import { program } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
 import { nameIn, PlacementStage, podSpecOf, SPEC, warningsOf } from "./fixtures/placement-stage.ts";
+import { podProtobuf } from "./fixtures/protobuf.ts";
 
 const NAMESPACE = "shop";
 const LABELS = { app: "etcd" };
@@ -128,6 +129,55 @@ describeOwnCluster("enforcement", {}, (cluster) => {
     expect((await update("daemonsets/e", template(null, { nodeSelector: null }))).status).toBe(200);
     expect(podSpecOf(await stage.get("daemonsets/e"))["nodeSelector"]).toBeUndefined();
     expect((await update("daemonsets/e", template("etcd", {}))).status).toBe(403);
+  });
+
+  // Of so many host names, etcd stores nearly as many bytes as it may.
+  const hostNames: readonly string[] = Array(480_000).fill("h");
+  const fat = { hostAliases: [{ ip: "192.0.2.1", hostnames: hostNames }] };
+
+  test.each<[string, (name: string, pool?: string) => JsonObject | Buffer]>([
+    [
+      "JSON",
+      (name, pool) => pod(name, { ...SPEC, ...fat, nodeSelector: pool === undefined ? {} : { pool } }),
+    ],
+    [
+      "protobuf",
+      (name, pool) =>
+        podProtobuf({ name, labels: LABELS, nodeSelector: pool === undefined ? {} : { pool }, hostNames }),
+    ],
+  ])("judges a pod that is as large as etcd stores, sent as %s", async (form, fatPod) => {
+    const name = `fat-${form.toLowerCase()}`;
+    const send = (body: JsonObject | Buffer) => cluster().client.request("POST", stage.path("pods"), body);
+    const refused = await send(fatPod(name, "web"));
+    expect([refused.status, stringAt(refused.body, "message")]).toEqual([
+      403,
+      expect.stringContaining("USHER-P"),
+    ]);
+    const placed = await send(fatPod(name));
+    expect(placed.status, stringAt(placed.body, "message")).toBe(201);
+    expect(podSpecOf(placed.body)["nodeSelector"]).toEqual({ pool: "etcd" });
+    await stage.call("DELETE", `pods/${name}`);
+  });
+
+  test("judges an update of which the review has six times the bytes that etcd stores, and refuses what is larger", async () => {
+    const named = (length: number) => ({
+      containers: [{ name: "main", image: "app:1", env: [{ name: "A", value: "<".repeat(length) }] }],
+    });
+    const nowhere = { ...SPEC, ...named(1_400_000), nodeSelector: { pool: "nowhere" } };
+    await stage.call("POST", "daemonsets", workload("fat", nowhere, { labels: {} }));
+    const labelled = { spec: { template: { metadata: { labels: LABELS } } } };
+    const refused = await update("daemonsets/fat", labelled);
+    expect([refused.status, stringAt(refused.body, "message")]).toEqual([
+      403,
+      expect.stringContaining("USHER-P"),
+    ]);
+    const larger = await update("daemonsets/fat", { spec: { template: { spec: named(2_900_000) } } });
+    expect([larger.status, stringAt(larger.body, "message")]).toEqual([
+      413,
+      expect.stringContaining("USHER-E05"),
+    ]);
+    expect(warningsOf(larger)).toContain("USHER-E05");
+    await stage.call("DELETE", "daemonsets/fat");
   });
 
   test("lets controllers create the pods of what meets the policy", async () => {

@@ -109,10 +109,10 @@ function heapAfterCollection(): number {
 test.each(Object.entries(HOSTILE))("no less is counted than V8 takes for %s", (_, text) => {
   const before = heapAfterCollection();
   const result: unknown = JSON.parse(text);
-  const taken = heapAfterCollection() - before;
+  const used = heapAfterCollection() - before;
   expect(result).toBeTypeOf("object");
-  expect(taken).toBeGreaterThan(text.length / 10);
-  expect(taken).toBeLessThanOrEqual(parsed(text));
+  expect(used).toBeGreaterThan(text.length / 10);
+  expect(used).toBeLessThanOrEqual(parsed(text));
 });
 
 test("no text makes it throw, and no JSON of a usual size is refused", () => {

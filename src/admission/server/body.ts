@@ -37,7 +37,7 @@ export function readBody(
     const fits = chunk.subarray(0, most - length);
     body = length === 0 ? fits : append(body, length, fits, Math.min(announced, most));
     length += fits.length;
-    if (fits.length < chunk.length) {
+    if (fits.length < chunk.length || (length === most && announced > most)) {
       finish(false);
       return;
     }
@@ -63,23 +63,23 @@ const TURN_MS = 250;
  */
 export class LargeBodies {
   readonly #waiting: (() => void)[] = [];
-  #isTaken = false;
+  #isReading = false;
 
   /** Calls `read` at once, or when it is the turn of the request; it is to call `end` once the body was read. */
   take(request: IncomingMessage, read: (end: () => void) => void): void {
     if (!(Number(request.headers["content-length"]) > LARGE_BODY_BYTES)) read(() => undefined);
-    else if (this.#isTaken) this.#waiting.push(() => this.#start(request, read));
+    else if (this.#isReading) this.#waiting.push(() => this.#start(request, read));
     else this.#start(request, read);
   }
 
   #start(request: IncomingMessage, read: (end: () => void) => void): void {
-    this.#isTaken = true;
+    this.#isReading = true;
     const end = () => {
       clearTimeout(timer);
       request.removeListener("close", end);
       if (isOver) return;
       isOver = true;
-      this.#isTaken = false;
+      this.#isReading = false;
       this.#waiting.shift()?.();
     };
     let isOver = false;

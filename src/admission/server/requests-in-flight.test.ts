@@ -116,7 +116,7 @@ test("draining does not wait for clients that keep their side open", async () =>
 });
 
 test("requests that wait are bounded in bytes, and the oldest is closed", async () => {
-  const { server, asked, meet } = await waiting({ limits: { ...LIMITS, inFlightBytes: 100_000 } });
+  const { server, asked, meet } = await waiting({ limits: { ...LIMITS, inFlightBytes: 200_000 } });
   const large = (uid: string) => request(uid, { path: "/validate/pool", pad: 40_000 });
   const exchanges: Promise<string>[] = [];
   for (const [i, uid] of ["a", "b", "c"].entries()) {

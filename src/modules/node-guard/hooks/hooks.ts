@@ -1,3 +1,4 @@
+import { hasMatchConditions } from "../../../core/kubernetes/versions.ts";
 import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import type { Gates } from "../../../core/module/gates.ts";
 import type { Hook, Rule } from "../../../core/module/hook.ts";
@@ -40,7 +41,7 @@ export function hooks(view: View, installation: Installation, gates: Gates): rea
   return [
     OVERRIDE_HOOK,
     ...steeringHooks(active, installation),
-    ...validatingHooks(active, closed ? "closed" : "open", installation).map(
+    ...validatingHooks(active, closed ? "closed" : "open", hasMatchConditions(view), installation).map(
       (hook): Hook => (active.length > 0 ? hook : { ...hook, rules: [] }),
     ),
   ];
@@ -54,6 +55,7 @@ function isClosed(group: Group, view: View, installation: Installation): boolean
 function validatingHooks(
   active: readonly Group[],
   failure: Hook["failure"],
+  conditional: boolean,
   installation: Installation,
 ): Hook[] {
   const enforced = active.some(({ effectiveMode }) => effectiveMode === "Enable");
@@ -104,6 +106,8 @@ function validatingHooks(
     {
       ...common,
       name: "node-guard-nodes",
+      // Without conditions heartbeats come here, too, of which none may be denied.
+      tooLarge: enforced && conditional ? "deny" : "allow",
       rules: labels
         ? [{ ...CORE, resources: ["nodes", "nodes/status"], operations: ["UPDATE"], scope: "Cluster" }]
         : [],

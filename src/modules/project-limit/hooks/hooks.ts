@@ -1,4 +1,4 @@
-import { atLeast } from "../../../core/kubernetes/versions.ts";
+import { hasMatchConditions } from "../../../core/kubernetes/versions.ts";
 import type { Hook, Rule } from "../../../core/module/hook.ts";
 import type { View } from "../../../core/view/view.ts";
 import { declaration } from "../declaration.ts";
@@ -24,15 +24,7 @@ const NAMESPACE: Omit<Rule, "operations" | "resources"> = {
   scope: "Cluster",
 };
 
-/** What is not in them yet: API servers before 1.28 have no match conditions. */
-const MATCH_CONDITIONS_SINCE = 28;
-
-/** Whether the API server evaluates match conditions. While its version is unknown it is taken for an older one: nothing is closed. */
-export function hasMatchConditions({ serverVersion }: Pick<View, "serverVersion">): boolean {
-  return serverVersion !== undefined && atLeast(serverVersion.effective, MATCH_CONDITIONS_SINCE);
-}
-
-/** The hooks of the ProjectRequestLimit named `cluster`. Without one nothing is registered. */
+/** The hooks of the ProjectRequestLimit named `cluster`. Without one nothing is registered, and without match conditions nothing is closed. */
 export function limitHooks(view: View): Hook[] {
   const limits = limitsIn(view);
   const conditional = hasMatchConditions(view);
