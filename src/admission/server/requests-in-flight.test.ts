@@ -128,3 +128,20 @@ test("requests that wait are bounded in bytes, and the oldest is closed", async 
   expect((await Promise.all(exchanges)).map(uids)).toEqual([[], ["b"], ["c"]]);
   await server.close();
 });
+
+test("large bodies that come together close no connection", async () => {
+  const large = 2_000_000;
+  const server = await serve({
+    limits: {
+      ...LIMITS,
+      bodyBytes: 2 * large,
+      inFlightBytes: 4 * large,
+      requestMs: 20_000,
+      keepAliveMs: 20_000,
+    },
+  });
+  const text = request("large", { pad: large, lines: ["Connection: close"] });
+  const exchanges = Array.from({ length: 12 }, () => exchange(server, (socket) => socket.write(text)));
+  expect((await Promise.all(exchanges)).map(uids)).toEqual(exchanges.map(() => ["large"]));
+  await server.close();
+});
