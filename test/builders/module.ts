@@ -12,6 +12,7 @@ export function moduleThat(name: string, { mutate, validate, failure = "open", h
   const common = {
     module: name,
     failure,
+    tooLarge: "deny" as const,
     timeoutSeconds: 5,
     sideEffects: "None" as const,
     rules: [

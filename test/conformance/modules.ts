@@ -79,6 +79,7 @@ export const greeter: Module = defineModule<Greeting>({
       module: "greeter",
       phase: "validate",
       failure: "open",
+      tooLarge: "allow",
       timeoutSeconds: 5,
       sideEffects: "None",
       rules: [{ groups: [""], versions: ["v1"], resources: ["configmaps"], operations: ["CREATE"] }],

@@ -6,6 +6,7 @@ import { program } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
 import { nameIn, PlacementStage, podSpecOf, SPEC, warningsOf } from "./fixtures/placement-stage.ts";
+import { podProtobuf } from "./fixtures/protobuf.ts";
 
 const NAMESPACE = "shop";
 const LABELS = { app: "etcd" };
@@ -128,6 +129,62 @@ describeOwnCluster("enforcement", {}, (cluster) => {
     expect((await update("daemonsets/e", template(null, { nodeSelector: null }))).status).toBe(200);
     expect(podSpecOf(await stage.get("daemonsets/e"))["nodeSelector"]).toBeUndefined();
     expect((await update("daemonsets/e", template("etcd", {}))).status).toBe(403);
+  });
+
+  // Of so many host names, etcd stores 1.2 MB of at most 1.5.
+  const hostNames: readonly string[] = Array(400_000).fill("h");
+  const fat = { hostAliases: [{ ip: "192.0.2.1", hostnames: hostNames }] };
+
+  test.each<[string, (name: string, pool?: string) => JsonObject | Buffer]>([
+    [
+      "JSON",
+      (name, pool) => pod(name, { ...SPEC, ...fat, nodeSelector: pool === undefined ? {} : { pool } }),
+    ],
+    [
+      "protobuf",
+      (name, pool) =>
+        podProtobuf({ name, labels: LABELS, nodeSelector: pool === undefined ? {} : { pool }, hostNames }),
+    ],
+  ])("judges a pod that is as large as etcd stores, sent as %s", async (form, fatPod) => {
+    const name = `fat-${form.toLowerCase()}`;
+    const send = (body: JsonObject | Buffer) => cluster().client.request("POST", stage.path("pods"), body);
+    const refused = await send(fatPod(name, "web"));
+    expect([refused.status, stringAt(refused.body, "message")]).toEqual([
+      403,
+      expect.stringContaining("USHER-P"),
+    ]);
+    const placed = await send(fatPod(name));
+    expect(placed.status, stringAt(placed.body, "message")).toBe(201);
+    expect(podSpecOf(placed.body)["nodeSelector"]).toEqual({ pool: "etcd" });
+    await stage.call("DELETE", `pods/${name}`);
+  });
+
+  /** Has no pods: no node is in its pool. */
+  const nowhere = (name: string, spec: JsonObject) =>
+    workload(name, { ...SPEC, nodeSelector: { pool: "nowhere" }, ...spec }, { labels: {} });
+  const labelled = { spec: { template: { metadata: { labels: LABELS } } } };
+
+  test("judges an update of which the review has six times the bytes that etcd stores", async () => {
+    const env = [{ name: "A", value: "<".repeat(800_000) }];
+    const containers = [{ name: "main", image: "app:1", env }];
+    await stage.call("POST", "daemonsets", nowhere("fat", { containers }));
+    const { status, body } = await update("daemonsets/fat", labelled);
+    expect([status, stringAt(body, "message")]).toEqual([403, expect.stringContaining("USHER-P")]);
+    await stage.call("DELETE", "daemonsets/fat");
+  });
+
+  test("refuses an update that is too large to be parsed, though its webhook is open", async () => {
+    // Two bytes each, for which the parsed object takes 64.
+    const nodeSelectorTerms: readonly JsonObject[] = Array(500_000).fill({});
+    const required = { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } };
+    await stage.call("POST", "daemonsets", nowhere("dense", { affinity: { nodeAffinity: required } }));
+    const refused = await update("daemonsets/dense", labelled);
+    expect([refused.status, stringAt(refused.body, "message")]).toEqual([
+      413,
+      expect.stringMatching(/DaemonSet shop\/dense is too large.*USHER-E05/s),
+    ]);
+    expect(warningsOf(refused)).toContain("USHER-E05");
+    await stage.call("DELETE", "daemonsets/dense");
   });
 
   test("lets controllers create the pods of what meets the policy", async () => {

@@ -61,6 +61,7 @@ const LEDGER = defineModule({
       phase: "validate",
       rules: [{ groups: [""], versions: ["v1"], resources: ["pods"], operations: ["CREATE"] }],
       failure: "closed",
+      tooLarge: "deny",
       openTwin: true,
       timeoutSeconds: 5,
       sideEffects: "NoneOnDryRun",

@@ -114,7 +114,7 @@ export class AggregatedServing {
 
   #review(query: string): Handle {
     const url = query === "" ? "/validate" : `/validate?${query}`;
-    return (body, _url, client, started, observer) => this.#handle(body, url, client, started, observer);
+    return (body, _url, ...rest) => this.#handle(body, url, ...rest);
   }
 }
 

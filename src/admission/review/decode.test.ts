@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { review } from "../../../test/support/admission/example-cluster.ts";
+import type { AdmissionRequest } from "../../core/evaluate/request.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
-import { decodeReview, Undecodable } from "./decode.ts";
+import { decodeEnvelope, decodeReview, Undecodable } from "./decode.ts";
 
 const UID = "705ab4f5-6393-11e8-b7cc-42010a800002";
 
@@ -127,10 +128,56 @@ test("__proto__ and constructor are ordinary keys of an object", () => {
   expect("polluted" in {}).toBe(false);
 });
 
-test.each([
-  ["nesting", `${"[".repeat(9_900)}${"]".repeat(9_900)}`, "nested deeper than 1000 levels"],
-  ["values", `[${"{},".repeat(250_000)}{}]`, "more than 250000 values"],
-])("too much %s is refused before it is parsed", (_, object, message) => {
-  const body = JSON.stringify(review({ object: "here" })).replace('"here"', object);
-  expect(failure(body)).toMatchObject({ message: expect.stringContaining(message), uid: undefined });
+const WHY = "the body is nested deeper than 1000 levels";
+
+function envelope(text: string) {
+  return decodeEnvelope(Buffer.from(text), WHY);
+}
+
+test("the envelope of a review is its request without objects and what follows them", () => {
+  const sent = review({ dryRun: true, options: { kind: "CreateOptions" } });
+  const { object, oldObject, dryRun, options, ...rest } = decode(sent) as AdmissionRequest;
+  expect([object, dryRun, options]).not.toContain(undefined);
+  expect(envelope(JSON.stringify(sent))).toEqual({
+    ...rest,
+    object: undefined,
+    oldObject,
+    dryRun: false,
+    options: undefined,
+    tooLarge: WHY,
+  });
+});
+
+const TEXT = JSON.stringify(review());
+const DEEP = `${"[".repeat(9_900)}${"]".repeat(9_900)}`;
+const { request: REQUEST, ...REVIEW } = review() as { request: JsonObject };
+const { object: OBJECT, ...ENVELOPE } = REQUEST;
+
+test.each<[string, string]>([
+  ["an envelope after its object", JSON.stringify({ ...REVIEW, request: { object: OBJECT, ...ENVELOPE } })],
+  ["a review after its request", JSON.stringify({ request: REQUEST, ...REVIEW })],
+  ["a text that ends before the object", TEXT.slice(0, TEXT.indexOf('"object"') + 4)],
+  ["a uid that is too long", TEXT.replace("705ab4f5", "x".repeat(300))],
+  ["no uid", TEXT.replace('"uid":"705ab4f5-6393-11e8-b7cc-42010a800002",', "")],
+  ["an operation that is none", TEXT.replace('"CREATE"', '"PATCH"')],
+  ["nesting in the envelope", TEXT.replace('"userInfo":{', `"userInfo":{"extra":{"a":${DEEP}},`)],
+  [
+    "more in the envelope than may be parsed",
+    TEXT.replace('"userInfo":{', `"userInfo":{"a":[${"{},".repeat(1e6)}1],`),
+  ],
+  ["spaces around the key", TEXT.replace('"object":', ' "object" :')],
+  ["a list", `[[1,"object":`],
+  ["half of a text", '{"request":{"uid":"x'],
+  ["no object at all", JSON.stringify({ ...REVIEW, request: ENVELOPE })],
+])("%s has no envelope", (_, text) => {
+  expect(envelope(text)).toEqual(new Undecodable(WHY));
+});
+
+test.each<[string, string]>([
+  ["nesting in the object", TEXT.replace('"object":', `"object":${DEEP},"object":`)],
+  ["another object", TEXT.replace('"object":', '"object":{"first":1},"object":')],
+  ["a text that ends in the object", TEXT.slice(0, TEXT.indexOf('"object"') + 20)],
+  ["no JSON in the object", `${TEXT.slice(0, TEXT.indexOf('"object"') + 9)}}}]]"`],
+])("%s leaves the envelope as it is", (_, text) => {
+  expect(envelope(text)).toEqual(envelope(TEXT));
 });

@@ -8,7 +8,7 @@ import {
 } from "../../core/evaluate/request.ts";
 import { nameIn, type StatusDetails } from "../../core/evaluate/status.ts";
 import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
-import { structureProblem } from "./structure.ts";
+import { envelopeOf, parsedBytes, structureProblem } from "./structure.ts";
 
 const REVIEW_VERSION = "admission.k8s.io/v1";
 
@@ -39,8 +39,22 @@ class InvalidField extends Error {}
  * equal keys the last counts, as in Go. Objects are not checked here, but by modules.
  */
 export function decodeReview(bytes: Buffer): AdmissionRequest | Undecodable {
-  const unfit = structureProblem(bytes);
-  if (unfit !== undefined) return new Undecodable(unfit);
+  return decode(bytes, undefined);
+}
+
+/**
+ * The request in a body that is too large to be parsed, or of which there are only the first bytes: without objects, and without what
+ * follows them, of which only `dryRun` would count. Undecodable where the body is not as an API server writes it.
+ */
+export function decodeEnvelope(bytes: Buffer, tooLarge: string): AdmissionRequest | Undecodable {
+  const envelope = envelopeOf(bytes);
+  if (envelope === undefined || structureProblem(parsedBytes(envelope)) !== undefined)
+    return new Undecodable(tooLarge);
+  const request = decode(envelope, tooLarge);
+  return request instanceof Undecodable ? new Undecodable(tooLarge) : request;
+}
+
+function decode(bytes: Buffer, tooLarge: string | undefined): AdmissionRequest | Undecodable {
   let review: unknown;
   try {
     review = JSON.parse(bytes.toString());
@@ -61,7 +75,7 @@ export function decodeReview(bytes: Buffer): AdmissionRequest | Undecodable {
     return new Undecodable(`request.uid is longer than ${UID_LENGTH} characters`);
   }
   try {
-    return readRequest(request, uid);
+    return readRequest(request, uid, tooLarge);
   } catch (error) {
     if (!(error instanceof InvalidField)) throw error;
     return new Undecodable(error.message, uid, detailsIn(request));
@@ -80,10 +94,10 @@ function shown(value: unknown): string {
   return /^[\w./-]{1,64}$/.test(value) ? `"${value}"` : "unreadable";
 }
 
-function readRequest(request: JsonObject, uid: string): AdmissionRequest {
+function readRequest(request: JsonObject, uid: string, tooLarge: string | undefined): AdmissionRequest {
   const operation = operationOf(request["operation"]);
   const object = objectOf(request, "object");
-  if (object === undefined && (operation === "CREATE" || operation === "UPDATE")) {
+  if (object === undefined && tooLarge === undefined && (operation === "CREATE" || operation === "UPDATE")) {
     throw new InvalidField(`request.object is missing for ${operation}`);
   }
   return {
@@ -99,6 +113,7 @@ function readRequest(request: JsonObject, uid: string): AdmissionRequest {
     oldObject: objectOf(request, "oldObject"),
     dryRun: dryRunOf(request["dryRun"]),
     options: objectOf(request, "options"),
+    ...(tooLarge === undefined ? {} : { tooLarge }),
   };
 }
 

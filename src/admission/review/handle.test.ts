@@ -1,5 +1,5 @@
 import { EventEmitter } from "node:events";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   BEHAVIOURS,
   responseOf,
@@ -9,7 +9,9 @@ import {
 } from "../../../test/support/admission/example-cluster.ts";
 import { allow } from "../../core/evaluate/decision.ts";
 import { type Log, SILENT } from "../../core/log.ts";
+import type { Count } from "../../core/module/metric.ts";
 import type { Source } from "../../core/view/source.ts";
+import { afterResponse } from "./after-response.ts";
 import { marginOf } from "./deadline.ts";
 import { createHandle } from "./handle.ts";
 import type { HttpResponse } from "./http-response.ts";
@@ -163,6 +165,89 @@ test("an object as deep as is allowed breaks nothing", () => {
     const response = responseOf(now(ask(path, testSource(), Buffer.from(body))));
     expect(response).toHaveProperty("allowed");
   }
+});
+
+describe("a review that is too large", () => {
+  const DEPTH = NESTING_LIMIT + 1;
+  const deep = `${"[".repeat(DEPTH)}${"]".repeat(DEPTH)}`;
+  const large = (object: string) =>
+    Buffer.from(JSON.stringify(review({ object: "here" })).replace('"here"', object));
+
+  test.each([
+    ["nested too deep", large(deep), "the body is nested deeper than 1000 levels"],
+    [
+      "too much to be parsed",
+      large(`[${"{},".repeat(1_000_000)}1]`),
+      "the body takes more than 67108864 bytes of memory",
+    ],
+  ])("is denied by a hook that guards, and passes another with a warning: %s", (_, body, why) => {
+    const denied = responseOf(now(ask("/validate/welcome", testSource(), body)));
+    expect(denied).toMatchObject({
+      allowed: false,
+      status: {
+        code: 413,
+        reason: "RequestEntityTooLarge",
+        message: `Pod shop/web is too large for module tiny to read: ${why}; make the object smaller (USHER-E05)`,
+        details: { name: "web", group: "", kind: "pods" },
+      },
+    });
+    const passed = responseOf(now(ask("/mutate/label", testSource(), body)));
+    expect(passed).toMatchObject({ allowed: true, warnings: [expect.stringContaining(why)] });
+    expect(passed).not.toHaveProperty("patch");
+  });
+
+  test("is counted and logged as other denials are, unless its caller is not trusted", () => {
+    for (const isTrusted of [true, false]) {
+      const [counts, said]: [Count[], object[]] = [[], []];
+      const log = { ...SILENT, info: (facts: object) => said.push(facts) };
+      const handle = createHandle({ source: testSource(), log, acceptsToken: () => isTrusted });
+      const { evaluation } = now(handle(large(deep), "/validate/welcome"));
+      if (evaluation === undefined) throw new Error("not evaluated");
+      afterResponse({ log, count: (steps) => counts.push(...steps) })(evaluation);
+      expect(said).toMatchObject([
+        {
+          object: "Pod shop/web",
+          user: "ann",
+          denials: [{ hook: "welcome", code: 413 }],
+          dryRun: !isTrusted,
+        },
+      ]);
+      expect(counts.map(({ metric, labels }) => [metric, ...Object.values(labels)].join(" "))).toEqual(
+        isTrusted
+          ? ["usher_decisions_total welcome validate deny", "usher_findings_total tiny size violated"]
+          : [],
+      );
+    }
+  });
+
+  test("without an envelope that can be read is refused", () => {
+    expect(now(ask("/validate/welcome", testSource(), Buffer.from(deep)))).toMatchObject({
+      status: 413,
+      body: "the body is nested deeper than 1000 levels\n",
+    });
+  });
+
+  test("is not parsed while others that are large wait, and leaves small ones alone", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const found = async () => {
+      await promise;
+      return [{ found: {}, complete: true }] as const;
+    };
+    const handle = createHandle({ source: testSource({ fetch: found }), log: SILENT });
+    // A half of what there is room for.
+    const half = large(`{"metadata":{},"list":[${"{},".repeat(390_000)}1]}`);
+    const waiting = [half, half].map((body) => handle(body, "/validate/pool?timeout=30s"));
+    const third = responseOf(now(handle(half, "/validate/pool?timeout=30s")));
+    expect(third).toMatchObject({
+      status: { code: 413, message: expect.stringContaining("other large requests take the memory") },
+    });
+    expect(responseOf(now(handle(BODY, "/validate/welcome")))).toMatchObject({ allowed: true });
+    resolve();
+    for (const reply of await Promise.all(waiting))
+      expect(responseOf(reply)).toMatchObject({ allowed: true });
+    const again = handle(half, "/validate/pool?timeout=30s");
+    expect(responseOf(await again)).toMatchObject({ allowed: true });
+  });
 });
 
 test("lone surrogates come back as JSON that everyone can read", () => {

@@ -7,7 +7,7 @@ import { factsOf, type Log } from "../../core/log.ts";
 import { hookWants } from "../../core/module/hook.ts";
 import type { Source } from "../../core/view/source.ts";
 import { type Client, RequestDeadline } from "./deadline.ts";
-import { decodeReview, Undecodable } from "./decode.ts";
+import { decodeEnvelope, decodeReview, Undecodable } from "./decode.ts";
 import {
   allowedWithWarning,
   denied,
@@ -16,6 +16,7 @@ import {
   textResponse,
 } from "./http-response.ts";
 import { type AcceptsToken, type Route, Routes } from "./routes.ts";
+import { LARGE_REVIEW, PARSED_LIMIT, parsedBytes, structureProblem } from "./structure.ts";
 
 const INTERNAL_ERROR = "internal error handling admission request";
 const FAULT = `${INTERNAL_ERROR} (USHER-E01)`;
@@ -41,27 +42,43 @@ export type Handle = (
   started?: number,
   /** @default nobody */
   observer?: HookObserver,
+  /** Why the body is only the first bytes of a longer one. @default it is whole */
+  tooLong?: string,
 ) => HttpResponse | Promise<HttpResponse>;
 
 export function createHandle({ source, log, now = Date.now, acceptsToken }: HandleOptions): Handle {
   const routes = new Routes();
+  /** What large reviews that wait for facts take. Parsing does not wait, so that there is never more than one besides. */
+  let waiting = 0;
 
-  const handle: Handle = (body, url, client, started = performance.now(), observer) => {
+  const handle: Handle = (body, url, client, started = performance.now(), observer, tooLong) => {
     try {
       const route = routes.find(url, source.assembly.hooks);
       if ("notFound" in route) return textResponse(404, route.notFound);
       // Not synced yet: answer 503, so that failurePolicy decides. A partial view could admit what an unread policy forbids.
       if (!source.ready) return textResponse(503, "policies are not synced yet", route.phase);
-      const request = decodeReview(body);
+      const parsed = tooLong === undefined ? parsedBytes(body) : 0;
+      const tooLarge = tooLong ?? structureProblem(parsed, PARSED_LIMIT - waiting);
+      const request = tooLarge === undefined ? decodeReview(body) : decodeEnvelope(body, tooLarge);
       if (request instanceof Undecodable) {
         if (log.isLevelEnabled?.("debug"))
           log.debug({ ...request, phase: route.phase }, "invalid admission review");
-        return undecodableResponse(request, route);
+        // Only a client that is no API server sends a large body whose envelope can't be read.
+        return tooLarge === undefined
+          ? undecodableResponse(request, route)
+          : textResponse(413, tooLarge, route.phase);
       }
       const deadline = new RequestDeadline(source, log, client, started, route.timeoutMs);
       const isTrusted = acceptsToken?.(route.token) ?? true;
-      if (typeof isTrusted === "boolean") return respond(isTrusted, route, request, deadline, observer);
-      return isTrusted.then((found) => respond(found, route, request, deadline, observer));
+      const response =
+        typeof isTrusted === "boolean"
+          ? respond(isTrusted, route, request, deadline, observer)
+          : isTrusted.then((found) => respond(found, route, request, deadline, observer));
+      if (!(response instanceof Promise) || tooLarge !== undefined || parsed <= LARGE_REVIEW) return response;
+      waiting += parsed;
+      return response.finally(() => {
+        waiting -= parsed;
+      });
     } catch (error) {
       log.error(factsOf(error), INTERNAL_ERROR);
       return textResponse(500, FAULT);

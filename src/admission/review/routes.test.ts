@@ -3,7 +3,16 @@ import type { Hook } from "../../core/module/hook.ts";
 import { CACHED_ROUTES, DEFAULT_CALL_MS, Routes } from "./routes.ts";
 
 function hook(name: string, phase: Hook["phase"], timeoutSeconds = 10): Hook {
-  return { name, module: "m", phase, rules: [], failure: "open", timeoutSeconds, sideEffects: "None" };
+  return {
+    name,
+    module: "m",
+    phase,
+    rules: [],
+    failure: "open",
+    tooLarge: "allow",
+    timeoutSeconds,
+    sideEffects: "None",
+  };
 }
 
 const HOOKS = [hook("a", "mutate", 5), hook("b", "mutate", 3), hook("c", "validate", 7)];

@@ -1,14 +1,14 @@
 import { EventEmitter } from "node:events";
 import type { IncomingMessage } from "node:http";
 import fc from "fast-check";
-import { expect, test } from "vitest";
-import { readBody, TOO_LARGE } from "./body.ts";
+import { describe, expect, test, vi } from "vitest";
+import { ENVELOPE_BYTES, LargeBodies, readBody } from "./body.ts";
 import { BytesInFlight } from "./bytes-in-flight.ts";
 
 const LIMIT = 1_000;
 
 /** Reads a body that arrives in these pieces, and notes the most bytes that were in flight. */
-function read(pieces: readonly string[], headers: Record<string, string> = {}) {
+function read(pieces: readonly string[], headers: Record<string, string> = {}, limit = LIMIT) {
   const socket = Object.assign(new EventEmitter(), { destroy: () => undefined });
   const request = Object.assign(new EventEmitter(), { headers, socket });
   let most = 0;
@@ -20,9 +20,9 @@ function read(pieces: readonly string[], headers: Record<string, string> = {}) {
       most = Math.max(most, bytes);
     }
   })(1_000_000, () => undefined);
-  const bodies: (string | typeof TOO_LARGE)[] = [];
-  readBody(request as unknown as IncomingMessage, LIMIT, inFlight, (body) =>
-    bodies.push(body === TOO_LARGE ? body : body.toString()),
+  const bodies: (string | { first: string })[] = [];
+  readBody(request as unknown as IncomingMessage, limit, inFlight, (body, isWhole) =>
+    bodies.push(isWhole ? body.toString() : { first: body.toString("latin1") }),
   );
   for (const piece of pieces) request.emit("data", Buffer.from(piece));
   request.emit("end");
@@ -35,7 +35,8 @@ test("a body is what its pieces are together, whether its length is announced or
     fc.property(pieces, fc.boolean(), (parts, announced) => {
       const text = parts.join("");
       const length = Buffer.byteLength(text);
-      const expected = length > LIMIT ? TOO_LARGE : text;
+      const first = Buffer.from(text).toString("latin1", 0, LIMIT);
+      const expected = length > LIMIT ? { first } : text;
       const headers: Record<string, string> = announced ? { "content-length": String(length) } : {};
       expect(read(parts, headers).bodies).toEqual([expected]);
     }),
@@ -55,7 +56,61 @@ test("pieces of one byte take at most twice their bytes", () => {
   expect(most).toBeLessThanOrEqual(2 * LIMIT);
 });
 
-test("a body above the limit is reported once", () => {
-  expect(read(["x".repeat(600), "x".repeat(600), "x"]).bodies).toEqual([TOO_LARGE]);
-  expect(read([], { "content-length": "1001" }).bodies).toEqual([TOO_LARGE]);
+test("a body above the limit is reported once, with its first bytes", () => {
+  const first = "x".repeat(LIMIT);
+  expect(read(["x".repeat(600), "x".repeat(600), "x"]).bodies).toEqual([{ first }]);
+  expect(read(["x".repeat(LIMIT), "x"]).bodies).toEqual([{ first }]);
+});
+
+test("of a body that is announced too long no more is kept than its envelope may have", () => {
+  const limit = 2 * ENVELOPE_BYTES;
+  const chunk = "x".repeat(ENVELOPE_BYTES / 4);
+  const { bodies, most } = read(Array(8).fill(chunk), { "content-length": String(limit + 1) }, limit);
+  expect(bodies).toEqual([{ first: "x".repeat(ENVELOPE_BYTES) }]);
+  expect(most).toBeLessThanOrEqual(ENVELOPE_BYTES);
+});
+
+describe("large bodies", () => {
+  const large = () => Object.assign(new EventEmitter(), { headers: { "content-length": "2000000" } });
+  const take = (bodies: LargeBodies, request: object, begun: string[], name: string) => {
+    const ends: (() => void)[] = [];
+    bodies.take(request as unknown as IncomingMessage, (end) => {
+      begun.push(name);
+      ends.push(end);
+    });
+    return () => ends[0]?.();
+  };
+
+  test("are read one after the other, in their order", () => {
+    const [bodies, begun]: [LargeBodies, string[]] = [new LargeBodies(), []];
+    const ends = ["a", "b", "c"].map((name) => take(bodies, large(), begun, name));
+    expect(begun).toEqual(["a"]);
+    ends[0]?.();
+    ends[0]?.();
+    expect(begun).toEqual(["a", "b"]);
+    ends[1]?.();
+    ends[2]?.();
+    take(bodies, large(), begun, "d");
+    expect(begun).toEqual(["a", "b", "c", "d"]);
+  });
+
+  test("keep no other body waiting", () => {
+    const [bodies, begun]: [LargeBodies, string[]] = [new LargeBodies(), []];
+    take(bodies, large(), begun, "large");
+    take(bodies, { headers: { "content-length": "1000000" } }, begun, "small");
+    take(bodies, { headers: {} }, begun, "not announced");
+    expect(begun).toEqual(["large", "small", "not announced"]);
+  });
+
+  test("give way when their client is gone, or slow", async () => {
+    const [bodies, begun]: [LargeBodies, string[]] = [new LargeBodies(), []];
+    const gone = large();
+    take(bodies, gone, begun, "gone");
+    take(bodies, Object.assign(large(), { destroyed: true }), begun, "gone before its turn");
+    take(bodies, large(), begun, "slow");
+    take(bodies, large(), begun, "next");
+    gone.emit("close");
+    expect(begun).toEqual(["gone", "slow"]);
+    await vi.waitFor(() => expect(begun).toEqual(["gone", "slow", "next"]));
+  });
 });

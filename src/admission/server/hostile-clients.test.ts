@@ -1,6 +1,6 @@
 import { type ConnectionOptions, connect, type TLSSocket } from "node:tls";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { post, review } from "../../../test/support/admission/example-cluster.ts";
+import { post, responseOf, review } from "../../../test/support/admission/example-cluster.ts";
 import { startTestServer } from "../../../test/support/admission/server.ts";
 import type { AdmissionServer } from "./admission-server.ts";
 
@@ -79,11 +79,16 @@ test("a request that is half sent and given up harms nobody", async () => {
   await stillServes();
 });
 
-test("a body that is announced too large is refused unread", async () => {
-  const got = await raw((socket) => socket.write(head("Content-Length: 999999999")));
+test("a body that is announced too large is refused by its first bytes", async () => {
+  const first = " ".repeat(BODY_BYTES + 1);
+  const got = await raw((socket) => socket.write(head("Content-Length: 999999999") + first));
   expect(got).toMatch(/^HTTP\/1.1 413 /);
   expect(got).toMatch(/\r\nConnection: close\r\n/);
-  expect(got).toContain(`larger than ${BODY_BYTES} bytes`);
+  expect(got).toContain(`more than ${BODY_BYTES} bytes`);
+});
+
+test("a body that is announced too large and never comes is cut off", async () => {
+  expect(await raw((socket) => socket.write(head("Content-Length: 999999999")))).toMatch(/^HTTP\/1.1 408 /);
 });
 
 test("a body that grows too large is refused as soon as it is", async () => {
@@ -100,8 +105,40 @@ test("a body of just the limit is read", async () => {
   const text = JSON.stringify(review());
   const url = `${server.webhookAddress.url}/validate/welcome`;
   expect((await post(url, server.ca, text.padEnd(BODY_BYTES))).status).toBe(200);
-  expect((await post(url, server.ca, text.padEnd(BODY_BYTES + 1))).status).toBe(413);
+  expect((await post(url, server.ca, " ".repeat(BODY_BYTES + 1))).status).toBe(413);
 });
+
+test.each([
+  ["announced", {}],
+  ["not announced", { "transfer-encoding": "chunked" }],
+])(
+  "a review above the limit, %s, gets the verdict of each hook, and its connection is closed",
+  async (_, headers) => {
+    const body = JSON.stringify(review()).padEnd(3 * BODY_BYTES);
+    const ask = (path: string) =>
+      post(`${server.webhookAddress.url}${path}`, server.ca, body, {
+        headers: { "content-type": "application/json", ...headers },
+      });
+    const denied = await ask("/validate/welcome");
+    expect(denied).toMatchObject({ status: 200, headers: { connection: "close" } });
+    expect(responseOf(denied)).toMatchObject({
+      uid: "705ab4f5-6393-11e8-b7cc-42010a800002",
+      allowed: false,
+      status: {
+        code: 413,
+        reason: "RequestEntityTooLarge",
+        message: expect.stringContaining(
+          `Pod shop/web is too large for module tiny to read: the body has more than ${BODY_BYTES} bytes`,
+        ),
+      },
+    });
+    expect(responseOf(await ask("/mutate/label"))).toMatchObject({
+      allowed: true,
+      warnings: [expect.stringContaining("USHER-E05")],
+    });
+    await stillServes();
+  },
+);
 
 test("a head that is too large is refused", async () => {
   const got = await raw((socket) => socket.write(head(`X-Long: ${"x".repeat(5_000)}`)));

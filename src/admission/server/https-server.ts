@@ -9,12 +9,12 @@ import type { AggregatedServing } from "../aggregated/aggregated.ts";
 import type { ConnectionLimit } from "../observe/metrics/metrics.ts";
 import type { ReviewTrace, ReviewTracer } from "../observe/tracing/tracing.ts";
 import type { Handle } from "../review/handle.ts";
-import { type HttpResponse, textResponse } from "../review/http-response.ts";
-import { parsedBytes } from "../review/structure.ts";
+import type { HttpResponse } from "../review/http-response.ts";
+import { LARGE_REVIEW, parsedBytes } from "../review/structure.ts";
 import type { KeyPair } from "../tls/certificate.ts";
 import { ClientCertificates, type ClientCheck } from "../tls/client-certificate.ts";
 import { type Address, addressOf, listenError } from "./address.ts";
-import { readBody, TOO_LARGE } from "./body.ts";
+import { LargeBodies, readBody } from "./body.ts";
 import { BytesInFlight } from "./bytes-in-flight.ts";
 import { Connections, Pipelining } from "./connections.ts";
 import type { Limits } from "./limits.ts";
@@ -69,6 +69,7 @@ export async function openHttpsServer(options: HttpsServerOptions): Promise<Http
     connectionClosed("bytes");
     log.warn({ bytes }, NO_ROOM);
   });
+  const largeBodies = new LargeBodies();
   const pipelining = new Pipelining(limits.pipelined, () => connectionClosed("requests"));
   const asksForCertificates = clients !== undefined || aggregated !== undefined;
   let { pair: served } = options;
@@ -120,36 +121,45 @@ export async function openHttpsServer(options: HttpsServerOptions): Promise<Http
   };
 
   const receive = (request: IncomingMessage, response: ServerResponse, review: Handle, started: number) => {
-    readBody(request, limits.bodyBytes, inFlight, (body) => {
-      if (body === TOO_LARGE) {
-        const tooLarge = textResponse(413, `the body is larger than ${limits.bodyBytes} bytes`);
-        refuse(request, response, tooLarge, started);
-        return;
-      }
-      const trace = tracing?.begin(request.headers, started);
-      const result = review(body, request.url ?? "/", response, started, trace);
-      if (!(result instanceof Promise)) {
-        send(response, result, started, trace);
-        return;
-      }
-      const { socket } = request;
-      const bytes = parsedBytes(body);
-      pipelining.add(socket);
-      inFlight.add(socket, bytes);
-      void result
-        .then((late) => send(response, late, started, trace))
-        .catch((error: unknown) => abort(response, error))
-        .finally(() => {
-          pipelining.remove(socket);
-          inFlight.remove(socket, bytes);
-        });
-    });
+    largeBodies.take(request, (end) =>
+      readBody(request, limits.bodyBytes, inFlight, (body, isWhole) => {
+        end();
+        const trace = tracing?.begin(request.headers, started);
+        const tooLong = isWhole ? undefined : `the body has more than ${limits.bodyBytes} bytes`;
+        const result = review(body, request.url ?? "/", response, started, trace, tooLong);
+        const reply = (known: HttpResponse) => send(response, known, started, trace, isWhole);
+        if (!(result instanceof Promise)) {
+          reply(result);
+          return;
+        }
+        const { socket } = request;
+        const parsed = parsedBytes(body);
+        // Those that are larger are counted where they are parsed.
+        const bytes = isWhole && parsed <= LARGE_REVIEW ? parsed : 0;
+        pipelining.add(socket);
+        inFlight.add(socket, bytes);
+        void result
+          .then(reply)
+          .catch((error: unknown) => abort(response, error))
+          .finally(() => {
+            pipelining.remove(socket);
+            inFlight.remove(socket, bytes);
+          });
+      }),
+    );
   };
 
-  const send = (response: ServerResponse, result: HttpResponse, started: number, trace?: ReviewTrace) => {
+  const send = (
+    response: ServerResponse,
+    result: HttpResponse,
+    started: number,
+    trace?: ReviewTrace,
+    isWhole = true,
+  ) => {
     const { status, type, body, phase, evaluation } = result;
     const closed = response.destroyed;
-    if (!closed) {
+    if (!closed && !isWhole) sendAndClose(response.req, response, result);
+    else if (!closed) {
       if (draining) response.shouldKeepAlive = false;
       const length = Buffer.byteLength(body);
       response.writeHead(status, { "Content-Type": type, "Content-Length": length });

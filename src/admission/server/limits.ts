@@ -15,12 +15,16 @@ export interface Limits {
   readonly finishMs: number;
 }
 
-/** The API server takes objects of up to 3 MiB; an UPDATE carries two of them, and the rest is for the envelope. */
-const BODY_BYTES = 8 * 1024 * 1024;
+/**
+ * etcd stores 1.5 MiB of protobuf at most, of which a byte becomes up to six of JSON: Go writes `<` as `\u003c`, and the names of empty
+ * fields take no more. An UPDATE carries two such objects, and 2 MiB are for the envelope. A request may bring a larger object, which
+ * etcd then refuses.
+ */
+const BODY_BYTES = 20 * 1024 * 1024;
 
 /**
- * Six of the largest requests at once, a tenth of the container's memory; those of a busy cluster have some kilobytes each and arrive
- * with their first packets.
+ * Two of the largest bodies, which are read one after the other, and a tenth of the container's memory; those of a busy cluster have some
+ * kilobytes each and arrive with their first packets.
  */
 const IN_FLIGHT_BYTES = 48 * 1024 * 1024;
 

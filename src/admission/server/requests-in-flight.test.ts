@@ -116,7 +116,7 @@ test("draining does not wait for clients that keep their side open", async () =>
 });
 
 test("requests that wait are bounded in bytes, and the oldest is closed", async () => {
-  const { server, asked, meet } = await waiting({ limits: { ...LIMITS, inFlightBytes: 100_000 } });
+  const { server, asked, meet } = await waiting({ limits: { ...LIMITS, inFlightBytes: 200_000 } });
   const large = (uid: string) => request(uid, { path: "/validate/pool", pad: 40_000 });
   const exchanges: Promise<string>[] = [];
   for (const [i, uid] of ["a", "b", "c"].entries()) {
@@ -126,5 +126,22 @@ test("requests that wait are bounded in bytes, and the oldest is closed", async 
   await expect.poll(() => asked[0]?.signal.aborted).toBe(true);
   meet();
   expect((await Promise.all(exchanges)).map(uids)).toEqual([[], ["b"], ["c"]]);
+  await server.close();
+});
+
+test("large bodies that come together close no connection", async () => {
+  const large = 2_000_000;
+  const server = await serve({
+    limits: {
+      ...LIMITS,
+      bodyBytes: 2 * large,
+      inFlightBytes: 4 * large,
+      requestMs: 20_000,
+      keepAliveMs: 20_000,
+    },
+  });
+  const text = request("large", { pad: large, lines: ["Connection: close"] });
+  const exchanges = Array.from({ length: 12 }, () => exchange(server, (socket) => socket.write(text)));
+  expect((await Promise.all(exchanges)).map(uids)).toEqual(exchanges.map(() => ["large"]));
   await server.close();
 });

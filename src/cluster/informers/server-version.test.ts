@@ -76,6 +76,7 @@ const modern = defineModule({
             phase: "validate",
             rules: [{ groups: [""], versions: ["v1"], resources: ["pods"], operations: ["CREATE"] }],
             failure: "open",
+            tooLarge: "allow",
             timeoutSeconds: 1,
             sideEffects: "None",
           },

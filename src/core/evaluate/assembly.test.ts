@@ -65,6 +65,7 @@ function talker(inPlace: boolean) {
         module: "talker",
         phase: "mutate" as const,
         failure: "open" as const,
+        tooLarge: "allow" as const,
         timeoutSeconds: 1,
         sideEffects: "None" as const,
         rules: [],

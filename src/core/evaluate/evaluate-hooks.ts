@@ -10,7 +10,7 @@ import { Draft } from "./draft.ts";
 import type { Finding, ModuleFinding } from "./finding.ts";
 import { type Facts, type Need, needKey } from "./need.ts";
 import { leaveChange } from "./patch.ts";
-import type { AdmissionRequest } from "./request.ts";
+import { type AdmissionRequest, describeRequest } from "./request.ts";
 import type { StepCounter } from "./step-counter.ts";
 
 /** What to evaluate: an admission request, with the hooks and the assembly to evaluate it by. */
@@ -85,6 +85,10 @@ export function evaluateHooks(
     if (evaluate === undefined) continue;
     asked.push(hook);
     const mark = draft.mark();
+    if (request.tooLarge !== undefined) {
+      decided.push({ hook, decision: unread(hook, request, request.tooLarge), edits: [mark, mark] });
+      continue;
+    }
     draft.author = hook.module;
     evaluation.observer?.began(hook);
     try {
@@ -211,6 +215,22 @@ const PROVENANCE_LEFT_OUT: ModuleFinding = {
   message: "the object's annotations leave no room to record which policy changed what",
   warn: 10,
 };
+
+/** Without the objects of a request no module can judge it; its hook says what follows. */
+function unread(hook: Hook, request: AdmissionRequest, why: string): Decision {
+  const denies = hook.tooLarge === "deny";
+  const consequence = denies ? "make the object smaller" : "it passes as it is; make the object smaller";
+  const message = `${describeRequest(request)} is too large for module ${hook.module} to read: ${why}; ${consequence}`;
+  const finding: Finding = {
+    rule: "size",
+    outcome: denies ? "violated" : "skipped",
+    code: "USHER-E05",
+    message,
+    audit: { key: "too-large", value: `${why} (USHER-E05)` },
+    ...(denies ? {} : { warn: 90 }),
+  };
+  return denies ? deny({ code: 413, reason: "RequestEntityTooLarge" }, [finding]) : allow([finding]);
+}
 
 /** A module that throws has failed; its hook's failure mode decides. */
 function broken(hook: Hook, error: unknown): Decision {

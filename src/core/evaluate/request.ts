@@ -44,6 +44,8 @@ export interface AdmissionRequest {
   readonly options: JsonObject | undefined;
   /** Made from a manifest: no API server has validated the object. */
   readonly unvalidated?: true;
+  /** Why its objects could not be read: then it has none, whatever its operation, and each hook's `tooLarge` decides. */
+  readonly tooLarge?: string;
 }
 
 /** The name under which stores, indexes and RBAC know a resource: `pods`, `deployments.apps`. */

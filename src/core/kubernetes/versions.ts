@@ -71,6 +71,14 @@ export interface ServerVersion {
   readonly binary: KubernetesVersion;
 }
 
+/** API servers before 1.28 evaluate no match conditions. */
+const MATCH_CONDITIONS_SINCE = 28;
+
+/** Whether the API server evaluates match conditions. While its version is unknown it is taken for an older one. */
+export function hasMatchConditions(of: { readonly serverVersion: ServerVersion | undefined }): boolean {
+  return of.serverVersion !== undefined && atLeast(of.serverVersion.effective, MATCH_CONDITIONS_SINCE);
+}
+
 export function sameServerVersion(a: ServerVersion, b: ServerVersion | undefined): boolean {
   if (b === undefined) return false;
   return compareVersions(a.effective, b.effective) === 0 && compareVersions(a.binary, b.binary) === 0;

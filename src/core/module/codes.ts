@@ -33,6 +33,14 @@ export const CORE_CODES: readonly Code[] = [
     remedy:
       "Correct the fields that are named. `usher review FILE --source DIR` checks a policy without a cluster.",
   },
+  {
+    code: "USHER-E05",
+    title: "The object is too large to be judged",
+    meaning:
+      "The API server sent a review that usher does not parse, because it has too many bytes, takes too much memory or is nested too deep; the message says which, and the limit. A hook that may refuse what it reads refuses the request, whatever its failurePolicy; one that only adds something lets it pass with a warning.",
+    remedy:
+      "Make the object smaller: remove labels, annotations, list elements or managedFields. If the message says that other large requests take the memory, try again.",
+  },
 ];
 
 /** Every code that this set of modules can show. */

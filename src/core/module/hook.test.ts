@@ -13,6 +13,7 @@ function hook(rules: readonly Partial<Rule>[], namespaces?: NamespaceScope): Hoo
     module: "m",
     phase: "mutate",
     failure: "open",
+    tooLarge: "allow",
     timeoutSeconds: 1,
     sideEffects: "None",
     rules: rules.map((rule) => ({ ...RULE, ...rule })),

@@ -34,6 +34,11 @@ export interface Hook {
   /** What happens where we can't answer: `open` lets the request pass. */
   readonly failure: "open" | "closed";
   /**
+   * What the hook answers where the objects of a request are too large to be read. One that may deny what it reads denies, whatever
+   * `failure` is, else size alone would pass it; one that only adds or reports allows with a warning.
+   */
+  readonly tooLarge: "deny" | "allow";
+  /**
    * Closed hooks only: the control plane's namespaces, which no closed hook may match, are covered by an open twin with the same
    * evaluator. Usher's own namespace never is. @default requests there do not reach the module
    */

@@ -32,6 +32,7 @@ export function policyCheck(modules: readonly Module[]): Module {
               module: "policies",
               phase: "validate",
               failure: "open",
+              tooLarge: "deny",
               timeoutSeconds: 5,
               sideEffects: "None",
               rules: [...new Set(checked.map(({ group }) => group))].map((group) => {

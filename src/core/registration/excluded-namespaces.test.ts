@@ -14,6 +14,7 @@ function hook(failure: Hook["failure"], namespaces?: NamespaceScope, more: Parti
     phase: "validate",
     rules: [{ groups: [""], versions: ["v1"], resources: ["pods", "namespaces"], operations: ["CREATE"] }],
     failure,
+    tooLarge: "deny",
     timeoutSeconds: 5,
     sideEffects: "None",
     ...(namespaces === undefined ? {} : { namespaces }),

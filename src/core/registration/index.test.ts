@@ -53,6 +53,7 @@ const SEATING: Module = defineModule({
       phase: "mutate",
       rules: [{ groups: [""], versions: ["v1"], resources: ["pods"], operations: ["CREATE"] }],
       failure: "closed",
+      tooLarge: "deny",
       timeoutSeconds: 5,
       sideEffects: "None",
     },

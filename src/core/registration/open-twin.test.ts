@@ -24,6 +24,7 @@ test("both entries of a twin run the same evaluator, under the name that the mod
         phase: "validate",
         rules,
         failure: "closed",
+        tooLarge: "deny",
         openTwin: true,
         timeoutSeconds: 3,
         sideEffects: "None",

@@ -23,6 +23,7 @@ function hook(rules: readonly Rule[], more: Partial<Hook> = {}): Hook {
     phase: "validate",
     rules,
     failure: "closed",
+    tooLarge: "deny",
     timeoutSeconds: 5,
     namespaces: SCOPE,
     sideEffects: "None",
@@ -180,7 +181,7 @@ test("the open part is a hook of its own, beside the closed one, and noted", () 
   expect(safeguard([given], DEFAULT_INSTALLATION)).toEqual({
     hooks: [
       { ...given, rules: [rule("", "pods")] },
-      { ...given, name: "guard-open", failure: "open", rules: [rule("", "nodes")] },
+      { ...given, name: "guard-open", failure: "open", tooLarge: "allow", rules: [rule("", "nodes")] },
     ],
     notes: [
       "guard: its rules reach resources that no closed hook may stop (nodes); that part is asked as guard-open, which is open",

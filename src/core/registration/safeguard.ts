@@ -48,7 +48,7 @@ function closedHook(hook: Hook, installation: Installation, names: Set<string>, 
     if (closed.length > 0) made.push({ ...hook, namespaces, rules: closed });
     if (open.length > 0) {
       const name = freeName(`${hook.name}-open`, names);
-      made.push({ ...hook, name, namespaces, rules: open, failure: "open" });
+      made.push({ ...hook, name, namespaces, rules: open, failure: "open", tooLarge: "allow" });
       notes.push(
         `${hook.name}: its rules reach resources that no closed hook may stop (${[...new Set(open.flatMap(allReached))].map(({ resource }) => resource).join(", ")}); ` +
           `that part is asked as ${name}, which is open`,

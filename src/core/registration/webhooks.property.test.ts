@@ -173,6 +173,7 @@ const hooks: fc.Arbitrary<Hook[]> = fc.uniqueArray(
       phase: fc.constantFrom("mutate" as const, "validate" as const),
       rules: fc.array(rules, { maxLength: 3 }),
       failure: fc.constantFrom("closed" as const, "closed" as const, "open" as const),
+      tooLarge: fc.constantFrom("deny" as const, "allow" as const),
       timeoutSeconds: fc.constantFrom(5, 5, 0, 31, 2.5),
       openTwin: fc.boolean(),
       namespaces: fc.oneof(

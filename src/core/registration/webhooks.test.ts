@@ -21,6 +21,7 @@ function hook(name: string, more: Partial<Hook> = {}): Hook {
     phase: "mutate",
     rules: [PODS],
     failure: "open",
+    tooLarge: "allow",
     timeoutSeconds: 5,
     sideEffects: "None",
     ...more,

@@ -70,6 +70,7 @@ export const nodeLabels = defineModule<Policy>({
       ],
       // The controller labels a node that joins unlabelled at once; one that can't join is an outage.
       failure: "open",
+      tooLarge: "allow",
       timeoutSeconds: 1,
       sideEffects: "NoneOnDryRun",
       reinvocation: "Never",

@@ -18,6 +18,7 @@ function hook(name: string, more: Partial<Hook> = {}): Hook {
     phase: "validate",
     rules: [],
     failure: "closed",
+    tooLarge: "deny",
     timeoutSeconds: 5,
     sideEffects: "None",
     ...more,

@@ -23,7 +23,11 @@ export class StatusError extends Error {
   }
 }
 
-function contentType(method: string, body: JsonObject | readonly Json[]): string {
+/** JSON, or an object as protobuf. */
+type Body = JsonObject | readonly Json[] | Buffer;
+
+function contentType(method: string, body: Body): string {
+  if (Buffer.isBuffer(body)) return "application/vnd.kubernetes.protobuf";
   if (method !== "PATCH") return "application/json";
   // A JSON Patch is a list, a merge patch an object; no other kind is a list.
   return isObject(body) ? "application/merge-patch+json" : "application/json-patch+json";
@@ -66,12 +70,12 @@ export class Client {
   async open(
     method: string,
     path: string,
-    body?: JsonObject | readonly Json[],
+    body?: Body,
     identity: Identity = ADMIN,
     options: RequestOptions = {},
   ): Promise<IncomingMessage> {
     const agent = await this.#agent(identity);
-    const payload = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
+    const payload = body === undefined || Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body));
     const headers = {
       accept: "application/json",
       ...(body === undefined || payload === undefined
@@ -90,7 +94,7 @@ export class Client {
   async request(
     method: string,
     path: string,
-    body?: JsonObject | readonly Json[],
+    body?: Body,
     identity?: Identity,
     options?: RequestOptions,
   ): Promise<Reply> {
@@ -102,7 +106,7 @@ export class Client {
   async call(
     method: string,
     path: string,
-    body?: JsonObject | readonly Json[],
+    body?: Body,
     identity?: Identity,
     options?: RequestOptions,
   ): Promise<Json> {

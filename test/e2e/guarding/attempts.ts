@@ -1,6 +1,6 @@
 // Rows of the attack list that are more than one request, and what commands say of the same cluster.
 import { expect, onTestFinished, test } from "vitest";
-import { listAt, stringAt } from "../../../src/core/json.ts";
+import { type JsonObject, listAt, stringAt } from "../../../src/core/json.ts";
 import type { Identity } from "../../cluster/access/identity.ts";
 import { eventually } from "../../cluster/access/wait.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
@@ -129,6 +129,27 @@ export function attemptTests(stage: GuardStage, cluster: () => Cluster): void {
     const labels = { "kubernetes.io/metadata.name": "kube-system", "usher.dev/ignore": "true" };
     await cluster().request("PATCH", "/api/v1/namespaces/team-a", { metadata: { labels } });
     expect((await stage.pod(ON_CP)).status).toBe(403);
+  });
+
+  test("a node that is filled with labels keeps the one that protects it", async () => {
+    // Keys of four characters; with its managedFields the node has nearly a megabyte, and its review 300,000 values.
+    const many = Array.from({ length: 48_000 }, (_, i) => [(i + 50_000).toString(36), ""] as const);
+    const labels = { ...Object.fromEntries(many), [ROLE]: "" };
+    await cluster().createNode("cp-fat", { labels, capacity: { cpu: "4", memory: "8Gi", pods: "10" } });
+    onTestFinished(async () => void (await cluster().call("DELETE", "/api/v1/nodes/cp-fat")));
+    const path = "/api/v1/nodes/cp-fat";
+    const patch = (changed: JsonObject) =>
+      cluster().request("PATCH", path, { metadata: { labels: changed } }, MALLORY);
+    const unlabelled = await patch({ [ROLE]: null });
+    expect([unlabelled.status, stringAt(unlabelled.body, "message")]).toEqual([
+      403,
+      expect.stringContaining("USHER-G"),
+    ]);
+    expect((await stage.pod({ ...SPEC, nodeName: "cp-fat" })).status).toBe(403);
+    // A kubelet goes on: its heartbeats are not asked about, and a label of its own is judged.
+    const kubelet = { user: "system:node:cp-fat", groups: ["system:nodes"] };
+    const status = { status: { conditions: [{ type: "Ready", status: "True" }] } };
+    expect((await cluster().request("PATCH", `${path}/status`, status, kubelet)).status).toBe(200);
   });
 
   test("row 26: a longer toleration does not keep a pod on a protected node", async () => {

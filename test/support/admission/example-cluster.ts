@@ -16,6 +16,8 @@ export interface Behaviour {
   readonly phase: Phase;
   readonly judge: (context: Context) => Result;
   readonly failure?: Hook["failure"];
+  /** @default "deny" of one that validates */
+  readonly tooLarge?: Hook["tooLarge"];
   readonly timeoutSeconds?: number;
 }
 
@@ -95,6 +97,7 @@ export function testModule(behaviours: Readonly<Record<string, Behaviour>> = BEH
         phase: behaviour.phase,
         rules: [{ groups: [""], versions: ["v1"], resources: ["pods"], operations: ["CREATE", "UPDATE"] }],
         failure: behaviour.failure ?? "closed",
+        tooLarge: behaviour.tooLarge ?? (behaviour.phase === "mutate" ? "allow" : "deny"),
         timeoutSeconds: behaviour.timeoutSeconds ?? 10,
         sideEffects: "None",
       })),

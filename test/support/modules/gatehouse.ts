@@ -99,6 +99,7 @@ const gatehouse: Module = defineModule<Closed>({
       module: "gatehouse",
       phase: "validate",
       failure: "open",
+      tooLarge: "allow",
       timeoutSeconds: 5,
       sideEffects: "None",
       rules: [{ groups: [""], versions: ["v1"], resources: ["pods"], operations: ["CREATE"] }],

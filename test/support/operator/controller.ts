@@ -41,6 +41,7 @@ export const FOLLOWING: Module = {
         },
       ],
       failure: "open",
+      tooLarge: "allow",
       timeoutSeconds: 5,
       sideEffects: "None",
     })),

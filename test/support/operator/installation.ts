@@ -38,6 +38,7 @@ export const SEATING: Module = defineModule({
       phase,
       rules: [{ groups: [""], versions: ["v1"], resources: ["pods"], operations: ["CREATE"] }],
       failure: "open",
+      tooLarge: "allow",
       timeoutSeconds: 5,
       sideEffects: "None",
     })),

@@ -1,3 +1,4 @@
+import { hasMatchConditions } from "../../../core/kubernetes/versions.ts";
 import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import type { Gates } from "../../../core/module/gates.ts";
 import type { Hook, Rule } from "../../../core/module/hook.ts";
@@ -40,7 +41,7 @@ export function hooks(view: View, installation: Installation, gates: Gates): rea
   return [
     OVERRIDE_HOOK,
     ...steeringHooks(active, installation),
-    ...validatingHooks(active, closed ? "closed" : "open", installation).map(
+    ...validatingHooks(active, closed ? "closed" : "open", hasMatchConditions(view), installation).map(
       (hook): Hook => (active.length > 0 ? hook : { ...hook, rules: [] }),
     ),
   ];
@@ -54,13 +55,17 @@ function isClosed(group: Group, view: View, installation: Installation): boolean
 function validatingHooks(
   active: readonly Group[],
   failure: Hook["failure"],
+  conditional: boolean,
   installation: Installation,
 ): Hook[] {
+  const enforced = active.some(({ effectiveMode }) => effectiveMode === "Enable");
   const common = {
     module: MODULE,
     phase: "validate",
     sideEffects: "NoneOnDryRun",
     failure: "open",
+    // Inform only reports.
+    tooLarge: enforced ? "deny" : "allow",
     timeoutSeconds: 2,
     namespaces: { except: [installation.namespace] },
   } as const;
@@ -101,6 +106,8 @@ function validatingHooks(
     {
       ...common,
       name: "node-guard-nodes",
+      // Without conditions heartbeats come here, too, of which none may be denied.
+      tooLarge: enforced && conditional ? "deny" : "allow",
       rules: labels
         ? [{ ...CORE, resources: ["nodes", "nodes/status"], operations: ["UPDATE"], scope: "Cluster" }]
         : [],
@@ -132,6 +139,8 @@ function steeringHooks(active: readonly Group[], installation: Installation): Ho
     module: MODULE,
     phase: "mutate",
     failure: "open",
+    // A pod that is not steered is refused only once it is to be bound, and evicts others before.
+    tooLarge: "deny",
     timeoutSeconds: 2,
     sideEffects: "NoneOnDryRun",
     reinvocation: "IfNeeded",

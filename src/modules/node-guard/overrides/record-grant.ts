@@ -24,6 +24,7 @@ export const OVERRIDE_HOOK: Hook = {
     },
   ],
   failure: "open",
+  tooLarge: "allow",
   timeoutSeconds: 3,
   sideEffects: "None",
   reinvocation: "IfNeeded",

@@ -60,6 +60,7 @@ function twinned(hook: Hook, { pods, templates }: Reaches, installation: Install
             name: `${hook.name}-closed-${name}`,
             askedAs: hook.name,
             failure: "closed",
+            tooLarge: "deny",
             timeoutSeconds: TIMEOUT_SECONDS,
             rules,
             namespaces: scopeOf(reach, installation),

@@ -39,8 +39,10 @@ export function enforcementHooks(view: View, installation: Installation, rules: 
   const names = [...new Set(named)].filter((name) => !exempt.includes(name)).sort();
   const namespaces: NamespaceScope = wide ? { except: exempt } : { only: names };
   const inForce = wide || names.length > 0;
+  const tooLarge = enforcing.some(({ spec }) => spec["enforcement"] === "Refuse") ? "deny" : "allow";
   const hook = (name: string, some: readonly Rule[], condition?: string): Hook => ({
     ...COMMON,
+    tooLarge,
     name,
     namespaces,
     rules: inForce ? some : [],

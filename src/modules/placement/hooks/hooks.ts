@@ -32,16 +32,18 @@ export function placementHooks(view: View, installation: Installation): Hook[] {
     ...pods.map((rule) => ({ ...rule, operations: ["CREATE"] as const })),
     ...templateRules(workloads),
   ];
+  const tooLarge = somePolicy(view, "onConflict", "Refuse") ? "deny" : "allow";
   return [
-    { ...COMMON, name: "placement", namespaces, rules },
+    { ...COMMON, tooLarge, name: "placement", namespaces, rules },
     {
       ...COMMON,
+      tooLarge,
       name: "placement-pod-updates",
       namespaces,
       rules: pods.map((rule) => ({ ...rule, operations: ["UPDATE"] as const })),
       conditions: [
         { name: "not-being-deleted", expression: "!has(object.metadata.deletionTimestamp)" },
-        { name: "something-to-do", expression: podUpdates(somePolicyInjects(view)) },
+        { name: "something-to-do", expression: podUpdates(somePolicy(view, "onUpdate", "Inject")) },
       ],
     },
   ];
@@ -60,10 +62,10 @@ function podUpdates(injecting: boolean): string {
   return [...ways, ...(injecting ? [isGatedExpression("oldObject")] : [])].join(" || ");
 }
 
-function somePolicyInjects(view: View): boolean {
+function somePolicy(view: View, field: string, value: string): boolean {
   for (const kind of [clusterPodSchedulingPolicy, podSchedulingPolicy]) {
     for (const policy of view.list(kindResource(kind))) {
-      if (stringAt(policy, "spec", "onUpdate") === "Inject") return true;
+      if (stringAt(policy, "spec", field) === value) return true;
     }
   }
   return false;

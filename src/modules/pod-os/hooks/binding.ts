@@ -1,6 +1,6 @@
 import { exemptNamespaces } from "../../../core/module/installation.ts";
 import { judgeNode } from "../nodes/binding.ts";
-import { IDENTIFY_POD_OS, MODULE } from "../settings.ts";
+import { IDENTIFY_POD_OS, MODULE, settingsOf } from "../settings.ts";
 import type { Part } from "./part.ts";
 
 const NAME = "pod-os-node";
@@ -20,6 +20,7 @@ export const binding: Part = {
         : [],
       // A cluster must be able to bind pods whatever becomes of usher; the kubelet refuses what passes here.
       failure: "open",
+      tooLarge: settingsOf(installation).os.nodeMismatch === "Deny" ? "deny" : "allow",
       timeoutSeconds: 1,
       namespaces: { except: exemptNamespaces(installation) },
       conditions: [

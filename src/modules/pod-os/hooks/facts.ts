@@ -40,6 +40,7 @@ export const facts: Part = {
       module: MODULE,
       phase: "validate",
       failure: "open",
+      tooLarge: settingsOf(installation).os.contradictions === "Deny" ? "deny" : "allow",
       timeoutSeconds: 2,
       namespaces: { except: exemptNamespaces(installation) },
       sideEffects: "NoneOnDryRun",

@@ -14,6 +14,7 @@ const COMMON = {
   phase: "mutate",
   askedAs: NAME,
   failure: "open",
+  tooLarge: "allow",
   timeoutSeconds: 2,
   sideEffects: "None",
   // A later webhook may add it.

@@ -41,6 +41,8 @@ export const podSecurity: Part = {
       phase: "validate",
       rules,
       failure: "closed",
+      // Whether its namespace enforces a level is not looked up for a pod that no level can be compared with.
+      tooLarge: "deny",
       // Labels of the control plane's namespaces hold too, and usher must not be in the way there.
       openTwin: true,
       timeoutSeconds: 5,

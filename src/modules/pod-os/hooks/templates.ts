@@ -20,6 +20,7 @@ export const templates: Part = {
         phase: "validate",
         rules: workloadRules(kinds, ["CREATE", "UPDATE"]),
         failure: "open",
+        tooLarge: action === "Deny" ? "deny" : "allow",
         timeoutSeconds: 5,
         // An open hook hinders nobody, and labels of the control plane's namespaces hold too.
         namespaces: { except: [installation.namespace] },

@@ -46,6 +46,7 @@ export const write: Part = {
           ),
         ],
         failure: "open",
+        tooLarge: "allow",
         timeoutSeconds: 2,
         namespaces: os.write ? { except: exempt } : { only: hardened },
         ...(hardened.length > 0 ? {} : { conditions: [MENTIONED] }),

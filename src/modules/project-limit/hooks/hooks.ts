@@ -1,4 +1,4 @@
-import { atLeast } from "../../../core/kubernetes/versions.ts";
+import { hasMatchConditions } from "../../../core/kubernetes/versions.ts";
 import type { Hook, Rule } from "../../../core/module/hook.ts";
 import type { View } from "../../../core/view/view.ts";
 import { declaration } from "../declaration.ts";
@@ -24,15 +24,7 @@ const NAMESPACE: Omit<Rule, "operations" | "resources"> = {
   scope: "Cluster",
 };
 
-/** What is not in them yet: API servers before 1.28 have no match conditions. */
-const MATCH_CONDITIONS_SINCE = 28;
-
-/** Whether the API server evaluates match conditions. While its version is unknown it is taken for an older one: nothing is closed. */
-export function hasMatchConditions({ serverVersion }: Pick<View, "serverVersion">): boolean {
-  return serverVersion !== undefined && atLeast(serverVersion.effective, MATCH_CONDITIONS_SINCE);
-}
-
-/** The hooks of the ProjectRequestLimit named `cluster`. Without one nothing is registered. */
+/** The hooks of the ProjectRequestLimit named `cluster`. Without one nothing is registered, and without match conditions nothing is closed. */
 export function limitHooks(view: View): Hook[] {
   const limits = limitsIn(view);
   const conditional = hasMatchConditions(view);
@@ -51,6 +43,7 @@ export function projectRequestHook(limits: Limits | undefined, conditional: bool
     phase: "validate",
     rules: limits === undefined ? [] : [PROJECT_REQUESTS],
     failure: limits?.failurePolicy === "Fail" ? "closed" : "open",
+    tooLarge: "deny",
     // ProjectRequests are in no namespace, so nothing is left out and no twin is needed.
     openTwin: true,
     ...(limits === undefined || !conditional
@@ -67,6 +60,7 @@ function stamp(limits: Limits | undefined, conditional: boolean): Hook {
     phase: "mutate",
     rules: namespaceRules(limits, conditional),
     failure: "open",
+    tooLarge: "allow",
     sideEffects: "None",
     // Another webhook may have changed the requester since.
     reinvocation: "IfNeeded",
@@ -82,7 +76,14 @@ const CHANGES = { name: "requester-changes", expression: REQUESTER_CHANGES };
  */
 function namespaces(limits: Limits | undefined, conditional: boolean): Hook[] {
   const rules = namespaceRules(limits, conditional);
-  const hook: Hook = { ...common(limits), name: NAMESPACES, phase: "validate", rules, failure: "open" };
+  const hook: Hook = {
+    ...common(limits),
+    name: NAMESPACES,
+    phase: "validate",
+    rules,
+    failure: "open",
+    tooLarge: "deny",
+  };
   if (limits === undefined || !conditional) return [hook];
   return [
     {

@@ -1,3 +1,4 @@
+import { hasMatchConditions } from "../../../core/kubernetes/versions.ts";
 import { defineModule } from "../../../core/module/module.ts";
 import { defineReconciler } from "../../../core/module/reconciler.ts";
 import { CONFIGURATION_NAME } from "../../../core/policy/configuration.ts";
@@ -6,7 +7,7 @@ import { PROJECTS } from "../decision/count.ts";
 import { USER_LABELS } from "../decision/limit.ts";
 import { declaration } from "../declaration.ts";
 import { evaluatorOf } from "../evaluator.ts";
-import { hasMatchConditions, projectRequestHook } from "../hooks/hooks.ts";
+import { projectRequestHook } from "../hooks/hooks.ts";
 import { LEDGER_METRICS } from "../ledger/metrics.ts";
 import { LEDGERS, ledgerReconciler } from "../ledger/reconcile-ledgers.ts";
 import { projectUsage } from "../ledger/usage.ts";

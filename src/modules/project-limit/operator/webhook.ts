@@ -1,8 +1,9 @@
 import { isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
+import { hasMatchConditions } from "../../../core/kubernetes/versions.ts";
 import type { OperandState, OperandStep } from "../../../core/module/operator.ts";
 import { OWN_NAMES } from "../../../core/registration/names.ts";
 import { webhookConfigurations } from "../../../core/registration/webhooks.ts";
-import { hasMatchConditions, projectRequestHook } from "../hooks/hooks.ts";
+import { projectRequestHook } from "../hooks/hooks.ts";
 import { asksAboutProjectRequests } from "../hooks/operand-webhook.ts";
 import { API_SERVICE, aggregatedClient, injectorAnnotations, transportOf } from "./aggregated.ts";
 import { OPERAND } from "./names.ts";

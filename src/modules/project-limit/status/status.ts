@@ -1,9 +1,9 @@
 import { type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
+import { hasMatchConditions } from "../../../core/kubernetes/versions.ts";
 import { conditionOf, type Observation, observed, validity } from "../../../core/policy/condition.ts";
 import type { Problem } from "../../../core/policy/problem.ts";
 import type { View } from "../../../core/view/view.ts";
 import { USERS } from "../decision/limit.ts";
-import { hasMatchConditions } from "../hooks/hooks.ts";
 import { MOST_ENTRIES } from "../ledger/usage.ts";
 import type { Limits } from "../policy/policy.ts";
 import { type SubjectUsage, statesOf, subjectUsages } from "../usage/usage.ts";
