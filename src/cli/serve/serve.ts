@@ -87,6 +87,7 @@ export async function serveOpened(
     aggregated: opened.aggregated,
     effects: opened.effects,
     acceptsToken: opened.acceptsToken,
+    callFailed: opened.callFailed,
     tracing: opened.source.assembly.installation.tracing,
     instance: process.env["POD_NAME"],
     controllerStats: opened.controllerStats,

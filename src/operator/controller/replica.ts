@@ -129,6 +129,9 @@ export class Replica {
     await untilAllAnswered(client, () => source.assembly.hooks, log, signal);
   }
 
+  /** A call to this replica failed. */
+  readonly callFailed = (): void => this.#hooks.callFailed();
+
   /** After each answer. */
   readonly effects = ({ events, tallies, observed }: Effects): void => {
     const now = Date.now();
