@@ -86,6 +86,7 @@ export async function openLiveSource(
         certificates: certificates?.managed,
         log,
         version: version(),
+        callersVerified: options.clientCa !== undefined,
         ...identity(),
       });
     await replica?.join(ended.signal);
