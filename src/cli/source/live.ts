@@ -58,7 +58,7 @@ export async function openLiveSource(
   const operate = options.operate ?? isOwnCluster(options);
   let replica: Replica | undefined;
   const ended = new AbortController();
-  const { owns } = options;
+  const { owns, clientCa = assembly.installation.clientCa } = options;
   const source = openCluster({
     client,
     assembly,
@@ -86,11 +86,10 @@ export async function openLiveSource(
         certificates: certificates?.managed,
         log,
         version: version(),
-        callersVerified: options.clientCa !== undefined,
+        callersVerified: clientCa !== undefined,
         ...identity(),
       });
     await replica?.join(ended.signal);
-    const { clientCa } = options;
     const isManaged = managesWebhooks(assembly.installation);
     const acceptsToken = isManaged || clientCa === undefined ? certificates?.acceptsToken : undefined;
     // Without a token any client that reaches the port could pass for an API server.
