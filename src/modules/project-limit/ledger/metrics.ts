@@ -21,7 +21,7 @@ export const LEDGER_METRICS: readonly Metric[] = [
   {
     name: UNUSED,
     type: "counter",
-    help: "Places among them whose project never came: the request was refused or left after it was admitted, the name was taken, or no API server sent the review.",
+    help: "Places among them whose project never came: the request was refused or left after it was admitted, the name existed, or no API server sent the review.",
     labels: [],
   },
   {
