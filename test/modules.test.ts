@@ -70,10 +70,12 @@ describe.each(modules)("module $name", (module) => {
     }
   });
 
-  it("has an evaluator for the phase of each of its hooks", () => {
+  it("has an evaluator for the phase of each of its hooks, and waits for none of them longer than 5 s", () => {
     const hooks = module.hooks(assembly.view, assembly.installation, assembly.gates);
     expect(hooks.length).toBeGreaterThan(0);
     for (const hook of hooks) {
+      // An error of the API server shows it, and no client waits longer (docs/safety.md).
+      expect(hook.timeoutSeconds, hook.name).toBeLessThanOrEqual(5);
       expect(hook.module).toBe(module.name);
       expect(assembly.evaluator(module.name)?.[hook.phase]).toBeTypeOf("function");
     }

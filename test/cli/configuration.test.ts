@@ -116,6 +116,11 @@ test.each([
     `${HEAD}spec: {networkPolicy: {webhookCidrs: [10.0.0.0/8]}}\n`,
     /spec\.networkPolicy\.webhookCidrs: needs enabled: true/,
   ],
+  [
+    "an authority that is none",
+    `${HEAD}spec: {clientCa: rubbish}\n`,
+    /spec\.clientCa: not a PEM certificate/,
+  ],
   ["a syntax error", `${HEAD}spec: [\n`, /config\.yaml:\d+:\d+: /],
   ["two documents", `${HEAD}---\n${HEAD}`, /config\.yaml: must be one document/],
   ["nothing", "# nothing\n", /config\.yaml: must be one document/],

@@ -46,6 +46,20 @@ test(
   },
 );
 
+test("clients need a certificate of the authority that the configuration names", STARTS, async () => {
+  const { ca: clientCa } = await makeCertificate(["kube-apiserver"]);
+  const configuration = { apiVersion: "usher.dev/v1alpha1", kind: "UsherConfiguration", spec: { clientCa } };
+  const config = join(folder({ "usher.json": JSON.stringify(configuration) }), "usher.json");
+  const served = await serving(["--source", EXAMPLES, "--config", config, "-o", "json"]);
+  const { webhook, ca = "" } = readyOf(served);
+  expect(await post(`${webhook}/validate`, ca, {})).toMatchObject({
+    status: 401,
+    body: expect.stringContaining("client certificate required"),
+  });
+  served.child.kill("SIGINT");
+  expect((await served.end).code).toBe(0);
+});
+
 test(
   "an invalid file is reported while its last good version is served; SIGTERM drains and exits 0",
   STARTS,

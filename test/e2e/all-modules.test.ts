@@ -9,6 +9,7 @@ import { grantedNamespaces } from "../cluster/access/granted.ts";
 import type { Identity } from "../cluster/access/identity.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
+import { calledWebhook, forge } from "./fixtures/forged-reviews.ts";
 import { configured, install, installWords } from "./fixtures/install.ts";
 import { left } from "./fixtures/installed-objects.ts";
 import { placingPolicy } from "./fixtures/placed-pods.ts";
@@ -136,6 +137,41 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
             at(one, "metadata", "namespace") === "locked",
         ),
       );
+    // A client that knows the path has no event about an object of its choice.
+    const webhook = await calledWebhook(cluster());
+    const forged = await forge(webhook, `/${webhook.token}/validate/pod-security`, {
+      apiVersion: "admission.k8s.io/v1",
+      kind: "AdmissionReview",
+      request: {
+        uid: "1",
+        kind: { group: "", version: "v1", kind: "Pod" },
+        resource: { group: "", version: "v1", resource: "pods" },
+        operation: "CREATE",
+        namespace: "locked",
+        name: "forged",
+        userInfo: { username: "mallory" },
+        object: {
+          apiVersion: "v1",
+          kind: "Pod",
+          metadata: {
+            name: "forged",
+            namespace: "locked",
+            ownerReferences: [
+              { apiVersion: "apps/v1", kind: "ReplicaSet", name: "ghost", uid: "0", controller: true },
+            ],
+          },
+          spec: PRIVILEGED,
+        },
+      },
+    });
+    expect(at(forged, "allowed")).toBe(false);
+    const found = await eventually("the event on the namespace", async () =>
+      (await events()).find((one) => stringAt(one, "note")?.startsWith("ReplicaSet ghost: ") === true),
+    );
+    expect(found).toMatchObject({
+      regarding: { kind: "Namespace", name: "locked" },
+      metadata: { namespace: "locked", annotations: { "usher.dev/caller": "unverified" } },
+    });
     const os = { os: { name: "windows" } };
     const written = await stage.pod({ ...SPEC, ...os }, { query: "?dryRun=All" });
     expect(at(written.body, "spec", "nodeSelector")).toEqual({ "kubernetes.io/os": "windows" });

@@ -14,8 +14,8 @@ import {
 } from "../../src/core/registration/certificates.ts";
 import { OWN_LABELS } from "../../src/core/registration/names.ts";
 import { allModules } from "../../src/modules/all.ts";
-import { TRUST_MS } from "../../src/operator/certificates/certificate-plan.ts";
 import { openCertificates } from "../../src/operator/certificates/certificates.ts";
+import { TRUST_MS } from "../../src/operator/certificates/path-tokens.ts";
 import { InstallationController } from "../../src/operator/controller/installation-controller.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";

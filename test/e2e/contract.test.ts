@@ -47,6 +47,7 @@ class Shells {
       log: SILENT,
       version: "0.0.0",
       identity: "contract-test",
+      callersVerified: true,
     });
     this.server = await startAdmission({
       source: this.source,

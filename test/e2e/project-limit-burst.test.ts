@@ -1,7 +1,10 @@
 // Two hundred creations at once, against three installed replicas of project-limit and the real API server. Nothing else runs beside it:
 // a creation that waits longer than the hook's 5 s is a failure.
-import { expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
+import { post } from "../cli/serving.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
+import { calledWebhook, namespaceReview } from "./fixtures/forged-reviews.ts";
+import { configured } from "./fixtures/install.ts";
 import {
   attempt,
   create,
@@ -12,6 +15,7 @@ import {
   removeProjects,
   tenant,
 } from "./fixtures/project-limits.ts";
+import { webhookClient } from "./fixtures/webhook-client.ts";
 
 /** `npm run test:long` does it a hundred times. */
 const RUNS = Number(process.env["USHER_LEDGER_RUNS"] ?? 1);
@@ -20,9 +24,25 @@ const PARALLEL = 200;
 /** The wall clocks of the replicas differ by up to two minutes. */
 const IMAGES = { usher: ["node", "--import", "./test/e2e/fixtures/shifted-clock.mjs", "src/cli/main.ts"] };
 
-describeOwnCluster("an exact limit of projects, two hundred at once", { images: IMAGES }, (cluster) => {
-  test("three replicas are installed, and a limit is in force", async () => {
-    await installLimits(cluster(), [0, 1, 10, 150]);
+const client = await webhookClient();
+const FLAGS = { "kube-apiserver": client.flags };
+
+describeOwnCluster("an exact limit, two hundred at once", { images: IMAGES, flags: FLAGS }, (cluster) => {
+  afterAll(() => client[Symbol.dispose]());
+
+  test("three replicas are installed that require client certificates, and a limit is in force", async () => {
+    const { clientCa } = client;
+    await installLimits(cluster(), [0, 1, 10, 150], {}, ...configured({ clientCa }));
+  });
+
+  test("a client that knows the path and has no certificate of an API server reserves nothing", async () => {
+    const webhook = await calledWebhook(cluster());
+    const path = `${webhook.origin}/${webhook.token}/validate/project-limit-namespaces`;
+    const review = namespaceReview("victim", 1, "forged");
+    const answer = await post(path, webhook.ca, review, "usher.usher-system.svc");
+    expect(answer).toMatchObject({ status: 401, body: expect.stringContaining("client certificate") });
+    expect(await ledgerOf(cluster(), "victim")).toEqual([]);
+    expect((await create(cluster(), "Namespace", tenant("victim", 1), "victim-1")).status).toBe(201);
   });
 
   test.each<[ProjectKind, number]>([

@@ -1,8 +1,10 @@
 // What leaks from the ledger of project-limit, with three installed replicas and the real API server.
 import { afterAll, expect, test } from "vitest";
-import { stringAt } from "../../src/core/json.ts";
+import { at, stringAt } from "../../src/core/json.ts";
 import { eventually } from "../cluster/access/wait.ts";
+import type { Cluster } from "../cluster/cluster.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
+import { calledWebhook, forge, namespaceReview } from "./fixtures/forged-reviews.ts";
 import { PEER_LABEL, startPeer } from "./fixtures/peer-webhook.ts";
 import {
   attempt,
@@ -12,6 +14,7 @@ import {
   leader,
   ledgerOf,
   projectsOf,
+  type Tenant,
   tenant,
 } from "./fixtures/project-limits.ts";
 
@@ -19,6 +22,17 @@ const PARALLEL = 200;
 
 /** The wall clocks of the replicas differ by up to two minutes. */
 const IMAGES = { usher: ["node", "--import", "./test/e2e/fixtures/shifted-clock.mjs", "src/cli/main.ts"] };
+
+/** One namespace after the other until a signal: status and message of each reply. */
+async function creations(cluster: Cluster, by: Tenant, signal: AbortSignal): Promise<string[]> {
+  const replies: string[] = [];
+  while (!signal.aborted && replies.length < 149) {
+    const { status, body } = await create(cluster, "Namespace", by, `${by.user}-${replies.length}`);
+    replies.push(`${status} ${stringAt(body, "message") ?? ""}`);
+    await new Promise((resolve) => setTimeout(resolve, 700));
+  }
+  return replies;
+}
 
 describeOwnCluster("the ledger of projects", { images: IMAGES }, (cluster) => {
   let peer: AsyncDisposable | undefined;
@@ -28,11 +42,25 @@ describeOwnCluster("the ledger of projects", { images: IMAGES }, (cluster) => {
   });
 
   test("three replicas are installed, and a limit is in force", async () => {
-    await installLimits(cluster(), [0, 1, 10, 150]);
+    await installLimits(cluster(), [0, 1, 3, 10, 150]);
     peer = await startPeer(cluster());
   });
 
-  test("what leaks is released 35 s after it was seen, also after a crash of the leader", async () => {
+  test("what leaks or was forged is released 35 s after it was seen, also after a crash of the leader, and the path is replaced", async () => {
+    // A client outside of the API server knows the path, because a call failed once.
+    const shown = await calledWebhook(cluster());
+    const victim = tenant("victim", 3);
+    const path = `/${shown.token}/validate/project-limit-namespaces`;
+    for (const name of ["forged-1", "forged-2", "forged-3"])
+      expect(at(await forge(shown, path, namespaceReview("victim", 3, name)), "allowed")).toBe(true);
+    expect(await ledgerOf(cluster(), "victim")).toEqual(["forged-1", "forged-2", "forged-3"]);
+    const kept = await create(cluster(), "Namespace", victim, "victim-0");
+    expect(stringAt(kept.body, "message")).toContain("USHER-Q01");
+
+    // Requests of an API server, all the time, until the path has been replaced and is in use.
+    const stopped = new AbortController();
+    const stream = creations(cluster(), tenant("steady", 150), stopped.signal);
+
     const [denied, gone, exists, first, second, late, killed] = [
       tenant("denied", 1),
       tenant("gone", 1),
@@ -130,5 +158,21 @@ describeOwnCluster("the ledger of projects", { images: IMAGES }, (cluster) => {
     expect(await ledgerOf(cluster(), "late")).toEqual(["late-1"]);
     expect(await ledgerOf(cluster(), raced ?? "")).toEqual(["raced"]);
     expect((await attempt(cluster(), "Namespace", denied, "denied-3")).status).toBe(201);
+
+    for (const name of ["victim-1", "victim-2", "victim-3"])
+      expect((await attempt(cluster(), "Namespace", victim, name)).status, name).toBe(201);
+    await eventually(
+      "another path",
+      async () => (await calledWebhook(cluster())).token !== shown.token,
+      90_000,
+    );
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    stopped.abort();
+    const replies = await stream;
+    console.log(`${replies.length} requests while the path was replaced`);
+    // A call to the replica that crashed fails by itself.
+    const refused = replies.filter((reply) => !/^201|^500 .*failed calling webhook/s.test(reply));
+    expect(refused).toEqual([]);
+    expect(replies.slice(-5)).toEqual(Array.from({ length: 5 }, () => "201 "));
   }, 200_000);
 });

@@ -5,35 +5,15 @@ import { at, stringAt } from "../../src/core/json.ts";
 import { post, readyOf, serving } from "../cli/serving.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
+import { calledWebhook, namespaceReview } from "./fixtures/forged-reviews.ts";
 import { create, installLimits, ledgerOf, projectsBy, tenant, USAGES } from "./fixtures/project-limits.ts";
 
 const SEATS = ["--max-requests-inflight=2", "--max-mutating-requests-inflight=2"];
-const NAMESPACE = "/api/v1/namespaces/usher-system";
 
 function account(i: number) {
   return {
     user: `system:serviceaccount:default:creator-${i}`,
     groups: ["system:serviceaccounts", "system:serviceaccounts:default"],
-  };
-}
-
-/** What an API server would ask about a namespace of mallory's victim. */
-function review(name: string) {
-  const gvk = { group: "", version: "v1" };
-  const annotations = { "openshift.io/requester": "victim" };
-  return {
-    apiVersion: "admission.k8s.io/v1",
-    kind: "AdmissionReview",
-    request: {
-      uid: "1",
-      kind: { ...gvk, kind: "Namespace" },
-      resource: { ...gvk, resource: "namespaces" },
-      operation: "CREATE",
-      namespace: name,
-      name,
-      userInfo: { username: "victim", groups: ["tenants", "limit-1"] },
-      object: { apiVersion: "v1", kind: "Namespace", metadata: { name, uid: "2", annotations } },
-    },
   };
 }
 
@@ -60,16 +40,7 @@ describeOwnCluster(
     });
 
     test("a caller that reaches a port of usher and is no API server changes no ledger", async () => {
-      const service = await cluster().call("GET", `${NAMESPACE}/services/usher`);
-      const port = await cluster().localPort(stringAt(service, "spec", "clusterIP") ?? "", 443);
-      const hooks = await cluster().call(
-        "GET",
-        "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/usher",
-      );
-      const ca = Buffer.from(
-        stringAt(hooks, "webhooks", 0, "clientConfig", "caBundle") ?? "",
-        "base64",
-      ).toString();
+      const { origin, ca } = await calledWebhook(cluster());
       const reader = await serving([
         "--kubeconfig",
         await cluster().kubeconfig(),
@@ -81,13 +52,19 @@ describeOwnCluster(
       const { webhook, ca: own = "" } = readyOf(reader);
       const path = "/validate/project-limit-namespaces";
       for (const [url, trusted] of [
-        [`https://127.0.0.1:${port}${path}`, ca],
-        [`https://127.0.0.1:${port}/${"0".repeat(40)}${path}`, ca],
+        [`${origin}${path}`, ca],
+        [`${origin}/${"0".repeat(40)}${path}`, ca],
         [`${webhook}${path}`, own],
       ] as const) {
         const answer = JSON.parse(
-          (await post(url, trusted, review("forged"), trusted === ca ? "usher.usher-system.svc" : undefined))
-            .body,
+          (
+            await post(
+              url,
+              trusted,
+              namespaceReview("victim", 1, "forged"),
+              trusted === ca ? "usher.usher-system.svc" : undefined,
+            )
+          ).body,
         );
         expect(at(answer, "response", "allowed"), url).toBe(false);
         expect(at(answer, "response", "status", "code")).toBe(429);

@@ -192,7 +192,7 @@ export const ALERTS: readonly Alert[] = [
     summary: "Usher could not write Events.",
     description: "{{ $labels.pod }} dropped Events. Decisions are not affected.",
     remedy:
-      "API servers refused them or were too slow: look at their load, and in usher's log for `forbidden`.",
+      "API servers refused them or were too slow: look at their load, and in usher's log for `forbidden`. Where no certificate [verifies callers](serving.md#restricting-callers), it may also be more than 200 at once in one namespace, or reviews about objects that are not there.",
   },
   {
     name: "UsherLimitsReached",
@@ -203,6 +203,18 @@ export const ALERTS: readonly Alert[] = [
     description: "Connections were closed because of too many {{ $labels.limit }}.",
     remedy:
       "API servers stay far below the [limits](serving.md#limits), so another client calls the webhook port. Let a NetworkPolicy admit the API servers alone.",
+  },
+  {
+    name: "UsherReservationsUnused",
+    // One user with a limit of three is kept from projects by three in 35 s: 50 in ten minutes.
+    expr: "sum(increase(usher_project_limit_unused_reservations_total[10m])) > 30",
+    for: "0m",
+    severity: "warning",
+    summary: "Places for projects are reserved, and no project comes.",
+    description:
+      "{{ $value | humanize }} places were released in ten minutes because no project came within 35 seconds: users may be refused meanwhile.",
+    remedy:
+      "Another webhook refuses the creations, a client asks for names that exist, or no API server sent the reviews: a client that saw the [path](serving.md#restricting-callers) of a webhook fail can forge some. `kubectl get projectusages` shows whose places they are, and the API server's audit log whether they were requested. Let a NetworkPolicy [admit the API servers alone](../src/modules/project-limit/README.md#before-you-begin), or require client certificates.",
   },
 ];
 

@@ -26,7 +26,7 @@ import {
 import { type CertificateFiles, readKeyPair, watchKeyPair } from "../tls/certificate-files.ts";
 import type { ClientCheck } from "../tls/client-certificate.ts";
 import type { Address } from "./address.ts";
-import { openHttpsServer } from "./https-server.ts";
+import { CLIENT_CLOSED_REQUEST, openHttpsServer } from "./https-server.ts";
 import { LIMITS, type Limits } from "./limits.ts";
 import { type DrainOptions, Shutdown } from "./shutdown.ts";
 
@@ -64,6 +64,8 @@ export interface AdmissionOptions {
   readonly acceptsToken?: AcceptsToken | undefined;
   /** Receives events and tallies, after the response. */
   readonly effects?: ((effects: Effects) => void) | undefined;
+  /** Called where a client got no answer: it went away, or its connection was closed because of a limit. */
+  readonly callFailed?: (() => void) | undefined;
   /** Absent where this process runs no controller. */
   readonly controllerStats?: (() => ControllerStats) | undefined;
   readonly version?: string | undefined;
@@ -144,8 +146,14 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
       limits,
       handle: createHandle({ source, log, now, acceptsToken: options.acceptsToken }),
       afterResponse: afterResponse({ log, count: metrics.count, effects: options.effects }),
-      observe: metrics.observe,
-      connectionClosed: metrics.connectionClosed,
+      observe: (phase, status, seconds) => {
+        metrics.observe(phase, status, seconds);
+        if (status === CLIENT_CLOSED_REQUEST) options.callFailed?.();
+      },
+      connectionClosed: (limit) => {
+        metrics.connectionClosed(limit);
+        options.callFailed?.();
+      },
       tracing,
       log,
     });

@@ -52,7 +52,7 @@ export interface HttpsServer {
 const NO_ROOM = "too many bytes in flight: closed the connection that kept some for longest";
 
 /** The client closed the connection before the response. Not a code of HTTP, but the one that proxies have long used for this. */
-const CLIENT_CLOSED_REQUEST = 499;
+export const CLIENT_CLOSED_REQUEST = 499;
 
 /** Fits into the kernel's send buffer, and Node reads no further request of a connection whose client leaves more than 64 KiB unread. */
 const SMALL_RESPONSE_BYTES = 16 * 1024;

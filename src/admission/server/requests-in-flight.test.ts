@@ -26,8 +26,17 @@ async function waiting(options: Partial<AdmissionOptions> = {}) {
 
 const slow = (uid: string) => request(uid, { path: "/validate/pool" });
 
-test("evaluation stops when the client disconnects", async () => {
-  const { server, asked } = await waiting();
+test("evaluation stops when the client disconnects, and the call counts as failed", async () => {
+  let failed = 0;
+  const callFailed = () => {
+    failed += 1;
+  };
+  const { server, asked } = await waiting({ callFailed });
+  await exchange(server, async (socket) => {
+    socket.write(request("answered"));
+    await pause(50);
+  });
+  expect(failed).toBe(0);
   await exchange(server, async (socket) => {
     socket.write(slow("gone"));
     await expect.poll(() => asked.length).toBe(1);
@@ -35,6 +44,7 @@ test("evaluation stops when the client disconnects", async () => {
     socket.destroy();
   });
   await expect.poll(() => asked[0]?.signal.aborted).toBe(true);
+  await expect.poll(() => failed).toBe(1);
   await server.close();
 });
 

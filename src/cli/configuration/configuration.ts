@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import { z } from "zod";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { checkSubdomain } from "../../core/kubernetes/names.ts";
@@ -99,6 +100,13 @@ const spec = z.strictObject({
     .optional()
     .describe("Whether usher's pods run on nodes of the control plane, and only there. Default false."),
   networkPolicy: NETWORK_POLICY.optional().describe("Who may connect to usher's pods. Default anyone."),
+  clientCa: z
+    .string()
+    .max(65_536)
+    .optional()
+    .describe(
+      "The authority of the client certificates that API servers present to webhooks, as PEM: other clients are refused. Default any client may call.",
+    ),
   tracing,
   watchdog: WATCHDOG.optional().describe("What is opened while no replica of usher is ready."),
   modules: z
@@ -154,6 +162,7 @@ export function configure(
       ...(read.manageWebhooks === undefined ? {} : { manageWebhooks: read.manageWebhooks }),
       ...(read.controlPlaneNodes === undefined ? {} : { controlPlaneNodes: read.controlPlaneNodes }),
       ...networkPolicyOf(read.networkPolicy),
+      ...clientCaOf(read.clientCa),
       ...tracingOf(read.tracing),
       ...(version === undefined ? {} : { kubernetesVersion: { effective: version, binary: version } }),
     },
@@ -241,4 +250,14 @@ async function contentOf(file: string): Promise<{ text: string; located: Located
     if (error instanceof Unreadable) throw new CallError(`--config ${file} ${error.message}`);
     throw error;
   }
+}
+
+function clientCaOf(clientCa: string | undefined): Pick<Installation, "clientCa"> {
+  if (clientCa === undefined) return {};
+  try {
+    new X509Certificate(clientCa);
+  } catch {
+    throw new CallError("spec.clientCa: not a PEM certificate");
+  }
+  return { clientCa };
 }

@@ -29,6 +29,8 @@ export interface Served {
   readonly trusts?: ((chain: string) => boolean | undefined) | undefined;
   /** Whether a call with this path segment may make usher write. @default every call may */
   readonly acceptsToken?: AcceptsToken | undefined;
+  /** Called where a client got no answer. */
+  readonly callFailed?: (() => void) | undefined;
   /** The aggregated API that is served beside webhooks. @default none */
   readonly aggregated?: AggregatedApi | undefined;
   readonly controllerStats?: (() => ControllerStats) | undefined;

@@ -49,11 +49,13 @@ export async function untilReady(start: () => Promise<void>): Promise<void> {
 async function begin(options: ServeOptions, io: Io): Promise<void> {
   checkCall(options);
   const certificate = await certificateFrom(options);
-  const clients =
-    options.clientCa === undefined ? undefined : { ca: await authorityFrom(options.clientCa, "--client-ca") };
   const screen = terminal(io, options);
   const log = createLog(options.quiet === true ? "error" : options.logLevel);
-  const opened = await openServed(options, await assembleFor(options, io), screen, log, certificate);
+  const authority = options.clientCa && (await authorityFrom(options.clientCa, "--client-ca"));
+  const assembly = await assembleFor(options, io);
+  const ca = authority ?? assembly.installation.clientCa;
+  const clients = ca === undefined ? undefined : { ca };
+  const opened = await openServed(options, assembly, screen, log, certificate);
   await serveOpened(opened, options, { screen, log, certificate, clients });
 }
 
@@ -87,6 +89,7 @@ export async function serveOpened(
     aggregated: opened.aggregated,
     effects: opened.effects,
     acceptsToken: opened.acceptsToken,
+    callFailed: opened.callFailed,
     tracing: opened.source.assembly.installation.tracing,
     instance: process.env["POD_NAME"],
     controllerStats: opened.controllerStats,

@@ -36,6 +36,8 @@ export interface LiveSource {
   /** Whether API servers accept a chain of certificates; absent where that is not known. */
   readonly trusts: ((chain: string) => boolean | undefined) | undefined;
   readonly effects: ((effects: Effects) => void) | undefined;
+  /** A call failed, or the caller went away before its answer. */
+  readonly callFailed: (() => void) | undefined;
   /** Whether a call with this path segment may make usher write; absent where every call may. */
   readonly acceptsToken: AcceptsToken | undefined;
   /** Absent where this process runs no controller. */
@@ -56,7 +58,7 @@ export async function openLiveSource(
   const operate = options.operate ?? isOwnCluster(options);
   let replica: Replica | undefined;
   const ended = new AbortController();
-  const { owns } = options;
+  const { owns, clientCa = assembly.installation.clientCa } = options;
   const source = openCluster({
     client,
     assembly,
@@ -84,10 +86,10 @@ export async function openLiveSource(
         certificates: certificates?.managed,
         log,
         version: version(),
+        callersVerified: clientCa !== undefined,
         ...identity(),
       });
     await replica?.join(ended.signal);
-    const { clientCa } = options;
     const isManaged = managesWebhooks(assembly.installation);
     const acceptsToken = isManaged || clientCa === undefined ? certificates?.acceptsToken : undefined;
     // Without a token any client that reaches the port could pass for an API server.
@@ -103,6 +105,7 @@ export async function openLiveSource(
       certificate: certificates?.pair,
       trusts: certificates?.trusts,
       effects: replica?.effects,
+      callFailed: replica?.callFailed,
       acceptsToken: acceptsToken ?? (isOpen ? () => false : undefined),
       controllerStats: replica?.controllerStats,
       start: (count) => replica?.start(count),

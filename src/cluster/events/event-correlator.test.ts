@@ -184,3 +184,28 @@ test("memory is bounded, and every event is written, pending or counted as dropp
     }),
   );
 });
+
+test("unverified callers share the events of a namespace, and take none of another's or of usher's own", () => {
+  const correlator = new EventCorrelator();
+  const { unverifiedBurst, unverifiedRefillMs } = EVENT_LIMITS;
+  const pod = (namespace: string, name: string, more: Partial<EventToWrite> = {}) =>
+    event({ regarding: { kind: "Pod", namespace, name }, ...more });
+  for (let i = 0; i < 2 * unverifiedBurst; i++)
+    correlator.record(pod("shop", `${i}`, { unverified: true }), 0);
+  expect(correlator.dropped).toBe(unverifiedBurst);
+  correlator.record(pod("shop", "verified"), 0);
+  correlator.record(pod("other", "web", { unverified: true }), 0);
+  // The number of policies is their author's choice, not the caller's.
+  const policy = { kind: "PodSchedulingPolicy", namespace: "shop", name: "pool" };
+  correlator.record(event({ regarding: policy, policy, unverified: true }), 0);
+  expect(correlator.dropped).toBe(unverifiedBurst);
+  correlator.record(pod("shop", "late", { unverified: true }), unverifiedRefillMs);
+  expect(correlator.dropped).toBe(unverifiedBurst);
+});
+
+test("an event of an unverified caller does not count up usher's own", () => {
+  const correlator = new EventCorrelator();
+  correlator.record(event(), 0);
+  correlator.record(event({ unverified: true }), 0);
+  expect(correlator.due(0, 10)).toMatchObject([{ count: 1 }, { count: 1 }]);
+});

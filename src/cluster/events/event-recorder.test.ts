@@ -1,10 +1,12 @@
-import { expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { refuse, TestApiServer } from "../../../test/support/cluster/api-server.ts";
 import type { EventToWrite } from "../../core/evaluate/effects.ts";
 import { at, stringAt } from "../../core/json.ts";
+import { workloadTable } from "../../core/kubernetes/workloads.ts";
 import { ConnectionError } from "../client/client.ts";
 import { EVENT_LIMITS } from "./event-correlator.ts";
 import { EventRecorder } from "./event-recorder.ts";
+import { createFindLive } from "./live-objects.ts";
 
 const POLICY = { kind: "ClusterPodSchedulingPolicy", name: "etcd-pool", uid: "u-1", generation: 2 };
 
@@ -27,6 +29,7 @@ function eventsOn(server: TestApiServer) {
     now: () => time.now,
     clock: () => time.clock,
     apiVersionOf: (kind) => (kind === "Pod" ? "v1" : undefined),
+    findLive: createFindLive(server.client, workloadTable()),
   });
   const pass = (ms: number) => {
     time.now += ms;
@@ -219,3 +222,71 @@ test("a wall clock that is set back drops no events", async () => {
 function nameIn(server: TestApiServer, i: number): string {
   return stringAt(server.bodies[i], "metadata", "name") ?? "";
 }
+
+describe("an event of an unverified caller", () => {
+  const SHOP = "/api/v1/namespaces/shop";
+  const REPLICA_SET = "/apis/apps/v1/namespaces/shop/replicasets/web";
+  const owner = { apiVersion: "apps/v1", kind: "ReplicaSet", namespace: "shop", name: "web", uid: "u-9" };
+  const { uid: _, ...plain } = owner;
+  const namespace = { apiVersion: "v1", kind: "Namespace", namespace: "shop", name: "shop", uid: "u-shop" };
+  const { kind, name } = POLICY;
+
+  test.each<[string, EventToWrite["regarding"], readonly string[], object | undefined]>([
+    ["about an owner that is stored names it", owner, [SHOP, REPLICA_SET], owner],
+    ["about an owner without a uid names the stored one", plain, [SHOP, REPLICA_SET], owner],
+    [
+      "about an owner of another uid names the namespace",
+      { ...owner, uid: "u-1" },
+      [SHOP, REPLICA_SET],
+      namespace,
+    ],
+    ["about an owner that is not stored names the namespace", owner, [SHOP], namespace],
+    ["about a kind that is not known names the namespace", { ...owner, kind: "Secret" }, [SHOP], namespace],
+    ["about an object without a name names the namespace", { ...owner, name: "" }, [SHOP], namespace],
+    ["about a namespace that is stored names it", namespace, [SHOP], namespace],
+    ["about a namespace that is not stored is not written", namespace, [], undefined],
+    [
+      "in a namespace that is not stored is not written",
+      owner,
+      [REPLICA_SET.replace("shop", "other")],
+      undefined,
+    ],
+    ["about a name that leads elsewhere is not written", { ...owner, namespace: "../x" }, [SHOP], undefined],
+    [
+      "about a cluster-scoped object that is not stored is not written",
+      { kind: "Node", name: "n" },
+      [],
+      undefined,
+    ],
+    ["about a prototype's property is not written", { kind: "constructor", name: "n" }, [], undefined],
+    ["about usher's own policy names it", { kind, name }, [], { kind, name, uid: "u-1" }],
+  ])("%s", async (_, regarding, stored, expected) => {
+    const server = new TestApiServer();
+    const uids: Record<string, string> = { [SHOP]: "u-shop", [REPLICA_SET]: "u-9" };
+    for (const path of stored) server.put(path, { metadata: { uid: uids[path] ?? "u-9" } });
+    const { events } = eventsOn(server);
+    events.add([event({ regarding, unverified: true })]);
+    await events.flush();
+    const written = server.bodies.filter((body) => at(body, "kind") === "Event");
+    expect(written).toMatchObject(
+      expected === undefined
+        ? []
+        : [{ regarding: expected, metadata: { annotations: { "usher.dev/caller": "unverified" } } }],
+    );
+    expect(events.dropped).toBe(expected === undefined ? 1 : 0);
+  });
+
+  test("waits while the API server can't say what is stored", async () => {
+    const server = new TestApiServer();
+    server.put(SHOP, { metadata: { uid: "u-shop" } });
+    const { events, pass } = eventsOn(server);
+    server.fault = () => refuse(503, "ServiceUnavailable");
+    events.add([event({ regarding: namespace, unverified: true })]);
+    await events.flush();
+    expect([server.bodies.length, events.dropped]).toEqual([0, 0]);
+    server.fault = () => undefined;
+    pass(2_000);
+    await events.flush();
+    expect(server.bodies).toMatchObject([{ regarding: namespace }]);
+  });
+});

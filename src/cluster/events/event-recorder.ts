@@ -1,14 +1,18 @@
-import type { EventToWrite } from "../../core/evaluate/effects.ts";
+import { type EventToWrite, isAboutPolicy } from "../../core/evaluate/effects.ts";
 import type { ObjectReference } from "../../core/evaluate/finding.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { isNotFound } from "../client/api-response.ts";
+import { isNotFound, StatusError } from "../client/api-response.ts";
 import { type ApiResponse, type Client, ConnectionError } from "../client/client.ts";
 import { microTime } from "../client/micro-time.ts";
 import { pathSegment } from "../client/path-segment.ts";
 import { EventCorrelator, type EventSeries } from "./event-correlator.ts";
+import { type FindLive, regardingLive } from "./live-objects.ts";
 
 /** A domain and a name, as events.k8s.io requires. */
 const REPORTING_CONTROLLER = "usher.dev/usher";
+
+/** On events of callers that no certificate verifies. */
+const CALLER_ANNOTATION = "usher.dev/caller";
 
 /** Bounds the writes: so many per interval, whatever happens. */
 const WRITE_EVERY_MS = 1_000;
@@ -25,6 +29,8 @@ export interface EventRecorderOptions {
   readonly instance: string;
   /** The apiVersion of a kind, where known; without it `kubectl describe` finds events by kind and name. */
   readonly apiVersionOf?: (kind: string) => string | undefined;
+  /** Reads what events of unverified callers are about. @default such events are not written */
+  readonly findLive?: FindLive;
   /** Milliseconds since 1970, for what is written. */
   readonly now?: () => number;
   /** Monotonic milliseconds, for all limits: the wall clock may be set back. */
@@ -93,12 +99,14 @@ export class EventRecorder {
         const response = await (series.name === undefined
           ? this.#create(series)
           : this.#updateCount(series, series.name));
-        this.#handleResponse(series, response);
+        if (response === undefined) this.#correlator.drop(series);
+        else this.#handleResponse(series, response);
       } catch (error) {
         // API server unreachable: the series waits in the correlator, which is bounded.
         if (error instanceof ConnectionError) return this.#correlator.deferred(series, this.#clock());
+        if (error instanceof StatusError) this.#correlator.failed(series, this.#clock());
         // The path is invalid, for instance by its namespace.
-        this.#correlator.drop(series);
+        else this.#correlator.drop(series);
       }
     }
   }
@@ -114,10 +122,19 @@ export class EventRecorder {
     else this.#correlator.failed(series, now);
   }
 
-  async #create(series: EventSeries): Promise<ApiResponse & { readonly name: string }> {
-    const name = this.#nameFor(series.event);
-    const body = this.#body(series, name);
-    return { ...(await this.#options.client.request("POST", collectionOf(series.event), { body })), name };
+  /** `undefined` where an unverified caller named what is not there. */
+  async #create(series: EventSeries): Promise<(ApiResponse & { readonly name: string }) | undefined> {
+    const event = await this.#checked(series.event);
+    if (event === undefined) return undefined;
+    const name = this.#nameFor(event);
+    const body = this.#body({ ...series, event }, name);
+    return { ...(await this.#options.client.request("POST", collectionOf(event), { body })), name };
+  }
+
+  async #checked(event: EventToWrite): Promise<EventToWrite | undefined> {
+    const { findLive } = this.#options;
+    if (event.unverified !== true || isAboutPolicy(event)) return event;
+    return findLive && (await regardingLive(event, findLive));
   }
 
   async #updateCount(
@@ -140,16 +157,14 @@ export class EventRecorder {
   }
 
   #body({ event, count, firstAt, lastAt }: EventSeries, name: string): JsonObject {
-    const { regarding, policy, type, reason, message } = event;
-    const same =
-      policy?.kind === regarding.kind &&
-      policy.name === regarding.name &&
-      policy.namespace === regarding.namespace;
+    const { regarding, policy, type, reason, message, unverified } = event;
+    const same = isAboutPolicy(event);
+    const marks = unverified === true ? { annotations: { [CALLER_ANNOTATION]: "unverified" } } : {};
     const about = this.#reference(regarding, regarding.uid ?? (same ? policy?.uid : undefined));
     return {
       apiVersion: "events.k8s.io/v1",
       kind: "Event",
-      metadata: { name, namespace: namespaceOf(event) },
+      metadata: { name, namespace: namespaceOf(event), ...marks },
       eventTime: this.#time(firstAt),
       reportingController: REPORTING_CONTROLLER,
       reportingInstance: this.#options.instance.slice(-LONGEST_INSTANCE),

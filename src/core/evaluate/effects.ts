@@ -17,6 +17,14 @@ export interface EventToWrite extends Omit<FindingEvent, "related"> {
   readonly regarding: ObjectReference;
   readonly message: string;
   readonly policy: PolicyRef | undefined;
+  /** No certificate says that an API server sent the review: the object may not exist. */
+  readonly unverified?: true;
+}
+
+/** Whether an event is about its own policy, which usher knows from its view. */
+export function isAboutPolicy({ policy, regarding }: EventToWrite): boolean {
+  const { kind, name, namespace } = regarding;
+  return policy?.kind === kind && policy.name === name && policy.namespace === namespace;
 }
 
 /** How often a policy came to what, for its status. */

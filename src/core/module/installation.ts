@@ -41,6 +41,8 @@ export interface Installation {
   readonly controlPlaneNodes?: boolean;
   /** Who may connect to usher's pods. @default the network decides */
   readonly networkPolicy?: NetworkPolicySettings;
+  /** The authority of the client certificates that API servers present, as PEM. @default any client may call */
+  readonly clientCa?: string;
 }
 
 export interface NetworkPolicySettings {

@@ -90,7 +90,7 @@ const NAMESPACE: readonly Right[] = [
     group: "discovery.k8s.io",
     resources: ["endpointslices"],
     verbs: ["list"],
-    why: "see that a replica is ready before webhooks are registered",
+    why: "see that a replica is ready before webhooks are registered, and whether calls may have failed",
     when: [],
   },
   {

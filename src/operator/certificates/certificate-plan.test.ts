@@ -4,7 +4,7 @@ import {
   OWN_CERTIFICATE_DAYS,
   type OwnCertificate,
 } from "../../admission/tls/certificate.ts";
-import { planCertificates, planStart, RENEW_BEFORE_MS, TRUST_MS, type Trust } from "./certificate-plan.ts";
+import { planCertificates, planStart, RENEW_BEFORE_MS, type Trust } from "./certificate-plan.ts";
 import {
   bundleOf,
   type CertificateRecord,
@@ -14,7 +14,7 @@ import {
   recordOf,
   trusts,
 } from "./certificate-record.ts";
-import { ROTATE_EVERY_MS, rotated } from "./path-tokens.ts";
+import { ROTATE_EVERY_MS, rotated, TRUST_MS } from "./path-tokens.ts";
 
 const DAY = 86_400_000;
 const NAMES = ["usher.hall.svc"];

@@ -1,15 +1,9 @@
 import type { OwnCertificate } from "../../admission/tls/certificate.ts";
 import { authorityIn, type CertificateRecord, expiryOf, isExpired, unusable } from "./certificate-record.ts";
-import { isRotationDue, rotated } from "./path-tokens.ts";
+import { type PathTokens, rotated, TRUST_MS, tokensDue } from "./path-tokens.ts";
 
 /** A quarter of a certificate's year: renewal may fail for so long before any call does. */
 export const RENEW_BEFORE_MS = 90 * 86_400_000;
-
-/**
- * How long a new authority is in the webhook configurations before its certificate is used. API servers follow these by a watch, mostly
- * within a second; one that has lost its watch notices within a minute.
- */
-export const TRUST_MS = 120_000;
 
 /** Whether API servers trust the authority of the next pair. */
 export type Trust =
@@ -32,7 +26,7 @@ export type CertificatePlan =
   /** Drop what is no longer needed. */
   | { readonly step: "drop"; readonly what: "next" | "previous" }
   /** Publish the next path token, and make the one after it. */
-  | { readonly step: "rotate-paths" };
+  | { readonly step: "rotate-paths"; readonly paths: PathTokens };
 
 export interface CertificateState {
   readonly record: CertificateRecord;
@@ -40,13 +34,15 @@ export interface CertificateState {
   readonly names: readonly string[];
   /** By the API server's clock, which decides whether a certificate is valid. */
   readonly now: number;
+  /** A client may have seen the current path token. */
+  readonly pathsShown?: boolean;
 }
 
 /** What any replica does before it can serve: only what can't wait for a leader. */
 export function planStart(state: CertificateState): CertificatePlan {
   const plan = planUsable(state);
   if (plan.step !== "nothing" || state.record.paths !== undefined) return plan;
-  return { step: "rotate-paths" };
+  return { step: "rotate-paths", paths: rotated(undefined, state.now) };
 }
 
 function planUsable({ record, names, now }: CertificateState): CertificatePlan {
@@ -58,10 +54,11 @@ function planUsable({ record, names, now }: CertificateState): CertificatePlan {
 
 /** What the leader does, one step at a time. A certificate that is due comes before a path token that is. */
 export function planCertificates(state: CertificateState, trust: Trust): CertificatePlan {
-  const { paths } = state.record;
+  const { record, now, pathsShown = false } = state;
   const plan = planRenewal(state, trust);
   if (plan.step !== "nothing") return plan;
-  return paths === undefined || isRotationDue(paths, state.now) ? { step: "rotate-paths" } : plan;
+  const paths = tokensDue(record.paths, now, pathsShown);
+  return paths === undefined ? plan : { step: "rotate-paths", paths };
 }
 
 /**
@@ -112,6 +109,6 @@ export async function recordAfter(
     case "drop":
       return { ...record, [plan.what]: undefined };
     case "rotate-paths":
-      return { ...record, paths: rotated(paths, now) };
+      return { ...record, paths: plan.paths };
   }
 }

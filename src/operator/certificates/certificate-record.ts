@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import type { OwnCertificate } from "../../admission/tls/certificate.ts";
 import { isObject, type Json, type JsonObject, own } from "../../core/json.ts";
-import { type PathTokens, parseTokens } from "./path-tokens.ts";
+import { type PathTokens, parseTokens, tokensText } from "./path-tokens.ts";
 
 /** What the Secret holds. Each pair carries the one authority that signed it; the authority's key is not kept. */
 export interface CertificateRecord {
@@ -52,7 +52,7 @@ export function dataOf({ current, next, previous, paths }: CertificateRecord): J
     put(names[2], pair?.ca);
   }
   put(PREVIOUS, previous);
-  put(PATHS, paths === undefined ? undefined : JSON.stringify(paths));
+  put(PATHS, paths === undefined ? undefined : tokensText(paths));
   return data;
 }
 

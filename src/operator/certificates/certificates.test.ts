@@ -5,10 +5,10 @@ import { type KeyPair, makeCertificate, type OwnCertificate } from "../../admiss
 import { isObject, stringAt } from "../../core/json.ts";
 import { SILENT } from "../../core/log.ts";
 import { serviceNames } from "../../core/registration/certificates.ts";
-import { RENEW_BEFORE_MS, TRUST_MS } from "./certificate-plan.ts";
+import { RENEW_BEFORE_MS } from "./certificate-plan.ts";
 import { type CertificateRecord, dataOf, EMPTY_RECORD, recordOf } from "./certificate-record.ts";
 import { type Certificates, openCertificates } from "./certificates.ts";
-import { ROTATE_EVERY_MS } from "./path-tokens.ts";
+import { REPLACE_EVERY_MS, ROTATE_EVERY_MS, TRUST_MS } from "./path-tokens.ts";
 
 const PATH = "/api/v1/namespaces/hall/secrets/usher-certificates";
 const NAMES = serviceNames("usher", "hall");
@@ -361,6 +361,26 @@ test("replicas share the path tokens, and all know the next one before it is pub
   await leader.reconcile({ forMs: 0 });
   await follower.refresh();
   expect(follower.acceptsToken(shown)).toBe(false);
+});
+
+test("a path token that may have been shown is replaced once, and accepted until every API server knows the next", async () => {
+  const server = apiServer();
+  let now = Date.now();
+  const leader = await opened(server, () => now);
+  const shown = leader.pathToken;
+  leader.pathsShown();
+  now += REPLACE_EVERY_MS - 1;
+  await leader.reconcile({ forMs: 0 });
+  expect(leader.pathToken).toBe(shown);
+  now += 1;
+  await leader.reconcile({ forMs: 0 });
+  const next = leader.pathToken;
+  expect(next).not.toBe(shown);
+  now += TRUST_MS - 1;
+  await leader.reconcile({ forMs: 0 });
+  expect([leader.pathToken, leader.acceptsToken(shown)]).toEqual([next, true]);
+  now += 1;
+  expect([leader.acceptsToken(shown), leader.acceptsToken(next)]).toEqual([false, true]);
 });
 
 test("a Secret of a version without path tokens gets them, and keeps its certificate", async () => {

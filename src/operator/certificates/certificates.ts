@@ -73,6 +73,8 @@ export class Certificates implements LivePair {
   readonly #names: readonly string[];
   readonly #secret: CertificateSecret;
   readonly #users = new Set<(pair: KeyPair) => void>();
+  /** The rotation whose current token a client may have seen. */
+  #shown: number | undefined;
   #serving: OwnCertificate | undefined;
   #timer: NodeJS.Timeout | undefined;
 
@@ -117,7 +119,13 @@ export class Certificates implements LivePair {
   }
 
   /** Whether a request with this path segment comes from an API server. */
-  readonly acceptsToken = (token: string | undefined): boolean => acceptsToken(this.#record.paths, token);
+  readonly acceptsToken = (token: string | undefined): boolean =>
+    acceptsToken(this.#record.paths, token, this.#secret.clock.now());
+
+  /** A client may have seen the path token that is published now: the leader replaces it. */
+  readonly pathsShown = (): void => {
+    this.#shown = this.#record.paths?.rotatedAt;
+  };
 
   async start(): Promise<void> {
     await this.#secret.read();
@@ -165,7 +173,8 @@ export class Certificates implements LivePair {
   }
 
   #state(): CertificateState {
-    return { record: this.#record, names: this.#names, now: this.#secret.clock.now() };
+    const pathsShown = this.#shown !== undefined && this.#shown === this.#record.paths?.rotatedAt;
+    return { record: this.#record, names: this.#names, now: this.#secret.clock.now(), pathsShown };
   }
 
   #isUsable(pair: OwnCertificate | undefined): pair is OwnCertificate {

@@ -11,8 +11,7 @@ import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { InjectedBundle } from "../webhooks/deviation.ts";
 import { PATHS_ANNOTATION, type PublishedWebhooks } from "../webhooks/published-webhooks.ts";
 import { acceptedBy, accepts } from "./acceptance.ts";
-import { TRUST_MS } from "./certificate-plan.ts";
-import { acceptsToken, isRotationDue, type PathTokens, rotated } from "./path-tokens.ts";
+import { acceptsToken, type PathTokens, TRUST_MS, tokensDue, tokensText } from "./path-tokens.ts";
 import { isSwapDue } from "./swap-plan.ts";
 import type { WebhookCertificates } from "./webhook-certificates.ts";
 
@@ -70,6 +69,8 @@ export class MountedCertificates implements LivePair, WebhookCertificates {
   /** Published authorities that are none of the Secret's: since when that is seen here. */
   #others: ReadonlyMap<string, number> = new Map();
   #planned: PathTokens | undefined;
+  /** The rotation whose current token a client may have seen. */
+  #shown: number | undefined;
   #reported = "";
 
   constructor(options: MountedOptions, pair: KeyPair) {
@@ -139,7 +140,7 @@ export class MountedCertificates implements LivePair, WebhookCertificates {
   }
 
   get annotations(): Readonly<Record<string, string>> {
-    return this.#tokens === undefined ? {} : { [PATHS_ANNOTATION]: JSON.stringify(this.#tokens) };
+    return this.#tokens === undefined ? {} : { [PATHS_ANNOTATION]: tokensText(this.#tokens) };
   }
 
   /** Whether every replica knows the tokens. */
@@ -151,7 +152,11 @@ export class MountedCertificates implements LivePair, WebhookCertificates {
   }
 
   readonly acceptsToken = (token: string | undefined): boolean =>
-    acceptsToken(this.#options.published.tokens, token) || acceptsToken(this.#planned, token);
+    [this.#options.published.tokens, this.#planned].some((one) => acceptsToken(one, token, this.#now()));
+
+  readonly pathsShown = (): void => {
+    this.#shown = this.#tokens?.rotatedAt;
+  };
 
   /** The leader's part: the first path tokens, and those that are due. */
   async reconcile(): Promise<void> {
@@ -159,7 +164,8 @@ export class MountedCertificates implements LivePair, WebhookCertificates {
     if (published.bundles === undefined) return;
     const now = this.#now();
     const tokens = this.#tokens;
-    if (tokens === undefined || isRotationDue(tokens, now)) this.#planned = rotated(tokens, now);
+    const shown = this.#shown !== undefined && this.#shown === tokens?.rotatedAt;
+    this.#planned = tokensDue(tokens, now, shown) ?? this.#planned;
   }
 
   /** Looks at the authorities of the Secret, and serves a pair that came if it is due. */

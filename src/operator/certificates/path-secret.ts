@@ -7,6 +7,7 @@ import type { Log } from "../../core/log.ts";
 import { RepeatedLog } from "../controller/repeated-log.ts";
 import { acceptsToken, type PathTokens, parseTokens } from "./path-tokens.ts";
 import { READ_MS, type ReadTimes, RepeatedRead } from "./repeated-read.ts";
+import { ServerClock } from "./server-clock.ts";
 
 export interface PathSecretOptions extends ReadTimes {
   readonly client: Client;
@@ -22,6 +23,7 @@ export class PathSecret {
   readonly #path: string;
   readonly #repeated: RepeatedLog;
   readonly #reads: RepeatedRead;
+  readonly #clock = new ServerClock(Date.now);
   #tokens: PathTokens | undefined;
 
   constructor(options: PathSecretOptions) {
@@ -34,9 +36,13 @@ export class PathSecret {
 
   /** A token that is not known may have been written just now: it is looked up. */
   readonly acceptsToken: AcceptsToken = (token) => {
-    if (token === undefined || acceptsToken(this.#tokens, token)) return token !== undefined;
-    return this.#reads.soon().then(() => acceptsToken(this.#tokens, token));
+    if (token === undefined || this.#accepts(token)) return token !== undefined;
+    return this.#reads.soon().then(() => this.#accepts(token));
   };
+
+  #accepts(token: string): boolean {
+    return acceptsToken(this.#tokens, token, this.#clock.now());
+  }
 
   /** Resolves after the first attempt: without tokens it serves too, and an API server that calls with one is refused meanwhile. */
   start(): Promise<void> {
@@ -52,6 +58,7 @@ export class PathSecret {
     const { client, secret, key } = this.#options;
     try {
       const answer = await client.request("GET", this.#path, { timeoutMs: READ_MS });
+      this.#clock.observe(answer.headers);
       if (isNotFound(answer, secret)) throw new Error("there is no such Secret");
       if (answer.status !== 200) throw new StatusError(`reading the Secret ${secret}`, answer);
       const text = Buffer.from(stringAt(answer.body, "data", key) ?? "", "base64").toString("utf8");

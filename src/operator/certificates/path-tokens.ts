@@ -1,52 +1,87 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { PATH_TOKEN } from "../../admission/review/routes.ts";
-import { at, type Json, stringAt } from "../../core/json.ts";
+import { at, type Json, listAt, stringAt } from "../../core/json.ts";
 
 /**
- * The unguessable first segment of the webhooks' paths. Only the webhook configurations and usher's Secret have it, so a review that
- * comes with it comes from an API server, or from a client that may read one of them.
+ * The unguessable first segment of the webhooks' paths. A review that comes with it comes from an API server, from a client that may read
+ * the webhook configurations or usher's Secret, or from one that saw a call fail: the API server quotes the URL then. So it is no proof,
+ * and it is replaced once it may have been shown.
  */
 export interface PathTokens {
   /** What the webhook configurations name. */
   readonly current: string;
-  /** What they will name next. Known a whole period before, so that every replica accepts it by then. */
+  /** What they will name next. Known before, so that every replica accepts it by then. */
   readonly next: string;
-  /** What they named before: an API server may still use it. */
-  readonly previous: string | undefined;
+  /** What they named before, the latest first: an API server may still use it. */
+  readonly retired: readonly RetiredToken[];
   /** Milliseconds since 1970, by the API server's clock. */
   readonly rotatedAt: number;
 }
 
-/**
- * The API server quotes the URL to the user when a fail-closed webhook can't be called, so a token does not stay secret. One that was
- * shown is accepted for two periods at most. A period must be far longer than a replica takes to read the Secret (3 s) and an API server
- * to notice that it lost its watch (a minute).
- */
+export interface RetiredToken {
+  readonly token: string;
+  /** Accepted until then, in milliseconds since 1970 by the API server's clock. */
+  readonly until: number;
+}
+
+/** A period must be far longer than a replica takes to read the Secret (3 s) and an API server to notice that it lost its watch (a minute). */
 export const ROTATE_EVERY_MS = 15 * 60_000;
+
+/** Tokens that were shown are replaced so often at most: tenants can make calls fail, and each replacement is three writes. */
+export const REPLACE_EVERY_MS = 60_000;
+
+/**
+ * How long API servers may take to learn what the webhook configurations say. They follow these by a watch, mostly within a second; one
+ * that has lost its watch notices within a minute.
+ */
+export const TRUST_MS = 120_000;
 
 /** 160 bits, in letters that the API server accepts in a path segment: those of a DNS label. */
 export function makeToken(): string {
   return randomBytes(20).toString("hex");
 }
 
-/** The tokens after `tokens`, or the first ones. */
-export function rotated(tokens: PathTokens | undefined, now: number): PathTokens {
+/** The tokens that are due now, or `undefined` where those that there are stay. `shown`: a client may have seen the current one. */
+export function tokensDue(
+  tokens: PathTokens | undefined,
+  now: number,
+  shown: boolean,
+): PathTokens | undefined {
+  if (tokens === undefined) return rotated(tokens, now);
+  const age = now - tokens.rotatedAt;
+  // Also where the last rotation lies ahead: by a clock that was wrong then, or is now.
+  const isOver = (periodMs: number) => age >= periodMs || age < -periodMs;
+  if (shown && isOver(REPLACE_EVERY_MS)) return rotated(tokens, now, TRUST_MS);
+  return isOver(ROTATE_EVERY_MS) ? rotated(tokens, now) : undefined;
+}
+
+/** The tokens after `tokens`, or the first ones. Those before are accepted for so long at most. */
+export function rotated(
+  tokens: PathTokens | undefined,
+  now: number,
+  acceptMs: number = ROTATE_EVERY_MS,
+): PathTokens {
+  const before =
+    tokens === undefined ? [] : [{ token: tokens.current, until: now + acceptMs }, ...tokens.retired];
   return {
     current: tokens?.next ?? makeToken(),
     next: makeToken(),
-    previous: tokens?.current,
+    retired: before
+      .filter(({ until }) => until > now)
+      .map(({ token, until }) => ({ token, until: Math.min(until, now + acceptMs) })),
     rotatedAt: now,
   };
 }
 
-/** Also where the time of the last rotation lies ahead: by a clock that was wrong then, or is now. */
-export function isRotationDue({ rotatedAt }: PathTokens, now: number): boolean {
-  return now - rotatedAt >= ROTATE_EVERY_MS || rotatedAt > now + ROTATE_EVERY_MS;
-}
-
-export function acceptsToken(tokens: PathTokens | undefined, token: string | undefined): boolean {
+/** `now` is the API server's. */
+export function acceptsToken(
+  tokens: PathTokens | undefined,
+  token: string | undefined,
+  now: number,
+): boolean {
   if (tokens === undefined) return false;
-  return isOneOf([tokens.current, tokens.next, tokens.previous], token);
+  const retired = tokens.retired.filter(({ until }) => now < until);
+  return isOneOf([tokens.current, tokens.next, ...retired.map((one) => one.token)], token);
 }
 
 /** All are compared, and in constant time, so that the time of an answer says nothing. */
@@ -62,7 +97,12 @@ export function isOneOf(tokens: Iterable<string | undefined>, token: string | un
   return accepted;
 }
 
-/** As the Secret holds them; `undefined` where it does not. */
+/** As the Secret and the annotation hold them. Replicas of an older version know one retired token, by the name `previous`. */
+export function tokensText({ retired, ...tokens }: PathTokens): string {
+  return JSON.stringify({ ...tokens, previous: retired[0]?.token, retired });
+}
+
+/** What `tokensText` wrote; `undefined` where it is anything else. */
 export function parseTokens(text: string | undefined): PathTokens | undefined {
   let json: Json;
   try {
@@ -70,12 +110,18 @@ export function parseTokens(text: string | undefined): PathTokens | undefined {
   } catch {
     return undefined;
   }
-  const token = (key: string) => {
-    const value = stringAt(json, key) ?? "";
-    return PATH_TOKEN.test(value) ? value : undefined;
-  };
-  const [current, next, previous] = [token("current"), token("next"), token("previous")];
+  const token = (value: string | undefined) =>
+    value !== undefined && PATH_TOKEN.test(value) ? value : undefined;
+  const [current, next, previous] = ["current", "next", "previous"].map((key) => token(stringAt(json, key)));
   const rotatedAt = at(json, "rotatedAt");
   if (current === undefined || next === undefined || typeof rotatedAt !== "number") return undefined;
-  return { current, next, previous, rotatedAt };
+  if (at(json, "retired") === undefined) {
+    const until = rotatedAt + ROTATE_EVERY_MS;
+    return { current, next, retired: previous === undefined ? [] : [{ token: previous, until }], rotatedAt };
+  }
+  const retired = listAt(json, "retired").flatMap((one) => {
+    const [given, until] = [token(stringAt(one, "token")), at(one, "until")];
+    return given === undefined || typeof until !== "number" ? [] : [{ token: given, until }];
+  });
+  return { current, next, retired, rotatedAt };
 }

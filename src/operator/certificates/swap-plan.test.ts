@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from "vitest";
 import { TestAuthority } from "../../../test/support/operator/authority.ts";
-import { TRUST_MS } from "./certificate-plan.ts";
+import { TRUST_MS } from "./path-tokens.ts";
 import { isSwapDue, type SwapState } from "./swap-plan.ts";
 
 const NAME = "usher.hall.svc";

@@ -17,6 +17,8 @@ export interface WebhookCertificates {
   readonly annotations?: Readonly<Record<string, string>>;
   /** False while a replica may not know the path token. @default true */
   readonly announced?: boolean;
+  /** A client may have seen the path token that is published now. */
+  readonly pathsShown: () => void;
   readonly reconcile: (trust: Trust) => Promise<void>;
   readonly refresh: () => Promise<void>;
 }

@@ -1,5 +1,6 @@
 import type { Client } from "../../cluster/client/client.ts";
 import { EventRecorder } from "../../cluster/events/event-recorder.ts";
+import { createFindLive } from "../../cluster/events/live-objects.ts";
 import { ObservationWriter } from "../../cluster/observations/observation-writer.ts";
 import type { ClusterSource } from "../../cluster/source/cluster-source.ts";
 import { Tallies } from "../../cluster/tallies/tallies.ts";
@@ -26,6 +27,8 @@ export interface ReplicaOptions {
   readonly version: string;
   /** Unique among the replicas: the pod's name. */
   readonly identity: string;
+  /** Whether only clients with a certificate that was verified may call. @default no */
+  readonly callersVerified?: boolean;
   /** The pod, as an ownerReference: what this replica leaves behind goes with it. */
   readonly owner?: JsonObject;
 }
@@ -64,6 +67,7 @@ export class Replica {
       client,
       instance: identity,
       apiVersionOf: (kind) => apiVersions.get(kind),
+      findLive: createFindLive(client, assembly.installation.workloads),
     });
     this.#observations = new ObservationWriter({ client, namespace, log });
     const counting = { client, namespace, replica: identity, tallies: this.#tallies, log };
@@ -129,10 +133,14 @@ export class Replica {
     await untilAllAnswered(client, () => source.assembly.hooks, log, signal);
   }
 
+  /** A call to this replica failed. */
+  readonly callFailed = (): void => this.#hooks.callFailed();
+
   /** After each answer. */
   readonly effects = ({ events, tallies, observed }: Effects): void => {
     const now = Date.now();
-    this.#events.add(events);
+    const { callersVerified = false } = this.#options;
+    this.#events.add(callersVerified ? events : events.map((event) => ({ ...event, unverified: true })));
     this.#tallies.add(tallies, now);
     this.#observations.add(observed, now);
   };

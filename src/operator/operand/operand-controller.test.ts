@@ -3,7 +3,7 @@ import { refuse } from "../../../test/support/cluster/api-server.ts";
 import { AT, OperandCluster } from "../../../test/support/operator/operand.ts";
 import { at, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { OPERAND } from "../../modules/project-limit/operator/names.ts";
-import { TRUST_MS } from "../certificates/certificate-plan.ts";
+import { TRUST_MS } from "../certificates/path-tokens.ts";
 
 const SPEC = { limits: [{ maxProjects: 2 }], certificates: "Own" };
 const DAY_MS = 86_400_000;

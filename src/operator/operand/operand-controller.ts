@@ -11,7 +11,11 @@ import { Repairs } from "../controller/repairs.ts";
 import { RepeatedLog } from "../controller/repeated-log.ts";
 import { describeObject, Objects } from "../install/apply.ts";
 import { objectDeviations, webhookDeviations, withInjectedBundle } from "../webhooks/deviation.ts";
-import { serviceEndpoints } from "../webhooks/service-endpoints.ts";
+import {
+  callsMayHaveFailed,
+  type ServiceEndpoints,
+  serviceEndpoints,
+} from "../webhooks/service-endpoints.ts";
 import { OperandSecrets, registeredToken, type SecretsPlan } from "./operand-secrets.ts";
 
 export interface OperandControllerOptions {
@@ -53,6 +57,7 @@ export class OperandController {
   #done: { readonly steps: readonly OperandStep[]; readonly at: number } | undefined;
   /** The custom resource as it last could be followed. */
   #valid: JsonObject | undefined;
+  #endpoints: ServiceEndpoints | undefined;
 
   constructor(options: OperandControllerOptions) {
     const { client, operator, log, clock = () => performance.now(), now = Date.now } = options;
@@ -145,22 +150,25 @@ export class OperandController {
     const read = await Promise.all(references.map((one) => this.#objects.read(one)));
     const found = new Map(references.map((one, i) => [describeObject(one), read[i]]));
     const live = (reference: Reference) => found.get(describeObject(reference));
-    const { endpoints } = await serviceEndpoints(client, namespace, service);
+    const replicas = await serviceEndpoints(client, namespace, service);
     const now = this.#now();
+    const token = registeredToken(live(operator.webhook));
     const secrets = await this.#secrets.plan({
       serving: live(secret(operator.servingSecret)),
       paths: live(secret(operator.paths.secret)),
       published: operator.publishedBundle(live),
-      registeredToken: registeredToken(live(operator.webhook)),
+      registeredToken: token,
+      pathsShown: token !== undefined && callsMayHaveFailed(this.#endpoints, replicas),
       ownCertificate: operator.certificatesOf(valid) === "Own",
       now,
     });
+    this.#endpoints = replicas;
     const state: OperandState = {
       owner,
       valid,
       live,
       image,
-      ready: endpoints.some(({ ready }) => ready),
+      ready: replicas.endpoints.some(({ ready }) => ready),
       certificate: secrets.certificate,
       caBundle: secrets.caBundle,
       pathToken: secrets.pathToken,

@@ -2,9 +2,8 @@ import { expect, test } from "vitest";
 import { TestAuthority } from "../../../test/support/operator/authority.ts";
 import { at, type JsonObject, stringAt } from "../../core/json.ts";
 import { operator } from "../../modules/project-limit/operator/operator.ts";
-import { TRUST_MS } from "../certificates/certificate-plan.ts";
 import { trusts } from "../certificates/certificate-record.ts";
-import { parseTokens, ROTATE_EVERY_MS } from "../certificates/path-tokens.ts";
+import { parseTokens, REPLACE_EVERY_MS, ROTATE_EVERY_MS, TRUST_MS } from "../certificates/path-tokens.ts";
 import { OperandSecrets, type SecretsFound } from "./operand-secrets.ts";
 
 const NOW = Date.now();
@@ -20,6 +19,7 @@ function opened(clock: { ms: number } = { ms: 0 }) {
       published: undefined,
       registeredToken: undefined,
       ownCertificate: true,
+      pathsShown: false,
       now: NOW,
       ...found,
     });
@@ -77,6 +77,20 @@ test("one that could not be stored is not made again, and a Secret of another ty
   const stored = await plan({ serving, published: again.caBundle });
   expect(stored).toMatchObject({ certificate: first.certificate, remove: [] });
   expect((await plan({ published: again.caBundle })).certificate).not.toEqual(first.certificate);
+});
+
+test("a path token that may have been shown is replaced, a minute after the last rotation at the earliest", async () => {
+  const { plan } = opened();
+  const first = await plan();
+  const [paths] = first.apply;
+  const soon = await plan({ paths, pathsShown: true, now: NOW + REPLACE_EVERY_MS - 1 });
+  expect(soon.pathToken).toBe(first.pathToken);
+  // It waits for that minute, however often it was looked at since.
+  const later = await plan({ paths, now: NOW + REPLACE_EVERY_MS });
+  expect(later.pathToken).toBe(parseTokens(text(paths, "webhook-paths.json"))?.next);
+  const [replaced] = later.apply;
+  const last = await plan({ paths: replaced, now: NOW + 5 * REPLACE_EVERY_MS });
+  expect(last.pathToken).toBe(later.pathToken);
 });
 
 test("path tokens change with time; a lost Secret keeps the registered one", async () => {

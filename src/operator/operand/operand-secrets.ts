@@ -6,7 +6,7 @@ import { canonical, isObject, type JsonObject, listAt, own, stringAt } from "../
 import type { OperandCertificate, Operator } from "../../core/module/operator.ts";
 import { serviceNames } from "../../core/registration/certificates.ts";
 import { accepts as isAccepted } from "../certificates/acceptance.ts";
-import { planRenewal, recordAfter, TRUST_MS, type Trust } from "../certificates/certificate-plan.ts";
+import { planRenewal, recordAfter, type Trust } from "../certificates/certificate-plan.ts";
 import {
   authorityIn,
   bundleOf,
@@ -15,7 +15,14 @@ import {
   recordOf,
   trusts,
 } from "../certificates/certificate-record.ts";
-import { isRotationDue, type PathTokens, parseTokens, rotated } from "../certificates/path-tokens.ts";
+import {
+  type PathTokens,
+  parseTokens,
+  rotated,
+  TRUST_MS,
+  tokensDue,
+  tokensText,
+} from "../certificates/path-tokens.ts";
 
 export interface SecretsFound {
   /** As they are stored. */
@@ -27,6 +34,8 @@ export interface SecretsFound {
   readonly registeredToken: string | undefined;
   /** Whether the operator makes the certificate. */
   readonly ownCertificate: boolean;
+  /** A client may have seen the registered token since the last plan. */
+  readonly pathsShown: boolean;
   /** Milliseconds since 1970. */
   readonly now: number;
 }
@@ -54,6 +63,8 @@ export class OperandSecrets {
   readonly #clock: () => number;
   /** One that is not stored yet: its authority may be published already. */
   #made: OwnCertificate | undefined;
+  /** The rotation whose current token a client may have seen. */
+  #shown: number | undefined;
   /** What is waited for, and since when. */
   #waiting: { readonly for: string; readonly since: number } | undefined;
 
@@ -63,9 +74,9 @@ export class OperandSecrets {
   }
 
   async plan(found: SecretsFound): Promise<SecretsPlan> {
-    const tokens = tokensOf(found, this.#operator.paths.key);
+    const tokens = this.#tokens(found);
     const paths = this.#secret(this.#operator.paths.secret, {
-      data: { [this.#operator.paths.key]: Buffer.from(JSON.stringify(tokens)).toString("base64") },
+      data: { [this.#operator.paths.key]: Buffer.from(tokensText(tokens)).toString("base64") },
     });
     const certificate = found.ownCertificate ? await this.#own(found) : this.#issued(found);
     return { pathToken: tokens.current, ...certificate, apply: [paths, ...certificate.apply] };
@@ -125,6 +136,17 @@ export class OperandSecrets {
     return this.#clock() - this.#waiting.since;
   }
 
+  /** The stored ones, or the next ones when these are due. Where they are lost, the registered one still counts. */
+  #tokens({ paths, registeredToken, pathsShown, now }: SecretsFound): PathTokens {
+    const stored = parseTokens(decoded(stringAt(own(paths, "data"), this.#operator.paths.key)));
+    if (stored !== undefined) {
+      if (pathsShown) this.#shown = stored.rotatedAt;
+      return tokensDue(stored, now, this.#shown === stored.rotatedAt) ?? stored;
+    }
+    const first = rotated(undefined, now);
+    return registeredToken === undefined ? first : { ...first, current: registeredToken };
+  }
+
   #secret(name: string, { metadata, ...rest }: JsonObject): JsonObject {
     const { namespace } = this.#operator;
     return {
@@ -134,14 +156,6 @@ export class OperandSecrets {
       ...rest,
     };
   }
-}
-
-/** The stored ones, or the next ones when these are due. Where they are lost, the registered one still counts. */
-function tokensOf({ paths, registeredToken, now }: SecretsFound, key: string): PathTokens {
-  const stored = parseTokens(decoded(stringAt(own(paths, "data"), key)));
-  if (stored !== undefined) return isRotationDue(stored, now) ? rotated(stored, now) : stored;
-  const first = rotated(undefined, now);
-  return registeredToken === undefined ? first : { ...first, current: registeredToken };
 }
 
 /** The token in the path of a stored webhook. */

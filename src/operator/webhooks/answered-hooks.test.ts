@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { TestApiServer } from "../../../test/support/cluster/api-server.ts";
 import type { Client } from "../../cluster/client/client.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -7,6 +7,7 @@ import { RepeatedLog } from "../controller/repeated-log.ts";
 import { AnsweredHooks } from "./answered-hooks.ts";
 import { HookAnnouncement } from "./hook-announcement.ts";
 import { unansweredHooks } from "./registered-hooks.ts";
+import { callsMayHaveFailed, type ServiceEndpoints } from "./service-endpoints.ts";
 
 const MAPS = "/api/v1/namespaces/hall/configmaps";
 const SLICE = "/apis/discovery.k8s.io/v1/namespaces/hall/endpointslices/usher-1";
@@ -130,4 +131,57 @@ test("a starting replica sees which registered hooks it does not know, whatever 
   ];
   expect(unansweredHooks(registered, hooks)).toEqual(["mutate/extra", "validate/placement"]);
   expect(unansweredHooks([undefined, {}], [])).toEqual([]);
+});
+
+describe("calls may have failed", () => {
+  /** `r` is ready, `d` is drained, `n` is neither. */
+  const seen = (pods: string, version: string): ServiceEndpoints => ({
+    endpoints: [...pods].map((state, i) => ({
+      pod: `usher-${i}`,
+      ready: state === "r",
+      serves: state === "r" || state === "d",
+    })),
+    version,
+  });
+
+  test.each<[boolean, string, string, string]>([
+    [false, "while no endpoint changes", "rr", "same"],
+    [false, "while no replica is ready", "n", "nn"],
+    [true, "where one is ready after none was", "n", "r"],
+    [true, "where one is ready after there was none", "", "r"],
+    [false, "where one more is ready", "r", "rr"],
+    [false, "where one more starts", "r", "rn"],
+    [false, "where one is drained", "rr", "rd"],
+    [false, "where one that was drained is gone", "rd", "r"],
+    [true, "where one is no longer ready", "rr", "rn"],
+    [true, "where one is gone", "rr", "r"],
+    [true, "where the last one is gone", "r", ""],
+    [true, "where an endpoint changed and is as before", "rr", "rr"],
+  ])("%s: %s", (expected, _, before, now) => {
+    const first = seen(before, "1");
+    expect(callsMayHaveFailed(first, now === "same" ? first : seen(now, "2"))).toBe(expected);
+  });
+
+  test("before the first look", () => {
+    expect(callsMayHaveFailed(undefined, seen("r", "1"))).toBe(true);
+  });
+
+  test("where a replica announces it, once for each announcement", async () => {
+    const server = new TestApiServer();
+    server.put(SLICE, { endpoints: [endpoint("one", "ready")] });
+    const one = announcement(server, "one", [OLD]);
+    await one.publish();
+    const answered = answeredHooks(server.client);
+    expect([await answered.refresh(), await answered.refresh()]).toEqual([true, false]);
+    for (let i = 0; i < 3; i++) one.callFailed();
+    await vi.waitFor(async () => expect(await answered.refresh()).toBe(true));
+    expect(await answered.refresh()).toBe(false);
+    expect(answered.answers(OLD)).toBe(true);
+    // The next announcement waits for a minute.
+    one.callFailed();
+    await one.stop();
+    expect(server.answered.filter((line) => line.startsWith("PATCH"))).toHaveLength(2);
+    // An announcement that is gone is no failure.
+    expect(await answered.refresh()).toBe(false);
+  });
 });

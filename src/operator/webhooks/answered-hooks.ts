@@ -5,8 +5,8 @@ import { isObject, type Json, stringAt } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import type { Hook } from "../../core/module/hook.ts";
 import type { RepeatedLog } from "../controller/repeated-log.ts";
-import { announcementName, HOOKS_ENTRY, HOOKS_LABEL, hookKey } from "./hook-announcement.ts";
-import { serviceEndpoints } from "./service-endpoints.ts";
+import { announcementName, FAILED_ENTRY, HOOKS_ENTRY, HOOKS_LABEL, hookKey } from "./hook-announcement.ts";
+import { callsMayHaveFailed, type ServiceEndpoints, serviceEndpoints } from "./service-endpoints.ts";
 
 export interface AnsweredHooksOptions {
   readonly client: Client;
@@ -20,40 +20,50 @@ export interface AnsweredHooksOptions {
 /** `silent`: it announces nothing, as replicas of versions before announcements. */
 type Announced = ReadonlySet<string> | "silent";
 
-/** Which hooks all replicas answer that the Service leads to. */
+/** Which hooks all replicas answer that the Service leads to, and whether calls to them fail. */
 export class AnsweredHooks {
   readonly #options: AnsweredHooksOptions;
   #serving: ReadonlyMap<string, Announced> = new Map();
+  #endpoints: ServiceEndpoints | undefined;
+  /** When calls last failed, as replicas announce it. */
+  #failures: ReadonlySet<string> = new Set();
 
   constructor(options: AnsweredHooksOptions) {
     this.#options = options;
   }
 
-  /** Where it can't be read, the last state counts. */
-  async refresh(): Promise<void> {
+  /** Whether calls may have failed since the last time. Where it can't be read, the last state counts. */
+  async refresh(): Promise<boolean> {
     const { repeated } = this.#options;
     try {
-      await this.#read();
+      const failed = await this.#read();
       repeated.succeeded("replicas");
+      return failed;
     } catch (error) {
       repeated.failed("replicas", error, "failed to read which hooks replicas answer, retrying");
+      return false;
     }
   }
 
-  async #read(): Promise<void> {
+  async #read(): Promise<boolean> {
     const { client, namespace, service, replica } = this.#options;
     // First: a replica announces its hooks before it serves, so one that is missing here and serves then is silent.
-    const { endpoints } = await serviceEndpoints(client, namespace, service);
+    const found = await serviceEndpoints(client, namespace, service);
     const items = await listAll(client, collectionOf(namespace), { labelSelector: `${HOOKS_LABEL}=true` });
     const announced = new Map(items.map((item) => [nameOf(item), hooksIn(item)]));
     const serving = new Map<string, Announced>();
-    for (const { pod, serves } of endpoints) {
+    for (const { pod, serves } of found.endpoints) {
       if (pod === undefined || pod === replica) continue;
       const hooks = announced.get(announcementName(pod));
       // One that starts counts already where it said what it knows. One that starts silently may be about to say it.
       if (hooks !== undefined || serves) serving.set(pod, hooks ?? "silent");
     }
     this.#serving = serving;
+    const failures = new Set(items.flatMap((item) => stringAt(item, "data", FAILED_ENTRY) ?? []));
+    const failed = callsMayHaveFailed(this.#endpoints, found) || !failures.isSubsetOf(this.#failures);
+    this.#endpoints = found;
+    this.#failures = failures;
+    return failed;
   }
 
   /** Whether all of them answer it; another one would fail by the hook's failure mode. */

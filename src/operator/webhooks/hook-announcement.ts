@@ -6,10 +6,14 @@ import { collectionOf } from "../../cluster/tallies/tally-objects.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { askedName, type Hook } from "../../core/module/hook.ts";
+import { REPLACE_EVERY_MS } from "../certificates/path-tokens.ts";
 
 /** The label of each ConfigMap with the hooks that a replica answers, and the key of its data. */
 export const HOOKS_LABEL = "usher.dev/hooks";
 export const HOOKS_ENTRY = "hooks";
+
+/** The key of the time at which a call to this replica last failed. The leader compares it with what it saw before, and with no clock. */
+export const FAILED_ENTRY = "lastFailedCall";
 
 export function announcementName(replica: string): string {
   return `usher-hooks-${replica}`;
@@ -40,6 +44,10 @@ export class HookAnnouncement {
   readonly #options: HookAnnouncementOptions;
   #published = "";
   #publishing: Promise<void> = Promise.resolve();
+  #failed: string | undefined;
+  /** When a failed call was last announced, of `performance.now()`. */
+  #failedAt = Number.NEGATIVE_INFINITY;
+  #announcing: NodeJS.Timeout | undefined;
 
   constructor(options: HookAnnouncementOptions) {
     this.#options = options;
@@ -51,7 +59,20 @@ export class HookAnnouncement {
     return this.#publishing;
   }
 
+  /** The API server got no answer, and may have shown a client the path. Announced as often as paths are replaced. */
+  readonly callFailed = (): void => {
+    if (this.#announcing !== undefined) return;
+    const waitMs = Math.max(0, this.#failedAt + REPLACE_EVERY_MS - performance.now());
+    this.#announcing = setTimeout(() => {
+      this.#announcing = undefined;
+      this.#failedAt = performance.now();
+      this.#failed = new Date().toISOString();
+      void this.publish();
+    }, waitMs).unref();
+  };
+
   async stop(): Promise<void> {
+    clearTimeout(this.#announcing);
     await this.#publishing;
     if (this.#published !== "")
       await this.#options.client.request("DELETE", this.#path).catch(() => undefined);
@@ -64,7 +85,11 @@ export class HookAnnouncement {
 
   async #publish(): Promise<void> {
     const { client, namespace, replica, owner, hooks, log } = this.#options;
-    const text = JSON.stringify([...new Set(hooks().map(hookKey))].sort());
+    const data = {
+      [HOOKS_ENTRY]: JSON.stringify([...new Set(hooks().map(hookKey))].sort()),
+      ...(this.#failed === undefined ? {} : { [FAILED_ENTRY]: this.#failed }),
+    };
+    const text = JSON.stringify(data);
     if (text === this.#published) return;
     try {
       const answer = await client.request("PATCH", `${this.#path}?fieldManager=${FIELD_MANAGER}&force=true`, {
@@ -78,7 +103,7 @@ export class HookAnnouncement {
             labels: { [HOOKS_LABEL]: "true" },
             ...(owner === undefined ? {} : { ownerReferences: [owner] }),
           },
-          data: { [HOOKS_ENTRY]: text },
+          data,
         },
       });
       if (answer.status >= 300) throw new Error(responseMessage("PATCH", answer));

@@ -5,8 +5,7 @@ import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../.
 import type { Log } from "../../core/log.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import { accepts } from "../certificates/acceptance.ts";
-import { TRUST_MS } from "../certificates/certificate-plan.ts";
-import { isOneOf, type PathTokens, parseTokens } from "../certificates/path-tokens.ts";
+import { isOneOf, type PathTokens, parseTokens, TRUST_MS } from "../certificates/path-tokens.ts";
 import { READ_MS, RepeatedRead } from "../certificates/repeated-read.ts";
 import { ServerClock } from "../certificates/server-clock.ts";
 import { RepeatedLog } from "../controller/repeated-log.ts";

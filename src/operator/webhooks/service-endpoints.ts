@@ -46,6 +46,27 @@ export async function serviceEndpoints(
   return { endpoints, version };
 }
 
+/**
+ * Whether calls may have failed between two looks: a replica is ready after none was, one ended without being drained, or something
+ * happened that both looks missed. `undefined`: the first look.
+ */
+export function callsMayHaveFailed(before: ServiceEndpoints | undefined, now: ServiceEndpoints): boolean {
+  if (before === undefined) return true;
+  if (before.version === now.version) return false;
+  const [was, is] = [before.endpoints, now.endpoints];
+  if (!was.some(({ ready }) => ready)) return is.some(({ ready }) => ready);
+  const serving = new Set(is.flatMap(({ pod, serves }) => (serves ? [pod] : [])));
+  if (was.some(({ pod, ready }) => ready && !serving.has(pod))) return true;
+  return statesOf(was) === statesOf(is);
+}
+
+function statesOf(endpoints: readonly ServiceEndpoint[]): string {
+  return endpoints
+    .map(({ pod, ready, serves }) => `${pod} ${ready} ${serves}`)
+    .sort()
+    .join();
+}
+
 /** Short enough for an annotation, however many slices there are. */
 function hashOf(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 16);

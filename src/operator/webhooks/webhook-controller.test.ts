@@ -32,6 +32,27 @@ test("webhooks are registered once the Service leads to a ready replica, not bef
   }, 10_000);
 });
 
+test("once calls to a registered webhook may have failed, its path counts as shown", async () => {
+  const run = running();
+  run.controller.start();
+  await vi.waitFor(() => expect(run.server.objects.has(VALIDATING)).toBe(true), 10_000);
+  await rounds(run, 2);
+  // Nothing was registered at the first look, so nothing was called.
+  expect(run.shown).toEqual([]);
+  run.server.put(SLICE, { endpoints: [{ conditions: { ready: false } }] });
+  await vi.waitFor(() => expect(run.shown).toHaveLength(1), 10_000);
+  run.server.put(SLICE, { endpoints: [{ conditions: { ready: true } }] });
+  await vi.waitFor(() => expect(run.shown).toHaveLength(2), 10_000);
+  await rounds(run, 2);
+  expect(run.shown).toHaveLength(2);
+  // A new leader does not know what happened before.
+  await run.controller.stop();
+  const next = running();
+  for (const [path, object] of run.server.objects) next.server.put(path, object);
+  next.controller.start();
+  await vi.waitFor(() => expect(next.shown).toHaveLength(1), 10_000);
+});
+
 test("they follow the policies and the bundle, and are not written where they are as desired", async () => {
   const run = running();
   run.controller.start();

@@ -55,6 +55,8 @@ export class WebhookController {
   readonly #options: WebhookControllerOptions;
   readonly #answered: AnsweredHooks;
   #trust: TrustSeen = "not yet";
+  /** Calls may have failed, and the paths with that been shown. */
+  #callsFailed = false;
   /** What was desired when the webhooks were last found or made so. */
   #reconciled: readonly JsonObject[] | undefined;
 
@@ -117,7 +119,7 @@ export class WebhookController {
     }
     const ownership = this.#options.ownership();
     if (ownership === undefined) return;
-    await this.#answered.refresh();
+    this.#callsFailed = (await this.#answered.refresh()) || this.#callsFailed;
     const webhooks = this.#desired(ownership);
     const stored: (JsonObject | undefined)[] = [];
     const failures: unknown[] = [];
@@ -141,6 +143,10 @@ export class WebhookController {
         failures.push(error);
       }
     }
+    // Only the path of a stored entry is called, and shown.
+    if (this.#callsFailed && stored.some((one) => listAt(one, "webhooks").length > 0))
+      this.#options.certificates.pathsShown();
+    this.#callsFailed &&= failures.length > 0;
     if (failures.length > 0) throw failures[0];
     this.#trust = this.#trustFrom(stored);
     if (done) this.#reconciled = webhooks;

@@ -52,6 +52,8 @@ export interface Running {
   readonly controller: InstallationController;
   readonly assembly: Assembly;
   readonly trusts: Trust[];
+  /** Once for each time that the path may have been shown. */
+  readonly shown: readonly string[];
   readonly logged: { readonly message: string; readonly facts: object }[];
   readonly certificates: {
     bundle: string | undefined;
@@ -120,6 +122,7 @@ export function running(
   server.put(SLICE, { endpoints: [{ conditions: { ready: true } }] });
   const assembly = new Assembly(modules, { ...DEFAULT_INSTALLATION, ...installation }, new Gates([]));
   const trusts: Trust[] = [];
+  const shown: string[] = [];
   const logged: Running["logged"] = [];
   const write = (facts: object, message: string) => void logged.push({ facts, message });
   const log: Log = { debug: () => undefined, info: write, warn: write, error: write };
@@ -128,6 +131,7 @@ export function running(
     ownAuthority: "one" as string | undefined,
     nextAuthority: undefined as string | undefined,
     pathToken: undefined as string | undefined,
+    pathsShown: () => void shown.push("shown"),
     reconcile: async (trust: Trust) => void trusts.push(trust),
     refresh: async () => undefined,
   };
@@ -141,7 +145,7 @@ export function running(
     ...more,
   });
   onTestFinished(() => controller.stop());
-  return { server, controller, assembly, trusts, logged, certificates };
+  return { server, controller, assembly, trusts, shown, logged, certificates };
 }
 
 export function rules(server: TestApiServer): readonly Json[] {

@@ -71,6 +71,23 @@ test.each([NS, PR] as const)("a %s that appears 28 s after it was admitted has i
 });
 
 test.each([NS, PR] as const)(
+  "three forged reservations of a %s refuse a user without projects for 35 s, and then no longer",
+  (kind) => {
+    const world = new LedgerWorld(3, 1);
+    for (const name of ["x", "y", "z"]) {
+      world.admit(0, name, kind);
+      world.lose(0);
+    }
+    world.sweepAfter(34_999);
+    create(world, "a", kind);
+    expect([world.names, world.entries]).toEqual([[], ["x", "y", "z"]]);
+    world.sweepAfter(1);
+    for (const name of ["a", "b", "c", "d"]) create(world, name, kind);
+    expect(world.names).toEqual(["a", "b", "c"]);
+  },
+);
+
+test.each([NS, PR] as const)(
   "of a %s that never comes the place is free after 35 s, also after two crashes",
   (kind) => {
     const world = new LedgerWorld(1, 3);

@@ -2,6 +2,7 @@ import type { Metric } from "../../../core/module/metric.ts";
 
 export const RESERVATIONS = "usher_project_limit_reservations_total";
 export const SETTLEMENTS = "usher_project_limit_settlements_total";
+export const UNUSED = "usher_project_limit_unused_reservations_total";
 export const CONFLICTS = "usher_project_limit_conflicts_total";
 
 export const LEDGER_METRICS: readonly Metric[] = [
@@ -15,6 +16,12 @@ export const LEDGER_METRICS: readonly Metric[] = [
     name: SETTLEMENTS,
     type: "counter",
     help: "Places that were released because their project never came, is gone or is another user's.",
+    labels: [],
+  },
+  {
+    name: UNUSED,
+    type: "counter",
+    help: "Places among them whose project never came: the request was refused or left after it was admitted, the name existed, or no API server sent the review.",
     labels: [],
   },
   {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { type Fact, Facts, type Need } from "../../../core/evaluate/need.ts";
 import { type JsonObject, stringAt } from "../../../core/json.ts";
 import { ledgerName, type Subject } from "../decision/subject.ts";
-import { type Reservation, reserve } from "./reserve.ts";
+import { MOST_OPEN, type Reservation, reserve } from "./reserve.ts";
 import { type Entry, ledgerOf, MOST_ENTRIES, USAGES } from "./usage.ts";
 
 const ANN: Subject = { username: "ann" };
@@ -126,6 +126,19 @@ test("requests for one name can't fill the ledger", () => {
   expect(reserved(ledger(many), 5)).toMatchObject({ busy: expect.any(String) });
   const twice = others(MOST_ENTRIES / 2).flatMap(({ name }) => ["a", "b"].map((uid) => ({ name, uid })));
   expect(reserved(ledger(twice), MOST_ENTRIES)).toMatchObject({ busy: expect.any(String) });
+});
+
+test("reservations without a namespace are capped for each user; those with one are not", () => {
+  const limit = 2 * MOST_OPEN;
+  const shown = others(MOST_OPEN).map(({ name }) => name);
+  expect(reserved(ledger(others(MOST_OPEN - 1)), limit)).toMatchObject({ commit: {} });
+  expect(reserved(ledger(others(MOST_OPEN)), limit)).toEqual({
+    busy: `${MOST_OPEN} requests of the same user are not over yet`,
+  });
+  expect(reserved(ledger(others(MOST_OPEN)), limit, shown)).toMatchObject({ commit: {} });
+  // One that has its place keeps it, and a limit is said before the cap.
+  expect(reserved(ledger([...others(MOST_OPEN), ENTRY]), limit)).toMatchObject({ commit: undefined });
+  expect(reserved(ledger(others(MOST_OPEN)), MOST_OPEN)).toMatchObject({ full: { count: MOST_OPEN } });
 });
 
 test("requests without a name have a place each: none shares the name that it will get", () => {

@@ -7,6 +7,12 @@ import type { Project } from "./holder.ts";
 import { type Entry, entriesIn, entryKey, ledgerOf, MOST_ENTRIES, subjectText, USAGES } from "./usage.ts";
 import { placesOf } from "./used.ts";
 
+/**
+ * Places of one subject that are reserved and have no namespace yet. A namespace is in the view some 60 ms after it was admitted, so
+ * this is more than a burst of 200 creations. A review that no API server sent can occupy no more, for as long as a request may last.
+ */
+export const MOST_OPEN = 250;
+
 /** Reservations of one name at the same time, each for a request that may create it. */
 const MOST_OF_ONE_NAME = 10;
 
@@ -70,6 +76,9 @@ function reserveIn(
     return used.count >= MOST_ENTRIES
       ? { used, commit: undefined }
       : { busy: "the ledger is full of reservations that are not over yet" };
+  const shown = new Set(projects.map((project) => project.name));
+  const open = entries.filter((other) => !shown.has(other.name)).length;
+  if (open >= MOST_OPEN) return { busy: `${open} requests of the same user are not over yet` };
   return {
     used,
     commit: {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type Fact, Facts, type Need } from "../../../core/evaluate/need.ts";
 import type { JsonObject } from "../../../core/json.ts";
+import type { ReconcileResult } from "../../../core/module/reconciler.ts";
 import { Store } from "../../../core/view/store.ts";
 import { BY_REQUESTER } from "../decision/count.ts";
 import { ledgerName, type Subject } from "../decision/subject.ts";
@@ -69,6 +70,8 @@ function kept({ entries, seen = [], live, afterMs = 35_000, subject = ANN }: Cas
   const first = at(1_000, 3_600_000);
   const second = at(1_000 + afterMs, 0);
   const [write] = second.writes;
+  if (write !== undefined && "delete" in write && entries.length > 0)
+    return { first, second, reads, left: [] };
   const value = write !== undefined && "patch" in write ? write.patch[0] : undefined;
   const left =
     value !== undefined && "value" in value ? entriesIn({ spec: { entries: value.value } }) : undefined;
@@ -174,8 +177,48 @@ describe("an entry is released", () => {
     const { first, second, reads } = kept({ entries: [{ name: "a", uid: "1" }] });
     expect(first.requeueAfter).toBe(35);
     expect(second.writes).toMatchObject([{ resourceVersion: "7" }]);
-    expect(second.counts).toMatchObject([{ by: 1 }]);
+    expect(second.counts).toEqual([
+      { metric: "usher_project_limit_settlements_total", labels: {}, by: 1 },
+      { metric: "usher_project_limit_unused_reservations_total", labels: {}, by: 1 },
+    ]);
     expect(reads).toEqual(["a"]);
+  });
+
+  test("as unused only where its namespace was never seen, and then the ledger goes with its last entry", () => {
+    const entries = [
+      { name: "came", uid: "1" },
+      { name: "never", uid: "2" },
+    ];
+    const { view, ledger } = viewOf(entries, [], ANN);
+    const settled = (stored: readonly Entry[], ended: readonly Entry[]) => {
+      const sights = new Sights();
+      const key = { kind: "ledger", name: ledgerName(ANN) } as const;
+      const facts = new Facts();
+      for (const { name } of entries)
+        facts.set({ get: { resource: "namespaces", name }, live: true }, { absent: "NotFound" });
+      const object = { ...ledgerOf(ANN, stored), metadata: ledger.metadata };
+      facts.set({ get: { resource: USAGES, name: key.name }, live: true }, found(object));
+      settle(key, sights, { view, facts, now: 0, elapsed: 0 });
+      for (const entry of ended) sights.ended(key.name, entry);
+      const { writes, counts } = settle(key, sights, {
+        view,
+        facts,
+        now: 0,
+        elapsed: 35_000,
+      }) as ReconcileResult<never>;
+      return { writes: writes.flatMap(Object.keys), counts: counts?.map(({ by }) => by) };
+    };
+    const [came, never] = entries as [Entry, Entry];
+    const [patched, removed] = [
+      ["patch", "of", "resourceVersion"],
+      ["delete", "resourceVersion"],
+    ];
+    expect(settled(entries, [came])).toEqual({ writes: patched, counts: [2, 1] });
+    expect(settled(entries, entries)).toEqual({ writes: patched, counts: [2] });
+    expect(settled(entries, [])).toEqual({ writes: removed, counts: [2, 2] });
+    expect(settled([never], [])).toEqual({ writes: removed, counts: [1, 1] });
+    // Another entry came since: it stays.
+    expect(settled([...entries, { name: "new", uid: "3" }], [])).toEqual({ writes: patched, counts: [2, 2] });
   });
 
   test("by reading at most 50 at a time, and the rest at once after", () => {

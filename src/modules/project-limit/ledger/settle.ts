@@ -3,7 +3,7 @@ import { type Fact, failureOf, type Need } from "../../../core/evaluate/need.ts"
 import { type Json, stringAt } from "../../../core/json.ts";
 import type { PlannedWrite, ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
 import { holderOf, projectOf } from "./holder.ts";
-import { SETTLEMENTS } from "./metrics.ts";
+import { SETTLEMENTS, UNUSED } from "./metrics.ts";
 import { openEntries, type Sights } from "./sights.ts";
 import { type Entry, entriesIn, entryKey, subjectIn, USAGES } from "./usage.ts";
 
@@ -31,7 +31,7 @@ export function settle(
     return { writes: [] };
   }
   const entries = entriesIn(seen);
-  const { due, dueInMs } = sights.look(name, openEntries(seen, view), elapsed);
+  const { due, gone, dueInMs } = sights.look(name, openEntries(seen, view), elapsed);
   const emptyMs = sights.emptyFor(name, entries.length, elapsed);
   const isUnused = emptyMs >= KEEP_EMPTY_MS;
   if (due.length === 0 && !isUnused)
@@ -55,16 +55,23 @@ export function settle(
   const released = new Set(now.filter(isReleased).map(entryKey));
   const kept = left.filter((entry) => !released.has(entryKey(entry)));
   const count = left.length - kept.length;
+  const unused = left.filter((entry) => released.has(entryKey(entry)) && !gone.has(entryKey(entry))).length;
   if (count === 0) return { writes: [], requeueAfter: AGAIN_SECONDS };
+  // Where no project ever came, no ledger stays: reviews that no API server sent may name any number of users.
+  const write: PlannedWrite =
+    unused === left.length
+      ? removal(name, stored)
+      : {
+          patch: [{ op: "replace", path: "/spec/entries", value: kept as unknown as Json[] }],
+          of: { resource: USAGES, name },
+          resourceVersion: stringAt(stored, "metadata", "resourceVersion") ?? "",
+        };
   return {
-    writes: [
-      {
-        patch: [{ op: "replace", path: "/spec/entries", value: kept as unknown as Json[] }],
-        of: { resource: USAGES, name },
-        resourceVersion: stringAt(stored, "metadata", "resourceVersion") ?? "",
-      },
+    writes: [write],
+    counts: [
+      { metric: SETTLEMENTS, labels: {}, by: count },
+      ...(unused === 0 ? [] : [{ metric: UNUSED, labels: {}, by: unused }]),
     ],
-    counts: [{ metric: SETTLEMENTS, labels: {}, by: count }],
     ...(due.length > now.length ? { enqueue: [{ kind: "ledger", name }] } : later(dueInMs)),
   };
 }

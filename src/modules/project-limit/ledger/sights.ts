@@ -5,9 +5,10 @@ import { holderOf, projectOf } from "./holder.ts";
 import { type Entry, entriesIn, entryKey, subjectIn, USAGES } from "./usage.ts";
 
 /**
- * A request lives for 34.1 s at most, and what it creates may appear at the end of it. An entry that was seen so long ago belongs to a
- * request that is over, whichever replica admitted it: the entry was written before it was seen. Counted by the settler's own monotonic
- * clock from its own sight, so that no other clock matters.
+ * An API server ends a create after 34 s, whatever its own --request-timeout, the client's `timeout` and the timeouts of webhooks are, all
+ * webhooks included; 34.1 s were measured, and what it creates may appear at the end of it. The rest is for a write that etcd has
+ * already. An entry that was seen so long ago belongs to a request that is over, whichever replica admitted it: the entry was written before
+ * it was seen. Counted by the settler's own monotonic clock from its own sight, so that no other clock matters.
  */
 export const SETTLE_AFTER_MS = 35_000;
 
@@ -31,7 +32,7 @@ export class Sights {
   readonly #seen = new Map<string, Map<string, number>>();
   /** New entries of ProjectRequests, open or not, while their request may be under way. `undefined` until the next look. */
   readonly #came = new Map<string, Map<string, number | undefined>>();
-  /** Entries of ProjectRequests whose namespace is gone. */
+  /** Entries whose namespace is gone. */
   readonly #ended = new Map<string, Set<string>>();
   readonly #empty = new Map<string, number>();
   /** The first look: whatever did not come since was there then. */
@@ -42,23 +43,24 @@ export class Sights {
     return [...this.#seen.values(), ...this.#came.values()].reduce((sum, entries) => sum + entries.size, 0);
   }
 
-  /** The entries that were seen long enough ago, and how long the next one has to wait. */
+  /** The entries that were seen long enough ago, those of them whose namespace was seen, and how long the next one has to wait. */
   look(
     ledger: string,
     open: readonly Entry[],
     elapsed: number,
-  ): { readonly due: Entry[]; readonly dueInMs: number } {
+  ): { readonly due: Entry[]; readonly gone: ReadonlySet<string>; readonly dueInMs: number } {
     this.#began ??= elapsed;
     const came = this.#newEntries(ledger, elapsed);
-    const ended = this.#ended.get(ledger);
-    this.#ended.delete(ledger);
+    const gone = new Set(open.map(entryKey)).intersection(this.#ended.get(ledger) ?? new Set());
     const before = this.#seen.get(ledger);
     const seen = new Map<string, number>();
     const due: Entry[] = [];
     let dueInMs = Math.min(...[...came.values()].map((since) => since + SETTLE_AFTER_MS - elapsed));
     for (const entry of open) {
       const key = entryKey(entry);
-      const since = ended?.has(key) === true ? (came.get(key) ?? this.#began) : (before?.get(key) ?? elapsed);
+      // With its uid the request is over; without, its own time counts.
+      const over = entry.uid === undefined ? (came.get(key) ?? this.#began) : Number.NEGATIVE_INFINITY;
+      const since = gone.has(key) ? over : (before?.get(key) ?? elapsed);
       seen.set(key, since);
       const left = since + SETTLE_AFTER_MS - elapsed;
       if (left <= 0) due.push(entry);
@@ -66,7 +68,9 @@ export class Sights {
     }
     if (seen.size === 0) this.#seen.delete(ledger);
     else this.#seen.set(ledger, seen);
-    return { due, dueInMs };
+    if (gone.size === 0) this.#ended.delete(ledger);
+    else this.#ended.set(ledger, gone);
+    return { due, gone, dueInMs };
   }
 
   /** How long a ledger has had no entries. */
@@ -93,13 +97,7 @@ export class Sights {
    * be an older namespace of the name, of whose end the settler learns late: then the entry's own time counts.
    */
   ended(ledger: string, entry: Entry): void {
-    const key = entryKey(entry);
-    if (entry.uid === undefined) {
-      this.#ended.set(ledger, (this.#ended.get(ledger) ?? new Set()).add(key));
-      return;
-    }
-    const seen = this.#seen.get(ledger) ?? new Map<string, number>();
-    this.#seen.set(ledger, seen.set(key, Number.NEGATIVE_INFINITY));
+    this.#ended.set(ledger, (this.#ended.get(ledger) ?? new Set()).add(entryKey(entry)));
   }
 
   forget(ledger: string): void {
