@@ -41,11 +41,12 @@ export function limitOf(limits: Limits, requester: Requester, user: UserFact): L
   const { username } = requester;
   if (serviceAccountOf(username) !== undefined)
     return fixed(limits.maxProjectsForServiceAccounts, "maxProjectsForServiceAccounts");
-  if (!isUserName(username)) return fixed(limits.maxProjectsForSystemUsers, "maxProjectsForSystemUsers");
+  if (!isUserName(username, limits))
+    return fixed(limits.maxProjectsForSystemUsers, "maxProjectsForSystemUsers");
   for (const [i, rule] of limits.rules.entries()) {
     if (!matchesIdentity(rule, requester)) continue;
     if (needsLabels(rule)) {
-      const labels = labelsOf(user);
+      const labels = labelsOf(user, limits);
       if (!("found" in labels)) return labels;
       if (!matchesLabels(rule, labels.found)) continue;
     }
@@ -60,11 +61,11 @@ function fixed(max: number | undefined, rule: string): Limit {
 
 /**
  * Whether a User object could have this name. All others are system users. Names that begin with `b64:` are those of users whose name
- * OpenShift had to encode.
+ * OpenShift 4 had to encode; the plugin of 3.11 takes them for system users.
  */
-export function isUserName(name: string): boolean {
+export function isUserName(name: string, { extensions }: Pick<Limits, "extensions">): boolean {
   if (name === "" || name === "." || name === ".." || name === "~") return false;
-  return !/[/%]/.test(name) && (!name.includes(":") || name.startsWith("b64:"));
+  return !/[/%]/.test(name) && (!name.includes(":") || (extensions && name.startsWith("b64:")));
 }
 
 function matchesIdentity({ users, groups }: LimitRule, requester: Requester): boolean {
@@ -77,13 +78,13 @@ function needsLabels({ selector, users, groups }: LimitRule): boolean {
   return selector.size > 0 || (users === undefined && groups === undefined);
 }
 
-function labelsOf(user: UserFact): { readonly found: Json | undefined } | Limit {
+function labelsOf(user: UserFact, { extensions }: Limits): { readonly found: Json | undefined } | Limit {
   if (user === undefined) return { needsUser: true };
   if ("found" in user) {
     const metadata = own(user.found, "metadata");
     return { found: own(metadata, "labels") };
   }
-  return user.absent === "NotServed" ? { found: undefined } : { userMissing: true };
+  return extensions && user.absent === "NotServed" ? { found: undefined } : { userMissing: true };
 }
 
 function matchesLabels({ selector }: LimitRule, labels: Json | undefined): boolean {
