@@ -160,9 +160,11 @@ describeOwnCluster("pods and nodes of an OS", {}, (cluster) => {
     });
 
     test("a pod whose label alone names another OS than its node's is bound, with an event that names the label", async () => {
-      const labelled = pod("labelled", { nodeName: "win-0" }, bind);
+      await waiting("labelled", {});
+      const object = binding("labelled", "win-0", bind);
       const metadata = { name: "labelled", namespace: bind, labels: { [OS_LABEL]: "linux" } };
-      expect((await create({ ...labelled, metadata })).status).toBe(201);
+      const url = `${pods(bind)}/labelled/binding`;
+      expect((await cluster().request("POST", url, { ...object, metadata })).status).toBe(201);
       const wanted = `pod ${bind}/labelled has the label ${OS_LABEL}: linux, node win-0 runs windows`;
       await eventually("the event", async () =>
         (await events(bind)).some((one) => stringAt(one, "message")?.includes(wanted) === true),

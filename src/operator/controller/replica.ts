@@ -28,6 +28,8 @@ export interface ReplicaOptions {
   readonly identity: string;
   /** The pod, as an ownerReference: what this replica leaves behind goes with it. */
   readonly owner?: JsonObject;
+  /** Usher's Deployment, as an ownerReference: what all replicas share goes with it. */
+  readonly deployment?: JsonObject | undefined;
 }
 
 /**
@@ -49,7 +51,7 @@ export class Replica {
 
   constructor(options: ReplicaOptions) {
     this.#options = options;
-    const { client, source, certificates, log, version, identity, owner } = options;
+    const { client, source, certificates, log, version, identity, owner, deployment } = options;
     const { assembly } = source;
     const { namespace } = assembly.installation;
     const apiVersions = new Map(
@@ -65,7 +67,7 @@ export class Replica {
       instance: identity,
       apiVersionOf: (kind) => apiVersions.get(kind),
     });
-    this.#observations = new ObservationWriter({ client, namespace, log });
+    this.#observations = new ObservationWriter({ client, namespace, log, owner: deployment });
     const counting = { client, namespace, replica: identity, tallies: this.#tallies, log };
     this.#publisher = new TallyPublisher({ ...counting, ...(owner === undefined ? {} : { owner }) });
     this.#collector = new TallyCollector({
@@ -77,6 +79,7 @@ export class Replica {
       source,
       lease: OWN_NAMES.lease,
       identity,
+      owner: deployment,
       log,
       tallies: this.#collector,
       publish: (events, counts) => {
