@@ -1,6 +1,8 @@
 // Commands that a module declares, run through the real command line.
 import { expect, test } from "vitest";
 import { parse } from "yaml";
+import type { Command, CommandGroup } from "../../src/core/module/command.ts";
+import { declarations as all } from "../../src/modules/index.ts";
 import { declarations } from "../support/modules/tenancy/declaration.ts";
 import { folder, usher } from "./usher.ts";
 
@@ -62,7 +64,7 @@ test("a report as table, JSON and YAML, with the same exit code", async () => {
   const json = await report("-o", "json");
   const yaml = await report("-o", "yaml");
   expect(parse(yaml.out)).toEqual(JSON.parse(json.out));
-  expect([json.code, yaml.code, json.err]).toEqual([1, 1, ""]);
+  expect([json.code, yaml.code, json.err, yaml.err]).toEqual([1, 1, table.err, table.err]);
   expect((await report("-q")).err).toBe("");
 });
 
@@ -135,3 +137,48 @@ test("a source that could not be read whole is exit code 2, and the rest is repo
   expect(code).toBe(2);
   expect(out).toContain("3 namespaces");
 });
+
+test("every command of every module prints its notes on stderr, in every format", async () => {
+  const data = { a: 1 };
+  const reports = [{ data }, { data, manifests: [data] }, { data, table: { columns: ["A"], rows: [["1"]] } }];
+  let calls = 0;
+  for (const report of reports) {
+    const result = { ...report, notes: ["a note"], exit: "fine" as const };
+    const withNotes = (command: Command): Command => {
+      const { source: _source, ...rest } = command;
+      return { ...rest, load: async () => ({ run: () => result }) };
+    };
+    const modules = all.map((module) => ({
+      ...module,
+      commands: (module.commands ?? []).map((group) => mapCommands(group, withNotes)),
+    }));
+    for (const { commands = [] } of modules)
+      for (const { path, command } of commands.flatMap((group) => commandsOf(group))) {
+        const args = Object.values(command.args ?? {}).map(({ file }) => (file === undefined ? "a" : "-"));
+        for (const format of command.formats) {
+          const given = [...path, ...args, "-o", format];
+          const { err, code } = await usher(given, { modules, stdin: "{}" });
+          expect({ given, err, code }).toEqual({ given, err: "a note\n", code: 0 });
+          calls += 1;
+        }
+        expect((await usher([...path, ...args, "-q"], { modules, stdin: "{}" })).err).toBe("");
+      }
+  }
+  expect(calls).toBeGreaterThan(3 * all.length);
+});
+
+type Named = { readonly path: readonly string[]; readonly command: Command };
+
+function commandsOf(group: CommandGroup, above: readonly string[] = []): Named[] {
+  const path = [...above, group.name];
+  return group.commands.flatMap((one) =>
+    "commands" in one ? commandsOf(one, path) : [{ path: [...path, one.name], command: one }],
+  );
+}
+
+function mapCommands(group: CommandGroup, change: (command: Command) => Command): CommandGroup {
+  return {
+    ...group,
+    commands: group.commands.map((one) => ("commands" in one ? mapCommands(one, change) : change(one))),
+  };
+}

@@ -39,6 +39,16 @@ test("list is a table, too, and says that the gate is off", async () => {
   expect(err).toContain("feature gate OpenShiftNodeSchedulingPolicy is off");
 });
 
+test("list offers the emergency entries that a group lacks, with oc where the list is OpenShift's", async () => {
+  const version = "{ apiVersion: config.openshift.io/v1, kind: ClusterVersion, metadata: { name: version } }";
+  const { err } = await usher(["node-guard", "list", "--source", folder({ "version.yaml": version })]);
+  expect(err).toContain(
+    'ControlPlane: no emergency entry: in Enable oc debug node/… and oc adm must-gather --node-name are refused to every user, also to system:admin and kube:admin; list the users that debug nodes, such as emergencyUsers: ["system:admin", "kube:admin"]',
+  );
+  const listed = await usher(["node-guard", "list", ...SOURCE]);
+  expect(listed.err).not.toContain("no emergency entry");
+});
+
 test("inventory has every pod on a protected node, and the entry that authorises it", async () => {
   const { code, data, err } = await json("inventory", ...SOURCE);
   expect(code, err).toBe(0);

@@ -83,6 +83,34 @@ describe("usher project-limit import", () => {
     });
   });
 
+  test("names what it did not convert, rules that never match, and where answers differ", async () => {
+    const text = JSON.stringify({
+      apiVersion: "v1",
+      kind: "ProjectRequestLimitConfig",
+      limits: [{ maxProjects: 1 }, { selector: { a: "b" }, maxProjects: 3, groups: ["x"] }],
+      maximum: 3,
+    });
+    for (const output of ["table", "yaml", "json"]) {
+      const { err, out, code } = await imported(text, "-o", output);
+      expect(code).toBe(0);
+      expect(parse(out)).toEqual(
+        resource({ limits: [{ maxProjects: 1 }, { selector: { a: "b" }, maxProjects: 3 }] }),
+      );
+      expect(err.split("\n")).toEqual([
+        "maximum: not converted, because the plugin has no such field",
+        "limits[1].groups: not converted, because the plugin has no such field",
+        "spec.limits[1]: can never match: limits[0] matches the same users and comes first",
+        "differs from the plugin: exempt, and limited by the plugin: group system:masters, group system:serviceaccounts:kube-system, group system:serviceaccounts:openshift-apiserver",
+        "differs from the plugin: concurrent requests are counted exactly; the plugin admits more than the limit",
+        "differs from the plugin: users whose name begins with b64: are ordinary users; to the plugin they are system users",
+        "differs from the plugin: without User objects in the cluster users have no labels; the plugin refuses the request",
+        "add extensions: Off to spec for the answers of OpenShift 3.11",
+        "",
+      ]);
+    }
+    expect((await imported(text, "-q")).err).toBe("");
+  });
+
   test.each([
     ["apiVersion: v2\nkind: ProjectRequestLimitConfig\n", /use v1 or requestlimit/],
     [

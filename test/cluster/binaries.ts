@@ -63,6 +63,12 @@ async function buildMissing(
 ): Promise<void> {
   // Looked at again under the lock: another process may just have built them.
   const missing = recipes.filter((recipe) => find(recipe, env) === undefined);
+  if (missing.length > 1) {
+    const seconds = missing.reduce((sum, { usualSeconds }) => sum + usualSeconds, 0);
+    output.write(
+      `The control plane is built from source, once: ${missing.length} programs, usually about ${about(seconds)} in all.\n`,
+    );
+  }
   for (const [index, recipe] of missing.entries()) {
     const step = `building ${recipe.name} (${index + 1} of ${missing.length})`;
     const end = showProgress(output, `${step}, usually about ${about(recipe.usualSeconds)}`);

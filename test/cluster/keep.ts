@@ -1,5 +1,6 @@
 // `npm run cluster`: a control plane for a person, until Ctrl-C.
 import { startCluster } from "./cluster.ts";
+import { runUsherForReal } from "./run-usher.ts";
 
 const started = Date.now();
 process.stdout.write("Starting a control plane on this machine …\n");
@@ -25,6 +26,7 @@ for (const [name, zone] of [
 }
 
 const { kubectl, folder } = cluster.info;
+const install = await runUsherForReal(cluster);
 process.stdout.write(`Ready after ${((Date.now() - started) / 1000).toFixed(1)} s: three nodes, played by kwok.
 
   export KUBECONFIG=${await cluster.kubeconfig()}
@@ -35,9 +37,10 @@ Try, in another terminal, after these two lines:
   kubectl create deployment web --image=web --replicas=3
   kubectl get pods -o wide                  scheduled by the real scheduler; kwok only plays that they run
   kubectl auth can-i --list --as=someone    and what a person without rights may do
+  bin/${install.padEnd(38)} its pods run for real, as processes on this machine
 
 Logs of every part and the audit log: ${folder}
-Pods with the label usher.dev/run=true run for real, as processes on this machine.
+Pods with the label usher.dev/run=true run for real, too; of all others kwok only plays that they run.
 Ctrl-C stops it and removes everything.
 `);
 // The components run by themselves; something has to keep this process.

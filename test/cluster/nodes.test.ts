@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { stringAt } from "../../src/core/json.ts";
+import { at, listAt, stringAt } from "../../src/core/json.ts";
 import { eventually } from "./access/wait.ts";
 import { describeCluster, testNamespace } from "./describe.ts";
 
@@ -28,6 +28,22 @@ describeCluster("a shared cluster", (cluster) => {
     });
     expect(stringAt(pod, "spec", "nodeName")).toBe("nodes-disk");
     expect(stringAt(pod, "status", "podIP")).toMatch(/^10\.244\./);
+  });
+
+  test("makes a node ready again that is unknown, as after the machine slept, and leaves one that is not ready", async () => {
+    const status = async (name: string) => {
+      const found = await cluster().call("GET", `/api/v1/nodes/${name}`);
+      return listAt(found, "status", "conditions").find((one) => at(one, "type") === "Ready");
+    };
+    const wrote = async (name: string, ready: string) => {
+      await cluster().createNode(name);
+      const conditions = [{ type: "Ready", status: ready, reason: "Test" }];
+      await cluster().call("PATCH", `/api/v1/nodes/${name}/status`, { status: { conditions } });
+    };
+    await wrote("nodes-down", "False");
+    await wrote("nodes-slept", "Unknown");
+    await eventually("ready again", async () => at(await status("nodes-slept"), "status") === "True");
+    expect(await status("nodes-down")).toMatchObject({ status: "False", reason: "Test" });
   });
 
   test("leaves a pod that fits nowhere pending, and says why", async () => {

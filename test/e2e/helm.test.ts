@@ -78,6 +78,19 @@ describeOwnCluster("the chart in a cluster", options, (cluster) => {
     await cluster().call("PATCH", NODE, [{ op: "add", path: "/spec/taints", value: [TAINT] }]);
     expect(await tainted()).toBe(true);
   };
+  /** Nothing of usher's is in the namespace any more, which Helm leaves: the private key is gone. */
+  const nothingLeft = () =>
+    eventually("the certificate, the Lease and the ConfigMaps gone", async () => {
+      const names: string[] = [];
+      for (const path of ["/api/v1", "/apis/coordination.k8s.io/v1"].flatMap((root) =>
+        ["secrets", "configmaps", "leases"].map((one) => `${root}/namespaces/hall/${one}`),
+      )) {
+        const { status, body } = await cluster().request("GET", path);
+        if (status === 200)
+          names.push(...listAt(body, "items").map((one) => stringAt(one, "metadata", "name") ?? ""));
+      }
+      return names.filter((name) => name !== "kube-root-ca.crt").length === 0;
+    });
   const tainted = async () =>
     listAt(await cluster().call("GET", NODE), "spec", "taints").some((one) => at(one, "key") === TAINT.key);
 
@@ -138,6 +151,7 @@ describeOwnCluster("the chart in a cluster", options, (cluster) => {
       expect(await exists(`${POLICIES}/etcd`)).toBe(true);
       const left = listAt(await cluster().call("GET", "/apis/batch/v1/namespaces/hall/jobs"), "items");
       expect(left).toEqual([]);
+      await nothingLeft();
       // As before the first installation.
       await cluster().call("DELETE", `${POLICIES}/etcd`);
       await cluster().call("DELETE", CRD);

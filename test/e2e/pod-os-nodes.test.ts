@@ -159,6 +159,18 @@ describeOwnCluster("pods and nodes of an OS", {}, (cluster) => {
       await eventually("the event", async () => (await reasons(bind)).includes("NodeOSUnknown"));
     });
 
+    test("a pod whose label alone names another OS than its node's is bound, with an event that names the label", async () => {
+      await waiting("labelled", {});
+      const object = binding("labelled", "win-0", bind);
+      const metadata = { name: "labelled", namespace: bind, labels: { [OS_LABEL]: "linux" } };
+      const url = `${pods(bind)}/labelled/binding`;
+      expect((await cluster().request("POST", url, { ...object, metadata })).status).toBe(201);
+      const wanted = `pod ${bind}/labelled has the label ${OS_LABEL}: linux, node win-0 runs windows`;
+      await eventually("the event", async () =>
+        (await events(bind)).some((one) => stringAt(one, "message")?.includes(wanted) === true),
+      );
+    });
+
     const pace = async () => {
       // Enough to exceed what the scheduler may send at once; it runs with its defaults, as in most clusters.
       const [rounds, each] = [3, 120];

@@ -7,12 +7,14 @@ import { OWN_LABELS } from "../../src/core/registration/names.ts";
 import { program } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
+import { runUsherForReal } from "../cluster/run-usher.ts";
 import { install, REPLICAS } from "./fixtures/install.ts";
 import { CONFIGURATIONS } from "./fixtures/placed-pods.ts";
 
 const ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
 const ANCHOR = `${ROLES}/usher-installation`;
 const NAMESPACE = "/api/v1/namespaces/usher-system";
+const LEASE = "/apis/coordination.k8s.io/v1/namespaces/usher-system/leases/usher";
 
 /** What is promised, of which most is not needed. */
 const GONE_MS = 60_000;
@@ -50,6 +52,11 @@ describeOwnCluster("a removed usher", { flags: { "kube-apiserver": FLAGS } }, (c
           user.username === "system:serviceaccount:usher-system:usher" && responseStatus?.code === 403,
       );
     expect(refused).toEqual([]);
+  });
+
+  test("its certificate and its Lease are the Deployment's, and go with it", async () => {
+    for (const path of [`${NAMESPACE}/secrets/usher-certificates`, LEASE])
+      expect(await owners(path)).toEqual(["Deployment usher"]);
   });
 
   test("webhooks of an older version, which are the namespace's, become the anchor's", async () => {
@@ -95,10 +102,16 @@ describeOwnCluster("a removed usher", { flags: { "kube-apiserver": FLAGS } }, (c
     await gone("everything is deleted");
     await podsGone();
     expect(await anyOf(CONFIGURATIONS)).toBe(false);
+    // No private key stays behind in a namespace that is kept.
+    const left = [`${NAMESPACE}/secrets/usher-certificates`, LEASE];
+    await eventually("no certificate and no Lease", async () => !(await anyOf(left)), GONE_MS);
   });
 
   test("a namespace deleted under running replicas leaves none, also with an anchor that it does not own", async () => {
-    await install(cluster());
+    // As `npm run cluster` says it: without a label for the pods.
+    const [, ...words] = (await runUsherForReal(cluster())).split(" ");
+    const again = await program([...words, "--kubeconfig", await cluster().kubeconfig()]);
+    expect(again, again.err).toMatchObject({ code: 0 });
     const labels = { "argocd.argoproj.io/instance": "usher" };
     await cluster().call("PATCH", ANCHOR, { metadata: { labels } });
     await eventually("no owner", async () => (await owners(ANCHOR)).length === 0);
@@ -134,6 +147,32 @@ describeOwnCluster("a removed usher", { flags: { "kube-apiserver": FLAGS } }, (c
     await cluster().call("DELETE", "/api/v1/namespaces/lobby");
     await gone("the namespace is deleted");
     expect(await exists(ANCHOR)).toBe(false);
+  });
+
+  test("what a Helm release left that went with its namespace goes by usher uninstall --force alone", async () => {
+    const labels = { ...OWN_LABELS, "app.kubernetes.io/managed-by": "Helm" };
+    const annotations = {
+      "meta.helm.sh/release-name": "usher",
+      "meta.helm.sh/release-namespace": "usher-system",
+    };
+    const metadata = { name: "usher", labels, annotations };
+    const role = { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole" };
+    const subjects = [{ kind: "ServiceAccount", name: "usher", namespace: "usher-system" }];
+    const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "usher" };
+    await eventually("the namespace gone", async () => !(await exists(NAMESPACE)));
+    await cluster().apply(
+      { ...role, metadata, rules: [] },
+      { ...role, kind: "ClusterRoleBinding", metadata, subjects, roleRef },
+    );
+    const uninstall = async (...flags: string[]) =>
+      program(["uninstall", "--kubeconfig", await cluster().kubeconfig(), ...flags]);
+    const refused = await uninstall();
+    expect(refused).toMatchObject({ code: 1 });
+    expect(refused.err).toContain(
+      "if the Helm release usher in namespace usher-system is gone: usher uninstall --force",
+    );
+    expect(await uninstall("--force")).toMatchObject({ code: 0 });
+    expect(await exists(`${ROLES}/usher`)).toBe(false);
   });
 
   /** By discovery, as kubectl finds it. */

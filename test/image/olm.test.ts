@@ -188,6 +188,20 @@ describe("the bundle", () => {
     expect(at(csv, "metadata", "annotations", "operatorframework.io/suggested-namespace")).toBe(
       "openshift-project-request-limit-operator",
     );
+    const template = stringAt(
+      csv,
+      "metadata",
+      "annotations",
+      "operatorframework.io/suggested-namespace-template",
+    );
+    expect(JSON.parse(template ?? "")).toEqual({
+      apiVersion: "v1",
+      kind: "Namespace",
+      metadata: {
+        name: "openshift-project-request-limit-operator",
+        annotations: { "openshift.io/node-selector": "" },
+      },
+    });
     expect(at(csv, "spec", "minKubeVersion")).toBe("1.33.0");
     expect(listAt(ownProperties, "properties")).toEqual([{ type: "olm.maxOpenShiftVersion", value: "4.24" }]);
     expect(crds).toHaveLength(2);

@@ -2,7 +2,7 @@ import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../.
 import type { Operator } from "../../../src/core/module/operator.ts";
 import type { CustomResource } from "../../../src/core/policy/kind.ts";
 import { customResources } from "../../../src/core/registration/custom-resources.ts";
-import { operatorObjects } from "../../../src/core/registration/operator.ts";
+import { operatorNamespace, operatorObjects } from "../../../src/core/registration/operator.ts";
 import { allModules } from "../../../src/modules/all.ts";
 import { KUBERNETES } from "../kubernetes.ts";
 import { byDigest } from "./digest.ts";
@@ -89,6 +89,7 @@ export function bundleOf({ version, image, replaces }: BundleOptions): Bundle {
         "features.operators.openshift.io/tls-profiles": "false",
         "olm.skipRange": skipRange,
         "operatorframework.io/suggested-namespace": operator.namespace,
+        "operatorframework.io/suggested-namespace-template": JSON.stringify(operatorNamespace(operator)),
         // The console lists what people write, and not what usher keeps for itself.
         "operators.operatorframework.io/internal-objects": JSON.stringify(stateKinds),
         repository: HOME,

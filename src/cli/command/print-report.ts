@@ -6,8 +6,13 @@ import type { Terminal } from "../output/terminal.ts";
 import { yamlText } from "../output/yaml.ts";
 import { emitText } from "../review/emit.ts";
 
-/** Prints a report in the chosen format. Notes are for people at a prompt, so they come with the table only. */
+/** Prints a report in the chosen format. Notes are on stderr, so they come with every format. */
 export function printReport(report: CommandReport, format: OutputFormat, screen: Terminal): void {
+  printBody(report, format, screen);
+  for (const note of report.notes ?? []) screen.note(printable(note));
+}
+
+function printBody(report: CommandReport, format: OutputFormat, screen: Terminal): void {
   if (report.manifests !== undefined) {
     screen.out(emitText(report.manifests, format === "json" ? "json" : "yaml"));
     return;
@@ -20,7 +25,6 @@ export function printReport(report: CommandReport, format: OutputFormat, screen:
   printTable(columns, rows, screen);
   if (report.summary !== undefined)
     screen.out(`${rows.length === 0 ? "" : "\n"}${printable(report.summary)}`);
-  for (const note of report.notes ?? []) screen.note(printable(note));
 }
 
 export function printTable(

@@ -66,11 +66,16 @@ not ready in time.`,
         command
           .option("--custom-resources", "also delete CRDs, and with them all policies")
           .option(
+            "--force",
+            "also delete what Helm, Argo CD, Flux or Gardener left and is no longer there to delete",
+          )
+          .option(
             "--webhooks-only",
             "delete only webhooks and what usher put on nodes, and leave the rest to the tool that manages it",
           ),
       ),
-    after: (usher) => `\nExamples:\n  ${usher} uninstall --dry-run\n  ${usher} uninstall --custom-resources`,
+    after: (usher) =>
+      `\nExamples:\n  ${usher} uninstall --dry-run\n  ${usher} uninstall --custom-resources\n  ${usher} uninstall --force   after kubectl delete namespace, for what Helm left`,
     run: async ({ webhooksOnly }) =>
       webhooksOnly === true
         ? (await import("./remove-webhooks.ts")).removeWebhooks

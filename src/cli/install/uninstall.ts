@@ -4,7 +4,7 @@ import { readInstalled } from "../../operator/install/installed.ts";
 import { type InstalledNamespace, installedNamespaces } from "../../operator/install/installed-namespaces.ts";
 import { cleanUp, cleanupsOf, lookForMarked } from "../../operator/uninstall/cleanup.ts";
 import { carryOutRemovals } from "../../operator/uninstall/uninstall.ts";
-import { planUninstall, uninstallRefusals } from "../../operator/uninstall/uninstall-plan.ts";
+import { forcedRefusals, planUninstall, uninstallRefusals } from "../../operator/uninstall/uninstall-plan.ts";
 import {
   type InstallationObjects,
   type InstallationOptions,
@@ -25,6 +25,8 @@ export interface UninstallOptions extends InstallationOptions, ApiServerOptions 
   readonly customResources?: boolean;
   /** Only webhooks and what modules put on objects of others. */
   readonly webhooksOnly?: boolean;
+  /** Also what a manager left that no longer exists. */
+  readonly force?: boolean;
   readonly quiet?: boolean;
 }
 
@@ -72,7 +74,8 @@ export async function uninstall(options: UninstallOptions, io: Io): Promise<numb
     screen.out("");
     const freeing = marked.length === 0 ? "" : `, ${marked.length} to free`;
     screen.out(`${rows.length} objects: ${going} to delete, ${removals.length - going} stay${freeing}`);
-    const refusals = uninstallRefusals(removals);
+    const refusals =
+      options.force === true ? await forcedRefusals(objects, removals) : uninstallRefusals(removals);
     for (const refusal of refusals)
       screen.complain(`nothing was changed: ${refusal.split("\n").map(printable).join("\n")}`);
     if (refusals.length > 0) return EXIT.found;

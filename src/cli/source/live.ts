@@ -1,15 +1,19 @@
 import { hostname } from "node:os";
 import type { AcceptsToken } from "../../admission/review/routes.ts";
 import type { LivePair } from "../../admission/tls/certificate.ts";
+import type { Client } from "../../cluster/client/client.ts";
+import { pathSegment } from "../../cluster/client/path-segment.ts";
 import { type ClusterSource, openCluster } from "../../cluster/source/cluster-source.ts";
 import type { Owns } from "../../cluster/source/composite-source.ts";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
 import type { Effects } from "../../core/evaluate/effects.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { at, type JsonObject } from "../../core/json.ts";
+import { ownerReference } from "../../core/kubernetes/object.ts";
 import type { Log } from "../../core/log.ts";
 import { managesWebhooks } from "../../core/module/installation.ts";
 import type { Count } from "../../core/module/metric.ts";
 import type { ControllerStats } from "../../core/module/reconciler.ts";
+import { OWN_NAMES } from "../../core/registration/names.ts";
 import { openServing, type ServingOptions } from "../../operator/certificates/serving.ts";
 import { createMissingCrds } from "../../operator/controller/missing-crds.ts";
 import { Replica } from "../../operator/controller/replica.ts";
@@ -73,7 +77,8 @@ export async function openLiveSource(
     client.close();
   };
   try {
-    const found = { client, assembly, log, signal: ended.signal };
+    const deployment = operate ? await ownDeployment(client, assembly.installation.namespace) : undefined;
+    const found = { client, assembly, log, signal: ended.signal, owner: deployment };
     if (operate) void createMissingCrds({ ...found, source, version: version() });
     const [certificates] = await Promise.all([
       operate && serving !== undefined ? openServing(found, serving) : undefined,
@@ -87,6 +92,7 @@ export async function openLiveSource(
         log,
         version: version(),
         callersVerified: clientCa !== undefined,
+        deployment,
         ...identity(),
       });
     await replica?.join(ended.signal);
@@ -118,6 +124,20 @@ export async function openLiveSource(
     await stop();
     throw error;
   }
+}
+
+/**
+ * Usher's Deployment, as an ownerReference: certificate, Lease and observations go with it, however it is removed. Without it, or without
+ * the right to read it, they have no owner.
+ */
+async function ownDeployment(client: Client, namespace: string): Promise<JsonObject | undefined> {
+  const name = OWN_NAMES.deployment;
+  const path = `/apis/apps/v1/namespaces/${pathSegment("namespace", namespace)}/deployments/${name}`;
+  const read = await client.request("GET", path).catch(() => undefined);
+  const metadata = read?.status === 200 ? at(read.body, "metadata") : undefined;
+  return metadata === undefined
+    ? undefined
+    : ownerReference({ apiVersion: "apps/v1", kind: "Deployment", metadata });
 }
 
 /** The identity of this replica: its pod, from the environment; outside of a pod, host name and process id. */

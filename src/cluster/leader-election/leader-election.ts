@@ -27,6 +27,8 @@ export interface LeaderElectionOptions {
   readonly name: string;
   /** Unique among all candidates: the pod's name. */
   readonly identity: string;
+  /** As an ownerReference, what a Lease that this candidate creates goes with. @default nothing */
+  readonly owner?: JsonObject | undefined;
   /** Called when this candidate becomes the leader. */
   readonly onStartedLeading: () => void;
   /** Called when it is no longer the leader; the lease is released after the returned promise. */
@@ -56,11 +58,13 @@ export class LeaderElection {
   #callbacks: Promise<void> = Promise.resolve();
   #acquired = "";
   /** What others put on the Lease: a PUT replaces all of it. */
-  #metadata: JsonObject = {};
+  #metadata: JsonObject;
   #expiry: NodeJS.Timeout | undefined;
   #loop: Promise<void> = Promise.resolve();
 
   constructor(options: LeaderElectionOptions) {
+    const { owner } = options;
+    this.#metadata = owner === undefined ? {} : { ownerReferences: [owner] };
     this.#options = options;
     this.#clock = options.clock ?? (() => performance.now());
     const namespace = pathSegment("namespace", options.namespace);

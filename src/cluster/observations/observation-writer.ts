@@ -25,6 +25,8 @@ export interface ObservationWriterOptions {
   /** Usher's namespace. */
   readonly namespace: string;
   readonly log: Log;
+  /** As an ownerReference, what a ConfigMap that this replica creates goes with. @default nothing */
+  readonly owner?: JsonObject | undefined;
 }
 
 /**
@@ -88,7 +90,7 @@ export class ObservationWriter {
   }
 
   async #merge(module: string, observed: readonly Observation[]): Promise<void> {
-    const { client, namespace } = this.#options;
+    const { client, namespace, owner } = this.#options;
     const name = OBSERVATIONS.name(module);
     const collection = `/api/v1/namespaces/${pathSegment("namespace", namespace)}/configmaps`;
     const path = `${collection}/${pathSegment("name", name)}`;
@@ -98,7 +100,9 @@ export class ObservationWriter {
       if (exists && read.status !== 200) throw new Error(responseMessage(`get ${name}`, read));
       const stored = exists ? decodeObservations(stringAt(read.body, "data", OBSERVATIONS.entry) ?? "") : [];
       const text = encodeObservations(mergeObservations(stored, observed));
-      const body = configMap(name, namespace, stringAt(read.body, "metadata", "resourceVersion"), text);
+      const resourceVersion = stringAt(read.body, "metadata", "resourceVersion");
+      const owned = exists || owner === undefined ? {} : { ownerReferences: [owner] };
+      const body = configMap({ name, namespace, ...owned }, resourceVersion, text);
       const response = exists
         ? await client.request("PATCH", path, { body, contentType: "application/merge-patch+json" })
         : await client.request("POST", collection, { body });
@@ -109,13 +113,8 @@ export class ObservationWriter {
   }
 }
 
-function configMap(
-  name: string,
-  namespace: string,
-  resourceVersion: string | undefined,
-  text: string,
-): JsonObject {
-  const metadata = { name, namespace, labels: { [OBSERVATIONS.label]: "true" } };
+function configMap(of: JsonObject, resourceVersion: string | undefined, text: string): JsonObject {
+  const metadata = { ...of, labels: { [OBSERVATIONS.label]: "true" } };
   return {
     apiVersion: "v1",
     kind: "ConfigMap",

@@ -26,6 +26,15 @@ export interface OperatorOptions {
   readonly version?: string;
 }
 
+/**
+ * The namespace of operator and operand. OpenShift adds the cluster's default node selector to pods of a namespace without a selector of
+ * its own: one for workers would keep the operand from every control-plane node.
+ */
+export function operatorNamespace({ namespace }: Pick<Operator, "namespace">): JsonObject {
+  const annotations = { "openshift.io/node-selector": "" };
+  return { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace, annotations } };
+}
+
 /** What runs the operator of a module, in the order in which to apply it: beside or without an installation of usher. */
 export function operatorObjects(module: Module, operator: Operator, options: OperatorOptions): JsonObject[] {
   const { name, namespace } = operator;
@@ -36,7 +45,7 @@ export function operatorObjects(module: Module, operator: Operator, options: Ope
     [OPERATOR_LABEL]: name,
   };
   const objects = [
-    { apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } },
+    operatorNamespace(operator),
     ...customResources([module]).map(customResourceDefinition),
     { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace } },
     ...roleObjects(operator.roles, { modules: [], installation, gates: new Gates([]) }),

@@ -1,5 +1,5 @@
 import type { Module } from "../module/module.ts";
-import { MANAGES_WEBHOOKS, OWN_CERTIFICATES, RUNS_WATCHDOG } from "../module/setting-condition.ts";
+import { MANAGES_WEBHOOKS, OWN_CERTIFICATES } from "../module/setting-condition.ts";
 import { KEEP, named, registrationRights, WEBHOOKS } from "./module-rights.ts";
 import { OWN_NAMES } from "./names.ts";
 import { watchdogRoles } from "./pods/watchdog.ts";
@@ -98,7 +98,7 @@ const NAMESPACE: readonly Right[] = [
     resources: ["deployments"],
     names: [OWN_NAMES.deployment],
     verbs: ["get"],
-    why: "record an event about it when webhooks that were opened are closed",
-    when: RUNS_WATCHDOG,
+    why: "make it the owner of its certificate and Lease, and record an event about it when webhooks that were opened are closed",
+    when: [],
   },
 ];

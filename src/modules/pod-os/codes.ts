@@ -29,7 +29,7 @@ export const CODES: readonly Code[] = [
     title: "The pod's node runs another OS",
     meaning: "A pod was about to be bound to, or created on, a node whose kubelet would refuse it.",
     remedy:
-      "Add nodeSelector kubernetes.io/os with the value of spec.os.name to the pod or its template, so that the scheduler chooses another node.",
+      "Add nodeSelector kubernetes.io/os with the value of spec.os.name to the pod or its template, so that the scheduler chooses another node. Where the message names the pod's label kubernetes.io/os, correct or remove that label: kubelets compare it, too.",
   },
   {
     code: "USHER-O05",

@@ -25,7 +25,7 @@ const limitStatus = z.strictObject({
   desired: count("How many pods of the operand there should be, by the operator."),
   ready: count("How many pods of the operand are ready, by the operator."),
   conditions: conditions(
-    "Latest observations of the object's state. Valid: whether all of the spec is valid. Ignored: whether the object has no effect, because its name is not cluster. UserAPIMissing: whether labels of users can't be read. NamespacesOpen: whether Namespaces are judged by an open webhook only. BestEffort: whether some users' projects are counted without the ledger. By the operator, of its operand: Available: whether the operand is asked. Progressing: whether it is being rolled out. Degraded: whether something keeps it from being as the spec says. CertificatePending: whether it waits for its certificate. NoNodes: whether no node is there for it, so that nothing is registered.",
+    "Latest observations of the object's state. Valid: whether all of the spec is valid. Ignored: whether the object has no effect, because its name is not cluster. UserAPIMissing: whether labels of users can't be read. NamespacesOpen: whether Namespaces are judged by an open webhook only. BestEffort: whether some users' projects are counted without the ledger. Extended: whether answers differ from those of OpenShift 3.11's plugin. By the operator, of its operand: Available: whether the operand is asked. Progressing: whether it is being rolled out. Degraded: whether something keeps it from being as the spec says. CertificatePending: whether it waits for its certificate. NoNodes: whether no node is there for it, so that nothing is registered.",
     { shared: true },
   ),
 });

@@ -21,14 +21,17 @@ export class CertificateSecret {
   readonly clock: ServerClock;
   readonly #client: Client;
   readonly #namespace: string;
+  readonly #owner: JsonObject | undefined;
   #state: SecretState = { record: EMPTY_RECORD, object: undefined };
   /** The number of the last request, and of the one whose answer is in the state. */
   #requested = 0;
   #applied = 0;
 
-  constructor(client: Client, namespace: string, now: () => number) {
+  /** `owner`: an ownerReference, with which a private key goes. */
+  constructor(client: Client, namespace: string, now: () => number, owner?: JsonObject) {
     this.#client = client;
     this.#namespace = namespace;
+    this.#owner = owner;
     this.clock = new ServerClock(now);
     this.path = `/api/v1/namespaces/${pathSegment("namespace", namespace)}/secrets/${OWN_NAMES.certificates}`;
   }
@@ -62,7 +65,12 @@ export class CertificateSecret {
             body: {
               apiVersion: "v1",
               kind: "Secret",
-              metadata: { name: OWN_NAMES.certificates, namespace: this.#namespace, labels: OWN_LABELS },
+              metadata: {
+                name: OWN_NAMES.certificates,
+                namespace: this.#namespace,
+                labels: OWN_LABELS,
+                ...(this.#owner === undefined ? {} : { ownerReferences: [this.#owner] }),
+              },
               type: "kubernetes.io/tls",
               data,
             },

@@ -8,6 +8,7 @@ import { errorMessage } from "../../cluster/client/api-response.ts";
 import { BACKOFF, Backoff, type BackoffLimits } from "../../cluster/client/backoff.ts";
 import type { Client } from "../../cluster/client/client.ts";
 import { pause } from "../../cluster/client/retry.ts";
+import type { JsonObject } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { serviceNames } from "../../core/registration/certificates.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
@@ -29,6 +30,8 @@ export interface CertificatesOptions {
   /** @default usher */
   readonly service?: string;
   readonly log: Log;
+  /** As an ownerReference, what the Secret goes with. */
+  readonly owner?: JsonObject | undefined;
   /** Milliseconds since 1970, until the API server has sent its time. */
   readonly now?: () => number;
   readonly refreshEveryMs?: number;
@@ -79,10 +82,10 @@ export class Certificates implements LivePair {
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: CertificatesOptions) {
-    const { client, namespace, service = OWN_NAMES.service, now = Date.now } = options;
+    const { client, namespace, service = OWN_NAMES.service, now = Date.now, owner } = options;
     this.#options = options;
     this.#names = serviceNames(service, namespace);
-    this.#secret = new CertificateSecret(client, namespace, now);
+    this.#secret = new CertificateSecret(client, namespace, now, owner);
   }
 
   get current(): KeyPair {

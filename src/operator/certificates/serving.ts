@@ -3,6 +3,7 @@ import type { LivePair } from "../../admission/tls/certificate.ts";
 import type { CertificateFiles } from "../../admission/tls/certificate-files.ts";
 import type { Client } from "../../cluster/client/client.ts";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
+import type { JsonObject } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { certificateModeOf, managesWebhooks } from "../../core/module/installation.ts";
 import { BUNDLE_WRITERS } from "../../core/registration/certificates.ts";
@@ -34,11 +35,13 @@ export interface ServingFound {
   readonly assembly: Assembly;
   readonly log: Log;
   readonly signal: AbortSignal;
+  /** Usher's Deployment, as an ownerReference. */
+  readonly owner?: JsonObject | undefined;
 }
 
 /** Resolves once there is a certificate to serve with, and it is known what API servers trust. */
 export async function openServing(
-  { client, assembly, log, signal }: ServingFound,
+  { client, assembly, log, signal, owner }: ServingFound,
   { files }: ServingOptions,
 ): Promise<ServingCertificate> {
   const { installation } = assembly;
@@ -60,7 +63,7 @@ export async function openServing(
   }
   const certificates =
     files === undefined
-      ? await openCertificates({ client, namespace, log, signal })
+      ? await openCertificates({ client, namespace, log, signal, owner })
       : await openMounted({ files, published, namespace, writer: BUNDLE_WRITERS[mode], log, signal });
   await published.start();
   // The writer of the configurations chooses the token, if any.

@@ -5,6 +5,7 @@ import { createWrites } from "../../cluster/controller/planned-writes.ts";
 import { LeaderElection } from "../../cluster/leader-election/leader-election.ts";
 import type { ClusterSource } from "../../cluster/source/cluster-source.ts";
 import { createNeeds } from "../../cluster/source/fetch-needs.ts";
+import type { JsonObject } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 
 export interface LeaderOptions extends Pick<ControllerOptions, "tallies" | "publish"> {
@@ -14,6 +15,8 @@ export interface LeaderOptions extends Pick<ControllerOptions, "tallies" | "publ
   readonly lease: string;
   /** Unique among the replicas: the pod's name. */
   readonly identity: string;
+  /** As an ownerReference, what the Lease goes with. @default nothing */
+  readonly owner?: JsonObject | undefined;
   readonly log: Log;
   /** What a leader does beside reconciling. @default nothing */
   readonly beside?: { readonly start: () => void; readonly stop: () => Promise<unknown> | undefined };
@@ -27,13 +30,14 @@ export class Leader {
 
   constructor(options: LeaderOptions) {
     this.#options = options;
-    const { client, source, lease, identity, log, tallies, publish } = options;
+    const { client, source, lease, identity, owner, log, tallies, publish } = options;
     const { assembly, resources } = source;
     this.#lease = new LeaderElection({
       client,
       namespace: assembly.installation.namespace,
       name: lease,
       identity,
+      owner,
       onStartedLeading: () => this.#onStartedLeading(),
       onStoppedLeading: () => this.#onStoppedLeading(),
       onError: (why) => log.warn({ error: why }, "failed to acquire or renew the lease"),

@@ -31,6 +31,8 @@ export interface ReplicaOptions {
   readonly callersVerified?: boolean;
   /** The pod, as an ownerReference: what this replica leaves behind goes with it. */
   readonly owner?: JsonObject;
+  /** Usher's Deployment, as an ownerReference: what all replicas share goes with it. */
+  readonly deployment?: JsonObject | undefined;
 }
 
 /**
@@ -52,7 +54,7 @@ export class Replica {
 
   constructor(options: ReplicaOptions) {
     this.#options = options;
-    const { client, source, certificates, log, version, identity, owner } = options;
+    const { client, source, certificates, log, version, identity, owner, deployment } = options;
     const { assembly } = source;
     const { namespace } = assembly.installation;
     const apiVersions = new Map(
@@ -69,7 +71,7 @@ export class Replica {
       apiVersionOf: (kind) => apiVersions.get(kind),
       findLive: createFindLive(client, assembly.installation.workloads),
     });
-    this.#observations = new ObservationWriter({ client, namespace, log });
+    this.#observations = new ObservationWriter({ client, namespace, log, owner: deployment });
     const counting = { client, namespace, replica: identity, tallies: this.#tallies, log };
     this.#publisher = new TallyPublisher({ ...counting, ...(owner === undefined ? {} : { owner }) });
     this.#collector = new TallyCollector({
@@ -81,6 +83,7 @@ export class Replica {
       source,
       lease: OWN_NAMES.lease,
       identity,
+      owner: deployment,
       log,
       tallies: this.#collector,
       publish: (events, counts) => {

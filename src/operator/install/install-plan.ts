@@ -115,11 +115,12 @@ export async function planInstall(
 /** Objects of an installation that another manages: it would write them again, or take them for its own and delete them. */
 function ofOthers(planned: readonly PlannedObject[], { conflicts }: PlanOptions): string[] {
   const managed = planned.flatMap(managedLive).filter((live) => conflicts !== "take over" || !letsGo(live));
-  return describeManaged(managed, ({ update, remove, release }) => [
+  return describeManaged(managed, ({ what, update, remove, release }) => [
     `to change this installation: ${update}`,
     release === undefined
       ? `to manage it by usher install from now on, remove it before, which leaves CRDs and policies: ${remove}`
       : "to manage it by usher install from now on: usher install --take-over",
+    `if ${what} is gone: usher uninstall --force, and then install it again`,
   ]);
 }
 

@@ -12,6 +12,8 @@ export interface Manager {
   readonly remove: string;
   /** How it lets go of the objects and leaves them, so that another can manage them. @default it can't: it must remove them first */
   readonly release?: string;
+  /** The Secrets by which it is known to be there still. @default only people know */
+  readonly record?: { readonly namespace: string; readonly labelSelector: string };
   /** Its labels and annotations, by key: gone, the object is no longer its own. */
   readonly marks: readonly string[];
 }
@@ -106,6 +108,7 @@ const KINDS: readonly ManagerKind[] = [
       remove: `helm uninstall ${name} -n ${namespace}`,
       // Not `helm uninstall`, which would delete the objects.
       release: `kubectl delete secret -n ${namespace} -l owner=helm,name=${name}`,
+      record: { namespace, labelSelector: `owner=helm,name=${name}` },
     }),
   },
 ];

@@ -18,7 +18,7 @@ import type { Module } from "../../core/module/module.ts";
 import { OWN_LABELS } from "../../core/registration/names.ts";
 import { describeObject } from "../install/apply.ts";
 import { carryOutRemovals } from "./uninstall.ts";
-import { planUninstall, uninstallRefusals } from "./uninstall-plan.ts";
+import { forcedRefusals, planUninstall, uninstallRefusals } from "./uninstall-plan.ts";
 
 test("first goes the right to register webhooks, then the webhooks, then what runs; the namespace last", async () => {
   const { going } = await plan(installed());
@@ -268,5 +268,27 @@ test("what another manages is refused with the command that removes it; a namesp
     expect.stringMatching(
       /^Deployment usher-system\/usher is managed by Flux's Kustomization platform in namespace flux-system\n.*: flux delete kustomization platform -n flux-system\n/,
     ),
+  ]);
+});
+
+test("with force only a Helm release that is still recorded is refused, and what a vanished one left goes", async () => {
+  const cluster = installed();
+  const what = `Deployment ${NAMESPACE}/usher`;
+  const object = INSTALLED.find((one) => describeObject(one) === what) ?? {};
+  const metadata = object["metadata"] as JsonObject;
+  const labels = { ...(metadata["labels"] as JsonObject), "app.kubernetes.io/managed-by": "Helm" };
+  const annotations = { "meta.helm.sh/release-name": "usher", "meta.helm.sh/release-namespace": NAMESPACE };
+  cluster.have({ ...object, metadata: { ...metadata, labels, annotations } });
+  const { removals } = await plan(cluster);
+  const release = `the Helm release usher in namespace ${NAMESPACE}`;
+  expect(uninstallRefusals(removals)).toEqual([
+    expect.stringContaining(`if ${release} is gone: usher uninstall --force`),
+  ]);
+  expect(await forcedRefusals(cluster.objects, removals)).toEqual([]);
+  const record = named("v1", "Secret", "sh.helm.release.v1.usher.v1");
+  const marks = { owner: "helm", name: "usher" };
+  cluster.have({ ...record, metadata: { ...(record["metadata"] as JsonObject), labels: marks } });
+  expect(await forcedRefusals(cluster.objects, removals)).toEqual([
+    `${what} is managed by ${release}\n  it is still there; to remove this installation: helm uninstall usher -n ${NAMESPACE}`,
   ]);
 });

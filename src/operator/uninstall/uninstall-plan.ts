@@ -1,4 +1,6 @@
 import { StatusError } from "../../cluster/client/api-response.ts";
+import { collectionPath } from "../../cluster/client/discovery.ts";
+import { listAll } from "../../cluster/client/list-pages.ts";
 import { type JsonObject, stringAt } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import type { Module } from "../../core/module/module.ts";
@@ -10,7 +12,7 @@ import { storedObjects as managedObjects } from "../controller/managed-objects-c
 import type { Objects } from "../install/apply.ts";
 import { FLOW_CONTROL, isWebhookConfiguration } from "../install/install-plan.ts";
 import { type InstalledNamespace, namespacesNamed } from "../install/installed-namespaces.ts";
-import { describeManaged, managerOf } from "../install/manager.ts";
+import { describeManaged, type Manager, managerOf } from "../install/manager.ts";
 import { isOurs, isWrittenByUsher, ownerOf } from "../install/ownership-conflict.ts";
 import { storedObjects } from "../install/stored-policies.ts";
 import { runtimeObjects } from "./runtime-objects.ts";
@@ -90,12 +92,37 @@ export async function planUninstall(
 /** Why an uninstall may not be carried out: another manages the objects, and would create them again or miss them. */
 export function uninstallRefusals(removals: readonly Removal[]): string[] {
   const going = removals.filter(({ change }) => change === "delete").map(({ live }) => live);
-  return describeManaged(going, ({ remove, release }) => [
+  return describeManaged(going, ({ remove, what }) => [
     `to remove this installation: ${remove}`,
-    ...(release === undefined
-      ? []
-      : ["if that is not possible: usher install --take-over, and then usher uninstall"]),
+    `if ${what} is gone: usher uninstall --force`,
   ]);
+}
+
+/**
+ * The same with `--force`, for what a vanished manager left: only a Helm release that is still recorded counts, because Helm can remove
+ * it. Whether another manager is gone, the caller says.
+ */
+export async function forcedRefusals(objects: Objects, removals: readonly Removal[]): Promise<string[]> {
+  const going = removals.filter(({ change }) => change === "delete");
+  const recorded: Removal[] = [];
+  const known = new Map<string, boolean>();
+  for (const removal of going) {
+    const manager = managerOf(removal.live);
+    if (manager?.record === undefined) continue;
+    if (!known.has(manager.what)) known.set(manager.what, await isRecorded(objects, manager.record));
+    if (known.get(manager.what) === true) recorded.push(removal);
+  }
+  return describeManaged(
+    recorded.map(({ live }) => live),
+    ({ remove }) => [`it is still there; to remove this installation: ${remove}`],
+  );
+}
+
+async function isRecorded(objects: Objects, record: NonNullable<Manager["record"]>): Promise<boolean> {
+  const { namespace, labelSelector } = record;
+  const path = collectionPath({ group: "", version: "v1", resource: "secrets", namespaced: true }, namespace);
+  const found = await refusedOr(() => listAll(objects.client, path, { labelSelector }));
+  return typeof found !== "string" && found.length > 0;
 }
 
 /** An object that may exist and could not be read. */

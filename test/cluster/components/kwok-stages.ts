@@ -1,4 +1,4 @@
-// What kwok does with nodes and pods: nodes are Ready once, pods run at once, pods of a Job succeed, deleted pods go. Pods that the
+// What kwok does with nodes and pods: nodes are Ready once, and again where that is unknown, pods run at once, pods of a Job succeed, deleted pods go. Pods that the
 // harness runs for real are left alone.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,6 +14,12 @@ interface Condition {
 const notOurs: Condition = { key: `.metadata.labels["${RUN_LABEL}"]`, operator: "NotIn", values: ["true"] };
 const deleted: Condition = { key: ".metadata.deletionTimestamp", operator: "Exists" };
 const kept: Condition = { key: ".metadata.deletionTimestamp", operator: "DoesNotExist" };
+
+const READY_UNKNOWN: Condition = {
+  key: '.status.conditions.[] | select( .type == "Ready" ) | .status',
+  operator: "In",
+  values: ["Unknown"],
+};
 
 function phase(operator: "In" | "NotIn", value: string): Condition {
   return { key: ".status.phase", operator, values: [value] };
@@ -39,7 +45,7 @@ function stage(
 
 /**
  * A node is made Ready once, and not again: a test may then write `Ready: False` and it stays. Amounts that the node came with
- * are kept.
+ * are kept. `Unknown` is what the node controller writes after the machine has slept, when leases are old: it does not stay.
  */
 const NODE_STATUS = `
 phase: Running
@@ -97,6 +103,7 @@ containerStatuses: ${containers("containers", DONE, false)}
 
 const STAGES: readonly JsonObject[] = [
   stage("node-ready", "Node", [phase("NotIn", "Running")], { statusTemplate: NODE_STATUS }),
+  stage("node-ready-again", "Node", [READY_UNKNOWN], { statusTemplate: NODE_STATUS }),
   stage("pod-running", "Pod", [kept, notOurs, phase("In", "Pending")], { statusTemplate: POD_RUNNING }),
   stage(
     "pod-of-job-succeeded",

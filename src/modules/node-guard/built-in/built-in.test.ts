@@ -1,8 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { askGuard, creating, user } from "../../../../test/builders/guard.ts";
+import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
 import { matches } from "../../../core/kubernetes/selectors/label-selector.ts";
 import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
 import { isLifecycleIdentity, LIFECYCLE_IDENTITIES } from "../decide/node-lifecycle.ts";
 import { EntryIndex } from "../principals/entry-index.ts";
+import { ADMINISTRATORS } from "./administrators.ts";
 import { builtInGroups } from "./built-in.ts";
 import { KUBERNETES_ENTRIES } from "./kubernetes.ts";
 import { type BuiltInEntry, historyProblems } from "./list.ts";
@@ -67,6 +70,51 @@ test.each([
   const index = new EntryIndex(group?.entries ?? [], "Namespace");
   expect(index.actor(`system:serviceaccount:${namespace}:${name}`, [])).toBeDefined();
   expect(index.pod(of, "default")).toBeDefined();
+});
+
+describe("OpenShift's built-in list as it is, in Enable", () => {
+  const asked = (request: AdmissionRequest, emergencyUsers: string[]) =>
+    askGuard(request, {
+      objects: [
+        {
+          apiVersion: "scheduling.openshift.io/v1alpha1",
+          kind: "NodeSchedulingPolicy",
+          metadata: { name: "cluster" },
+          spec: { groups: [{ name: "ControlPlane", mode: "Enable", emergencyUsers }] },
+        },
+      ],
+      installation: { settings: { "node-guard": { builtIn: "OpenShift" } } },
+    });
+  const commands: [string, string][] = [
+    ["oc debug node/cp-0", "openshift-debug-x7k2p"],
+    ["oc adm must-gather --node-name cp-0", "openshift-must-gather-x7k2p"],
+  ];
+  const admins = ADMINISTRATORS.filter(({ platform }) => platform === "OpenShift").map(({ user }) => user);
+  const rows = commands.flatMap(([command, namespace]) =>
+    admins.map((admin) => [command, admin, namespace] as const),
+  );
+
+  test.each(rows)(
+    "%s of %s needs the emergency entry that list and learn offer",
+    async (_, admin, namespace) => {
+      const request = creating({ nodeName: "cp-0" }, user(admin, "system:masters"), { namespace });
+      expect(await asked(request, [])).toMatchObject({ allowed: false, code: 403 });
+      expect(await asked(request, admins)).toMatchObject({
+        allowed: true,
+        audit: { "node-guard.rule": "vouched" },
+      });
+    },
+  );
+
+  test("lets oc adm must-gather choose a control-plane node by its label, without any emergency entry", async () => {
+    const spec = { nodeSelector: { "node-role.kubernetes.io/control-plane": "" } };
+    const request = creating(spec, user("kube:admin"), { namespace: "openshift-must-gather-x7k2p" });
+    expect((await asked(request, [])).allowed).toBe(true);
+  });
+});
+
+test("administrators have sources", () => {
+  for (const { source } of ADMINISTRATORS) expect(source).toMatch(SOURCE);
 });
 
 test("None has no group", () => {

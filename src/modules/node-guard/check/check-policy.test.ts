@@ -40,7 +40,11 @@ function assemblyOf(objects: readonly JsonObject[], installation: Installation =
   return assembly;
 }
 
-const ControlPlane = (more: JsonObject = {}): JsonObject => ({ name: "ControlPlane", ...more });
+const ControlPlane = (more: JsonObject = {}): JsonObject => ({
+  name: "ControlPlane",
+  emergencyUsers: ["sre"],
+  ...more,
+});
 const nsp = (groups: readonly JsonObject[], name = "cluster", spec: JsonObject = {}): JsonObject => ({
   apiVersion: "scheduling.openshift.io/v1alpha1",
   kind: "NodeSchedulingPolicy",
@@ -224,6 +228,35 @@ describe("warnings", () => {
     const problems = found(object, objects);
     expect(problems.join("\n")).toMatch(message);
     expect(problems.filter((one) => one.startsWith("error"))).toEqual([]);
+  });
+
+  test.each<[string, JsonObject[], string]>([
+    [
+      "OpenShift",
+      [{ kind: "ClusterVersion", metadata: { name: "version" } }],
+      'oc debug node/… and oc adm must-gather --node-name are refused to every user, also to system:admin and kube:admin; list the users that debug nodes, such as emergencyUsers: ["system:admin", "kube:admin"]',
+    ],
+    [
+      "Kubernetes",
+      [],
+      "kubectl debug node/… is refused to every user, also to kubernetes-admin; list the users that debug nodes, such as emergencyUsers: [kubernetes-admin]",
+    ],
+  ])("no emergency entry on %s, before Enable and with it", (_platform, objects, message) => {
+    const installation = { ...DEFAULT_INSTALLATION, controlPlaneNamespaces: ["openshift-etcd"] };
+    const warned = (more: JsonObject) =>
+      found(
+        nsp([ControlPlane({ emergencyUsers: [], ...more })]),
+        [...NODES, ...objects],
+        policy,
+        installation,
+      );
+    for (const mode of ["Inform", "Enable"])
+      expect(warned({ mode })).toEqual([
+        `warning spec.groups[0].emergencyUsers: no emergency entry: in Enable ${message}`,
+      ]);
+    expect(warned({ mode: "Disable" })).toEqual([]);
+    expect(warned({ mode: "Enable", emergencyUsers: ["kube:admin"] })).toEqual([]);
+    expect(warned({ mode: "Enable", emergencyGroups: ["system:cluster-admins"] })).toEqual([]);
   });
 
   test("namespaces of OpenShift that would wait for usher", () => {

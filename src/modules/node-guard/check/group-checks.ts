@@ -4,12 +4,13 @@ import { matches } from "../../../core/kubernetes/selectors/label-selector.ts";
 import { controlPlaneOf, type Installation } from "../../../core/module/installation.ts";
 import { OWN_NAMES } from "../../../core/registration/names.ts";
 import type { View } from "../../../core/view/view.ts";
+import { missingEmergency } from "../built-in/administrators.ts";
 import { fallbackInForce } from "../fallback/in-force.ts";
 import { CONTROL_PLANE, type Group } from "../groups/group.ts";
 import type { Groups } from "../groups/groups.ts";
 import { agreement } from "../groups/masters-schedulable.ts";
 import { podMatches } from "../principals/principal.ts";
-import { OPENSHIFT_RESOURCE } from "../settings.ts";
+import { builtInOf, OPENSHIFT_RESOURCE } from "../settings.ts";
 import { SELECTS_ALL } from "./inline-policy.ts";
 import { unauthorizedDaemonSets, violations } from "./violations.ts";
 
@@ -97,6 +98,13 @@ export const GROUP_CHECKS: readonly GroupCheck[] = [
       !controlPlaneOf(installation).some((name) => name.startsWith("openshift-"))
         ? "namespaces of OpenShift are not in controlPlaneNamespaces of usher's configuration: while usher is away, their pods can't be bound either"
         : undefined,
+  },
+  {
+    name: "emergency",
+    severity: "warning",
+    field: "emergencyUsers",
+    find: (group, { view, installation }) =>
+      group.mode === "Disable" ? undefined : missingEmergency(group, builtInOf(installation, view)),
   },
   {
     name: "kubelet-labels",

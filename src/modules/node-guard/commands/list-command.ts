@@ -1,12 +1,15 @@
 import type { Json } from "../../../core/json.ts";
 import type { CommandCode } from "../../../core/module/command.ts";
-import { GATE, isOn } from "../settings.ts";
+import { missingEmergency } from "../built-in/administrators.ts";
+import { builtInOf, GATE, isOn } from "../settings.ts";
 import { groupsAt, nodesIn } from "./groups-at.ts";
 
 /** What each group comes to: its mode, why, its nodes, and every entry with where it comes from. */
 export const listCode: CommandCode = {
   run: ({ assembly, now }) => {
-    const groups = groupsAt(assembly, now).map((group) => ({
+    const { view, installation } = assembly;
+    const found = groupsAt(assembly, now);
+    const groups = found.map((group) => ({
       name: group.name,
       mode: group.mode,
       effectiveMode: group.effectiveMode,
@@ -33,10 +36,16 @@ export const listCode: CommandCode = {
           ]);
         }),
       },
-      summary: groups.length === 0 ? "no groups" : groups.map(describe).join("\n"),
-      ...(isOn(assembly.gates)
-        ? {}
-        : { notes: [`feature gate ${GATE.name} is off: no group is guarded, whatever its mode`] }),
+      summary: groups.length === 0 ? "no groups" : groups.map(describe).join("; "),
+      notes: [
+        ...(isOn(assembly.gates)
+          ? []
+          : [`feature gate ${GATE.name} is off: no group is guarded, whatever its mode`]),
+        ...found.flatMap((group) => {
+          const missing = missingEmergency(group, builtInOf(installation, view));
+          return missing === undefined ? [] : [`${group.name}: ${missing}`];
+        }),
+      ],
       exit: "fine",
     };
   },

@@ -1,5 +1,6 @@
 import { exemptNamespaces } from "../../../core/module/installation.ts";
 import { judgeNode } from "../nodes/binding.ts";
+import { OS_LABEL } from "../os/resolve.ts";
 import { IDENTIFY_POD_OS, MODULE, settingsOf } from "../settings.ts";
 import type { Part } from "./part.ts";
 
@@ -26,8 +27,7 @@ export const binding: Part = {
       conditions: [
         {
           name: "binding-or-node-name",
-          expression:
-            'request.kind.kind == "Binding" || (has(object.spec.nodeName) && object.spec.nodeName != "" && has(object.spec.os))',
+          expression: `request.kind.kind == "Binding" || (has(object.spec.nodeName) && object.spec.nodeName != "" && (has(object.spec.os) || (has(object.metadata.labels) && "${OS_LABEL}" in object.metadata.labels)))`,
         },
       ],
       sideEffects: "NoneOnDryRun",

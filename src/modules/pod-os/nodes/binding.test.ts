@@ -105,7 +105,41 @@ describe("nodeMismatch: Deny", () => {
 
   test("a binding whose label the kubelet would refuse", async () => {
     const object = bindingOf("win", { metadata: { labels: { "kubernetes.io/os": "linux" } } });
-    expect((await bound(object)).denials).toHaveLength(1);
+    const { denials } = await bound(object);
+    expect(denials.map(({ message }) => message)).toEqual([
+      "pod shop/web-0 has the label kubernetes.io/os: linux, node win runs windows, and its kubelet refuses the pod: remove the label, or add a nodeSelector of the same value (USHER-O04)",
+    ]);
+  });
+
+  test.each<[string, JsonObject, World]>([
+    ["bound", bindingOf("win"), { pod: pod({ spec: CONTAINERS, labels: { "kubernetes.io/os": "linux" } }) }],
+    [
+      "bound with the label of its Binding",
+      bindingOf("win", { metadata: { labels: { "kubernetes.io/os": "linux" } } }),
+      { pod: pod({ spec: CONTAINERS }) },
+    ],
+    [
+      "created with its node",
+      pod({ spec: { ...CONTAINERS, nodeName: "win" }, labels: { "kubernetes.io/os": "linux" } }),
+      {},
+    ],
+  ])("warns of a pod whose label alone is wrong, and refuses it never: %s", async (_name, object, world) => {
+    const { denials, findings } = await bound(object, world);
+    expect(denials).toEqual([]);
+    expect(findings).toMatchObject([
+      {
+        code: "USHER-O04",
+        warn: 60,
+        message: expect.stringContaining("has the label kubernetes.io/os: linux, node win runs windows"),
+        event: { reason: "PodOSNotSupported" },
+      },
+    ]);
+  });
+
+  test("a label that is the node's own passes, with one read", async () => {
+    const right = pod({ spec: CONTAINERS, labels: { "kubernetes.io/os": "linux" } });
+    const { findings, reads } = await bound(bindingOf("lin"), { pod: right });
+    expect([findings, reads.length]).toEqual([[], 1]);
   });
 
   test.each<[string, JsonObject, World, number]>([

@@ -12,7 +12,8 @@ import { NODES, nodeOS } from "./node-os.ts";
 /**
  * Compares the OS of a pod with that of its node, as the kubelet does, before the pod is bound to it.
  *
- * - Never pods without `spec.os`, nor mirror pods, nor where the node or its OS is unknown.
+ * - By `spec.os` and by the pod's label `kubernetes.io/os`, the two that a kubelet compares; the label alone never refuses.
+ * - Never mirror pods, nor where the node or its OS is unknown.
  * - At most one read of the pod and one of the node; a node in the view is read only before something is said against it.
  * - What can't be read passes: the kubelet still decides.
  */
@@ -49,11 +50,11 @@ function judgePod(context: Context, pod: JsonObject | undefined): Result {
 /** `label` is what a Binding puts over the pod's own. */
 function compare(context: Context, pod: JsonObject, nodeName: string, label?: string): Result {
   const os = stringAt(pod, "spec", "os", "name") ?? "";
-  if (os === "" || isMirrorPod(pod)) return allow();
+  const labelled = label ?? stringAt(labelsOf(pod), OS_LABEL);
+  if ((os === "" && labelled === undefined) || isMirrorPod(pod)) return allow();
   const differs = (node: JsonObject) => {
     const runs = nodeOS(node);
-    const labelled = label ?? stringAt(labelsOf(pod), OS_LABEL) ?? os;
-    return runs !== undefined && (runs !== os || runs !== labelled);
+    return runs !== undefined && (runs !== (os === "" ? runs : os) || runs !== (labelled ?? runs));
   };
   const known = context.view.get(NODES.resource, "", nodeName);
   if (known !== undefined && nodeOS(known) !== undefined && !differs(known)) return allow();
@@ -65,21 +66,27 @@ function compare(context: Context, pod: JsonObject, nodeName: string, label?: st
     const why = "failed" in fact ? fact.failed : node === undefined ? "no such node" : "it has reported none";
     return allow([unknownNode(context, pod, nodeName, why)]);
   }
-  return differs(node) ? mismatch(context, pod, { os, node: nodeName, runs: nodeOS(node) ?? "" }) : allow();
+  if (!differs(node)) return allow();
+  return mismatch(context, pod, { os, labelled, node: nodeName, runs: nodeOS(node) ?? "" });
 }
 
-function mismatch(
-  context: Context,
-  pod: JsonObject,
-  { os, node, runs }: { readonly os: string; readonly node: string; readonly runs: string },
-): Result {
-  const denies = settingsOf(context.installation).os.nodeMismatch === "Deny";
+interface Mismatch {
+  /** Empty: the pod says nothing of its OS but by its label. */
+  readonly os: string;
+  readonly labelled: string | undefined;
+  readonly node: string;
+  readonly runs: string;
+}
+
+/** The label alone refuses no pod: the scheduler does not see it, and would choose the same node again. */
+function mismatch(context: Context, pod: JsonObject, found: Mismatch): Result {
+  const denies = found.os !== "" && settingsOf(context.installation).os.nodeMismatch === "Deny";
   const { namespace } = context.request;
   const finding: Finding = {
     rule: "node-mismatch",
     outcome: denies ? "violated" : "would-violate",
     code: "USHER-O04",
-    message: `pod ${namespace}/${podName(pod)} is for ${os}, node ${node} runs ${runs}: add nodeSelector ${OS_LABEL}: ${os} to the pod or its template`,
+    message: `pod ${namespace}/${podName(pod)} ${describe(found)}`,
     ...(denies ? {} : { warn: 60 }),
     event: {
       type: "Warning",
@@ -88,6 +95,12 @@ function mismatch(
     },
   };
   return denies ? deny({ code: 403, reason: "Forbidden" }, [finding]) : allow([finding]);
+}
+
+function describe({ os, labelled, node, runs }: Mismatch): string {
+  if (os !== "" && os !== runs)
+    return `is for ${os}, node ${node} runs ${runs}: add nodeSelector ${OS_LABEL}: ${os} to the pod or its template`;
+  return `has the label ${OS_LABEL}: ${labelled}, node ${node} runs ${runs}, and its kubelet refuses the pod: remove the label, or add a nodeSelector of the same value`;
 }
 
 function unknownNode(context: Context, pod: JsonObject, node: string, why: string): Finding {

@@ -1,4 +1,5 @@
-import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { refOf } from "../../../core/evaluate/assembly.ts";
+import { at, isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import type { CommandCode } from "../../../core/module/command.ts";
 import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
 import { checkObject } from "../../../core/policy/check.ts";
@@ -7,15 +8,15 @@ import { describeProblem } from "../../../core/policy/problem.ts";
 import { Store } from "../../../core/view/store.ts";
 import type { ImportArgs } from "../declaration.ts";
 import { projectRequestLimit } from "../kinds.ts";
+import { differences } from "../policy/extensions.ts";
 import { limitConfiguration } from "../policy/limit-configuration.ts";
 import { SINGLETON } from "../policy/policy.ts";
 
+/** The fields of the plugin's configuration, and of each of its rules. */
 const FIELDS = ["limits", "maxProjectsForSystemUsers", "maxProjectsForServiceAccounts"];
+const RULE_FIELDS = ["selector", "maxProjects"];
 
-const NOTE =
-  "usher exempts the groups of spec.exempt, by default system:masters; OpenShift's plugin exempts no group. Write exempt: {groups: []} to limit them too.";
-
-/** Converts a configuration; the fields have the same names, and the same meaning. */
+/** Converts a configuration; the fields have the same names. Notes name what is not converted, and where answers differ. */
 export const importCode: CommandCode<ImportArgs> = {
   run: ({ args: { file } }) => {
     const read = file.documents.map((document) =>
@@ -30,7 +31,7 @@ export const importCode: CommandCode<ImportArgs> = {
       const expected = "a ProjectRequestLimitConfig, bare or in a master-config.yaml, is expected";
       return { wrong: `${file.name}: ${expected}, found ${found.length}` };
     }
-    const resource = resourceOf(first.object["spec"]);
+    const { resource, left } = converted(first.object["spec"]);
     const checked = checkObject(projectRequestLimit, resource, new Store(), DEFAULT_INSTALLATION);
     const errors = checked.filter(({ severity }) => severity === "error");
     if (errors.length > 0)
@@ -38,25 +39,54 @@ export const importCode: CommandCode<ImportArgs> = {
     return {
       data: resource,
       manifests: [resource],
-      notes: [...checked.map(describeProblem), NOTE],
+      notes: [
+        ...problems.map(describeProblem),
+        ...left.map((field) => `${field}: not converted, because the plugin has no such field`),
+        ...checked.map(describeProblem),
+        ...differencesOf(resource),
+      ],
       exit: "fine",
     };
   },
 };
 
-function resourceOf(spec: Json | undefined): JsonObject {
-  const fields = isObject(spec) ? spec : {};
-  const unknown = Object.keys(fields).filter((key) => !FIELDS.includes(key));
-  return {
+/** Unknown fields are left out: kubectl refuses an object that has them. */
+function converted(spec: Json | undefined): { resource: JsonObject; left: string[] } {
+  const left: string[] = [];
+  const known = (value: Json | undefined, fields: readonly string[], path: string): Json => {
+    if (!isObject(value)) return value ?? null;
+    left.push(
+      ...Object.keys(value)
+        .filter((key) => !fields.includes(key))
+        .map((key) => `${path}${key}`),
+    );
+    return Object.fromEntries(
+      fields.flatMap((key) => {
+        const one = value[key];
+        return one === undefined || one === null ? [] : [[key, one]];
+      }),
+    );
+  };
+  const fields = known(isObject(spec) ? spec : {}, FIELDS, "");
+  const limits = at(fields, "limits");
+  const rules = Array.isArray(limits)
+    ? { limits: limits.map((rule, i) => known(rule, RULE_FIELDS, `limits[${i}].`)) }
+    : {};
+  const resource = {
     apiVersion: `${projectRequestLimit.group}/v1`,
     kind: projectRequestLimit.kind,
     metadata: { name: SINGLETON },
-    // Unknown fields are kept, so that they are reported.
-    spec: Object.fromEntries(
-      [...FIELDS, ...unknown].flatMap((key) => {
-        const value = fields[key];
-        return value === undefined || value === null ? [] : [[key, value]];
-      }),
-    ),
+    spec: { ...(isObject(fields) ? fields : {}), ...rules },
   };
+  return { resource, left };
+}
+
+/** One line for each difference, and how to have none. */
+function differencesOf(resource: JsonObject): string[] {
+  const limits = projectRequestLimit.prepare(resource, refOf(projectRequestLimit, resource)).policy;
+  const found = limits === undefined ? [] : differences(limits);
+  return [
+    ...found.map((one) => `differs from the plugin: ${one}`),
+    ...(found.length === 0 ? [] : ["add extensions: Off to spec for the answers of OpenShift 3.11"]),
+  ];
 }

@@ -38,12 +38,12 @@ export type UserFact = Exclude<Fact, { readonly failed: string }> | undefined;
  * its labels, or whether it exists, can matter: a rule that is decided by groups or names alone needs none.
  */
 export function limitOf(limits: Limits, requester: Requester, user: UserFact): Limit {
-  const field = fieldFor(requester.username);
+  const field = fieldFor(requester.username, limits);
   if (field !== undefined) return fixed(limits[field], field);
   for (const [i, rule] of limits.rules.entries()) {
     if (!matchesIdentity(rule, requester)) continue;
     if (needsLabels(rule)) {
-      const labels = labelsOf(user);
+      const labels = labelsOf(user, limits);
       if (!("found" in labels)) return labels;
       if (!matchesLabels(rule, labels.found)) continue;
     }
@@ -53,16 +53,16 @@ export function limitOf(limits: Limits, requester: Requester, user: UserFact): L
 }
 
 /** The field that limits all users of a kind; `undefined` for users, who are limited by rules. */
-function fieldFor(username: string) {
+function fieldFor(username: string, limits: Limits) {
   if (serviceAccountOf(username) !== undefined) return "maxProjectsForServiceAccounts";
-  return isUserName(username) ? undefined : "maxProjectsForSystemUsers";
+  return isUserName(username, limits) ? undefined : "maxProjectsForSystemUsers";
 }
 
 /** Every limit that `limitOf` looks at, in its order, and why it is the requester's or not. */
 export function* traceLimits(limits: Limits, requester: Requester, user: UserFact): Iterable<TraceEntry> {
   const { ref: policy } = limits;
   const { username } = requester;
-  const field = fieldFor(username);
+  const field = fieldFor(username, limits);
   if (field !== undefined) {
     yield { policy, rule: field, applies: "applies", why: `user ${username}: ${allowed(limits[field])}` };
     return;
@@ -106,11 +106,11 @@ function fixed(max: number | undefined, rule: string): Limit {
 
 /**
  * Whether a User object could have this name. All others are system users. Names that begin with `b64:` are those of users whose name
- * OpenShift had to encode.
+ * OpenShift 4 had to encode; the plugin of 3.11 takes them for system users.
  */
-export function isUserName(name: string): boolean {
+export function isUserName(name: string, { extensions }: Pick<Limits, "extensions">): boolean {
   if (name === "" || name === "." || name === ".." || name === "~") return false;
-  return !/[/%]/.test(name) && (!name.includes(":") || name.startsWith("b64:"));
+  return !/[/%]/.test(name) && (!name.includes(":") || (extensions && name.startsWith("b64:")));
 }
 
 function matchesIdentity({ users, groups }: LimitRule, requester: Requester): boolean {
@@ -123,13 +123,13 @@ function needsLabels({ selector, users, groups }: LimitRule): boolean {
   return selector.size > 0 || (users === undefined && groups === undefined);
 }
 
-function labelsOf(user: UserFact): { readonly found: Json | undefined } | Limit {
+function labelsOf(user: UserFact, { extensions }: Limits): { readonly found: Json | undefined } | Limit {
   if (user === undefined) return { needsUser: true };
   if ("found" in user) {
     const metadata = own(user.found, "metadata");
     return { found: own(metadata, "labels") };
   }
-  return user.absent === "NotServed" ? { found: undefined } : { userMissing: true };
+  return extensions && user.absent === "NotServed" ? { found: undefined } : { userMissing: true };
 }
 
 function matchesLabels({ selector }: LimitRule, labels: Json | undefined): boolean {

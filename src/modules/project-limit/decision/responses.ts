@@ -15,7 +15,7 @@ const WARN = 50;
 /** Admitted. The last free place is worth a warning: the next creation is refused. */
 export function admitted(creation: Creation, usage: Usage): readonly Finding[] {
   const { limits, rule, username, max } = creation;
-  if (usage.count + 1 !== max) return [];
+  if (usage.count + 1 !== max || !limits.extensions) return [];
   const message = `this is the last of ${max} project(s) that user ${username} may have`;
   return [{ policy: limits.ref, rule, outcome: "authorized", message, warn: WARN }];
 }

@@ -225,3 +225,56 @@ describe("validation", () => {
     expect(warnings.map(({ path }) => path.join("."))).toEqual(isWarned ? ["spec.limits.0"] : []);
   });
 });
+
+describe("with extensions off", () => {
+  const OFF: JsonObject = { ...SINGLE, extensions: "Off", maxProjectsForSystemUsers: 1 };
+  const codes = async (spec: JsonObject, user: string, given: Parameters<typeof judged>[2]) =>
+    (await judged(spec, projectRequest(userInfo(user, ["system:masters"])), given)).denials.map(
+      ({ code }) => code,
+    );
+
+  test("limits system:masters, which is exempt otherwise", async () => {
+    const changes = projects("system:admin", 1);
+    expect(await codes({ ...OFF, extensions: "On" }, "system:admin", { changes })).toEqual([]);
+    expect(await codes(OFF, "system:admin", { changes })).toEqual([403]);
+  });
+
+  test("counts by best effort, and warns of no last project", async () => {
+    expect(prepared(OFF).count).toBe("BestEffort");
+    const { denials, findings, commits } = await judged(OFF, projectRequest(userInfo("bob")));
+    expect({ denials, findings, commits }).toEqual({ denials: [], findings: [], commits: [] });
+  });
+
+  test("takes a name that begins with b64: for a system user's", () => {
+    const bob = { username: "b64:Ym9i", groups: [] };
+    expect(limitOf(prepared(OFF), bob, undefined)).toMatchObject({ rule: "maxProjectsForSystemUsers" });
+    expect(limitOf(prepared(SINGLE), bob, undefined)).toEqual({ needsUser: true });
+  });
+
+  test("refuses users where the cluster serves no User objects", async () => {
+    const on = { ...OFF, exempt: { groups: [] }, extensions: "On" };
+    expect(await codes(OFF, "bob", { users: undefined })).toEqual([404]);
+    expect(await codes(on, "bob", { users: undefined })).toEqual([]);
+  });
+
+  test.each<[string, JsonObject]>([
+    ["spec.serviceAccountsPer", { serviceAccountsPer: "Namespace" }],
+    ["spec.count", { count: "Exact" }],
+    ["spec.namespaces", { namespaces: {} }],
+    ["spec.exempt", { exempt: { groups: [] } }],
+    ["spec.trustedAnnotators", { trustedAnnotators: ["portal"] }],
+    ["spec.limits[0].groups", { limits: [{ groups: ["a"] }] }],
+    ["spec.limits[0].users", { limits: [{ users: ["a"] }] }],
+  ])("refuses %s, which the plugin does not have", (path, spec) => {
+    const found = checkObject(
+      projectRequestLimit,
+      limits({ ...spec, extensions: "Off" }),
+      new Store(),
+      DEFAULT_INSTALLATION,
+    );
+    expect(found.filter(({ severity }) => severity === "error").map((one) => fieldPath(one.path))).toEqual([
+      path,
+    ]);
+    expect(checkObject(projectRequestLimit, limits(spec), new Store(), DEFAULT_INSTALLATION)).toEqual([]);
+  });
+});

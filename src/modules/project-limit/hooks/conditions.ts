@@ -21,7 +21,10 @@ const SERVICE_ACCOUNT = SERVICE_ACCOUNT_PATTERNS.map((pattern) => `${USER}.match
 );
 
 /** What `isUserName` refuses. */
-const SYSTEM_USER = `(${USER} in ['', '.', '..', '~'] || ${USER}.matches('[/%]') || (${USER}.contains(':') && !${USER}.startsWith('b64:')))`;
+function systemUser({ extensions }: Limits): string {
+  const encoded = extensions ? ` && !${USER}.startsWith('b64:')` : "";
+  return `(${USER} in ['', '.', '..', '~'] || ${USER}.matches('[/%]') || (${USER}.contains(':')${encoded}))`;
+}
 
 /** Exempt users, in CEL. */
 function exempt({ exempt: { users, groups } }: Limits): string {
@@ -38,7 +41,7 @@ function exempt({ exempt: { users, groups } }: Limits): string {
 function limited(limits: Limits): string {
   const accounts = limits.maxProjectsForServiceAccounts !== undefined;
   const system = limits.maxProjectsForSystemUsers !== undefined;
-  return `(${SERVICE_ACCOUNT} ? ${accounts} : ${SYSTEM_USER} ? ${system} : ${limitsUsers(limits)})`;
+  return `(${SERVICE_ACCOUNT} ? ${accounts} : ${systemUser(limits)} ? ${system} : ${limitsUsers(limits)})`;
 }
 
 /** What a trusted annotator creates for another user may be limited as that user's, whatever the annotator's own limit. */

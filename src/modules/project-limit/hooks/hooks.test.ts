@@ -12,6 +12,7 @@ import type { Change } from "../../../core/view/view.ts";
 import { projectLimit } from "../index.ts";
 import { SERVICE_ACCOUNT_PATTERNS } from "./conditions.ts";
 
+const SINGLE = { limits: [{ maxProjects: 2 }] };
 const SPEC = { limits: [{ maxProjects: 2 }], namespaces: {} };
 
 /** What is registered, in short. */
@@ -53,6 +54,16 @@ describe("what is registered", () => {
         sideEffects: "NoneOnDryRun",
       },
     ]);
+  });
+
+  test("with extensions off the match condition exempts no identity, and b64: names are system users", () => {
+    const expression = (extensions: string) => {
+      const { declaredHooks } = assemblyOf([projectLimit], [limitsCame({ ...SINGLE, extensions })], MODERN);
+      return declaredHooks.find(({ name }) => name === "project-limit")?.conditions?.[0]?.expression;
+    };
+    expect(expression("On")).toMatch(/system:masters.*b64:/);
+    expect(expression("Off")).toMatch(/^!false && /);
+    expect(expression("Off")).not.toContain("b64:");
   });
 
   test("the way to fail, the timeout and side effects follow the object", () => {

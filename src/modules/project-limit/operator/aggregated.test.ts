@@ -1,7 +1,7 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { at, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import type { OperandPlan, OperandState } from "../../../core/module/operator.ts";
-import { API_SERVICE, KUBE_CA, READER_BINDING } from "./aggregated.ts";
+import { API_SERVICE, KUBE_CA, OPENSHIFT_PROJECTS, READER_BINDING } from "./aggregated.ts";
 import { OPERAND } from "./names.ts";
 import { operator } from "./operator.ts";
 import { WEBHOOK } from "./webhook.ts";
@@ -115,6 +115,35 @@ test("the webhook asks the API server itself, by the path of the API and with th
     service: { name: "admission-server", namespace: "openshift-project-request-limit-operator", port: 443 },
   });
   expect(condition(cluster.plan(), "Available")).toMatchObject({ status: "True" });
+});
+
+describe("a spec that names no transport", () => {
+  const projects = (spec: JsonObject) =>
+    new Map([
+      [key(KUBE_CA), { ...KUBE_CA, data: { "ca.crt": "the kube CA" } }],
+      [key(OPENSHIFT_PROJECTS), { ...OPENSHIFT_PROJECTS, spec }],
+    ]);
+  const service = { name: "api", namespace: "openshift-apiserver" };
+
+  test("is asked as an aggregated API where OpenShift's API server serves ProjectRequests", () => {
+    const cluster = settled({}, { objects: projects({ group: "project.openshift.io", service }) });
+    expect(cluster.asks).toBe("kubernetes");
+    expect(cluster.has(API_SERVICE)).toBe(true);
+  });
+
+  test.each<[string, Map<string, JsonObject>]>([
+    ["nothing serves ProjectRequests", new Map()],
+    ["a CRD serves ProjectRequests", projects({ group: "project.openshift.io" })],
+  ])("is asked by its Service where %s", (_, objects) => {
+    const cluster = settled({}, { objects });
+    expect(cluster.asks).toBe("admission-server");
+    expect(cluster.has(API_SERVICE)).toBe(false);
+  });
+
+  test("is not what a spec that names one means", () => {
+    const objects = projects({ group: "project.openshift.io", service });
+    expect(settled(DIRECT, { objects }).asks).toBe("admission-server");
+  });
 });
 
 test("without an injector the operator writes the APIService's authority", () => {

@@ -12,6 +12,18 @@ export const API_SERVICE: JsonObject = {
   metadata: { name: OPERAND.apiService },
 };
 
+/** How OpenShift's own API server is reached for ProjectRequests. */
+export const OPENSHIFT_PROJECTS: JsonObject = {
+  apiVersion: "apiregistration.k8s.io/v1",
+  kind: "APIService",
+  metadata: { name: "v1.project.openshift.io" },
+};
+
+/** As the original design has it where ProjectRequests are served by an aggregated API themselves: API servers there do reach one. */
+export function defaultTransport({ live }: Pick<OperandState, "live">): Transport {
+  return isObject(at(live(OPENSHIFT_PROJECTS), "spec", "service")) ? "Aggregated" : "Direct";
+}
+
 /** Holds the authorities of the API server itself, in every namespace. */
 export const KUBE_CA: JsonObject = {
   apiVersion: "v1",

@@ -27,15 +27,19 @@ const CONFIGURATION = { apiVersion: OPERAND.configurationApiVersion, kind: OPERA
 
 const CONTROL_PLANE = { "node-role.kubernetes.io/control-plane": "" };
 
-/** `undefined`: the object has another name, and does not count. */
-export function operandOf(owner: JsonObject): Operand | undefined {
+/** `undefined`: the object has another name, and does not count. `byDefault`: the transport of a spec that names none. */
+export function operandOf(
+  owner: JsonObject,
+  byDefault: Operand["transport"] = "Direct",
+): Operand | undefined {
   const limits = prepareLimits(owner, refOf(projectRequestLimit, owner)).policy;
   if (limits === undefined) return undefined;
   const spec = isObject(owner["spec"]) ? owner["spec"] : {};
   const nodeSelector = labelsAt(spec, "nodeSelector");
+  const transport = stringAt(spec, "transport");
   return {
     limits,
-    transport: at(spec, "transport") === "Aggregated" ? "Aggregated" : "Direct",
+    transport: transport === "Aggregated" || transport === "Direct" ? transport : byDefault,
     topology: at(spec, "topology") === "Deployment" ? "Deployment" : "DaemonSet",
     nodeSelector: Object.keys(nodeSelector).length === 0 ? CONTROL_PLANE : nodeSelector,
     podLabels: labelsAt(spec, "podLabels"),
@@ -70,6 +74,8 @@ function configurationOf(spec: JsonObject): string {
 function meaningOf({ ref: _ref, timeoutSeconds: _timeout, invalid: _invalid, ...limits }: Limits): string {
   return canonical({
     ...limits,
+    // Absent where it is the default, so that the hash of limits from before the field stays.
+    extensions: limits.extensions ? undefined : false,
     rules: limits.rules.map((rule) => ({
       selector: Object.fromEntries(rule.selector),
       groups: sorted(rule.groups),

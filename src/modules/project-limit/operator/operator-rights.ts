@@ -3,7 +3,7 @@ import { named } from "../../../core/registration/module-rights.ts";
 import { OWN_NAMES } from "../../../core/registration/names.ts";
 import type { DeclaredRole, Right } from "../../../core/registration/rights.ts";
 import { projectRequestLimit } from "../kinds.ts";
-import { KUBE_CA } from "./aggregated.ts";
+import { KUBE_CA, OPENSHIFT_PROJECTS } from "./aggregated.ts";
 import { OPERAND, OPERATOR } from "./names.ts";
 import { operandRoles } from "./operand-rights.ts";
 
@@ -61,6 +61,16 @@ const CLUSTER: readonly Right[] = [
       when: [],
     },
     [OWN_NAMES.webhooks],
+  ),
+  ...named(
+    {
+      group: "apiregistration.k8s.io",
+      resources: ["apiservices"],
+      verbs: ["get"],
+      why: "find out whether OpenShift's API server serves ProjectRequests",
+      when: [],
+    },
+    [stringAt(OPENSHIFT_PROJECTS, "metadata", "name") ?? ""],
   ),
 ];
 

@@ -3,7 +3,7 @@ import type { Operator } from "../../../core/module/operator.ts";
 import { projectRequestLimit } from "../kinds.ts";
 import { SINGLETON } from "../policy/policy.ts";
 import { ignoredObject } from "../status/reconcile-status.ts";
-import { API_SERVICE, KUBE_CA, READER_BINDING } from "./aggregated.ts";
+import { API_SERVICE, KUBE_CA, OPENSHIFT_PROJECTS, READER_BINDING } from "./aggregated.ts";
 import { OPERAND, OPERATOR } from "./names.ts";
 import { accessObjects, certificateObjects, configMap, serviceObject } from "./objects.ts";
 import { certificatesOf, operandOf } from "./operand.ts";
@@ -40,7 +40,7 @@ export const operator: Operator = {
   servingSecret: OPERAND.servingSecret,
   paths: { secret: OPERAND.pathsSecret, key: OPERAND.pathsKey },
   webhook: WEBHOOK,
-  observed: [...WORKLOADS, WEBHOOK, USHER_WEBHOOK, API_SERVICE, READER_BINDING, KUBE_CA],
+  observed: [...WORKLOADS, WEBHOOK, USHER_WEBHOOK, API_SERVICE, OPENSHIFT_PROJECTS, READER_BINDING, KUBE_CA],
   isValid: (owner) => operandOf(owner)?.limits.invalid === undefined,
   certificatesOf,
   publishedBundle,

@@ -4,6 +4,7 @@ import type { OperandPlan, OperandState, OperandStep } from "../../../core/modul
 import {
   API_SERVICE,
   apiService,
+  defaultTransport,
   READER_BINDING,
   type Transports,
   transportOf,
@@ -38,7 +39,7 @@ export interface Found {
  * the operand comes last, once a pod is ready. One that is registered stays: it refuses rather than lets pass.
  */
 export function planOperand(state: OperandState): OperandPlan {
-  const operand = operandOf(state.valid);
+  const operand = operandOf(state.valid, defaultTransport(state));
   if (operand === undefined) return { steps: [], status: {} };
   const stored = state.live(workloadReference(operand.topology));
   const rollOut = stored === undefined ? undefined : rollOutOf(stored);

@@ -35,7 +35,7 @@ export const OPERAND_FIELDS = {
     .enum(["Direct", "Aggregated"])
     .nullish()
     .describe(
-      "How API servers reach the operand. Direct: by its Service. Aggregated: by the API server kubernetes in default, as an aggregated API. For the operator; defaults to Direct.",
+      "How API servers reach the operand. Direct: by its Service. Aggregated: by the API server kubernetes in default, as an aggregated API. For the operator; defaults to Aggregated where OpenShift's API server serves ProjectRequests, else to Direct.",
     ),
   topology: z
     .enum(["DaemonSet", "Deployment"])

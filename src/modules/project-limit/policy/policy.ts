@@ -27,6 +27,8 @@ export interface Limits {
   readonly namespaces: boolean;
   readonly exempt: { readonly users: ReadonlySet<string>; readonly groups: ReadonlySet<string> };
   readonly trustedAnnotators: ReadonlySet<string>;
+  /** Whether answers may differ from those of OpenShift 3.11's plugin. */
+  readonly extensions: boolean;
   /** Why nothing of the spec can be relied on: limited requests are then refused, or pass where `failurePolicy` is Ignore. */
   readonly invalid: string | undefined;
 }

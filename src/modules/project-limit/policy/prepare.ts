@@ -4,6 +4,7 @@ import { schemaProblems } from "../../../core/policy/check-schema.ts";
 import type { Prepared } from "../../../core/policy/kind.ts";
 import { describeProblem, type Problem, warningProblem } from "../../../core/policy/problem.ts";
 import { checkSelectors } from "./check-selectors.ts";
+import { checkExtensions } from "./extensions.ts";
 import { type LimitRule, type Limits, SINGLETON } from "./policy.ts";
 import { shadowedRules } from "./shadowed.ts";
 import { limitSpec } from "./spec-schema.ts";
@@ -24,7 +25,7 @@ const TIMEOUT_SECONDS = 5;
 export function checkLimits(object: JsonObject): Problem[] {
   const spec = isObject(object["spec"]) ? object["spec"] : {};
   const rules = listAt(spec, "limits").map(ruleOf);
-  return [...checkSelectors(spec), ...shadowedRules(rules, exemptOf(spec))];
+  return [...checkSelectors(spec), ...checkExtensions(spec), ...shadowedRules(rules, exemptOf(spec))];
 }
 
 /** Another name is no mistake that is refused: the object has no effect. */
@@ -58,23 +59,30 @@ function firstError(problems: readonly Problem[]): string | undefined {
 /** Reads what is readable: also of an invalid spec it must be known who is exempt. */
 function limitsOf(spec: JsonObject, ref: PolicyRef, invalid: string | undefined): Limits {
   const timeout = at(spec, "timeoutSeconds");
+  const extensions = hasExtensions(spec);
   return {
     ref,
     rules: listAt(spec, "limits").map(ruleOf),
     maxProjectsForSystemUsers: integer(at(spec, "maxProjectsForSystemUsers")),
     maxProjectsForServiceAccounts: integer(at(spec, "maxProjectsForServiceAccounts")),
     serviceAccountsPer: at(spec, "serviceAccountsPer") === "Namespace" ? "Namespace" : "Account",
-    count: at(spec, "count") === "BestEffort" ? "BestEffort" : "Exact",
+    count: extensions && at(spec, "count") !== "BestEffort" ? "Exact" : "BestEffort",
     failurePolicy: at(spec, "failurePolicy") === "Ignore" ? "Ignore" : "Fail",
     timeoutSeconds: integer(timeout) ?? TIMEOUT_SECONDS,
     namespaces: isObject(at(spec, "namespaces")),
     exempt: exemptOf(spec),
     trustedAnnotators: new Set(strings(at(spec, "trustedAnnotators"))),
+    extensions,
     invalid,
   };
 }
 
+function hasExtensions(spec: JsonObject): boolean {
+  return at(spec, "extensions") !== "Off";
+}
+
 function exemptOf(spec: JsonObject): Limits["exempt"] {
+  if (!hasExtensions(spec)) return { users: new Set(), groups: new Set() };
   const groups = at(spec, "exempt", "groups");
   return {
     users: new Set(strings(at(spec, "exempt", "users"))),

@@ -26,7 +26,8 @@ function forNobody({ users, groups }: LimitRule, exempt: Limits["exempt"]): stri
 }
 
 function isOrdinary(user: string): boolean {
-  return isUserName(user) && serviceAccountOf(user) === undefined;
+  // Rules have no `users` where extensions are off.
+  return isUserName(user, { extensions: true }) && serviceAccountOf(user) === undefined;
 }
 
 function isOfAccounts(group: string): boolean {

@@ -94,5 +94,11 @@ export const limitSpec = z.strictObject({
   trustedAnnotators: identities(
     "User names that may create Namespaces on behalf of others: the Namespace counts for the user that its annotation openshift.io/requester names.",
   ),
+  extensions: z
+    .enum(["On", "Off"])
+    .nullish()
+    .describe(
+      "Off: the answers are those of OpenShift 3.11's plugin; no identity is exempt, projects are counted by best effort, and fields that the plugin does not have are refused. Defaults to On.",
+    ),
   ...OPERAND_FIELDS,
 });

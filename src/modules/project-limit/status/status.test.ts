@@ -48,6 +48,15 @@ function reconciled(
 }
 
 describe("the status", () => {
+  test("says where answers differ from those of OpenShift 3.11, and that extensions: Off ends it", () => {
+    const on = reconciled(limits({ limits: [{ maxProjects: 2 }] }));
+    expect(on.conditions).toMatchObject({ Extended: "True On" });
+    const extended = listAt(on.status, "conditions").find((one) => at(one, "type") === "Extended");
+    expect(at(extended, "message")).toMatch(/extensions: Off.*group system:masters.*counted exactly/);
+    const off = reconciled(limits({ limits: [{ maxProjects: 2 }], extensions: "Off" }));
+    expect(off.conditions).toMatchObject({ Extended: "False Off", BestEffort: "True Configured" });
+  });
+
   test("says all that is observed, with the generation", () => {
     const { status, conditions, result } = reconciled(
       limits({ limits: [{ maxProjects: 2 }] }),
@@ -82,7 +91,7 @@ describe("the status", () => {
     const object = { ...limits({}), status: { ready: 3, configHash: "abc", conditions: [available] } };
     const { status } = reconciled(object);
     expect(status).toMatchObject({ ready: 3, configHash: "abc", observedGeneration: 1 });
-    expect(listAt(status, "conditions")).toHaveLength(6);
+    expect(listAt(status, "conditions")).toHaveLength(7);
     expect(at(status, "conditions", 0)).toEqual(available);
     expect(reconciled({ ...object, status: status ?? null }).result.writes).toEqual([]);
   });

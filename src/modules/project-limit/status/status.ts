@@ -5,6 +5,7 @@ import type { Problem } from "../../../core/policy/problem.ts";
 import type { View } from "../../../core/view/view.ts";
 import { USERS } from "../decision/limit.ts";
 import { MOST_ENTRIES } from "../ledger/usage.ts";
+import { differences } from "../policy/extensions.ts";
 import type { Limits } from "../policy/policy.ts";
 import { type SubjectUsage, statesOf, subjectUsages } from "../usage/usage.ts";
 
@@ -24,6 +25,7 @@ export function limitsStatus(
     userApi(limits, view),
     namespacesOpen(limits, view),
     bestEffort(limits, usages),
+    extended(limits),
   ];
   return besideOthers(before, {
     ...observed(generation),
@@ -95,6 +97,16 @@ function namespacesOpen(limits: Limits, view: View): Observation {
   }
   if (limits.failurePolicy === "Fail") return { ...closed, reason: "Closed" };
   return { type, holds: true, reason: "FailurePolicyIgnore", message: "spec.failurePolicy is Ignore" };
+}
+
+/** Whether answers differ from those that an administrator knows from OpenShift 3.11. */
+function extended(limits: Limits): Observation {
+  const type = "Extended";
+  const found = differences(limits);
+  if (found.length === 0)
+    return { type, holds: false, reason: "Off", message: "answers are those of OpenShift 3.11's plugin" };
+  const message = `answers differ from those of OpenShift 3.11's plugin (extensions: Off ends that): ${found.join("; ")}`;
+  return { type, holds: true, reason: "On", message };
 }
 
 /** A ledger has room for so many entries; the others are counted by what the cluster shows. */

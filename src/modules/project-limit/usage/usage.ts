@@ -86,8 +86,9 @@ function indexOf(rule: string): number {
 }
 
 /** Groups are known from requests alone: an earlier rule might match by them. */
-function dependsOnGroups({ rules }: Limits, username: string, rule: string | undefined): boolean {
-  if (!isUserName(username) || serviceAccountOf(username) !== undefined) return false;
+function dependsOnGroups(limits: Limits, username: string, rule: string | undefined): boolean {
+  const { rules } = limits;
+  if (!isUserName(username, limits) || serviceAccountOf(username) !== undefined) return false;
   const earlier = rule === undefined ? rules : rules.slice(0, indexOf(rule));
   return earlier.some(
     ({ groups, users }) => groups !== undefined && (users === undefined || users.has(username)),

@@ -33,6 +33,17 @@ test("a pod is proposed by its service account, and both where both failed", () 
   expect(proposalsOf([seen({ namespace: "shop" }, 0)])).toMatchObject([{ entry: "shop/default" }]);
 });
 
+test.each(["system:admin", "kube:admin", "kubernetes-admin"])(
+  "proposes %s as an emergency entry, and no entry for the namespace of its debug pod",
+  (actor) => {
+    const refused = [
+      seen({ actor }, 0),
+      seen({ actor, namespace: "openshift-debug-x7k2p", serviceAccount: "default" }, 0),
+    ];
+    expect(proposalsOf(refused)).toMatchObject([{ list: "emergencyUsers", entry: actor, count: 2 }]);
+  },
+);
+
 test("one entry for all that it would have admitted, the most frequent first, with first and last sight", () => {
   const web = (actor: string, at: number, count: number) =>
     seen({ actor, namespace: "shop", serviceAccount: "web" }, at, count);

@@ -1,5 +1,6 @@
 import { mergeObservations, type Observation } from "../../../../core/evaluate/observations.ts";
 import { parsePrincipal, serviceAccountOf } from "../../../../core/kubernetes/principals.ts";
+import { isAdministrator } from "../../built-in/administrators.ts";
 
 /** A refusal, or what would be one in Inform: the fields that are remembered. */
 export interface Refusal {
@@ -14,7 +15,7 @@ export interface Refusal {
 /** An entry that would have authorised what was refused. */
 export interface Proposal {
   readonly group: string;
-  readonly list: "assigners" | "workloads" | "exactUsers";
+  readonly list: "assigners" | "workloads" | "exactUsers" | "emergencyUsers";
   readonly entry: string;
   readonly count: number;
   /** RFC 3339. */
@@ -27,13 +28,16 @@ export function refusalFields({ group, actor, namespace, serviceAccount }: Refus
 }
 
 /**
- * Entries to consider, the most frequent first. Only whole names: a prefix would authorise namespaces that do not exist yet. Which of
+ * Entries to consider, the most frequent first; of a platform's administrator an emergency entry, as for `oc debug node/…`. Only whole names: a prefix would authorise namespaces that do not exist yet. Which of
  * them to add is a person's decision, since an attacker's tries are among them.
  */
 export function proposalsOf(observations: readonly Observation[]): Proposal[] {
   const wanted = observations.flatMap((one): Observation[] => {
     const { group = "", actor = "", namespace = "", serviceAccount = "" } = one.fields;
-    const entries = [actorEntry(actor), workloadEntry(namespace, serviceAccount)];
+    // An emergency entry vouches for the pod.
+    const entries = isAdministrator(actor)
+      ? [{ list: "emergencyUsers" as const, entry: actor }]
+      : [actorEntry(actor), workloadEntry(namespace, serviceAccount)];
     return entries.flatMap((entry) => (entry === undefined ? [] : [{ ...one, fields: { group, ...entry } }]));
   });
   return mergeObservations(wanted)
