@@ -61,6 +61,7 @@ const CLAIMED: Readonly<Record<Judgement["rule"], string>> = {
   implied: "requires labels of",
   retain: "may not be kept by a toleration on",
   possible: "may be refused on",
+  reachable: "could be scheduled onto",
   "node-labels": "may not take labels of",
   access: "may not be accessed on",
 };
@@ -72,6 +73,8 @@ const FIXES: Readonly<Record<Judgement["rule"], string>> = {
   exclusive: "Remove the nodeSelector or node affinity that selects them",
   implied: "Remove the nodeSelector or node affinity that requires them",
   retain: "Leave the tolerations as they are",
+  reachable:
+    "Exclude them by a required node affinity that is not too large when the pod is created, or leave the toleration out",
   possible: "Exclude them by a required node affinity, or drop the toleration",
   "node-labels": "Keep the labels",
   access: "Use a pod on another node",
@@ -85,6 +88,7 @@ const SHORT: Readonly<Record<Judgement["rule"], string>> = {
   implied: "requires",
   retain: "stays on",
   possible: "may reach",
+  reachable: "could reach",
   "node-labels": "leaves",
   access: "access to",
 };

@@ -1,3 +1,4 @@
+import { isGatedExpression } from "../../../core/kubernetes/pod-state.ts";
 import { PLACEMENT_FIELDS } from "../decide/pods.ts";
 
 /** Conditions that the API server evaluates, to save calls. None of them can be met or avoided by anything but what it names. */
@@ -21,6 +22,9 @@ export const NOT_DELETED: Condition = {
   name: "not-being-deleted",
   expression: "!has(object.metadata.deletionTimestamp)",
 };
+
+/** Only of these pods the API server lets the node affinity change. */
+export const WAS_GATED: Condition = { name: "was-gated", expression: isGatedExpression("oldObject") };
 
 export const PLACEMENT_CHANGED: Condition = {
   name: "placement-changed",

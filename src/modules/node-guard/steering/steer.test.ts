@@ -145,7 +145,12 @@ describe("DaemonSets", () => {
     const { object, allowed, warnings } = await askGuard(
       requestFor(daemonSet(EXISTS), { userInfo: MALLORY }),
     );
-    expect({ allowed, warnings }).toEqual({ allowed: true, warnings: [] });
+    expect({ allowed, warnings }).toEqual({
+      allowed: true,
+      warnings: [
+        expect.stringMatching(/required node affinity added.*protected group ControlPlane.*USHER-G14/),
+      ],
+    });
     expect(templateOf(object)).toMatchObject(required(AWAY));
   });
 
