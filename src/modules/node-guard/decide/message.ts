@@ -25,6 +25,8 @@ export function warningOf(judgement: Judgement): string {
 
 function whereOf({ nodes, group, node, rule }: Judgement): string {
   const of = `protected group "${group.name}"`;
+  // The subject is the node.
+  if (rule === "node-labels") return of;
   if (node === "unknown") return `node ${namesOf(nodes)}, which is not known and counts as a member of ${of}`;
   if (node === "new")
     return `node ${namesOf(nodes)}, which has just joined and may become a member of ${of}; it is tried again after a while`;
@@ -62,7 +64,7 @@ const CLAIMED: Readonly<Record<Judgement["rule"], string>> = {
   retain: "may not be kept by a toleration on",
   possible: "may be refused on",
   reachable: "could be scheduled onto",
-  "node-labels": "may not take labels of",
+  "node-labels": "may not leave",
   access: "may not be accessed on",
 };
 
