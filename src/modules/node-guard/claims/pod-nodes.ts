@@ -1,4 +1,4 @@
-import { type Json, type JsonObject, listAt, own } from "../../../core/json.ts";
+import { isObject, type Json, type JsonObject, listAt, own } from "../../../core/json.ts";
 import { labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
 import { isBoundSpec, isGatedSpec } from "../../../core/kubernetes/pod-state.ts";
 import {
@@ -15,10 +15,10 @@ import { termsOf } from "./terms.ts";
  * Tolerations, keys, terms, requirements and values that are read of one pod: they compile in 2 ms, for each of 16 groups again where a
  * pod is steered off all of them. Pods of real clusters have some ten; a list of hosts has a few hundred.
  */
-export const MOST_PARTS = 2_000;
+const MOST_PARTS = 2_000;
 
-/** Requirements and tolerations times nodes: so many comparisons take 10 ms, and a review makes three rounds of them at most. */
-const MOST_COMPARISONS = 300_000;
+/** Requirements and tolerations times nodes: as many take 5 ms, and a review makes four rounds of them at most. */
+const MOST_COMPARISONS = 150_000;
 
 /**
  * Taints that Kubernetes itself sets and removes by the state of a node. A pod that waits while a node is cordoned is still there when
@@ -40,7 +40,7 @@ export class PodNodes {
   readonly #tolerated = new Map<string, boolean>();
 
   constructor(podSpec: Json | undefined) {
-    this.tooLarge = partsOf(podSpec) > MOST_PARTS;
+    this.tooLarge = isTooLarge(podSpec);
     this.placement = this.tooLarge ? NOTHING : compilePodPlacement(podSpec);
     this.#tolerations = this.tooLarge ? [] : listAt(podSpec, "tolerations");
     const { nodeSelector = [], terms } = this.placement;
@@ -86,15 +86,18 @@ export function seenBefore(stored: Json | undefined): PodNodes | undefined {
   return new PodNodes(stored);
 }
 
-/** How much a spec says about nodes, counted without reading it. */
-function partsOf(podSpec: Json | undefined): number {
-  let parts = listAt(podSpec, "tolerations").length;
+/** Whether a spec says too much about nodes; counted without reading it, and no further than need be. */
+function isTooLarge(podSpec: Json | undefined): boolean {
   const selector = own(podSpec, "nodeSelector");
-  if (selector !== undefined && selector !== null) parts += Object.keys(selector).length;
+  let parts = listAt(podSpec, "tolerations").length;
+  if (isObject(selector)) parts += Object.keys(selector).length;
   for (const term of termsOf(podSpec) ?? []) {
     parts++;
     for (const list of ["matchExpressions", "matchFields"])
-      for (const requirement of listAt(term, list)) parts += 1 + listAt(requirement, "values").length;
+      for (const requirement of listAt(term, list)) {
+        parts += 1 + listAt(requirement, "values").length;
+        if (parts > MOST_PARTS) return true;
+      }
   }
-  return parts;
+  return parts > MOST_PARTS;
 }
