@@ -129,9 +129,13 @@ class World {
   readonly #workloads = new Map<Workload, JsonObject>();
   /** By who made them. */
   readonly #pods = new Map<string, JsonObject>();
+  readonly #namespace: string;
+  /** The rules by which requests were refused. */
+  readonly refused: string[] = [];
 
-  constructor(groups: readonly JsonObject[]) {
+  constructor(groups: readonly JsonObject[], namespace = "team-a") {
     this.#groups = groups;
+    this.#namespace = namespace;
   }
 
   get #nodes(): readonly JsonObject[] {
@@ -195,9 +199,15 @@ class World {
       userInfo,
       ...(oldObject === undefined ? {} : { operation: "UPDATE" as const, oldObject }),
     });
-    const cluster: Cluster = { groups: this.#groups, nodes: this.#nodes };
-    const asked = await askGuard(request, cluster);
-    return asked.allowed ? asked.object : undefined;
+    const cluster: Cluster = {
+      groups: this.#groups,
+      nodes: this.#nodes,
+      installation: { controlPlaneNamespaces: ["cni"] },
+    };
+    const asked = await askGuard({ ...request, namespace: this.#namespace }, cluster);
+    if (asked.allowed) return asked.object;
+    this.refused.push(...asked.rules);
+    return undefined;
   }
 }
 
@@ -242,5 +252,22 @@ test("row 79: no sequence of creates and updates leaves a pod that a scheduler t
       }
     }),
     { numRuns: 300 },
+  );
+}, 60_000);
+
+test("row 79: Inform refuses no step, and in an exempt namespace no step is refused for what is possible", async () => {
+  await fc.assert(
+    fc.asyncProperty(options, fc.array(step, { minLength: 2, maxLength: 6 }), async (more, steps) => {
+      const groups = [GROUP, GPU].map((group) => ({ ...group, ...more }));
+      const informing = new World(groups.map((group) => ({ ...group, mode: "Inform" })));
+      const exempt = new World(groups, "cni");
+      for (const one of steps) {
+        await informing.take(one);
+        await exempt.take(one);
+      }
+      expect(informing.refused).toEqual([]);
+      expect(exempt.refused).not.toContain("reachable");
+    }),
+    { numRuns: 100 },
   );
 }, 60_000);
