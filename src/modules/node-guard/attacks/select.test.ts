@@ -115,6 +115,7 @@ const ROWS: readonly Row[] = [
   ["25", "it gets one that no protected node asks for", updating({}, { tolerations: [other] }), "allow"],
   ["25", "it is authorised", inSystem(updating({}, EXISTS)), "allow"],
   ["25", "an authorised user adds it", updating({}, EXISTS, user("sre")), "allow"],
+  ["25", "the same in a pod of a Job", updating({}, EXISTS, user("sre"), [JOB, JOB]), "allow"],
   ["25", "the group does not steer", updating({}, EXISTS), "allow", STEERING_OFF],
   ["25", "it selects workers alone", updating(WORKERS, { ...WORKERS, ...EXISTS }), "allow"],
   [

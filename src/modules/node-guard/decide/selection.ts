@@ -46,20 +46,19 @@ export function decideSelection(
   const judged = judgeSelection(context, groups, nodes, subject);
   if ("need" in judged) return judged;
   const before = seenBefore(object.old?.["spec"]);
-  const told = new Set(
+  const refused = new Set(
     judged.judgements
       .filter((one) => verdictOf(one) === "deny" || one.group.effectiveMode !== "Enable")
       .map(({ group }) => group),
   );
   const unsteered = judgeReachable(
     context,
-    groups.filter((group) => !told.has(group)),
+    groups.filter((group) => !refused.has(group)),
     {
       spec: pod["spec"],
       nodes,
       before,
       steering: before === undefined ? "done" : "too late",
-      made: controllerOf(pod) !== undefined,
     },
     subject,
   );
@@ -97,8 +96,6 @@ export interface Schedulable {
   readonly before: PodNodes | undefined;
   /** Whether the mutating phase steered it, it is steered when its pods are created, or its fields are fixed. */
   readonly steering: "done" | "later" | "too late";
-  /** By a controller, at the wish of another: what authorises the controller says nothing of the pod. */
-  readonly made: boolean;
 }
 
 /**
@@ -106,9 +103,9 @@ export interface Schedulable {
  * again at each try. Exempt namespaces and authorised actors are not judged.
  */
 export function judgeReachable(
-  { view, facts, installation }: Context,
+  { request, object, view, facts, installation }: Context,
   all: readonly Group[],
-  { spec, nodes, before, steering, made }: Schedulable,
+  { spec, nodes, before, steering }: Schedulable,
   subject: Subject,
 ): Judged {
   if (exemptNamespaces(installation).includes(subject.namespace)) return { judgements: [] };
@@ -122,9 +119,11 @@ export function judgeReachable(
       nodes.tooLarge ||
       excludeSelector(termsOf(spec), group.labelSelector) === "too many",
   );
+  // What authorises a controller says nothing of the objects that it makes for others.
+  const made = request.operation === "CREATE" && controllerOf(object.object) !== undefined;
   const groups: Group[] = [];
   for (const group of left) {
-    const actor = made ? { by: undefined } : authorizeActor(group, subject.request, facts);
+    const actor = made ? { by: undefined } : authorizeActor(group, request, facts);
     if ("need" in actor) return actor;
     if (actor.by === undefined) groups.push(group);
   }

@@ -1,7 +1,6 @@
 import { allow, type Result } from "../../../core/evaluate/decision.ts";
 import { describeRequest } from "../../../core/evaluate/request.ts";
 import { type JsonObject, stringAt } from "../../../core/json.ts";
-import { controllerOf } from "../../../core/kubernetes/object.ts";
 import { isBoundSpec } from "../../../core/kubernetes/pod-state.ts";
 import { podTemplateOf, specPath } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";
@@ -42,7 +41,6 @@ export function decideTemplate(context: Context, groups: readonly Group[]): Resu
     nodes,
     before: seenBefore(podTemplateOf(object.old, workload)?.spec),
     steering: isDaemonSet ? "done" : "later",
-    made: controllerOf(object.object) !== undefined,
   };
   const unsteered = isBoundSpec(spec) ? { judgements: [] } : judgeReachable(context, groups, pods, subject);
   if ("need" in unsteered) return unsteered;
