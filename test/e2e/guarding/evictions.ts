@@ -56,6 +56,11 @@ export async function tryEvictions(
   await tolerate("gated", {}, "row 83: it gets a toleration", 200);
   await send("PATCH", `${pods}/gated`, { spec: { schedulingGates: null } }, "row 83: its gate goes", 200);
   await create("large", { ...EVERYTHING, ...TOO_MANY }, "row 78: a pod of 257 terms", 403);
+  const tolerations = [
+    { operator: "Exists" },
+    ...Array.from({ length: 2_000 }, (_, i) => ({ key: `k${i}`, operator: "Exists" })),
+  ];
+  await create("tolerant", { tolerations }, "row 78: a pod of 2,001 tolerations", 403);
   for (const kind of KINDS) {
     const path = `${kind.group === "" ? "/api" : "/apis"}/${[kind.group, kind.version].filter(Boolean).join("/")}/namespaces/${TENANT}/${kind.resource}`;
     const name = `all-${kind.kind.toLowerCase()}`;

@@ -15,7 +15,7 @@ import { termsOf } from "./terms.ts";
  * Tolerations, keys, terms, requirements and values that are read of one pod: they compile in 2 ms, for each of 16 groups again where a
  * pod is steered off all of them. Pods of real clusters have some ten; a list of hosts has a few hundred.
  */
-const MOST_PARTS = 2_000;
+export const MOST_PARTS = 2_000;
 
 /** Requirements and tolerations times nodes: as many take 5 ms, and a review makes four rounds of them at most. */
 const MOST_COMPARISONS = 150_000;

@@ -47,15 +47,16 @@ export function steer(context: Context, all: readonly Group[]): Result {
   const reachable = reachableGroups(pod, blocking.groups, view, before);
   if (reachable.length === 0) return allow();
   const found = selectionClaims(pod, reachable, { view, facts });
+  // The validating phase reads nodes that are not known here.
+  const claims = "need" in found ? [] : found.claims;
   // What can run nowhere else is for the validating phase to refuse.
-  if ("need" in found || found.claims.some(({ claim, group }) => claim.refused && isRefused(group)))
-    return allow();
+  if (claims.some(({ claim, group }) => claim.refused && group.earlyRefusal === "Deny")) return allow();
   const findings = reachable.flatMap((group) =>
     pod.tooLarge
       ? [tooLarge(workload, group)]
       : exclude(context, workload, group, before?.tooLarge ? undefined : stored),
   );
-  const incidental = found.claims.map(({ claim, group, nodes }) =>
+  const incidental = claims.map(({ claim, group, nodes }) =>
     judge({ claim, groups: [group], nodes }, subject, facts),
   );
   const judgements = incidental.flatMap((judged) => ("judgements" in judged ? judged.judgements : []));
@@ -69,10 +70,6 @@ function isOpen(context: Context, stored: JsonObject | undefined): boolean {
   const { request, object } = context;
   if (request.operation === "UPDATE") return isGatedSpec(stored);
   return !isMirrorPod(object.object) && !isDaemonPod(context);
-}
-
-function isRefused({ earlyRefusal }: Group): boolean {
-  return earlyRefusal === "Deny";
 }
 
 const STEERED = { tolerations: "tolerations dropped", affinity: "required node affinity added" };
