@@ -87,12 +87,23 @@ const ONE_PROTECTED = {
 };
 const EXISTS = { tolerations: [{ operator: "Exists" }] };
 
+/** As many as a request of 3 MiB has. */
+const REQUIREMENTS = Array.from({ length: 60_000 }, (_, i) => ({ key: `k${i}`, operator: "DoesNotExist" }));
+
 const PODS: Readonly<Record<string, JsonObject>> = {
   "a large pod that only a protected node fits": podWith({
     ...EXISTS,
     ...requiring([...VAIN_TERMS, ONE_PROTECTED]),
   }),
   "a large pod that is steered": podWith(EXISTS),
+  "a pod with the most requirements that are looked at": podWith({
+    ...EXISTS,
+    ...requiring([{ matchExpressions: REQUIREMENTS.slice(0, 1_900) }]),
+  }),
+  "a pod with 60,000 requirements": podWith({
+    ...EXISTS,
+    ...requiring([{ matchExpressions: REQUIREMENTS }]),
+  }),
   "a pod that is nobody's concern": podObject(2, "main") as JsonObject,
 };
 

@@ -92,7 +92,14 @@ export const CODES: readonly Code[] = [
     code: "USHER-G13",
     title: "A pod could not be steered",
     meaning:
-      "To exclude protected nodes, the pod's required node affinity would need too many terms. It is left as it is, and a bind to a protected node is refused.",
-    remedy: "Use fewer terms, or exclude the protected nodes in the pod itself.",
+      "A scheduler could choose a protected node for the pod, and the pod can't be kept off it any more: a pod that waits for a node takes no new node affinity; a required node affinity has too many terms, or says more than usher looks at. Nodes of the group would lose other pods to it before its bind is refused, so that the request is refused.",
+    remedy: `Exclude the protected nodes by a required node affinity when the pod is created, use fewer terms, or leave out the toleration of their taint. ${AUTHORIZE}`,
+  },
+  {
+    code: "USHER-G14",
+    title: "A workload was steered off protected nodes",
+    meaning:
+      "Pods of the DaemonSet are not authorised in a protected group whose nodes would take them. Its template got a required node affinity, or lost a toleration, so that no pod is made for these nodes.",
+    remedy: `Nothing, if the pods need not run there. ${AUTHORIZE} Then apply the DaemonSet again without the added affinity.`,
   },
 ];

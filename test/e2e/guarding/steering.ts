@@ -5,6 +5,7 @@ import { at, type JsonObject, stringAt } from "../../../src/core/json.ts";
 import { eventually } from "../../cluster/access/wait.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 import { LONG } from "../../cluster/describe.ts";
+import { endEvictions, type Tried, tryEvictions } from "./evictions.ts";
 import { ROLE } from "./rows.ts";
 import { apps, EVERYTHING, type GuardStage, SPEC, workload } from "./stage.ts";
 
@@ -31,6 +32,7 @@ export function steeringTests(
 ): { readonly between: () => void; readonly end: () => void } {
   let began = 0;
   let victims: readonly string[] = [];
+  let tried: readonly Tried[] = [];
   const uids = async () =>
     (await stage.pods("kube-system", "app=victim"))
       .map((pod) => stringAt(pod, "metadata", "uid") ?? "")
@@ -57,6 +59,7 @@ export function steeringTests(
     });
     began = Date.now();
     await cluster().call("POST", apps("m3", "deployments"), workload("attacker", important));
+    tried = await tryEvictions(stage, cluster, { ...cpu("60"), priorityClassName: "high" });
     // M2: neutral pods, and those that prefer the control plane.
     await cluster().call("POST", apps("m2", "deployments"), workload("neutral", EVERYTHING, { replicas: 6 }));
     const preferring = { ...EVERYTHING, ...prefersControlPlane };
@@ -130,7 +133,7 @@ export function steeringTests(
 
   const end = () => {
     test(
-      `M2, M3: in ${WINDOW_MS / 1_000} s no bind was refused and nobody was evicted`,
+      `row 71, M2, M3: in ${WINDOW_MS / 1_000} s no bind was refused and no pod was evicted, whatever way was tried`,
       async () => {
         await sleep(Math.max(0, began + WINDOW_MS - Date.now()));
         const deleted = cluster()
@@ -157,6 +160,16 @@ export function steeringTests(
         );
         const [attacker] = await stage.pods("m3", "app=attacker");
         expect(stringAt(attacker, "spec", "nodeName")).toBeUndefined();
+        expect(tried.filter(({ status, expected }) => status !== expected)).toEqual([]);
+        // The workloads did make pods, and these wait.
+        const made = (await stage.pods("m3")).filter((pod) =>
+          stringAt(pod, "metadata", "name")?.startsWith("all-"),
+        );
+        expect(new Set(made.map((pod) => stringAt(pod, "metadata", "ownerReferences", 0, "kind")))).toEqual(
+          new Set(["DaemonSet", "ReplicaSet", "StatefulSet", "ReplicationController", "Job"]),
+        );
+        expect(made.filter((pod) => at(pod, "spec", "nodeName") !== undefined)).toEqual([]);
+        await endEvictions(cluster);
       },
       WINDOW_MS + 30_000,
     );

@@ -154,6 +154,13 @@ describe("labels of nodes", () => {
     expect(asked.allowed).toBe(allowed);
     if (!allowed) expect(asked).toMatchObject({ code: 403, rules: ["node-labels"] });
   });
+
+  test("the message says once which node may not leave which group", async () => {
+    const { message } = await askGuard(relabel(cp, worker("cp-0")));
+    expect(message).toContain(
+      'node cp-0 may not leave protected group "ControlPlane": user "mallory" is not',
+    );
+  });
 });
 
 describe("what is registered", () => {

@@ -13,12 +13,16 @@ import {
   MALLORY,
   NODES,
   required,
+  TAINT,
   updating,
+  user,
   worker,
 } from "../../../../test/builders/guard.ts";
+import { requestFor } from "../../../../test/builders/request.ts";
 import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
-import type { JsonObject } from "../../../core/json.ts";
+import { at, type Json, type JsonObject } from "../../../core/json.ts";
 import { tolerates } from "../../../core/kubernetes/tolerations.ts";
+import { BUILT_IN_WORKLOADS, type WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 
 type Row = readonly [row: string, what: string, request: AdmissionRequest, rule: string, cluster?: Cluster];
 
@@ -40,6 +44,22 @@ const tolerating = (tolerationSeconds?: number): JsonObject => ({
     },
   ],
 });
+
+const EXISTS: JsonObject = { tolerations: [{ operator: "Exists" }] };
+const NAMED = { key: CONTROL_PLANE_LABEL, operator: "Exists" };
+const WORKERS = required(byLabel("kubernetes.io/hostname", "In", "w-0", "w-1"));
+const other = { key: "another", operator: "Exists" };
+const CORDON = { key: "node.kubernetes.io/unschedulable", effect: "NoSchedule" };
+const CORDONED: Cluster = { nodes: [controlPlaneNode("cp-0", {}, [TAINT, CORDON]), worker("w-0")] };
+const JOB = {
+  ownerReferences: [{ apiVersion: "batch/v1", kind: "Job", name: "j", uid: "u", controller: true }],
+};
+const manyTerms = (count: number) =>
+  Array.from({ length: count }, (_, i) => byLabel(`k${i}`, "DoesNotExist"));
+
+function inSystem(request: AdmissionRequest): AdmissionRequest {
+  return { ...request, namespace: "kube-system" };
+}
 
 const ROWS: readonly Row[] = [
   ["15", "nodeSelector of the control-plane label", creating(CP), "exclusive"],
@@ -91,7 +111,58 @@ const ROWS: readonly Row[] = [
   ],
   ["23", "a gated pod gets a selector", updating(GATED, { ...GATED, ...CP }), "exclusive"],
   ["24", "a gate goes from a pod that became exclusive", updating({ ...GATED, ...CP }, CP), "exclusive"],
-  ["25", "a pending pod gets a toleration", updating({}, { tolerations: [{ operator: "Exists" }] }), "allow"],
+  ["25", "a pending pod gets a toleration", updating({}, EXISTS), "reachable"],
+  ["25", "it gets one that no protected node asks for", updating({}, { tolerations: [other] }), "allow"],
+  ["25", "it is authorised", inSystem(updating({}, EXISTS)), "allow"],
+  ["25", "an authorised user adds it", updating({}, EXISTS, user("sre")), "allow"],
+  ["25", "the same in a pod of a Job", updating({}, EXISTS, user("sre"), [JOB, JOB]), "allow"],
+  ["25", "the group does not steer", updating({}, EXISTS), "allow", STEERING_OFF],
+  ["25", "it selects workers alone", updating(WORKERS, { ...WORKERS, ...EXISTS }), "allow"],
+  [
+    "25",
+    "it tolerated the taint before",
+    updating(EXISTS, { tolerations: [{ operator: "Exists" }, other] }),
+    "allow",
+  ],
+  [
+    "82",
+    "a pending pod gets a toleration while the protected node is cordoned",
+    updating({}, { tolerations: [NAMED] }),
+    "reachable",
+    CORDONED,
+  ],
+  [
+    "78",
+    "required affinity of 257 terms",
+    creating({ ...EXISTS, ...required(...manyTerms(257)) }),
+    "reachable",
+  ],
+  [
+    "78",
+    "the same by the controller of a Job, which is authorised",
+    creating({ ...EXISTS, ...required(...manyTerms(257)) }, user("sre"), JOB),
+    "reachable",
+  ],
+  [
+    "78",
+    "one term of 3,000 requirements",
+    creating({
+      ...EXISTS,
+      ...required({
+        matchExpressions: Array.from({ length: 3_000 }, (_, i) => ({
+          key: `k${i}`,
+          operator: "DoesNotExist",
+        })),
+      }),
+    }),
+    "reachable",
+  ],
+  [
+    "78",
+    "3,000 tolerations",
+    creating({ tolerations: Array.from({ length: 3_000 }, (_, i) => ({ ...other, key: `k${i}` })) }),
+    "reachable",
+  ],
   [
     "26",
     "a pod on a protected node gets a toleration",
@@ -185,6 +256,103 @@ test("row 14: tolerations without a key, by either label's key", async () => {
     const other = { key: "another", operator: "Exists" };
     expect(await askGuard(creating({ tolerations: [other] }), { nodes })).toMatchObject({ patched: false });
   }
+});
+
+describe("workloads that could be scheduled onto protected nodes", () => {
+  const kinds = BUILT_IN_WORKLOADS.filter(({ template }) => template.length > 0);
+  const workload = ({ group, version, kind, template }: WorkloadKind, spec: JsonObject): JsonObject => ({
+    apiVersion: group === "" ? version : `${group}/${version}`,
+    kind,
+    metadata: { name: "own", namespace: "team-a" },
+    ...(template.reduceRight<Json>((inner, step) => ({ [step]: inner }), { spec }) as JsonObject),
+  });
+  const asked = (kind: WorkloadKind, spec: JsonObject, before?: JsonObject, cluster?: Cluster) =>
+    askGuard(
+      requestFor(workload(kind, spec), {
+        userInfo: MALLORY,
+        ...(before === undefined ? {} : { operation: "UPDATE", oldObject: workload(kind, before) }),
+      }),
+      cluster,
+    );
+  const tooMany = { ...EXISTS, ...required(...manyTerms(257)) };
+  const [daemonSet] = kinds.filter(({ kind }) => kind === "DaemonSet") as [WorkloadKind];
+  const templateOf = (object: JsonObject) => at(object, "spec", "template", "spec");
+
+  test.each(kinds.map((one) => [one.kind, one] as const))(
+    "row 78: the template of a %s that is too large to steer is refused at both operations, and reported in Inform",
+    async (_kind, one) => {
+      const informs: Cluster = { groups: [{ ...GROUP, mode: "Inform" }] };
+      for (const before of [undefined, {}]) {
+        expect(await asked(one, tooMany, before)).toMatchObject({ allowed: false, rules: ["reachable"] });
+        expect(await asked(one, tooMany, before, informs)).toMatchObject({
+          allowed: true,
+          rules: ["reachable"],
+        });
+        expect(await asked(one, tooMany, before, STEERING_OFF)).toMatchObject({ allowed: true, rules: [] });
+      }
+    },
+  );
+
+  test.each([
+    ["gets a toleration", {}],
+    [
+      "loses the affinity that kept it off",
+      { ...EXISTS, ...required(byLabel(CONTROL_PLANE_LABEL, "DoesNotExist")) },
+    ],
+    ["loses its nodeName", { ...EXISTS, nodeName: "w-0" }],
+  ])("row 80: a DaemonSet that %s by an update is steered", async (_what, before) => {
+    const { allowed, object } = await asked(daemonSet, EXISTS, before);
+    expect(allowed).toBe(true);
+    expect(templateOf(object)).toMatchObject(required(byLabel(CONTROL_PLANE_LABEL, "DoesNotExist")));
+  });
+
+  test("row 81: a DaemonSet for protected nodes alone is refused, as its pods are not looked at before the bind", async () => {
+    for (const before of [undefined, {}])
+      expect(await asked(daemonSet, { ...EXISTS, ...CP }, before)).toMatchObject({
+        allowed: false,
+        rules: ["reachable"],
+      });
+    const older = await asked(daemonSet, { ...EXISTS, ...CP, hostNetwork: true }, { ...EXISTS, ...CP });
+    expect(older).toMatchObject({ allowed: true, patched: false });
+    const system = requestFor(workload(daemonSet, { ...EXISTS, ...CP }), { userInfo: MALLORY });
+    expect(await askGuard({ ...system, namespace: "kube-system" })).toMatchObject({
+      allowed: true,
+      rules: [],
+    });
+  });
+
+  test("row 82: a pod that is created while the protected node is cordoned is steered off it", async () => {
+    expect(await askGuard(creating({ tolerations: [NAMED] }), CORDONED)).toMatchObject({ patched: true });
+  });
+
+  test.each([
+    ["gets a toleration", GATED, { ...GATED, ...EXISTS }],
+    ["loses its gate", { ...GATED, ...EXISTS }, EXISTS],
+  ])("row 83: a gated pod that %s is steered", async (_what, before, after) => {
+    const { allowed, object } = await askGuard(updating(before, after));
+    expect(allowed).toBe(true);
+    expect(object["spec"]).toMatchObject(required(byLabel(CONTROL_PLANE_LABEL, "DoesNotExist")));
+  });
+
+  test("row 83: where the API server takes no more terms of a gated pod, the update is refused", async () => {
+    const twoLabels = { matchLabels: { a: "b", c: "d" } };
+    const cluster: Cluster = {
+      groups: [{ ...GROUP, labelSelector: twoLabels }],
+      nodes: [controlPlaneNode("cp-0", { a: "b", c: "d" }), worker("w-0")],
+    };
+    const terms = required(byLabel("zone", "DoesNotExist"));
+    expect(
+      await askGuard(updating({ ...GATED, ...terms }, { ...GATED, ...terms, ...EXISTS }), cluster),
+    ).toMatchObject({
+      allowed: false,
+      patched: false,
+      rules: ["reachable"],
+    });
+    expect(await askGuard(updating(GATED, { ...GATED, ...EXISTS }), cluster)).toMatchObject({
+      allowed: true,
+      patched: true,
+    });
+  });
 });
 
 describe("row 20b: only protected nodes fit today", () => {

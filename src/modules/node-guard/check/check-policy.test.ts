@@ -209,7 +209,7 @@ describe("warnings", () => {
       "a running pod that Enable would refuse",
       nsp([ControlPlane({ mode: "Inform" })]),
       [...NODES, { kind: "Pod", metadata: { name: "web", namespace: "team-a" }, spec: { nodeName: "cp-0" } }],
-      /1 pods .* such as team-a\/web/,
+      /not authorised: 1, such as team-a\/web/,
     ],
     [
       "a DaemonSet with hostNetwork",

@@ -162,7 +162,7 @@ export const GROUP_CHECKS: readonly GroupCheck[] = [
       const found = violations(group, view);
       return found.length === 0
         ? undefined
-        : `${found.length} pods on nodes of the group are not authorised, such as ${shown(found)}: they keep running, and Enable would refuse them`;
+        : `pods on nodes of the group that are not authorised: ${found.length}, such as ${shown(found)}; pods that run stay, and Enable refuses new ones like them`;
     },
   },
   {

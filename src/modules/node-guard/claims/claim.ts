@@ -1,9 +1,9 @@
 /** What a request says about where a pod runs, as far as it can be about protected nodes. */
 export interface Claim {
   /** C1 to C7, as in the guide. */
-  readonly id: "C1" | "C2" | "C3" | "C4" | "C4b" | "C5" | "C6" | "C7";
+  readonly id: "C1" | "C2" | "C3" | "C4" | "C4b" | "C5" | "C6" | "C7" | "C8";
   /** The rule that a violation names. */
-  readonly rule: "assign" | "bind" | "pinned" | "exclusive" | "implied" | "retain" | "possible";
+  readonly rule: "assign" | "bind" | "pinned" | "exclusive" | "implied" | "retain" | "possible" | "reachable";
   /** Whether the sender of the request must be authorised too. */
   readonly actor: "always" | "option" | "never";
   /** Whether it can be refused at all. */
@@ -29,4 +29,6 @@ export const CLAIMS = {
   possible: { id: "C6", rule: "possible", actor: "never", refused: false, code: "USHER-G07" },
   /** A pod on a protected node gets a toleration that keeps it there. */
   retain: { id: "C7", rule: "retain", actor: "never", refused: true, code: "USHER-G08" },
+  /** A scheduler could choose a protected node for the pod, and steering can't keep the pod off it. */
+  reachable: { id: "C8", rule: "reachable", actor: "never", refused: true, code: "USHER-G13" },
 } as const satisfies Record<string, Claim>;

@@ -4,6 +4,7 @@ import type {
   NumericRequirement,
   PodPlacement,
 } from "../../../core/kubernetes/selectors/node-selector.ts";
+import { valuesOf } from "../../../core/kubernetes/selectors/values.ts";
 
 type Given = Requirement | NumericRequirement;
 
@@ -21,6 +22,31 @@ export function impliesSelector({ nodeSelector, terms }: PodPlacement, selector:
   const usable = usableTerms(terms);
   if (usable.length === 0) return false;
   return usable.every(({ labels }) => open.every((wanted) => impliedBy(labels, wanted)));
+}
+
+/** Whether a pod's nodeSelector or each of its terms keeps it off the selector's nodes, in words of the selector. */
+export function excludesSelector(
+  { nodeSelector = [], terms }: PodPlacement,
+  selector: CompiledSelector,
+): boolean {
+  const opposites = oppositesOf(selector);
+  const given = nodeSelector.map(
+    ([key, value]): Requirement => ({ key, operator: "In", values: valuesOf([value]) }),
+  );
+  if (opposites.some((opposite) => impliedBy(given, opposite))) return true;
+  const usable = usableTerms(terms);
+  return (
+    usable.length > 0 &&
+    usable.every(({ labels }) => opposites.some((opposite) => impliedBy(labels, opposite)))
+  );
+}
+
+const OPPOSITES = { In: "NotIn", NotIn: "In", Exists: "DoesNotExist", DoesNotExist: "Exists" } as const;
+
+/** One of these holds for every node outside the selector, and none for a node in it. Nothing is outside of everything. */
+export function oppositesOf(selector: CompiledSelector): Requirement[] {
+  if (selector.kind !== "requirements") return [];
+  return selector.requirements.map((one) => ({ ...one, operator: OPPOSITES[one.operator] }));
 }
 
 /** Terms that can match a node at all. */

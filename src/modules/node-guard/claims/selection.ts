@@ -1,12 +1,13 @@
 import type { Fact, Facts, Need } from "../../../core/evaluate/need.ts";
-import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { isObject, type JsonObject } from "../../../core/json.ts";
 import { nameOf } from "../../../core/kubernetes/object.ts";
 import type { PodPlacement } from "../../../core/kubernetes/selectors/node-selector.ts";
 import type { View } from "../../../core/view/view.ts";
 import type { Group } from "../groups/group.ts";
-import { Feasibility, groupsOfNode, nodesOf, Selection } from "./candidates.ts";
+import { groupsOfNode, nodesOf } from "./candidates.ts";
 import { CLAIMS, type Claim } from "./claim.ts";
-import { impliesSelector, usableTerms } from "./implied.ts";
+import { excludesSelector, impliesSelector, usableTerms } from "./implied.ts";
+import type { PodNodes } from "./pod-nodes.ts";
 
 /** A claim that a pod's constraints make on the nodes of a group. */
 export interface GroupClaim {
@@ -37,40 +38,56 @@ interface Candidate {
 
 /**
  * What nodeSelector and required affinity of a pod claim (C3, C4, C4b, C5) on the nodes of groups that do not authorise it. Preferred
- * affinity, spreading, pod affinity and taints never count.
+ * affinity, spreading, pod affinity and taints never count. A pod that is too large to compare claims nothing: steering and the bind decide.
  */
 export function selectionClaims(
-  podSpec: Json | undefined,
+  pod: PodNodes,
   blocking: readonly Group[],
   { view, facts }: SelectionContext,
 ): SelectionClaims {
-  const selection = new Selection(podSpec);
-  if (blocking.length === 0 || !selection.constrained) return NONE;
-  const names = pinnedNames(selection.placement);
-  if (names !== undefined) return pinned(names, selection, blocking, { view, facts });
-  const candidates = protectedCandidates(selection, blocking, view);
-  const implied = blocking.filter(({ labelSelector }) => impliesSelector(selection.placement, labelSelector));
+  if (blocking.length === 0 || !pod.constrained) return NONE;
+  const names = pinnedNames(pod.placement);
+  if (names !== undefined) return pinned(names, pod, blocking, { view, facts });
+  const candidates = protectedCandidates(pod, blocking, view);
+  const implied = blocking.filter(({ labelSelector }) => impliesSelector(pod.placement, labelSelector));
   if (candidates.length === 0)
     return { claims: implied.map((group) => ({ claim: CLAIMS.implied, group, nodes: [] })) };
-  if (implied.length === 0 && hasOthers(selection, candidates, view)) return NONE;
+  if (implied.length === 0 && hasOthers(pod, candidates, view)) return NONE;
   return {
     claims: restricted(candidates).map(({ group, nodes }) => ({
-      claim: namesGroup(selection.placement, group) ? CLAIMS.exclusive : CLAIMS.incidental,
+      claim: namesGroup(pod.placement, group) ? CLAIMS.exclusive : CLAIMS.incidental,
       group,
       nodes,
     })),
   };
 }
 
-/** Groups with a node that would take the pod. */
-export function possibleGroups(podSpec: Json | undefined, groups: readonly Group[], view: View): Group[] {
-  if (groups.length === 0) return [];
-  const feasibility = new Feasibility(podSpec);
-  return groups.filter((group) => {
-    for (const node of nodesOf(group, view))
-      if (feasibility.wouldTake(node) || feasibility.selection.exhausted) return true;
-    return false;
-  });
+/**
+ * The groups with a node that a scheduler could choose for a pod; with `before` only where it could not choose that node for the pod as it
+ * was. A pod that is too large to compare could be put anywhere, unless it says literally that it could not.
+ */
+export function reachableGroups(
+  pod: PodNodes,
+  groups: readonly Group[],
+  view: View,
+  before?: PodNodes | undefined,
+): Group[] {
+  const { members, total } = membersOf(groups, view);
+  const old = before?.exceeds(total) ? undefined : before;
+  const isReachable = (nodes: readonly JsonObject[], { labelSelector }: Group) =>
+    pod.exceeds(total)
+      ? nodes.length > 0 && !excludesSelector(pod.placement, labelSelector)
+      : nodes.some((node) => pod.canRunOn(node) && !old?.canRunOn(node));
+  return groups.filter((group, i) => isReachable(members[i] ?? [], group));
+}
+
+/** The known nodes of each group, and how many these are together. */
+function membersOf(
+  groups: readonly Group[],
+  view: View,
+): { readonly members: readonly (readonly JsonObject[])[]; readonly total: number } {
+  const members = groups.map((group) => [...nodesOf(group, view)]);
+  return { members, total: members.reduce((sum, { length }) => sum + length, 0) };
 }
 
 /** The nodes that the terms name, where every usable one names one; `undefined` where one does not. */
@@ -83,7 +100,7 @@ function pinnedNames({ terms }: PodPlacement): ReadonlySet<string> | undefined {
 
 function pinned(
   names: ReadonlySet<string>,
-  selection: Selection,
+  pod: PodNodes,
   blocking: readonly Group[],
   { view, facts }: SelectionContext,
 ): SelectionClaims {
@@ -98,7 +115,7 @@ function pinned(
     else if ("failed" in fact) unread.push(fact);
     // An unknown node counts as a member of every group.
     else if ("absent" in fact) candidates.push({ name, groups: blocking });
-    else if (isObject(fact.found) && selection.selects(fact.found)) {
+    else if (isObject(fact.found) && pod.selects(fact.found)) {
       const groups = groupsOfNode(blocking, fact.found);
       // The pod may run there.
       if (groups.length === 0) return NONE;
@@ -112,20 +129,21 @@ function pinned(
   };
 }
 
-function protectedCandidates(selection: Selection, blocking: readonly Group[], view: View): Candidate[] {
+function protectedCandidates(pod: PodNodes, blocking: readonly Group[], view: View): Candidate[] {
   const nodes = new Map<string, JsonObject>();
-  for (const group of blocking)
-    for (const node of nodesOf(group, view))
-      if (!nodes.has(nameOf(node)) && selection.selects(node)) nodes.set(nameOf(node), node);
+  const { members, total } = membersOf(blocking, view);
+  if (pod.exceeds(total)) return [];
+  for (const node of members.flat())
+    if (!nodes.has(nameOf(node)) && pod.selects(node)) nodes.set(nameOf(node), node);
   return [...nodes].map(([name, node]) => ({ name, groups: groupsOfNode(blocking, node) }));
 }
 
 /** Whether the pod may also run on a node that none of these is; yes where there is too much to look at. */
-function hasOthers(selection: Selection, candidates: readonly Candidate[], view: View): boolean {
+function hasOthers(pod: PodNodes, candidates: readonly Candidate[], view: View): boolean {
+  if (pod.exceeds(view.count("nodes"))) return true;
   const known = new Set(candidates.map(({ name }) => name));
-  for (const node of view.list("nodes"))
-    if (selection.exhausted || (!known.has(nameOf(node)) && selection.selects(node))) return true;
-  return selection.exhausted;
+  for (const node of view.list("nodes")) if (!known.has(nameOf(node)) && pod.selects(node)) return true;
+  return false;
 }
 
 /**
@@ -140,7 +158,9 @@ function restricted(candidates: readonly Candidate[]): { group: Group; nodes: st
   for (const { name, groups } of candidates) {
     for (const group of groups) {
       if (group.effectiveMode === "Enable" && !enforced) continue;
-      found.set(group, [...(found.get(group) ?? []), name]);
+      const names = found.get(group);
+      if (names === undefined) found.set(group, [name]);
+      else names.push(name);
     }
   }
   return [...found].map(([group, nodes]) => ({ group, nodes }));

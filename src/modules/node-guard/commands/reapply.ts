@@ -8,9 +8,10 @@ import type { CommandCode, CommandSteps, PlannedChange } from "../../../core/mod
 import { readPages } from "../../../core/module/command-needs.ts";
 import type { View } from "../../../core/view/view.ts";
 import { nodesOf } from "../claims/candidates.ts";
-import { possibleGroups, selectionClaims } from "../claims/selection.ts";
+import { PodNodes } from "../claims/pod-nodes.ts";
+import { reachableGroups, selectionClaims } from "../claims/selection.ts";
 import { accountOf } from "../decide/subject.ts";
-import type { Group } from "../groups/group.ts";
+import { type Group, steers } from "../groups/group.ts";
 import { podMatches } from "../principals/principal.ts";
 import { excludeGroup } from "../steering/exclude-group.ts";
 import { groupsAt } from "./groups-at.ts";
@@ -75,11 +76,12 @@ function unsteeredGroups(object: JsonObject, all: readonly Group[], { view }: As
   const spec = templateOf(object);
   const account = accountOf(spec);
   const blocking = all.filter(
-    (group) => group.steering !== "Off" && podMatches(namespaceOf(object), account, group) === undefined,
+    (group) => steers(group) && podMatches(namespaceOf(object), account, group) === undefined,
   );
-  const taking = possibleGroups(spec, blocking, view);
+  const pod = new PodNodes(spec);
+  const taking = reachableGroups(pod, blocking, view);
   if (taking.length === 0) return [];
-  const found = selectionClaims(spec, taking, { view, facts: new Facts() });
+  const found = selectionClaims(pod, taking, { view, facts: new Facts() });
   return "need" in found || found.claims.some(({ claim }) => claim.refused) ? [] : taking;
 }
 
@@ -116,7 +118,6 @@ function steered(
   const results = groups.map((group) =>
     excludeGroup(draft, TEMPLATE, group, {
       view,
-      affinity: true,
       finding: (what) => {
         changes.push(`${CHANGES[what]} group ${group.name}`);
         return undefined;

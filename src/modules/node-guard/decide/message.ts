@@ -25,6 +25,8 @@ export function warningOf(judgement: Judgement): string {
 
 function whereOf({ nodes, group, node, rule }: Judgement): string {
   const of = `protected group "${group.name}"`;
+  // The subject is the node.
+  if (rule === "node-labels") return of;
   if (node === "unknown") return `node ${namesOf(nodes)}, which is not known and counts as a member of ${of}`;
   if (node === "new")
     return `node ${namesOf(nodes)}, which has just joined and may become a member of ${of}; it is tried again after a while`;
@@ -61,7 +63,8 @@ const CLAIMED: Readonly<Record<Judgement["rule"], string>> = {
   implied: "requires labels of",
   retain: "may not be kept by a toleration on",
   possible: "may be refused on",
-  "node-labels": "may not take labels of",
+  reachable: "could be scheduled onto",
+  "node-labels": "may not leave",
   access: "may not be accessed on",
 };
 
@@ -72,6 +75,8 @@ const FIXES: Readonly<Record<Judgement["rule"], string>> = {
   exclusive: "Remove the nodeSelector or node affinity that selects them",
   implied: "Remove the nodeSelector or node affinity that requires them",
   retain: "Leave the tolerations as they are",
+  reachable:
+    "Exclude them by a required node affinity that is not too large when the pod is created, or leave the toleration out",
   possible: "Exclude them by a required node affinity, or drop the toleration",
   "node-labels": "Keep the labels",
   access: "Use a pod on another node",
@@ -85,6 +90,7 @@ const SHORT: Readonly<Record<Judgement["rule"], string>> = {
   implied: "requires",
   retain: "stays on",
   possible: "may reach",
+  reachable: "could reach",
   "node-labels": "leaves",
   access: "access to",
 };

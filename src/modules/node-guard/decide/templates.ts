@@ -1,46 +1,62 @@
 import { allow, type Result } from "../../../core/evaluate/decision.ts";
 import { describeRequest } from "../../../core/evaluate/request.ts";
-import { stringAt } from "../../../core/json.ts";
+import { type JsonObject, stringAt } from "../../../core/json.ts";
+import { isBoundSpec } from "../../../core/kubernetes/pod-state.ts";
 import { podTemplateOf, specPath } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";
 import { CLAIMS } from "../claims/claim.ts";
-import { possibleGroups } from "../claims/selection.ts";
-import type { Group } from "../groups/group.ts";
-import { judge, membership } from "./judge.ts";
-import type { Judgement } from "./judgement.ts";
+import { PodNodes, seenBefore } from "../claims/pod-nodes.ts";
+import { reachableGroups } from "../claims/selection.ts";
+import { type Group, steers } from "../groups/group.ts";
+import { refusedPod } from "./assign.ts";
+import { type Judged, judge, membership } from "./judge.ts";
+import { type Judgement, verdictOf } from "./judgement.ts";
 import { decide } from "./report.ts";
-import { blockingGroups, judgeSelection } from "./selection.ts";
+import { blockingGroups, judgeReachable, judgeSelection, type Schedulable } from "./selection.ts";
 import { accountOf, type Subject } from "./subject.ts";
 
 /**
- * Warns of a template whose pods would be refused. Only warnings: this is where people see them, as the pods' creator is a controller.
- * The nodes are those of the cache; nothing is read for a warning.
+ * A template is refused where its pods could be scheduled onto protected nodes and can't be steered: a DaemonSet that mutating left as
+ * it was, and any template that is too large. Of other violations it warns: this is where people see them, as the pods' creator is a
+ * controller. The nodes are those of the cache; nothing is read for a warning.
  */
-export function warnOfTemplate(context: Context, groups: readonly Group[]): Result {
+export function decideTemplate(context: Context, groups: readonly Group[]): Result {
   const { request, object, view, facts, installation } = context;
   const workload = installation.workloads.byResource(request.resource.group, request.resource.resource);
   if (workload === undefined || !object.changed([specPath(workload)])) return allow();
   const { spec } = podTemplateOf(object.object, workload) ?? {};
   if (spec === undefined) return allow();
-  const { namespace } = request;
   const subject: Subject = {
     request,
     name: `a pod of ${describeRequest(request)}`,
-    namespace,
+    namespace: request.namespace,
     account: accountOf(spec),
   };
-  const judged = judgeTemplate(context, groups, spec, subject);
+  const isDaemonSet = workload.kind === "DaemonSet";
+  const nodes = new PodNodes(spec);
+  const judged = judgeTemplate(context, groups, nodes, spec, subject);
   if ("need" in judged) return judged;
+  const pods: Schedulable = {
+    spec,
+    nodes,
+    before: seenBefore(podTemplateOf(object.old, workload)?.spec),
+    steering: isDaemonSet ? "done" : "later",
+  };
+  const unsteered = isBoundSpec(spec) ? { judgements: [] } : judgeReachable(context, groups, pods, subject);
+  if ("need" in unsteered) return unsteered;
+  if (unsteered.judgements.some((one) => verdictOf(one) === "deny") || judged.judgements.length === 0) {
+    if (unsteered.judgements.length > 0)
+      return decide(unsteered.judgements, subject, { refusedRegarding: refusedPod(request, object.object) });
+  }
   if (judged.judgements.length > 0) return decide(judged.judgements, subject, { warnOnly: true });
   const blocking = blockingGroups(groups, subject, { facts });
   if ("need" in blocking) return blocking;
   // Pods that are steered never get there; a DaemonSet's pods are steered by its template alone.
-  const unsteered = blocking.groups.filter(
-    ({ steering, effectiveMode }) =>
-      effectiveMode !== "Disable" && (steering === "Off" || workload.kind === "DaemonSet"),
+  const unwarned = blocking.groups.filter(
+    (group) => group.effectiveMode !== "Disable" && (!steers(group) || isDaemonSet),
   );
   const possible = judge(
-    { claim: CLAIMS.possible, groups: possibleGroups(spec, unsteered, view), nodes: [] },
+    { claim: CLAIMS.possible, groups: reachableGroups(nodes, unwarned, view), nodes: [] },
     subject,
     facts,
   );
@@ -50,15 +66,16 @@ export function warnOfTemplate(context: Context, groups: readonly Group[]): Resu
 function judgeTemplate(
   context: Context,
   groups: readonly Group[],
-  spec: NonNullable<ReturnType<typeof podTemplateOf>>["spec"],
+  nodes: PodNodes,
+  spec: JsonObject,
   subject: Subject,
-): { readonly judgements: readonly Judgement[] } | Extract<Result, { readonly need: unknown }> {
+): Judged {
   const name = stringAt(spec, "nodeName") ?? "";
   const violations = (judgements: readonly Judgement[]) => ({
     judgements: judgements.filter(({ pod }) => pod?.by === undefined),
   });
   if (name === "") {
-    const judged = judgeSelection(context, groups, spec, subject);
+    const judged = judgeSelection(context, groups, nodes, subject);
     return "need" in judged ? judged : violations(judged.judgements);
   }
   const counted = membership(context.view.get("nodes", "", name) ?? "unknown", groups, context.now);

@@ -5,7 +5,7 @@ import { decideAccess } from "./access.ts";
 import { decideBind } from "./bind.ts";
 import { decideNodeLabels } from "./node-labels.ts";
 import { decidePodCreate, decidePodUpdate } from "./pods.ts";
-import { warnOfTemplate } from "./templates.ts";
+import { decideTemplate } from "./templates.ts";
 
 /** The groups that a request is judged by: those in force, and those that an override put out of force, which is reported. */
 export function judgingGroups(groups: readonly Group[]): readonly Group[] {
@@ -20,7 +20,7 @@ export function validate(context: Context, all: readonly Group[]): Result {
   const groups = judgingGroups(all);
   if (groups.length === 0) return allow();
   const { resource, subResource, operation } = context.request;
-  if (resource.group !== "") return warnOfTemplate(context, groups);
+  if (resource.group !== "") return decideTemplate(context, groups);
   switch (resource.resource) {
     case "bindings":
       return operation === "CREATE" ? decideBind(context, groups) : allow();
@@ -32,6 +32,6 @@ export function validate(context: Context, all: readonly Group[]): Result {
       if (operation === "CREATE") return decidePodCreate(context, groups);
       return operation === "UPDATE" ? decidePodUpdate(context, groups) : allow();
     default:
-      return warnOfTemplate(context, groups);
+      return decideTemplate(context, groups);
   }
 }

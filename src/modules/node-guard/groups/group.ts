@@ -47,7 +47,7 @@ export interface GroupOptions {
   readonly guardAccessOnProtectedNodes: boolean;
   readonly newNodeGraceSeconds: number;
   readonly rbac: boolean;
-  /** Off where the effective mode is not Enable. */
+  /** In Enable; in the other modes nothing is steered. */
   readonly steering: "Affinity" | "DropToleration" | "Off";
   readonly failurePolicy: "Fail" | "Ignore";
   readonly acknowledge: readonly (typeof ACKNOWLEDGEMENTS)[number][];
@@ -88,4 +88,9 @@ export interface Group extends GroupOptions {
   /** Entries by what they match. */
   readonly index: EntryIndex;
   readonly emergencyIndex: EntryIndex;
+}
+
+/** Whether pods are steered off the group's nodes. */
+export function steers({ effectiveMode, steering }: Pick<Group, "effectiveMode" | "steering">): boolean {
+  return effectiveMode === "Enable" && steering !== "Off";
 }

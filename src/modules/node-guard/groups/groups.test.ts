@@ -5,6 +5,7 @@ import { Gates } from "../../../core/module/gates.ts";
 import { DEFAULT_INSTALLATION, type Installation } from "../../../core/module/installation.ts";
 import { nodeGuard } from "../index.ts";
 import { GATE } from "../settings.ts";
+import { steers } from "./group.ts";
 import { groupsOf } from "./groups.ts";
 
 const NOW = Date.parse("2026-11-16T12:00:00Z");
@@ -233,9 +234,10 @@ test("defaults follow the effective mode", () => {
       earlyRefusal: "Deny",
     },
   ]);
-  expect(groups([policy("Inform", { steering: "Affinity" })])).toMatchObject([
-    { protectNodeLabels: false, steering: "Off" },
-  ]);
+  expect(groups([policy("Enable")]).map(steers)).toEqual([true]);
+  const informing = groups([policy("Inform", { steering: "Affinity" })]);
+  expect(informing).toMatchObject([{ protectNodeLabels: false }]);
+  expect(informing.map(steers)).toEqual([false]);
   expect(groups([policy("Enable", { steering: "Off", protectNodeLabels: false })])).toMatchObject([
     { protectNodeLabels: false, steering: "Off" },
   ]);

@@ -11,26 +11,23 @@ import { builtInOf, inlinePolicy } from "../settings.ts";
 import { CONTROL_PLANE, type Group, type GroupOptions, MODES, type Mode, type Override } from "./group.ts";
 import { cappedMode } from "./masters-schedulable.ts";
 
-const DEFAULTS: Omit<GroupOptions, "protectNodeLabels" | "steering"> = {
+const DEFAULTS: Omit<GroupOptions, "protectNodeLabels"> = {
   serviceAccountScope: "Namespace",
   earlyRefusal: "Deny",
   checkRequesterOnSelection: false,
   guardAccessOnProtectedNodes: false,
   newNodeGraceSeconds: 0,
   rbac: false,
+  steering: "Affinity",
   failurePolicy: "Fail",
   acknowledge: [],
 };
 
 /** A group before the clock and mastersSchedulable are looked at. */
 interface MergedGroup
-  extends Omit<
-    Group,
-    "effectiveMode" | "because" | "protectNodeLabels" | "steering" | "override" | "policy"
-  > {
+  extends Omit<Group, "effectiveMode" | "because" | "protectNodeLabels" | "override" | "policy"> {
   readonly because: string;
   readonly protectNodeLabels: boolean | undefined;
-  readonly steering: GroupOptions["steering"] | undefined;
 }
 
 /**
@@ -104,7 +101,6 @@ export class Groups {
       effectiveMode: mode,
       because,
       protectNodeLabels: merged.protectNodeLabels ?? mode === "Enable",
-      steering: mode === "Enable" ? (merged.steering ?? "Affinity") : "Off",
       ...(this.#policy === undefined ? {} : { policy: this.#policy.ref }),
       ...(override === undefined ? {} : { override }),
     };

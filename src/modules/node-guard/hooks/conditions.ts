@@ -1,3 +1,5 @@
+import { isGatedExpression } from "../../../core/kubernetes/pod-state.ts";
+import { MOST_PARTS } from "../claims/pod-nodes.ts";
 import { PLACEMENT_FIELDS } from "../decide/pods.ts";
 
 /** Conditions that the API server evaluates, to save calls. None of them can be met or avoided by anything but what it names. */
@@ -12,15 +14,19 @@ export const ASSIGNED: Condition = { name: "assigned", expression: `${NODE_NAME}
 
 export const UNASSIGNED: Condition = { name: "unassigned", expression: `${NODE_NAME} == ""` };
 
+/** A pod that was steered has an affinity; one that is too large to steer may have tolerations alone. */
 export const SELECTS_NODES: Condition = {
   name: "selects-nodes",
-  expression: "has(object.spec.nodeSelector) || has(object.spec.affinity)",
+  expression: `has(object.spec.nodeSelector) || has(object.spec.affinity) || object.spec.?tolerations.orValue([]).size() > ${MOST_PARTS}`,
 };
 
 export const NOT_DELETED: Condition = {
   name: "not-being-deleted",
   expression: "!has(object.metadata.deletionTimestamp)",
 };
+
+/** Only of these pods the API server lets the node affinity change. */
+export const WAS_GATED: Condition = { name: "was-gated", expression: isGatedExpression("oldObject") };
 
 export const PLACEMENT_CHANGED: Condition = {
   name: "placement-changed",

@@ -7,7 +7,7 @@ import type { View } from "../../../core/view/view.ts";
 import { ACCESS_SUBRESOURCES } from "../decide/access.ts";
 import { ASSIGN_HOOK, PODS_HOOK } from "../decide/pods.ts";
 import { fallbackInForce } from "../fallback/in-force.ts";
-import type { Group } from "../groups/group.ts";
+import { type Group, steers } from "../groups/group.ts";
 import { groupsOf } from "../groups/groups.ts";
 import { OVERRIDE_HOOK } from "../overrides/record-grant.ts";
 import { isOn, MODULE } from "../settings.ts";
@@ -18,6 +18,7 @@ import {
   PLACEMENT_CHANGED,
   SELECTS_NODES,
   UNASSIGNED,
+  WAS_GATED,
 } from "./conditions.ts";
 
 export const STEERING_HOOK = "node-guard-steering";
@@ -135,6 +136,7 @@ function validatingHooks(
  */
 function steeringHooks(active: readonly Group[], installation: Installation): Hook[] {
   const exempt = exemptNamespaces(installation);
+  const steering = active.some(steers);
   const common = {
     module: MODULE,
     phase: "mutate",
@@ -144,7 +146,7 @@ function steeringHooks(active: readonly Group[], installation: Installation): Ho
     timeoutSeconds: 2,
     sideEffects: "NoneOnDryRun",
     reinvocation: "IfNeeded",
-    rules: active.some(({ steering }) => steering !== "Off")
+    rules: steering
       ? [
           { ...PODS, operations: ["CREATE"] },
           {
@@ -163,6 +165,14 @@ function steeringHooks(active: readonly Group[], installation: Installation): Ho
   return [
     { ...common, name: STEERING_HOOK, namespaces: { except: exempt } },
     { ...common, name: `${STEERING_HOOK}-system`, askedAs: STEERING_HOOK, namespaces: { only: system } },
+    {
+      ...common,
+      name: `${STEERING_HOOK}-updates`,
+      announced: true,
+      namespaces: { except: [installation.namespace] },
+      rules: steering ? [{ ...PODS, operations: ["UPDATE"] }] : [],
+      conditions: [WAS_GATED, PLACEMENT_CHANGED],
+    },
   ];
 }
 

@@ -3,18 +3,19 @@ import type { Finding } from "../../../core/evaluate/finding.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Path } from "../../../core/path.ts";
 import type { View } from "../../../core/view/view.ts";
-import { possibleGroups } from "../claims/selection.ts";
+import { PodNodes } from "../claims/pod-nodes.ts";
+import { reachableGroups } from "../claims/selection.ts";
+import { REQUIRED_TERMS, termsOf } from "../claims/terms.ts";
 import type { Group } from "../groups/group.ts";
 import { withoutTolerations } from "./drop-tolerations.ts";
 import { excludeSelector } from "./exclude.ts";
-import { REQUIRED_TERMS, termsOf } from "./terms.ts";
 
 export interface Exclusion {
   readonly view: View;
-  /** The template as it is stored: what it tolerates stays. */
+  /** The spec as it is stored: its tolerations stay. */
   readonly stored?: JsonObject | undefined;
-  /** False: no affinity is added, whatever is still tolerated. */
-  readonly affinity: boolean;
+  /** The API server takes longer terms, but neither more terms nor fewer: so of a pod that waits at a gate. */
+  readonly sameTerms?: boolean;
   readonly finding: (what: "tolerations" | "affinity", path: Path) => Finding | undefined;
 }
 
@@ -23,19 +24,19 @@ export function excludeGroup(
   object: Draft,
   spec: Path,
   group: Group,
-  { view, stored, affinity, finding }: Exclusion,
+  { view, stored, sameTerms = false, finding }: Exclusion,
 ): "done" | "too many terms" {
   if (group.steering === "DropToleration") {
     const rest = withoutTolerations(object.get(...spec), stored, group, view);
     const path = [...spec, "tolerations"];
     if (rest !== "unchanged") object.set(path, rest, finding("tolerations", path));
-    if (possibleGroups(object.get(...spec), [group], view).length === 0) return "done";
+    if (reachableGroups(new PodNodes(object.get(...spec)), [group], view).length === 0) return "done";
   }
-  if (!affinity) return "done";
   const path = [...spec, ...REQUIRED_TERMS];
-  const terms = excludeSelector(termsOf(object.get(...spec)), group.labelSelector);
+  const given = termsOf(object.get(...spec));
+  const terms = excludeSelector(given, group.labelSelector);
   if (terms === "unchanged") return "done";
-  return terms !== "too many" && object.set(path, terms, finding("affinity", path))
-    ? "done"
-    : "too many terms";
+  if (terms === "too many" || (sameTerms && given !== undefined && terms.length !== given.length))
+    return "too many terms";
+  return object.set(path, terms, finding("affinity", path)) ? "done" : "too many terms";
 }

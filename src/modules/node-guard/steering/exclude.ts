@@ -1,8 +1,7 @@
 import { type Json, type JsonObject, listAt } from "../../../core/json.ts";
 import type { CompiledSelector, Requirement } from "../../../core/kubernetes/selectors/label-selector.ts";
-import { compilePodPlacement, compileTerm } from "../../../core/kubernetes/selectors/node-selector.ts";
-import { valuesOf } from "../../../core/kubernetes/selectors/values.ts";
-import { impliedBy, usableTerms } from "../claims/implied.ts";
+import { compileTerm } from "../../../core/kubernetes/selectors/node-selector.ts";
+import { impliedBy, oppositesOf } from "../claims/implied.ts";
 
 /** Schedulers evaluate every term for every node; nobody writes as many. */
 const MOST_TERMS = 256;
@@ -26,29 +25,6 @@ export function excludeSelector(
   if (excluded.every((made, i) => made.length === 1 && made[0] === terms[i])) return "unchanged";
   const made = excluded.flat();
   return made.length > MOST_TERMS ? "too many" : made;
-}
-
-/** Whether a pod's nodeSelector or each of its terms keeps it off the selector's nodes already, in words of the selector. */
-export function excludesSelector(podSpec: Json | undefined, selector: CompiledSelector): boolean {
-  const { nodeSelector = [], terms } = compilePodPlacement(podSpec);
-  const opposites = oppositesOf(selector);
-  const given = nodeSelector.map(
-    ([key, value]): Requirement => ({ key, operator: "In", values: valuesOf([value]) }),
-  );
-  if (opposites.some((opposite) => impliedBy(given, opposite))) return true;
-  const usable = usableTerms(terms);
-  return (
-    usable.length > 0 &&
-    usable.every(({ labels }) => opposites.some((opposite) => impliedBy(labels, opposite)))
-  );
-}
-
-const OPPOSITES = { In: "NotIn", NotIn: "In", Exists: "DoesNotExist", DoesNotExist: "Exists" } as const;
-
-/** One of these holds for every node outside the selector, and none for a node in it. Nothing is outside of everything. */
-function oppositesOf(selector: CompiledSelector): Requirement[] {
-  if (selector.kind !== "requirements") return [];
-  return selector.requirements.map((one) => ({ ...one, operator: OPPOSITES[one.operator] }));
 }
 
 /** Matches no node of the selector: it can match none at all, or one of its requirements says so. */

@@ -10,6 +10,7 @@ import {
   DAEMON_SET_CONTROLLER,
   GROUP,
   MALLORY,
+  NODES,
   required,
   TAINT,
   user,
@@ -75,6 +76,12 @@ describe("pods", () => {
       true,
     ],
     ["that select workers only", creating({ ...EXISTS, ...required(AWAY) }), false],
+    [
+      "that name a protected node and one that is not known",
+      creating({ ...EXISTS, ...required(byName("cp-0"), byName("new")) }),
+      true,
+      { live: [...NODES, worker("new")] },
+    ],
     ["that match no node", creating({ ...EXISTS, ...required({}) }), false],
     ["where the group does not steer", creating(EXISTS), false, { groups: [{ ...GROUP, steering: "Off" }] }],
     ["in Inform", creating(EXISTS), false, { groups: [{ ...GROUP, mode: "Inform", steering: "Affinity" }] }],
@@ -145,7 +152,12 @@ describe("DaemonSets", () => {
     const { object, allowed, warnings } = await askGuard(
       requestFor(daemonSet(EXISTS), { userInfo: MALLORY }),
     );
-    expect({ allowed, warnings }).toEqual({ allowed: true, warnings: [] });
+    expect({ allowed, warnings }).toEqual({
+      allowed: true,
+      warnings: [
+        expect.stringMatching(/required node affinity added.*protected group ControlPlane.*USHER-G14/),
+      ],
+    });
     expect(templateOf(object)).toMatchObject(required(AWAY));
   });
 

@@ -57,7 +57,10 @@ export const reachCode: CommandCode = {
           by,
         ]),
       },
-      summary: reached.length === 0 ? "no subjects, by RBAC" : `${reached.length} grants`,
+      summary:
+        reached.length === 0
+          ? "no subjects, by RBAC"
+          : `${reached.length} ${reached.length === 1 ? "grant" : "grants"}`,
       notes: ["members of system:masters, other authorizers and rights to impersonate are not listed"],
       errors,
       exit: errors.length > 0 ? "found" : "fine",

@@ -1,0 +1,103 @@
+import { isObject, type Json, type JsonObject, listAt, own } from "../../../core/json.ts";
+import { labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
+import { isBoundSpec, isGatedSpec } from "../../../core/kubernetes/pod-state.ts";
+import {
+  compilePodPlacement,
+  matchesPlacement,
+  type PodPlacement,
+} from "../../../core/kubernetes/selectors/node-selector.ts";
+import { describeTaint, taintsOf } from "../../../core/kubernetes/taints.ts";
+import { toleratesAll } from "../../../core/kubernetes/tolerations.ts";
+import { usableTerms } from "./implied.ts";
+import { termsOf } from "./terms.ts";
+
+/**
+ * Tolerations, keys, terms, requirements and values that are read of one pod: they compile in 2 ms, for each of 16 groups again where a
+ * pod is steered off all of them. Pods of real clusters have some ten; a list of hosts has a few hundred.
+ */
+export const MOST_PARTS = 2_000;
+
+/** Requirements and tolerations times nodes: as many take 5 ms, and a review makes four rounds of them at most. */
+const MOST_COMPARISONS = 150_000;
+
+/**
+ * Taints that Kubernetes itself sets and removes by the state of a node. A pod that waits while a node is cordoned is still there when
+ * the node comes back.
+ */
+const PASSING_TAINTS = ["node.kubernetes.io/", "node.cloudprovider.kubernetes.io/"];
+
+const NOTHING: PodPlacement = { nodeSelector: [], terms: undefined };
+
+/** What a pod's spec says about nodes. It is read once for a review, and not at all where it is too large. */
+export class PodNodes {
+  /** The spec says more than is looked at: any node might take the pod, as far as usher knows. */
+  readonly tooLarge: boolean;
+  readonly placement: PodPlacement;
+  readonly #tolerations: readonly Json[];
+  /** Requirements and tolerations: what one node is compared with. */
+  readonly #compared: number;
+  /** Nodes of a group are mostly tainted alike. */
+  readonly #tolerated = new Map<string, boolean>();
+
+  constructor(podSpec: Json | undefined) {
+    this.tooLarge = isTooLarge(podSpec);
+    this.placement = this.tooLarge ? NOTHING : compilePodPlacement(podSpec);
+    this.#tolerations = this.tooLarge ? [] : listAt(podSpec, "tolerations");
+    const { nodeSelector = [], terms } = this.placement;
+    this.#compared = usableTerms(terms).reduce(
+      (sum, { labels, names }) => sum + labels.length + names.length,
+      nodeSelector.length + this.#tolerations.length,
+    );
+  }
+
+  /** Whether the pod says anything about nodes. */
+  get constrained(): boolean {
+    return this.placement.terms !== undefined || this.placement.nodeSelector?.length !== 0;
+  }
+
+  /** Whether comparing the pod with each of `nodes` nodes takes too long. */
+  exceeds(nodes: number): boolean {
+    return this.tooLarge || this.#compared * nodes > MOST_COMPARISONS;
+  }
+
+  /** By nodeSelector and required affinity. Taints do not count. */
+  selects(node: JsonObject): boolean {
+    return matchesPlacement(this.placement, { name: nameOf(node), labels: labelsOf(node) });
+  }
+
+  /** Whether a scheduler considers the node for the pod, or will once the node is well. */
+  canRunOn(node: JsonObject): boolean {
+    return this.#tolerates(node) && this.selects(node);
+  }
+
+  #tolerates(node: JsonObject): boolean {
+    const taints = taintsOf(node).filter(({ key }) => !PASSING_TAINTS.some((one) => key.startsWith(one)));
+    if (taints.length === 0) return true;
+    const text = taints.map(describeTaint).join();
+    const known = this.#tolerated.get(text) ?? toleratesAll(this.#tolerations, taints);
+    this.#tolerated.set(text, known);
+    return known;
+  }
+}
+
+/** What a scheduler may have seen of a stored spec: nothing where the pod had a node or waited at a gate. */
+export function seenBefore(stored: Json | undefined): PodNodes | undefined {
+  if (stored === undefined || isBoundSpec(stored) || isGatedSpec(stored)) return undefined;
+  return new PodNodes(stored);
+}
+
+/** Whether a spec says too much about nodes; counted without reading it, and no further than need be. */
+function isTooLarge(podSpec: Json | undefined): boolean {
+  const selector = own(podSpec, "nodeSelector");
+  let parts = listAt(podSpec, "tolerations").length;
+  if (isObject(selector)) parts += Object.keys(selector).length;
+  for (const term of termsOf(podSpec) ?? []) {
+    parts++;
+    for (const list of ["matchExpressions", "matchFields"])
+      for (const requirement of listAt(term, list)) {
+        parts += 1 + listAt(requirement, "values").length;
+        if (parts > MOST_PARTS) return true;
+      }
+  }
+  return parts > MOST_PARTS;
+}
