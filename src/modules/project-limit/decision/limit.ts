@@ -70,7 +70,7 @@ export function* traceLimits(limits: Limits, requester: Requester, user: UserFac
   let first: string | undefined;
   for (const [i, one] of limits.rules.entries()) {
     const rule = `limits[${i}]`;
-    const why = first === undefined ? whyNot(one, requester, user) : `${first} applies first`;
+    const why = first === undefined ? whyNot(one, requester, user, limits) : `${first} applies first`;
     if (why === undefined) first = rule;
     yield {
       policy,
@@ -85,7 +85,12 @@ function allowed(max: number | undefined): string {
   return max === undefined ? "not limited" : `at most ${max} project(s)`;
 }
 
-function whyNot(rule: LimitRule, requester: Requester, user: UserFact): string | undefined {
+function whyNot(
+  rule: LimitRule,
+  requester: Requester,
+  user: UserFact,
+  limits: Limits,
+): string | undefined {
   const { username, groups } = requester;
   if (rule.users?.has(username) === false) return `user ${username} is not one of its users`;
   if (!matchesIdentity(rule, requester))
@@ -93,7 +98,7 @@ function whyNot(rule: LimitRule, requester: Requester, user: UserFact): string |
       ? `groups of user ${username} are not known`
       : "none of its groups is the user's";
   if (!needsLabels(rule)) return undefined;
-  const labels = labelsOf(user);
+  const labels = labelsOf(user, limits);
   if (!("found" in labels)) return `the labels of user ${username} are not known`;
   for (const [key, value] of rule.selector)
     if (own(labels.found, key) !== value) return `the User has no label ${key}=${value}`;
