@@ -3,16 +3,17 @@ import { expect, test } from "vitest";
 import { at, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { nameOf } from "../../src/core/kubernetes/object.ts";
 import { program } from "../cli/usher.ts";
+import type { Reply } from "../cluster/access/client.ts";
 import { ADMIN } from "../cluster/access/identity.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
-import { GuardStage, SRE } from "./guarding/stage.ts";
+import { GuardStage, MALLORY, SCHEDULER, SPEC, SRE } from "./guarding/stage.ts";
 
 const ADMISSION = "/apis/admissionregistration.k8s.io/v1";
 const POLICIES = "/apis/scheduling.openshift.io/v1alpha1/nodeschedulingpolicies";
 const OVERRIDES = "/apis/usher.dev/v1alpha1/nodeguardoverrides";
 const SCHEDULERS = "/apis/config.openshift.io/v1/schedulers";
-const NAMES = ["usher-node-guard-controlplane-assign", "usher-node-guard-controlplane-bind"];
+const NAMES = ["assign", "bind", "labels"].map((rule) => `usher-node-guard-controlplane-${rule}`);
 
 const policyOf = (group: JsonObject): JsonObject => ({
   apiVersion: "scheduling.openshift.io/v1alpha1",
@@ -45,10 +46,51 @@ describeOwnCluster("what the leader keeps for node-guard", {}, (cluster) => {
       "status",
     );
 
+  /** With every replica gone nodes join, pods run on other nodes, the control plane's pods start, and protected nodes stay protected. */
+  async function withoutReplicas(): Promise<void> {
+    const guards = async () =>
+      listAt(await cluster().call("GET", `${ADMISSION}/validatingwebhookconfigurations/usher`), "webhooks")
+        .filter((hook) => stringAt(hook, "name")?.includes("node-guard"))
+        .map((hook) => stringAt(hook, "failurePolicy"));
+    await eventually("open hooks", async () => (await guards()).every((one) => one === "Ignore"));
+    const pods = [await stage.waiting(), await stage.waiting()] as const;
+    await stage.scaleUsher(0);
+    const status = async (sent: Promise<Reply>) => {
+      const { status: code, body } = await sent;
+      return `${code} ${/USHER-G\d+/.exec(stringAt(body, "message") ?? "")?.[0] ?? ""}`;
+    };
+    expect(await status(stage.pod({ ...SPEC, nodeName: "cp-0" }))).toBe("403 USHER-G01");
+    expect(await status(stage.bind(pods[0], MALLORY))).toBe("403 USHER-G02");
+    const free = { metadata: { labels: { "node-role.kubernetes.io/control-plane": null } } };
+    expect(await status(cluster().request("PATCH", "/api/v1/nodes/cp-0", free, MALLORY))).toBe(
+      "403 USHER-G09",
+    );
+    const other = { metadata: { labels: { any: "label" } } };
+    expect(await status(cluster().request("PATCH", "/api/v1/nodes/cp-0", other, MALLORY))).toBe("200 ");
+    expect(await status(stage.bind(pods[1], SCHEDULER, { target: { kind: "Node", name: "w-0" } }))).toBe(
+      "201 ",
+    );
+    expect(await status(stage.pod({ ...SPEC, nodeName: "w-0" }))).toBe("201 ");
+    expect(
+      await status(stage.pod({ ...SPEC, nodeName: "cp-0" }, { namespace: "kube-system", as: SRE })),
+    ).toBe("201 ");
+    await cluster().createNode("w-new");
+    const scheduled = stage.name();
+    await stage.pod(
+      { ...SPEC, nodeSelector: { "kubernetes.io/hostname": "w-new" } },
+      { metadata: { name: scheduled } },
+    );
+    await eventually(
+      "the new node runs a pod",
+      async () => (await stage.nodeOf("team-a", scheduled)) === "w-new",
+    );
+    await stage.scaleUsher(1);
+  }
+
   test("the fallback, overrides, mastersSchedulable, and none of it after an uninstall", async () => {
     await stage.prepare();
     await stage.namespaces("team-a");
-    await stage.install({ fallback: true, manageTaint: true, schedulerCRD: true });
+    await stage.install({ manageTaint: true, schedulerCRD: true });
 
     // Without the fallback in force, the webhook may not be open.
     const early = await eventually("the check of policies", async () => {
@@ -64,10 +106,13 @@ describeOwnCluster("what the leader keeps for node-guard", {}, (cluster) => {
     await stage.mode("Enable");
     await eventually("the fallback", async () => {
       const { policies, actions } = await fallback();
-      return policies.join() === NAMES.join() && actions.join() === "Deny,Deny";
+      return policies.join() === NAMES.join() && actions.join() === "Deny,Deny,Deny";
     });
     await cluster().call("DELETE", `${ADMISSION}/validatingadmissionpolicies/${NAMES[0]}`);
-    await eventually("the fallback is restored", async () => (await fallback()).policies.length === 2);
+    await eventually(
+      "the fallback is restored",
+      async () => (await fallback()).policies.length === NAMES.length,
+    );
     // With the lists as they are compiled: others would not be in force yet.
     const open = policyOf({ failurePolicy: "Ignore", emergencyUsers: [SRE.user] });
     await eventually("Ignore is accepted", async () => {
@@ -84,10 +129,16 @@ describeOwnCluster("what the leader keeps for node-guard", {}, (cluster) => {
       spec: { group: "ControlPlane", mode: "Inform", from, until, reason: "test" },
     });
     expect(at(granted, "metadata", "annotations", "usher.dev/granted-by")).toBe(ADMIN.user);
-    await eventually("bindings only audit", async () => (await fallback()).actions.join() === "Audit,Audit");
+    await eventually(
+      "bindings only audit",
+      async () => (await fallback()).actions.join() === "Audit,Audit,Audit",
+    );
     await eventually("Active", async () => (await condition(`${OVERRIDES}/o`, "Active")) === "True");
     await cluster().call("DELETE", `${OVERRIDES}/o`);
-    await eventually("bindings refuse again", async () => (await fallback()).actions.join() === "Deny,Deny");
+    await eventually(
+      "bindings refuse again",
+      async () => (await fallback()).actions.join() === "Deny,Deny,Deny",
+    );
 
     // Masters that take pods of users: no taint, no refusals.
     await cluster().call("POST", SCHEDULERS, schedulerOf(true));
@@ -104,8 +155,10 @@ describeOwnCluster("what the leader keeps for node-guard", {}, (cluster) => {
     );
     await cluster().call("PATCH", `${SCHEDULERS}/cluster`, { spec: { mastersSchedulable: false } });
     await eventually("the taint is set", async () => (await taints()).includes(key));
-    await eventually("the fallback", async () => (await fallback()).policies.length === 2);
+    await eventually("the fallback", async () => (await fallback()).policies.length === NAMES.length);
     expect(await condition(`${POLICIES}/cluster`, "TaintManaged")).toBe("True");
+
+    await withoutReplicas();
 
     const kubeconfig = await cluster().kubeconfig();
     const { out } = await program(["uninstall", "--dry-run", "--kubeconfig", kubeconfig]);

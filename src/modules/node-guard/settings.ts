@@ -52,7 +52,7 @@ export const settingsSchema = z.strictObject({
     .boolean()
     .optional()
     .describe(
-      "Whether usher keeps ValidatingAdmissionPolicies that refuse assignments and bindings while usher is away. Defaults to false.",
+      "Whether usher keeps ValidatingAdmissionPolicies that refuse what groups in Enable refuse, also while usher is away. Defaults to true.",
     ),
   manageTaint: z
     .boolean()
@@ -88,7 +88,7 @@ export function inlinePolicy(installation: Installation): JsonObject | undefined
 }
 
 export function keepsFallback(installation: Installation): boolean {
-  return at(settingsOf(installation), "fallback") === true;
+  return at(settingsOf(installation), "fallback") !== false;
 }
 
 export const MANAGES_TAINT = moduleSetting(MODULE, ["manageTaint"], true, false);

@@ -14,12 +14,15 @@ const NODES = ["cp-0", "cp-1", "w-0", "w-1"];
 const NOT_READY = "node.kubernetes.io/not-ready";
 
 export function awayTests(stage: GuardStage, cluster: () => Cluster): void {
-  test("row 62, away in Enable: assignments and binds fail, other pods are created, the control plane binds", async () => {
-    const pods = await Promise.all([stage.waiting(), stage.waiting("kube-system")]);
+  test("row 62, away in Enable without the fallback: assignments and binds to protected nodes fail, others pass", async () => {
+    const pods = await Promise.all([stage.waiting(), stage.waiting("kube-system"), stage.waiting()]);
     await stage.scaleUsher(0);
     expect((await stage.pod(ON_CP)).status).toBe(500);
-    expect((await stage.pod({ ...SPEC, nodeName: "w-0" })).status).toBe(500);
+    expect((await stage.pod({ ...SPEC, nodeName: "w-0" })).status).toBe(201);
     expect((await stage.bind(pods[0], SCHEDULER)).status).toBe(500);
+    expect((await stage.bind(pods[2], SCHEDULER, { target: { kind: "Node", name: "w-0" } })).status).toBe(
+      201,
+    );
     expect((await stage.bind(pods[1], SCHEDULER, { namespace: "kube-system" })).status).toBe(201);
     expect((await stage.pod({ ...SPEC, nodeSelector: { none: "such" } })).status).toBe(201);
     expect((await stage.pod(ON_CP, { namespace: "kube-system", as: SRE })).status).toBe(201);
@@ -83,7 +86,8 @@ export function awayTests(stage: GuardStage, cluster: () => Cluster): void {
 
   test("the runbook's commands open the cluster while usher is away", async () => {
     await stage.scaleUsher(0);
-    expect((await stage.pod({ ...SPEC, nodeName: "w-0" })).status).toBe(500);
+    const onProtected = async () => (await stage.pod(ON_CP, { query: "?dryRun=All" })).status;
+    expect(await onProtected()).toBe(500);
     const runbook = readFileSync(join(ROOT, "src/modules/node-guard/README.md"), "utf8");
     const [, block = ""] = /^```sh emergency\n([\s\S]*?)^```/m.exec(runbook) ?? [];
     const commands = block.split("\n").filter((line) => line.startsWith("kubectl "));
@@ -92,10 +96,7 @@ export function awayTests(stage: GuardStage, cluster: () => Cluster): void {
       const done = await cluster().kubectl(line.split(" ").slice(1));
       expect(done, `${line}: ${done.stderr}`).toMatchObject({ code: 0 });
     }
-    await eventually(
-      "the cluster is open",
-      async () => (await stage.pod({ ...SPEC, nodeName: "w-0" })).status === 201,
-    );
+    await eventually("the cluster is open", async () => (await onProtected()) === 201);
     // Once usher is back it closes again, unaided.
     await stage.scaleUsher(1);
     await eventually(

@@ -64,7 +64,7 @@ export function installTests(stage: GuardStage, cluster: () => Cluster): void {
       );
     await eventually("the CRD is established", established);
     const before = await version();
-    await stage.install({ schedulerCRD: true });
+    await stage.install({ schedulerCRD: true, fallback: false });
     await stage.namespaces("team-a", "cni", "m2", "m3", "m5", "older");
     // Older than the guard: its pods are on every node.
     await cluster().call("POST", apps("older", "daemonsets"), workload("agent", EVERYTHING));

@@ -72,8 +72,8 @@ export function nodeObjects({ label, nodes }: Names): JsonObject[] {
   ];
 }
 
-export function guardAssembly(objects: readonly JsonObject[]): Assembly {
-  const assembly = new Assembly([nodeGuard], INSTALLATION, new Gates([GATE]));
+export function guardAssembly(objects: readonly JsonObject[], installation = INSTALLATION): Assembly {
+  const assembly = new Assembly([nodeGuard], installation, new Gates([GATE]));
   const resources: Readonly<Record<string, string>> = {
     Node: "nodes",
     NodeSchedulingPolicy: "nodeschedulingpolicies.scheduling.openshift.io",

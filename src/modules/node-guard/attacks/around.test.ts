@@ -173,16 +173,25 @@ describe("what is registered", () => {
   };
   const enabled = entries([GROUP]);
 
-  test("row 62: in Enable pods with a node and both bind URLs are closed, for 3 s, and nothing else", () => {
+  test("row 62: without the fallback pods with a protected node and both bind URLs are closed, for 3 s, and nothing else", () => {
+    const guarded = expect.stringMatching(/ in \["cp-0",.*\]$/);
     const closed = enabled.filter(({ failurePolicy }) => failurePolicy === "Fail");
     expect(closed).toMatchObject([
       {
         timeoutSeconds: 3,
         rules: [{ resources: ["pods"], operations: ["CREATE"] }],
-        matchConditions: [{ name: "assigned" }],
+        matchConditions: [{ name: "assigned" }, { name: "guarded-node", expression: guarded }],
       },
-      { timeoutSeconds: 3, rules: [{ resources: ["bindings", "pods/binding"], operations: ["CREATE"] }] },
+      {
+        timeoutSeconds: 3,
+        rules: [{ resources: ["bindings", "pods/binding"], operations: ["CREATE"] }],
+        matchConditions: [{ name: "guarded-node", expression: guarded }],
+      },
     ]);
+    const others = enabled.filter(({ matchConditions }) =>
+      JSON.stringify(matchConditions ?? []).includes('"other-node"'),
+    );
+    expect(others.map(({ failurePolicy }) => failurePolicy)).toEqual(["Ignore", "Ignore"]);
     for (const { namespaceSelector } of closed)
       expect(namespaceSelector).toMatchObject({
         matchExpressions: [

@@ -166,7 +166,7 @@ describe("refused on write and offline", () => {
     const enabled = nsp([ControlPlane({ mode: "Enable" })]);
     const compiled = compileAll(assemblyOf([...NODES, enabled], installation).view, installation, 0);
     const open = nsp([ControlPlane({ mode: "Enable", failurePolicy: "Ignore" })]);
-    expect(compiled).toHaveLength(4);
+    expect(compiled).toHaveLength(6);
     expect(found(open, [...NODES, ...compiled], policy, installation)).toEqual([]);
     expect(found(open, [...NODES, ...compiled.slice(1)], policy, installation).join()).toMatch(/fallback/);
     // Compiled from other lists.

@@ -5,12 +5,14 @@ import { controlPlaneOf, type Installation } from "../../../core/module/installa
 import { OWN_NAMES } from "../../../core/registration/names.ts";
 import type { View } from "../../../core/view/view.ts";
 import { missingEmergency } from "../built-in/administrators.ts";
+import { nodesOf } from "../claims/candidates.ts";
+import { leftOpen } from "../fallback/compile.ts";
 import { fallbackInForce } from "../fallback/in-force.ts";
 import { CONTROL_PLANE, type Group } from "../groups/group.ts";
 import type { Groups } from "../groups/groups.ts";
 import { agreement } from "../groups/masters-schedulable.ts";
 import { podMatches } from "../principals/principal.ts";
-import { builtInOf, OPENSHIFT_RESOURCE } from "../settings.ts";
+import { builtInOf, keepsFallback, OPENSHIFT_RESOURCE } from "../settings.ts";
 import { SELECTS_ALL } from "./inline-policy.ts";
 import { unauthorizedDaemonSets, violations } from "./violations.ts";
 
@@ -86,6 +88,26 @@ export const GROUP_CHECKS: readonly GroupCheck[] = [
       !fallbackInForce(group, view, installation)
         ? "Ignore is accepted only while the fallback is in force: set spec.modules.node-guard.fallback in usher's configuration, and Ignore once the policies are there"
         : undefined,
+  },
+  {
+    name: "waits-for-usher",
+    severity: "warning",
+    field: "mode",
+    find: (group, { view, installation }) => {
+      if (group.effectiveMode !== "Enable" || group.failurePolicy === "Ignore") return undefined;
+      const because =
+        group.failurePolicy === "Fail"
+          ? "failurePolicy is Fail"
+          : !keepsFallback(installation)
+            ? "spec.modules.node-guard.fallback is off in usher's configuration"
+            : leftOpen(group).length > 0
+              ? `policies of the API server can't judge ${leftOpen(group).join(", ")}`
+              : undefined;
+      const nodes = because === undefined ? 0 : [...nodesOf(group, view)].length;
+      return because === undefined
+        ? undefined
+        : `while usher is away, no pod can be assigned or bound to nodes of the group (${nodes} now), authorised or not: ${because}`;
+    },
   },
   {
     // Hooks can't name namespaces by a prefix, and which the platform has, differs from cluster to cluster.

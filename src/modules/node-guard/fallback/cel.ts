@@ -1,3 +1,4 @@
+import type { CompiledSelector } from "../../../core/kubernetes/selectors/label-selector.ts";
 import type { Entry, Group } from "../groups/group.ts";
 
 /** Texts of CEL. A string literal of JSON is one of CEL, too: names have no control characters. */
@@ -70,6 +71,21 @@ export const MIRROR =
   '"kubernetes.io/config.mirror" in object.metadata.?annotations.orValue({})' +
   ` && ${USER} == "system:node:" + object.spec.?nodeName.orValue("")` +
   ` && "system:nodes" in ${USER_GROUPS}`;
+
+/** Whether the labels of `object` or `oldObject` match a selector, as `matches` says. */
+export function selectorExpression(selector: CompiledSelector, of: "object" | "oldObject"): string {
+  if (selector.kind !== "requirements") return String(selector.kind === "everything");
+  const labels = `${of}.metadata.?labels.orValue({})`;
+  return selector.requirements
+    .map(({ key, operator, values }) => {
+      const has = `${quoted(key)} in ${labels}`;
+      const isOne = `${labels}[${quoted(key)}] in ${list([...values].sort())}`;
+      if (operator === "Exists" || operator === "DoesNotExist")
+        return operator === "Exists" ? `(${has})` : `!(${has})`;
+      return `${operator === "In" ? "" : "!"}(${has} && ${isOne})`;
+    })
+    .join(" && ");
+}
 
 /** Names of namespaces and accounts have dots, and no other character with a meaning in a pattern. */
 function pattern(text: string): string {

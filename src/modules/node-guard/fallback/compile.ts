@@ -3,20 +3,21 @@ import { checkDnsLabel } from "../../../core/kubernetes/names.ts";
 import { controlPlaneOf, type Installation } from "../../../core/module/installation.ts";
 import type { ManagedObjects } from "../../../core/module/module.ts";
 import type { View } from "../../../core/view/view.ts";
+import { LIFECYCLE_IDENTITIES } from "../decide/node-lifecycle.ts";
 import type { Group } from "../groups/group.ts";
 import { groupsOf } from "../groups/groups.ts";
 import { readOverride } from "../overrides/override.ts";
 import { OVERRIDES } from "../policy/read-policy.ts";
 import { GATE_ON, isOn, keepsFallback } from "../settings.ts";
-import { actorExpression, MIRROR, POD_ACCOUNT, podExpression, quoted } from "./cel.ts";
+import { actorExpression, MIRROR, POD_ACCOUNT, podExpression, quoted, selectorExpression } from "./cel.ts";
 
 const API = "admissionregistration.k8s.io/v1";
 
 /**
- * ValidatingAdmissionPolicies that refuse assignments and bindings to protected nodes while usher is away. The API server always asks
- * them, so they are never stricter than the webhook: what they can't judge, they admit. That is: nodes that do not exist, nodes that
- * are new, pods that only select protected nodes, tolerations, node labels, the control plane's namespaces, and the account of a pod
- * at its binding.
+ * ValidatingAdmissionPolicies that refuse assignments and bindings to protected nodes, and labels that free such a node, whether or not
+ * usher answers. The API server asks them first, so they are never stricter than the webhook: what they can't judge, they admit. That
+ * is: nodes that do not exist, nodes that are new, pods that only select protected nodes, tolerations, the control plane's namespaces,
+ * and the account of a pod at its binding.
  */
 export const fallback: ManagedObjects = {
   resources: [
@@ -48,38 +49,53 @@ export function compileAll(view: View, installation: Installation, now: number):
   );
 }
 
-/** Both policies of a group with their bindings. A group that refuses nothing has none, nor has one whose rights are in RBAC. */
+/** What of a group's assignments and bindings its policies do not judge as usher does; empty where they judge all. */
+export function leftOpen({ rbac, serviceAccountScope, newNodeGraceSeconds }: Group): string[] {
+  return [
+    ...(rbac ? ["rights in RBAC"] : []),
+    ...(serviceAccountScope === "Exact" ? ["the service account of a pod that is bound"] : []),
+    ...(newNodeGraceSeconds > 0 ? ["nodes that have just joined"] : []),
+  ];
+}
+
+/** The policies of a group with their bindings. A group that refuses nothing has none, nor has one whose rights are in RBAC. */
 export function compileGroup(
   group: Group,
   installation: Installation,
   action: "Audit" | "Deny",
 ): JsonObject[] {
   if (group.effectiveMode !== "Enable" || group.rbac || group.labelSelector.kind === "nothing") return [];
-  return [assign(group), bind(group)].flatMap((spec, i) => {
-    const name = `usher-node-guard-${slug(group.name)}-${i === 0 ? "assign" : "bind"}`;
+  const onNodes = {
+    // With Deny and no protected node every pod would be refused.
+    paramRef: { selector: group.selector, parameterNotFoundAction: "Allow" },
+    matchResources: { namespaceSelector: guardedNamespaces(installation) },
+  };
+  const policies = [
+    { name: "assign", spec: assign(group), bound: onNodes },
+    { name: "bind", spec: bind(group), bound: onNodes },
+    ...(group.protectNodeLabels ? [{ name: "labels", spec: labels(group, installation), bound: {} }] : []),
+  ];
+  return policies.flatMap(({ name: rule, spec, bound }) => {
+    const name = `usher-node-guard-${slug(group.name)}-${rule}`;
     return [
       { apiVersion: API, kind: "ValidatingAdmissionPolicy", metadata: { name }, spec },
       {
         apiVersion: API,
         kind: "ValidatingAdmissionPolicyBinding",
         metadata: { name },
-        spec: {
-          policyName: name,
-          // With Deny and no protected node every pod would be refused.
-          paramRef: { selector: group.selector, parameterNotFoundAction: "Allow" },
-          validationActions: [action],
-          matchResources: { namespaceSelector: guardedNamespaces(installation) },
-        },
+        spec: { policyName: name, validationActions: [action], ...bound },
       },
     ];
   });
 }
 
 function assign(group: Group): JsonObject {
+  const actor = actorExpression(group.entries);
   const pod = podExpression(group.entries, group.serviceAccountScope, POD_ACCOUNT);
   const vouched = actorExpression(group.emergency);
   return {
     ...common(["pods"]),
+    ...PROTECTED_NODE,
     matchConditions: [
       {
         name: "assigned-to-protected-node",
@@ -89,17 +105,19 @@ function assign(group: Group): JsonObject {
     ],
     validations: [
       {
-        expression: `(${vouched}) || ((${actorExpression(group.entries)}) && (${pod}))`,
-        ...refusal(group, "USHER-G01"),
+        expression: `(${vouched}) || ((${actor}) && (${pod}))`,
+        ...refusal(group, "USHER-G01", "pod may not be assigned to", actor, pod),
       },
     ],
   };
 }
 
 function bind(group: Group): JsonObject {
+  const actor = actorExpression(group.entries);
   const pod = podExpression(group.entries, group.serviceAccountScope, undefined);
   return {
     ...common(["pods/binding", "bindings"]),
+    ...PROTECTED_NODE,
     matchConditions: [
       {
         name: "bound-to-protected-node",
@@ -107,27 +125,64 @@ function bind(group: Group): JsonObject {
       },
     ],
     validations: [
-      { expression: `(${actorExpression(group.entries)}) && (${pod})`, ...refusal(group, "USHER-G02") },
+      {
+        expression: `(${actor}) && (${pod})`,
+        ...refusal(group, "USHER-G02", "pod may not be bound to", actor, pod),
+      },
     ],
   };
 }
 
-function common(resources: readonly string[]): JsonObject {
+/** A node that leaves the group by its labels. Identities that manage nodes may do it; usher's own account never may. */
+function labels(group: Group, { namespace }: Installation): JsonObject {
+  const actor = actorExpression(group.entries);
+  const own = `request.userInfo.username.startsWith(${quoted(`system:serviceaccount:${namespace}:`)})`;
+  const leaves = quoted(` may not leave protected group ${JSON.stringify(group.name)}: user `);
+  const advice = quoted(
+    " is not authorised. Keep the labels, or ask a cluster administrator to authorise the user (USHER-G09)",
+  );
+  return {
+    ...common(["nodes", "nodes/status"], "UPDATE"),
+    matchConditions: [
+      { name: "was-in-group", expression: selectorExpression(group.labelSelector, "oldObject") },
+      { name: "leaves-group", expression: `!(${selectorExpression(group.labelSelector, "object")})` },
+      {
+        name: "not-by-the-life-of-nodes",
+        expression: `!(request.userInfo.username in ${JSON.stringify(LIFECYCLE_IDENTITIES.map(({ username }) => username))})`,
+      },
+    ],
+    validations: [
+      {
+        expression: `!(${own}) && (${actor})`,
+        reason: "Forbidden",
+        messageExpression: `"node-guard: node " + object.metadata.name + ${leaves} + request.userInfo.username + ${advice}`,
+      },
+    ],
+  };
+}
+
+const PROTECTED_NODE: JsonObject = { paramKind: { apiVersion: "v1", kind: "Node" } };
+
+function common(resources: readonly string[], operation = "CREATE"): JsonObject {
   return {
     // An expression that fails refuses nothing: the webhook may admit the request.
     failurePolicy: "Ignore",
-    paramKind: { apiVersion: "v1", kind: "Node" },
     matchConstraints: {
-      resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources }],
+      resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: [operation], resources }],
     },
   };
 }
 
-function refusal({ name }: Group, code: string): JsonObject {
-  const text = `belongs to protected group ${JSON.stringify(name)}; the subject that assigns the pod and the pod's namespace must be authorised. Remove what places the pod there, or ask the cluster administrator (${code})`;
+/** Module, group, code and who is not authorised: `learn` reads it in the audit log, as such a refusal never reaches usher. */
+function refusal({ name }: Group, code: string, what: string, actor: string, pod: string): JsonObject {
+  const group = quoted(`of protected group ${JSON.stringify(name)}:`);
+  const advice = quoted(
+    ` not authorised. Let the pod run on another node, or ask a cluster administrator to authorise it (${code})`,
+  );
+  const failing = `((${actor}) ? "" : " user " + request.userInfo.username + ((${pod}) ? "" : " and")) + ((${pod}) ? "" : " namespace " + request.namespace)`;
   return {
     reason: "Forbidden",
-    messageExpression: `"pods of " + request.namespace + " may not run on node " + params.metadata.name + ": it " + ${quoted(text)}`,
+    messageExpression: `"node-guard: ${what} node " + params.metadata.name + " " + ${group} + ${failing} + ${advice}`,
   };
 }
 

@@ -57,13 +57,15 @@ const override = (from: string, until: string): JsonObject => ({
   spec: { group: NAMES.label, mode: "Inform", from, until, reason: "x" },
 });
 
-test("two policies for each group that refuses, with their bindings", () => {
+test("three policies for each group that refuses, with their bindings", () => {
   const { view } = guardAssembly([policyOf(NAMES, "Namespace")]);
   expect(namesOf(compileAll(view, INSTALLATION, NOW))).toEqual([
     "ValidatingAdmissionPolicy usher-node-guard-guarded-assign",
     "ValidatingAdmissionPolicyBinding usher-node-guard-guarded-assign",
     "ValidatingAdmissionPolicy usher-node-guard-guarded-bind",
     "ValidatingAdmissionPolicyBinding usher-node-guard-guarded-bind",
+    "ValidatingAdmissionPolicy usher-node-guard-guarded-labels",
+    "ValidatingAdmissionPolicyBinding usher-node-guard-guarded-labels",
   ]);
 });
 
@@ -79,7 +81,7 @@ test.each([
   const actions = compileAll(assembly.view, INSTALLATION, NOW).flatMap((one) =>
     listAt(one, "spec", "validationActions"),
   );
-  expect(actions).toEqual([action, action]);
+  expect(actions).toEqual([action, action, action]);
 });
 
 test.each<[string, JsonObject]>([
@@ -105,7 +107,7 @@ test("none under the cap of mastersSchedulable", () => {
     assembly.apply([{ resource: "schedulers.config.openshift.io", namespace: "", name: "cluster", object }]);
     return compileAll(assembly.view, INSTALLATION, NOW).length;
   };
-  expect([scheduler(false), scheduler(true)]).toEqual([4, 0]);
+  expect([scheduler(false), scheduler(true)]).toEqual([6, 0]);
 });
 
 test("a refusal has the code of the webhook's, which `usher help` explains", () => {
@@ -114,6 +116,7 @@ test("a refusal has the code of the webhook's, which `usher help` explains", () 
   expect(messages).toMatchObject([
     { messageExpression: expect.stringContaining("(USHER-G01)") },
     { messageExpression: expect.stringContaining("(USHER-G02)") },
+    { messageExpression: expect.stringContaining("(USHER-G09)") },
   ]);
 });
 
@@ -125,14 +128,15 @@ test("groups whose names differ only in case do not share policies", () => {
   }));
   const { view } = guardAssembly([{ ...policy, spec: { groups } }]);
   const names = compileAll(view, INSTALLATION, NOW).map(nameOf);
-  expect(new Set(names).size).toBe(6);
+  expect(new Set(names).size).toBe(9);
   for (const name of names) expect(name).toMatch(/^[a-z0-9-]{1,253}$/);
 });
 
 test("neither usher's namespace nor the control plane's is matched, and no node means no refusal", () => {
   const { view } = guardAssembly([policyOf(NAMES, "Namespace")]);
+  // Nodes have no namespace, and only a node of the group can leave it.
   const bindings = compileAll(view, INSTALLATION, NOW).filter(
-    ({ kind }) => kind === "ValidatingAdmissionPolicyBinding",
+    (one) => one["kind"] === "ValidatingAdmissionPolicyBinding" && !nameOf(one).endsWith("-labels"),
   );
   for (const binding of bindings) {
     expect(at(binding, "spec", "paramRef", "parameterNotFoundAction")).toBe("Allow");
@@ -141,3 +145,41 @@ test("neither usher's namespace nor the control plane's is matched, and no node 
     ]);
   }
 });
+
+const IN_FORCE = (more: JsonObject = {}, settings: JsonObject = {}) => {
+  const policy = policyOf(NAMES, "Namespace");
+  const groups = listAt(policy, "spec", "groups").map((group) => ({ ...(group as JsonObject), ...more }));
+  const installation = { ...INSTALLATION, settings: { "node-guard": { builtIn: "None", ...settings } } };
+  const { view } = guardAssembly([{ ...policy, spec: { groups } }, ...NODES]);
+  const compiled = compileAll(view, installation, NOW);
+  const assembly = guardAssembly([{ ...policy, spec: { groups } }, ...NODES], installation);
+  assembly.apply(
+    compiled.map((object) => ({
+      resource: `${object["kind"] === "ValidatingAdmissionPolicy" ? "validatingadmissionpolicies" : "validatingadmissionpolicybindings"}.admissionregistration.k8s.io`,
+      namespace: "",
+      name: nameOf(object),
+      object,
+    })),
+  );
+  return assembly.hooks.filter(({ failure }) => failure === "closed").map(({ name }) => name);
+};
+
+test.each<[string, JsonObject, JsonObject, string[]]>([
+  ["the fallback judges all", {}, {}, []],
+  ["failurePolicy is Fail", { failurePolicy: "Fail" }, {}, ["node-guard-assign", "node-guard-bind"]],
+  ["accounts are exact", { serviceAccountScope: "Exact" }, {}, ["node-guard-assign", "node-guard-bind"]],
+  ["new nodes count", { newNodeGraceSeconds: 60 }, {}, ["node-guard-assign", "node-guard-bind"]],
+  ["rights are in RBAC", { rbac: true }, {}, ["node-guard-assign", "node-guard-bind"]],
+  ["the fallback is off", {}, { fallback: false }, ["node-guard-assign", "node-guard-bind"]],
+  [
+    "accounts are exact, and Ignore is chosen",
+    { serviceAccountScope: "Exact", failurePolicy: "Ignore" },
+    {},
+    [],
+  ],
+])(
+  "while the policies are stored and %s, closed hooks are as they should be",
+  (_case, group, settings, closed) => {
+    expect(IN_FORCE(group, settings)).toEqual(closed);
+  },
+);

@@ -49,7 +49,8 @@ export interface GroupOptions {
   readonly rbac: boolean;
   /** In Enable; in the other modes nothing is steered. */
   readonly steering: "Affinity" | "DropToleration" | "Off";
-  readonly failurePolicy: "Fail" | "Ignore";
+  /** Of assignments and bindings. @default Fail, unless the fallback judges them as the webhook does */
+  readonly failurePolicy?: "Fail" | "Ignore";
   readonly acknowledge: readonly (typeof ACKNOWLEDGEMENTS)[number][];
 }
 

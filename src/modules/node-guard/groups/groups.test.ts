@@ -228,13 +228,13 @@ test("defaults follow the effective mode", () => {
     {
       protectNodeLabels: true,
       steering: "Affinity",
-      failurePolicy: "Fail",
       rbac: false,
       serviceAccountScope: "Namespace",
       earlyRefusal: "Deny",
     },
   ]);
   expect(groups([policy("Enable")]).map(steers)).toEqual([true]);
+  expect(groups([policy("Enable")])[0]).not.toHaveProperty("failurePolicy");
   const informing = groups([policy("Inform", { steering: "Affinity" })]);
   expect(informing).toMatchObject([{ protectNodeLabels: false }]);
   expect(informing.map(steers)).toEqual([false]);

@@ -19,7 +19,6 @@ const DEFAULTS: Omit<GroupOptions, "protectNodeLabels"> = {
   newNodeGraceSeconds: 0,
   rbac: false,
   steering: "Affinity",
-  failurePolicy: "Fail",
   acknowledge: [],
 };
 

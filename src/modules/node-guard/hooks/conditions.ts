@@ -9,6 +9,7 @@ interface Condition {
 }
 
 const NODE_NAME = 'object.spec.?nodeName.orValue("")';
+const TARGET_NAME = 'object.?target.name.orValue("")';
 
 export const ASSIGNED: Condition = { name: "assigned", expression: `${NODE_NAME} != ""` };
 
@@ -40,3 +41,13 @@ export const LABELS_CHANGED: Condition = {
   name: "labels-changed",
   expression: "oldObject.?metadata.labels.orValue({}) != object.?metadata.labels.orValue({})",
 };
+
+/** Only nodes of these names, of a pod that is created or of a Binding. */
+export function onNodes(of: "pod" | "binding", names: readonly string[]): Condition {
+  const name = of === "pod" ? NODE_NAME : TARGET_NAME;
+  return { name: "guarded-node", expression: `${name} in ${JSON.stringify(names)}` };
+}
+
+export function onOtherNodes(of: "pod" | "binding", names: readonly string[]): Condition {
+  return { name: "other-node", expression: `!(${onNodes(of, names).expression})` };
+}

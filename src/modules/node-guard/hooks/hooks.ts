@@ -1,11 +1,14 @@
+import { nameOf } from "../../../core/kubernetes/object.ts";
 import { hasMatchConditions } from "../../../core/kubernetes/versions.ts";
 import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import type { Gates } from "../../../core/module/gates.ts";
 import type { Hook, Rule } from "../../../core/module/hook.ts";
 import { controlPlaneOf, exemptNamespaces, type Installation } from "../../../core/module/installation.ts";
 import type { View } from "../../../core/view/view.ts";
+import { nodesOf } from "../claims/candidates.ts";
 import { ACCESS_SUBRESOURCES } from "../decide/access.ts";
 import { ASSIGN_HOOK, PODS_HOOK } from "../decide/pods.ts";
+import { leftOpen } from "../fallback/compile.ts";
 import { fallbackInForce } from "../fallback/in-force.ts";
 import { type Group, steers } from "../groups/group.ts";
 import { groupsOf } from "../groups/groups.ts";
@@ -15,6 +18,8 @@ import {
   ASSIGNED,
   LABELS_CHANGED,
   NOT_DELETED,
+  onNodes,
+  onOtherNodes,
   PLACEMENT_CHANGED,
   SELECTS_NODES,
   UNASSIGNED,
@@ -26,7 +31,7 @@ export const STEERING_HOOK = "node-guard-steering";
 const CORE = { groups: [""], versions: ["v1"] } as const;
 const PODS = { ...CORE, resources: ["pods"], scope: "Namespaced" } as const;
 
-/** While usher is away, every bind and every pod with a node waits so long. */
+/** While usher is away, every bind and every pod with a node of a closed group waits so long. */
 const CLOSED_SECONDS = 3;
 
 /**
@@ -38,24 +43,40 @@ export function hooks(view: View, installation: Installation, gates: Gates): rea
   const active = groupsOf(view, installation, undefined).filter(
     ({ effectiveMode }) => effectiveMode !== "Disable",
   );
-  const closed = active.some((group) => isClosed(group, view, installation));
   return [
     OVERRIDE_HOOK,
     ...steeringHooks(active, installation),
-    ...validatingHooks(active, closed ? "closed" : "open", hasMatchConditions(view), installation).map(
-      (hook): Hook => (active.length > 0 ? hook : { ...hook, rules: [] }),
-    ),
+    ...validatingHooks(
+      active,
+      closedNodes(active, view, installation),
+      hasMatchConditions(view),
+      installation,
+    ).map((hook): Hook => (active.length > 0 ? hook : { ...hook, rules: [] })),
   ];
 }
 
+/**
+ * Nodes that no pod is assigned or bound to while usher does not answer: those of groups that the fallback does not judge as usher does.
+ * Other nodes never wait for usher. A node that is not known yet is not among them; the fallback selects nodes by their labels, so it
+ * knows new ones.
+ */
+function closedNodes(active: readonly Group[], view: View, installation: Installation): string[] {
+  const names = new Set<string>();
+  for (const group of active)
+    if (isClosed(group, view, installation)) for (const node of nodesOf(group, view)) names.add(nameOf(node));
+  return [...names].sort();
+}
+
 function isClosed(group: Group, view: View, installation: Installation): boolean {
-  if (group.effectiveMode !== "Enable") return false;
-  return group.failurePolicy !== "Ignore" || !fallbackInForce(group, view, installation);
+  if (group.effectiveMode !== "Enable" || group.failurePolicy === "Fail")
+    return group.effectiveMode === "Enable";
+  const judged = group.failurePolicy === "Ignore" || leftOpen(group).length === 0;
+  return !judged || !fallbackInForce(group, view, installation);
 }
 
 function validatingHooks(
   active: readonly Group[],
-  failure: Hook["failure"],
+  closed: readonly string[],
   conditional: boolean,
   installation: Installation,
 ): Hook[] {
@@ -70,27 +91,40 @@ function validatingHooks(
     timeoutSeconds: 2,
     namespaces: { except: [installation.namespace] },
   } as const;
-  const assigning = {
+  const waiting = {
     ...common,
-    failure,
+    failure: "closed",
     timeoutSeconds: CLOSED_SECONDS,
     openTwin: true,
     staysClosed: true,
   } as const;
+  /** One question, registered twice: closed for nodes that wait for usher, open for all others. */
+  const assigning = (of: "pod" | "binding", hook: Pick<Hook, "name" | "rules" | "conditions">): Hook[] => {
+    const { conditions = [] } = hook;
+    const open = { ...common, ...hook };
+    if (closed.length === 0) return [open];
+    return [
+      { ...waiting, ...hook, conditions: [...conditions, onNodes(of, closed)] },
+      {
+        ...open,
+        name: `${hook.name}-others`,
+        askedAs: hook.name,
+        conditions: [...conditions, onOtherNodes(of, closed)],
+      },
+    ];
+  };
   const access = active.some(({ guardAccessOnProtectedNodes }) => guardAccessOnProtectedNodes);
   const labels = active.some(({ protectNodeLabels }) => protectNodeLabels);
   return [
-    {
-      ...assigning,
+    ...assigning("pod", {
       name: ASSIGN_HOOK,
       rules: [{ ...PODS, operations: ["CREATE"] }],
       conditions: [ASSIGNED],
-    },
-    {
-      ...assigning,
+    }),
+    ...assigning("binding", {
       name: "node-guard-bind",
       rules: [{ ...PODS, resources: ["bindings", "pods/binding"], operations: ["CREATE"] }],
-    },
+    }),
     {
       ...common,
       name: PODS_HOOK,

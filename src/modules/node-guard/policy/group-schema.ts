@@ -93,7 +93,7 @@ const options = {
     .enum(["Fail", "Ignore"])
     .optional()
     .describe(
-      "What happens to assignments and bindings while usher does not answer. Ignore is accepted only while the fallback is in force. Defaults to Fail.",
+      "What happens to assignments and bindings to nodes of the group while usher does not answer. Ignore is accepted only while the fallback is in force. Defaults to Ignore where the fallback judges them as usher does, else to Fail.",
     ),
   acknowledge: z
     .array(z.enum(ACKNOWLEDGEMENTS))

@@ -47,6 +47,29 @@ test("only what failed is proposed, and nothing of what was admitted", () => {
   expect(entriesOf(event({ ...REFUSED, verdict: "allow" }), event({}))).toEqual([]);
 });
 
+const BY_POLICY = (sides: string, code = 403): string =>
+  event(
+    {},
+    {
+      responseStatus: {
+        code,
+        message: `pods "web-1" is forbidden: ValidatingAdmissionPolicy 'usher-node-guard-controlplane-bind' with binding 'usher-node-guard-controlplane-bind' denied request: node-guard: pod may not be bound to node cp-0 of protected group "Control\\"Plane":${sides} not authorised. Let the pod run on another node, or ask a cluster administrator to authorise it (USHER-G02)`,
+      },
+    },
+  );
+
+test.each([
+  [
+    " user u and namespace shop",
+    ['Control"Plane assigners batch/scheduler 1', 'Control"Plane workloads shop/default 1'],
+  ],
+  [" user u", ['Control"Plane assigners batch/scheduler 1']],
+  [" namespace shop", ['Control"Plane workloads shop/default 1']],
+])("a refusal of the fallback is learned from its message: %s", (sides, entries) => {
+  expect(entriesOf(BY_POLICY(sides))).toEqual(entries);
+  expect(entriesOf(BY_POLICY(sides, 422))).toEqual([]);
+});
+
 test("the service account is known where the log has request bodies", () => {
   const spec = { nodeName: "cp-0", serviceAccountName: "web" };
   expect(entriesOf(event({ ...REFUSED, "actor-ok": "true" }, { requestObject: { spec } }))).toEqual([

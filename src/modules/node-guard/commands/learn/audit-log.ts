@@ -1,5 +1,5 @@
 import { mergeObservations, type Observation } from "../../../../core/evaluate/observations.ts";
-import { isObject, type Json, type JsonObject, stringAt } from "../../../../core/json.ts";
+import { at, isObject, type Json, type JsonObject, stringAt } from "../../../../core/json.ts";
 import { type Refusal, refusalFields } from "./proposals.ts";
 
 const PREFIX = "/node-guard.";
@@ -28,9 +28,9 @@ export function readAuditLog(text: string): AuditLog {
     const refusals = refusalsOf(event);
     if (refusals.length === 0) continue;
     requests += 1;
-    const at = timeOf(event);
+    const time = timeOf(event);
     for (const refusal of refusals)
-      observations.push({ fields: refusalFields(refusal), count: 1, first: at, last: at });
+      observations.push({ fields: refusalFields(refusal), count: 1, first: time, last: time });
     if (observations.length > 10_000) observations = mergeObservations(observations);
   }
   return { observations: mergeObservations(observations), requests, skipped };
@@ -49,17 +49,38 @@ function eventOf(line: string): JsonObject | undefined {
 function refusalsOf(event: JsonObject): Refusal[] {
   // The same request is logged at each stage.
   if (stringAt(event, "stage") !== "ResponseComplete") return [];
+  const byPolicy = refusedByPolicy(event);
+  if (byPolicy !== undefined) return [byPolicy];
   const values = annotationsOf(event);
   const verdicts = values("verdict");
   if (!verdicts.includes("deny") && !verdicts.includes("would-deny")) return [];
   const actor = values("actor-ok").includes("false") ? (actorOf(event) ?? "") : "";
-  const namespace = values("pod-ok").includes("false")
-    ? (stringAt(event, "objectRef", "namespace") ?? "")
-    : "";
-  const serviceAccount =
-    namespace === "" ? "" : (stringAt(event, "requestObject", "spec", "serviceAccountName") ?? "default");
-  if (actor === "" && namespace === "") return [];
-  return values("group").map((group) => ({ group, actor, namespace, serviceAccount }));
+  const pod = podOf(event, values("pod-ok").includes("false"));
+  if (actor === "" && pod.namespace === "") return [];
+  return values("group").map((group) => ({ group, actor, ...pod }));
+}
+
+/** As `refusal` of the fallback words it. Only whether a side failed is read of it: names come from the event itself. */
+const REFUSED_BY_POLICY =
+  /^[^:]+: ValidatingAdmissionPolicy 'usher-node-guard-[a-z0-9-]+' .*? denied request: node-guard: pod may not be \w+ to node \S+ of protected group ("(?:[^"\\]|\\.)*"):( user .*?)?(?: and)?( namespace \S+)? not authorised\. /;
+
+/** A request that the fallback refused, which usher never saw. */
+function refusedByPolicy(event: JsonObject): Refusal | undefined {
+  if (at(event, "responseStatus", "code") !== 403) return undefined;
+  const [found, group, user, pod] =
+    REFUSED_BY_POLICY.exec(stringAt(event, "responseStatus", "message") ?? "") ?? [];
+  if (found === undefined || group === undefined) return undefined;
+  return {
+    group: JSON.parse(group),
+    actor: user === undefined ? "" : (actorOf(event) ?? ""),
+    ...podOf(event, pod !== undefined),
+  };
+}
+
+function podOf(event: JsonObject, failed: boolean): Pick<Refusal, "namespace" | "serviceAccount"> {
+  const namespace = failed ? (stringAt(event, "objectRef", "namespace") ?? "") : "";
+  const account = stringAt(event, "requestObject", "spec", "serviceAccountName") ?? "default";
+  return { namespace, serviceAccount: namespace === "" ? "" : account };
 }
 
 /** Whom the API server judged: behind an impersonation the one that was impersonated. */
