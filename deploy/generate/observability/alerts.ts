@@ -212,7 +212,7 @@ export const ALERTS: readonly Alert[] = [
     severity: "warning",
     summary: "Places for projects are reserved, and no project comes.",
     description:
-      "{{ $value | humanize }} places were released in ten minutes because no project came within 35 seconds: users may be refused meanwhile.",
+      "More than 30 places were released in ten minutes because no project came within 35 seconds: users may be refused meanwhile.",
     remedy:
       "Another webhook refuses the creations, a client asks for names that exist, or no API server sent the reviews: a client that saw the [path](serving.md#restricting-callers) of a webhook fail can forge some. `kubectl get projectusages` shows whose places they are, and the API server's audit log whether they were requested. Let a NetworkPolicy [admit the API servers alone](../src/modules/project-limit/README.md#before-you-begin), or require client certificates.",
   },
