@@ -141,7 +141,12 @@ export function attemptTests(stage: GuardStage, cluster: () => Cluster): void {
     const patch = (changed: JsonObject) =>
       cluster().request("PATCH", path, { metadata: { labels: changed } }, MALLORY);
     const unlabelled = await patch({ [ROLE]: null });
-    expect([unlabelled.status, stringAt(unlabelled.body, "message")]).toEqual([
+    // A webhook that took too long says so there.
+    const failedOpen = cluster()
+      .auditLog()
+      .flatMap((entry) => Object.entries(entry.annotations ?? {}))
+      .filter(([key]) => key.startsWith("failed-open"));
+    expect([unlabelled.status, stringAt(unlabelled.body, "message")], failedOpen.join("\n")).toEqual([
       403,
       expect.stringContaining("USHER-G"),
     ]);
