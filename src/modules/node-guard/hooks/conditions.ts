@@ -1,6 +1,7 @@
 import { isGatedExpression } from "../../../core/kubernetes/pod-state.ts";
 import { MOST_PARTS } from "../claims/pod-nodes.ts";
 import { PLACEMENT_FIELDS } from "../decide/pods.ts";
+import type { Group } from "../groups/group.ts";
 
 /** Conditions that the API server evaluates, to save calls. None of them can be met or avoided by anything but what it names. */
 interface Condition {
@@ -36,11 +37,17 @@ export const PLACEMENT_CHANGED: Condition = {
     .join(" || "),
 };
 
-/** Labels alone, through either URL: heartbeats and cordons are not asked about. */
-export const LABELS_CHANGED: Condition = {
-  name: "labels-changed",
-  expression: "oldObject.?metadata.labels.orValue({}) != object.?metadata.labels.orValue({})",
-};
+/** Only labels that decide about a group, through either URL: heartbeats, cordons and other labels are not asked about. */
+export function labelsChanged(groups: readonly Pick<Group, "labelSelector">[]): Condition {
+  const keys = groups.flatMap(({ labelSelector }) =>
+    labelSelector.kind === "requirements" ? labelSelector.requirements.map(({ key }) => key) : [],
+  );
+  const changes = [...new Set(keys)].sort().map((key) => {
+    const label = `metadata.?labels[?${JSON.stringify(key)}]`;
+    return `object.${label} != oldObject.${label}`;
+  });
+  return { name: "labels-changed", expression: changes.length === 0 ? "false" : changes.join(" || ") };
+}
 
 /** Only nodes of these names, of a pod that is created or of a Binding. */
 export function onNodes(of: "pod" | "binding", names: readonly string[]): Condition {

@@ -16,7 +16,7 @@ import { OVERRIDE_HOOK } from "../overrides/record-grant.ts";
 import { isOn, MODULE } from "../settings.ts";
 import {
   ASSIGNED,
-  LABELS_CHANGED,
+  labelsChanged,
   NOT_DELETED,
   onNodes,
   onOtherNodes,
@@ -114,7 +114,7 @@ function validatingHooks(
     ];
   };
   const access = active.some(({ guardAccessOnProtectedNodes }) => guardAccessOnProtectedNodes);
-  const labels = active.some(({ protectNodeLabels }) => protectNodeLabels);
+  const labelled = active.filter(({ protectNodeLabels }) => protectNodeLabels);
   return [
     ...assigning("pod", {
       name: ASSIGN_HOOK,
@@ -143,10 +143,11 @@ function validatingHooks(
       name: "node-guard-nodes",
       // Without conditions heartbeats come here, too, of which none may be denied.
       tooLarge: enforced && conditional ? "deny" : "allow",
-      rules: labels
-        ? [{ ...CORE, resources: ["nodes", "nodes/status"], operations: ["UPDATE"], scope: "Cluster" }]
-        : [],
-      conditions: [LABELS_CHANGED],
+      rules:
+        labelled.length > 0
+          ? [{ ...CORE, resources: ["nodes", "nodes/status"], operations: ["UPDATE"], scope: "Cluster" }]
+          : [],
+      conditions: [labelsChanged(labelled)],
     },
     {
       ...common,
