@@ -164,6 +164,16 @@ export const ALERTS: readonly Alert[] = [
       "Its log has `watch of resource failed` or `failed to list resource` with the cause: an API server that does not respond, or a right that is missing.",
   },
   {
+    name: "UsherObjectLeftOut",
+    expr: 'sum by (resource) (increase(usher_lists_cut_total{what="object"}[15m])) > 0',
+    for: "0m",
+    severity: "warning",
+    summary: "Usher does not read an object, because it is too large.",
+    description: "Usher leaves out an object of {{ $labels.resource }} that is too large to be read.",
+    remedy:
+      "The log has `object is too large to be read, it is left out of a list` with its namespace and name. An API server with the usual limits stores no such object; make it smaller, or delete it. Until then it is in no drift scan, preview or view.",
+  },
+  {
     name: "UsherPoliciesInvalid",
     expr: 'max by (module) (usher_policy_problems{severity="error"}) > 0',
     for: "10m",

@@ -24,7 +24,7 @@ test("a list is read in pages up to its limit, and says whether it is whole", as
   expect(cut).toMatchObject({ complete: false, found: { length: 120 } });
   expect(exact).toMatchObject({ complete: true, found: { length: 250 } });
   expect(whole).toMatchObject({ found: { 0: { apiVersion: "v1", kind: "Thing" } } });
-  expect(server.asked[0]).toBe("GET /api/v1/namespaces/shop/pods?labelSelector=app%3Dweb&limit=100");
+  expect(server.asked[0]).toBe("GET /api/v1/namespaces/shop/pods?labelSelector=app%3Dweb&limit=25");
 });
 
 test("a list goes on where an earlier one stopped, by fields as well, and whole where it is asked for", async () => {
@@ -38,9 +38,14 @@ test("a list goes on where an earlier one stopped, by fields as well, and whole 
   const next = first !== undefined && "found" in first ? (first.next ?? "") : "";
   const [second] = await ask([{ list: { ...list, continue: next }, limit: 100, share: 1 }], testDeadline());
   expect(second).toMatchObject({ complete: true, found: { length: 50 } });
+  const asked = (limit: number, from: string) =>
+    `GET /api/v1/namespaces/shop/pods?fieldSelector=spec.nodeName%3D&limit=${limit}&continue=${from}`;
   expect(server.asked).toEqual([
-    "GET /api/v1/namespaces/shop/pods?fieldSelector=spec.nodeName%3D&limit=100",
-    `GET /api/v1/namespaces/shop/pods?fieldSelector=spec.nodeName%3D&limit=100&continue=${next}`,
+    "GET /api/v1/namespaces/shop/pods?fieldSelector=spec.nodeName%3D&limit=25",
+    asked(50, "25"),
+    asked(25, "75"),
+    asked(25, next),
+    asked(50, "125"),
   ]);
 });
 
@@ -49,7 +54,7 @@ test("a list whose share of the time runs out gives what it has, as incomplete",
   let pages = 0;
   server.fault = () => (pages++ === 1 ? new Promise(() => undefined) : undefined);
   const [fact] = await asking(server)([listOf(1_000, 0.1)], testDeadline(2_000));
-  expect(fact).toMatchObject({ complete: false, found: { length: 100 } });
+  expect(fact).toMatchObject({ complete: false, found: { length: 25 } });
 });
 
 test("a list of which nothing was read in time has failed", async () => {
@@ -82,7 +87,7 @@ test("the total of a list that a later page failed for is that of the page befor
   server.fault = () => (pages++ === 1 ? refuse(410, "Expired") : undefined);
   const list = { resource: "pods", namespace: "shop" };
   const [fact] = await asking(server)([{ list, limit: 1_000, share: 1 }], testDeadline());
-  expect(fact).toMatchObject({ complete: false, found: { length: 100 }, total: 250 });
+  expect(fact).toMatchObject({ complete: false, found: { length: 25 }, total: 250 });
 });
 
 test.each<[string, unknown]>([
@@ -111,6 +116,6 @@ test("a timeout in milliseconds ends a list before its share does", async () => 
   server.fault = () => (pages++ === 1 ? new Promise(() => undefined) : undefined);
   const started = performance.now();
   const [fact] = await asking(server)([{ ...listOf(1_000), timeoutMs: 100 } as Need], testDeadline(60_000));
-  expect(fact).toMatchObject({ complete: false, found: { length: 100 } });
+  expect(fact).toMatchObject({ complete: false, found: { length: 25 } });
   expect(performance.now() - started).toBeLessThan(10_000);
 });

@@ -46,6 +46,11 @@ export const SERVER_METRICS = {
     "Seconds since the API server last sent anything about a resource that usher watches; usually below 25. Decisions rest on what is known.",
     "resource",
   ),
+  usher_lists_cut_total: counter(
+    "Lists that did not fit into memory, by resource and by what was cut: object, where one object was left out because it is too large to be read; list, where a list ended early, as if by its limit.",
+    "resource",
+    "what",
+  ),
   usher_certificate_expiry_timestamp_seconds: gauge(
     "Expiry of the serving certificate of the webhook, in seconds since 1970.",
   ),
