@@ -5,7 +5,7 @@ import { program } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
 import { configured, install, REPLICAS } from "./fixtures/install.ts";
-import { PlacementStage, podSpecOf, SPEC } from "./fixtures/placement-stage.ts";
+import { PlacementStage, podSpecOf, SPEC, warningsOf } from "./fixtures/placement-stage.ts";
 
 const USHER = "/apis/apps/v1/namespaces/usher-system/deployments/usher";
 const POLICY = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies/pool";
@@ -249,5 +249,69 @@ describeOwnCluster("drift of stored workloads", {}, (cluster) => {
     expect(states((await status()).json)).toBe(
       "lone missing, db current, kept current, late current, web current",
     );
+  });
+
+  /** Sized as Node does by the limit of the Deployment that usher installs, which the test's kubelet does not set. */
+  const boundHeap = async () => {
+    const template = ["spec", "template", "spec", "containers", 0] as const;
+    const env = listAt(await cluster().call("GET", USHER), ...template, "env");
+    const options = { name: "NODE_OPTIONS", value: "--max-semi-space-size=8 --max-old-space-size=256" };
+    const value = [...env.filter((one) => stringAt(one, "name") !== options.name), options];
+    await cluster().call("PATCH", USHER, [{ op: "replace", path: `/${template.join("/")}/env`, value }]);
+    await scaleUsher(1);
+  };
+  const replicas = async () =>
+    listAt(await cluster().call("GET", REPLICAS), "items").map((pod) => [
+      stringAt(pod, "metadata", "name"),
+      at(pod, "status", "containerStatuses", 0, "restartCount"),
+    ]);
+  /** 1.28 MB of it, which the API server stores as it is sent. */
+  const managed = (apiVersion: string): Json => {
+    const annotations = Array.from({ length: 98_000 }, (_, i) => [`f:x${i}`, {}]);
+    const fieldsV1 = { "f:metadata": { "f:annotations": Object.fromEntries(annotations) } };
+    const by = { manager: "tenant", operation: "Update", time: "2026-01-01T00:00:00Z" };
+    return [{ ...by, apiVersion, fieldsType: "FieldsV1", fieldsV1 }];
+  };
+  const FAT = 22;
+  const createFat = async (resource: string, object: (name: string) => JsonObject, version: string) => {
+    const managedFields = managed(version);
+    for (let i = 0; i < FAT; i++) {
+      const made = object(`fat-${i}`);
+      const metadata = { ...(made["metadata"] as JsonObject), managedFields };
+      await stage.call("POST", resource, { ...made, metadata });
+    }
+    const stored = JSON.stringify(await stage.get(`${resource}/fat-0`));
+    expect(stored.length).toBeGreaterThan(1_280_000);
+  };
+
+  test("a scan and a preview of objects with 1.28 MB of managed fields each end, and usher lives", async () => {
+    const modules = { placement: { repairDrift: true }, "pod-os": { podSecurity: { mode: "Replace" } } };
+    await install(cluster(), "--replicas", "1", ...configured({ modules }));
+    await boundHeap();
+    const before = await replicas();
+    const idle = (name: string) => ({
+      ...deployment(name),
+      spec: { ...(deployment(name)["spec"] as JsonObject), replicas: 0 },
+    });
+    await createFat("deployments", idle, "apps/v1");
+    await createFat("pods", (name) => ({ metadata: { name }, spec: { ...SPEC, hostPID: true } }), "v1");
+    await stage.policies({ pool: { ...wants("etcd"), description: "scan again" } });
+    const known = async () => {
+      const counts = at(await cluster().call("GET", POLICY), "status", "workloads");
+      return ["current", "stale", "orphaned", "missing"].reduce(
+        (sum, state) => sum + Number(at(counts, state)),
+        0,
+      );
+    };
+    await eventually("a scan of all workloads", async () => (await known()) === 5 + FAT, 120_000);
+    const relabelled = await cluster().request("PATCH", `/api/v1/namespaces/${NAMESPACE}?dryRun=All`, {
+      metadata: { labels: { "pod-security.kubernetes.io/enforce": "baseline" } },
+    });
+    expect([relabelled.status, warningsOf(relabelled)]).toEqual([
+      200,
+      expect.stringContaining("violate the new PodSecurity"),
+    ]);
+    expect(await replicas()).toEqual(before);
+    expect(before).toHaveLength(1);
   });
 });

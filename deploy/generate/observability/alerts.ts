@@ -135,11 +135,10 @@ export const ALERTS: readonly Alert[] = [
     expr: "max by (object) (usher_object_drift) > 0",
     for: "10m",
     severity: "warning",
-    summary: "Webhook configurations are not as usher would write them.",
-    description:
-      "{{ $labels.object }} differs in {{ $value }} fields, and with manageWebhooks: false usher does not change it.",
+    summary: "Objects that usher needs and does not write are not as they should be.",
+    description: "{{ $labels.object }} differs in {{ $value }} fields, and usher does not write it.",
     remedy:
-      "Apply what `usher manifests` prints, with the same configuration. The leader's log names the fields.",
+      "With `manageWebhooks: false`, apply what `usher manifests` prints, with the same configuration; the leader's log names the fields. If it is ConfigMap `usher-configuration`, it was deleted: replicas that run keep theirs, and new ones wait for it. Run `usher install` with the same configuration, or apply it by the tool that deploys usher.",
   },
   {
     name: "UsherNoLeader",

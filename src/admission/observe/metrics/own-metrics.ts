@@ -81,7 +81,7 @@ export const CONTROLLER_METRICS = {
     "result",
   ),
   usher_object_drift: gauge(
-    "Fields of an object that differ from what usher would write, with manageWebhooks: false. Only the leader has any.",
+    "Fields of an object that differ from what usher needs and does not write itself: webhooks with manageWebhooks: false, and 1 where the ConfigMap of its configuration is missing. Only the leader has any.",
     "object",
   ),
   usher_events_dropped_total: counter("Events that could not be written, after retries or for lack of room."),
