@@ -1,6 +1,9 @@
 import { expect, test } from "vitest";
 import { answerOf, refuse, TestApiServer, testDeadline } from "../../../test/support/cluster/api-server.ts";
 import type { Need } from "../../core/evaluate/need.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { Log } from "../../core/log.ts";
+import { ListMemory } from "../client/list-memory.ts";
 import { createNeeds } from "./fetch-needs.ts";
 
 function listOf(limit: number, share = 1): Need {
@@ -118,4 +121,62 @@ test("a timeout in milliseconds ends a list before its share does", async () => 
   const [fact] = await asking(server)([{ ...listOf(1_000), timeoutMs: 100 } as Need], testDeadline(60_000));
   expect(fact).toMatchObject({ complete: false, found: { length: 25 } });
   expect(performance.now() - started).toBeLessThan(10_000);
+});
+
+/** Pods with so many characters each, and the memory of the lists that are asked for. */
+function fatPods(count: number, size: number, more: (i: number) => JsonObject = () => ({})) {
+  const server = new TestApiServer();
+  for (let i = 0; i < count; i++)
+    server.put(`/api/v1/namespaces/shop/pods/p${i}`, { spec: { text: "x".repeat(size) }, ...more(i) });
+  const logged: object[] = [];
+  const log = { warn: (facts: object) => void logged.push(facts) } as unknown as Log;
+  const memory = new ListMemory(log);
+  return { server, logged, memory, ask: createNeeds(server.client, server.resources, undefined, memory) };
+}
+
+const PODS = { resource: "pods", namespace: "shop" };
+
+test("a list that takes the memory ends as if by its limit, is counted, and goes on from there", async () => {
+  const { memory, ask } = fatPods(60, 1_000_000);
+  const [first] = await ask([{ list: PODS, limit: 100, share: 1 }], testDeadline());
+  expect(first).toMatchObject({
+    complete: false,
+    total: 60,
+    next: expect.any(String),
+    found: { length: 43 },
+  });
+  expect(memory.cuts).toEqual([{ resource: "pods", what: "list", count: 1 }]);
+  const next = first !== undefined && "found" in first ? (first.next ?? "") : "";
+  const rest: Need = { list: { ...PODS, continue: next }, limit: 100, share: 1 };
+  expect(await ask([rest], testDeadline())).toMatchObject([{ complete: true, found: { length: 17 } }]);
+  expect(memory.full).toBe(false);
+});
+
+test("lists that are read at the same time share the memory", async () => {
+  const { ask } = fatPods(60, 1_000_000);
+  const needs = [90, 91, 92, 93].map((limit): Need => ({ list: PODS, limit, share: 1 }));
+  const facts = await ask(needs, testDeadline());
+  const found = facts.map((fact) => ("found" in fact ? (fact.found as readonly unknown[]).length : 0));
+  // Alone each of them gets 43. The first that ends leaves room to the others.
+  expect(Math.min(...found)).toBeLessThan(20);
+  expect(facts.every((fact) => !("complete" in fact && fact.complete))).toBe(true);
+});
+
+test("managed fields that are not asked for take no memory", async () => {
+  const managedFields = ["x".repeat(1_000_000)];
+  const { memory, ask } = fatPods(60, 10, () => ({ metadata: { managedFields } }));
+  const need: Need = { list: PODS, limit: 100, share: 1 };
+  expect(await ask([need], testDeadline())).toMatchObject([{ complete: true, found: { length: 60 } }]);
+  expect(memory.cuts).toEqual([]);
+});
+
+test("an object that is too large is left out, named in the log, counted, and the list is not whole", async () => {
+  const { memory, logged, ask } = fatPods(3, 10, (i) =>
+    i === 1 ? { spec: { text: "x".repeat(17_000_000) } } : {},
+  );
+  const [fact] = await ask([{ list: PODS, limit: 100, share: 1 }], testDeadline());
+  expect(fact).toMatchObject({ complete: false, found: { length: 2 } });
+  expect(fact).not.toHaveProperty("next");
+  expect(memory.cuts).toEqual([{ resource: "pods", what: "object", count: 1 }]);
+  expect(logged).toEqual([{ resource: "pods", namespace: "", name: "p1" }]);
 });
