@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { answerOf, NO_SUCH_API, refuse, TestApiServer } from "../../../test/support/cluster/api-server.ts";
 import type { ApiResponse } from "./client.ts";
 import { ListError, listAll, listIfServed, listPages, pageIn } from "./list-pages.ts";
+import { TooLargeError } from "./response-body.ts";
 
 const PATH = "/apis/batch/v1/cronjobs";
 const CRON_JOBS = { group: "batch", version: "v1", resource: "cronjobs", namespaced: true };
@@ -124,6 +125,14 @@ test("an object larger than any that is stored is left out by its name, and the 
   for await (const { items, skipped } of listPages(server.client, PATH)) pages.push(skipped ?? items.length);
   expect(pages).toEqual([1, { namespace: "shop", name: "c1" }, 1]);
   await expect(listAll(server.client, PATH)).rejects.toThrow(/shop\/c1 is too large to be read/);
+});
+
+test("a list of a server that knows no limit fails where it is too large, and no object is left out", async () => {
+  const server = new TestApiServer();
+  const item = (i: number) => ({ metadata: { name: `c${i}` } });
+  server.fault = (_method, _path, { accept }) =>
+    accept === undefined ? new TooLargeError("too large") : answerOf(200, { items: [item(0), item(1)] });
+  await expect(listAll(server.client, PATH)).rejects.toThrow("too large");
 });
 
 test("an object whose metadata alone are too large fails the list", async () => {

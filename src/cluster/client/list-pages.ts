@@ -143,21 +143,21 @@ export async function readPage(
       return page;
     } catch (error) {
       if (!(error instanceof TooLargeError)) throw error;
-      if (limit > 1) size.tooLarge(limit);
-      else return leavingOut((await ask(1, { accept: METADATA_ONLY })).page);
+      if (limit > 1) {
+        size.tooLarge(limit);
+        continue;
+      }
+      const { items, ...page } = (await ask(1, { accept: METADATA_ONLY })).page;
+      const [left, ...others] = items;
+      // A server that knows no limit sends all of them: then none can be left out.
+      if (left === undefined || others.length > 0) throw error;
+      return { ...page, items: [], skipped: { namespace: namespaceOf(left), name: nameOf(left) } };
     }
   }
 }
 
 /** A list of which only the metadata of objects is sent. */
 const METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-
-function leavingOut({ items, ...page }: Page): Page {
-  const [left] = items;
-  return left === undefined
-    ? { ...page, items }
-    : { ...page, items: [], skipped: { namespace: namespaceOf(left), name: nameOf(left) } };
-}
 
 /** The pages of a collection, in order. */
 export async function* listPages(
