@@ -10,6 +10,7 @@ import {
   isObject,
   type Json,
   listAt,
+  memoryOf,
   own,
   setOwn,
   stringAt,
@@ -155,4 +156,21 @@ test.each<[Json, number, number, boolean]>([
   [[1, 2], 2, 9, false],
 ])("%j holds at most %i values and %i levels: %s", (value, values, depth, expected) => {
   expect(holdsAtMost(value, values, depth)).toBe(expected);
+});
+
+test.each<[string, Json, number]>([
+  ["a text", "abc", 27],
+  ["a number", 1, 8],
+  ["a list", [1, 2], 64],
+  ["an object with a key that is new", { a: null }, 56 + 101 + 8],
+])("the memory of %s", (_, value, bytes) => {
+  expect(memoryOf(value, new Set())).toBe(bytes);
+});
+
+test("a key that is known takes less memory, and any depth is counted", () => {
+  const known = new Set<string>();
+  expect(memoryOf({ a: null }, known)).toBeGreaterThan(memoryOf({ a: null }, known));
+  let deep: Json = [];
+  for (let i = 0; i < 100_000; i++) deep = [deep];
+  expect(memoryOf(deep, known)).toBe(100_001 * 32 + 100_000 * 8);
 });

@@ -5,7 +5,7 @@ import { program } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
 import { configured, install, REPLICAS } from "./fixtures/install.ts";
-import { PlacementStage, podSpecOf, SPEC } from "./fixtures/placement-stage.ts";
+import { PlacementStage, podSpecOf, SPEC, warningsOf } from "./fixtures/placement-stage.ts";
 
 const USHER = "/apis/apps/v1/namespaces/usher-system/deployments/usher";
 const POLICY = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies/pool";
@@ -249,5 +249,73 @@ describeOwnCluster("drift of stored workloads", {}, (cluster) => {
     expect(states((await status()).json)).toBe(
       "lone missing, db current, kept current, late current, web current",
     );
+  });
+
+  /** Sized as Node does by the limit of the Deployment that usher installs, which the test's kubelet does not set. */
+  const boundHeap = async () => {
+    const template = ["spec", "template", "spec", "containers", 0] as const;
+    const env = listAt(await cluster().call("GET", USHER), ...template, "env");
+    const options = { name: "NODE_OPTIONS", value: "--max-semi-space-size=8 --max-old-space-size=256" };
+    const value = [...env.filter((one) => stringAt(one, "name") !== options.name), options];
+    await cluster().call("PATCH", USHER, [{ op: "replace", path: `/${template.join("/")}/env`, value }]);
+    await eventually("the replica with that heap", async () => {
+      const pods = listAt(await cluster().call("GET", REPLICAS), "items");
+      const isReady = at(pods[0], "status", "containerStatuses", 0, "ready") === true;
+      return pods.length === 1 && isReady && JSON.stringify(pods).includes(options.value);
+    });
+  };
+  const replicas = async () =>
+    listAt(await cluster().call("GET", REPLICAS), "items").map((pod) => [
+      stringAt(pod, "metadata", "name"),
+      at(pod, "status", "containerStatuses", 0, "restartCount"),
+    ]);
+  /** 1.28 MB of it, which the API server stores as it is sent. In order, because it sorts them in quadratic time. */
+  const managed = (apiVersion: string): Json => {
+    const annotations = Array.from({ length: 98_000 }, (_, i) => [`f:x${String(i).padStart(5, "0")}`, {}]);
+    const fieldsV1 = { "f:metadata": { "f:annotations": Object.fromEntries(annotations) } };
+    const by = { manager: "tenant", operation: "Update", time: "2026-01-01T00:00:00Z" };
+    return [{ ...by, apiVersion, fieldsType: "FieldsV1", fieldsV1 }];
+  };
+  const FAT = 22;
+
+  test("a scan and a preview of objects with 1.28 MB of managed fields each end, and usher lives", {
+    timeout: 300_000,
+  }, async () => {
+    const namespace = "fat";
+    const fat = new PlacementStage(cluster, namespace);
+    // The next leader scans objects that were created while usher was away.
+    if ((await cluster().request("GET", USHER)).status === 200) await scaleUsher(0);
+    await fat.createNamespace(namespace, {});
+    const createFat = async (resource: string, spec: JsonObject, apiVersion: string) => {
+      const managedFields = managed(apiVersion);
+      for (let i = 0; i < FAT; i++)
+        await fat.call("POST", resource, { metadata: { name: `fat-${i}`, managedFields }, spec });
+      expect(JSON.stringify(await fat.get(`${resource}/fat-0`)).length).toBeGreaterThan(1_280_000);
+    };
+    const labels = { app: "fat" };
+    const template = { metadata: { labels }, spec: SPEC };
+    await createFat("deployments", { replicas: 0, selector: { matchLabels: labels }, template }, "apps/v1");
+    await createFat("pods", { ...SPEC, hostPID: true }, "v1");
+
+    const modules = { "pod-os": { podSecurity: { mode: "Replace" } } };
+    await install(cluster(), "--replicas", "1", ...configured({ modules }));
+    await boundHeap();
+    const before = await replicas();
+    await fat.policies({ fat: { podSelector: { matchLabels: labels }, nodeSelector: { pool: "fat" } } });
+    const path = POLICY.replace(/pool$/, "fat");
+    await eventually(
+      "a scan of all workloads",
+      async () => at(await cluster().call("GET", path), "status", "workloads", "missing") === FAT,
+      120_000,
+    );
+    const relabelled = await cluster().request("PATCH", `/api/v1/namespaces/${namespace}?dryRun=All`, {
+      metadata: { labels: { "pod-security.kubernetes.io/enforce": "baseline" } },
+    });
+    expect([relabelled.status, warningsOf(relabelled)]).toEqual([
+      200,
+      expect.stringContaining("violate the new PodSecurity"),
+    ]);
+    expect(await replicas()).toEqual(before);
+    expect(before).toEqual([[expect.any(String), 0]]);
   });
 });

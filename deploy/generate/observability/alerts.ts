@@ -135,11 +135,10 @@ export const ALERTS: readonly Alert[] = [
     expr: "max by (object) (usher_object_drift) > 0",
     for: "10m",
     severity: "warning",
-    summary: "Webhook configurations are not as usher would write them.",
-    description:
-      "{{ $labels.object }} differs in {{ $value }} fields, and with manageWebhooks: false usher does not change it.",
+    summary: "Objects that usher needs and does not write are not as they should be.",
+    description: "{{ $labels.object }} differs in {{ $value }} fields, and usher does not write it.",
     remedy:
-      "Apply what `usher manifests` prints, with the same configuration. The leader's log names the fields.",
+      "With `manageWebhooks: false`, apply what `usher manifests` prints, with the same configuration; the leader's log names the fields. If it is ConfigMap `usher-configuration`, it was deleted: replicas that run keep theirs, and new ones wait for it. Run `usher install` with the same configuration, or apply it by the tool that deploys usher.",
   },
   {
     name: "UsherNoLeader",
@@ -162,6 +161,16 @@ export const ALERTS: readonly Alert[] = [
       "A replica has heard nothing about {{ $labels.resource }} for {{ $value | humanizeDuration }}.",
     remedy:
       "Its log has `watch of resource failed` or `failed to list resource` with the cause: an API server that does not respond, or a right that is missing.",
+  },
+  {
+    name: "UsherObjectLeftOut",
+    expr: 'sum by (resource) (increase(usher_lists_cut_total{what="object"}[15m])) > 0',
+    for: "0m",
+    severity: "warning",
+    summary: "Usher does not read an object, because it is too large.",
+    description: "Usher leaves out an object of {{ $labels.resource }} that is too large to be read.",
+    remedy:
+      "The log has `object is too large to be read, it is left out of a list` with its namespace and name. An API server with the usual limits stores no such object; make it smaller, or delete it. Until then it is in no drift scan, preview or view.",
   },
   {
     name: "UsherPoliciesInvalid",

@@ -112,6 +112,7 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
     const creatingMetrics = createMetrics({
       assembly: () => source.assembly,
       viewAges: () => source.ages?.() ?? [],
+      listCuts: () => source.cuts?.() ?? [],
       certificateExpires: () => expiryOf(serving.pair),
       certificateTrusted: () => serving.pair === undefined || trusts?.(serving.pair.cert) !== false,
       controllerStats: options.controllerStats,

@@ -5,6 +5,7 @@ import { errorFact, failedFact, unservedFact } from "./api-fact.ts";
 import { withoutManagedFields } from "./api-response.ts";
 import type { Client } from "./client.ts";
 import type { ResourceResolver } from "./discovery.ts";
+import type { ListMemory } from "./list-memory.ts";
 import { ListError, listPages } from "./list-pages.ts";
 import { requestWithRetry } from "./retry.ts";
 
@@ -14,20 +15,23 @@ const PAGE = 100;
 type ListNeed = Extract<Need, { readonly list: unknown }>;
 
 /**
- * As much of a list as its limit and its time allow. What was read before either ran out is incomplete; only where nothing was read
- * at all is it a failure.
+ * As much of a list as its limit, its time and the memory of lists allow. What was read before any of them ran out is incomplete; only
+ * where nothing was read at all is it a failure.
  */
 export async function boundedList(
   client: Client,
   resources: ResourceResolver,
   need: ListNeed,
   deadline: Deadline,
+  memory: ListMemory,
 ): Promise<Fact> {
   const what = describeNeed(need);
   const own = partOf(deadline, need);
+  const held = memory.hold();
   const found: Json[] = [];
   let token = need.list.continue;
   let remaining: number | undefined;
+  let leftOut = false;
   const partial = (): Fact => ({
     found: found.slice(0, need.limit),
     complete: false,
@@ -36,23 +40,42 @@ export async function boundedList(
   });
   const cut = (failure: Fact): Fact => (found.length > 0 ? partial() : failure);
   const { resource, namespace, managers, ...selection } = need.list;
+  const endsForMemory = (): boolean => {
+    if (memory.full) memory.endedEarly(resource);
+    return memory.full;
+  };
   try {
     const path = await resources.pathOf(resource, namespace);
     if (own.remaining() <= 0) return cut({ failed: `${what}: its share of the time ran out` });
     const pages = listPages(client, path, {
       ...selection,
       limit: () => Math.max(1, Math.min(PAGE, need.limit - found.length)),
-      get: (page) => requestWithRetry(client, "GET", page, {}, own),
+      // A list keeps its page until it has the next.
+      keep: managers === true ? undefined : withoutManagedFields,
+      get: async (page, options) => {
+        const answer = await requestWithRetry(client, "GET", page, options, own);
+        // Lists that are read at the same time were all sent while there was room. The body is not parsed yet.
+        if (endsForMemory()) throw new Error("other lists take the memory, try again");
+        return answer;
+      },
     });
     for await (const page of pages) {
-      for (const item of page.items) found.push(managers === true ? item : withoutManagedFields(item));
+      for (const item of page.items) {
+        held.add(item);
+        found.push(item);
+      }
+      if (page.skipped !== undefined) {
+        memory.leftOut(resource, page.skipped);
+        leftOut = true;
+      }
       token = page.next;
       // The API server says how many follow only of lists without selectors, and even then it is an estimate.
       remaining = token === undefined && found.length > need.limit ? 0 : page.remaining;
       if (found.length > need.limit || (token !== undefined && found.length === need.limit)) return partial();
       if (token !== undefined && own.remaining() <= 0) return partial();
+      if (token !== undefined && endsForMemory()) return partial();
     }
-    return { found, complete: true, total: found.length };
+    return leftOut ? partial() : { found, complete: true, total: found.length };
   } catch (error) {
     if (!(error instanceof ListError)) return cut(errorFact(what, error));
     const { response } = error;
@@ -64,6 +87,7 @@ export async function boundedList(
       ),
     );
   } finally {
+    held.release();
     own.release();
   }
 }

@@ -5,7 +5,7 @@ export interface ApiResponse {
   readonly status: number;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** `undefined` where the body is not JSON; `text` has it. */
+  /** `undefined` where the body is not JSON; `text` has it. Parsed at its first use. */
   readonly body: Json | undefined;
   readonly text: string;
 }
@@ -21,6 +21,10 @@ export interface RequestOptions {
   readonly signal?: AbortSignal;
   /** @default 30 s */
   readonly timeoutMs?: number;
+  /** A longer response is not read to its end: the request rejects with a TooLargeError. @default the largest object */
+  readonly limitBytes?: number;
+  /** @default application/json */
+  readonly accept?: string;
 }
 
 /** A stream of lines, each a JSON text, as watches and streaming lists send them. Ends when the server ends it. */

@@ -15,6 +15,7 @@ import {
   type RequestOptions,
   type Stream,
 } from "./client.ts";
+import { OBJECT_BYTES } from "./lines.ts";
 import { PendingRequest, type TimedOptions, timeoutError } from "./pending-request.ts";
 import {
   asConnectionError,
@@ -28,9 +29,6 @@ import {
 /** The default for a request. The API server itself gives up after 60 s. */
 const TIMEOUT_MS = 30_000;
 
-/** A page of 100 large objects (pods with long environments, 100 KiB) has 10 MB. */
-const RESPONSE_LIMIT_BYTES = 32 * 1024 * 1024;
-
 /** The server may close a kept connection just as it is reused: a read is then sent again on another. */
 const READ_ATTEMPTS = 3;
 
@@ -41,7 +39,7 @@ const READ_ATTEMPTS = 3;
 const URGENT_MS = 10_000;
 
 export interface HttpsClientOptions {
-  /** @default 32 MiB */
+  /** For requests without a limit of their own. @default the largest object */
   readonly responseLimitBytes?: number;
   /** For requests without a timeout of their own. @default 30 s */
   readonly timeoutMs?: number;
@@ -80,13 +78,14 @@ class HttpsClient implements Client {
     this.#base = { hostname, port: url.port === "" ? defaultPort(url) : Number(url.port) };
     this.#prefix = url.pathname.replace(/\/+$/, "");
     this.#request = url.protocol === "http:" ? httpRequest : httpsRequest;
-    this.#limit = options.responseLimitBytes ?? RESPONSE_LIMIT_BYTES;
+    this.#limit = options.responseLimitBytes ?? OBJECT_BYTES;
     this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
     this.#userAgent = options.userAgent ?? "usher";
   }
 
   request = async (method: string, path: string, options: RequestOptions = {}): Promise<ApiResponse> => {
-    return this.#read(await this.#exchange(method, path, options), `${method} ${path}`);
+    const exchange = await this.#exchange(method, path, options);
+    return this.#read(exchange, `${method} ${path}`, options.limitBytes);
   };
 
   stream = async (path: string, options: { readonly signal?: AbortSignal } = {}): Promise<Stream> => {
@@ -117,9 +116,9 @@ class HttpsClient implements Client {
 
   close = (): void => this.#credentials.close();
 
-  async #read({ response, done }: Exchange, what: string): Promise<ApiResponse> {
+  async #read({ response, done }: Exchange, what: string, limit = this.#limit): Promise<ApiResponse> {
     try {
-      return await readResponse(response, this.#limit, what);
+      return await readResponse(response, limit, what);
     } catch (error) {
       throw asConnectionError(error, what);
     } finally {
@@ -201,7 +200,7 @@ class HttpsClient implements Client {
 
   #options(method: string, path: string, options: RequestOptions, access: Access): NodeOptions {
     const headers: Record<string, string> = {
-      accept: "application/json",
+      accept: options.accept ?? "application/json",
       "user-agent": this.#userAgent,
       ...access.headers,
     };

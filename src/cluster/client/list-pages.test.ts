@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { answerOf, NO_SUCH_API, refuse, TestApiServer } from "../../../test/support/cluster/api-server.ts";
 import type { ApiResponse } from "./client.ts";
 import { ListError, listAll, listIfServed, listPages, pageIn } from "./list-pages.ts";
+import { TooLargeError } from "./response-body.ts";
 
 const PATH = "/apis/batch/v1/cronjobs";
 const CRON_JOBS = { group: "batch", version: "v1", resource: "cronjobs", namespaced: true };
@@ -64,26 +65,84 @@ test.each<[string, ApiResponse, RegExp]>([
   ["404", NO_SUCH_API, /listing \/apis.*404/],
 ])("a later page that is %s fails the whole list", async (_, answer, message) => {
   const server = serverWith({
-    [`${PATH}?limit=500`]: page(["a"], "t1"),
-    [`${PATH}?limit=500&continue=t1`]: answer,
+    [`${PATH}?limit=25`]: page(["a"], "t1"),
+    [`${PATH}?limit=50&continue=t1`]: answer,
   });
   const error = await listAll(server.client, PATH).catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(ListError);
   expect(error).toMatchObject({ firstPage: false, message: expect.stringMatching(message) });
 });
 
-test("an expired continue token is followed by one list of everything", async () => {
-  const server = serverWith({
-    [`${PATH}?limit=500`]: page(["a"], "t1"),
-    [`${PATH}?limit=500&continue=t1`]: refuse(410, "Expired"),
-    [PATH]: page(["b", "c"]),
-  });
+test("a list whose continue token expired is read again from its start, in pages", async () => {
+  const answers = [page(["a"], "t1"), refuse(410, "Expired"), page(["b"], "t2"), page(["c"])];
+  const server = new TestApiServer();
+  server.fault = () => answers.shift();
   const found = await listAll(server.client, PATH);
   expect(found.map(({ metadata }) => metadata)).toEqual([{ name: "b" }, { name: "c" }]);
+  expect(server.asked.every((asked) => asked.includes("limit="))).toBe(true);
+});
+
+test("a list whose continue token expires twice fails", async () => {
+  const answers = [page(["a"], "t1"), refuse(410, "Expired"), page(["a"], "t2"), refuse(410, "Expired")];
+  const server = new TestApiServer();
+  server.fault = () => answers.shift();
+  await expect(listAll(server.client, PATH)).rejects.toThrow(/410/);
+});
+
+/** A server of objects with so many characters each. */
+function serverOf(sizes: readonly number[]): TestApiServer {
+  const server = new TestApiServer();
+  for (const [i, size] of sizes.entries())
+    server.put(`${PATH}/c${i}`, { spec: { text: "x".repeat(size) }, metadata: { namespace: "shop" } });
+  return server;
+}
+
+function limitsOf({ asked }: TestApiServer): number[] {
+  return asked.map((one) => Number(/limit=(\d+)/.exec(one)?.[1]));
+}
+
+const MB = 1_000_000;
+
+test.each<[string, readonly number[], readonly number[]]>([
+  ["grow while they are small", Array(1_300).fill(10), [25, 50, 100, 200, 400, 500, 500]],
+  ["stay where the next size would not fit", Array(100).fill(60_000), [25, 25, 25, 25]],
+  ["shrink to one object", Array(6).fill(1.5 * MB), [25, 6, 1, 1, 1, 1, 1, 1]],
+  [
+    "grow again after large objects",
+    [...Array(2).fill(1.5 * MB), ...Array(9).fill(10)],
+    [25, 6, 1, 1, 1, 2, 4, 8],
+  ],
+  ["have one object of any size that etcd stores", [15 * MB, 10], [25, 6, 1, 1]],
+])("pages %s", async (_, sizes, limits) => {
+  const server = serverOf(sizes);
+  expect(await listAll(server.client, PATH)).toHaveLength(sizes.length);
+  expect(limitsOf(server)).toEqual(limits);
+});
+
+test("an object larger than any that is stored is left out by its name, and the list goes on", async () => {
+  const server = serverOf([10, 17 * MB, 10]);
+  const pages: unknown[] = [];
+  for await (const { items, skipped } of listPages(server.client, PATH)) pages.push(skipped ?? items.length);
+  expect(pages).toEqual([1, { namespace: "shop", name: "c1" }, 1]);
+  await expect(listAll(server.client, PATH)).rejects.toThrow(/shop\/c1 is too large to be read/);
+});
+
+test("a list of a server that knows no limit fails where it is too large, and no object is left out", async () => {
+  const server = new TestApiServer();
+  const item = (i: number) => ({ metadata: { name: `c${i}` } });
+  server.fault = (_method, _path, { accept }) =>
+    accept === undefined ? new TooLargeError("too large") : answerOf(200, { items: [item(0), item(1)] });
+  await expect(listAll(server.client, PATH)).rejects.toThrow("too large");
+});
+
+test("an object whose metadata alone are too large fails the list", async () => {
+  const server = new TestApiServer();
+  server.put(`${PATH}/c`, { metadata: { annotations: { text: "x".repeat(17 * MB) } } });
+  await expect(listAll(server.client, PATH)).rejects.toThrow(/too large/);
 });
 
 test("410 on the first page is an error: there is nothing older to fall back from", async () => {
-  const server = serverWith({ [`${PATH}?limit=500`]: refuse(410, "Expired") });
+  const server = serverWith({ [`${PATH}?limit=25`]: refuse(410, "Expired") });
   await expect(listAll(server.client, PATH)).rejects.toThrow(/410/);
 });
 

@@ -1,10 +1,25 @@
 import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import { hasList, StatusError } from "./api-response.ts";
 import type { ApiResponse, Client, RequestOptions } from "./client.ts";
 import { collectionPath, type ServedResource } from "./discovery.ts";
+import { TooLargeError } from "./response-body.ts";
 
 /** The API server's own default for kubectl. */
 const PAGE_SIZE = 500;
+
+/** Objects of the first page: 25 pods of a busy cluster have 250 KB of JSON. Later pages follow from the sizes that were seen. */
+const FIRST_PAGE_SIZE = 25;
+
+/**
+ * The text of a page. Parsed, JSON takes up to 22 times its text (`{},{},`), so a page takes 44 MiB at most of a heap of 256 MiB. Ordinary
+ * objects take less than twice their text: a page of 200 pods takes four.
+ */
+export const PAGE_BYTES = 2 * 1024 * 1024;
+
+/** A page that did not fit may have been far too large: from 25 objects two more requests come to one. */
+const SHRINK = 4;
+const GROW = 2;
 
 /** One page of a LIST. */
 export interface Page {
@@ -16,6 +31,8 @@ export interface Page {
   readonly next: string | undefined;
   /** How many more objects there are after this page, where the API server knows. */
   readonly remaining: number | undefined;
+  /** An object that was left out, because it is larger than an object can be. */
+  readonly skipped?: { readonly namespace: string; readonly name: string };
 }
 
 export interface ListOptions {
@@ -23,10 +40,44 @@ export interface ListOptions {
   readonly fieldSelector?: string | undefined;
   /** Where an earlier list stopped. */
   readonly continue?: string | undefined;
-  /** How many objects the next page may have; 0: all at once. @default 500 */
+  /** How many objects the next page may have. @default 500 */
   readonly limit?: (() => number) | undefined;
   /** How a page is requested. @default once, without a deadline */
-  readonly get?: ((path: string) => Promise<ApiResponse>) | undefined;
+  readonly get?: GetPage | undefined;
+  /** @default objects stay whole */
+  readonly keep?: Keep | undefined;
+}
+
+/** Reduces an object to the parts that are read, as soon as it is parsed. */
+export type Keep = (item: JsonObject) => JsonObject;
+
+export type GetPage = (
+  path: string,
+  options: Pick<RequestOptions, "limitBytes" | "accept">,
+) => Promise<ApiResponse>;
+
+/** How many objects pages are asked for: few at first, more while pages are small, fewer after a page that did not fit. */
+export class PageSize {
+  readonly #most: number;
+  #size: number;
+
+  constructor(most = PAGE_SIZE) {
+    this.#most = most;
+    this.#size = Math.min(FIRST_PAGE_SIZE, most);
+  }
+
+  /** For the next page, of at most `room` objects. */
+  within(room: number): number {
+    return Math.max(1, Math.min(this.#size, room));
+  }
+
+  fitted(size: number, bytes: number): void {
+    if (size === this.#size && bytes * GROW <= PAGE_BYTES) this.#size = Math.min(this.#most, size * GROW);
+  }
+
+  tooLarge(size: number): void {
+    this.#size = Math.max(1, Math.floor(size / SHRINK));
+  }
 }
 
 /** A LIST that failed. Nothing is known of the objects that were not read. */
@@ -44,7 +95,7 @@ export class ListError extends StatusError {
  * The page in a response body; `undefined` where the body is not a list. A proxy or a broken API service can answer with 200 as well, and
  * absence from a list means absence from the cluster, so nothing else may pass for an empty list. Go encodes nil slices as null.
  */
-export function pageIn(body: Json | undefined): Page | undefined {
+export function pageIn(body: Json | undefined, keep: Keep = (item) => item): Page | undefined {
   if (!hasList(body, "items")) return undefined;
   const items = listAt(body, "items");
   if (!items.every(isObject)) return undefined;
@@ -53,7 +104,7 @@ export function pageIn(body: Json | undefined): Page | undefined {
   const type = apiVersion === undefined || kind === undefined ? {} : { apiVersion, kind };
   const remaining = at(body, "metadata", "remainingItemCount");
   return {
-    items: items.map((item) => ({ ...type, ...item })),
+    items: items.map((item) => keep({ ...type, ...item })),
     resourceVersion: stringAt(body, "metadata", "resourceVersion") ?? "",
     next: stringAt(body, "metadata", "continue") || undefined,
     remaining:
@@ -63,28 +114,63 @@ export function pageIn(body: Json | undefined): Page | undefined {
   };
 }
 
-/** The pages of a collection, in order. Throws a ListError for whatever is not a page of a list, 404 and 410 included. */
+/**
+ * Reads the next page of a list: the only place that does. A page that does not fit into memory is asked for again with fewer objects, down
+ * to one. Throws a ListError for anything else than a page of a list, 404 and 410 included.
+ */
+export async function readPage(
+  get: GetPage,
+  path: string,
+  query: { readonly [name: string]: string | undefined; readonly continue?: string | undefined },
+  size: PageSize,
+  { room = PAGE_SIZE, keep }: { readonly room?: number; readonly keep?: Keep | undefined } = {},
+): Promise<Page> {
+  const { continue: token, ...selection } = query;
+  const ask = async (limit: number, options: Parameters<GetPage>[1]) => {
+    const parts = { ...selection, limit: String(limit), continue: token };
+    const answer = await get(`${path}?${queryOf(parts)}`, options);
+    const page = answer.status === 200 ? pageIn(answer.body, keep) : undefined;
+    // A token that repeats would be followed forever.
+    if (page === undefined || (page.next !== undefined && page.next === token))
+      throw new ListError(`listing ${path}`, answer, token === undefined);
+    return { page, bytes: answer.text.length };
+  };
+  for (;;) {
+    const limit = size.within(room);
+    try {
+      const { page, bytes } = await ask(limit, limit === 1 ? {} : { limitBytes: PAGE_BYTES });
+      size.fitted(limit, bytes);
+      return page;
+    } catch (error) {
+      if (!(error instanceof TooLargeError)) throw error;
+      if (limit > 1) {
+        size.tooLarge(limit);
+        continue;
+      }
+      const { items, ...page } = (await ask(1, { accept: METADATA_ONLY })).page;
+      const [left, ...others] = items;
+      // A server that knows no limit sends all of them: then none can be left out.
+      if (left === undefined || others.length > 0) throw error;
+      return { ...page, items: [], skipped: { namespace: namespaceOf(left), name: nameOf(left) } };
+    }
+  }
+}
+
+/** A list of which only the metadata of objects is sent. */
+const METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+
+/** The pages of a collection, in order. */
 export async function* listPages(
   client: Pick<Client, "request">,
   path: string,
   options: ListOptions = {},
 ): AsyncGenerator<Page, void> {
-  const { labelSelector, fieldSelector, limit = () => PAGE_SIZE } = options;
-  const get = options.get ?? ((page: string) => client.request("GET", page));
-  let token = options.continue;
-  for (let first = true; ; first = false) {
-    const size = limit();
-    const query = queryOf({
-      labelSelector,
-      fieldSelector,
-      limit: size === 0 ? undefined : String(size),
-      continue: token,
-    });
-    const answer = await get(query === "" ? path : `${path}?${query}`);
-    const page = answer.status === 200 ? pageIn(answer.body) : undefined;
-    // A token that repeats would be followed forever.
-    if (page === undefined || (page.next !== undefined && page.next === token))
-      throw new ListError(`listing ${path}`, answer, first);
+  const { labelSelector, fieldSelector, keep, limit = () => PAGE_SIZE } = options;
+  const get = options.get ?? ((page, how) => client.request("GET", page, how));
+  const size = new PageSize();
+  for (let token = options.continue; ; ) {
+    const query = { labelSelector, fieldSelector, continue: token };
+    const page = await readPage(get, path, query, size, { room: limit(), keep });
     yield page;
     if (page.next === undefined) return;
     token = page.next;
@@ -92,8 +178,8 @@ export async function* listPages(
 }
 
 /**
- * All objects of a collection. A continue token expires with etcd's compaction, after 5 to 10 minutes: then the list is read again in one
- * piece, as client-go's pager does, since pages of two states would miss objects.
+ * All objects of a collection, for lists that usher's own objects bound. A continue token expires with etcd's compaction, after 5 to 10
+ * minutes: then the list is read again, once, since pages of two states would miss objects. Throws where an object would be left out.
  */
 export async function listAll(
   client: Pick<Client, "request">,
@@ -102,19 +188,23 @@ export async function listAll(
 ): Promise<JsonObject[]> {
   const { signal } = options;
   const requestOptions: RequestOptions = signal === undefined ? {} : { signal };
-  const get = options.get ?? ((page: string) => client.request("GET", page, requestOptions));
-  const read = async (limit: number): Promise<JsonObject[]> => {
+  const get: GetPage =
+    options.get ?? ((page, how) => client.request("GET", page, { ...requestOptions, ...how }));
+  const read = async (): Promise<JsonObject[]> => {
     const found: JsonObject[] = [];
-    for await (const { items } of listPages(client, path, { ...options, get, limit: () => limit }))
+    for await (const { items, skipped } of listPages(client, path, { ...options, get })) {
+      if (skipped !== undefined)
+        throw new TooLargeError(
+          `listing ${path}: ${skipped.namespace}/${skipped.name} is too large to be read`,
+        );
       for (const item of items) found.push(item);
+    }
     return found;
   };
-  try {
-    return await read(PAGE_SIZE);
-  } catch (error) {
-    if (!(error instanceof ListError && error.status === 410 && !error.firstPage)) throw error;
-    return read(0);
-  }
+  return read().catch((error: unknown) => {
+    if (error instanceof ListError && error.status === 410 && !error.firstPage) return read();
+    throw error;
+  });
 }
 
 /**

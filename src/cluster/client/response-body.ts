@@ -6,7 +6,7 @@ import { linesOf } from "./lines.ts";
 /** The response does not fit into the client's limit. */
 export class TooLargeError extends ConnectionError {}
 
-/** Reads a response to its end. Throws a TooLargeError beyond the limit. */
+/** Reads a response to its end. Throws a TooLargeError beyond the limit. Its body is parsed once it is asked for: a caller may have no room. */
 export async function readResponse(
   response: IncomingMessage,
   limitBytes: number,
@@ -23,7 +23,16 @@ export async function readResponse(
     chunks.push(chunk);
   }
   const text = Buffer.concat(chunks, length).toString("utf8");
-  return { status: statusOf(response), headers: headersOf(response), body: parsed(response, text), text };
+  let body: { readonly value: Json | undefined } | undefined;
+  return {
+    status: statusOf(response),
+    headers: headersOf(response),
+    get body() {
+      body ??= { value: parsed(response, text) };
+      return body.value;
+    },
+    text,
+  };
 }
 
 /** The lines of a stream. A stream that the client closed just ends; one that broke is a ConnectionError. */

@@ -15,7 +15,7 @@ export async function requestWithRetry(
   client: Client,
   method: string,
   path: string,
-  options: Pick<RequestOptions, "body">,
+  options: Pick<RequestOptions, "body" | "limitBytes" | "accept">,
   deadline: Deadline,
 ): Promise<ApiResponse> {
   for (;;) {

@@ -3,6 +3,7 @@ import type { Log } from "../../core/log.ts";
 import type { Change } from "../../core/view/view.ts";
 import type { Client } from "../client/client.ts";
 import { createResources, type ResourceResolver } from "../client/discovery.ts";
+import type { ListMemory } from "../client/list-memory.ts";
 import { Reflector, type ReflectorStatus } from "./reflector.ts";
 import type { ReflectorLimits } from "./reflector-limits.ts";
 import { TimeSliceQueue } from "./time-slices.ts";
@@ -34,6 +35,8 @@ export interface InformerCacheOptions {
   readonly changed?: (changes: readonly Change[]) => void;
   /** Waited for before the cache is ready, beside what it reads. @default nothing */
   readonly prerequisite?: Promise<unknown>;
+  /** Counts what lists leave out. @default they are not counted */
+  readonly lists?: ListMemory;
   readonly limits?: ReflectorLimits;
   readonly random?: () => number;
   readonly now?: () => number;
@@ -149,7 +152,7 @@ class ReflectorCache implements InformerCache {
   };
 
   #start({ resource, labelSelector, only, prune }: WatchedResource): void {
-    const { client, log, limits, random, now } = this.#options;
+    const { client, log, lists, limits, random, now } = this.#options;
     const reflector = new Reflector({
       client,
       resources: this.#resources,
@@ -158,6 +161,7 @@ class ReflectorCache implements InformerCache {
       timeSlices: this.#timeSlices,
       log,
       onChange: (changes, synced) => this.#updater.add(resource, changes, synced),
+      onLeftOut: (object) => lists?.leftOut(resource, object),
       onStatus: () => this.#notify(),
       ...(labelSelector === undefined ? {} : { labelSelector }),
       ...(only === undefined ? {} : { only }),

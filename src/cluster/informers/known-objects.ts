@@ -21,6 +21,12 @@ export class KnownObjects {
     return { resource: this.#resource, namespace, name, object };
   }
 
+  /** The list has the object, and does not say what it is like. */
+  keep({ namespace, name }: Omit<ReceivedObject, "object">): void {
+    const key = objectKey(namespace, name);
+    if (this.#seen.has(key)) this.#seen.set(key, this.#list);
+  }
+
   remove({ namespace, name }: ReceivedObject): Change {
     this.#seen.delete(objectKey(namespace, name));
     return { resource: this.#resource, namespace, name, object: undefined };

@@ -46,8 +46,6 @@ class Simulation {
     };
     this.#state = new ReflectorState("things", random, {
       ...REFLECTOR_LIMITS,
-      pageLimit: 2,
-      smallPageLimit: 1,
     });
     this.#action = this.#state.start(this.#now);
   }
@@ -126,7 +124,7 @@ class Simulation {
     }
     if (action.do === "locate") return { saw: this.#served ? "served" : "not served" };
     if (!this.#served) return { saw: "error status", status: 404, retryAfterMs: undefined };
-    if (action.do === "list") return this.#page(action.limit, action.next);
+    if (action.do === "list") return this.#page(action.next);
     if (this.#stream === undefined) {
       const refused = this.#open(action);
       if (refused !== undefined) return refused;
@@ -134,8 +132,8 @@ class Simulation {
     return this.#next();
   }
 
-  #page(limit: number, token: string | undefined): Input {
-    const page = this.history.page(limit, token);
+  #page(token: string | undefined): Input {
+    const page = this.history.page(2, token);
     if (page === undefined) return tooOld();
     return { saw: "page", items: page.items.map(received), version: page.version, next: page.next };
   }

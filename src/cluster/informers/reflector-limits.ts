@@ -4,7 +4,6 @@ import { BACKOFF, type BackoffLimits } from "../client/backoff.ts";
 export interface ReflectorLimits {
   readonly backoff: BackoffLimits;
   readonly pageLimit: number;
-  readonly smallPageLimit: number;
   readonly watchSeconds: readonly [number, number];
   readonly idleTimeoutMs: number;
   readonly shortWatchMs: number;
@@ -18,8 +17,6 @@ export const REFLECTOR_LIMITS: ReflectorLimits = {
   backoff: BACKOFF,
   // Measured: parsing a page of 100 pods blocks the event loop for 14 ms, one of 500 for more than 50.
   pageLimit: 100,
-  // After a page over the response limit: ten objects of the maximum size are 30 MiB.
-  smallPageLimit: 10,
   // client-go uses 5 to 10 minutes. A half-open connection shows only by what does not arrive, and all that an idle watch surely sends
   // is its end, with a bookmark shortly before: short watches detect it early, for one small request per resource and interval.
   // Random, so that the watches of many replicas do not end together. A streaming list that takes longer is paged instead.

@@ -107,15 +107,15 @@ describe("the initial list", () => {
   test.each([400, 405, 422])("comes in pages where the server refuses a stream with %i", (status) => {
     const rig = new Rig();
     rig.see({ saw: "served" }, refusal(status));
-    expect(rig.action).toEqual({ do: "list", limit: 100, next: undefined });
+    expect(rig.action).toEqual({ do: "list", next: undefined });
     rig.see(page(["a", "b"], 7, "token"));
-    expect(rig.action).toEqual({ do: "list", limit: 100, next: "token" });
+    expect(rig.action).toEqual({ do: "list", next: "token" });
     expect(rig.synced).toBe(0);
     expect(rig.see(page(["c"], 7))).toMatchObject({ synced: true, action: { do: "watch", version: "7" } });
     expect(rig.names()).toEqual(["a", "b", "c"]);
     // Does not request a stream again.
     rig.see(refusal(410));
-    expect(rig.action).toEqual({ do: "list", limit: 100, next: undefined });
+    expect(rig.action).toEqual({ do: "list", next: undefined });
   });
 
   test("is paged where a stream is accepted but never complete", () => {
@@ -141,19 +141,28 @@ describe("the initial list", () => {
     const rig = new Rig();
     rig.see({ saw: "served" }, refusal(400), page(["a", "b"], 7, "token"), FAILURE);
     rig.pass();
-    expect(rig.action).toEqual({ do: "list", limit: 100, next: "token" });
+    expect(rig.action).toEqual({ do: "list", next: "token" });
     rig.see(refusal(410));
-    expect(rig.action).toEqual({ do: "list", limit: 100, next: undefined });
+    expect(rig.action).toEqual({ do: "list", next: undefined });
     rig.see(page(["b", "c"], 20));
     expect(rig.names()).toEqual(["b", "c"]);
     expect(rig.action).toMatchObject({ do: "watch", version: "20" });
   });
 
-  test("uses smaller pages after one over the limit", () => {
+  test("reads pages after a streamed object over the limit", () => {
     const rig = new Rig();
     rig.see({ saw: "served" }, { saw: "failure", tooLarge: true });
     rig.pass();
-    expect(rig.action).toEqual({ do: "list", limit: 10, next: undefined });
+    expect(rig.action).toEqual({ do: "list", next: undefined });
+  });
+
+  test("keeps an object that a page left out, and invents none", () => {
+    const rig = new Rig();
+    rig.see({ saw: "served" }, refusal(400), page(["a", "b"], 7), refusal(410));
+    const skipped = (name: string) => ({ skipped: { namespace: "ns", name } });
+    rig.see({ ...page([], 20, "token"), ...skipped("a") } as Input);
+    rig.see({ ...page([], 20), ...skipped("new") } as Input);
+    expect(rig.names()).toEqual(["a"]);
   });
 });
 

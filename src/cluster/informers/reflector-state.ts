@@ -27,7 +27,6 @@ export class ReflectorState {
   #version: string | undefined;
   /** Whether the initial events of a streaming list are incomplete. */
   #initial = false;
-  #pageLimit: number;
   /** Cleared when the server rejects streaming lists. */
   #supportsStreaming = true;
   #streamFailures = 0;
@@ -41,7 +40,6 @@ export class ReflectorState {
     this.#random = random;
     this.#backoff = new Backoff(random, limits.backoff);
     this.#expirations = new Backoff(random, limits.backoff);
-    this.#pageLimit = limits.pageLimit;
   }
 
   /** The number of lists after the first. */
@@ -85,10 +83,11 @@ export class ReflectorState {
     }
   }
 
-  #paged({ items, version, next }: Input & { readonly saw: "page" }, now: number): Step {
+  #paged({ items, version, next, skipped }: Input & { readonly saw: "page" }, now: number): Step {
     const changes = items.map((received) => this.#known.put(received));
+    if (skipped !== undefined) this.#known.keep(skipped);
     if (next !== undefined) {
-      this.#page = { do: "list", limit: this.#pageLimit, next };
+      this.#page = { do: "list", next };
       return { ...this.#go("same page", now), changes };
     }
     // All pages are one snapshot of this version.
@@ -156,8 +155,7 @@ export class ReflectorState {
   #failed(tooLarge: boolean, now: number): Step {
     if (this.#initial) this.#streamFailures += 1;
     if (tooLarge) {
-      // The same response would come again: relist in smaller pages.
-      this.#pageLimit = this.#limits.smallPageLimit;
+      // The same line would come again: relist in pages, which leave such an object out.
       this.#supportsStreaming = false;
       this.#version = undefined;
       return this.#wait("list all", now, undefined);
@@ -230,7 +228,7 @@ export class ReflectorState {
     if (this.#supportsStreaming && this.#streamFailures < this.#limits.streamFailures) {
       return { do: "stream list", timeoutSeconds };
     }
-    this.#page = { do: "list", limit: this.#pageLimit, next: undefined };
+    this.#page = { do: "list", next: undefined };
     return this.#page;
   }
 }

@@ -5,7 +5,7 @@ import type { Change } from "../../core/view/view.ts";
 export type Action =
   /** Discover whether and where the resource is served. */
   | { readonly do: "locate" }
-  | { readonly do: "list"; readonly limit: number; readonly next: string | undefined }
+  | { readonly do: "list"; readonly next: string | undefined }
   /** A watch with sendInitialEvents. */
   | { readonly do: "stream list"; readonly timeoutSeconds: number }
   | { readonly do: "watch"; readonly version: string; readonly timeoutSeconds: number }
@@ -27,6 +27,8 @@ export type Input =
       readonly items: readonly ReceivedObject[];
       readonly version: string;
       readonly next: string | undefined;
+      /** Left out because of its size: it exists, and what was known of it stays. */
+      readonly skipped?: Omit<ReceivedObject, "object">;
     }
   | { readonly saw: "object" | "deletion"; readonly received: ReceivedObject; readonly version: string }
   | { readonly saw: "bookmark"; readonly version: string; readonly endOfList: boolean }

@@ -6,6 +6,7 @@ import type { Change } from "../../core/view/view.ts";
 import type { Client, Stream } from "../client/client.ts";
 import { collectionPath, DiscoveryError, type ResourceResolver } from "../client/discovery.ts";
 import { LineTooLongError } from "../client/lines.ts";
+import { type GetPage, ListError, PageSize, readPage } from "../client/list-pages.ts";
 import { TooLargeError } from "../client/response-body.ts";
 import { REFLECTOR_LIMITS, type ReflectorLimits } from "./reflector-limits.ts";
 import { ReflectorState } from "./reflector-state.ts";
@@ -25,6 +26,8 @@ export interface ReflectorOptions {
   readonly log: Log;
   /** Called with the changes of each step; `synced` when they complete a list. */
   readonly onChange: (changes: readonly Change[], synced: boolean) => void;
+  /** Called for an object that a list left out because of its size. */
+  readonly onLeftOut?: (object: { readonly namespace: string; readonly name: string }) => void;
   /** Called when `served` or `errors` of the status may have changed. */
   readonly onStatus?: () => void;
   readonly limits?: ReflectorLimits;
@@ -59,6 +62,7 @@ export class Reflector {
   readonly #state: ReflectorState;
   readonly #limits: ReflectorLimits;
   readonly #slices: TimeSlices;
+  readonly #pageSize: PageSize;
   readonly #stop = new AbortController();
   readonly #now: () => number;
   #running: Promise<void> | undefined;
@@ -74,6 +78,7 @@ export class Reflector {
     this.#now = options.now ?? Date.now;
     this.#state = new ReflectorState(options.resource, options.random ?? Math.random, this.#limits);
     this.#slices = new TimeSlices(options.timeSlices);
+    this.#pageSize = new PageSize(this.#limits.pageLimit);
   }
 
   get status(): ReflectorStatus {
@@ -114,7 +119,7 @@ export class Reflector {
       return { saw: "timer" };
     }
     try {
-      return action.do === "locate" ? await this.#locate() : await this.#list(action.limit, action.next);
+      return action.do === "locate" ? await this.#locate() : await this.#list(action.next);
     } catch (error) {
       return this.#failed(action.do, error);
     }
@@ -135,20 +140,22 @@ export class Reflector {
     }
   }
 
-  async #list(limit: number, next: string | undefined): Promise<Input> {
-    const { client, prune } = this.#options;
-    const query = this.#query({ limit: String(limit), ...(next === undefined ? {} : { continue: next }) });
-    const response = await client.request("GET", query, { signal: this.#stop.signal });
-    if (response.status !== 200 || response.body === undefined) {
-      this.#report(
-        "list",
-        `${response.status} ${stringAt(response.body, "message") ?? response.text.slice(0, 200)}`,
-      );
-      return rejectionOf(response);
+  async #list(next: string | undefined): Promise<Input> {
+    const { client, prune, onLeftOut } = this.#options;
+    const { signal } = this.#stop;
+    const get: GetPage = (path, options) => client.request("GET", path, { ...options, signal });
+    try {
+      const page = await readPage(get, this.#path, { ...this.#selection, continue: next }, this.#pageSize);
+      this.#lastEventAt = this.#now();
+      if (page.skipped !== undefined) onLeftOut?.(page.skipped);
+      await this.#slices.next();
+      return pageOf(page, prune);
+    } catch (error) {
+      if (!(error instanceof ListError) || error.status === 200) throw error;
+      const { body, text } = error.response;
+      this.#report("list", `${error.status} ${stringAt(body, "message") ?? text.slice(0, 200)}`);
+      return rejectionOf(error.response);
     }
-    this.#lastEventAt = this.#now();
-    await this.#slices.next();
-    return pageOf(response.body, prune);
   }
 
   async #follow(action: Action & { do: "watch" | "stream list" }): Promise<Action> {
@@ -157,7 +164,9 @@ export class Reflector {
     let stream: Stream | undefined;
     let idleTimer: NodeJS.Timeout | undefined;
     try {
-      stream = await client.stream(this.#query(watchQuery(action)), { signal: this.#stop.signal });
+      stream = await client.stream(`${this.#path}?${this.#watchQuery(action)}`, {
+        signal: this.#stop.signal,
+      });
       const { status, headers, lines, close } = stream;
       idleTimer = setTimeout(() => {
         idle = true;
@@ -209,26 +218,25 @@ export class Reflector {
     this.#options.onStatus?.();
   }
 
-  #query(parameters: Readonly<Record<string, string>>): string {
+  #watchQuery(action: Action & { do: "watch" | "stream list" }): URLSearchParams {
+    return new URLSearchParams({
+      ...this.#selection,
+      watch: "true",
+      allowWatchBookmarks: "true",
+      timeoutSeconds: String(action.timeoutSeconds),
+      ...(action.do === "watch"
+        ? { resourceVersion: action.version }
+        : { sendInitialEvents: "true", resourceVersionMatch: "NotOlderThan" }),
+    });
+  }
+
+  get #selection(): Record<string, string> {
     const { labelSelector, only } = this.#options;
-    const all = new URLSearchParams({
+    return {
       ...(labelSelector === undefined ? {} : { labelSelector }),
       ...(only === undefined ? {} : { fieldSelector: `metadata.name=${only.name}` }),
-      ...parameters,
-    });
-    return `${this.#path}?${all}`;
+    };
   }
-}
-
-function watchQuery(action: Action & { do: "watch" | "stream list" }): Record<string, string> {
-  return {
-    watch: "true",
-    allowWatchBookmarks: "true",
-    timeoutSeconds: String(action.timeoutSeconds),
-    ...(action.do === "watch"
-      ? { resourceVersion: action.version }
-      : { sendInitialEvents: "true", resourceVersionMatch: "NotOlderThan" }),
-  };
 }
 
 function asResponse(status: number, headers: Readonly<Record<string, string>>, text: string) {

@@ -2,7 +2,7 @@ import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/j
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import { retryAfterMs } from "../client/api-response.ts";
 import type { ApiResponse } from "../client/client.ts";
-import { pageIn } from "../client/list-pages.ts";
+import type { Page } from "../client/list-pages.ts";
 import type { Input, ReceivedObject } from "./reflector-steps.ts";
 
 /** Annotates the bookmark that ends the initial events of a streaming list. */
@@ -35,13 +35,11 @@ export function inputOf(line: string, prune: Prune): Input {
   }
 }
 
-/** Parses a page of a list. Throws for anything else: objects missing from a list count as deleted. */
-export function pageOf(body: Json, prune: Prune): Input {
-  const page = pageIn(body);
-  if (page === undefined) throw new Error("response to a list has no items");
-  const { items, resourceVersion: version, next } = page;
+/** A page of a list. Throws where it has no version to watch from. */
+export function pageOf({ items, resourceVersion: version, next, skipped }: Page, prune: Prune): Input {
   if (version === "") throw new Error("response to a list has no metadata.resourceVersion");
-  return { saw: "page", items: items.map((item) => receivedObject(item, prune)), version, next };
+  const received = items.map((item) => receivedObject(item, prune));
+  return { saw: "page", items: received, version, next, ...(skipped === undefined ? {} : { skipped }) };
 }
 
 export function rejectionOf(response: ApiResponse): Input {

@@ -1,6 +1,7 @@
 import type { ResourceAge, Source } from "../../core/view/source.ts";
 import type { Change } from "../../core/view/view.ts";
 import { createResources, type ResourceResolver } from "../client/discovery.ts";
+import { ListMemory } from "../client/list-memory.ts";
 import { CommitBatchers } from "../commits/commit-batchers.ts";
 import { createCommits, refuseCommit } from "../commits/commits.ts";
 import {
@@ -16,6 +17,8 @@ import { createNeeds } from "./fetch-needs.ts";
 export interface ClusterSource extends Source {
   readonly cache: InformerCache;
   readonly resources: ResourceResolver;
+  /** Of all lists of this process. */
+  readonly lists: ListMemory;
   /** Calls back after each change of the view, as `changed` does: for controllers, which start later than the cache. */
   readonly onChange: (listener: (changes: readonly Change[]) => void) => void;
 }
@@ -40,18 +43,21 @@ export function openCluster(options: ClusterSourceOptions): ClusterSource {
     // Hooks may depend on the version, so whatever follows them must look again.
     observed: (observed) => void (assembly.observeServerVersion(observed) && changed([])),
   });
-  const cache = openInformerCache({ ...options, resources, changed, prerequisite: version.first });
+  const lists = new ListMemory(options.log);
+  const cache = openInformerCache({ ...options, resources, lists, changed, prerequisite: version.first });
   const batchers = new CommitBatchers(client, resources);
   return {
     assembly,
     cache,
     resources,
+    lists,
     onChange: (listener) => void listeners.push(listener),
     get ready() {
       return cache.ready;
     },
     ages: () => agesOf(cache.status(), (options.now ?? Date.now)()),
-    fetch: createNeeds(client, resources, batchers),
+    cuts: () => lists.cuts,
+    fetch: createNeeds(client, resources, batchers, lists),
     commit: options.readOnly === true ? refuseCommit : createCommits(batchers),
     stop: () => {
       version.stop();

@@ -79,6 +79,7 @@ export function composeSources(assembly: Assembly, parts: readonly [Part, ...Par
       return sources.every(({ ready }) => ready);
     },
     ages: () => sources.flatMap((source) => source.ages?.() ?? []),
+    cuts: () => sources.flatMap((source) => source.cuts?.() ?? []),
     fetch: async (needs, deadline) => {
       const facts: Fact[] = needs.map(() => ({ failed: "the source returned no fact" }));
       const byOwner = Map.groupBy(needs.keys(), (place) => ownerOfNeed(needs[place], ownerOf, last));

@@ -1,6 +1,9 @@
 import { expect, test } from "vitest";
 import { answerOf, refuse, TestApiServer, testDeadline } from "../../../test/support/cluster/api-server.ts";
 import type { Need } from "../../core/evaluate/need.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { Log } from "../../core/log.ts";
+import { ListMemory } from "../client/list-memory.ts";
 import { createNeeds } from "./fetch-needs.ts";
 
 function listOf(limit: number, share = 1): Need {
@@ -24,7 +27,7 @@ test("a list is read in pages up to its limit, and says whether it is whole", as
   expect(cut).toMatchObject({ complete: false, found: { length: 120 } });
   expect(exact).toMatchObject({ complete: true, found: { length: 250 } });
   expect(whole).toMatchObject({ found: { 0: { apiVersion: "v1", kind: "Thing" } } });
-  expect(server.asked[0]).toBe("GET /api/v1/namespaces/shop/pods?labelSelector=app%3Dweb&limit=100");
+  expect(server.asked[0]).toBe("GET /api/v1/namespaces/shop/pods?labelSelector=app%3Dweb&limit=25");
 });
 
 test("a list goes on where an earlier one stopped, by fields as well, and whole where it is asked for", async () => {
@@ -38,9 +41,14 @@ test("a list goes on where an earlier one stopped, by fields as well, and whole 
   const next = first !== undefined && "found" in first ? (first.next ?? "") : "";
   const [second] = await ask([{ list: { ...list, continue: next }, limit: 100, share: 1 }], testDeadline());
   expect(second).toMatchObject({ complete: true, found: { length: 50 } });
+  const asked = (limit: number, from: string) =>
+    `GET /api/v1/namespaces/shop/pods?fieldSelector=spec.nodeName%3D&limit=${limit}&continue=${from}`;
   expect(server.asked).toEqual([
-    "GET /api/v1/namespaces/shop/pods?fieldSelector=spec.nodeName%3D&limit=100",
-    `GET /api/v1/namespaces/shop/pods?fieldSelector=spec.nodeName%3D&limit=100&continue=${next}`,
+    "GET /api/v1/namespaces/shop/pods?fieldSelector=spec.nodeName%3D&limit=25",
+    asked(50, "25"),
+    asked(25, "75"),
+    asked(25, next),
+    asked(50, "125"),
   ]);
 });
 
@@ -49,7 +57,7 @@ test("a list whose share of the time runs out gives what it has, as incomplete",
   let pages = 0;
   server.fault = () => (pages++ === 1 ? new Promise(() => undefined) : undefined);
   const [fact] = await asking(server)([listOf(1_000, 0.1)], testDeadline(2_000));
-  expect(fact).toMatchObject({ complete: false, found: { length: 100 } });
+  expect(fact).toMatchObject({ complete: false, found: { length: 25 } });
 });
 
 test("a list of which nothing was read in time has failed", async () => {
@@ -82,7 +90,7 @@ test("the total of a list that a later page failed for is that of the page befor
   server.fault = () => (pages++ === 1 ? refuse(410, "Expired") : undefined);
   const list = { resource: "pods", namespace: "shop" };
   const [fact] = await asking(server)([{ list, limit: 1_000, share: 1 }], testDeadline());
-  expect(fact).toMatchObject({ complete: false, found: { length: 100 }, total: 250 });
+  expect(fact).toMatchObject({ complete: false, found: { length: 25 }, total: 250 });
 });
 
 test.each<[string, unknown]>([
@@ -111,6 +119,64 @@ test("a timeout in milliseconds ends a list before its share does", async () => 
   server.fault = () => (pages++ === 1 ? new Promise(() => undefined) : undefined);
   const started = performance.now();
   const [fact] = await asking(server)([{ ...listOf(1_000), timeoutMs: 100 } as Need], testDeadline(60_000));
-  expect(fact).toMatchObject({ complete: false, found: { length: 100 } });
+  expect(fact).toMatchObject({ complete: false, found: { length: 25 } });
   expect(performance.now() - started).toBeLessThan(10_000);
+});
+
+/** Pods with so many characters each, and the memory of the lists that are asked for. */
+function fatPods(count: number, size: number, more: (i: number) => JsonObject = () => ({})) {
+  const server = new TestApiServer();
+  for (let i = 0; i < count; i++)
+    server.put(`/api/v1/namespaces/shop/pods/p${i}`, { spec: { text: "x".repeat(size) }, ...more(i) });
+  const logged: object[] = [];
+  const log = { warn: (facts: object) => void logged.push(facts) } as unknown as Log;
+  const memory = new ListMemory(log);
+  return { server, logged, memory, ask: createNeeds(server.client, server.resources, undefined, memory) };
+}
+
+const PODS = { resource: "pods", namespace: "shop" };
+
+test("a list that takes the memory ends as if by its limit, is counted, and goes on from there", async () => {
+  const { memory, ask } = fatPods(60, 1_000_000);
+  const [first] = await ask([{ list: PODS, limit: 100, share: 1 }], testDeadline());
+  expect(first).toMatchObject({
+    complete: false,
+    total: 60,
+    next: expect.any(String),
+    found: { length: 43 },
+  });
+  expect(memory.cuts).toEqual([{ resource: "pods", what: "list", count: 1 }]);
+  const next = first !== undefined && "found" in first ? (first.next ?? "") : "";
+  const rest: Need = { list: { ...PODS, continue: next }, limit: 100, share: 1 };
+  expect(await ask([rest], testDeadline())).toMatchObject([{ complete: true, found: { length: 17 } }]);
+  expect(memory.full).toBe(false);
+});
+
+test("lists that are read at the same time share the memory", async () => {
+  const { ask } = fatPods(60, 1_000_000);
+  const needs = [90, 91, 92, 93].map((limit): Need => ({ list: PODS, limit, share: 1 }));
+  const facts = await ask(needs, testDeadline());
+  const found = facts.map((fact) => ("found" in fact ? (fact.found as readonly unknown[]).length : 0));
+  // Alone each of them gets 43. The first that ends leaves room to the others.
+  expect(Math.min(...found)).toBeLessThan(20);
+  expect(facts.every((fact) => !("complete" in fact && fact.complete))).toBe(true);
+});
+
+test("managed fields that are not asked for take no memory", async () => {
+  const managedFields = ["x".repeat(1_000_000)];
+  const { memory, ask } = fatPods(60, 10, () => ({ metadata: { managedFields } }));
+  const need: Need = { list: PODS, limit: 100, share: 1 };
+  expect(await ask([need], testDeadline())).toMatchObject([{ complete: true, found: { length: 60 } }]);
+  expect(memory.cuts).toEqual([]);
+});
+
+test("an object that is too large is left out, named in the log, counted, and the list is not whole", async () => {
+  const { memory, logged, ask } = fatPods(3, 10, (i) =>
+    i === 1 ? { spec: { text: "x".repeat(17_000_000) } } : {},
+  );
+  const [fact] = await ask([{ list: PODS, limit: 100, share: 1 }], testDeadline());
+  expect(fact).toMatchObject({ complete: false, found: { length: 2 } });
+  expect(fact).not.toHaveProperty("next");
+  expect(memory.cuts).toEqual([{ resource: "pods", what: "object", count: 1 }]);
+  expect(logged).toEqual([{ resource: "pods", namespace: "", name: "p1" }]);
 });

@@ -1,10 +1,12 @@
 import { type Fact, type Need, needKey } from "../../core/evaluate/need.ts";
 import { isObject } from "../../core/json.ts";
+import { SILENT } from "../../core/log.ts";
 import type { Deadline } from "../../core/view/source.ts";
 import { errorFact, failedFact } from "../client/api-fact.ts";
 import { boundedList } from "../client/bounded-list.ts";
 import type { Client } from "../client/client.ts";
 import type { ResourceResolver } from "../client/discovery.ts";
+import { ListMemory } from "../client/list-memory.ts";
 import { readObject, type Target } from "../client/object-access.ts";
 import { requestWithRetry } from "../client/retry.ts";
 import { batcherKey, type CommitBatchers } from "../commits/commit-batchers.ts";
@@ -20,11 +22,12 @@ export function createNeeds(
   client: Client,
   resources: ResourceResolver,
   batchers?: CommitBatchers,
+  memory: ListMemory = new ListMemory(SILENT),
 ): FetchNeeds {
   const reads = new SharedReads();
   const ask = async (need: Need, deadline: Deadline): Promise<Fact> => {
     if ("get" in need && need.written === true) await batchers?.waitForWrites(need.get);
-    return reads.read(needKey(need), deadline, (own) => fetchNeed(client, resources, need, own));
+    return reads.read(needKey(need), deadline, (own) => fetchNeed(client, resources, memory, need, own));
   };
 
   return async (needs, deadline) => {
@@ -55,11 +58,12 @@ function changing(need: Need, batchers: CommitBatchers | undefined): Target | un
 function fetchNeed(
   client: Client,
   resources: ResourceResolver,
+  memory: ListMemory,
   need: Need,
   deadline: Deadline,
 ): Promise<Fact> {
   if ("get" in need) return readObject(client, resources, need.get, deadline, need.anyVersion);
-  if ("list" in need) return boundedList(client, resources, need, deadline);
+  if ("list" in need) return boundedList(client, resources, need, deadline, memory);
   return accessReview(client, need, deadline);
 }
 

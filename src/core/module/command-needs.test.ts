@@ -82,7 +82,11 @@ test("reads a list page by page, and drops what is not an object", () => {
 test.each<[string, Fact, string]>([
   ["a failed page", { failed: "pods: 403" }, "pods: 403"],
   ["a kind that is not served", { absent: "NotServed" }, "pods: the API server does not serve this kind"],
-  ["a list cut short", { found: [], complete: false }, "pods: list is incomplete, timed out"],
+  [
+    "a list cut short",
+    { found: [], complete: false },
+    "pods: list is incomplete, timed out or with an object that is too large to be read",
+  ],
 ])("%s is reported", (_, fact, failure) => {
   expect(pages(fact).failure).toBe(failure);
 });

@@ -31,7 +31,10 @@ export function* readPages({
     }
     yield* take(Array.isArray(fact.found) ? fact.found.filter(isObject) : []);
     token = fact.next;
-    if (token === undefined) return fact.complete ? undefined : `${what}: list is incomplete, timed out`;
+    if (token === undefined)
+      return fact.complete
+        ? undefined
+        : `${what}: list is incomplete, timed out or with an object that is too large to be read`;
   }
 }
 

@@ -17,6 +17,13 @@ export interface ResourceAge {
   readonly ms: number;
 }
 
+/** What did not fit into memory: an object that was left out of a list, or a list that ended early, as if by its limit. */
+export interface ListCut {
+  readonly resource: string;
+  readonly what: "object" | "list";
+  readonly count: number;
+}
+
 /**
  * Where what usher knows comes from: a directory of files, or a cluster. It keeps an assembly right, answers what a view can't
  * hold, and makes the writes that must succeed before "allow".
@@ -27,6 +34,8 @@ export interface Source {
   readonly ready: boolean;
   /** How old what is known of each resource may be. @default always current */
   readonly ages?: () => readonly ResourceAge[];
+  /** What lists have had to leave out so far. @default nothing */
+  readonly cuts?: () => readonly ListCut[];
   /** One fact for each need, in order; what can't be had in time is a failed fact. Never rejects. */
   readonly fetch: (needs: readonly Need[], deadline: Deadline) => Promise<readonly Fact[]>;
   readonly commit: (commit: Commit, deadline: Deadline) => Promise<CommitResult>;

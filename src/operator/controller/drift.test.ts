@@ -44,3 +44,14 @@ test("with manageWebhooks: false nothing is written, and what differs is logged 
   expect(writes).toEqual([]);
   expect((run.server.objects.get(MUTATING) as JsonObject)["metadata"]).not.toHaveProperty("labels");
 });
+
+test("a configuration that was deleted is logged once and counted until it is there again", async () => {
+  const run = running({ installed: true });
+  const figure = () => run.controller.drift.get("ConfigMap usher-system/usher-configuration");
+  run.controller.start();
+  await vi.waitFor(() => expect(figure()).toBe(1), 10_000);
+  run.server.put("/api/v1/namespaces/usher-system/configmaps/usher-configuration", {});
+  await vi.waitFor(() => expect(figure()).toBe(0), 10_000);
+  expect(run.logged.filter(isDrift)).toHaveLength(1);
+  expect(JSON.stringify(run.logged.filter(isDrift))).toContain("new replicas wait for the configuration");
+});

@@ -5,7 +5,7 @@ import type { RepeatedLog } from "./repeated-log.ts";
 /** How many fields of it differ, by object: `MutatingWebhookConfiguration usher`. */
 export type DriftFigures = ReadonlyMap<string, number>;
 
-/** What usher would write and may not: with `manageWebhooks: false` somebody else does. */
+/** What usher needs and does not write: webhooks with `manageWebhooks: false`, and its configuration. */
 export class Drift {
   readonly #repeated: RepeatedLog;
   readonly #figures = new Map<string, number>();
@@ -40,12 +40,13 @@ export class Drift {
       this.#repeated.succeeded(what);
       return;
     }
-    const kind = stringAt(object, "kind") ?? "";
-    const next = kind.endsWith("WebhookConfiguration") ? "; usher manifests prints what to apply" : "";
-    this.#repeated.failed(
-      what,
-      deviations.join(", "),
-      `drift: the object is not as usher would write it, and manageWebhooks is false${next}`,
-    );
+    this.#repeated.failed(what, deviations.join(", "), `drift: ${reportOf(stringAt(object, "kind") ?? "")}`);
   }
+}
+
+function reportOf(kind: string): string {
+  if (kind === "ConfigMap")
+    return "new replicas wait for the configuration; apply it again, by usher install or the tool that deploys usher";
+  const next = kind.endsWith("WebhookConfiguration") ? "; usher manifests prints what to apply" : "";
+  return `the object is not as usher would write it, and manageWebhooks is false${next}`;
 }

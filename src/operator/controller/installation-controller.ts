@@ -8,6 +8,7 @@ import type { Log } from "../../core/log.ts";
 import { kindResource } from "../../core/policy/kind.ts";
 import { excludedFromTakeOver } from "../../core/registration/custom-resources.ts";
 import { registeredKinds } from "../../core/registration/index.ts";
+import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { WebhookCertificates } from "../certificates/webhook-certificates.ts";
 import { describeObject, Objects } from "../install/apply.ts";
 import { predecessorsOf } from "../install/install-plan.ts";
@@ -39,6 +40,8 @@ export interface InstallationControllerOptions {
   readonly resyncMs?: number;
   /** The name of this replica's pod. */
   readonly replica?: string;
+  /** Whether this replica runs by the installed Deployment, with the configuration of its ConfigMap. @default no */
+  readonly installed?: boolean;
   /** @default events are not published */
   readonly publish?: (events: readonly EventToWrite[]) => void;
 }
@@ -49,7 +52,7 @@ const RESYNC_MS = 3_000;
 /** When policies change by the hundred, webhooks follow once for all changes of this time. */
 const BATCH_MS = 200;
 
-/** CRDs are large and hardly ever edited: one resync in so many reads them. */
+/** CRDs are large and hardly ever edited, and so is the configuration: one resync in so many reads them. */
 const CRDS_EVERY = 10;
 
 /**
@@ -145,6 +148,8 @@ export class InstallationController {
         await certificates.refresh();
         if (now >= crdsDue && this.#anchor.ownership !== undefined) {
           await this.#try("CRDs", () => this.#reconcileCrds(may));
+          if (this.#options.installed === true)
+            await this.#try("configuration", () => this.#checkConfiguration());
           crdsDue = now + CRDS_EVERY * resyncMs;
         }
         resyncDue = performance.now() + batchMs + resyncMs;
@@ -188,6 +193,18 @@ export class InstallationController {
       await this.#repairs.write(wanted, live, objectDeviations);
       this.#options.log.info({ object: describeObject(wanted), deviations }, "CRD repaired");
     }
+  }
+
+  /**
+   * Running replicas keep a configuration that was deleted, and new ones wait for it. It is reported and not restored: Helm and GitOps tools
+   * would not take an object for theirs that usher wrote.
+   */
+  async #checkConfiguration(): Promise<void> {
+    const { namespace } = this.#options.assembly.installation;
+    const metadata = { name: OWN_NAMES.configuration, namespace };
+    const object = { apiVersion: "v1", kind: "ConfigMap", metadata };
+    const live = await this.#objects.read(object);
+    this.#drift.reportAll("configuration", [{ object, deviations: live === undefined ? ["missing"] : [] }]);
   }
 
   #may(signal: AbortSignal): boolean {

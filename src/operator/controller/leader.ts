@@ -45,7 +45,7 @@ export class Leader {
     this.controller = new Controller({
       modules: assembly.modules,
       view: () => assembly.view,
-      fetch: createNeeds(client, resources),
+      fetch: createNeeds(client, resources, undefined, source.lists),
       write: createWrites(client, resources, createKindPaths(client)),
       leading: () => this.leading,
       log,

@@ -114,6 +114,7 @@ export class Replica {
             ready: () => source.ready,
             publish: (events) => this.#events.add(events),
             replica: identity,
+            installed: owner !== undefined,
           });
     this.#hooks = new HookAnnouncement({
       client,

@@ -6,7 +6,9 @@ import {
   type RequestOptions,
 } from "../../../src/cluster/client/client.ts";
 import type { ResourceResolver } from "../../../src/cluster/client/discovery.ts";
-import { isObject, type Json, type JsonObject, stringAt } from "../../../src/core/json.ts";
+import { OBJECT_BYTES } from "../../../src/cluster/client/lines.ts";
+import { TooLargeError } from "../../../src/cluster/client/response-body.ts";
+import { isObject, type Json, type JsonObject, listAt, stringAt } from "../../../src/core/json.ts";
 import type { Deadline } from "../../../src/core/view/source.ts";
 
 /** An API server in memory, for tests of writes: versions, conflicts, pages; no schemas and no watches. */
@@ -71,7 +73,8 @@ export class TestApiServer {
     // A round trip takes an iteration of the event loop.
     const fault = await Promise.race([given ?? later(0), gone(options.signal)]);
     if (fault instanceof Error) throw fault;
-    const answer = fault ?? this.#serve(method, path, options.body);
+    const answer = fault ?? metadataOnly(this.#serve(method, path, options.body), options.accept);
+    if (answer.text.length > (options.limitBytes ?? OBJECT_BYTES)) throw new TooLargeError("too large");
     this.answered.push(`${method} ${answer.status}`);
     return answer;
   }
@@ -112,6 +115,15 @@ export class TestApiServer {
     const metadata = to < all.length ? { continue: String(to), ...estimate } : {};
     return answerOf(200, { apiVersion: "v1", kind: "ThingList", metadata, items: all.slice(from, to) });
   }
+}
+
+/** What a client gets that asks for PartialObjectMetadataList. */
+function metadataOnly(answer: ApiResponse, accept: string | undefined): ApiResponse {
+  if (accept?.includes("as=PartialObjectMetadataList") !== true || !isObject(answer.body)) return answer;
+  const items = listAt(answer.body, "items").map((item) => ({
+    metadata: isObject(item) ? item["metadata"] : {},
+  }));
+  return answerOf(200, { ...answer.body, kind: "PartialObjectMetadataList", items });
 }
 
 export function answerOf(status: number, body: Json, headers: Record<string, string> = {}): ApiResponse {

@@ -73,12 +73,17 @@ function discovering(server: TestApiServer): void {
     ],
     "/apis/apiextensions.k8s.io/v1": [["customresourcedefinitions", "CustomResourceDefinition"]],
     "/apis/rbac.authorization.k8s.io/v1": [["clusterroles", "ClusterRole"]],
-    "/api/v1": [["namespaces", "Namespace"]],
+    "/api/v1": [
+      ["namespaces", "Namespace"],
+      ["configmaps", "ConfigMap"],
+    ],
   };
   server.fault = (method, path, { body }) => {
     const served = method === "GET" ? kinds[path] : undefined;
     if (served !== undefined)
-      return answerOf(200, { resources: served.map(([name, kind]) => ({ name, kind, namespaced: false })) });
+      return answerOf(200, {
+        resources: served.map(([name, kind]) => ({ name, kind, namespaced: name === "configmaps" })),
+      });
     if (method === "PATCH" && Array.isArray(body)) {
       const [key = ""] = path.split("?");
       return answerOf(200, server.put(key, patched(server.objects.get(key) ?? {}, body as readonly Json[])));

@@ -117,6 +117,20 @@ test("the age of what is known, by resource; one that is gone leaves", async () 
   metrics.stop();
 });
 
+test("lists that were cut are counted by resource and by what was cut", async () => {
+  const { assembly } = testSource();
+  let count = 1;
+  const metrics = await createMetrics({
+    assembly: () => assembly,
+    listCuts: () => [{ resource: "pods", what: "object", count }],
+    certificateExpires: () => 0,
+  });
+  expect(await metrics.text()).toContain('usher_lists_cut_total{resource="pods",what="object"} 1\n');
+  count = 3;
+  expect(await metrics.text()).toContain('usher_lists_cut_total{resource="pods",what="object"} 3\n');
+  metrics.stop();
+});
+
 test("connections closed by a limit are counted, and each limit is there from the start", async () => {
   const metrics = await make();
   metrics.connectionClosed("bytes");

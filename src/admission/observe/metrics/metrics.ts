@@ -5,7 +5,7 @@ import { METRICS } from "../../../core/evaluate/effects.ts";
 import type { Phase } from "../../../core/module/hook.ts";
 import type { Count } from "../../../core/module/metric.ts";
 import type { ControllerStats } from "../../../core/module/reconciler.ts";
-import type { ResourceAge } from "../../../core/view/source.ts";
+import type { ListCut, ResourceAge } from "../../../core/view/source.ts";
 import { LabelCap } from "./capped-label.ts";
 import { registerController } from "./controller-metrics.ts";
 import { DurationHistogram } from "./duration-histogram.ts";
@@ -42,6 +42,8 @@ export interface MetricsOptions {
   readonly assembly: () => Assembly;
   /** @default none: what is known is always current */
   readonly viewAges?: (() => readonly ResourceAge[]) | undefined;
+  /** What lists have had to leave out so far. @default nothing */
+  readonly listCuts?: (() => readonly ListCut[]) | undefined;
   /** When the certificate in use runs out, in seconds since 1970. */
   readonly certificateExpires: () => number;
   /** Whether API servers trust it. @default they do */
@@ -120,6 +122,13 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
     collect() {
       this.reset();
       for (const { resource, ms } of options.viewAges?.() ?? []) this.set({ resource }, ms / 1_000);
+    },
+  });
+  new Counter({
+    ...described("usher_lists_cut_total"),
+    collect() {
+      this.reset();
+      for (const { resource, what, count } of options.listCuts?.() ?? []) this.inc({ resource, what }, count);
     },
   });
   new Gauge({

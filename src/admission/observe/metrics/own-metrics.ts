@@ -46,6 +46,11 @@ export const SERVER_METRICS = {
     "Seconds since the API server last sent anything about a resource that usher watches; usually below 25. Decisions rest on what is known.",
     "resource",
   ),
+  usher_lists_cut_total: counter(
+    "Lists that did not fit into memory, by resource and by what was cut: object, where one object was left out because it is too large to be read; list, where a list ended early, as if by its limit.",
+    "resource",
+    "what",
+  ),
   usher_certificate_expiry_timestamp_seconds: gauge(
     "Expiry of the serving certificate of the webhook, in seconds since 1970.",
   ),
@@ -76,7 +81,7 @@ export const CONTROLLER_METRICS = {
     "result",
   ),
   usher_object_drift: gauge(
-    "Fields of an object that differ from what usher would write, with manageWebhooks: false. Only the leader has any.",
+    "Fields of an object that differ from what usher needs and does not write itself: webhooks with manageWebhooks: false, and 1 where the ConfigMap of its configuration is missing. Only the leader has any.",
     "object",
   ),
   usher_events_dropped_total: counter("Events that could not be written, after retries or for lack of room."),
