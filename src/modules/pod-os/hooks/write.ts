@@ -62,7 +62,7 @@ export const write: Part = {
     const findings = os.write ? writeOS(context, changed) : [];
     // The draft is edited in place, so hardening sees the OS that was written.
     const written = changedTemplate(context) ?? changed;
-    if (os.harden.includes(request.namespace)) harden(context, written);
-    return allow(findings);
+    const hardened = os.harden.includes(request.namespace) ? harden(context, written) : [];
+    return allow([...findings, ...hardened]);
   },
 };

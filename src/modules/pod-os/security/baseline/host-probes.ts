@@ -50,7 +50,7 @@ export const hostProbesAndHostLifecycle: Check = {
 /** Looks before it collects: hardly any container has a host here. */
 function forbidden(pod: JudgedPod): Failure | undefined {
   const { containers } = pod;
-  let paths: Path[] | undefined;
+  let found: [container: number, below: Path][] | undefined;
   const names: string[] = [];
   const hosts: string[] = [];
   const collect = (container: number, at: JsonObject, field: string, ...before: string[]): void => {
@@ -58,8 +58,8 @@ function forbidden(pod: JudgedPod): Failure | undefined {
     for (const action of ACTIONS) {
       const host = objectOf(handler[action])["host"];
       if (!isSet(host) || host === "") continue;
-      paths ??= [];
-      paths.push(containerPath(pod, container, ...before, field, action, "host"));
+      found ??= [];
+      found.push([container, [...before, field, action, "host"]]);
       names.push(nameOf(containers[container]));
       hosts.push(shown(host));
     }
@@ -72,13 +72,17 @@ function forbidden(pod: JudgedPod): Failure | undefined {
     if (isSet(lifecycle))
       for (const handler of HANDLERS) collect(i, objectOf(lifecycle), handler, "lifecycle");
   }
-  if (paths === undefined) return undefined;
+  if (found === undefined) return undefined;
   const by = sortedSet(names);
   const forbiddenHosts = sortedSet(hosts);
-  const found: Path[] = paths;
+  const places: readonly [number, Path][] = found;
   return {
     reason: "probe or lifecycle host",
     detail: `${plural("container", "containers", by.length)} ${joinQuote(by)} ${plural("uses", "use", by.length)} ${plural("probe or lifecycle host", "probe or lifecycle hosts", forbiddenHosts.length)} ${joinQuote(forbiddenHosts)}`,
-    places: () => placesAt(found, "must be empty or absent"),
+    places: (most) =>
+      placesAt(
+        places.slice(0, most).map(([i, below]) => containerPath(pod, i, ...below)),
+        "must be empty or absent",
+      ),
   };
 }
