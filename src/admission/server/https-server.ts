@@ -17,6 +17,7 @@ import { type Address, addressOf, listenError } from "./address.ts";
 import { readBody, TOO_LARGE } from "./body.ts";
 import { BytesInFlight } from "./bytes-in-flight.ts";
 import { Connections, Pipelining } from "./connections.ts";
+import { LargeReviews } from "./large-reviews.ts";
 import type { Limits } from "./limits.ts";
 import { refusedByHead, sendAndClose } from "./refusal.ts";
 
@@ -69,6 +70,7 @@ export async function openHttpsServer(options: HttpsServerOptions): Promise<Http
     connectionClosed("bytes");
     log.warn({ bytes }, NO_ROOM);
   });
+  const large = new LargeReviews(limits.bodyBytes);
   const pipelining = new Pipelining(limits.pipelined, () => connectionClosed("requests"));
   const asksForCertificates = clients !== undefined || aggregated !== undefined;
   let { pair: served } = options;
@@ -119,8 +121,18 @@ export async function openHttpsServer(options: HttpsServerOptions): Promise<Http
       .finally(() => pipelining.remove(socket));
   };
 
-  const receive = (request: IncomingMessage, response: ServerResponse, review: Handle, started: number) => {
+  const receive = (request: IncomingMessage, response: ServerResponse, review: Handle, started: number) =>
+    large.take(request, (end) => judge(request, response, review, started, end));
+
+  const judge = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    review: Handle,
+    started: number,
+    end: () => void,
+  ) => {
     readBody(request, limits.bodyBytes, inFlight, (body) => {
+      end();
       if (body === TOO_LARGE) {
         const tooLarge = textResponse(413, `the body is larger than ${limits.bodyBytes} bytes`);
         refuse(request, response, tooLarge, started);
