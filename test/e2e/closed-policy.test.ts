@@ -180,7 +180,7 @@ describeOwnCluster("a closed policy", {}, (cluster) => {
   test("usher back: all goes on, and without the policy nothing is closed", async () => {
     await cluster().call("PATCH", `${USHER}/scale`, { spec: { replicas: 1 } });
     await eventually("pods placed", () => placed(closed), 90_000);
-    await cluster().call("DELETE", `${POLICIES}/closed`);
+    for (const name of ["closed", "enforcing"]) await cluster().call("DELETE", `${POLICIES}/${name}`);
     await eventually("nothing closed", async () => (await refusing()).length === 0, 30_000);
     expect((await createPod(closed)).status).toBe(201);
   });
