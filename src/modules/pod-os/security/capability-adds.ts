@@ -14,11 +14,10 @@ export const forbiddenAdds = {
 
   /** Those of these containers, as a text lists them. */
   names(pod: JudgedPod, containers: readonly number[], isForbidden: (name: Json) => boolean): string {
-    const names = containers
-      .values()
-      .flatMap((i) => addedBy(pod.contexts[i]))
-      .filter(isForbidden);
-    return joinQuote(sortedSet(names.map(shown)));
+    const names: string[] = [];
+    for (const container of containers)
+      for (const name of addedBy(pod.contexts[container])) if (isForbidden(name)) names.push(shown(name));
+    return joinQuote(sortedSet(names));
   },
 
   /** Where the first of them are. */
