@@ -12,6 +12,7 @@ import { start } from "./cluster/start.ts";
 import { growth } from "./growth/growth.ts";
 import { optionsOf } from "./options.ts";
 import { evaluation } from "./parts/evaluation.ts";
+import { fairness } from "./parts/fairness.ts";
 import { load } from "./parts/load.ts";
 import { memory } from "./parts/memory.ts";
 import { nodeGuardPart } from "./parts/node-guard.ts";
@@ -37,6 +38,7 @@ const PARTS: Readonly<Record<string, (servers: Servers) => Promise<Result>>> = {
   "node-guard": nodeGuardPart,
   "pod-security": podSecurity,
   growth,
+  fairness,
 };
 
 /** `--cluster`: what only a real control plane can show. */

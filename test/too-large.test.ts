@@ -14,7 +14,7 @@ import { DEFAULT_INSTALLATION } from "../src/core/module/installation.ts";
 import { policyCheck } from "../src/core/policy/policy-check.ts";
 import { PROTECTED_RESOURCES } from "../src/core/registration/protected.ts";
 import { modules } from "../src/modules/all.ts";
-import { GROUP } from "./builders/guard.ts";
+import { GROUP, NODES } from "./builders/guard.ts";
 import { came, clusterPolicy, namespace } from "./builders/policy.ts";
 import { limitsCame } from "./builders/project-limit.ts";
 
@@ -69,6 +69,8 @@ function assemblyIn({ settings = {}, placement, limits, gates = true }: Mode, se
   if (version !== undefined) assembly.observeServerVersion({ effective: version, binary: version });
   assembly.apply([
     came(namespace("shop")),
+    // Closed hooks of node-guard are about nodes that are there.
+    ...NODES.map(came),
     ...(placement === undefined ? [] : [came(clusterPolicy("pool", placement))]),
     ...(limits === undefined ? [] : [limitsCame(limits)]),
   ]);

@@ -14,7 +14,7 @@ const POLICIES = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolici
 const USHER = "/apis/apps/v1/namespaces/usher-system/deployments/usher";
 
 describeOwnCluster("a closed policy", {}, (cluster) => {
-  let [closed, open, later] = ["", "", ""];
+  let [closed, open, later, enforced] = ["", "", "", ""];
 
   const policy = (name: string, spec: object) => {
     const { metadata: _none, ...rest } = clusterPolicy(name, {
@@ -55,6 +55,7 @@ describeOwnCluster("a closed policy", {}, (cluster) => {
     closed = await createNamespace(cluster(), { team: "closed" });
     open = await createNamespace(cluster());
     later = await createNamespace(cluster());
+    enforced = await createNamespace(cluster());
   });
 
   test("is registered for the namespaces that it selects, and places there as an open one does", async () => {
@@ -125,6 +126,19 @@ describeOwnCluster("a closed policy", {}, (cluster) => {
     expect((await createPod(open, { nodeSelector: { pool: "b" } })).status).toBe(201);
   });
 
+  test("a policy that refuses unmet requirements is closed without a failurePolicy, and open with Ignore", async () => {
+    const where = { namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": enforced } } };
+    await policy("lenient", { enforcement: "Refuse", failurePolicy: "Ignore", ...where });
+    await eventually("the open hook", async () => {
+      return (await createPod(enforced, { nodeSelector: { pool: "b" } })).status === 403;
+    });
+    expect(await refusing(VALIDATING)).not.toContain(enforced);
+    await policy("enforcing", { enforcement: "Refuse", ...where });
+    for (const path of [VALIDATING, MUTATING])
+      await eventually("the closed hook", async () => (await refusing(path)).includes(enforced), 20_000);
+    await cluster().call("DELETE", `${POLICIES}/lenient`);
+  });
+
   test("usher away: pods are refused where it selects and come in elsewhere", async () => {
     await cluster().call("PATCH", `${USHER}/scale`, { spec: { replicas: 0 } });
     await eventually(
@@ -141,6 +155,11 @@ describeOwnCluster("a closed policy", {}, (cluster) => {
         /^500 .*failed calling webhook "placement-closed/,
       );
     }
+    // It has what the policy requires, and no usher says so.
+    const unjudged = await createPod(enforced, { nodeSelector: { pool: "a" } });
+    expect(`${unjudged.status} ${stringAt(unjudged.body, "message")}`).toMatch(
+      /^500 .*failed calling webhook/,
+    );
     expect((await createPod(open)).status).toBe(201);
     expect((await createPod("kube-system")).status).toBe(201);
   });
@@ -161,7 +180,7 @@ describeOwnCluster("a closed policy", {}, (cluster) => {
   test("usher back: all goes on, and without the policy nothing is closed", async () => {
     await cluster().call("PATCH", `${USHER}/scale`, { spec: { replicas: 1 } });
     await eventually("pods placed", () => placed(closed), 90_000);
-    await cluster().call("DELETE", `${POLICIES}/closed`);
+    for (const name of ["closed", "enforcing"]) await cluster().call("DELETE", `${POLICIES}/${name}`);
     await eventually("nothing closed", async () => (await refusing()).length === 0, 30_000);
     expect((await createPod(closed)).status).toBe(201);
   });

@@ -3,12 +3,17 @@ import type { JsonObject } from "../../src/core/json.ts";
 import type { Phase } from "../../src/core/module/hook.ts";
 import { namespace } from "../builders/policy.ts";
 import { requestFor } from "../builders/request.ts";
+import type { World } from "./worlds.ts";
 
 /** One review, with the policies that exist when it comes. */
 export interface Review {
   readonly policies: readonly JsonObject[];
   readonly request: AdmissionRequest;
   readonly phase: Phase;
+  /** @default placement alone, and no cluster around the policies */
+  readonly world?: World;
+  /** The pod that the API server has, where the review needs one. */
+  readonly pod?: JsonObject;
 }
 
 /** A field or a list that a tenant can let grow. */

@@ -1,24 +1,29 @@
 import { describe, expect, test } from "vitest";
+import { assembleModules } from "../../src/cli/source/source.ts";
 import type { Assembly } from "../../src/core/evaluate/assembly.ts";
 import { evaluate } from "../../src/core/evaluate/evaluate.ts";
 import { responseOf } from "../../src/core/evaluate/response.ts";
 import { StepCounter } from "../../src/core/evaluate/step-counter.ts";
 import type { JsonObject } from "../../src/core/json.ts";
+import { hookWants } from "../../src/core/module/hook.ts";
 import { policyCheck } from "../../src/core/policy/policy-check.ts";
+import { modules } from "../../src/modules/all.ts";
 import { placement } from "../../src/modules/placement/index.ts";
-import { assemblyOf, atOnce, callOf } from "../builders/evaluation.ts";
+import { assemblyOf, callOf } from "../builders/evaluation.ts";
 import { again } from "../builders/json.ts";
 import { outside } from "../builders/outside.ts";
 import { came } from "../builders/policy.ts";
 import { type GrowthCase, MULTIPLES, type Review, TENANT } from "./case.ts";
 import { CountedReads } from "./counted-reads.ts";
+import { HOOK_CASES } from "./hooks.ts";
 import { noteCases } from "./notes.ts";
 import { objectCases } from "./objects.ts";
 import { ELSEWHERE_CASES, POLICY_CASES } from "./tenant-policies.ts";
 import { TOGETHER_CASES } from "./together.ts";
+import { factOf, SMALL, WORLDS, type World } from "./worlds.ts";
 import { WRITTEN_CASES } from "./written-policies.ts";
 
-const assemblies = new WeakMap<readonly JsonObject[], Assembly>();
+const assemblies = new WeakMap<object, Assembly>();
 
 /** Most cases have the same policies at all sizes. */
 function assemblyWith(policies: readonly JsonObject[]): Assembly {
@@ -29,19 +34,29 @@ function assemblyWith(policies: readonly JsonObject[]): Assembly {
   return made;
 }
 
+function assemblyIn(world: World): Assembly {
+  const known = assemblies.get(world);
+  if (known !== undefined) return known;
+  const made = assembleModules(modules, {}, world.configuration);
+  made.apply(world.objects(SMALL).map(came));
+  assemblies.set(world, made);
+  return made;
+}
+
 /** What a review costs: steps that modules count, and reads of the object. */
-function costOf({ policies, request, phase }: Review): number {
-  const assembly = assemblyWith(policies);
+async function costOf({ policies, request, phase, world, pod }: Review): Promise<number> {
+  const assembly = world === undefined ? assemblyWith(policies) : assemblyIn(world);
   const counted = new CountedReads();
   const copy = (object: JsonObject | undefined) =>
     object === undefined ? undefined : counted.of(again(object));
+  const stored = copy(pod);
   const steps = new StepCounter();
   const call = callOf(
     assembly,
     { ...request, object: copy(request.object), oldObject: copy(request.oldObject) },
     { phase, steps },
   );
-  responseOf(atOnce(evaluate(call, outside())));
+  responseOf(await evaluate(call, outside({ fact: (need) => factOf(need, stored, SMALL) })));
   return steps.steps + counted.reads;
 }
 
@@ -49,23 +64,45 @@ function costOf({ policies, request, phase }: Review): number {
 const SLACK = 5_000;
 
 /** Small enough for a test: up to a sixteenth of what the bench measures. */
-const costsOf = ({ n, review }: GrowthCase) =>
-  MULTIPLES.map((multiple) => costOf(review(Math.ceil(n / 128) * multiple)));
+async function costsOf({ n, review }: GrowthCase): Promise<number[]> {
+  const costs: number[] = [];
+  for (const multiple of MULTIPLES) costs.push(await costOf(review(Math.ceil(n / 128) * multiple)));
+  return costs;
+}
 
 describe("steps and reads grow at most as the object and its policies do", () => {
   const hostile = noteCases(30).filter(({ name }) => /1,000 of each, (?:stripped|reapplied)$/.test(name));
   const objects = objectCases(30).filter(({ name }) => !/^update .*enforced$|one cluster policy$/.test(name));
-  const cases = [...objects, ...hostile, ...POLICY_CASES, ...WRITTEN_CASES, ...TOGETHER_CASES];
+  const cases = [...objects, ...hostile, ...POLICY_CASES, ...WRITTEN_CASES, ...TOGETHER_CASES, ...HOOK_CASES];
 
-  test.each(cases.map((one) => [one.name, one] as const))("%s", (_name, one) => {
-    const [first = 0, second = 0, third = 0, last = 0] = costsOf(one);
+  test.each(cases.map((one) => [one.name, one] as const))("%s", async (_name, one) => {
+    const [first = 0, second = 0, third = 0, last = 0] = await costsOf(one);
     // From each size to the next the size doubles, and so may what is added.
     const growth = Math.max(second - first, (third - second) / 2, 0);
     expect(last - third).toBeLessThanOrEqual(1.5 * 4 * growth + 0.1 * first + SLACK);
   });
 });
 
-test.each(ELSEWHERE_CASES.map((one) => [one.name, one] as const))("%s cost nothing", (_name, one) => {
-  const [first, ...more] = costsOf(one);
+test.each(ELSEWHERE_CASES.map((one) => [one.name, one] as const))("%s cost nothing", async (_name, one) => {
+  const [first, ...more] = await costsOf(one);
   expect(new Set(more)).toEqual(new Set([first]));
+});
+
+describe.each(WORLDS.map((world) => [world.name, world] as const))("with %s", (_name, world) => {
+  const reviews = [...HOOK_CASES, ...WRITTEN_CASES].map(({ review }) => review(1));
+  const here = reviews.filter((review) => review.world === world || review.world === undefined);
+  const hooks = assemblyIn(world).hooks.filter(({ rules }) => rules.length > 0);
+
+  test.each(hooks.map((hook) => [hook.name, hook] as const))("the hook %s has a case", (_hook, hook) => {
+    // Twins ask the same question in other namespaces.
+    const { namespaces: _, ...anywhere } = hook;
+    expect(here.some(({ phase, request }) => phase === hook.phase && hookWants(anywhere, request))).toBe(
+      true,
+    );
+  });
+});
+
+test("every module has a hook in some world", () => {
+  const found = new Set(WORLDS.flatMap((world) => assemblyIn(world).hooks).map(({ module }) => module));
+  expect(modules.map(({ name }) => name).filter((name) => !found.has(name))).toEqual([]);
 });

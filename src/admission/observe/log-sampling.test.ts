@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { SILENT } from "../../core/log.ts";
-import { SAMPLE_MS, sampledLog } from "./log-sampling.ts";
+import { SAMPLE_MS, sampledLog, unverifiedLog } from "./log-sampling.ts";
 
 test("the same fault once a second, with the count of those left out; another at once", () => {
   let now = 0;
@@ -38,3 +38,22 @@ test("what is no fault is always written", () => {
   expect(log.isLevelEnabled?.("debug")).toBe(true);
   expect(log.isLevelEnabled?.("info")).toBe(false);
 });
+
+test.each(["debug", "info", "warn", "error"] as const)(
+  "an unverified caller writes one line of level %s a second, which says so and counts the rest",
+  (level) => {
+    let now = 0;
+    const said: object[] = [];
+    const log = unverifiedLog(
+      { ...SILENT, [level]: (facts: object, message: string) => said.push({ ...facts, message }) },
+      () => now,
+    );
+    for (let i = 0; i < 100; i++) log[level]({ user: `admin-${i}` }, "denied");
+    now += SAMPLE_MS;
+    log[level]({ user: "admin" }, "denied");
+    expect(said).toEqual([
+      { verified: false, user: "admin-0", message: "unverified caller: denied" },
+      { verified: false, user: "admin", leftOut: 99, message: "unverified caller: denied" },
+    ]);
+  },
+);

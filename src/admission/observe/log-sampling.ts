@@ -7,9 +7,39 @@ export const SAMPLE_MS = 1_000;
  * The same log, but a warning or error with the same message is written at most once a second; the next line has the number of
  * those that were left out. Below a warning everything is written.
  */
-export function sampledLog(log: Log, clock: () => number = () => performance.now()): Log {
+export function sampledLog(log: Log, clock = monotonic): Log {
+  const { isLevelEnabled } = log;
+  return {
+    debug: (facts, message) => log.debug(facts, message),
+    info: (facts, message) => log.info(facts, message),
+    warn: sampled((facts, message) => log.warn(facts, message), clock),
+    error: sampled((facts, message) => log.error(facts, message), clock),
+    ...(isLevelEnabled === undefined
+      ? {}
+      : { isLevelEnabled: (level) => log.isLevelEnabled?.(level) ?? false }),
+  };
+}
+
+/**
+ * For what a caller says that did not prove to be an API server. Anyone who reaches the port can send reviews, so of each message one
+ * line a second is written, of any level; each begins with what is not known about it.
+ */
+export function unverifiedLog(log: Log, clock = monotonic): Log {
+  const marked = (write: Log["error"]) =>
+    sampled((facts, message) => write({ verified: false, ...facts }, `unverified caller: ${message}`), clock);
+  const { isLevelEnabled } = log;
+  return {
+    debug: marked((facts, message) => log.debug(facts, message)),
+    info: marked((facts, message) => log.info(facts, message)),
+    warn: marked((facts, message) => log.warn(facts, message)),
+    error: marked((facts, message) => log.error(facts, message)),
+    ...(isLevelEnabled === undefined ? {} : { isLevelEnabled }),
+  };
+}
+
+function sampled(write: Log["error"], clock: () => number): Log["error"] {
   const last = new Map<string, { readonly at: number; left: number }>();
-  const sampled = (write: Log["error"]) => (facts: object, message: string) => {
+  return (facts, message) => {
     const now = clock();
     const before = last.get(message);
     if (before !== undefined && now - before.at < SAMPLE_MS) {
@@ -20,14 +50,8 @@ export function sampledLog(log: Log, clock: () => number = () => performance.now
     const left = before?.left ?? 0;
     write(left === 0 ? facts : { ...facts, leftOut: left }, message);
   };
-  const { isLevelEnabled } = log;
-  return {
-    debug: (facts, message) => log.debug(facts, message),
-    info: (facts, message) => log.info(facts, message),
-    warn: sampled((facts, message) => log.warn(facts, message)),
-    error: sampled((facts, message) => log.error(facts, message)),
-    ...(isLevelEnabled === undefined
-      ? {}
-      : { isLevelEnabled: (level) => log.isLevelEnabled?.(level) ?? false }),
-  };
+}
+
+function monotonic(): number {
+  return performance.now();
 }

@@ -6,16 +6,36 @@ import { afterResponse } from "./after-response.ts";
 import { createHandle } from "./handle.ts";
 
 /** The log lines about a request to a hook of the test module. */
-async function logged(path: string, request: object, module = testModule()): Promise<object[]> {
+async function logged(
+  path: string,
+  request: object,
+  module = testModule(),
+  { times = 1, verified = true } = {},
+): Promise<object[]> {
   const lines: object[] = [];
   const write = (facts: object, message: string) => void lines.push({ ...facts, message });
   const log: Log = { ...SILENT, info: write, error: write };
-  const handle = createHandle({ source: testSource({}, module), log });
-  const { evaluation } = await handle(Buffer.from(JSON.stringify(review({ ...request }))), path);
-  if (evaluation === undefined) throw new Error("nothing was evaluated");
-  afterResponse({ log, count: () => undefined })(evaluation);
+  const handle = createHandle({ source: testSource({}, module), log, acceptsToken: () => verified });
+  const record = afterResponse({ log, count: () => undefined });
+  for (let i = 0; i < times; i++) {
+    const { evaluation } = await handle(Buffer.from(JSON.stringify(review({ ...request }))), path);
+    if (evaluation === undefined) throw new Error("nothing was evaluated");
+    record(evaluation);
+  }
   return lines;
 }
+
+test("ten denials of an API server are ten lines, those of an unverified caller one that says so", async () => {
+  const judge = () => deny({ code: 403, reason: "Forbidden" }, []);
+  const module = testModule({ one: { phase: "validate" as const, judge } });
+  const real = await logged("/validate", {}, module, { times: 10 });
+  expect(real).toHaveLength(10);
+  expect(real[0]).toMatchObject({ message: "denied" });
+  expect(real[0]).not.toHaveProperty("verified");
+  expect(await logged("/validate", {}, module, { times: 10, verified: false })).toEqual([
+    expect.objectContaining({ message: "unverified caller: denied", verified: false }),
+  ]);
+});
 
 test("the log line of a denial stays below 16 KiB, whatever is denied", async () => {
   const violations = Array.from({ length: 200 }, (_, i) => ({

@@ -5,6 +5,7 @@ import type { ModuleFinding } from "../../core/evaluate/finding.ts";
 import { describeRequest } from "../../core/evaluate/request.ts";
 import { factsOf, type Log } from "../../core/log.ts";
 import type { Count } from "../../core/module/metric.ts";
+import { unverifiedLog } from "../observe/log-sampling.ts";
 
 /** Kind, namespace and name have at most 63, 63 and 253 characters; a user's name may be an email address or a DN. */
 const FACT_LENGTH = 512;
@@ -24,9 +25,10 @@ export interface AfterResponseOptions {
  * of the loop it costs one more system call.
  */
 export function afterResponse(options: AfterResponseOptions): (evaluation: Evaluation) => void {
+  const unverified = { ...options, log: unverifiedLog(options.log) };
   return (evaluation) => {
     try {
-      record(evaluation, options);
+      record(evaluation, evaluation.unverified ? unverified : options);
     } catch (error) {
       options.log.error(factsOf(error), "internal error recording a decision");
     }

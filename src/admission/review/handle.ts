@@ -118,7 +118,9 @@ export function createHandle({ source, log, now = Date.now, acceptsToken }: Hand
 /** A request that is not trusted has no effects, like a dry run. */
 function evaluatedResponse(evaluation: Evaluation, { phase }: Route, isTrusted: boolean): HttpResponse {
   const { request } = evaluation;
-  const counted = isTrusted ? evaluation : { ...evaluation, request: { ...request, dryRun: true } };
+  const counted = isTrusted
+    ? evaluation
+    : { ...evaluation, request: { ...request, dryRun: true }, unverified: true as const };
   return reviewResponse(responseOf(evaluation), phase, counted);
 }
 

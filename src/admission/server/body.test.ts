@@ -1,8 +1,8 @@
 import { EventEmitter } from "node:events";
 import type { IncomingMessage } from "node:http";
 import fc from "fast-check";
-import { describe, expect, test, vi } from "vitest";
-import { ENVELOPE_BYTES, LargeBodies, readBody } from "./body.ts";
+import { expect, test } from "vitest";
+import { ENVELOPE_BYTES, readBody } from "./body.ts";
 import { BytesInFlight } from "./bytes-in-flight.ts";
 
 const LIMIT = 1_000;
@@ -68,49 +68,4 @@ test("of a body that is announced too long no more is kept than its envelope may
   const { bodies, most } = read(Array(8).fill(chunk), { "content-length": String(limit + 1) }, limit);
   expect(bodies).toEqual([{ first: "x".repeat(ENVELOPE_BYTES) }]);
   expect(most).toBeLessThanOrEqual(ENVELOPE_BYTES);
-});
-
-describe("large bodies", () => {
-  const large = () => Object.assign(new EventEmitter(), { headers: { "content-length": "2000000" } });
-  const take = (bodies: LargeBodies, request: object, begun: string[], name: string) => {
-    const ends: (() => void)[] = [];
-    bodies.take(request as unknown as IncomingMessage, (end) => {
-      begun.push(name);
-      ends.push(end);
-    });
-    return () => ends[0]?.();
-  };
-
-  test("are read one after the other, in their order", () => {
-    const [bodies, begun]: [LargeBodies, string[]] = [new LargeBodies(), []];
-    const ends = ["a", "b", "c"].map((name) => take(bodies, large(), begun, name));
-    expect(begun).toEqual(["a"]);
-    ends[0]?.();
-    ends[0]?.();
-    expect(begun).toEqual(["a", "b"]);
-    ends[1]?.();
-    ends[2]?.();
-    take(bodies, large(), begun, "d");
-    expect(begun).toEqual(["a", "b", "c", "d"]);
-  });
-
-  test("keep no other body waiting", () => {
-    const [bodies, begun]: [LargeBodies, string[]] = [new LargeBodies(), []];
-    take(bodies, large(), begun, "large");
-    take(bodies, { headers: { "content-length": "1000000" } }, begun, "small");
-    take(bodies, { headers: {} }, begun, "not announced");
-    expect(begun).toEqual(["large", "small", "not announced"]);
-  });
-
-  test("give way when their client is gone, or slow", async () => {
-    const [bodies, begun]: [LargeBodies, string[]] = [new LargeBodies(), []];
-    const gone = large();
-    take(bodies, gone, begun, "gone");
-    take(bodies, Object.assign(large(), { destroyed: true }), begun, "gone before its turn");
-    take(bodies, large(), begun, "slow");
-    take(bodies, large(), begun, "next");
-    gone.emit("close");
-    expect(begun).toEqual(["gone", "slow"]);
-    await vi.waitFor(() => expect(begun).toEqual(["gone", "slow", "next"]));
-  });
 });

@@ -51,45 +51,6 @@ export function readBody(
   request.on("end", onEnd);
 }
 
-/** A longer body is large: a pod or a workload has some kilobytes, and a policy hardly ever a hundred. */
-const LARGE_BODY_BYTES = 1024 * 1024;
-
-/** The longest body takes 170 ms on a network of 1 Gbit/s. */
-const TURN_MS = 250;
-
-/**
- * Large bodies are read one after the other, so that those of an API server that come together are not too many bytes in flight: the
- * others wait where they are, at their clients. A client that sends slowly delays the next by one turn, and is read beside it from then on.
- */
-export class LargeBodies {
-  readonly #waiting: (() => void)[] = [];
-  #isReading = false;
-
-  /** Calls `read` at once, or when it is the turn of the request; it is to call `end` once the body was read. */
-  take(request: IncomingMessage, read: (end: () => void) => void): void {
-    if (!(Number(request.headers["content-length"]) > LARGE_BODY_BYTES)) read(() => undefined);
-    else if (this.#isReading) this.#waiting.push(() => this.#start(request, read));
-    else this.#start(request, read);
-  }
-
-  #start(request: IncomingMessage, read: (end: () => void) => void): void {
-    this.#isReading = true;
-    const end = () => {
-      clearTimeout(timer);
-      request.removeListener("close", end);
-      if (isOver) return;
-      isOver = true;
-      this.#isReading = false;
-      this.#waiting.shift()?.();
-    };
-    let isOver = false;
-    const timer = setTimeout(end, TURN_MS);
-    request.once("close", end);
-    if (request.destroyed) end();
-    else read(end);
-  }
-}
-
 /**
  * Copies a chunk behind the first bytes of a body, which grows where it does not fit. Chunks are not kept: a chunk of one byte takes some
  * 300, so that a body of 20 MiB could take gigabytes.

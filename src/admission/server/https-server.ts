@@ -14,9 +14,10 @@ import { LARGE_REVIEW, parsedBytes } from "../review/structure.ts";
 import type { KeyPair } from "../tls/certificate.ts";
 import { ClientCertificates, type ClientCheck } from "../tls/client-certificate.ts";
 import { type Address, addressOf, listenError } from "./address.ts";
-import { LargeBodies, readBody } from "./body.ts";
+import { readBody } from "./body.ts";
 import { BytesInFlight } from "./bytes-in-flight.ts";
 import { Connections, Pipelining } from "./connections.ts";
+import { LargeReviews } from "./large-reviews.ts";
 import type { Limits } from "./limits.ts";
 import { refusedByHead, sendAndClose } from "./refusal.ts";
 
@@ -69,7 +70,7 @@ export async function openHttpsServer(options: HttpsServerOptions): Promise<Http
     connectionClosed("bytes");
     log.warn({ bytes }, NO_ROOM);
   });
-  const largeBodies = new LargeBodies();
+  const largeReviews = new LargeReviews();
   const pipelining = new Pipelining(limits.pipelined, () => connectionClosed("requests"));
   const asksForCertificates = clients !== undefined || aggregated !== undefined;
   let { pair: served } = options;
@@ -121,7 +122,7 @@ export async function openHttpsServer(options: HttpsServerOptions): Promise<Http
   };
 
   const receive = (request: IncomingMessage, response: ServerResponse, review: Handle, started: number) => {
-    largeBodies.take(request, (end) =>
+    largeReviews.take(request, (end) =>
       readBody(request, limits.bodyBytes, inFlight, (body, isWhole) => {
         end();
         const trace = tracing?.begin(request.headers, started);

@@ -57,6 +57,8 @@ export interface Evaluation {
   readonly asked: readonly Hook[];
   /** The names of those that changed the object. */
   readonly patched: ReadonlySet<string>;
+  /** The caller did not prove to be an API server: the object, the user and all else of the request are claims. @default verified */
+  readonly unverified?: true;
 }
 
 /** A request without an object (DELETE) is judged by the stored one; one with neither by an empty one. */

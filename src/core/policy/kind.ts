@@ -63,6 +63,15 @@ export interface StateKind extends CustomResource {
   readonly verbs: readonly ("create" | "update" | "patch" | "delete")[];
 }
 
+/** What usher answers otherwise about stored objects than an earlier version did. An upgrade lists these objects. */
+export interface ChangedAnswer {
+  /** The field of the spec whose meaning changed: the CRD of an earlier version describes it otherwise. */
+  readonly field: string;
+  readonly concerns: (object: JsonObject) => boolean;
+  /** What happens from now on, and how to keep what happened before. */
+  readonly meaning: string;
+}
+
 /** A kind of policies that a module defines: a custom resource, or a configuration file of the same standing. */
 export interface Kind<Policy = unknown> extends CustomResource {
   /** `Cluster`: its objects are in namespaces and act on the whole cluster, so who may write them is granted apart. @default as its scope */
@@ -85,6 +94,8 @@ export interface Kind<Policy = unknown> extends CustomResource {
     installation?: Installation,
     now?: number,
   ) => readonly Problem[];
+  /** @default none */
+  readonly changedAnswer?: ChangedAnswer;
   /** A spec that the CRD accepts and `check` refuses: its refusal shows that the API server calls usher. */
   readonly refused?: JsonObject;
   /** Runs once for each object and version of it. Never throws; problems are this policy's own. */

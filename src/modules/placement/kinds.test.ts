@@ -162,3 +162,22 @@ describe("accepted", () => {
     expect(written(bare)).toMatchObject({ allowed: true });
   });
 });
+
+test.each<[string | undefined, boolean]>([
+  [undefined, false],
+  ["Fail", false],
+  ["Ignore", true],
+])(
+  "with enforcement Refuse and failurePolicy %s: a warning when it is written: %s",
+  (failurePolicy, warns) => {
+    const spec = {
+      ...OK,
+      nodeSelector: { pool: "a" },
+      enforcement: "Refuse",
+      ...(failurePolicy === undefined ? {} : { failurePolicy }),
+    };
+    const { allowed, warnings } = written(clusterPolicy("p", spec));
+    expect(allowed).toBe(true);
+    expect(warnings.join().includes("spec.failurePolicy: Ignore admits objects")).toBe(warns);
+  },
+);

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { PolicyRef } from "../../core/evaluate/finding.ts";
-import { isObject, type JsonObject } from "../../core/json.ts";
-import type { CelRule, Kind, KindVersion } from "../../core/policy/kind.ts";
+import { at, isObject, type JsonObject } from "../../core/json.ts";
+import type { CelRule, ChangedAnswer, Kind, KindVersion } from "../../core/policy/kind.ts";
 import { type Problem, warningProblem } from "../../core/policy/problem.ts";
 import { REFUSED_SPEC } from "./criteria/refused-spec.ts";
 import { labelKeys } from "./policy/cel-rules.ts";
@@ -63,6 +63,14 @@ const version = (spec: z.ZodType, rules: readonly CelRule[]): KindVersion => ({
   ],
 });
 
+const CHANGED_ANSWER: ChangedAnswer = {
+  field: "failurePolicy",
+  concerns: (object) =>
+    at(object, "spec", "enforcement") === "Refuse" && (at(object, "spec", "failurePolicy") ?? null) === null,
+  meaning:
+    "enforcement is Refuse and failurePolicy is absent: in the namespaces that the policy selects, objects are refused while usher does not answer; set failurePolicy: Ignore to admit them unjudged as before",
+};
+
 const SELECTORS = { Namespaced: ["podSelector"], Cluster: ["podSelector", "namespaceSelector"] } as const;
 
 function check(scope: "Cluster" | "Namespaced"): (object: JsonObject) => Problem[] {
@@ -99,6 +107,7 @@ export const podSchedulingPolicy: Kind<PlacementPolicy> = {
   summary: "scheduling criteria for the pods of one namespace",
   versions: [version(namespaced, CEL_RULES)],
   check: check("Namespaced"),
+  changedAnswer: CHANGED_ANSWER,
   refused: REFUSED_SPEC,
   prepare: (object, ref: PolicyRef) => preparePolicy(object, ref, "Namespaced"),
 };
@@ -114,6 +123,7 @@ export const clusterPodSchedulingPolicy: Kind<PlacementPolicy> = {
   summary: "scheduling criteria for pods of selected namespaces",
   versions: [version(clusterWide, [...CEL_RULES, labelKeys("namespaceSelector", "matchLabels")])],
   check: check("Cluster"),
+  changedAnswer: CHANGED_ANSWER,
   refused: REFUSED_SPEC,
   prepare: (object, ref: PolicyRef) => preparePolicy(object, ref, "Cluster"),
 };

@@ -38,4 +38,12 @@ export const CODES: readonly Code[] = [
       "The API server does not validate the pod template of this kind, but it will refuse every pod that is made of it: the field belongs to another OS than spec.os.name.",
     remedy: "Remove the field that the warning names, or correct spec.os.name.",
   },
+  {
+    code: "USHER-O06",
+    title: "The pod was not hardened",
+    meaning:
+      "os.harden names the namespace, but the pod has more than 500 containers. Each would get two fields, and other requests would wait meanwhile.",
+    remedy:
+      "Set the fields in the pod or its template: allowPrivilegeEscalation, capabilities, runAsNonRoot and seccompProfile of securityContext.",
+  },
 ];

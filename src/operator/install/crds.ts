@@ -7,6 +7,7 @@ import { isNewer, versionOf } from "./version.ts";
 /** What happens to a CRD when only CRDs are installed. */
 export interface PlannedCrd {
   readonly object: JsonObject;
+  readonly live?: JsonObject;
   readonly change: "create" | "update" | "unchanged" | "stays";
   /** For people: why it stays. */
   readonly note?: string;
@@ -25,12 +26,13 @@ export async function planCrds(
   for (const object of wanted) {
     const live = await objects.read(object);
     if (live === undefined) planned.push({ object, change: "create" });
-    else if (!isOurs(live)) planned.push({ object, change: "stays", note: `belongs to ${ownerOf(live)}` });
+    else if (!isOurs(live))
+      planned.push({ object, live, change: "stays", note: `belongs to ${ownerOf(live)}` });
     else if (isNewer(live, version))
-      planned.push({ object, change: "stays", note: `written by usher ${versionOf(live)}` });
+      planned.push({ object, live, change: "stays", note: `written by usher ${versionOf(live)}` });
     else {
       const after = await objects.apply(object, undefined, { dryRun: true });
-      planned.push({ object, change: sameObject(live, after) ? "unchanged" : "update" });
+      planned.push({ object, live, change: sameObject(live, after) ? "unchanged" : "update" });
     }
   }
   return planned;

@@ -16,7 +16,7 @@ import {
   keeperOf,
   ownerOf,
 } from "./ownership-conflict.ts";
-import { brokenPolicies, resourceKinds, storedObjects } from "./stored-policies.ts";
+import { brokenPolicies, changedAnswers, NAMED, resourceKinds, storedObjects } from "./stored-policies.ts";
 import { isNewer, versionOf } from "./version.ts";
 
 export type Change = "create" | "update" | "unchanged" | "conflict";
@@ -92,6 +92,7 @@ export async function planInstall(
   findings.push(...(await predecessorsOf(objects, modules)));
   findings.push(...released(planned));
   findings.push(...(await invalidPolicies(objects, modules)));
+  findings.push(...(await changedAnswers(objects.client, modules, planned)));
   const conflicts = planned.filter(({ change }) => change === "conflict");
   const managed = ofOthers(planned, options);
   const refusal = await certificatesChange(objects, wanted);
@@ -227,9 +228,6 @@ export async function predecessorsOf(objects: Objects, modules: readonly Module[
   }
   return findings;
 }
-
-/** More than these mostly have one cause. */
-const NAMED = 5;
 
 async function invalidPolicies(objects: Objects, modules: readonly Module[]): Promise<string[]> {
   const broken = [];

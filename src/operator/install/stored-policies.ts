@@ -1,10 +1,10 @@
 import type { Client } from "../../cluster/client/client.ts";
 import { listIfServed } from "../../cluster/client/list-pages.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { at, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import type { Module } from "../../core/module/module.ts";
 import { checkObject } from "../../core/policy/check.ts";
-import type { CustomResource, Kind } from "../../core/policy/kind.ts";
+import { type CustomResource, type Kind, kindResource } from "../../core/policy/kind.ts";
 import { describeProblem } from "../../core/policy/problem.ts";
 import type { View } from "../../core/view/view.ts";
 
@@ -30,6 +30,47 @@ export function brokenPolicies(kind: Kind, objects: Iterable<JsonObject>, view: 
     });
   }
   return broken;
+}
+
+/** A CRD of a plan, and what is stored of it. */
+interface PlannedCrd {
+  readonly object: JsonObject;
+  readonly live?: JsonObject | undefined;
+}
+
+/** More than these mostly have one cause. */
+export const NAMED = 5;
+
+/** The stored policies about which usher answers otherwise than the version whose CRDs are stored. */
+export async function changedAnswers(
+  client: Client,
+  modules: readonly Module[],
+  crds: readonly PlannedCrd[],
+): Promise<string[]> {
+  const findings: string[] = [];
+  for (const kind of resourceKinds(modules)) {
+    const { changedAnswer } = kind;
+    const crd = crds.find(({ object }) => nameOf(object) === kindResource(kind));
+    if (changedAnswer === undefined || crd?.live === undefined) continue;
+    const { field, concerns, meaning } = changedAnswer;
+    if (descriptionOf(crd.live, field) === descriptionOf(crd.object, field)) continue;
+    const names = (await storedObjects(client, kind)).filter(concerns).map((object) => {
+      const namespace = namespaceOf(object);
+      return `${kind.kind} ${namespace === "" ? "" : `${namespace}/`}${nameOf(object)}`;
+    });
+    if (names.length === 0) continue;
+    const more = names.length > NAMED ? [`and ${names.length - NAMED} more`] : [];
+    const head = names.length === 1 ? "1 stored policy is" : `${names.length} stored policies are`;
+    findings.push([`${head} answered otherwise`, ...names.slice(0, NAMED), ...more, meaning].join("\n  "));
+  }
+  return findings;
+}
+
+/** How a CRD describes a field of the spec, in the version that is stored. */
+function descriptionOf(crd: JsonObject, field: string): string | undefined {
+  const version = listAt(crd, "spec", "versions").find((one) => at(one, "storage") === true);
+  const spec = at(version, "schema", "openAPIV3Schema", "properties", "spec", "properties");
+  return stringAt(spec, field, "description");
 }
 
 export function resourceKinds(modules: readonly Module[]): Kind[] {

@@ -162,6 +162,8 @@ describe("where policies enforce", () => {
       { name: "placement-enforcement-pod-updates", failure: "open" },
       { name: "placement-enforcement-scale", failure: "open" },
     ]);
+    const byDefault = namespacedPolicy("blue", "p", { podSelector: {}, enforcement: "Refuse" });
+    expect(hooksOf([byDefault])).toEqual(hooksOf([policy]));
     const warning = enforcementHooks([namespacedPolicy("blue", "p", enforcing("Warn", "Fail"))]);
     expect(warning.filter(({ failure }) => failure === "closed")).toEqual([]);
   });
@@ -186,7 +188,7 @@ test("for any policies: the same hooks in any order, and none closed in a protec
       { matchLabels: { team: "red" } },
       { matchLabels: { team: "blue" } },
     ),
-    failurePolicy: fc.constantFrom("Fail", "Ignore"),
+    failurePolicy: fc.constantFrom("Fail", "Ignore", null),
     enforcement: fc.constantFrom("None", "Warn", "Refuse"),
     targets: fc.constantFrom("Both", "Pods", "Templates"),
   });

@@ -2,6 +2,7 @@ import type { Hook, NamespaceScope, Rule } from "../../../core/module/hook.ts";
 import type { Installation } from "../../../core/module/installation.ts";
 import { protectedNamespaces } from "../../../core/registration/protected.ts";
 import type { View } from "../../../core/view/view.ts";
+import { failsClosed } from "../policy/policy.ts";
 import { policiesIn, type Reach, reachOf, type WrittenPolicy } from "./reach.ts";
 
 /** A request that is refused while usher is unavailable can only be repeated, so usher gets longer than in an open hook. */
@@ -25,11 +26,11 @@ export const TEMPLATE_CHANGES = [
 ].join(" || ");
 
 /**
- * The hooks with a closed twin for those that policies with `failurePolicy: Fail` are about: just the namespaces that they select
+ * The hooks with a closed twin for those that policies that fail closed are about: just the namespaces that they select
  * now, by name, never the control plane's or usher's own. All such policies share one twin for pods and one for templates.
  */
 export function closedHooks(view: View, installation: Installation, hooks: readonly Hook[]): Hook[] {
-  const closed = policiesIn(view, ({ failurePolicy }) => failurePolicy === "Fail");
+  const closed = policiesIn(view, failsClosed);
   if (closed.length === 0) return [...hooks];
   const [forPods, forTemplates] = [closed.filter(isAbout("Pods")), closed.filter(isAbout("Templates"))];
   const pods = reachOf(forPods, view, installation);

@@ -2,6 +2,7 @@ import type { Hook, NamespaceScope, Rule } from "../../../core/module/hook.ts";
 import { exemptNamespaces, type Installation } from "../../../core/module/installation.ts";
 import { protectedNamespaces } from "../../../core/registration/protected.ts";
 import type { View } from "../../../core/view/view.ts";
+import { failsClosed } from "../policy/policy.ts";
 import { isPods, TEMPLATE_CHANGES } from "./closed-hooks.ts";
 import { policiesIn, reachOf, type WrittenPolicy } from "./reach.ts";
 
@@ -93,5 +94,5 @@ function scaleRules(rules: readonly Rule[]): Rule[] {
 }
 
 function isClosed({ spec }: WrittenPolicy): boolean {
-  return spec["enforcement"] === "Refuse" && spec["failurePolicy"] === "Fail";
+  return spec["enforcement"] === "Refuse" && failsClosed(spec);
 }

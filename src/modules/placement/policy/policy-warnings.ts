@@ -6,7 +6,8 @@ import type { PlacementPolicy } from "./policy.ts";
 export function policyWarnings({
   criteria,
   enforcement,
-}: Pick<PlacementPolicy, "criteria" | "enforcement">): Problem[] {
+  failure,
+}: Pick<PlacementPolicy, "criteria" | "enforcement" | "failure">): Problem[] {
   const problems = criteria.flatMap(({ criterion, value }) => criterion.warnings?.(value, criteria) ?? []);
   if (criteria.length === 0)
     problems.push(warningProblem(["spec"], "has no scheduling criteria: the policy has no effect"));
@@ -15,6 +16,14 @@ export function policyWarnings({
       warningProblem(
         ["spec", "enforcement"],
         "has no effect: the policy has only preferences, which are not enforced",
+      ),
+    );
+  else if (enforcement === "Refuse" && failure === "Ignore")
+    problems.push(
+      warningProblem(
+        ["spec", "failurePolicy"],
+        "Ignore admits objects that enforcement: Refuse would refuse, whenever usher does not answer in time",
+        "remove it, or set Fail",
       ),
     );
   return problems;

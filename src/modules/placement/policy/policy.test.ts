@@ -6,7 +6,7 @@ import type { Json, JsonObject } from "../../../core/json.ts";
 import type { Problem } from "../../../core/policy/problem.ts";
 import { parseCriteria } from "../criteria/criteria.ts";
 import { unmetRequirements } from "../enforce/unmet-requirements.ts";
-import { comparePolicies, type PlacementPolicy, preparePolicy } from "./policy.ts";
+import { comparePolicies, failsClosed, type PlacementPolicy, preparePolicy } from "./policy.ts";
 
 const REF = { kind: "ClusterPodSchedulingPolicy", name: "p" };
 const prepared = (spec: Json, scope: "Cluster" | "Namespaced" = "Cluster") =>
@@ -203,4 +203,20 @@ describe("whatever is written in a spec", () => {
     expect(problems).toEqual([]);
     expect(fieldsOf(criteria)).toEqual({ tolerations: [{ key: "a", operator: "Exists" }] });
   });
+});
+
+test.each<[string | undefined, string | null | undefined, "Fail" | "Ignore"]>([
+  ["Refuse", undefined, "Fail"],
+  ["Refuse", null, "Fail"],
+  ["Refuse", "Ignore", "Ignore"],
+  ["Refuse", "Fail", "Fail"],
+  ["Refuse", "Nonsense", "Ignore"],
+  ["Warn", undefined, "Ignore"],
+  ["None", "Fail", "Fail"],
+  [undefined, undefined, "Ignore"],
+])("with enforcement %s, failurePolicy %s counts as %s", (enforcement, failurePolicy, failure) => {
+  const spec = { podSelector: {}, namespaceSelector: {}, enforcement, failurePolicy } as JsonObject;
+  const { policy } = preparePolicy(clusterPolicy("p", spec), { kind: "", name: "p" }, "Cluster");
+  expect(policy?.failure).toBe(failure);
+  expect(failsClosed(spec)).toBe(failure === "Fail");
 });

@@ -16,7 +16,7 @@ import type { Criteria } from "../criteria/criterion.ts";
 /** The label by which the API server itself names every namespace. */
 export const NAMESPACE_NAME = "kubernetes.io/metadata.name";
 
-/** The enumerations of a policy; the first value is the default. */
+/** The enumerations of a policy; the first value is the default, of `FAILURE` where `failsClosed` says no more. */
 export const TARGETS = ["Both", "Pods", "Templates"] as const;
 export const ON_UPDATE = ["Restore", "Inject"] as const;
 export const ON_CONFLICT = ["Skip", "Refuse"] as const;
@@ -135,7 +135,7 @@ function settingsOf(spec: JsonObject, problems: Problem[]): Settings {
   const priority = at(spec, "priority");
   return {
     priority: typeof priority === "number" && Number.isInteger(priority) ? priority : 0,
-    failure: choiceAt(spec, "failurePolicy", FAILURE, problems),
+    failure: choiceAt(spec, "failurePolicy", FAILURE, problems, failsClosed(spec) ? "Fail" : "Ignore"),
     targets: choiceAt(spec, "targets", TARGETS, problems),
     onUpdate: choiceAt(spec, "onUpdate", ON_UPDATE, problems),
     onConflict: choiceAt(spec, "onConflict", ON_CONFLICT, problems),
@@ -143,18 +143,28 @@ function settingsOf(spec: JsonObject, problems: Problem[]): Settings {
   };
 }
 
-/** One of an enumeration; any other value is a problem and counts as the first. */
+/**
+ * Whether a policy refuses what it selects while usher can't judge it. One that refuses unmet requirements does so by default: else a
+ * tenant that makes usher slow passes it.
+ */
+export function failsClosed(spec: JsonObject): boolean {
+  const given = spec["failurePolicy"] ?? undefined;
+  return given === undefined ? spec["enforcement"] === "Refuse" : given === "Fail";
+}
+
+/** One of an enumeration; any other value is a problem and counts as the default. */
 function choiceAt<Word extends string>(
   spec: JsonObject,
   field: string,
   words: readonly [Word, ...Word[]],
   problems: Problem[],
+  otherwise: Word = words[0],
 ): Word {
   const value = at(spec, field);
   const found = words.find((word) => word === value);
   if (found === undefined && value !== undefined && value !== null)
     problems.push(problem(["spec", field], `must be one of ${words.join(", ")}`));
-  return found ?? words[0];
+  return found ?? otherwise;
 }
 
 function labelsOf(of: string, selector: CompiledSelector | undefined): RequiredLabel[] {

@@ -63,7 +63,7 @@ const spec = {
     .enum(FAILURE)
     .nullish()
     .describe(
-      "What happens when usher is unavailable, or can't determine whether the policy selects the object. Ignore admits the object without this policy, Fail refuses it. Defaults to Ignore.",
+      "What happens when usher is unavailable, or can't determine whether the policy selects the object. Ignore admits the object without this policy, Fail refuses it. Defaults to Fail where enforcement is Refuse, else to Ignore.",
     ),
   enforcement: z
     .enum(ENFORCEMENT)

@@ -50,7 +50,7 @@ export function previewOf(
       violationsOf(context, settings, enforce, { metadata, spec }),
       spec,
       exceptions.for(request.namespace, metadata, spec, now),
-      (part) => violationsOf(context, settings, enforce, { metadata, spec: part }),
+      (part, check) => violationsOf(context, settings, enforce, { metadata, spec: part }, check),
     );
     if (violations.length === 0) continue;
     const reasons = violations.map(({ reason }) => reason).join(", ");

@@ -4,7 +4,7 @@ import type { Count } from "../../../core/module/metric.ts";
 import type { Context, TraceEntry } from "../../../core/module/module.ts";
 import type { Path } from "../../../core/path.ts";
 import { type Exceptions, whyNotInForce } from "../exceptions/exceptions.ts";
-import { validatePodOS } from "../os/validate.ts";
+import { isValidOS } from "../os/validate.ts";
 import type { Violation } from "../security/check.ts";
 import { evaluatePodSecurity } from "../security/evaluate.ts";
 import type { LevelVersion, PodSecurityPolicy } from "../security/policy.ts";
@@ -64,8 +64,8 @@ export function judge(
     });
   const waived = new Map<string, { readonly name: string; readonly finding: Finding }>();
   const remaining = (of: LevelVersion): readonly Violation[] => {
-    const { violations, used } = waive(evaluate(of), subject.spec, inForce, (spec) =>
-      violationsOf(context, settings, of, { ...subject, spec }),
+    const { violations, used } = waive(evaluate(of), subject.spec, inForce, (spec, check) =>
+      violationsOf(context, settings, of, { ...subject, spec }, check),
     );
     for (const { exception, checks } of used) {
       const value = `${exception.ref.name}: ${checks.join(", ")}`;
@@ -127,18 +127,22 @@ function exceptionTrace(
   });
 }
 
-/** What a pod violates. */
+/** What a pod violates: of all checks, or of one. */
 export function violationsOf(
   { view }: Pick<Context, "view">,
   { windowsChecks }: Settings["podSecurity"],
   policy: LevelVersion,
   { metadata, spec }: Pick<Subject, "metadata" | "spec">,
+  check?: string,
 ): readonly Violation[] {
   const version = view.serverVersion?.effective;
-  const options = version?.major === 1 ? { newest: version.minor } : {};
-  const { violations } = evaluatePodSecurity(policy, metadata, spec, options);
-  const windows = windowsChecks && policy.level === "restricted" && validatePodOS(spec).length === 0;
-  return windows ? [...violations, ...windowsViolations(metadata, spec)] : violations;
+  const { violations } = evaluatePodSecurity(policy, metadata, spec, {
+    ...(version?.major === 1 ? { newest: version.minor } : {}),
+    ...(check === undefined ? {} : { check }),
+    mostCauses: MOST_CAUSES,
+  });
+  const windows = windowsChecks && policy.level === "restricted" && isValidOS(spec);
+  return windows ? [...violations, ...windowsViolations(metadata, spec, MOST_CAUSES)] : violations;
 }
 
 /** As upstream joins them. */

@@ -106,6 +106,24 @@ test.each<[string, string, boolean]>([
   expect((await judged(privileged({ expires }))).allowed).toBe(allowed);
 });
 
+test("exceptions for some containers waive nothing in a pod with more containers than are compared", async () => {
+  const exceptions = [exception("e", { checks: ["privileged"], images: ["mesh*"] })];
+  const assembly = podSecurityWith({
+    settings: { podSecurity: { mode: "Replace" } },
+    labels: { enforce: "baseline" },
+    exceptions,
+  });
+  const allowed = async (length: number) => {
+    const containers = Array.from({ length }, (_, i) => ({
+      name: `c${i}`,
+      image: "mesh:1",
+      securityContext: { privileged: true },
+    }));
+    return (await asked(assembly, requestFor(pod({ spec: { containers } })))).allowed;
+  };
+  expect([await allowed(15_000), await allowed(15_001)]).toEqual([true, false]);
+});
+
 describe("an exception that is written", () => {
   const problems = (spec: JsonObject, now?: number) =>
     checkObject(podSecurityException, exception("e", spec), new Store(), undefined, now).map(

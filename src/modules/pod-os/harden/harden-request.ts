@@ -1,5 +1,5 @@
 import type { Finding, PolicyRef } from "../../../core/evaluate/finding.ts";
-import { isObject } from "../../../core/json.ts";
+import { isObject, listAt } from "../../../core/json.ts";
 import { controllerOf } from "../../../core/kubernetes/object.ts";
 import { specPath } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";
@@ -8,14 +8,20 @@ import type { RequestTemplate } from "../hooks/request-template.ts";
 import { noNodeRuns } from "../nodes/node-os.ts";
 import { resolvePodOS } from "../os/resolve.ts";
 import { runtimeClassOf } from "../os/runtime-class.ts";
+import { CONTAINER_LISTS } from "../os/tables.ts";
 import { validatePodOS } from "../os/validate.ts";
 import { hardenedFields } from "./harden.ts";
+
+/** Each gets two edits, with a finding each. Pods that run have some dozens; an API server takes tens of thousands. */
+const MOST_CONTAINERS = 500;
 
 /** Fills in absent security fields of the pod's OS. A template that has a controller is left to it; its pods are hardened. */
 export function harden(context: Context, { workload, template, isPod }: RequestTemplate): Finding[] {
   const { object, view } = context;
   const { spec } = template;
   if (spec === undefined || (!isPod && controllerOf(object.object) !== undefined)) return [];
+  const containers = CONTAINER_LISTS.reduce((sum, list) => sum + listAt(spec, list).length, 0);
+  if (containers > MOST_CONTAINERS) return [notHardened(containers)];
   const resolved = resolvePodOS(template, runtimeClassOf(view, spec));
   if (resolved.contradictions.length > 0) return [];
   // A Linux field keeps a pod from starting on Windows.
@@ -57,6 +63,16 @@ export function harden(context: Context, { workload, template, isPod }: RequestT
         ]
       : [],
   );
+}
+
+function notHardened(containers: number): Finding {
+  return {
+    rule: "harden",
+    outcome: "skipped",
+    code: "USHER-O06",
+    message: `pod not hardened: it has ${containers} containers, at most ${MOST_CONTAINERS} are; set the fields of securityContext yourself`,
+    warn: 40,
+  };
 }
 
 const OS_HARDEN: PolicyRef = { kind: "Setting", name: "os.harden" };

@@ -12,6 +12,9 @@ import { validatePodOS } from "./validate.ts";
 /** As many warnings as help; the first errors are the rest's cause more often than not. */
 const MOST_FINDINGS = 16;
 
+/** Each takes more than 16 characters of a message, which ends at 8,192. */
+const MOST_ERRORS = 512;
+
 interface FieldsVerdict {
   readonly denial?: Omit<Denial, "message"> & { readonly message: string };
   readonly findings: readonly Finding[];
@@ -49,8 +52,10 @@ export function judgeFields(context: Context): FieldsVerdict {
 
 function podErrors({ request, object }: Context): PodFieldError[] {
   const [now, before] = [specOf(object.object), specOf(object.old)];
-  if (request.operation === "CREATE") return validatePodOS(now);
-  return request.subResource === "resize" ? validatePodOSResize(before) : validatePodOSUpdate(before, now);
+  if (request.operation === "CREATE") return validatePodOS(now, "spec", MOST_ERRORS);
+  return request.subResource === "resize"
+    ? validatePodOSResize(before)
+    : validatePodOSUpdate(before, now, MOST_ERRORS);
 }
 
 /** A template that did not change is the business of who wrote it. */
@@ -58,7 +63,11 @@ function templateErrors({ request, object, installation }: Context): PodFieldErr
   const { group, resource } = request.resource;
   const workload = installation.workloads.byResource(group, resource);
   if (workload === undefined || request.subResource !== "") return [];
-  const errors = validatePodOS(podTemplateOf(object.object, workload)?.spec, fieldPath(specPath(workload)));
+  const errors = validatePodOS(
+    podTemplateOf(object.object, workload)?.spec,
+    fieldPath(specPath(workload)),
+    MOST_ERRORS,
+  );
   // Comparing templates costs more than looking at the few fields of an OS.
   return errors.length > 0 && object.changed([workload.template]) ? errors : [];
 }

@@ -35,6 +35,8 @@ interface Statement {
 export const OS_LABEL = "kubernetes.io/os";
 /** Deprecated, and copied from the other one by the node lifecycle controller. */
 const LABELS = [OS_LABEL, "beta.kubernetes.io/os"];
+/** Terms, requirements and values that a message lists: each takes two characters at least of the 1,024 that a line of a refusal has. */
+const MOST_DESCRIBED = 512;
 const AFFINITY = "nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms";
 const CONFIDENCE: Readonly<Record<PodOSSource, PodOSConfidence>> = {
   explicit: "certain",
@@ -110,7 +112,8 @@ function affinityStatement(spec: JsonObject | undefined): Statement[] {
   const possible = (["linux", "windows"] as const).filter(allows);
   const os = terms.every(({ names }) => names) && possible.length === 1 ? possible[0] : undefined;
   const value = terms
-    .map(({ expressions }) => expressions.map(described).join(" and ") || "any")
+    .slice(0, MOST_DESCRIBED)
+    .map(({ expressions }) => expressions.slice(0, MOST_DESCRIBED).map(described).join(" and ") || "any")
     .join(" or ");
   return [{ source: "nodeAffinity", field: `spec.affinity.${AFFINITY}`, os, value, allows }];
 }
@@ -135,6 +138,8 @@ function allowedBy(expression: Json, os: PodOS): boolean {
 }
 
 function described(expression: Json): string {
-  const values = listAt(expression, "values").filter((value) => typeof value === "string");
+  const values = listAt(expression, "values")
+    .slice(0, MOST_DESCRIBED)
+    .filter((value) => typeof value === "string");
   return `${stringAt(expression, "key")} ${stringAt(expression, "operator") ?? ""} (${values.join(", ")})`;
 }

@@ -21,12 +21,12 @@ const LISTS = ["containers", "initContainers"] as const;
  * Signals that end a container need an explicit OS that knows them. The API server looks at the field only where its gate
  * ContainerStopSignals is on, and drops it otherwise.
  */
-export function validateStopSignals(spec: JsonObject, prefix: string): PodFieldError[] {
+export function validateStopSignals(spec: JsonObject, prefix: string, most: number): PodFieldError[] {
   const errors: PodFieldError[] = [];
   for (const list of LISTS) {
     const containers = spec[list];
     if (!Array.isArray(containers)) continue;
-    for (let i = 0; i < containers.length; i++) {
+    for (let i = 0; i < containers.length && errors.length < most; i++) {
       const container: Json | undefined = containers[i];
       if (!isObject(container) || !isObject(container["lifecycle"])) continue;
       if (list === "initContainers" && container["restartPolicy"] !== "Always") continue;

@@ -18,8 +18,9 @@ const UPDATABLE = [
 export function validatePodOSUpdate(
   before: JsonObject | undefined,
   after: JsonObject | undefined,
+  most?: number,
 ): PodFieldError[] {
-  const errors = validatePodOS(after);
+  const errors = validatePodOS(after, "spec", most);
   const [old, now] = [before?.["os"] ?? undefined, after?.["os"] ?? undefined];
   if (!equal(old, now))
     errors.push(forbidden("spec", `pod updates may not change fields other than ${UPDATABLE}`));

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { CountedReads } from "../../../../test/growth/counted-reads.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
 import { BUILT_IN_WORKLOADS, specPath } from "../../../core/kubernetes/workloads.ts";
 import { fieldPath } from "../../../core/path.ts";
@@ -249,4 +250,16 @@ test("no shape of a spec throws", () => {
     securityContext: { privileged: true, runAsUser: 1 },
   }));
   expect(validatePodOS({ ...WINDOWS, containers: many })).toHaveLength(20_000);
+});
+
+test("reads no further container once it has as many errors as are wanted", () => {
+  const containers = Array.from({ length: 10_000 }, () => ({
+    securityContext: { privileged: true },
+    lifecycle: { stopSignal: "x" },
+  }));
+  for (const name of ["linux", "windows"]) {
+    const counted = new CountedReads();
+    expect(validatePodOS(counted.of({ os: { name }, containers }), "spec", 1)).toHaveLength(1);
+    expect(counted.reads).toBeLessThan(100);
+  }
 });

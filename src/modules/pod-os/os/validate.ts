@@ -12,13 +12,23 @@ import {
   WINDOWS_POD_CONTEXT,
 } from "./tables.ts";
 
+/** Whether the API server finds nothing wrong with the OS of a pod spec. */
+export function isValidOS(spec: JsonObject): boolean {
+  return validatePodOS(spec, "spec", 1).length === 0;
+}
+
 /**
  * What the API server finds wrong with the OS of a pod spec, in its order and words. `prefix` is the field of the spec:
  * `spec` for a Pod, `spec.template.spec` for most templates. A spec without `os` has errors only for stop signals.
+ * Containers are no longer looked at once there are `most` errors.
  */
-export function validatePodOS(spec: JsonObject | undefined, prefix = "spec"): PodFieldError[] {
+export function validatePodOS(
+  spec: JsonObject | undefined,
+  prefix = "spec",
+  most = Number.POSITIVE_INFINITY,
+): PodFieldError[] {
   if (!isObject(spec)) return [];
-  const errors = validateStopSignals(spec, prefix);
+  const errors = validateStopSignals(spec, prefix, most);
   const os = spec["os"];
   if (!isPresent(os)) return errors;
   // What is no object has no name.
@@ -28,13 +38,13 @@ export function validatePodOS(spec: JsonObject | undefined, prefix = "spec"): Po
   if (!isPresent(name) || name === "") errors.push(required(`${prefix}.os.name`));
   else if (name === "linux") {
     forbidPodContext(spec, prefix, LINUX_CONTEXT, LINUX_DETAIL, errors);
-    forbidContainerContexts(spec, prefix, LINUX_CONTEXT, LINUX_DETAIL, errors);
+    forbidContainerContexts(spec, prefix, LINUX_CONTEXT, LINUX_DETAIL, errors, most);
   } else if (name === "windows") {
     forbidPodContext(spec, prefix, WINDOWS_POD_CONTEXT, WINDOWS_DETAIL, errors);
     for (const field of WINDOWS_POD)
       if (isForbiddenInWindows(field, spec[field]))
         errors.push(forbidden(`${prefix}.${field}`, WINDOWS_DETAIL));
-    forbidContainerContexts(spec, prefix, WINDOWS_CONTAINER_CONTEXT, WINDOWS_DETAIL, errors);
+    forbidContainerContexts(spec, prefix, WINDOWS_CONTAINER_CONTEXT, WINDOWS_DETAIL, errors, most);
   } else errors.push(notSupported(`${prefix}.os`, textOf(name), ["linux", "windows"]));
   return errors;
 }
@@ -69,11 +79,12 @@ function forbidContainerContexts(
   fields: readonly string[],
   detail: string,
   errors: PodFieldError[],
+  most: number,
 ): void {
   for (const list of CONTAINER_LISTS) {
     const containers = spec[list];
     if (!Array.isArray(containers)) continue;
-    for (let i = 0; i < containers.length; i++) {
+    for (let i = 0; i < containers.length && errors.length < most; i++) {
       const container: Json | undefined = containers[i];
       const context = isObject(container) ? container["securityContext"] : undefined;
       if (!isObject(context)) continue;

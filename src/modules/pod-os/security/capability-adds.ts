@@ -1,7 +1,8 @@
 import type { Json, JsonObject } from "../../../core/json.ts";
 import type { Path } from "../../../core/path.ts";
+import { joinQuote, sortedSet } from "../go-text.ts";
 import { listOf } from "./containers.ts";
-import { containerPath, type JudgedPod, objectOf } from "./judged-pod.ts";
+import { containerPath, type JudgedPod, objectOf, shown } from "./judged-pod.ts";
 
 /** Capabilities that containers add against a rule. */
 export const forbiddenAdds = {
@@ -11,22 +12,31 @@ export const forbiddenAdds = {
     return false;
   },
 
-  /** Of these containers: the names, and where each is. */
-  all(
+  /** Those of these containers, as a text lists them. */
+  names(pod: JudgedPod, containers: readonly number[], isForbidden: (name: Json) => boolean): string {
+    const names: string[] = [];
+    for (const container of containers)
+      for (const name of addedBy(pod.contexts[container])) if (isForbidden(name)) names.push(shown(name));
+    return joinQuote(sortedSet(names));
+  },
+
+  /** Where the first of them are. */
+  paths(
     pod: JudgedPod,
     containers: readonly number[],
     isForbidden: (name: Json) => boolean,
-  ): { names: Json[]; paths: Path[] } {
-    const names: Json[] = [];
+    most: number,
+  ): Path[] {
     const paths: Path[] = [];
     for (const container of containers) {
-      for (const [i, name] of addedBy(pod.contexts[container]).entries()) {
-        if (!isForbidden(name)) continue;
-        names.push(name);
-        paths.push(containerPath(pod, container, "securityContext", "capabilities", "add", i));
+      const names = addedBy(pod.contexts[container]);
+      for (let i = 0; i < names.length; i++) {
+        if (paths.length >= most) return paths;
+        if (isForbidden(names[i] ?? null))
+          paths.push(containerPath(pod, container, "securityContext", "capabilities", "add", i));
       }
     }
-    return { names, paths };
+    return paths;
   },
 };
 

@@ -30,10 +30,11 @@ export interface FixEdit {
 export interface Failure {
   readonly reason: string;
   readonly detail: string;
-  /** Made only where they are read: most refusals need no more than the texts. */
-  readonly places: () => Places;
+  /** Made only where they are read, and no more than are read: most refusals need no more than the texts. */
+  readonly places: (most: number) => Places;
 }
 
+/** At most as many of each as were asked for. */
 export interface Places {
   readonly causes: readonly { readonly path: Path; readonly message: string }[];
   readonly edits?: readonly FixEdit[];

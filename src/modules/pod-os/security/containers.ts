@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from "../../../core/json.ts";
 import type { Path } from "../../../core/path.ts";
-import { joinQuote, plural } from "../go-text.ts";
+import { joinQuote, MOST_LISTED, plural } from "../go-text.ts";
 import type { Places } from "./check.ts";
 import { containerPath, type JudgedPod, nameOf } from "./judged-pod.ts";
 
@@ -22,8 +22,12 @@ export function containersWhere(
 
 /** `container "a"`, `containers "a", "b"`. */
 export function containerNames(pod: JudgedPod, indexes: readonly number[]): string {
-  const names = indexes.map((i) => nameOf(pod.containers[i]));
-  return `${plural("container", "containers", names.length)} ${joinQuote(names)}`;
+  return `${plural("container", "containers", indexes.length)} ${joinQuote(namesOf(pod.containers, indexes))}`;
+}
+
+/** The names of these containers or volumes, as many as a text lists. */
+export function namesOf(all: readonly JsonObject[], indexes: readonly number[]): string[] {
+  return indexes.slice(0, MOST_LISTED).map((i) => nameOf(all[i]));
 }
 
 /** The pod, containers, or both: `pod and container "a"`. */
@@ -32,14 +36,17 @@ export function setters(pod: JudgedPod, podBreaks: boolean, indexes: readonly nu
   return [...(podBreaks ? ["pod"] : []), ...containers].join(" and ");
 }
 
-/** The same field of the pod's security context and of those of containers. */
+/** The same field of the pod's security context and of those of containers, at most so many. */
 export function contextPaths(
   pod: JudgedPod,
   podBreaks: boolean,
   indexes: readonly number[] | undefined,
+  most: number,
   ...field: Path
 ): Path[] {
-  const containers = (indexes ?? []).map((i) => containerPath(pod, i, "securityContext", ...field));
+  const containers = (indexes ?? [])
+    .slice(0, most)
+    .map((i) => containerPath(pod, i, "securityContext", ...field));
   return podBreaks ? [["spec", "securityContext", ...field], ...containers] : containers;
 }
 

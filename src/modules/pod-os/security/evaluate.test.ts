@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { fixturesOf, minimalPod } from "../../../../test/builders/pod-security-fixtures.ts";
 import { CountedReads } from "../../../../test/growth/counted-reads.ts";
 import { copyOf, type Json, type JsonObject } from "../../../core/json.ts";
+import { MOST_LISTED } from "../go-text.ts";
 import { ACTIVE_CHECKS, CHECKS } from "./checks.ts";
 import { evaluatePodSecurity } from "./evaluate.ts";
 
@@ -403,4 +404,61 @@ test("evaluating changes nothing in the pod", () => {
   const before = JSON.stringify(spec);
   evaluatePodSecurity(LATEST, {}, spec);
   expect(JSON.stringify(spec)).toBe(before);
+});
+
+describe("a large pod", () => {
+  const names = Array.from({ length: 20_000 }, (_, i) => `c${i}`);
+  const large = {
+    containers: names.map((name) => ({
+      name,
+      ports: [{ hostPort: 1 }],
+      livenessProbe: { httpGet: { host: name } },
+      securityContext: {
+        privileged: true,
+        capabilities: { add: [name] },
+        seLinuxOptions: { type: name, user: "u", role: "r" },
+        appArmorProfile: { type: name },
+        seccompProfile: { type: name },
+        procMount: name,
+        runAsUser: 0,
+        runAsNonRoot: false,
+        windowsOptions: { hostProcess: true },
+      },
+    })),
+    volumes: names.map((name) => ({ name, hostPath: { path: "/" } })),
+    securityContext: { sysctls: names.map((name) => ({ name, value: "1" })) },
+  };
+
+  test.each(["baseline", "restricted"])(
+    "of %s: no text lists more elements than a message has room for",
+    (level) => {
+      const { violations } = evaluatePodSecurity({ level, version: "latest" }, {}, large, { mostCauses: 4 });
+      expect(violations.length).toBeGreaterThan(10);
+      for (const one of violations) {
+        // Capabilities have two lists of containers and one of names.
+        expect(one.detail.split(", ").length).toBeLessThanOrEqual(3 * MOST_LISTED);
+        // A SELinux profile may be wrong in three fields.
+        expect(one.causes.length).toBeLessThanOrEqual(12);
+        expect(one.fix).toBeUndefined();
+      }
+    },
+  );
+
+  test("names its first containers in their order, as the whole text does", () => {
+    const { detail } = evaluatePodSecurity({ level: "baseline", version: "latest" }, {}, large);
+    expect(detail).toContain(
+      `hostPort (containers "${names.slice(0, MOST_LISTED).join('", "')}" use hostPort 1)`,
+    );
+  });
+
+  test("without a limit has all causes and a whole fix", () => {
+    const { violations } = evaluatePodSecurity({ level: "baseline", version: "latest" }, {}, large);
+    const ports = violations.find(({ check }) => check === "hostPorts");
+    expect([ports?.causes.length, ports?.fix?.length]).toEqual([20_000, 20_000]);
+  });
+
+  test("of another check is not read where one is asked for", () => {
+    const { violations } = evaluatePodSecurity(LATEST, {}, large, { check: "privileged" });
+    expect(violations.map(({ check }) => check)).toEqual(["privileged"]);
+  });
 });

@@ -1,6 +1,6 @@
 import { type JsonObject, stringAt } from "../../../core/json.ts";
 import { fieldPath } from "../../../core/path.ts";
-import { validatePodOS } from "../os/validate.ts";
+import { isValidOS } from "../os/validate.ts";
 import type { Check, Failure, Violation } from "./check.ts";
 import { ACTIVE_CHECKS, type ActiveCheck, NEWEST_MINOR } from "./checks.ts";
 import { FixWriter } from "./fix.ts";
@@ -12,6 +12,10 @@ export interface PodSecurityOptions {
   readonly osSkipTrusted?: boolean;
   /** What the API server takes for `latest`: its minor version, the emulated one where it emulates, as number or `v1.N`. */
   readonly newest?: number | string;
+  /** Causes that a violation names at most; with a limit it has no fix, which would not be whole. @default all */
+  readonly mostCauses?: number;
+  /** Only this check is evaluated. @default all of the policy */
+  readonly check?: string;
 }
 
 export interface PodSecurityResult {
@@ -45,12 +49,14 @@ export function evaluatePodSecurity(
   const minor = evaluatedMinor(requested, newestOf(options.newest));
   const policy = `${level}:${version}`;
   const evaluatedVersion = `v1.${minor}`;
-  const checks = level === "privileged" ? [] : (ACTIVE_CHECKS[level][minor] ?? []);
+  const active = level === "privileged" ? [] : (ACTIVE_CHECKS[level][minor] ?? []);
+  const checks =
+    options.check === undefined ? active : active.filter(({ check }) => check.id === options.check);
   const pod = judgedPod(metadata, spec);
   const failures = failuresOf(pod, checks, options.osSkipTrusted === true);
   return failures === undefined
     ? { allowed: true, policy, evaluatedVersion, violations: NO_VIOLATIONS, reason: "", detail: "" }
-    : new Refusal(policy, evaluatedVersion, pod, failures);
+    : new Refusal(policy, evaluatedVersion, pod, failures, options.mostCauses);
 }
 
 function newestOf(newest: number | string | undefined): number {
@@ -83,7 +89,7 @@ function failuresOf(
     const { skips } = active.variant;
     if (skips === "windows" && windows) {
       if (!decided) {
-        skipsWindows = validatePodOS(pod.spec).length === 0;
+        skipsWindows = isValidOS(pod.spec);
         decided = true;
       }
       if (skipsWindows) continue;
@@ -110,6 +116,7 @@ class Refusal implements PodSecurityResult {
   readonly detail: string;
   readonly #pod: JudgedPod;
   readonly #failures: readonly FailedCheck[];
+  readonly #mostCauses: number | undefined;
   #described: readonly Violation[] | undefined;
 
   // An own member as in any result, for spreads and comparisons. One descriptor for all keeps one shape.
@@ -117,16 +124,23 @@ class Refusal implements PodSecurityResult {
     enumerable: true,
     configurable: true,
     get() {
-      this.#described ??= described(this.#pod, this.#failures);
+      this.#described ??= described(this.#pod, this.#failures, this.#mostCauses);
       return this.#described;
     },
   };
 
-  constructor(policy: string, evaluatedVersion: string, pod: JudgedPod, failures: readonly FailedCheck[]) {
+  constructor(
+    policy: string,
+    evaluatedVersion: string,
+    pod: JudgedPod,
+    failures: readonly FailedCheck[],
+    mostCauses: number | undefined,
+  ) {
     this.policy = policy;
     this.evaluatedVersion = evaluatedVersion;
     this.#pod = pod;
     this.#failures = failures;
+    this.#mostCauses = mostCauses;
     let reasons = "";
     let details = "";
     for (let i = 0; i < failures.length; i++) {
@@ -141,15 +155,20 @@ class Refusal implements PodSecurityResult {
   }
 }
 
-function described(pod: JudgedPod, failures: readonly FailedCheck[]): Violation[] {
+function described(
+  pod: JudgedPod,
+  failures: readonly FailedCheck[],
+  mostCauses: number | undefined,
+): Violation[] {
   const { metadata, spec } = pod;
   const windows = isWindows(pod);
   const writer = new FixWriter({ metadata, spec });
   return failures.map(({ check, failure: { reason, detail, places } }) => {
-    const { causes, edits } = places();
+    const { causes, edits } = places(mostCauses ?? Number.POSITIVE_INFINITY);
     // The API server refuses Linux fields in a Windows pod, so none is added there.
     const adds = windows && check.os === "linux" && edits?.some(({ value }) => value !== undefined);
-    const fix = edits === undefined || adds ? undefined : writer.operations(edits);
+    const isPartial = mostCauses !== undefined;
+    const fix = edits === undefined || adds || isPartial ? undefined : writer.operations(edits);
     return {
       check: check.id,
       reason,

@@ -19,10 +19,11 @@ const breaks = ({ procMount }: JsonObject): boolean => isSet(procMount) && procM
 export function forbiddenProcMounts(pod: JudgedPod): Failure | undefined {
   const containers = containersWhere(pod, breaks);
   if (containers === undefined) return undefined;
-  const values = sortedSet(containers.map((i) => shown(pod.contexts[i]?.["procMount"])));
+  const values = sortedSet(containers.values().map((i) => shown(pod.contexts[i]?.["procMount"])));
   return {
     reason: "procMount",
     detail: `${containerNames(pod, containers)} must not set securityContext.procMount to ${joinQuote(values)}`,
-    places: () => placesAt(contextPaths(pod, false, containers, "procMount"), "must be Default or absent"),
+    places: (most) =>
+      placesAt(contextPaths(pod, false, containers, most, "procMount"), "must be Default or absent"),
   };
 }

@@ -24,17 +24,19 @@ export function forbiddenSeccompProfiles(pod: JudgedPod, replacement?: Json): Fa
   const containers = containersWhere(pod, breaks);
   if (!podBreaks && containers === undefined) return undefined;
   const contexts = [...(podBreaks ? [pod.context] : []), ...(containers ?? []).map((i) => pod.contexts[i])];
-  const values = sortedSet(contexts.map((one) => shown(objectOf(one?.["seccompProfile"])["type"])));
-  const paths = contextPaths(pod, podBreaks, containers, "seccompProfile");
+  const values = sortedSet(contexts.values().map((one) => shown(objectOf(one?.["seccompProfile"])["type"])));
   return {
     reason: "seccompProfile",
     detail: `${setters(pod, podBreaks, containers)} must not set securityContext.seccompProfile.type to ${joinQuote(values)}`,
-    places: () => ({
-      causes: causesAt(
-        paths.map((path) => [...path, "type"]),
-        "must be RuntimeDefault or Localhost",
-      ),
-      edits: paths.map((path) => (replacement === undefined ? { path } : { path, value: replacement })),
-    }),
+    places: (most) => {
+      const paths = contextPaths(pod, podBreaks, containers, most, "seccompProfile");
+      return {
+        causes: causesAt(
+          paths.map((path) => [...path, "type"]),
+          "must be RuntimeDefault or Localhost",
+        ),
+        edits: paths.map((path) => (replacement === undefined ? { path } : { path, value: replacement })),
+      };
+    },
   };
 }

@@ -1,7 +1,8 @@
 import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import { fieldPath } from "../../../core/path.ts";
 import type { Violation } from "./check.ts";
-import { containerPath, judgedPod, nameOf } from "./judged-pod.ts";
+import { namesOf } from "./containers.ts";
+import { containerPath, judgedPod } from "./judged-pod.ts";
 
 /** Checks of Windows pods beyond the Pod Security Standards, of level restricted. Off by default, so that those stay pure. */
 export const WINDOWS_CHECKS = [{ id: "windowsAdministrator" }, { id: "windowsUser" }] as const;
@@ -13,7 +14,7 @@ const FIELD = `securityContext.${USER.join(".")}`;
  * `windowsAdministrator`: no container may run as ContainerAdministrator, by its own setting or the pod's. `windowsUser`: each
  * names a user, for without one the image decides, and most images have the administrator.
  */
-export function windowsViolations(metadata: JsonObject, spec: JsonObject): Violation[] {
+export function windowsViolations(metadata: JsonObject, spec: JsonObject, mostCauses: number): Violation[] {
   if (stringAt(spec, "os", "name") !== "windows") return [];
   const pod = judgedPod(metadata, spec);
   const inherited = stringAt(pod.context, ...USER) ?? "";
@@ -29,8 +30,10 @@ export function windowsViolations(metadata: JsonObject, spec: JsonObject): Viola
           {
             check,
             reason,
-            detail: `${indexes.length === 1 ? "container" : "containers"} ${indexes.map((i) => JSON.stringify(nameOf(pod.containers[i]))).join(", ")} ${rule}`,
-            causes: indexes.map((i) => ({
+            detail: `${indexes.length === 1 ? "container" : "containers"} ${namesOf(pod.containers, indexes)
+              .map((name) => JSON.stringify(name))
+              .join(", ")} ${rule}`,
+            causes: indexes.slice(0, mostCauses).map((i) => ({
               field: fieldPath(containerPath(pod, i, "securityContext", ...USER)),
               message: rule,
             })),

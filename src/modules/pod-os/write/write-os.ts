@@ -46,7 +46,7 @@ export function writeOS(context: Context, { workload, template, isPod }: Request
     audit: { key: "os-written", value: `${os} (${source})` },
   });
   if (source !== "explicit") {
-    const wrong = validatePodOS({ ...spec, os: { name: os } }, path.join("."));
+    const wrong = validatePodOS({ ...spec, os: { name: os } }, path.join("."), 1);
     if (wrong.length > 0) {
       const [first] = wrong;
       return [

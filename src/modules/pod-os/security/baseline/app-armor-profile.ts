@@ -71,27 +71,29 @@ function forbidden(pod: JudgedPod): Failure | undefined {
   if (!podBreaks && containers === undefined && keys === undefined) return undefined;
   const contexts = [...(podBreaks ? [pod.context] : []), ...(containers ?? []).map((i) => pod.contexts[i])];
   const annotations = objectOf(pod.metadata["annotations"]);
-  const types = sortedSet(contexts.map((one) => shown(objectOf(one?.["appArmorProfile"])["type"])));
+  const types = sortedSet(contexts.values().map((one) => shown(objectOf(one?.["appArmorProfile"])["type"])));
   const values = [
     ...types,
     ...sortedSet((keys ?? []).map((key) => `${key}=${goQuote(shown(annotations[key]))}`)),
   ];
   const who = [setters(pod, podBreaks, containers)].filter((text) => text !== "");
   if (keys !== undefined) who.push(plural("annotation", "annotations", keys.length));
-  const profiles = contextPaths(pod, podBreaks, containers, "appArmorProfile");
-  const notes = (keys ?? []).map((key) => ["metadata", "annotations", key]);
   return {
     reason: plural("forbidden AppArmor profile", "forbidden AppArmor profiles", values.length),
     detail: `${who.join(" and ")} must not set AppArmor profile type to ${joinQuote(values)}`,
-    places: () => ({
-      causes: [
-        ...causesAt(
-          profiles.map((path) => [...path, "type"]),
-          "must be RuntimeDefault or Localhost, or the profile absent",
-        ),
-        ...causesAt(notes, "must be runtime/default or start with localhost/"),
-      ],
-      edits: [...profiles, ...notes].map((path) => ({ path })),
-    }),
+    places: (most) => {
+      const profiles = contextPaths(pod, podBreaks, containers, most, "appArmorProfile");
+      const notes = (keys ?? []).slice(0, most).map((key) => ["metadata", "annotations", key]);
+      return {
+        causes: [
+          ...causesAt(
+            profiles.map((path) => [...path, "type"]),
+            "must be RuntimeDefault or Localhost, or the profile absent",
+          ),
+          ...causesAt(notes, "must be runtime/default or start with localhost/"),
+        ],
+        edits: [...profiles, ...notes].map((path) => ({ path })),
+      };
+    },
   };
 }

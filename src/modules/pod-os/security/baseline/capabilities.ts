@@ -1,9 +1,8 @@
 import type { JsonObject } from "../../../../core/json.ts";
-import { joinQuote, sortedSet } from "../../go-text.ts";
 import { forbiddenAdds } from "../capability-adds.ts";
 import type { Check, Failure } from "../check.ts";
 import { causesAt, containerNames, containersWhere } from "../containers.ts";
-import { type JudgedPod, shown } from "../judged-pod.ts";
+import type { JudgedPod } from "../judged-pod.ts";
 
 const ALLOWED: ReadonlySet<string> = new Set([
   "AUDIT_WRITE",
@@ -54,13 +53,15 @@ const breaks = (context: JsonObject): boolean => forbiddenAdds.any(context, isFo
 function forbidden(pod: JudgedPod): Failure | undefined {
   const containers = containersWhere(pod, breaks);
   if (containers === undefined) return undefined;
-  const { names, paths } = forbiddenAdds.all(pod, containers, isForbidden);
   return {
     reason: "non-default capabilities",
-    detail: `${containerNames(pod, containers)} must not include ${joinQuote(sortedSet(names.map(shown)))} in securityContext.capabilities.add`,
-    places: () => ({
-      causes: causesAt(paths, "must be one of the default capabilities"),
-      edits: paths.toReversed().map((path) => ({ path })),
-    }),
+    detail: `${containerNames(pod, containers)} must not include ${forbiddenAdds.names(pod, containers, isForbidden)} in securityContext.capabilities.add`,
+    places: (most) => {
+      const paths = forbiddenAdds.paths(pod, containers, isForbidden, most);
+      return {
+        causes: causesAt(paths, "must be one of the default capabilities"),
+        edits: paths.toReversed().map((path) => ({ path })),
+      };
+    },
   };
 }

@@ -1,7 +1,7 @@
 import { joinQuote, plural } from "../../go-text.ts";
 import type { Check, Failure } from "../check.ts";
-import { causesAt } from "../containers.ts";
-import { isSet, type JudgedPod, nameOf } from "../judged-pod.ts";
+import { causesAt, namesOf } from "../containers.ts";
+import { isSet, type JudgedPod } from "../judged-pod.ts";
 
 /**
  * hostPath volumes are forbidden.
@@ -38,13 +38,12 @@ function forbidden({ volumes }: JudgedPod): Failure | undefined {
     else found.push(i);
   }
   if (found === undefined) return undefined;
-  const names = found.map((i) => nameOf(volumes[i]));
   return {
     reason: "hostPath volumes",
-    detail: `${plural("volume", "volumes", names.length)} ${joinQuote(names)}`,
-    places: () => ({
+    detail: `${plural("volume", "volumes", found.length)} ${joinQuote(namesOf(volumes, found))}`,
+    places: (most) => ({
       causes: causesAt(
-        found.map((i) => ["spec", "volumes", i, "hostPath"]),
+        found.slice(0, most).map((i) => ["spec", "volumes", i, "hostPath"]),
         "must be absent",
       ),
     }),

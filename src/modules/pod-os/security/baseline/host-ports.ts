@@ -1,4 +1,3 @@
-import type { Path } from "../../../../core/path.ts";
 import { plural, sortedSet } from "../../go-text.ts";
 import type { Check, Failure } from "../check.ts";
 import { containerNames, placesAt } from "../containers.ts";
@@ -41,7 +40,7 @@ export const hostPorts: Check = {
 
 function forbidden(pod: JudgedPod): Failure | undefined {
   const { containers } = pod;
-  let found: Path[] | undefined;
+  let found: [container: number, port: number][] | undefined;
   const indexes: number[] = [];
   const numbers: string[] = [];
   for (let i = 0; i < containers.length; i++) {
@@ -52,7 +51,7 @@ function forbidden(pod: JudgedPod): Failure | undefined {
       const port = ports[j]?.["hostPort"];
       if (!isSet(port) || port === 0) continue;
       found ??= [];
-      found.push(containerPath(pod, i, "ports", j, "hostPort"));
+      found.push([i, j]);
       numbers.push(shown(port));
       if (indexes.at(-1) !== i) indexes.push(i);
     }
@@ -62,6 +61,10 @@ function forbidden(pod: JudgedPod): Failure | undefined {
   return {
     reason: "hostPort",
     detail: `${containerNames(pod, indexes)} ${plural("uses", "use", indexes.length)} ${plural("hostPort", "hostPorts", ports.length)} ${ports.join(", ")}`,
-    places: () => placesAt(found, "must be 0 or absent"),
+    places: (most) =>
+      placesAt(
+        found.slice(0, most).map(([i, j]) => containerPath(pod, i, "ports", j, "hostPort")),
+        "must be 0 or absent",
+      ),
   };
 }

@@ -1,4 +1,4 @@
-import type { JsonObject } from "../../../../core/json.ts";
+import type { Json } from "../../../../core/json.ts";
 import type { Path } from "../../../../core/path.ts";
 import { joinQuote, plural, sortedSet } from "../../go-text.ts";
 import type { Check, Failure } from "../check.ts";
@@ -47,38 +47,52 @@ export const hostProbesAndHostLifecycle: Check = {
   ],
 };
 
-/** Looks before it collects: hardly any container has a host here. */
-function forbidden(pod: JudgedPod): Failure | undefined {
-  const { containers } = pod;
-  let paths: Path[] | undefined;
-  const names: string[] = [];
-  const hosts: string[] = [];
-  const collect = (container: number, at: JsonObject, field: string, ...before: string[]): void => {
-    const handler = objectOf(at[field]);
-    for (const action of ACTIONS) {
-      const host = objectOf(handler[action])["host"];
-      if (!isSet(host) || host === "") continue;
-      paths ??= [];
-      paths.push(containerPath(pod, container, ...before, field, action, "host"));
-      names.push(nameOf(containers[container]));
-      hosts.push(shown(host));
+type Seen = (container: number, host: Json, action: Path) => void;
+
+const IN_PROBES = PROBES.map((probe) => ({ probe, paths: ACTIONS.map((action) => [probe, action, "host"]) }));
+const IN_HANDLERS = HANDLERS.map((handler) => ({
+  handler,
+  paths: ACTIONS.map((action) => ["lifecycle", handler, action, "host"]),
+}));
+
+/** Every host that is named, with its place below the container. */
+function eachHost({ containers }: JudgedPod, seen: Seen): void {
+  const look = (container: number, value: Json | undefined, paths: readonly Path[]): void => {
+    const handler = objectOf(value);
+    for (let i = 0; i < ACTIONS.length; i++) {
+      const host = objectOf(handler[ACTIONS[i] ?? ""])["host"];
+      if (isSet(host) && host !== "") seen(container, host, paths[i] ?? []);
     }
   };
   for (let i = 0; i < containers.length; i++) {
     const container = containers[i];
     if (container === undefined) continue;
-    for (const probe of PROBES) if (isSet(container[probe])) collect(i, container, probe);
+    for (const { probe, paths } of IN_PROBES) if (isSet(container[probe])) look(i, container[probe], paths);
     const lifecycle = container["lifecycle"];
     if (isSet(lifecycle))
-      for (const handler of HANDLERS) collect(i, objectOf(lifecycle), handler, "lifecycle");
+      for (const { handler, paths } of IN_HANDLERS) look(i, objectOf(lifecycle)[handler], paths);
   }
-  if (paths === undefined) return undefined;
+}
+
+function forbidden(pod: JudgedPod): Failure | undefined {
+  const names: string[] = [];
+  const hosts: string[] = [];
+  eachHost(pod, (container, host) => {
+    names.push(nameOf(pod.containers[container]));
+    hosts.push(shown(host));
+  });
+  if (hosts.length === 0) return undefined;
   const by = sortedSet(names);
   const forbiddenHosts = sortedSet(hosts);
-  const found: Path[] = paths;
   return {
     reason: "probe or lifecycle host",
     detail: `${plural("container", "containers", by.length)} ${joinQuote(by)} ${plural("uses", "use", by.length)} ${plural("probe or lifecycle host", "probe or lifecycle hosts", forbiddenHosts.length)} ${joinQuote(forbiddenHosts)}`,
-    places: () => placesAt(found, "must be empty or absent"),
+    places: (most) => {
+      const paths: Path[] = [];
+      eachHost(pod, (container, _host, below) => {
+        if (paths.length < most) paths.push(containerPath(pod, container, ...below));
+      });
+      return placesAt(paths, "must be empty or absent");
+    },
   };
 }

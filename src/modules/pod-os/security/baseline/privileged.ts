@@ -38,6 +38,7 @@ function forbidden(pod: JudgedPod): Failure | undefined {
   return {
     reason: "privileged",
     detail: `${containerNames(pod, containers)} must not set securityContext.privileged=true`,
-    places: () => placesAt(contextPaths(pod, false, containers, "privileged"), "must be false or absent"),
+    places: (most) =>
+      placesAt(contextPaths(pod, false, containers, most, "privileged"), "must be false or absent"),
   };
 }

@@ -2,7 +2,7 @@ import type { Json, JsonObject } from "../../../../core/json.ts";
 import type { Path } from "../../../../core/path.ts";
 import { joinQuote, plural, sortedSet } from "../../go-text.ts";
 import type { Check, Failure, Variant } from "../check.ts";
-import { contextPaths, setters } from "../containers.ts";
+import { causesAt, contextPaths, setters } from "../containers.ts";
 import { isSet, type JudgedPod, objectOf, shown } from "../judged-pod.ts";
 
 const TYPES = ["container_t", "container_init_t", "container_kvm_t"];
@@ -62,35 +62,28 @@ function forbidden(pod: JudgedPod, allowed: ReadonlySet<unknown>): Failure | und
     ...(podBreaks ? [context] : []),
     ...(containers ?? []).map((i) => contexts[i]),
   ];
-  const at = contextPaths(pod, podBreaks, containers, "seLinuxOptions");
-  const found = { type: [] as Path[], user: [] as Path[], role: [] as Path[] };
-  const types: string[] = [];
-  for (const [i, owner] of owners.entries()) {
-    const { type, user, role } = objectOf(owner?.["seLinuxOptions"]);
-    const path = at[i] ?? [];
-    if (!allowed.has(type)) {
-      types.push(shown(type));
-      found.type.push([...path, "type"]);
-    }
-    if (isGiven(user)) found.user.push([...path, "user"]);
-    if (isGiven(role)) found.role.push([...path, "role"]);
-  }
-  const bad = sortedSet(types);
+  const options = owners.map((owner) => objectOf(owner?.["seLinuxOptions"]));
+  const types = options.values().filter(({ type }) => !allowed.has(type));
+  const bad = sortedSet(types.map(({ type }) => shown(type)));
   const parts = [
     ...(bad.length > 0 ? [`${plural("type", "types", bad.length)} ${joinQuote(bad)}`] : []),
-    ...(found.user.length > 0 ? ["user may not be set"] : []),
-    ...(found.role.length > 0 ? ["role may not be set"] : []),
+    ...(options.some(({ user }) => isGiven(user)) ? ["user may not be set"] : []),
+    ...(options.some(({ role }) => isGiven(role)) ? ["role may not be set"] : []),
   ];
   const typeMessage = `must be absent or one of ${[...allowed].filter((type) => isSet(type as Json) && type !== "").join(", ")}`;
   return {
     reason: "seLinuxOptions",
     detail: `${setters(pod, podBreaks, containers)} set forbidden securityContext.seLinuxOptions: ${parts.join("; ")}`,
-    places: () => ({
-      causes: [
-        ...found.type.map((path) => ({ path, message: typeMessage })),
-        ...[...found.user, ...found.role].map((path) => ({ path, message: "must be empty or absent" })),
-      ],
-      edits: [...found.type, ...found.user, ...found.role].map((path) => ({ path })),
-    }),
+    places: (most) => {
+      const paths = contextPaths(pod, podBreaks, containers, most, "seLinuxOptions");
+      const at = (field: string, isWrong: (one: JsonObject) => boolean): Path[] =>
+        paths.flatMap((path, i) => (isWrong(options[i] ?? {}) ? [[...path, field]] : []));
+      const wrongTypes = at("type", ({ type }) => !allowed.has(type));
+      const given = [...at("user", ({ user }) => isGiven(user)), ...at("role", ({ role }) => isGiven(role))];
+      return {
+        causes: [...causesAt(wrongTypes, typeMessage), ...causesAt(given, "must be empty or absent")],
+        edits: [...wrongTypes, ...given].map((path) => ({ path })),
+      };
+    },
   };
 }

@@ -62,9 +62,9 @@ function forbiddenAnnotations({ metadata, containers }: JudgedPod): Failure | un
   return {
     reason: "seccompProfile",
     detail: `forbidden ${plural("annotation", "annotations", forbidden.length)} ${forbidden.join(", ")}`,
-    places: () =>
+    places: (most) =>
       placesAt(
-        [...new Set(keys)].map((key) => ["metadata", "annotations", key]),
+        [...new Set(keys)].slice(0, most).map((key) => ["metadata", "annotations", key]),
         "must be runtime/default or docker/default, or start with localhost/",
       ),
   };

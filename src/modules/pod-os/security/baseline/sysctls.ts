@@ -1,3 +1,4 @@
+import { MOST_LISTED } from "../../go-text.ts";
 import type { Check, Failure, Variant } from "../check.ts";
 import { causesAt } from "../containers.ts";
 import { elements, isSet, type JudgedPod, shown } from "../judged-pod.ts";
@@ -71,16 +72,21 @@ function forbidden({ context }: JudgedPod, safe: ReadonlySet<unknown>): Failure 
   const found: number[] = [];
   for (let i = 0; i < all.length; i++) if (!safe.has(all[i]?.["name"])) found.push(i);
   if (found.length === 0) return undefined;
-  const paths = found.map((i) => ["spec", "securityContext", "sysctls", i]);
   return {
     reason: "forbidden sysctls",
-    detail: found.map((i) => shown(all[i]?.["name"])).join(", "),
-    places: () => ({
-      causes: causesAt(
-        paths.map((path) => [...path, "name"]),
-        "must be a sysctl that the policy allows",
-      ),
-      edits: paths.toReversed().map((path) => ({ path })),
-    }),
+    detail: found
+      .slice(0, MOST_LISTED)
+      .map((i) => shown(all[i]?.["name"]))
+      .join(", "),
+    places: (most) => {
+      const paths = found.slice(0, most).map((i) => ["spec", "securityContext", "sysctls", i]);
+      return {
+        causes: causesAt(
+          paths.map((path) => [...path, "name"]),
+          "must be a sysctl that the policy allows",
+        ),
+        edits: paths.toReversed().map((path) => ({ path })),
+      };
+    },
   };
 }

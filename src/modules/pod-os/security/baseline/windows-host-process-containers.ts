@@ -42,9 +42,9 @@ function forbidden(pod: JudgedPod): Failure | undefined {
   return {
     reason: "hostProcess",
     detail: `${setters(pod, podBreaks, containers)} must not set securityContext.windowsOptions.hostProcess=true`,
-    places: () =>
+    places: (most) =>
       placesAt(
-        contextPaths(pod, podBreaks, containers, "windowsOptions", "hostProcess"),
+        contextPaths(pod, podBreaks, containers, most, "windowsOptions", "hostProcess"),
         "must be false or absent",
       ),
   };

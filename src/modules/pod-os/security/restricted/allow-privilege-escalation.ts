@@ -37,7 +37,11 @@ function forbidden(pod: JudgedPod): Failure | undefined {
   return {
     reason: "allowPrivilegeEscalation != false",
     detail: `${containerNames(pod, containers)} must set securityContext.allowPrivilegeEscalation=false`,
-    places: () =>
-      placesAt(contextPaths(pod, false, containers, "allowPrivilegeEscalation"), "must be false", false),
+    places: (most) =>
+      placesAt(
+        contextPaths(pod, false, containers, most, "allowPrivilegeEscalation"),
+        "must be false",
+        false,
+      ),
   };
 }

@@ -1,9 +1,8 @@
 import type { Json, JsonObject } from "../../../../core/json.ts";
-import { joinQuote, sortedSet } from "../../go-text.ts";
 import { forbiddenAdds } from "../capability-adds.ts";
 import type { Check, Failure, FixEdit, RestrictedField } from "../check.ts";
 import { causesAt, containerNames, containersWhere, contextPaths, listOf } from "../containers.ts";
-import { containerPath, type JudgedPod, objectOf, shown } from "../judged-pod.ts";
+import { containerPath, type JudgedPod, objectOf } from "../judged-pod.ts";
 
 const FIELDS: readonly RestrictedField[] = [
   {
@@ -48,27 +47,29 @@ function forbidden(pod: JudgedPod): Failure | undefined {
   const keeping = containersWhere(pod, keepsSome);
   const adding = containersWhere(pod, addsForbidden);
   if (keeping === undefined && adding === undefined) return undefined;
-  const { names, paths } = forbiddenAdds.all(pod, adding ?? [], isForbidden);
   const details: string[] = [];
   if (keeping !== undefined)
     details.push(`${containerNames(pod, keeping)} must set securityContext.capabilities.drop=["ALL"]`);
   if (adding !== undefined)
     details.push(
-      `${containerNames(pod, adding)} must not include ${joinQuote(sortedSet(names.map(shown)))} in securityContext.capabilities.add`,
+      `${containerNames(pod, adding)} must not include ${forbiddenAdds.names(pod, adding, isForbidden)} in securityContext.capabilities.add`,
     );
   return {
     reason: "unrestricted capabilities",
     detail: details.join("; "),
-    places: () => ({
-      causes: [
-        ...causesAt(contextPaths(pod, false, keeping, "capabilities", "drop"), "must include ALL"),
-        ...causesAt(paths, "must be NET_BIND_SERVICE"),
-      ],
-      edits: [
-        ...(keeping ?? []).map((i) => dropAll(pod, i)),
-        ...paths.toReversed().map((path) => ({ path })),
-      ],
-    }),
+    places: (most) => {
+      const paths = forbiddenAdds.paths(pod, adding ?? [], isForbidden, most);
+      return {
+        causes: [
+          ...causesAt(contextPaths(pod, false, keeping, most, "capabilities", "drop"), "must include ALL"),
+          ...causesAt(paths, "must be NET_BIND_SERVICE"),
+        ],
+        edits: [
+          ...(keeping ?? []).slice(0, most).map((i) => dropAll(pod, i)),
+          ...paths.toReversed().map((path) => ({ path })),
+        ],
+      };
+    },
   };
 }
 

@@ -42,25 +42,24 @@ function forbidden(pod: JudgedPod): Failure | undefined {
   const explicit = containersWhere(pod, mayBeRoot);
   const implicit = pod.context["runAsNonRoot"] === true ? undefined : containersWhere(pod, isSilent);
   if (podBreaks || explicit !== undefined) {
-    const paths = contextPaths(pod, podBreaks, explicit, "runAsNonRoot");
-    const edits: FixEdit[] = paths.map((path) => ({ path, value: true }));
-    if (!podBreaks && implicit !== undefined) edits.push({ path: POD_PATH, value: true });
     return {
       reason: REASON,
       detail: `${setters(pod, podBreaks, explicit)} must not set securityContext.runAsNonRoot=false`,
-      places: () => ({
-        causes: causesAt(paths, "must not be false"),
-        edits,
-      }),
+      places: (most) => {
+        const paths = contextPaths(pod, podBreaks, explicit, most, "runAsNonRoot");
+        const edits: FixEdit[] = paths.map((path) => ({ path, value: true }));
+        if (!podBreaks && implicit !== undefined) edits.push({ path: POD_PATH, value: true });
+        return { causes: causesAt(paths, "must not be false"), edits };
+      },
     };
   }
   if (implicit === undefined) return undefined;
   return {
     reason: REASON,
     detail: `pod or ${containerNames(pod, implicit)} must set securityContext.runAsNonRoot=true`,
-    places: () => ({
+    places: (most) => ({
       causes: causesAt(
-        contextPaths(pod, false, implicit, "runAsNonRoot"),
+        contextPaths(pod, false, implicit, most, "runAsNonRoot"),
         "must be true here or for the pod",
       ),
       edits: [{ path: POD_PATH, value: true }],

@@ -37,6 +37,6 @@ function forbidden(pod: JudgedPod): Failure | undefined {
   return {
     reason: "runAsUser=0",
     detail: `${setters(pod, podBreaks, containers)} must not set runAsUser=0`,
-    places: () => placesAt(contextPaths(pod, podBreaks, containers, "runAsUser"), "must not be 0"),
+    places: (most) => placesAt(contextPaths(pod, podBreaks, containers, most, "runAsUser"), "must not be 0"),
   };
 }

@@ -47,14 +47,14 @@ function forbidden(pod: JudgedPod): Failure | undefined {
   const explicit = forbiddenSeccompProfiles(pod, PROFILE);
   const implicit = isSilent(pod.context) ? containersWhere(pod, isSilent) : undefined;
   if (explicit !== undefined && implicit === undefined) return explicit;
-  if (explicit !== undefined) return { ...explicit, places: () => withPodProfile(explicit.places()) };
+  if (explicit !== undefined) return { ...explicit, places: (most) => withPodProfile(explicit.places(most)) };
   if (implicit === undefined) return undefined;
   return {
     reason: "seccompProfile",
     detail: `pod or ${containerNames(pod, implicit)} must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"`,
-    places: () => ({
+    places: (most) => ({
       causes: causesAt(
-        contextPaths(pod, false, implicit, "seccompProfile", "type"),
+        contextPaths(pod, false, implicit, most, "seccompProfile", "type"),
         "must be RuntimeDefault or Localhost here or for the pod",
       ),
       edits: [POD_EDIT],

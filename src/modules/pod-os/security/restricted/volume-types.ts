@@ -1,8 +1,8 @@
 import type { JsonObject } from "../../../../core/json.ts";
 import { joinQuote, plural, sortedSet } from "../../go-text.ts";
 import type { Check, Failure } from "../check.ts";
-import { causesAt } from "../containers.ts";
-import { isSet, type JudgedPod, nameOf } from "../judged-pod.ts";
+import { causesAt, namesOf } from "../containers.ts";
+import { isSet, type JudgedPod } from "../judged-pod.ts";
 
 const ALLOWED = [
   "configMap",
@@ -85,16 +85,15 @@ function forbidden({ volumes }: JudgedPod): Failure | undefined {
     else found.push(i);
   }
   if (found === undefined) return undefined;
-  const names = found.map((i) => nameOf(volumes[i]));
   const types = sortedSet(
-    found.map((i) => RESTRICTED.find((type) => isSet(volumes[i]?.[type])) ?? "unknown"),
+    found.values().map((i) => RESTRICTED.find((type) => isSet(volumes[i]?.[type])) ?? "unknown"),
   );
   return {
     reason: "restricted volume types",
-    detail: `${plural("volume", "volumes", names.length)} ${joinQuote(names)} ${plural("uses", "use", names.length)} ${plural("restricted volume type", "restricted volume types", types.length)} ${joinQuote(types)}`,
-    places: () => ({
+    detail: `${plural("volume", "volumes", found.length)} ${joinQuote(namesOf(volumes, found))} ${plural("uses", "use", found.length)} ${plural("restricted volume type", "restricted volume types", types.length)} ${joinQuote(types)}`,
+    places: (most) => ({
       causes: causesAt(
-        found.map((i) => ["spec", "volumes", i]),
+        found.slice(0, most).map((i) => ["spec", "volumes", i]),
         `must be one of ${ALLOWED.join(", ")}`,
       ),
     }),

@@ -1,0 +1,160 @@
+import type { IncomingMessage } from "node:http";
+import { PassThrough } from "node:stream";
+import { setImmediate as turn } from "node:timers/promises";
+import fc from "fast-check";
+import { expect, test, vi } from "vitest";
+import { LARGE_BYTES, LargeReviews, namespaceIn, RoundRobin } from "./large-reviews.ts";
+
+/** A review as the API server writes it, with a body of this length. */
+function reviewOf(namespace: string, length: number, name = "web"): Buffer {
+  const head = `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"u","kind":{"group":"","version":"v1","kind":"Pod"},"name":${JSON.stringify(name)},"namespace":"${namespace}","operation":"CREATE","object":{"a":"`;
+  return Buffer.from(`${head}${"x".repeat(Math.max(0, length - head.length - 4))}"}}}`);
+}
+
+function requestOf(body: Buffer): IncomingMessage {
+  const request = new PassThrough() as unknown as PassThrough & { headers: object };
+  request.headers = { "content-length": String(body.length) };
+  request.end(body);
+  return request as unknown as IncomingMessage;
+}
+
+/** Sends bodies in this order; the log has what was read, and `-` for each turn of the loop. */
+async function served(bodies: readonly (readonly [string, number])[]): Promise<string[]> {
+  const log: string[] = [];
+  const turns: (() => void)[] = [];
+  const queue = new LargeReviews((run) => turns.push(run));
+  for (const [namespace, length] of bodies) {
+    const request = requestOf(reviewOf(namespace, length));
+    queue.take(request, (end) => {
+      let received = 0;
+      request.on("data", (chunk: Buffer) => {
+        received += chunk.length;
+      });
+      request.on("end", () => {
+        end();
+        log.push(`${namespace} ${received === length ? "whole" : `cut at ${received}`}`);
+      });
+    });
+    // Its first bytes arrive.
+    await turn();
+    await turn();
+  }
+  for (let run = turns.shift(); run !== undefined; run = turns.shift()) {
+    log.push("-");
+    run();
+    for (let i = 0; i < 4; i++) await turn();
+  }
+  return log;
+}
+
+const LARGE = LARGE_BYTES + 1;
+
+test("judges small bodies at once and one large body in each turn, those of each namespace in turn", async () => {
+  expect(
+    await served([
+      ["storm", LARGE],
+      ["storm", 2 * LARGE],
+      ["storm", LARGE],
+      ["storm", LARGE],
+      ["shop", LARGE],
+      ["shop", 1_000],
+      ["bank", LARGE],
+    ]),
+  ).toEqual([
+    "shop whole",
+    ...["-", "storm whole", "-", "shop whole", "-", "bank whole"],
+    ...["-", "storm whole", "-", "storm whole", "-", "storm whole", "-"],
+  ]);
+});
+
+test("a body without an announced length has no turn", () => {
+  const queue = new LargeReviews(() => expect.unreachable());
+  const request = requestOf(Buffer.alloc(LARGE));
+  request.headers = {};
+  let read = false;
+  queue.take(request, () => {
+    read = true;
+  });
+  expect(read).toBe(true);
+});
+
+test("gives the next body its turn while a client sends slowly", async () => {
+  const queue = new LargeReviews();
+  const seen: string[] = [];
+  for (const name of ["slow", "next"]) queue.take(requestOf(reviewOf("shop", LARGE)), () => seen.push(name));
+  await vi.waitFor(() => expect(seen).toEqual(["slow", "next"]));
+});
+
+test("begins again after it was idle", async () => {
+  const turns: (() => void)[] = [];
+  const queue = new LargeReviews((run) => turns.push(run));
+  for (let i = 0; i < 3; i++) {
+    const request = requestOf(reviewOf("shop", LARGE));
+    const read = new Promise<void>((resolve) => {
+      queue.take(request, (end) => request.on("end", () => resolve(end())).resume());
+    });
+    await turn();
+    await turn();
+    turns.shift()?.();
+    await read;
+    turns.shift()?.();
+    expect(turns).toEqual([]);
+  }
+});
+
+test("goes on after a client that leaves in its turn, or before it", async () => {
+  const turns: (() => void)[] = [];
+  const queue = new LargeReviews((run) => turns.push(run));
+  const [first, second, third] = [1, 2, 3].map(() => requestOf(reviewOf("shop", LARGE)));
+  const seen: string[] = [];
+  for (const [name, request] of Object.entries({ first, second, third }))
+    if (request !== undefined)
+      queue.take(request, (end) => {
+        seen.push(name);
+        if (name === "third") end();
+      });
+  await turn();
+  await turn();
+  turns.shift()?.();
+  first?.destroy();
+  second?.destroy();
+  await turn();
+  for (let run = turns.shift(); run !== undefined; run = turns.shift()) run();
+  expect(seen).toEqual(["first", "third"]);
+});
+
+test("for any arrivals: a key waits for at most one item of each other key, and its own stay in order", () => {
+  fc.assert(
+    fc.property(fc.array(fc.nat({ max: 4 }), { maxLength: 40 }), (keys) => {
+      const queue = new RoundRobin<{ readonly key: number; readonly i: number }>();
+      for (const [i, key] of keys.entries()) queue.add(String(key), { key, i });
+      const order: { readonly key: number; readonly i: number }[] = [];
+      for (let item = queue.next(); item !== undefined; item = queue.next()) order.push(item);
+      expect(order).toHaveLength(keys.length);
+      for (const key of new Set(keys)) {
+        const mine = order.filter((one) => one.key === key).map(({ i }) => i);
+        expect(mine).toEqual(mine.toSorted((a, b) => a - b));
+        // The n-th of a key comes after n others of each key at most.
+        for (const [nth, { i }] of order.filter((one) => one.key === key).entries()) {
+          const before = order.slice(
+            0,
+            order.findIndex((one) => one.i === i),
+          );
+          for (const other of new Set(keys))
+            expect(before.filter((one) => one.key === other).length).toBeLessThanOrEqual(nth + 1);
+        }
+      }
+    }),
+  );
+});
+
+test.each<[string, Buffer | null, string]>([
+  ["the API server's envelope", reviewOf("shop", 500), "shop"],
+  ["a name that looks like a namespace", reviewOf("shop", 500, '"namespace":"bank"'), "shop"],
+  ["no namespace", Buffer.from('{"kind":"AdmissionReview","request":{"uid":"u"}}'), ""],
+  ["a namespace beyond the envelope", Buffer.from(`${" ".repeat(5_000)}"namespace":"shop"`), ""],
+  ["a text that does not end", Buffer.from('{"namespace":"shop'), ""],
+  ["nothing", null, ""],
+])("finds the namespace of %s", (_what, body, namespace) => {
+  expect(namespaceIn(body)).toBe(namespace);
+});
