@@ -149,7 +149,7 @@ describe("building", () => {
       compile: fakeCompiler([]),
     });
     expect(said[0]).toBe(
-      "The control plane is built from source, once: 6 programs, usually about 13 minutes in all.\n",
+      "The control plane is built from source, once: 6 programs, usually about 12 minutes in all.\n",
     );
     expect(said).toContain("building kube-apiserver (2 of 6), usually about 7 minutes …\n");
     expect(said.at(-1)).toMatch(/^built kwok after \d+ s\n$/);

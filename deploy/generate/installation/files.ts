@@ -1,4 +1,4 @@
-import { yamlDocuments } from "../../../src/cli/output/yaml.ts";
+import { yamlDocuments, yamlText } from "../../../src/cli/output/yaml.ts";
 import { version } from "../../../src/cli/version.ts";
 import { equal, type JsonObject } from "../../../src/core/json.ts";
 import { DEFAULT_INSTALLATION } from "../../../src/core/module/installation.ts";
@@ -54,23 +54,33 @@ async function certManagerFiles(base: readonly JsonObject[]): Promise<GeneratedF
   const known = new Map(base.map((object) => [keyOf(object), object]));
   const wanted = (await registered(CERT_MANAGER, DEFAULT_INSTALLATION.namespace)).filter(isWritten);
   const added = wanted.filter((object) => !known.has(keyOf(object)));
-  const changed = wanted.filter((object) => {
+  const patches = wanted.flatMap((object) => {
     const before = known.get(keyOf(object));
-    return before !== undefined && !equal(before, object);
+    const fields =
+      before === undefined ? [] : Object.keys(object).filter((one) => !same(before, object, one));
+    const operations = fields.map((one) => ({ op: "replace", path: `/${one}`, value: object[one] ?? null }));
+    const [kind = "", name = ""] = keyOf(object).split(" ");
+    const file = `${kind.toLowerCase()}-${name}.yaml`;
+    return operations.length === 0 ? [] : [{ kind, name, file, operations }];
   });
-  const nameOfPatch = (object: JsonObject) => `${keyOf(object).toLowerCase().replace(" ", "-")}.yaml`;
-  const patches = changed.map((object) => `  - path: ${nameOfPatch(object)}\n`).join("");
+  const listed = patches.map(
+    ({ kind, name, file }) => `  - path: ${file}\n    target: { kind: ${kind}, name: ${name} }\n`,
+  );
   return [
     {
       path: `${folder}/kustomization.yaml`,
-      text: `${NOTE}apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n  - ../base\n  - certificates.yaml\npatches:\n${patches}`,
+      text: `${NOTE}apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n  - ../base\n  - certificates.yaml\npatches:\n${listed.join("")}`,
     },
     { path: `${folder}/certificates.yaml`, text: `${NOTE}${yamlDocuments(added)}\n` },
-    ...changed.map((object) => ({
-      path: `${folder}/${nameOfPatch(object)}`,
-      text: `${NOTE}${yamlDocuments([{ $patch: "replace", ...object }])}\n`,
+    ...patches.map(({ file, operations }) => ({
+      path: `${folder}/${file}`,
+      text: `${NOTE}${yamlText(operations)}\n`,
     })),
   ];
+}
+
+function same(one: JsonObject, other: JsonObject, field: string): boolean {
+  return equal(one[field] ?? null, other[field] ?? null);
 }
 
 /** What runs the operators of modules. */

@@ -169,7 +169,7 @@ describe("a plan", () => {
       const { plan, of } = await planned(cluster, options);
       expect(plan.refusals).toHaveLength(1);
       expect(plan.refusals[0]).toMatch(
-        /^\d+ objects, such as ServiceAccount usher-system\/usher, are managed by the Helm release door in namespace ops\n.*helm upgrade door CHART -n ops\n.*usher install --take-over$/,
+        /^\d+ objects, such as ServiceAccount usher-system\/usher, are managed by the Helm release door in namespace ops\n.*helm upgrade door CHART -n ops\n.*usher install --take-over\n.*if the Helm release door in namespace ops is gone: usher uninstall --force, and then install it again$/,
       );
       const note = "managed by the Helm release door in namespace ops";
       expect(of("Deployment usher-system/usher")).toMatchObject({ change: "conflict", note });
