@@ -4,15 +4,17 @@ import { moduleCommands, namesOf } from "./command/module-commands.ts";
 import { installCommands, shaping } from "./install/install-commands.ts";
 import type { Io } from "./io.ts";
 import {
+  CLUSTER,
   calling,
   connecting,
   evaluating,
   logLevel,
   output,
   port,
+  Repeatable,
   STRICT,
   seconds,
-  several,
+  sourceFlag,
 } from "./options.ts";
 import { version } from "./version.ts";
 
@@ -66,7 +68,7 @@ function serveCommand(usher: Command, io: Io): void {
     .description(
       "Serves the webhook over HTTPS, and health and metrics over HTTP on a second port. With --source, a directory of YAML or JSON files is the cluster: policies, namespaces, nodes. Files are reloaded when they change; an invalid file keeps its last good version. Without --source, the cluster is that of the pod that usher runs in, or of a kubeconfig. With --source and --cluster, policies come from files and everything else from the cluster. Prints one line with both addresses when ready. SIGTERM drains, Ctrl-C stops at once; both exit 0.",
     )
-    .option("--source <dir>", "read a directory of YAML or JSON files, or one file, as the cluster")
+    .addOption(sourceFlag())
     .option("--cluster", "watch a live cluster (the default); with --source, for everything but policies")
     .option(
       "--operate",
@@ -114,16 +116,16 @@ function reviewCommand(usher: Command, io: Io, outcome: Outcome): void {
       "Evaluates manifests, files with several documents, directories and recorded AdmissionReviews: the API server's defaults, mutate, then validate on the result. What the source does not contain is reported as unknown, not guessed. -n, --as and --operation do not apply to recorded AdmissionReviews.",
     )
     .argument("[file...]", "files or directories; - for standard input")
-    .option("-f, --filename <file>", "the same, as in kubectl; may be repeated", several)
-    .option("--source <dir>", "read a directory of YAML or JSON files, or one file, as the cluster")
-    .option("--cluster", "read a live cluster instead of --source; nothing is changed")
+    .addOption(new Repeatable("-f, --filename <file>", "the same, as in kubectl"))
+    .addOption(sourceFlag())
+    .option(...CLUSTER)
     .option("-n, --namespace <name>", "namespace of objects without one (default: default)")
     .option(
       "--as <user>",
       "user of the request; system:serviceaccount:NAMESPACE:NAME for a service account",
       "kubernetes-admin",
     )
-    .option("--as-group <group>", "group of the user; may be repeated", several)
+    .addOption(new Repeatable("--as-group <group>", "group of the user"))
     .addOption(
       new Option("--operation <operation>", "operation of the request").choices(["CREATE", "UPDATE"]),
     )
@@ -162,9 +164,8 @@ function manifestsCommand(usher: Command, io: Io): void {
     )
     .option("--webhooks", "print the webhook configurations instead")
     .option("--operator <module>", "print what runs the operator of a module instead")
-    .option(
-      "--source <dir>",
-      "policies that the webhooks follow: a directory of YAML or JSON files, or one file",
+    .addOption(
+      sourceFlag("policies that the webhooks follow: a directory of YAML or JSON files, or one file"),
     )
     .option("--ca-bundle <file>", "certificate authority (PEM) of the webhooks")
     .option(

@@ -285,7 +285,7 @@ test.each<[string, string[], string]>([
     '--against baseline:1.37: version "1.37" must be "latest" or "v1.x"',
   ],
   ["two modes", ["-", "--fix", "--against", "baseline"], "--fix and --against are mutually exclusive"],
-  ["nothing to scan", [], "--source is required"],
+  ["nothing to scan", [], "read files with --source"],
 ])("%s that is wrong is 2", async (_name, args, message) => {
   const { code, err } = await scan(args, "");
   expect(code).toBe(2);

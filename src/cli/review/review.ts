@@ -5,7 +5,7 @@ import { CallError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { printable } from "../output/printable.ts";
 import { terminal } from "../output/terminal.ts";
-import { checkOneSource, openFiles, openReadOnly } from "../source/open.ts";
+import { isLive, openRead } from "../source/open.ts";
 import { assembleFor } from "../source/source.ts";
 import { type InputProblem, InputReader } from "./input.ts";
 import { judge } from "./judge.ts";
@@ -17,7 +17,7 @@ import { userInfoFor } from "./user.ts";
 
 export interface ReviewOptions {
   readonly filename?: readonly string[];
-  readonly source?: string;
+  readonly source?: readonly string[];
   readonly cluster?: boolean;
   readonly kubeconfig?: string;
   readonly context?: string;
@@ -42,15 +42,9 @@ export async function review(named: readonly string[], options: ReviewOptions, i
   const operation = checkCall(files, options);
   const { trace = false, emit = false, output } = options;
   const screen = terminal(io, options);
-  const assembly = await assembleFor(options, io);
-  const {
-    source,
-    faulty,
-    problems: found,
-    stop,
-  } = options.cluster === true
-    ? await openReadOnly(options, assembly, screen)
-    : await openFiles(options, assembly, screen);
+  const live = isLive(options) ? { note: screen.note, forbidden: "ask" as const } : undefined;
+  const assembly = await assembleFor(options, io, { live });
+  const { source, faulty, problems: found, stop } = await openRead(options, assembly, screen);
   try {
     const { modules, installation } = source.assembly;
     const resources = new Resources(modules, installation.workloads.all);
@@ -102,7 +96,6 @@ function hintOf({ message, hint }: Problem): string {
 /** Checks flags before anything is read. */
 function checkCall(files: readonly string[], options: ReviewOptions): "CREATE" | "UPDATE" {
   const { operation, old, emit, trace, namespace } = options;
-  checkOneSource(options);
   if (files.length === 0) {
     throw new CallError("specify files or directories, or - for standard input");
   }

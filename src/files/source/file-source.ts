@@ -9,8 +9,8 @@ import { namespaceIn, Resources } from "./resources.ts";
 import { Watch } from "./watch.ts";
 
 export interface FileSourceOptions {
-  /** A directory, with all below it, or a single file. */
-  readonly directory: string;
+  /** A directory, with all below it, or a single file; or several of them. */
+  readonly directory: string | readonly string[];
   readonly assembly: Assembly;
   /** Called for every file that changed or is broken, also while the source is opened. */
   readonly report: (report: FileReport) => void;
@@ -61,7 +61,7 @@ export async function openFiles(options: FileSourceOptions): Promise<FileSource>
     } catch (error) {
       // No content of a file leads here. If something does, serving must go on.
       const reason = error instanceof Error ? error.message : String(error);
-      const text = `${options.directory}: could not be read: ${reason}; still serving what was read before`;
+      const text = `${[options.directory].flat().join(", ")}: could not be read: ${reason}; still serving what was read before`;
       options.report({ level: "error", file: "", text, problems: [] });
     }
     if (files.unstable) watch.nudge();
