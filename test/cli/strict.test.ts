@@ -25,13 +25,31 @@ const MISTAKES: readonly (readonly [string, string, RegExp])[] = [
     policy({ metadata: "name: a" }),
     /a.yaml:3:1: metadata.namespace: is missing: the policy is in namespace default/,
   ],
+];
+
+test.each([
   ["an unknown field", policy({ more: "sepc: {}" }), /a.yaml:5:1: sepc: unknown field/],
   [
     "an unknown field of the spec",
     policy({ spec: ", nodeSelecter: {}" }),
     /spec.nodeSelecter: unknown field/,
   ],
-];
+  [
+    "a version that is not served",
+    policy().replace("v1alpha1", "v1"),
+    /a.yaml:1:13: apiVersion: PodSchedulingPolicy has no version "kupid.gardener.cloud\/v1"/,
+  ],
+])("%s of a policy in a source is exit code 2", async (_what, text, message) => {
+  const { code, err } = await usher(["review", "-", "--source", folder({ "a.yaml": text })], { stdin: POD });
+  expect(err).toMatch(message);
+  expect(code).toBe(2);
+});
+
+test("a policy in a version that is not served changes nothing", async () => {
+  const source = folder({ "a.yaml": policy().replace("v1alpha1", "v1") });
+  const { out } = await usher(["review", "-", "--source", source], { stdin: POD });
+  expect(out).toMatch(/Pod shop\/web +allow/);
+});
 
 describe.each(MISTAKES)("%s in a source", (_what, text, message) => {
   const files = { "a.yaml": text, "b.yaml": policy({ metadata: "name: good, namespace: lab" }) };

@@ -10,6 +10,7 @@ import { assembleFor } from "../source/source.ts";
 import { type InputProblem, InputReader } from "./input.ts";
 import { judge } from "./judge.ts";
 import { describeProblems, problemData, sourceProblemData } from "./problems.ts";
+import { Rehearsal } from "./rehearsal.ts";
 import { type Judged, report } from "./report.ts";
 import { Requests } from "./request.ts";
 import { Shape } from "./shape.ts";
@@ -57,6 +58,7 @@ export async function review(named: readonly string[], options: ReviewOptions, i
     const user = userInfoFor(options.as, options.asGroup ?? []);
     const asking = { namespace: options.namespace, user, operation, old: old.manifests };
     const requests = await Requests.open(asking, source, resources);
+    const rehearsal = new Rehearsal(source, resources);
     const judged: Judged[] = [];
     const hints = new Set<string>();
     const strict = options.strict === true;
@@ -73,7 +75,7 @@ export async function review(named: readonly string[], options: ReviewOptions, i
         judged.push({
           asked,
           manifest,
-          judgement: await judge(asked.request, source, { trace, now: Date.now() }),
+          judgement: await judge(asked.request, rehearsal, { trace, now: Date.now() }),
         });
     }
     for (const found of describeProblems(problems)) screen.complain(found);
