@@ -54,6 +54,7 @@ Exit codes: 0 success, 1 found something, 2 invalid arguments or input,
   watchdogCommand(usher, io);
   operatorCommand(usher, io);
   moduleCommands(usher, io, outcome);
+  versionCommand(usher, io);
   helpCommand(usher, io);
   return usher;
 }
@@ -111,9 +112,9 @@ Examples:
 function reviewCommand(usher: Command, io: Io, outcome: Outcome): void {
   const review = usher
     .command("review")
-    .summary("evaluate manifests offline, exactly as the webhook would")
+    .summary("evaluate manifests exactly as the webhook would")
     .description(
-      "Evaluates manifests, files with several documents, directories and recorded AdmissionReviews: the API server's defaults, mutate, then validate on the result. What the source does not contain is reported as unknown, not guessed. -n, --as and --operation do not apply to recorded AdmissionReviews.",
+      "Evaluates manifests, files with several documents, directories and recorded AdmissionReviews: the API server's defaults, mutate, then validate on the result. Objects count together, in the order given. Policies and objects are those of --source, or of the kubeconfig's cluster, by the configuration of its installation; nothing is changed there. What the source does not contain is reported as unknown, not guessed. -n, --as and --operation do not apply to recorded AdmissionReviews.",
     )
     .argument("[file...]", "files or directories; - for standard input")
     .addOption(new Repeatable("-f, --filename <file>", "the same, as in kubectl"))
@@ -132,6 +133,11 @@ function reviewCommand(usher: Command, io: Io, outcome: Outcome): void {
     .option("--old <file>", "stored objects, for UPDATE (default: from the source)")
     .option("--trace", "explain for each policy why it did or did not apply")
     .option(...STRICT)
+    .addOption(
+      new Option("--fail-on <severity>", "exit with 1 for warnings too, not only for denials").choices([
+        "warning",
+      ]),
+    )
     .option("--emit", "print the manifests with usher's changes, without denied objects")
     .addOption(output(["table", "json", "yaml"], "table", "output format"));
   evaluating(calling(review))
@@ -142,12 +148,14 @@ Examples:
   ${io.name} review examples/pods/etcd.yaml --source examples/cluster
   ${io.name} review examples/node-labels/nodes.yaml --source examples/node-labels --trace
   helm template shop ./chart | ${io.name} review - --source policies/ -n shop --trace
+  ${io.name} review manifests/ --source policies/ --cluster --context staging
   ${io.name} review new.yaml --old stored.yaml --source policies/
   ${io.name} review manifests/ --source policies/ --strict
   ${io.name} review examples/pods/ --source examples/cluster --emit
 
-Exit codes: 0 all objects are allowed, 1 some are denied, 2 invalid arguments,
-input or source (valid objects are evaluated nevertheless), 3 usher failed.`,
+Exit codes: 0 all objects are allowed, 1 some are denied, or pods of theirs, or
+with --fail-on warning there are warnings, 2 invalid arguments, input or source
+(valid objects are evaluated nevertheless), 3 usher or the cluster failed.`,
     )
     .action(async (files, options) => {
       const { review: run } = await import("./review/review.ts");
@@ -216,6 +224,19 @@ function operatorCommand(usher: Command, io: Io): void {
     const { operator: run } = await import("./operator/operator.ts");
     await run(module, options, io);
   });
+}
+
+function versionCommand(usher: Command, io: Io): void {
+  usher
+    .command("version")
+    .summary("print the version")
+    .description("Prints the version of this program. Nothing is asked of a cluster.")
+    .addOption(output(["text", "json"], "text", "output format"))
+    .addHelpText("after", `\nExample:\n  ${io.name} version -o json`)
+    .action(({ output: format }: { readonly output: "text" | "json" }) => {
+      const text = format === "json" ? JSON.stringify({ version: version() }) : version();
+      io.stdout.write(`${text}\n`);
+    });
 }
 
 function helpCommand(usher: Command, io: Io): void {

@@ -8,11 +8,12 @@ import { terminal } from "../output/terminal.ts";
 import { isLive, openRead } from "../source/open.ts";
 import { assembleFor } from "../source/source.ts";
 import { type InputProblem, InputReader } from "./input.ts";
-import { judge } from "./judge.ts";
+import { judgeWithPods } from "./pods.ts";
 import { describeProblems, problemData, sourceProblemData } from "./problems.ts";
 import { Rehearsal } from "./rehearsal.ts";
 import { type Judged, report } from "./report.ts";
 import { Requests } from "./request.ts";
+import { isRefused } from "./result.ts";
 import { Shape } from "./shape.ts";
 import { userInfoFor } from "./user.ts";
 
@@ -30,6 +31,7 @@ export interface ReviewOptions {
   readonly old?: string;
   readonly trace?: boolean;
   readonly strict?: boolean;
+  readonly failOn?: "warning";
   readonly emit?: boolean;
   readonly output: "table" | "json" | "yaml";
   readonly quiet?: boolean;
@@ -75,16 +77,21 @@ export async function review(named: readonly string[], options: ReviewOptions, i
         judged.push({
           asked,
           manifest,
-          judgement: await judge(asked.request, rehearsal, { trace, now: Date.now() }),
+          judgement: await judgeWithPods(asked.request, rehearsal, { trace, now: Date.now() }),
         });
     }
     for (const found of describeProblems(problems)) screen.complain(found);
     for (const hint of hints) screen.note(printable(hint));
     const data = [...problemData(problems), ...sourceProblemData(found, strict)];
     report(judged, { output, trace, emit, problems: data }, screen, io);
+    const results = judged.map(({ judgement }) => judgement.result);
+    const undecided = new Set(results.flatMap(({ unknown }) => unknown)).size;
+    if (strict && undecided > 0)
+      screen.complain(`--strict: ${undecided} of what policies need is unknown: add it to the source`);
     // Unreadable input makes the result incomplete, which outweighs what was found in the rest.
-    if (problems.length > 0 || faulty) return EXIT.wrong;
-    return judged.some(({ judgement }) => judgement.result.verdict === "deny") ? EXIT.found : EXIT.fine;
+    if (problems.length > 0 || faulty || (strict && undecided > 0)) return EXIT.wrong;
+    const warned = options.failOn === "warning" && results.some(({ warnings }) => warnings.length > 0);
+    return warned || results.some(isRefused) ? EXIT.found : EXIT.fine;
   } finally {
     screen.endProgress();
     await stop();

@@ -28,7 +28,7 @@ export function judgeCreation(
   };
   if (isExempt(limits, request.userInfo)) return passes(`user ${request.userInfo.username} is exempt`);
   if (limits.invalid !== undefined) return invalidLimits(limits);
-  const user: Need = { get: { resource: USERS, name: username }, live: true };
+  const user: Need = { get: { resource: USERS, name: username }, live: true, mayBeUnserved: true };
   // A name that no User can have is never asked for: `limitOf` decides without.
   let limit = limitOf(limits, requester, undefined);
   if ("needsUser" in limit) {
