@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import { bundleOf } from "../../deploy/generate/olm/bundle.ts";
 import { at, equal, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
-import { program } from "../cli/usher.ts";
+import { folder, program, usher } from "../cli/usher.ts";
 import type { Reply } from "../cluster/access/client.ts";
 import { grantedNamespaces } from "../cluster/access/granted.ts";
 import { ADMIN, type Identity } from "../cluster/access/identity.ts";
@@ -242,6 +242,39 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
     const codes = new Set(offline.flatMap((one) => one.codes));
     const some = ["USHER-E04", "USHER-G01", "USHER-Q01"];
     expect([...codes]).toEqual(expect.arrayContaining(LONG ? [...some, "USHER-O04", ""] : some));
+  });
+
+  test("commands on the cluster judge by its installation, and with --source by policies of files", async () => {
+    const at = ["--kubeconfig", await cluster().kubeconfig()];
+    const says = /^cluster https:\S+\ninstalled usher \S+, configuration of usher-system\n/;
+    const list = await usher(["node-guard", "list", ...at]);
+    expect(list.err).toMatch(says);
+    expect(list.out).toMatch(/ControlPlane +Enable/);
+    const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "team-a" } };
+    const refused = await usher(["review", "-", "--as", MALLORY.user, ...at], {
+      stdin: JSON.stringify({ ...pod, spec: { ...SPEC, nodeName: "cp-0" } }),
+    });
+    expect(refused).toMatchObject({ code: 1, err: expect.stringMatching(says) });
+    expect(refused.out).toContain("USHER-G01");
+    const policy = { ...placingPolicy({ podSelector: {}, nodeSelector: { pool: "new" } }) };
+    const source = folder({ "policy.json": JSON.stringify(policy) });
+    const tried = await usher(["review", "-", "--source", source, "--cluster", ...at], {
+      stdin: JSON.stringify({ ...pod, spec: SPEC }),
+    });
+    expect(tried.err).toMatch(says);
+    expect(tried.out).toMatch(/Pod team-a\/p +patch .*pool=new/);
+    const typo = await usher(["pod-security", "scan", "-n", "taem-a", ...at]);
+    expect(typo).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("--namespace taem-a: no such namespace"),
+    });
+    const blind = await usher(["review", "-", "--kubeconfig", await cluster().kubeconfig(ALICE)], {
+      stdin: JSON.stringify({ ...pod, spec: SPEC }),
+    });
+    expect(blind).toMatchObject({
+      code: 3,
+      err: expect.stringMatching(/not allowed to read ConfigMap .*--config/),
+    });
   });
 
   test("every custom resource says in its status that it is in use", async () => {

@@ -133,7 +133,8 @@ async function valuesOf(
     else if (!many) values[name] = await files.read(value as string, file);
     else {
       const contents = [];
-      for (const one of value as readonly string[]) contents.push(await files.read(one, file));
+      for (const one of value as readonly string[])
+        for (const path of await files.expand(one)) contents.push(await files.read(path, file));
       values[name] = contents;
     }
   }
@@ -190,8 +191,10 @@ async function resultOf(
     objectsOnly: source.objectsOnly === true,
   });
   try {
+    const fetch: Fetch = (needs) => opened.source.fetch(needs, reviewDeadline());
+    if (live) await checkNamespace(options, fetch);
     return {
-      result: await run((needs) => opened.source.fetch(needs, reviewDeadline())),
+      result: await run(fetch),
       faulty: opened.faulty,
       ...(options.source === undefined
         ? {}
@@ -201,6 +204,14 @@ async function resultOf(
     screen.endProgress();
     await opened.stop();
   }
+}
+
+/** A name with a typo would look as if nothing were found. */
+async function checkNamespace({ namespace: name }: ShellOptions, fetch: Fetch): Promise<void> {
+  if (name === undefined) return;
+  const [fact] = await fetch([{ get: { resource: "namespaces", name } }]);
+  if (fact !== undefined && "absent" in fact)
+    throw new CallError(`--namespace ${name}: no such namespace in the cluster`);
 }
 
 /** Answers needs from the API server, without a view: of the cluster only its version is known. */
@@ -217,8 +228,10 @@ async function withClient(
   return withApiServer(options, screen.note, async (client) => {
     const version = parseServerVersion((await client.request("GET", "/version")).body);
     if (version !== undefined) assembly.observeServerVersion(version);
-    const fetch = createNeeds(client, createResources(client, assembly.modules));
-    return run((needs) => fetch(needs, reviewDeadline()));
+    const created = createNeeds(client, createResources(client, assembly.modules));
+    const fetch: Fetch = (needs) => created(needs, reviewDeadline());
+    await checkNamespace(options, fetch);
+    return run(fetch);
   });
 }
 

@@ -52,7 +52,7 @@ export async function review(named: readonly string[], options: ReviewOptions, i
     const { modules, installation } = source.assembly;
     const resources = new Resources(modules, installation.workloads.all);
     const shape = new Shape(resources, installation);
-    const reader = new InputReader(io.stdin, shape);
+    const reader = new InputReader(io.stdin, shape, screen.note);
     const input = await reader.read(files);
     const old =
       options.old === undefined ? { manifests: [], problems: [] } : await reader.read([options.old]);
