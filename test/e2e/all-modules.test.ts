@@ -268,7 +268,7 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
       code: 2,
       err: expect.stringContaining("--namespace taem-a: no such namespace"),
     });
-    const blind = await usher(["review", "-", "--kubeconfig", await cluster().kubeconfig(ALICE)], {
+    const blind = await usher(["review", "-", "--kubeconfig", await cluster().kubeconfig(ALICE.user)], {
       stdin: JSON.stringify({ ...pod, spec: SPEC }),
     });
     expect(blind).toMatchObject({
