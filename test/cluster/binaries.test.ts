@@ -148,6 +148,7 @@ describe("building", () => {
       output: { write: (text) => said.push(text) },
       compile: fakeCompiler([]),
     });
+    expect(said[0]).toMatch(/^building 6 programs of a control plane, once: usually about 1\d minutes …\n$/);
     expect(said).toContain("building kube-apiserver (2 of 6), usually about 7 minutes …\n");
     expect(said.at(-1)).toMatch(/^built kwok after \d+ s\n$/);
   });

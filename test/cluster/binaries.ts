@@ -63,6 +63,11 @@ async function buildMissing(
 ): Promise<void> {
   // Looked at again under the lock: another process may just have built them.
   const missing = recipes.filter((recipe) => find(recipe, env) === undefined);
+  const total = missing.reduce((sum, { usualSeconds }) => sum + usualSeconds, 0);
+  if (missing.length > 1)
+    output.write(
+      `building ${missing.length} programs of a control plane, once: usually about ${about(total)} …\n`,
+    );
   for (const [index, recipe] of missing.entries()) {
     const step = `building ${recipe.name} (${index + 1} of ${missing.length})`;
     const end = showProgress(output, `${step}, usually about ${about(recipe.usualSeconds)}`);

@@ -35,6 +35,7 @@ Try, in another terminal, after these two lines:
   kubectl create deployment web --image=web --replicas=3
   kubectl get pods -o wide                  scheduled by the real scheduler; kwok only plays that they run
   kubectl auth can-i --list --as=someone    and what a person without rights may do
+  bin/usher install --pod-label usher.dev/run=true    usher itself, which runs for real by this label
 
 Logs of every part and the audit log: ${folder}
 Pods with the label usher.dev/run=true run for real, as processes on this machine.
