@@ -52,7 +52,9 @@ export class Rehearsal {
     if (entry === undefined || entry.resource.policy !== undefined) return;
     const { resource, namespace, name: stored, object: whole } = entry;
     this.#written.set(keyOf(resource.name, namespace, stored), whole);
-    this.source.assembly.apply([{ resource: resource.name, namespace, name: stored, object: whole }]);
+    // Namespaces and nodes: what other objects are judged by. Hooks are derived again after each change of the view, which thousands of pods must not cost.
+    if (resource.scope === "Cluster")
+      this.source.assembly.apply([{ resource: resource.name, namespace, name: stored, object: whole }]);
   }
 
   #fact(need: Need): Fact | undefined {
