@@ -13,6 +13,7 @@ const PARTS = {
   ],
   whole: [
     "What `npm test` does in part or for a shorter time; this takes some ten minutes …",
+    "e2e/all-modules",
     "e2e/certificate-installs",
     "e2e/faults",
     "e2e/helm",

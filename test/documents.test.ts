@@ -59,7 +59,8 @@ describe("commands in the documents", () => {
     const result = shell(command);
     expect(result.stderr).not.toMatch(/error|fault/i);
     expect(result.status).toBe(0);
-    expect(result.stdout.trimEnd()).toContain(prints);
+    // Warnings come first, as on a terminal.
+    expect(`${result.stderr}${result.stdout}`.trimEnd()).toContain(prints);
     expect(result.stdout).not.toBe("");
   });
 });

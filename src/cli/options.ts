@@ -8,6 +8,11 @@ export function evaluating(command: Command): Command {
     .option("-q, --quiet", "print only results and errors");
 }
 
+export const CLUSTER = [
+  "--cluster",
+  "read a live cluster (the default without --source); with --source, for everything but policies",
+] as const;
+
 export const STRICT = [
   "--strict",
   "treat unknown kinds and fields, policies without a namespace, and a source without policies as errors",
@@ -65,7 +70,33 @@ function integer(text: string, max: number, message: string): number {
   return value;
 }
 
-/** For an option that may be repeated. */
-export function several(text: string, before: readonly string[] | undefined): string[] {
-  return [...(before ?? []), text];
+/** A flag that may be given several times: its value is a list. Any other counts once. */
+export class Repeatable extends Option {
+  constructor(flags: string, description: string) {
+    super(flags, `${description}; may be repeated`);
+    this.argParser((text: string, before: readonly string[] | undefined) => [...(before ?? []), text]);
+  }
+}
+
+/** Files as the cluster. */
+export function sourceFlag(
+  description = "read a directory of YAML or JSON files, or one file, as the cluster",
+): Option {
+  return new Repeatable("--source <dir>", description);
+}
+
+/** Makes a second use of a flag that counts once an error, in all commands: the first value would be lost in silence. */
+export function rejectRepeated(command: Command): Command {
+  const given = new Set<string>();
+  for (const option of command.options) {
+    if (option instanceof Repeatable) continue;
+    command.on(`option:${option.name()}`, () => {
+      // --wait and --no-wait are two ways to set one value.
+      if (given.has(option.attributeName()))
+        command.error(`error: option '${option.flags}' is given twice, and counts once`);
+      given.add(option.attributeName());
+    });
+  }
+  for (const one of command.commands) rejectRepeated(one);
+  return command;
 }

@@ -4,15 +4,17 @@ import { moduleCommands, namesOf } from "./command/module-commands.ts";
 import { installCommands, shaping } from "./install/install-commands.ts";
 import type { Io } from "./io.ts";
 import {
+  CLUSTER,
   calling,
   connecting,
   evaluating,
   logLevel,
   output,
   port,
+  Repeatable,
   STRICT,
   seconds,
-  several,
+  sourceFlag,
 } from "./options.ts";
 import { version } from "./version.ts";
 
@@ -52,6 +54,7 @@ Exit codes: 0 success, 1 found something, 2 invalid arguments or input,
   watchdogCommand(usher, io);
   operatorCommand(usher, io);
   moduleCommands(usher, io, outcome);
+  versionCommand(usher, io);
   helpCommand(usher, io);
   return usher;
 }
@@ -66,7 +69,7 @@ function serveCommand(usher: Command, io: Io): void {
     .description(
       "Serves the webhook over HTTPS, and health and metrics over HTTP on a second port. With --source, a directory of YAML or JSON files is the cluster: policies, namespaces, nodes. Files are reloaded when they change; an invalid file keeps its last good version. Without --source, the cluster is that of the pod that usher runs in, or of a kubeconfig. With --source and --cluster, policies come from files and everything else from the cluster. Prints one line with both addresses when ready. SIGTERM drains, Ctrl-C stops at once; both exit 0.",
     )
-    .option("--source <dir>", "read a directory of YAML or JSON files, or one file, as the cluster")
+    .addOption(sourceFlag())
     .option("--cluster", "watch a live cluster (the default); with --source, for everything but policies")
     .option(
       "--operate",
@@ -109,27 +112,32 @@ Examples:
 function reviewCommand(usher: Command, io: Io, outcome: Outcome): void {
   const review = usher
     .command("review")
-    .summary("evaluate manifests offline, exactly as the webhook would")
+    .summary("evaluate manifests exactly as the webhook would")
     .description(
-      "Evaluates manifests, files with several documents, directories and recorded AdmissionReviews: the API server's defaults, mutate, then validate on the result. What the source does not contain is reported as unknown, not guessed. -n, --as and --operation do not apply to recorded AdmissionReviews.",
+      "Evaluates manifests, files with several documents, directories and recorded AdmissionReviews: the API server's defaults, mutate, then validate on the result. Objects count together, in the order given. Policies and objects are those of --source, or of the kubeconfig's cluster, by the configuration of its installation; nothing is changed there. What the source does not contain is reported as unknown, not guessed. -n, --as and --operation do not apply to recorded AdmissionReviews.",
     )
     .argument("[file...]", "files or directories; - for standard input")
-    .option("-f, --filename <file>", "the same, as in kubectl; may be repeated", several)
-    .option("--source <dir>", "read a directory of YAML or JSON files, or one file, as the cluster")
-    .option("--cluster", "read a live cluster instead of --source; nothing is changed")
+    .addOption(new Repeatable("-f, --filename <file>", "the same, as in kubectl"))
+    .addOption(sourceFlag())
+    .option(...CLUSTER)
     .option("-n, --namespace <name>", "namespace of objects without one (default: default)")
     .option(
       "--as <user>",
       "user of the request; system:serviceaccount:NAMESPACE:NAME for a service account",
       "kubernetes-admin",
     )
-    .option("--as-group <group>", "group of the user; may be repeated", several)
+    .addOption(new Repeatable("--as-group <group>", "group of the user"))
     .addOption(
       new Option("--operation <operation>", "operation of the request").choices(["CREATE", "UPDATE"]),
     )
     .option("--old <file>", "stored objects, for UPDATE (default: from the source)")
     .option("--trace", "explain for each policy why it did or did not apply")
     .option(...STRICT)
+    .addOption(
+      new Option("--fail-on <severity>", "exit with 1 for warnings too, not only for denials").choices([
+        "warning",
+      ]),
+    )
     .option("--emit", "print the manifests with usher's changes, without denied objects")
     .addOption(output(["table", "json", "yaml"], "table", "output format"));
   evaluating(calling(review))
@@ -140,12 +148,14 @@ Examples:
   ${io.name} review examples/pods/etcd.yaml --source examples/cluster
   ${io.name} review examples/node-labels/nodes.yaml --source examples/node-labels --trace
   helm template shop ./chart | ${io.name} review - --source policies/ -n shop --trace
+  ${io.name} review manifests/ --source policies/ --cluster --context staging
   ${io.name} review new.yaml --old stored.yaml --source policies/
   ${io.name} review manifests/ --source policies/ --strict
   ${io.name} review examples/pods/ --source examples/cluster --emit
 
-Exit codes: 0 all objects are allowed, 1 some are denied, 2 invalid arguments,
-input or source (valid objects are evaluated nevertheless), 3 usher failed.`,
+Exit codes: 0 all objects are allowed, 1 some are denied, or pods of theirs, or
+with --fail-on warning there are warnings, 2 invalid arguments, input or source
+(valid objects are evaluated nevertheless), 3 usher or the cluster failed.`,
     )
     .action(async (files, options) => {
       const { review: run } = await import("./review/review.ts");
@@ -162,9 +172,8 @@ function manifestsCommand(usher: Command, io: Io): void {
     )
     .option("--webhooks", "print the webhook configurations instead")
     .option("--operator <module>", "print what runs the operator of a module instead")
-    .option(
-      "--source <dir>",
-      "policies that the webhooks follow: a directory of YAML or JSON files, or one file",
+    .addOption(
+      sourceFlag("policies that the webhooks follow: a directory of YAML or JSON files, or one file"),
     )
     .option("--ca-bundle <file>", "certificate authority (PEM) of the webhooks")
     .option(
@@ -215,6 +224,19 @@ function operatorCommand(usher: Command, io: Io): void {
     const { operator: run } = await import("./operator/operator.ts");
     await run(module, options, io);
   });
+}
+
+function versionCommand(usher: Command, io: Io): void {
+  usher
+    .command("version")
+    .summary("print the version")
+    .description("Prints the version of this program. Nothing is asked of a cluster.")
+    .addOption(output(["text", "json"], "text", "output format"))
+    .addHelpText("after", `\nExample:\n  ${io.name} version -o json`)
+    .action(({ output: format }: { readonly output: "text" | "json" }) => {
+      const text = format === "json" ? JSON.stringify({ version: version() }) : version();
+      io.stdout.write(`${text}\n`);
+    });
 }
 
 function helpCommand(usher: Command, io: Io): void {

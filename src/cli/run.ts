@@ -2,6 +2,7 @@ import { CommanderError } from "commander";
 import { CallError, EXIT } from "./exit.ts";
 import { type Io, operandCalled } from "./io.ts";
 import { operandProgram } from "./operand/operand-program.ts";
+import { rejectRepeated } from "./options.ts";
 import { program } from "./program.ts";
 
 /** Runs a command line and returns its exit code; errors are printed on stderr. Never rejects. */
@@ -9,9 +10,10 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
   const outcome = { code: EXIT.fine as number };
   const operand = operandCalled(io.name, io.modules);
   try {
-    if (operand !== undefined) await operandProgram(operand, io).parseAsync(args, { from: "user" });
+    const called = operand === undefined ? program(io, outcome) : operandProgram(operand, io);
     // As with kubectl, the bare name prints help.
-    else await program(io, outcome).parseAsync(args.length === 0 ? ["--help"] : args, { from: "user" });
+    const given = args.length === 0 && operand === undefined ? ["--help"] : args;
+    await rejectRepeated(called).parseAsync(given, { from: "user" });
     return outcome.code;
   } catch (error) {
     // Commander has printed the error.

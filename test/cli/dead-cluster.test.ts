@@ -45,7 +45,9 @@ describe.each(COMMANDS)("%s on an API server", (_name, args) => {
     const { code, out, err } = await usher([...timed, "--kubeconfig", await kubeconfig()]);
     expect(code).toBe(3);
     expect(out).toBe("");
-    expect(err).toMatch(/^waiting for http:\/\/127.0.0.1:\d+\nusher: http:\/\/127.0.0.1:\d+ did not respond/);
+    expect(err).toMatch(
+      /^cluster http:\/\/127.0.0.1:\d+\nwaiting for http:\/\/127.0.0.1:\d+\nusher: http:\/\/127.0.0.1:\d+ did not respond/,
+    );
   });
 
   test("that refuses connections fails at once", async () => {
@@ -56,8 +58,8 @@ describe.each(COMMANDS)("%s on an API server", (_name, args) => {
 });
 
 test("an API server that stops responding while it is read is given up", async () => {
-  // The check of permissions passes; the lists that follow fail, and are retried.
-  const config = await kubeconfig((url) => (url.includes("limit=1&") || url.endsWith("limit=1") ? 200 : 503));
+  // The configuration is read and the check of permissions passes; the lists that follow fail, and are retried.
+  const config = await kubeconfig((url) => (/limit=1(&|$)|usher-configuration$/.test(url) ? 200 : 503));
   const { code, err } = await usher([
     "review",
     POD,
@@ -77,7 +79,7 @@ test.each([403, 401, 404, 500])(
     const config = await kubeconfig(() => status);
     const { code, err } = await usher(["review", POD, "--cluster", "--kubeconfig", config]);
     expect(code).toBe(3);
-    expect(err).toMatch(/namespaces/);
+    expect(err).toContain("ConfigMap usher-system/usher-configuration");
   },
 );
 

@@ -1,6 +1,8 @@
 import { join } from "node:path";
 import { Readable } from "node:stream";
+import type { Command } from "commander";
 import { expect, test } from "vitest";
+import { program as commandLine } from "../../src/cli/program.ts";
 import { run } from "../../src/cli/run.ts";
 import { declarations } from "../../src/modules/index.ts";
 import { EXAMPLES, folder, MAIN, program, ROOT, start, usher } from "./usher.ts";
@@ -50,7 +52,7 @@ spec: {podSelector: {}, nodeSelector: {pool: good}}
 });
 
 test.each([
-  [["review", PODS], /^usher: --source is required/],
+  [["review", PODS], /^usher: no kubeconfig found: .*--source/],
   [["review", "--source", EXAMPLES], /^usher: specify files or directories/],
   [["review", PODS, "--source", "/does/not/exist"], /^usher: --source \/does\/not\/exist: no such/],
   [["review", PODS, "--source", EXAMPLES, "-n", "Shop!"], /^usher: --namespace: "Shop!" is not a DNS label/],
@@ -105,6 +107,58 @@ test.each([
   expect(err).not.toMatch(/^ +at /m);
   expect(out).toBe("");
   expect(code).toBe(2);
+});
+
+/** Every command with the names that lead to it. */
+function* commandsOf(command: Command, path: readonly string[] = []): Iterable<[string[], Command]> {
+  yield [[...path], command];
+  for (const one of command.commands) yield* commandsOf(one, [...path, one.name()]);
+}
+
+test("a flag that counts once and is given twice is an error, in every command", async () => {
+  const io = { name: "usher", modules: declarations } as unknown as Parameters<typeof commandLine>[0];
+  const repeated = new Set<string>();
+  let seen = 0;
+  for (const [path, { options }] of commandsOf(commandLine(io, { code: 0 })))
+    for (const option of options) {
+      if (option.long === "--version") continue;
+      if (/may be repeated/.test(option.description)) {
+        repeated.add(option.long ?? "");
+        continue;
+      }
+      const value = option.required ? [option.argChoices?.[0] ?? "1"] : [];
+      const once = [option.long ?? "", ...value];
+      for (const again of [once, ...(option.short ? [[option.short, ...value]] : [])]) {
+        const { code, out, err } = await usher([...path, ...once, ...again]);
+        expect([path, code, out, err]).toEqual([
+          path,
+          2,
+          "",
+          `usher: option '${option.flags}' is given twice, and counts once\n`,
+        ]);
+      }
+      seen++;
+    }
+  expect(seen).toBeGreaterThan(150);
+  expect([...repeated].sort()).toEqual(["--as-group", "--filename", "--pod-label", "--source"]);
+});
+
+test("--source may be given twice: both are read", async () => {
+  const policy = BAD_POLICY.replace("ten", "10").replace("priority", "nodeSelector: {pool: web}\n  priority");
+  const a = folder({ "policy.yaml": policy });
+  const b = folder({ "ns.yaml": "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n" });
+  const pod = { stdin: "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: shop}\nspec: {}\n" };
+  const both = await usher(["review", "-", "--source", a, "--source", `${b}/ns.yaml`], pod);
+  expect(both).toMatchObject({ code: 0, err: "" });
+  expect(both.out).toContain("nodeSelector pool=web");
+  const copy = folder({ "copy.yaml": policy });
+  const twice = await usher(["review", "-", "--source", a, "--source", b, "--source", copy], pod);
+  expect(twice.code).toBe(2);
+  expect(twice.err).toMatch(/(policy|copy).yaml:4:18: .* is defined in /);
+  expect(await usher(["review", "-", "--source", a, "--source", "/does/not/exist"], pod)).toMatchObject({
+    code: 2,
+    err: "usher: --source /does/not/exist: no such file or directory\n",
+  });
 });
 
 test("an internal error is 3", async () => {

@@ -6,7 +6,7 @@ import { CORE_CODES, codesOf } from "../../src/core/module/codes.ts";
 import { modules } from "../../src/modules/all.ts";
 import { ended, folder, ROOT, start, usher } from "./usher.ts";
 
-const COMMANDS = ["serve", "review", "manifests", "watchdog", "placement", "help"];
+const COMMANDS = ["serve", "review", "manifests", "watchdog", "placement", "version", "help"];
 
 test("the bare name, help and --help print the same, on stdout", async () => {
   const [bare, help, flag] = await Promise.all([usher([]), usher(["help"]), usher(["--help"])]);
@@ -85,6 +85,12 @@ test.each([
   expect(err).toContain(message);
   expect(out).toBe("");
   expect(code).toBe(2);
+});
+
+test("version prints the same, and as JSON", async () => {
+  const { out } = await usher(["--version"]);
+  expect(await usher(["version"])).toEqual({ code: 0, out, err: "" });
+  expect(JSON.parse((await usher(["version", "-o", "json"])).out)).toEqual({ version: out.trim() });
 });
 
 test("--version is one line", async () => {

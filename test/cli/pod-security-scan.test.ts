@@ -259,7 +259,10 @@ spec: { template: { spec: { ${POD_SPEC} } } }
     const hostile = `{ apiVersion: v1, kind: Pod, metadata: { name: p }, spec: { volumes: [{ name: v, hostPath: { path: / } }], ${POD_SPEC} } }`;
     const { code, err, out } = await scan(["-", "--fix"], hostile);
     expect(parse(out)).toMatchObject({ kind: "Pod" });
-    expect({ code, err }).toEqual({ code: 1, err: "1 workload has violations without a fix\n" });
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: 'Pod default/p: no fix for restricted volume types (volume "v" uses restricted volume type "hostPath")\n',
+    });
   });
 
   test("hostile documents are no workloads", async () => {
@@ -285,7 +288,7 @@ test.each<[string, string[], string]>([
     '--against baseline:1.37: version "1.37" must be "latest" or "v1.x"',
   ],
   ["two modes", ["-", "--fix", "--against", "baseline"], "--fix and --against are mutually exclusive"],
-  ["nothing to scan", [], "--source is required"],
+  ["nothing to scan", [], "read files with --source"],
 ])("%s that is wrong is 2", async (_name, args, message) => {
   const { code, err } = await scan(args, "");
   expect(code).toBe(2);
@@ -298,4 +301,17 @@ test("prints what the guide has", async () => {
     /^```text scan\n\$ bin\/usher (.*)\n([\s\S]*?)```/m.exec(guide) ?? [];
   const args = command.split(" ").map((word) => (word.startsWith("examples/") ? join(ROOT, word) : word));
   expect((await usher(args)).out).toBe(printed);
+});
+
+test("a directory is scanned as its files, and a name that is generated is shown by its beginning", async () => {
+  const job =
+    "apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: run-, namespace: shop}\nspec: {template: {spec: {hostNetwork: true, containers: [{name: c, image: a}]}}}\n";
+  const directory = folder({ "sub/job.yaml": job });
+  const { out, code } = await usher(["pod-security", "scan", directory, "--policy", "baseline"]);
+  expect(out).toMatch(/^Job shop\/run-\* /m);
+  expect(code).toBe(1);
+  expect(await usher(["pod-security", "scan", folder({})])).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("no .yaml, .yml or .json files found"),
+  });
 });

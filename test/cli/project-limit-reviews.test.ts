@@ -4,6 +4,9 @@ import { type Json, listAt, stringAt } from "../../src/core/json.ts";
 import { recordOf } from "./recorded.ts";
 import { folder, usher } from "./usher.ts";
 
+/** Three namespaces for any user: what an administrator writes on plain Kubernetes. */
+const THREE = { limits: [{ maxProjects: 3 }], namespaces: {} };
+
 const REQUESTER = "openshift.io/requester";
 
 function source(spec: object, user: string, projects: number, labels: object): string {
@@ -68,4 +71,72 @@ test.each([
     expect(JSON.stringify(reviewed)).toContain(JSON.stringify(sentence).slice(1, -1));
     expect(JSON.stringify(reviewed)).toContain(code);
   }
+});
+
+/** Namespaces of these names, created by bob. */
+async function created(spec: object, names: readonly string[], more: readonly object[] = []) {
+  const limit = {
+    apiVersion: "operator.project.openshift.io/v1",
+    kind: "ProjectRequestLimit",
+    metadata: { name: "cluster" },
+    spec,
+  };
+  const files = { "cluster.yaml": [limit, ...more].map((one) => JSON.stringify(one)).join("\n---\n") };
+  const stdin = names
+    .map((name) => ({
+      apiVersion: "v1",
+      kind: "Namespace",
+      metadata: name.endsWith("-") ? { generateName: name } : { name },
+    }))
+    .map((one) => JSON.stringify(one))
+    .join("\n---\n");
+  const { out, err } = await usher(["review", "-", "--source", folder(files), "--as", "bob", "-o", "json"], {
+    stdin,
+  });
+  expect(err).not.toContain("internal error");
+  return listAt(JSON.parse(out) as Json, "results").map(
+    (one) => stringAt(listAt(one, "violations")[0], "code") ?? stringAt(one, "verdict"),
+  );
+}
+
+const GROUP = { apiVersion: "user.openshift.io/v1", kind: "Group", metadata: { name: "devs" } };
+const SERVICE = {
+  apiVersion: "apiregistration.k8s.io/v1",
+  kind: "APIService",
+  metadata: { name: "v1.user.openshift.io" },
+  spec: { group: "user.openshift.io", version: "v1" },
+};
+const CRD = {
+  apiVersion: "apiextensions.k8s.io/v1",
+  kind: "CustomResourceDefinition",
+  metadata: { name: "users.user.openshift.io" },
+  spec: { group: "user.openshift.io" },
+};
+
+test.each([
+  ["no object of the group", [], "patch"],
+  ["an APIService of another group", [{ ...SERVICE, spec: { group: "x.example.com" } }], "patch"],
+  ["an object of the group", [GROUP], "USHER-Q02"],
+  ["an APIService", [SERVICE], "USHER-Q02"],
+  ["a CustomResourceDefinition", [CRD], "USHER-Q02"],
+])("a source with %s says whether the cluster serves Users", async (_, more, verdict) => {
+  expect(await created(THREE, ["a"], more)).toEqual([verdict]);
+});
+
+test.each(["Exact", "BestEffort"])(
+  "namespaces of one review count together, in the order given, count: %s",
+  async (count) => {
+    const spec = { ...THREE, count };
+    expect(await created(spec, ["d", "c", "b", "a"])).toEqual(["patch", "patch", "patch", "USHER-Q01"]);
+  },
+);
+
+test("a namespace whose name is generated counts, and one that is refused does not", async () => {
+  expect(await created(THREE, ["a-", "a-", "a-", "a-"])).toEqual(["patch", "patch", "patch", "USHER-Q01"]);
+  const has = ["x", "y"].map((name) => ({
+    apiVersion: "v1",
+    kind: "Namespace",
+    metadata: { name, annotations: { [REQUESTER]: "bob" } },
+  }));
+  expect(await created(THREE, ["a", "b", "c"], has)).toEqual(["patch", "USHER-Q01", "USHER-Q01"]);
 });

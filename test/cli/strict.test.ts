@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from "vitest";
 import { parse } from "yaml";
-import { EXAMPLES, folder, usher } from "./usher.ts";
+import { EXAMPLES, folder, ROOT, usher } from "./usher.ts";
 
 const policy = (parts: { kind?: string; metadata?: string; more?: string; spec?: string } = {}) => {
   const { kind = "PodSchedulingPolicy", metadata = "name: a, namespace: shop", more = "", spec = "" } = parts;
@@ -25,13 +25,31 @@ const MISTAKES: readonly (readonly [string, string, RegExp])[] = [
     policy({ metadata: "name: a" }),
     /a.yaml:3:1: metadata.namespace: is missing: the policy is in namespace default/,
   ],
+];
+
+test.each([
   ["an unknown field", policy({ more: "sepc: {}" }), /a.yaml:5:1: sepc: unknown field/],
   [
     "an unknown field of the spec",
     policy({ spec: ", nodeSelecter: {}" }),
     /spec.nodeSelecter: unknown field/,
   ],
-];
+  [
+    "a version that is not served",
+    policy().replace("v1alpha1", "v1"),
+    /a.yaml:1:13: apiVersion: PodSchedulingPolicy has no version "kupid.gardener.cloud\/v1"/,
+  ],
+])("%s of a policy in a source is exit code 2", async (_what, text, message) => {
+  const { code, err } = await usher(["review", "-", "--source", folder({ "a.yaml": text })], { stdin: POD });
+  expect(err).toMatch(message);
+  expect(code).toBe(2);
+});
+
+test("a policy in a version that is not served changes nothing", async () => {
+  const source = folder({ "a.yaml": policy().replace("v1alpha1", "v1") });
+  const { out } = await usher(["review", "-", "--source", source], { stdin: POD });
+  expect(out).toMatch(/Pod shop\/web +allow/);
+});
 
 describe.each(MISTAKES)("%s in a source", (_what, text, message) => {
   const files = { "a.yaml": text, "b.yaml": policy({ metadata: "name: good, namespace: lab" }) };
@@ -129,4 +147,73 @@ test("JSON has the file and line of each object, also in lists, and what is wron
       message: expect.any(String),
     },
   ]);
+});
+
+test("what policies need and the source does not have is an error with --strict", async () => {
+  const by = "namespaceSelector: {matchLabels: {a: b}}, ";
+  const source = folder({
+    "a.yaml": policy({ kind: "ClusterPodSchedulingPolicy", metadata: "name: a" }).replace(
+      "{podS",
+      `{${by}podS`,
+    ),
+  });
+  const plain = await usher(["review", "-", "--source", source], { stdin: POD });
+  expect(plain).toMatchObject({ code: 0, err: expect.stringContaining("unknown: the source does not have") });
+  const strict = await usher(["review", "-", "--source", source, "--strict"], { stdin: POD });
+  expect(strict.err).toContain("--strict: 1 of what policies need is unknown: add it to the source\n");
+  expect(strict.code).toBe(2);
+});
+
+test("warnings are exit code 1 with --fail-on warning", async () => {
+  const args = ["review", `${ROOT}/examples/pods/etcd.yaml`, "--source", EXAMPLES];
+  expect((await usher(args)).code).toBe(0);
+  expect((await usher([...args, "--fail-on", "warning"])).code).toBe(1);
+  expect(
+    (await usher(["review", "-", "--source", EXAMPLES, "--fail-on", "warning"], { stdin: POD })).code,
+  ).toBe(0);
+});
+
+test("a workload whose pods will be denied says so, and is exit code 1", async () => {
+  const source = folder({
+    "cluster.yaml":
+      "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {pod-security.kubernetes.io/enforce: baseline}}\n",
+    "config.yaml":
+      "apiVersion: usher.dev/v1alpha1\nkind: UsherConfiguration\nspec: {modules: {pod-os: {podSecurity: {mode: Replace}}}}\n",
+  });
+  const stdin = (hostNetwork: boolean) =>
+    `apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop}\nspec: {template: {spec: {hostNetwork: ${hostNetwork}, containers: [{name: c, image: a}]}}}\n`;
+  const args = ["review", "-", "--source", `${source}/cluster.yaml`, "--config", `${source}/config.yaml`];
+  const { code, out } = await usher(args, { stdin: stdin(true) });
+  expect(out).toMatch(
+    /Deployment shop\/web +allow +! pods denied: spec.hostNetwork: must be false or absent +pod-os/,
+  );
+  expect(out).toContain("1 unchanged, 0 patched, 0 denied, 1 without pods, which are denied");
+  expect(code).toBe(1);
+  const json = await usher([...args, "-o", "json"], { stdin: stdin(true) });
+  expect(JSON.parse(json.out).results).toMatchObject([
+    { verdict: "allow", violations: [], podViolations: [{ module: "pod-os" }] },
+  ]);
+  expect((await usher(args, { stdin: stdin(false) })).code).toBe(0);
+});
+
+test("a chart is named as such, and a kustomization is passed over with a note", async () => {
+  const chart = folder({
+    "Chart.yaml": "apiVersion: v2\nname: x\nversion: 1.0.0\n",
+    "values.yaml": "a: 1\n",
+  });
+  expect(await usher(["review", chart, "--source", EXAMPLES])).toMatchObject({
+    code: 2,
+    err: `${chart}/Chart.yaml: ${chart} is a Helm chart, not manifests: use helm template ${chart} | usher review -\n`,
+  });
+  const base = folder({
+    "kustomization.yaml":
+      "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [pod.yaml]\n",
+    "pod.yaml": POD,
+  });
+  const { code, out, err } = await usher(["review", base, "--source", EXAMPLES]);
+  expect(err).toBe(
+    `${base}/kustomization.yaml: not reviewed: kustomize build ${base} | usher review - reviews what it makes\n`,
+  );
+  expect(out).toContain("1 object: ");
+  expect(code).toBe(0);
 });

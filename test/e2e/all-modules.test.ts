@@ -2,18 +2,28 @@
 // of the cluster while usher is away, nor after it was removed.
 import { expect, test } from "vitest";
 import { bundleOf } from "../../deploy/generate/olm/bundle.ts";
-import { at, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
-import { program } from "../cli/usher.ts";
+import { at, equal, type Json, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
+import { folder, program, usher } from "../cli/usher.ts";
 import type { Reply } from "../cluster/access/client.ts";
 import { grantedNamespaces } from "../cluster/access/granted.ts";
-import type { Identity } from "../cluster/access/identity.ts";
+import { ADMIN, type Identity } from "../cluster/access/identity.ts";
 import { eventually } from "../cluster/access/wait.ts";
-import { describeOwnCluster } from "../cluster/describe.ts";
+import { describeOwnCluster, LONG } from "../cluster/describe.ts";
+import {
+  answerOf,
+  comparable,
+  dumpOf,
+  generated,
+  reviewsOf,
+  shortly,
+  UNTOUCHED,
+  writtenOf,
+} from "./fixtures/agreement.ts";
 import { calledWebhook, forge } from "./fixtures/forged-reviews.ts";
 import { configured, install, installWords } from "./fixtures/install.ts";
 import { left } from "./fixtures/installed-objects.ts";
 import { placingPolicy } from "./fixtures/placed-pods.ts";
-import { apps, EVERYTHING, GuardStage, SPEC, workload } from "./guarding/stage.ts";
+import { apps, EVERYTHING, GuardStage, MALLORY, SPEC, workload } from "./guarding/stage.ts";
 
 const OPTIONS = { flags: { "kube-apiserver": ["--disable-admission-plugins=PodSecurity"] } } as const;
 const ADMISSION = "/apis/admissionregistration.k8s.io/v1";
@@ -61,6 +71,7 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
   const settings = (more: JsonObject = {}) =>
     configured({
       featureGates: { OpenShiftNodeSchedulingPolicy: true },
+      excludedNamespaces: [UNTOUCHED],
       modules: {
         "node-guard": more,
         "pod-os": {
@@ -95,7 +106,7 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
 
   test("an administrator installs usher and writes an object for every module", async () => {
     await stage.prepare();
-    await stage.namespaces("team-a", "locked");
+    await stage.namespaces("team-a", "locked", UNTOUCHED);
     await cluster().call("PATCH", `${NAMESPACES}/locked`, {
       metadata: { labels: { "pod-security.kubernetes.io/enforce": "restricted" } },
     });
@@ -228,6 +239,77 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
     await eventually("an agent on the worker of the pool", async () => {
       const found = (await stage.pods("team-a", "app=agent")).map((one) => stringAt(one, "spec", "nodeName"));
       return found.join() === "w-1";
+    });
+  });
+
+  test("reviews of a dump and of the cluster agree with the API server, whatever is created", async () => {
+    const requests = generated(LONG ? 600 : 60, { any: MALLORY, limited: ALICE, unlimited: ADMIN });
+    const kubeconfig = await cluster().kubeconfig();
+    const path = `${NAMESPACES}/usher-system/configmaps/usher-configuration`;
+    const text = stringAt(await cluster().call("GET", path), "data", "configuration.yaml") ?? "";
+    const spec = at(JSON.parse(text) as Json, "spec") as JsonObject;
+    const release = await cluster().call("GET", "/version");
+    const kubernetesVersion = `${stringAt(release, "major")}.${stringAt(release, "minor")}`;
+    const dump = await dumpOf(cluster());
+    const [offline, live] = [
+      await reviewsOf(requests, ["--source", dump, ...configured({ ...spec, kubernetesVersion })]),
+      await reviewsOf(requests, ["--cluster", "--kubeconfig", kubeconfig]),
+    ];
+    expect(offline).toEqual(live);
+    const differences: object[] = [];
+    for (const [i, request] of requests.entries()) {
+      const answered = await answerOf(cluster(), request);
+      const reviewed = live[i];
+      const same =
+        reviewed?.allowed === answered.allowed &&
+        reviewed.warnings.join("\n") === answered.warnings.join("\n") &&
+        answered.codes.every((code) => reviewed.codes.includes(code));
+      if (!same)
+        differences.push({ request: shortly(request), answered: { ...answered, stored: 0 }, reviewed });
+      const written = await writtenOf(cluster(), request, reviewed?.emitted);
+      if (answered.allowed && !equal(written, comparable(request, answered.stored)))
+        differences.push({
+          request: shortly(request),
+          written,
+          stored: comparable(request, answered.stored),
+        });
+    }
+    expect(differences).toEqual([]);
+    const codes = new Set(offline.flatMap((one) => one.codes));
+    const some = ["USHER-E04", "USHER-G01", "USHER-Q01"];
+    expect([...codes]).toEqual(expect.arrayContaining(LONG ? [...some, "USHER-O04", ""] : some));
+  });
+
+  test("commands on the cluster judge by its installation, and with --source by policies of files", async () => {
+    const at = ["--kubeconfig", await cluster().kubeconfig()];
+    const says = /^cluster https:\S+\ninstalled usher \S+, configuration of usher-system\n/;
+    const list = await usher(["node-guard", "list", ...at]);
+    expect(list.err).toMatch(says);
+    expect(list.out).toMatch(/ControlPlane +Enable/);
+    const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "team-a" } };
+    const refused = await usher(["review", "-", "--as", MALLORY.user, ...at], {
+      stdin: JSON.stringify({ ...pod, spec: { ...SPEC, nodeName: "cp-0" } }),
+    });
+    expect(refused).toMatchObject({ code: 1, err: expect.stringMatching(says) });
+    expect(refused.out).toContain("USHER-G01");
+    const policy = { ...placingPolicy({ podSelector: {}, nodeSelector: { pool: "new" } }) };
+    const source = folder({ "policy.json": JSON.stringify(policy) });
+    const tried = await usher(["review", "-", "--source", source, "--cluster", ...at], {
+      stdin: JSON.stringify({ ...pod, spec: SPEC }),
+    });
+    expect(tried.err).toMatch(says);
+    expect(tried.out).toMatch(/Pod team-a\/p +patch .*pool=new/);
+    const typo = await usher(["pod-security", "scan", "-n", "taem-a", ...at]);
+    expect(typo).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("--namespace taem-a: no such namespace"),
+    });
+    const blind = await usher(["review", "-", "--kubeconfig", await cluster().kubeconfig(ALICE.user)], {
+      stdin: JSON.stringify({ ...pod, spec: SPEC }),
+    });
+    expect(blind).toMatchObject({
+      code: 3,
+      err: expect.stringMatching(/not allowed to read ConfigMap .*--config/),
     });
   });
 

@@ -2,6 +2,7 @@ import { stat } from "node:fs/promises";
 import type { InputDocuments, InputText, Value } from "../../core/module/command.ts";
 import { reasonOf, Unreadable } from "../../files/reader/bytes.ts";
 import { located, readManifests } from "../../files/reader/read-documents.ts";
+import { scanDirectory } from "../../files/source/tree.ts";
 import { CallError } from "../exit.ts";
 import { readStream, readWhole } from "../review/bytes.ts";
 import { describeProblems } from "../review/problems.ts";
@@ -29,6 +30,15 @@ export class InputFiles {
     const read = readManifests(text);
     if (read.problems.length > 0) fail(read.problems);
     return { name: label, documents: read.manifests.map(({ value }) => value) };
+  }
+
+  /** A directory as its files, in their order; any other name is itself. */
+  async expand(name: string): Promise<readonly string[]> {
+    const found = name === "-" ? undefined : await stat(name).catch(() => undefined);
+    if (found?.isDirectory() !== true) return [name];
+    const { files } = await scanDirectory(name);
+    if (files.length === 0) throw new CallError(`${name}: no .yaml, .yml or .json files found`);
+    return files.map(({ path }) => path).sort();
   }
 
   async #bytes(name: string): ReturnType<typeof readStream> {

@@ -2,7 +2,7 @@ import { Argument as CliArgument, type Command as CliCommand, InvalidArgumentErr
 import type { Argument, Command, CommandGroup, Flag } from "../../core/module/command.ts";
 import type { ModuleDeclaration } from "../../core/module/declaration.ts";
 import type { Io } from "../io.ts";
-import { calling, evaluating, output, STRICT, several } from "../options.ts";
+import { CLUSTER, calling, evaluating, output, Repeatable, STRICT, sourceFlag } from "../options.ts";
 import type { Outcome } from "../program.ts";
 import { wrap } from "../wrap.ts";
 
@@ -74,11 +74,8 @@ function addCommand(parent: CliCommand, command: Command, place: Place): void {
 function addCommonFlags(added: CliCommand, { source, namespaced, writes, formats }: Command): void {
   if (source !== undefined) {
     calling(added);
-    if (source.files)
-      added
-        .option("--source <dir>", "read a directory of YAML or JSON files, or one file, as the cluster")
-        .option(...STRICT);
-    if (source.cluster === "flag") added.option("--cluster", "read a live cluster instead of --source");
+    if (source.files) added.addOption(sourceFlag()).option(...STRICT);
+    if (source.files) added.option(...CLUSTER);
   }
   if (namespaced)
     added
@@ -102,10 +99,9 @@ function cliOption(name: string, flag: Flag): Option {
   const { value, short, description, choices, integer, many } = flag;
   const long = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
   const flags = `${short === undefined ? "" : `-${short}, `}${long}${value === undefined ? "" : ` <${value}>`}`;
-  const option = new Option(flags, `${description}${many ? "; may be repeated" : ""}`);
+  const option = many ? new Repeatable(flags, description) : new Option(flags, description);
   if (choices !== undefined) option.choices(choices);
   if (integer !== undefined) option.argParser((text) => parseInteger(text, integer));
-  else if (many) option.argParser(several);
   if (flag.default !== undefined) option.default(flag.default);
   return option;
 }

@@ -13,6 +13,7 @@ import type {
   Value,
 } from "../../core/module/command.ts";
 import type { ModuleDeclaration } from "../../core/module/declaration.ts";
+import type { ReadInstalledOptions } from "../configuration/installed.ts";
 import { CallError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { printable } from "../output/printable.ts";
@@ -20,7 +21,7 @@ import { type Terminal, terminal } from "../output/terminal.ts";
 import { reviewDeadline } from "../review/deadline.ts";
 import { type ProblemData, sourceProblemData } from "../review/problems.ts";
 import { withApiServer } from "../source/api-server.ts";
-import { checkOneSource, type OpenOptions, openFiles, openReadOnly } from "../source/open.ts";
+import { isLive, type OpenOptions, openRead } from "../source/open.ts";
 import { assembleFor } from "../source/source.ts";
 import { InputFiles } from "./input-files.ts";
 import { printReport } from "./print-report.ts";
@@ -50,9 +51,10 @@ export async function runCommand(command: Command, from: CallFromShell): Promise
   const options = from.options as unknown as ShellOptions;
   const screen = terminal(from.io, options);
   const code = await command.load();
-  const call = await callOf(command, from, options);
-  const wrong = code.check?.(call);
+  const offline = await callOf(command, from, options);
+  const wrong = code.check?.(offline);
   if (wrong !== undefined) throw new CallError(wrong);
+  const call = await asInstalled(offline, command, code, from, options, screen);
   const { result, faulty, problems } = await resultOf(command, code, call, options, screen);
   if ("wrong" in result) throw new CallError(result.wrong);
   for (const error of result.errors ?? []) screen.complain(printable(error));
@@ -77,22 +79,45 @@ async function callOf(
   from: CallFromShell,
   options: ShellOptions,
 ): Promise<CommandCall<Values, Values>> {
-  if (command.source?.files) checkOneSource(options);
-  const assembly = await assembleFor(options, from.io, from.declaration.name);
-  const module = assembly.modules.find(({ name }) => name === from.declaration.name);
-  if (module === undefined) throw new Error(`module ${from.declaration.name} is not loaded`);
   const files = new InputFiles(from.io.stdin);
-  const live = isLive(command, options);
+  const live = command.source !== undefined && isLive(options);
   return {
+    ...(await assembled(from, options)),
     args: await valuesOf(command.args ?? {}, from.args, files),
     flags: await valuesOf(command.flags ?? {}, from.options, files),
-    namespace: command.namespaced ? namespaceFrom(options, wholeFiles(command, live)) : undefined,
-    module,
-    assembly,
+    namespace: namespaceOf(command, options, live),
     live,
     now: Date.now(),
     calledAs: from.path,
   };
+}
+
+async function assembled(
+  { io, declaration: { name } }: CallFromShell,
+  options: ShellOptions,
+  live?: ReadInstalledOptions,
+): Promise<Pick<CommandCall, "module" | "assembly">> {
+  const assembly = await assembleFor(options, io, { always: name, live });
+  const module = assembly.modules.find((one) => one.name === name);
+  if (module === undefined) throw new Error(`module ${name} is not loaded`);
+  return { module, assembly };
+}
+
+/** The call as the installation of its cluster judges it. A call that reads no cluster stays as it is. */
+async function asInstalled(
+  call: CommandCall<Values, Values>,
+  command: Command,
+  code: CommandCode,
+  from: CallFromShell,
+  options: ShellOptions,
+  { note }: Terminal,
+): Promise<CommandCall<Values, Values>> {
+  if (!call.live) return call;
+  if (code.needsView?.(call) === false && options.cluster !== true)
+    return { ...call, live: false, namespace: namespaceOf(command, options, false) };
+  // The API server judges what is written, by its own webhooks.
+  const forbidden = command.writes === undefined ? "ask" : "default";
+  return { ...call, ...(await assembled(from, options, { note, forbidden })) };
 }
 
 /** The declared values of a call, with files in place of their names. */
@@ -108,32 +133,29 @@ async function valuesOf(
     else if (!many) values[name] = await files.read(value as string, file);
     else {
       const contents = [];
-      for (const one of value as readonly string[]) contents.push(await files.read(one, file));
+      for (const one of value as readonly string[])
+        for (const path of await files.expand(one)) contents.push(await files.read(path, file));
       values[name] = contents;
     }
   }
   return values;
 }
 
-function isLive({ source }: Command, options: ShellOptions): boolean {
-  if (source === undefined) return false;
-  return source.cluster === "default" ? options.source === undefined : options.cluster === true;
-}
-
-/** Files without `-n` are read whole: an empty default namespace would look as if nothing were found. */
-function wholeFiles({ namespaced }: Command, live: boolean): boolean {
-  return namespaced === "live" && !live;
-}
-
 /** The namespace to look in; `undefined` means all. */
-function namespaceFrom({ namespace, allNamespaces }: ShellOptions, whole: boolean): string | undefined {
+function namespaceOf(
+  { namespaced }: Command,
+  { namespace, allNamespaces }: ShellOptions,
+  live: boolean,
+): string | undefined {
+  if (namespaced === undefined) return undefined;
   if (allNamespaces === true) {
     if (namespace !== undefined) throw new CallError("-n and -A are mutually exclusive");
     return undefined;
   }
   const wrong = namespace === undefined ? undefined : checkDnsLabel(namespace);
   if (wrong !== undefined) throw new CallError(`--namespace: ${wrong}`);
-  return namespace ?? (whole ? undefined : "default");
+  // Files without `-n` are read whole: an empty default namespace would look as if nothing were found.
+  return namespace ?? (namespaced === "live" && !live ? undefined : "default");
 }
 
 type Fetch = (needs: readonly Need[]) => Promise<readonly Fact[]>;
@@ -155,32 +177,41 @@ async function resultOf(
 ): Promise<Ran> {
   const { source } = command;
   const run = (fetch: Fetch) => drive(code.run(call), fetch, screen);
-  const { source: directory, cluster } = options;
-  const named = source?.cluster === "default" || directory !== undefined || cluster === true;
-  if (source === undefined || (!named && code.needsView?.(call) === false)) {
+  const { assembly, live } = call;
+  const isNamed = options.source !== undefined || options.cluster === true;
+  if (source === undefined || (!isNamed && code.needsView?.(call) === false)) {
     const failed = { failed: "the command reads no cluster" };
     return { result: await run(async (needs) => needs.map(() => failed)), faulty: false };
   }
-  const { assembly, live } = call;
-  if (live && (source.objectsOnly || (source.cluster === "default" && code.needsView?.(call) === false)))
+  if (live && options.source === undefined && source.objectsOnly)
     return { result: await withClient(options, assembly, screen, run), faulty: false };
-  const opened = live
-    ? await openReadOnly(options, assembly, {
-        leaderReads: source.leaderReads === true,
-        hint: source.forbiddenHint,
-        note: screen.note,
-      })
-    : await openFiles(options, assembly, screen, source.objectsOnly === true);
+  const opened = await openRead(options, assembly, screen, {
+    leaderReads: source.leaderReads === true,
+    hint: source.forbiddenHint,
+    objectsOnly: source.objectsOnly === true,
+  });
   try {
+    const fetch: Fetch = (needs) => opened.source.fetch(needs, reviewDeadline());
+    if (live) await checkNamespace(options, fetch);
     return {
-      result: await run((needs) => opened.source.fetch(needs, reviewDeadline())),
+      result: await run(fetch),
       faulty: opened.faulty,
-      ...(live ? {} : { problems: sourceProblemData(opened.problems, options.strict === true) }),
+      ...(options.source === undefined
+        ? {}
+        : { problems: sourceProblemData(opened.problems, options.strict === true) }),
     };
   } finally {
     screen.endProgress();
     await opened.stop();
   }
+}
+
+/** A name with a typo would look as if nothing were found. */
+async function checkNamespace({ namespace: name }: ShellOptions, fetch: Fetch): Promise<void> {
+  if (name === undefined) return;
+  const [fact] = await fetch([{ get: { resource: "namespaces", name } }]);
+  if (fact !== undefined && "absent" in fact)
+    throw new CallError(`--namespace ${name}: no such namespace in the cluster`);
 }
 
 /** Answers needs from the API server, without a view: of the cluster only its version is known. */
@@ -197,8 +228,10 @@ async function withClient(
   return withApiServer(options, screen.note, async (client) => {
     const version = parseServerVersion((await client.request("GET", "/version")).body);
     if (version !== undefined) assembly.observeServerVersion(version);
-    const fetch = createNeeds(client, createResources(client, assembly.modules));
-    return run((needs) => fetch(needs, reviewDeadline()));
+    const created = createNeeds(client, createResources(client, assembly.modules));
+    const fetch: Fetch = (needs) => created(needs, reviewDeadline());
+    await checkNamespace(options, fetch);
+    return run(fetch);
   });
 }
 

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { Io } from "../io.ts";
-import { calling, evaluating, seconds } from "../options.ts";
+import { calling, evaluating, Repeatable, seconds } from "../options.ts";
 import type { Outcome } from "../program.ts";
 
 /** A command of an installation. */
@@ -124,7 +124,7 @@ export function shaping(command: Command): Command {
   return command
     .option("--image <image>", "image of the replicas (default: usher of this version)")
     .option("--replicas <n>", "number of replicas", replicas)
-    .option("--pod-label <key=value>", "additional label of the pods; may be repeated", label);
+    .addOption(new Repeatable("--pod-label <key=value>", "additional label of the pods").argParser(label));
 }
 
 /** Flags of commands that change an installation. */

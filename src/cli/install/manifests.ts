@@ -26,7 +26,7 @@ import { version } from "../version.ts";
 export interface ManifestsOptions extends InstallationOptions {
   readonly webhooks?: boolean;
   readonly operator?: string;
-  readonly source?: string;
+  readonly source?: readonly string[];
   readonly caBundle?: string;
   readonly pathToken?: string;
   readonly output: "yaml" | "json";

@@ -1,5 +1,5 @@
 import { stat } from "node:fs/promises";
-import { isObject, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
 import type { Path } from "../../core/path.ts";
 import type { Problem } from "../../core/policy/problem.ts";
 import { reasonOf, Unreadable } from "../../files/reader/bytes.ts";
@@ -45,11 +45,13 @@ export interface Input {
 export class InputReader {
   readonly #stdin: AsyncIterable<Uint8Array | string>;
   readonly #shape: Shape;
+  readonly #note: (text: string) => void;
   #stdinRead = false;
 
-  constructor(stdin: AsyncIterable<Uint8Array | string>, shape: Shape) {
+  constructor(stdin: AsyncIterable<Uint8Array | string>, shape: Shape, note: (text: string) => void) {
     this.#stdin = stdin;
     this.#shape = shape;
+    this.#note = note;
   }
 
   async read(names: readonly string[]): Promise<Input> {
@@ -86,6 +88,15 @@ export class InputReader {
     if (files.length === 0 && hidden.length === 0) {
       problems.push({ label: name, message: "no .yaml, .yml or .json files found" });
     }
+    const chart = files.find((one) => /(^|\/)Chart\.yaml$/.test(one.name));
+    if (chart !== undefined) {
+      const folder = `${root}/${chart.name}`.replace(/\/Chart\.yaml$/, "");
+      problems.push({
+        label: `${root}/${chart.name}`,
+        message: `${folder} is a Helm chart, not manifests: use helm template ${folder} | usher review -`,
+      });
+      return;
+    }
     for (const file of files.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
       const read = async () => readWhole(file.path, await stat(file.path));
       await this.#take(`${root}/${file.name}`, read, manifests, problems);
@@ -115,10 +126,21 @@ export class InputReader {
     const parsed = readManifests(found.text);
     for (const one of parsed.problems) problems.push({ input, located: one });
     for (const { value, document, path, line } of parsed.manifests) {
+      if (isKustomization(value)) {
+        this.#note(
+          `${label}: not reviewed: kustomize build ${label.replace(/\/?[^/]*$/, "") || "."} | usher review - reviews what it makes`,
+        );
+        continue;
+      }
       const place = { input, document, path };
       const wrong = this.#shape.problems(value);
       for (const problem of wrong) problems.push({ place, problem });
       if (wrong.length === 0 && isObject(value)) manifests.push({ object: value, place, line });
     }
   }
+}
+
+/** What kustomize reads beside manifests: no API server has such a kind. */
+function isKustomization(value: Json): boolean {
+  return stringAt(value, "apiVersion")?.startsWith("kustomize.config.k8s.io/") === true;
 }

@@ -2,9 +2,8 @@ import { evaluate, type Outside } from "../../core/evaluate/evaluate.ts";
 import { draftOf, type Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
 import { patchOf } from "../../core/evaluate/patch.ts";
 import type { AdmissionRequest } from "../../core/evaluate/request.ts";
-import type { Source } from "../../core/view/source.ts";
-import { reviewDeadline } from "./deadline.ts";
 import { resultOf } from "./outcome.ts";
+import type { Rehearsal } from "./rehearsal.ts";
 import type { ReviewResult } from "./result.ts";
 
 export interface Judgement {
@@ -13,17 +12,16 @@ export interface Judgement {
   readonly evaluation: Evaluation;
 }
 
-/** Evaluates one request exactly as the webhook would: mutate, then validate on the result. */
+/** Evaluates one request exactly as the webhook would: mutate, then validate on the result. What it is allowed counts for the next. */
 export async function judge(
   request: AdmissionRequest,
-  source: Source,
+  rehearsal: Rehearsal,
   options: { readonly trace: boolean; readonly now: number },
 ): Promise<Judgement> {
-  const { assembly } = source;
+  const { assembly } = rehearsal.source;
   const outside: Outside = {
-    fetch: (needs) => source.fetch(needs, reviewDeadline()),
-    // A review writes nothing; commits count as successful.
-    commit: async () => "done",
+    fetch: (needs) => rehearsal.fetch(needs),
+    commit: (commit) => rehearsal.commit(commit),
     expired: () => false,
   };
   const { trace, now } = options;
@@ -33,6 +31,7 @@ export async function judge(
   const phases = [mutated];
   // A request that the first phase denies never reaches the second.
   if (mutated.denials.length === 0) phases.push(await evaluate({ ...call, phase: "validate" }, outside));
+  if (phases.every(({ denials }) => denials.length === 0)) rehearsal.admit(request, mutated.draft.object);
   return {
     result: resultOf(request, phases, patch, trace ? assembly.hooks : undefined),
     evaluation: mutated,

@@ -2,7 +2,7 @@ import { printable } from "../output/printable.ts";
 import { tableRows } from "../output/table.ts";
 import type { Terminal } from "../output/terminal.ts";
 import { SIGNS } from "./change.ts";
-import { type ReviewResult, summaryOf } from "./result.ts";
+import { type ReviewResult, summaryOf, type Violation } from "./result.ts";
 
 /** One row an object, further changes on rows of their own. */
 export function printTable(results: readonly ReviewResult[], { out, paint, width }: Terminal): void {
@@ -40,15 +40,24 @@ function rowsOf(result: ReviewResult): string[][] {
       violation.policy === "" ? violation.module : violation.policy,
     ]);
   }
+  const { podViolations = [] } = result;
+  const refused = podViolations.map((violation) => [
+    "",
+    "",
+    `! pods denied: ${withCode(violation)}`,
+    violation.policy === "" ? violation.module : violation.policy,
+  ]);
   if (result.changes.length > 0) {
-    return result.changes.map(({ change, message, policy, module }, i) => [
+    const changed = result.changes.map(({ change, message, policy, module }, i) => [
       i === 0 ? name : "",
       i === 0 ? "patch" : "",
       `${SIGNS[change]} ${printable(message)}`,
       policy === "" ? module : policy,
     ]);
+    return [...changed, ...refused];
   }
-  return [[name, "allow", "-", "-"]];
+  const [, , first = "-", by = "-"] = refused[0] ?? [];
+  return [[name, "allow", first, by], ...refused.slice(1)];
 }
 
 /** For each object, why policies did or did not apply. */
@@ -69,6 +78,8 @@ export function printTrace(results: readonly ReviewResult[], { out, paint }: Ter
       for (const part of parts) out(`    ${printable(part)}`);
     }
     for (const violation of result.violations) out(`  ${paint("red", "denied")}: ${withCode(violation)}`);
+    for (const violation of result.podViolations ?? [])
+      out(`  ${paint("red", "pods denied")}: ${withCode(violation)}`);
   }
 }
 
@@ -76,12 +87,15 @@ export function printTrace(results: readonly ReviewResult[], { out, paint }: Ter
 export function summaryLine(results: readonly ReviewResult[]): string {
   const { unchanged, denied, patched } = summaryOf(results);
   const count = results.length;
-  return `${count} ${count === 1 ? "object" : "objects"}: ${unchanged} unchanged, ${patched} patched, ${denied} denied`;
+  const podless = results.filter(({ podViolations = [] }) => podViolations.length > 0).length;
+  const pods = podless === 0 ? "" : `, ${podless} without pods, which are denied`;
+  return `${count} ${count === 1 ? "object" : "objects"}: ${unchanged} unchanged, ${patched} patched, ${denied} denied${pods}`;
 }
 
 /** What to do next about a denial. */
 export function nextStep(results: readonly ReviewResult[], name: string): string | undefined {
-  const codes = [...new Set(results.flatMap(({ violations }) => violations.map(({ code }) => code)))];
+  const found = results.flatMap(({ violations, podViolations = [] }) => [...violations, ...podViolations]);
+  const codes = [...new Set(found.map(({ code }) => code))];
   const [code] = codes.filter((one) => one !== "");
   return code === undefined ? undefined : `Run "${name} help ${code}" for an explanation.`;
 }
@@ -91,6 +105,6 @@ export function objectName({ object }: Pick<ReviewResult, "object">): string {
   return printable(`${kind} ${namespace === "" ? "" : `${namespace}/`}${name}`);
 }
 
-function withCode({ message, code }: ReviewResult["violations"][number]): string {
+function withCode({ message, code }: Violation): string {
   return `${printable(message)}${code === "" ? "" : ` (${code})`}`;
 }

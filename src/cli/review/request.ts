@@ -31,6 +31,7 @@ export class Requests {
   readonly #source: Source;
   readonly #resources: Resources;
   readonly #priorityClasses: readonly JsonObject[];
+  #asked = 0;
 
   private constructor(asking: Asking, source: Source, resources: Resources, classes: JsonObject[]) {
     this.#asking = asking;
@@ -59,7 +60,8 @@ export class Requests {
     const stored = operation === "UPDATE" ? await this.#stored(object, resource, namespace, name) : undefined;
     if (operation === "UPDATE" && stored === undefined) return { problem: unstored(kind, namespace, name) };
     const request: AdmissionRequest = {
-      uid: "review",
+      // Each of its own: a second request with the same uid is a repeated one.
+      uid: `review-${++this.#asked}`,
       kind: { group, version, kind },
       resource: { group, version, resource: group === "" ? resource : resource.slice(0, -group.length - 1) },
       subResource: "",

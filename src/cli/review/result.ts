@@ -20,6 +20,8 @@ export interface ReviewResult {
   readonly audit: Readonly<Record<string, string>>;
   /** What the decision needed and the source does not contain. */
   readonly unknown: readonly string[];
+  /** Of a workload that is allowed: why the pods that its controller creates of the template are denied. */
+  readonly podViolations?: readonly Violation[];
   /** With --trace: every policy. */
   readonly trace?: readonly Traced[];
   /** With --trace: why no policy was evaluated. */
@@ -35,7 +37,7 @@ export interface Change {
   readonly message: string;
 }
 
-interface Violation {
+export interface Violation {
   readonly module: string;
   readonly policy: string;
   readonly rule: string;
@@ -62,6 +64,11 @@ export interface ReviewSummary {
   readonly unchanged: number;
   readonly patched: number;
   readonly denied: number;
+}
+
+/** Whether the object is denied, or every pod of it will be. */
+export function isRefused({ verdict, podViolations = [] }: ReviewResult): boolean {
+  return verdict === "deny" || podViolations.length > 0;
 }
 
 export function summaryOf(results: readonly ReviewResult[]): ReviewSummary {

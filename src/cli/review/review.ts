@@ -5,19 +5,21 @@ import { CallError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { printable } from "../output/printable.ts";
 import { terminal } from "../output/terminal.ts";
-import { checkOneSource, openFiles, openReadOnly } from "../source/open.ts";
+import { isLive, openRead } from "../source/open.ts";
 import { assembleFor } from "../source/source.ts";
 import { type InputProblem, InputReader } from "./input.ts";
-import { judge } from "./judge.ts";
+import { judgeWithPods } from "./pods.ts";
 import { describeProblems, problemData, sourceProblemData } from "./problems.ts";
+import { Rehearsal } from "./rehearsal.ts";
 import { type Judged, report } from "./report.ts";
 import { Requests } from "./request.ts";
+import { isRefused } from "./result.ts";
 import { Shape } from "./shape.ts";
 import { userInfoFor } from "./user.ts";
 
 export interface ReviewOptions {
   readonly filename?: readonly string[];
-  readonly source?: string;
+  readonly source?: readonly string[];
   readonly cluster?: boolean;
   readonly kubeconfig?: string;
   readonly context?: string;
@@ -29,6 +31,7 @@ export interface ReviewOptions {
   readonly old?: string;
   readonly trace?: boolean;
   readonly strict?: boolean;
+  readonly failOn?: "warning";
   readonly emit?: boolean;
   readonly output: "table" | "json" | "yaml";
   readonly quiet?: boolean;
@@ -42,20 +45,14 @@ export async function review(named: readonly string[], options: ReviewOptions, i
   const operation = checkCall(files, options);
   const { trace = false, emit = false, output } = options;
   const screen = terminal(io, options);
-  const assembly = await assembleFor(options, io);
-  const {
-    source,
-    faulty,
-    problems: found,
-    stop,
-  } = options.cluster === true
-    ? await openReadOnly(options, assembly, screen)
-    : await openFiles(options, assembly, screen);
+  const live = isLive(options) ? { note: screen.note, forbidden: "ask" as const } : undefined;
+  const assembly = await assembleFor(options, io, { live });
+  const { source, faulty, problems: found, stop } = await openRead(options, assembly, screen);
   try {
     const { modules, installation } = source.assembly;
     const resources = new Resources(modules, installation.workloads.all);
     const shape = new Shape(resources, installation);
-    const reader = new InputReader(io.stdin, shape);
+    const reader = new InputReader(io.stdin, shape, screen.note);
     const input = await reader.read(files);
     const old =
       options.old === undefined ? { manifests: [], problems: [] } : await reader.read([options.old]);
@@ -63,6 +60,7 @@ export async function review(named: readonly string[], options: ReviewOptions, i
     const user = userInfoFor(options.as, options.asGroup ?? []);
     const asking = { namespace: options.namespace, user, operation, old: old.manifests };
     const requests = await Requests.open(asking, source, resources);
+    const rehearsal = new Rehearsal(source, resources);
     const judged: Judged[] = [];
     const hints = new Set<string>();
     const strict = options.strict === true;
@@ -79,16 +77,21 @@ export async function review(named: readonly string[], options: ReviewOptions, i
         judged.push({
           asked,
           manifest,
-          judgement: await judge(asked.request, source, { trace, now: Date.now() }),
+          judgement: await judgeWithPods(asked.request, rehearsal, { trace, now: Date.now() }),
         });
     }
     for (const found of describeProblems(problems)) screen.complain(found);
     for (const hint of hints) screen.note(printable(hint));
     const data = [...problemData(problems), ...sourceProblemData(found, strict)];
     report(judged, { output, trace, emit, problems: data }, screen, io);
+    const results = judged.map(({ judgement }) => judgement.result);
+    const undecided = new Set(results.flatMap(({ unknown }) => unknown)).size;
+    if (strict && undecided > 0)
+      screen.complain(`--strict: ${undecided} of what policies need is unknown: add it to the source`);
     // Unreadable input makes the result incomplete, which outweighs what was found in the rest.
-    if (problems.length > 0 || faulty) return EXIT.wrong;
-    return judged.some(({ judgement }) => judgement.result.verdict === "deny") ? EXIT.found : EXIT.fine;
+    if (problems.length > 0 || faulty || (strict && undecided > 0)) return EXIT.wrong;
+    const warned = options.failOn === "warning" && results.some(({ warnings }) => warnings.length > 0);
+    return warned || results.some(isRefused) ? EXIT.found : EXIT.fine;
   } finally {
     screen.endProgress();
     await stop();
@@ -102,7 +105,6 @@ function hintOf({ message, hint }: Problem): string {
 /** Checks flags before anything is read. */
 function checkCall(files: readonly string[], options: ReviewOptions): "CREATE" | "UPDATE" {
   const { operation, old, emit, trace, namespace } = options;
-  checkOneSource(options);
   if (files.length === 0) {
     throw new CallError("specify files or directories, or - for standard input");
   }

@@ -61,16 +61,25 @@ export async function openServed(
   const readOnly = { certificate: undefined, effects: undefined, start: () => undefined };
   if (options.cluster === true) {
     // Loaded only here: files alone need no client.
-    const { openComposed } = await import("../source/composed.ts");
-    const composed = await openComposed(options, assembly, screen, log);
-    return { ...composed, ...readOnly, inventory: inventoryOf(assembly, countsOf(assembly)), releaseMemory };
+    const { compose } = await import("../source/composed.ts");
+    const { source, live, stop } = await compose(options.source, assembly, {
+      files: async (share) => {
+        const files = await openSource({ ...options, watch: true }, share, screen);
+        return { source: files, stop: files.stop };
+      },
+      live: (share, owns) => openCluster({ ...options, operate: false, owns }, share, log),
+      note: screen.note,
+    });
+    const from = `${options.source.join(" and ")} and ${live.server}`;
+    const inventory = inventoryOf(assembly, countsOf(assembly));
+    return { ...readOnly, source, stop, from, inventory, releaseMemory };
   }
   const source = await openSource({ ...options, watch: true }, assembly, screen);
   return {
     ...readOnly,
     source,
     inventory: inventoryOf(assembly, new Map(Object.entries(source.summary.objects))),
-    from: options.source,
+    from: options.source.join(" and "),
     // A source of files has done so itself.
     releaseMemory: () => undefined,
     stop: source.stop,

@@ -9,7 +9,7 @@ import { authorityFrom } from "../install/manifests.ts";
 import type { Io } from "../io.ts";
 import { createLog, type LogLevel } from "../output/log.ts";
 import { type Terminal, terminal } from "../output/terminal.ts";
-import type { OpenOptions } from "../source/open.ts";
+import { isLive, type OpenOptions } from "../source/open.ts";
 import { assembleFor } from "../source/source.ts";
 import { version } from "../version.ts";
 import { openServed, type Served } from "./serve-source.ts";
@@ -52,11 +52,19 @@ async function begin(options: ServeOptions, io: Io): Promise<void> {
   const screen = terminal(io, options);
   const log = createLog(options.quiet === true ? "error" : options.logLevel);
   const authority = options.clientCa && (await authorityFrom(options.clientCa, "--client-ca"));
-  const assembly = await assembleFor(options, io);
+  const live = (await isVisitor(options)) ? { note: screen.note, forbidden: "ask" as const } : undefined;
+  const assembly = await assembleFor(options, io, { live });
   const ca = authority ?? assembly.installation.clientCa;
   const clients = ca === undefined ? undefined : { ca };
   const opened = await openServed(options, assembly, screen, log, certificate);
   await serveOpened(opened, options, { screen, log, certificate, clients });
+}
+
+/** Whether this process serves beside an installation, whose configuration then counts: a replica has its own. */
+async function isVisitor(options: ServeOptions): Promise<boolean> {
+  if (!isLive(options)) return false;
+  const { isOwnCluster } = await import("../source/api-server.ts");
+  return options.source !== undefined || !(options.operate ?? isOwnCluster(options));
 }
 
 export interface Serving {

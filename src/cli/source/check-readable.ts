@@ -11,12 +11,16 @@ import { CallError, EXIT } from "../exit.ts";
 export async function checkReadable(
   client: Client,
   declarations: Declarations,
-  options: { readonly leaderReads?: boolean; readonly hint?: string | undefined } = {},
+  options: {
+    readonly leaderReads?: boolean;
+    readonly hint?: string | undefined;
+    readonly owns?: (resource: string) => boolean;
+  } = {},
 ): Promise<void> {
-  const { leaderReads = false, hint = "ask an administrator for the permission" } = options;
+  const { leaderReads = false, hint = "ask an administrator for the permission", owns } = options;
   const resources = createResources(client, declarations.modules);
   for (const { resource, required, leaderOnly } of watchedResources(declarations)) {
-    if (!required || (leaderOnly && !leaderReads)) continue;
+    if (!required || (leaderOnly && !leaderReads) || owns?.(resource) === false) continue;
     const { status } = await client.request("GET", `${await resources.pathOf(resource)}?limit=1`);
     if (status === 403)
       throw new CallError(
@@ -24,7 +28,10 @@ export async function checkReadable(
         EXIT.failed,
       );
     if (status === 404)
-      throw new CallError(`${client.server} does not serve ${resource}: is usher installed?`, EXIT.failed);
+      throw new CallError(
+        `${client.server} does not serve ${resource}: is usher installed? Policies of files are reviewed on this cluster with --source and --cluster`,
+        EXIT.failed,
+      );
     if (status >= 400)
       throw new CallError(`list ${resource}: the API server returned ${status}`, EXIT.failed);
   }

@@ -4,14 +4,13 @@ import { kindResource } from "../../core/policy/kind.ts";
 import type { Source } from "../../core/view/source.ts";
 import type { FileSource } from "../../files/source/file-source.ts";
 import type { FileProblem } from "../../files/source/report.ts";
-import { CallError } from "../exit.ts";
 import type { Terminal } from "../output/terminal.ts";
 import type { LiveOptions, LiveSource, ServingOptions } from "./live.ts";
 import type { ReadClusterOptions } from "./read-cluster.ts";
 import { openSource } from "./source.ts";
 
 export interface OpenOptions extends LiveOptions {
-  readonly source?: string;
+  readonly source?: readonly string[];
   readonly cluster?: boolean;
   readonly config?: string;
   readonly featureGates?: string;
@@ -28,19 +27,44 @@ export interface Opened {
   readonly stop: () => Promise<void>;
 }
 
-/** A command that only reads has one source. */
-export function checkOneSource({ source, cluster }: OpenOptions): void {
-  if (source !== undefined && cluster === true)
-    throw new CallError("--source and --cluster are mutually exclusive");
+/** Whether a cluster is read: wholly, or with `--source` everything but policies. */
+export function isLive({ source, cluster }: Pick<OpenOptions, "source" | "cluster">): boolean {
+  return source === undefined || cluster === true;
 }
 
-/** A directory of files as the cluster. */
-export async function openFiles(
+/** How a command reads. */
+export interface ReadOptions extends Omit<ReadClusterOptions, "note" | "owns"> {
+  /** Files without policies are as good as others. */
+  readonly objectsOnly?: boolean;
+}
+
+/** What a command reads: a cluster, files in its place, or policies of files on a cluster. */
+export async function openRead(
   options: OpenOptions,
   assembly: Assembly,
   screen: Terminal,
-  objectsOnly = false,
+  { objectsOnly = false, ...how }: ReadOptions = {},
 ): Promise<Opened> {
+  const { note } = screen;
+  if (options.source === undefined) return openReadOnly(options, assembly, { ...how, note });
+  if (!isLive(options)) return openFiles(options, assembly, screen, objectsOnly);
+  // Loaded only here: files alone need no client.
+  const { compose } = await import("./composed.ts");
+  const { source, files, stop } = await compose(options.source, assembly, {
+    files: (share) => openFiles(options, share, screen, objectsOnly),
+    live: (share, owns) => openReadOnly(options, share, { ...how, note, owns }),
+    note,
+  });
+  return { source, faulty: files.faulty, problems: files.problems, stop };
+}
+
+/** A directory of files as the cluster. */
+async function openFiles(
+  options: OpenOptions,
+  assembly: Assembly,
+  screen: Terminal,
+  objectsOnly: boolean,
+): Promise<Opened & { readonly source: FileSource }> {
   const source = await openSource({ ...options, watch: false }, assembly, screen);
   const problems = [...source.problems, ...(objectsOnly ? [] : emptySource(options, source))];
   for (const { file, message } of problems.slice(source.problems.length))
@@ -55,11 +79,13 @@ export async function openFiles(
 }
 
 /** Where there is no policy, every review passes: the directory is hardly the one that was meant. */
-function emptySource({ source: file = "" }: OpenOptions, { assembly, summary }: FileSource): FileProblem[] {
+function emptySource({ source = [] }: OpenOptions, { assembly, summary }: FileSource): FileProblem[] {
   const kinds = assembly.modules.flatMap((module) => module.kinds.map(kindResource));
   if (kinds.length === 0 || kinds.some((resource) => (summary.objects[resource] ?? 0) > 0)) return [];
   const message = "no policies found: nothing is changed or denied by a policy";
-  return [{ file, line: 0, column: 0, message, severity: "warning", strict: true, frame: "" }];
+  return [
+    { file: source.join(", "), line: 0, column: 0, message, severity: "warning", strict: true, frame: "" },
+  ];
 }
 
 /**
@@ -78,7 +104,7 @@ export async function openCluster(
 }
 
 /** A live cluster, read-only. */
-export async function openReadOnly(
+async function openReadOnly(
   options: LiveOptions,
   assembly: Assembly,
   how: ReadClusterOptions,

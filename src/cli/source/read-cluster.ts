@@ -1,4 +1,5 @@
 import { type ClusterSource, openCluster } from "../../cluster/source/cluster-source.ts";
+import type { Owns } from "../../cluster/source/composite-source.ts";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
 import { CallError, EXIT } from "../exit.ts";
 import { createLog } from "../output/log.ts";
@@ -12,6 +13,8 @@ export interface ReadClusterOptions {
   readonly leaderReads?: boolean;
   /** What to do without the right to read. */
   readonly hint?: string | undefined;
+  /** Which resources come from the cluster. @default all */
+  readonly owns?: Owns;
   readonly note: (text: string) => void;
 }
 
@@ -19,7 +22,7 @@ export interface ReadClusterOptions {
 export async function readCluster(
   options: ApiServerOptions,
   assembly: Assembly,
-  { leaderReads = false, hint, note }: ReadClusterOptions,
+  { leaderReads = false, hint, owns = () => true, note }: ReadClusterOptions,
 ): Promise<Opened> {
   const { promise: gaveUp, reject } = Promise.withResolvers<never>();
   gaveUp.catch(() => undefined);
@@ -34,8 +37,8 @@ export async function readCluster(
     client.close();
   };
   const read = async (): Promise<ClusterSource> => {
-    await checkReadable(client, assembly, { leaderReads, hint });
-    source = openCluster({ client, assembly, log: createLog("error") });
+    await checkReadable(client, assembly, { leaderReads, hint, owns });
+    source = openCluster({ client, assembly, log: createLog("error"), owns });
     await source.cache.waitForSync();
     if (leaderReads) await source.cache.startLeading();
     return source;

@@ -5,13 +5,15 @@ import type { Module } from "../../core/module/module.ts";
 import { policyCheck } from "../../core/policy/policy-check.ts";
 import { type FileSource, openFiles } from "../../files/source/file-source.ts";
 import { type Configuration, configure, readConfiguration } from "../configuration/configuration.ts";
+import type { ReadInstalledOptions } from "../configuration/installed.ts";
 import { enabledModules } from "../configuration/module-settings.ts";
 import { CallError } from "../exit.ts";
 import type { Io } from "../io.ts";
 import type { Terminal } from "../output/terminal.ts";
+import type { ApiServerOptions } from "./api-server.ts";
 
 export interface SourceOptions {
-  readonly source?: string;
+  readonly source?: readonly string[];
   readonly watch: boolean;
   readonly config?: string;
   readonly featureGates?: string;
@@ -19,18 +21,26 @@ export interface SourceOptions {
   readonly strict?: boolean;
 }
 
+export interface AssembleOptions {
+  /** A module that takes part even if it is off: its own command runs. */
+  readonly always?: string;
+  /** The cluster that is judged: without --config the configuration of its installation counts. */
+  readonly live?: ReadInstalledOptions | undefined;
+}
+
 /** An assembly as the flags of a command and its configuration say. */
 export async function assembleFor(
-  options: Pick<SourceOptions, "config" | "featureGates">,
+  options: Pick<SourceOptions, "config" | "featureGates"> & ApiServerOptions,
   io: Io,
-  always?: string,
+  { always, live }: AssembleOptions = {},
 ): Promise<Assembly> {
-  return assembleModules(
-    await loadModules(io.modules),
-    options,
-    await readConfiguration(options.config),
-    always,
-  );
+  const modules = await loadModules(io.modules);
+  const configuration =
+    live === undefined || options.config !== undefined
+      ? await readConfiguration(options.config)
+      : // Loaded only here: commands on files do not need a client.
+        await (await import("../configuration/installed.ts")).installedConfiguration(options, live);
+  return assembleModules(modules, options, configuration, always);
 }
 
 /** The enabled modules and the check of their policies. @param always A module that takes part even if it is off: its own command runs. */
@@ -52,15 +62,9 @@ export async function openSource(
   assembly: Assembly,
   screen: Terminal,
 ): Promise<FileSource> {
-  const { source: directory } = options;
-  if (directory === undefined) {
-    throw new CallError(
-      "--source is required: a directory of files as the cluster; or --cluster for a live one",
-    );
-  }
-  if (!existsSync(directory)) {
-    throw new CallError(`--source ${directory}: no such file or directory`);
-  }
+  const directory = options.source ?? [];
+  const missing = directory.find((one) => !existsSync(one));
+  if (missing !== undefined) throw new CallError(`--source ${missing}: no such file or directory`);
   const source = await openFiles({
     directory,
     assembly,

@@ -15,7 +15,7 @@ export interface KubeconfigEntry {
 /** Fields that name a file, relative to the kubeconfig. */
 const FILE_FIELDS = ["certificate-authority", "client-certificate", "client-key", "tokenFile"] as const;
 
-const NOT_FOUND = "no kubeconfig found: set KUBECONFIG, or pass --kubeconfig";
+const NOT_FOUND = "no kubeconfig found: set KUBECONFIG, or pass --kubeconfig; or read files with --source";
 
 /** Reads a context from the given file, else from those in KUBECONFIG, else from `~/.kube/config`. */
 export async function readKubeconfig(

@@ -166,7 +166,7 @@ interface HookDecision {
 }
 
 function evaluationOf(
-  { request, phase }: EvaluationRequest,
+  { assembly, request, phase }: EvaluationRequest,
   draft: Draft,
   decided: readonly HookDecision[],
   facts: Facts,
@@ -192,7 +192,13 @@ function evaluationOf(
     if (decision.counts.length > 0) counts.push(...decision.counts);
   }
   if (phase === "mutate" && denials.length === 0 && request.object !== undefined && asked.length > 0) {
-    if (!writeProvenance(draft, findings, request.oldObject)) findings.push(PROVENANCE_LEFT_OUT);
+    const isAskedApart = (module: string): boolean =>
+      !asked.some((hook) => hook.module === module) &&
+      assembly.hooks.some(
+        (hook) => hook.module === module && hook.phase === phase && hookWants(hook, request),
+      );
+    if (!writeProvenance(draft, findings, request.oldObject, isAskedApart))
+      findings.push(PROVENANCE_LEFT_OUT);
   }
   return {
     request,

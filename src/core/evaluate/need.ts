@@ -13,6 +13,8 @@ export type Need =
       readonly anyVersion?: true;
       /** There need not be such an object: that it is absent is an answer, and nothing unknown. */
       readonly mayBeAbsent?: true;
+      /** The same for its kind: a cluster need not serve it. */
+      readonly mayBeUnserved?: true;
       /** As it is stored, once what is being written has been, or has failed. @default as it will be if that succeeds */
       readonly written?: true;
     }
@@ -96,7 +98,8 @@ export function describeNeed(need: Need): string {
 }
 
 function isAnswer(need: Need, fact: Fact): boolean {
-  return "get" in need && need.mayBeAbsent === true && "absent" in fact && fact.absent === "NotFound";
+  if (!("get" in need) || !("absent" in fact)) return false;
+  return (fact.absent === "NotFound" ? need.mayBeAbsent : need.mayBeUnserved) === true;
 }
 
 /** The facts of one request, by need. */

@@ -46,12 +46,10 @@ export interface InputDocuments {
   readonly documents: readonly Json[];
 }
 
-/** What a command reads beside its arguments. */
+/** What a command reads beside its arguments: without `--source` the cluster of the kubeconfig. */
 export interface CommandSource {
-  /** Whether `--source DIR` may take the place of a cluster. */
+  /** Whether `--source DIR` may take the place of a cluster, or with `--cluster` that of its policies. */
   readonly files: boolean;
-  /** `default`: without `--source` the cluster of the kubeconfig. `flag`: only with `--cluster`. */
-  readonly cluster: "default" | "flag";
   /** Reads what only a leader needs as well. */
   readonly leaderReads?: true;
   /** What to do without the right to read policies: `name workloads instead`. */
@@ -129,7 +127,7 @@ export interface CommandCall<Args extends object = object, Flags extends object 
 export interface CommandCode<Args extends object = Values, Flags extends object = Values> {
   /** What is wrong with the call, before anything is read. */
   readonly check?: (call: CommandCall<Args, Flags>) => string | undefined;
-  /** Whether this call needs policies and objects of its source, where none is named. @default always */
+  /** Whether this call reads policies and objects, where no source is named. @default always */
   readonly needsView?: (call: CommandCall<Args, Flags>) => boolean;
   readonly run: (call: CommandCall<Args, Flags>) => CommandRun | CommandResult;
 }

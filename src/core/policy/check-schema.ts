@@ -95,7 +95,10 @@ export function addUnknownFields(
   if (listed.length === 0) return;
   const known = knownFields();
   for (const key of listed)
-    problems.push(likelyMistake([...path, key], "unknown field, has no effect", didYouMean(key, known)));
+    problems.push({
+      ...likelyMistake([...path, key], "unknown field, has no effect", didYouMean(key, known)),
+      pruned: true,
+    });
 }
 
 function wrongValue(path: Path, values: readonly string[], found: Json | undefined): Problem {

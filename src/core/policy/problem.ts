@@ -8,6 +8,8 @@ export interface Problem {
   readonly severity: "error" | "warning";
   /** Of a warning: an error where the user asks for strict checks, as it is hardly what the author meant. */
   readonly strict?: true;
+  /** An unknown field: an API server drops it, or refuses the object where the client asks for strict validation, as kubectl does. */
+  readonly pruned?: true;
   /** What was probably meant, e.g. `did you mean "Exists"?`. */
   readonly hint?: string;
 }

@@ -53,6 +53,16 @@ describe("on CREATE", () => {
     });
   });
 
+  test("the note of a module that has a call of its own stays, where it is true", () => {
+    const claims = { ...CLAIM_ZONE, other: CLAIM_ZONE.placement };
+    const draft = new Draft(object(claims, { nodeSelector: { zone: "a" } }));
+    expect(writeProvenance(draft, [], undefined, (module) => module === "placement")).toBe(true);
+    expect(Object.keys(note(draft) ?? {})).toEqual(["placement"]);
+    const without = new Draft(object(CLAIM_ZONE, {}));
+    writeProvenance(without, [], undefined, () => true);
+    expect(note(without)).toBeUndefined();
+  });
+
   test("an edit without a policy is nobody's", () => {
     const draft = new Draft(object(undefined));
     draft.set(ZONE, "a", undefined);

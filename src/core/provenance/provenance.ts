@@ -25,12 +25,14 @@ export const ANNOTATIONS_LIMIT = 262_144;
 /**
  * Writes the annotation from the edits. On UPDATE what the stored object says of itself is kept as long as it is still true;
  * what the client sends is believed only where a policy says the same of itself in this very evaluation, because anyone can
- * write an annotation. True where the draft carries its provenance now, or needs none.
+ * write an annotation. Of a module that is asked by a call of its own the note stays as it is: that call judges it. True where the draft
+ * carries its provenance now, or needs none.
  */
 export function writeProvenance(
   draft: Draft,
   findings: readonly ModuleFinding[],
   old: JsonObject | undefined,
+  isAskedApart: (module: string) => boolean = () => false,
 ): boolean {
   const stored = provenanceOf(old);
   const claimed = sentProvenance(draft.object, old);
@@ -51,6 +53,11 @@ export function writeProvenance(
       claimed.map((origin) => ownedStill(origin, disowned)),
       findings,
     );
+  }
+  const apart = claimed.filter(({ module }) => isAskedApart(module));
+  if (apart.length > 0) {
+    const now = new Kept(draft.object, draft.object);
+    for (const origin of apart) index.keep(ownedStill(origin, draft.disowned), now);
   }
   const lists = new AddedTo(draft);
   for (const edit of draft.edits) {

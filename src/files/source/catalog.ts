@@ -1,7 +1,7 @@
 import type { Commit } from "../../core/evaluate/decision.ts";
 import type { CommitResult } from "../../core/evaluate/evaluate.ts";
 import type { Fact, Need } from "../../core/evaluate/need.ts";
-import { at, equal, isObject, type JsonObject } from "../../core/json.ts";
+import { at, equal, isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import { labelsOf } from "../../core/kubernetes/object.ts";
 import { type Change, objectKey } from "../../core/view/view.ts";
 import { parseSelectorText } from "../text/selector-text.ts";
@@ -21,7 +21,13 @@ interface Slot {
 export class Catalog {
   readonly #tables = new Map<string, Map<string, Slot>>();
   readonly #duplicates = new Set<Slot>();
+  readonly #ownGroups: ReadonlySet<string>;
   #version = 0;
+
+  /** `ownGroups`: API groups beside those of Kubernetes that every cluster has which the source stands for. */
+  constructor(ownGroups: Iterable<string> = []) {
+    this.#ownGroups = new Set(ownGroups);
+  }
 
   /**
    * Removes and adds entries at once and returns the changes. A file that defines an object anew replaces
@@ -76,6 +82,7 @@ export class Catalog {
   answer(need: Need): Fact {
     if ("get" in need) {
       const { resource, namespace = "", name } = need.get;
+      if (!this.#serves(groupOf(resource))) return { absent: "NotServed" };
       const slot = this.#tables.get(resource)?.get(objectKey(namespace, name));
       const found = slot === undefined ? undefined : withVersion(slot);
       return found === undefined ? { absent: "NotFound" } : { found, complete: true };
@@ -101,6 +108,22 @@ export class Catalog {
     slot.written = object;
     slot.version = ++this.#version;
     return { result: "done", changes: [{ resource, namespace, name, object }] };
+  }
+
+  /**
+   * Whether the cluster has an API group. Kubernetes' own and usher's every cluster has; of others the source says so by an APIService or a
+   * CustomResourceDefinition, or has an object of the group.
+   */
+  #serves(group: string): boolean {
+    if (!group.includes(".") || group.endsWith(".k8s.io") || this.#ownGroups.has(group)) return true;
+    for (const [resource, table] of this.#tables) {
+      if (table.size === 0) continue;
+      if (groupOf(resource) === group) return true;
+      if (!SERVING.has(resource)) continue;
+      for (const slot of table.values())
+        if (stringAt(currentOf(slot), "spec", "group") === group) return true;
+    }
+    return false;
   }
 
   #list(list: Extract<Need, { readonly list: unknown }>["list"], limit: number): Fact {
@@ -136,6 +159,18 @@ export class Catalog {
     }
     return slot;
   }
+}
+
+/** Objects by which a cluster says which groups it serves. */
+const SERVING: ReadonlySet<string> = new Set([
+  "apiservices.apiregistration.k8s.io",
+  "customresourcedefinitions.apiextensions.k8s.io",
+]);
+
+/** `user.openshift.io` of `users.user.openshift.io`; the core group is empty. */
+function groupOf(resource: string): string {
+  const dot = resource.indexOf(".");
+  return dot < 0 ? "" : resource.slice(dot + 1);
 }
 
 function currentOf(slot: Slot): JsonObject | undefined {

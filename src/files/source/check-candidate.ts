@@ -1,4 +1,4 @@
-import { checkObject } from "../../core/policy/check.ts";
+import { checkObject, versionOf } from "../../core/policy/check.ts";
 import { type Problem, problem } from "../../core/policy/problem.ts";
 import type { View } from "../../core/view/view.ts";
 import { type Entry, isPartial } from "./entry.ts";
@@ -6,16 +6,18 @@ import type { Candidate } from "./file-version.ts";
 import type { Pause } from "./pause.ts";
 
 /**
- * Checks the new policies of a file and marks those with errors. What is no policy of its own, such as the configuration of a module,
- * is left out with an error unless its kind says otherwise: it has no failure mode.
+ * Checks the new policies of a file and marks those with errors. A policy in a version that its kind does not have is left out, as an API
+ * server refuses it. What is no policy of its own, such as the configuration of a module, is left out with an error unless its kind says
+ * otherwise: it has no failure mode.
  */
 export async function checkCandidate(candidate: Candidate, view: View, pause: Pause): Promise<void> {
   const leftOut = new Set<Entry>();
   const warned = new Set<Entry>();
   for (const entry of candidate.fresh) {
+    const counts = isPartial(entry) && isServed(entry);
     for (const found of problemsOf(entry, view)) {
-      if (found.severity === "error" && isPartial(entry)) entry.invalid = true;
-      (found.severity === "error" && !isPartial(entry) ? leftOut : warned).add(entry);
+      if (found.severity === "error" && counts) entry.invalid = true;
+      (found.severity === "error" && !counts ? leftOut : warned).add(entry);
       candidate.pending.push({ document: entry.document, entry, problem: found });
     }
     if (pause.due) await pause.take();
@@ -27,10 +29,20 @@ export async function checkCandidate(candidate: Candidate, view: View, pause: Pa
   });
 }
 
+function isServed({ resource: { policy }, object }: Entry): boolean {
+  return policy === undefined || versionOf(policy, object) !== undefined;
+}
+
+/** The author of a file sees an unknown field here or never: the last good version stays, as kubectl would refuse the file. */
+function asWritten(found: Problem): Problem {
+  return found.pruned ? { ...found, severity: "error" } : found;
+}
+
 function problemsOf({ resource, object }: Entry, view: View): readonly Problem[] {
   if (resource.policy === undefined) return [];
   try {
-    return checkObject(resource.policy, object, view);
+    const found = checkObject(resource.policy, object, view);
+    return resource.policy.standing === "resource" ? found.map(asWritten) : found;
   } catch (error) {
     // A check that throws is a fault of the module; the policy can't be trusted, and the others go on.
     const reason = error instanceof Error ? error.message : String(error);

@@ -15,6 +15,7 @@ import {
   type FileStat,
   recentlyModified,
   sameStat,
+  scanAll,
   scanDirectory,
   type Tree,
 } from "./tree.ts";
@@ -30,7 +31,7 @@ const OPENING_STEP = 500;
 const MAX_POSTPONED = 20;
 
 interface FileSetOptions {
-  readonly directory: string;
+  readonly directory: string | readonly string[];
   readonly assembly: Assembly;
   readonly catalog: Catalog;
   readonly resources: Resources;
@@ -41,6 +42,7 @@ interface FileSetOptions {
 /** The files of a source: what each says, what is served of it, and how one becomes the other. */
 export class FileSet {
   readonly #options: FileSetOptions;
+  readonly #roots: readonly string[];
   readonly #states = new Map<string, FileState>();
   #directories: readonly Directory[] = [];
   #duplicates: readonly FileProblem[] = [];
@@ -52,6 +54,7 @@ export class FileSet {
 
   constructor(options: FileSetOptions) {
     this.#options = options;
+    this.#roots = [...new Set([options.directory].flat())];
   }
 
   get problems(): readonly FileProblem[] {
@@ -74,12 +77,10 @@ export class FileSet {
   }
 
   async open(): Promise<void> {
-    const tree = await scanDirectory(this.#options.directory);
-    const root = tree.hidden.find(({ name }) => name === "");
+    const tree = await this.#scan();
+    const root = tree.hidden.find(({ name }) => name === "" || this.#roots.includes(name));
     if (root !== undefined) {
-      throw new Error(
-        `${this.#options.directory} ${root.reason}; pass a directory of YAML files or a single file`,
-      );
+      throw new Error(`${this.#shown(root)} ${root.reason}; pass a directory of YAML files or a single file`);
     }
     await this.#take(tree, tree.files, true);
     if (bytesOf(tree.files) > INLINE_BYTES) releaseMemory();
@@ -97,7 +98,7 @@ export class FileSet {
   }
 
   async #refresh(when: "now" | "stable"): Promise<void> {
-    const tree = await scanDirectory(this.#options.directory);
+    const tree = await this.#scan();
     const now = Date.now();
     this.#unstable = false;
     const changed: FileStat[] = [];
@@ -221,9 +222,15 @@ export class FileSet {
     return [...this.#states.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
+  #scan(): Promise<Tree> {
+    const [first = "", ...more] = this.#roots;
+    return more.length === 0 ? scanDirectory(first) : scanAll(this.#roots);
+  }
+
   /** A file as the user would type it. Where the source is a single file, that is what they gave. */
   #shown({ name, path }: { readonly name: string; readonly path?: string }): string {
-    const { directory } = this.#options;
+    const [directory = "", ...more] = this.#roots;
+    if (more.length > 0) return name;
     if (name === "" || path === directory) return directory;
     return directory.endsWith("/") ? `${directory}${name}` : `${directory}/${name}`;
   }

@@ -78,11 +78,30 @@ describe("opening", () => {
   });
 
   test("a warning is shown, and the object is used", async () => {
+    await directory.write("node.yaml", NODE.replace("name: cp-0", "name: cp-0, namespace: shop"));
+    const source = await directory.open();
+    expect(source.summary.objects).toEqual({ nodes: 1 });
+    expect(directory.reports).toMatchObject([{ level: "warning" }]);
+    expect(directory.said()).toContain("metadata.namespace: has no effect: Node is cluster-scoped");
+  });
+
+  test("an unknown field of a policy is an error, and the policy counts as an API server would store it", async () => {
     await directory.write("policies.yaml", greetingYaml("one", "hello", "  wrod: x\n"));
     const source = await directory.open();
     expect(wordsOf(source)).toEqual({ one: "hello" });
-    expect(directory.reports).toMatchObject([{ level: "warning" }]);
+    expect(directory.reports).toMatchObject([{ level: "error" }]);
     expect(directory.said()).toContain("policies.yaml:7:3: spec.wrod: unknown field");
+  });
+
+  test("a policy in a version that is not served is an error, and does not count", async () => {
+    const [group] = greetingYaml("one", "hello").match(/(?<=apiVersion: ).*(?=\/)/) ?? [];
+    const other = greetingYaml("two", "hello").replace(/apiVersion: .*/, `apiVersion: ${group}/v9`);
+    await directory.write("policies.yaml", `${greetingYaml("one", "hello")}---\n${other}`);
+    const source = await directory.open();
+    expect(wordsOf(source)).toEqual({ one: "hello" });
+    const said = directory.said();
+    expect(said).toMatch(/policies.yaml:\d+:13: apiVersion: Greeting has no version/);
+    expect(said).toContain("the rest of this file is served (1 policy)");
   });
 
   test("a document that can't be read leaves out only itself, and every error in it is named", async () => {
@@ -209,6 +228,26 @@ describe("reading again", () => {
     await source.refresh();
     await source.refresh();
     expect(directory.said()).toBe("");
+  });
+
+  test.each([
+    ["a field that is not known", (text: string) => text.replace("word:", "wrod: x\n  word:")],
+    ["a version that is not served", (text: string) => text.replace(/(apiVersion: .*\/).*/, "$1v9")],
+    ["a value that is not valid", (text: string) => `${text}  operator: Exist\n`],
+  ])("a policy with %s keeps its last good version, also beside another faulty one", async (_, broken) => {
+    const files = (text: string, more = "") =>
+      directory.write("a.yaml", `${more}${text.replace("hello", "welcome")}`);
+    for (const more of ["", `${greetingYaml("two", "hello", "  operator: Exist\n")}---\n`]) {
+      await directory.write("a.yaml", `${more}${greetingYaml("one", "hello")}`);
+      const source = await directory.open();
+      await files(broken(greetingYaml("one", "hello")), more);
+      await source.refresh();
+      expect(wordsOf(source)).toMatchObject({ one: "hello" });
+      expect(directory.said()).toContain("still serving the last good version of this file");
+      await files(greetingYaml("one", "hello"), more);
+      await source.refresh();
+      expect(wordsOf(source)).toMatchObject({ one: "welcome" });
+    }
   });
 
   test("a file that breaks keeps its last good version whole", async () => {

@@ -9,8 +9,8 @@ import { namespaceIn, Resources } from "./resources.ts";
 import { Watch } from "./watch.ts";
 
 export interface FileSourceOptions {
-  /** A directory, with all below it, or a single file. */
-  readonly directory: string;
+  /** A directory, with all below it, or a single file; or several of them. */
+  readonly directory: string | readonly string[];
   readonly assembly: Assembly;
   /** Called for every file that changed or is broken, also while the source is opened. */
   readonly report: (report: FileReport) => void;
@@ -49,7 +49,12 @@ export interface FileSource extends Source {
 export async function openFiles(options: FileSourceOptions): Promise<FileSource> {
   const { assembly } = options;
   const resources = new Resources(assembly.modules, assembly.installation.workloads.all);
-  const catalog = new Catalog();
+  const catalog = new Catalog([
+    ...assembly.modules.flatMap(({ kinds, stateKinds = [] }) =>
+      [...kinds, ...stateKinds].map((one) => one.group),
+    ),
+    ...assembly.installation.workloads.all.map(({ group }) => group),
+  ]);
   // A source of files has every kind of policy, if perhaps no policy of it. Of what modules read besides it has only what is
   // in the files: that there are no nodes in them says nothing about nodes.
   for (const { kinds } of assembly.modules) for (const kind of kinds) assembly.serve(kindResource(kind));
@@ -61,7 +66,7 @@ export async function openFiles(options: FileSourceOptions): Promise<FileSource>
     } catch (error) {
       // No content of a file leads here. If something does, serving must go on.
       const reason = error instanceof Error ? error.message : String(error);
-      const text = `${options.directory}: could not be read: ${reason}; still serving what was read before`;
+      const text = `${[options.directory].flat().join(", ")}: could not be read: ${reason}; still serving what was read before`;
       options.report({ level: "error", file: "", text, problems: [] });
     }
     if (files.unstable) watch.nudge();

@@ -70,6 +70,26 @@ export async function scanDirectory(root: string): Promise<Tree> {
   return look;
 }
 
+/** Several directories and files as one. Names begin with what they were found under, as the user gave it. */
+export async function scanAll(roots: readonly string[]): Promise<Tree> {
+  const trees = await Promise.all(
+    roots.map(async (root) => {
+      const tree = await scanDirectory(root);
+      const named = (name: string) => (name === "" ? root : `${root.replace(/\/+$/, "")}/${name}`);
+      return {
+        files: tree.files.map((file) => ({ ...file, name: file.path === root ? root : named(file.name) })),
+        directories: tree.directories,
+        hidden: tree.hidden.map((one) => ({ ...one, name: named(one.name) })),
+      };
+    }),
+  );
+  return {
+    files: trees.flatMap(({ files }) => files),
+    directories: trees.flatMap(({ directories }) => directories),
+    hidden: trees.flatMap(({ hidden }) => hidden),
+  };
+}
+
 class Scan implements Tree {
   readonly files: FileStat[] = [];
   readonly directories: Directory[] = [];

@@ -4,7 +4,7 @@ import type { GrantFlags, RevokeArgs } from "./commands/flags.ts";
 
 const name = "node-guard";
 
-const SOURCE = { files: true, cluster: "flag" } as const;
+const SOURCE = { files: true } as const;
 
 const list = defineCommand({
   name: "list",
@@ -82,7 +82,7 @@ const grant = defineCommand<object, GrantFlags>({
   examples: ['--group ControlPlane --mode Inform --for 30m --reason "replace cp-0"'],
   exitCodes: { fine: "granted", found: "the override could not be written" },
   formats: ["table", "json"],
-  source: { files: false, cluster: "default" },
+  source: { files: false },
   writes: { switch: "dry-run", noun: "override", done: "granted" },
   load: async () => (await import("./commands/override.ts")).grantCode,
 });
@@ -94,7 +94,7 @@ const overrideList = defineCommand({
   examples: ["", "-o json"],
   exitCodes: { fine: "no override is active", found: "an override is active" },
   formats: ["table", "json", "yaml"],
-  source: { files: true, cluster: "default" },
+  source: { files: true },
   load: async () => (await import("./commands/override.ts")).listCode,
 });
 
@@ -106,7 +106,7 @@ const revoke = defineCommand<RevokeArgs>({
   examples: ["controlplane-2026-11-16t21-00-00z"],
   exitCodes: { fine: "revoked", found: "the override could not be deleted" },
   formats: ["table", "json"],
-  source: { files: false, cluster: "default" },
+  source: { files: false },
   writes: { switch: "dry-run", noun: "override", done: "revoked" },
   load: async () => (await import("./commands/override.ts")).revokeCode,
 });
@@ -126,7 +126,7 @@ const compileCommand = defineCommand({
   examples: ["--source policies/", "--cluster -o json"],
   exitCodes: { fine: "printed", found: "never" },
   formats: ["yaml", "json"],
-  source: { files: true, cluster: "flag" },
+  source: { files: true },
   load: async () => (await import("./commands/compile.ts")).compileCode,
 });
 
@@ -138,7 +138,7 @@ const reapply = defineCommand({
   examples: ["-A", "-n shop --apply"],
   exitCodes: { fine: "done, or nothing to do", found: "some DaemonSets could not be written" },
   formats: ["table", "json"],
-  source: { files: false, cluster: "default" },
+  source: { files: false },
   namespaced: true,
   writes: { switch: "apply", noun: "DaemonSet", done: "steered" },
   load: async () => (await import("./commands/reapply.ts")).reapplyCode,

@@ -11,7 +11,7 @@ const plan = defineCommand({
   examples: ["--source examples/node-labels", "--cluster -o json"],
   exitCodes: { fine: "nodes match the policies", found: "nodes would change" },
   formats: ["table", "json", "yaml"],
-  source: { files: true, cluster: "flag", leaderReads: true },
+  source: { files: true, leaderReads: true },
   load: async () => (await import("./reconcile/plan-command.ts")).planCode,
 });
 

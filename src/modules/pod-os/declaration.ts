@@ -35,7 +35,7 @@ const scan = defineCommand<ScanArgs, ScanFlags>({
   ],
   exitCodes: { fine: "no workload violates the policy", found: "some do" },
   formats: ["table", "json", "yaml"],
-  source: { files: true, cluster: "flag", objectsOnly: true },
+  source: { files: true, objectsOnly: true },
   namespaced: "live",
   load: async () => (await import("./scan/scan-command.ts")).scanCode,
 });

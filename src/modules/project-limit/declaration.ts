@@ -25,7 +25,7 @@ const usage = defineCommand<object, UsageFlags>({
   examples: ["", "--at-limit -o json", "--source examples/project-limit"],
   exitCodes: { fine: "no user is over the limit", found: "some users are over their limit" },
   formats: ["table", "json"],
-  source: { files: true, cluster: "default", leaderReads: true },
+  source: { files: true, leaderReads: true },
   load: async () => (await import("./commands/usage-command.ts")).usageCode,
 });
 
@@ -55,7 +55,7 @@ const backfill = defineCommand<BackfillArgs>({
   examples: ["owners.csv", "/var/log/kube-apiserver/audit.log --apply"],
   exitCodes: { fine: "done, or nothing to do", found: "some namespaces could not be written" },
   formats: ["table", "json"],
-  source: { files: false, cluster: "default" },
+  source: { files: false },
   writes: { switch: "apply", noun: "namespace", done: "annotated" },
   load: async () => (await import("./commands/backfill-command.ts")).backfillCode,
 });

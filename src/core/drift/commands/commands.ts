@@ -15,8 +15,6 @@ export interface ReapplyFlags {
   readonly pause: number;
 }
 
-const source = { cluster: "default" } as const;
-
 const status = defineCommand<StatusArgs>({
   name: "status",
   summary: "show workloads by drift state and policy",
@@ -28,7 +26,7 @@ const status = defineCommand<StatusArgs>({
   examples: ["-A", "etcd-pool -A -o json", "-A --source examples/drift"],
   exitCodes: { fine: "all workloads are current", found: "some are not" },
   formats: ["table", "json", "yaml"],
-  source: { ...source, files: true },
+  source: { files: true },
   namespaced: true,
   load: async () => (await import("./status.ts")).statusCode,
 });
@@ -64,7 +62,6 @@ const reapply = defineCommand<ReapplyArgs, ReapplyFlags>({
   exitCodes: { fine: "done", found: "some workloads could not be updated" },
   formats: ["table", "json", "yaml"],
   source: {
-    ...source,
     files: false,
     forbiddenHint: "ask an administrator, or name workloads: reapply KIND/NAME only needs to patch them",
   },

@@ -8,8 +8,8 @@ import type { LevelVersion } from "../security/policy.ts";
 
 export interface FixedManifest {
   readonly object: JsonObject;
-  /** Whether it passes now. */
-  readonly passes: boolean;
+  /** What is still wrong with it: violations without a fix. */
+  readonly left: readonly string[];
   readonly changed: boolean;
 }
 
@@ -29,15 +29,16 @@ export function fixedManifest(
       newest === undefined ? {} : { newest },
     );
   };
-  const passes = (of: JsonObject): boolean => judge(defaulted(of, workload)).allowed;
+  const leftOf = (of: JsonObject): string[] =>
+    judge(defaulted(of, workload)).violations.map(({ reason, detail }) => `${reason} (${detail})`);
   // What the API server fills in is no part of the manifest, so fixes are those of what is written.
   const fixes = judge(object).violations.flatMap(({ fix }) => fix ?? []);
-  if (fixes.length === 0) return { object, passes: passes(object), changed: false };
+  if (fixes.length === 0) return { object, left: leftOf(object), changed: false };
   const copy = copyOf(object);
   const prefix = pointer(workload.template);
   for (const operation of fixes) applyOperation(copy, { ...operation, path: `${prefix}${operation.path}` });
   const fixed = isObject(copy) ? copy : object;
-  return { object: fixed, passes: passes(fixed), changed: true };
+  return { object: fixed, left: leftOf(fixed), changed: true };
 }
 
 type Container = Record<string, Json | undefined> | (Json | undefined)[];

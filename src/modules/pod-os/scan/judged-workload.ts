@@ -1,4 +1,4 @@
-import { type JsonObject, own } from "../../../core/json.ts";
+import { type JsonObject, own, stringAt } from "../../../core/json.ts";
 import { defaulted } from "../../../core/kubernetes/defaults/defaults.ts";
 import { nameOf, namespaceOf } from "../../../core/kubernetes/object.ts";
 import {
@@ -59,7 +59,7 @@ export function judgeObject(
   if (template === undefined) return undefined;
   const { group, kind } = workload;
   return {
-    identity: { group, kind, namespace, name: nameOf(object) },
+    identity: { group, kind, namespace, name: shownName(object) },
     owner: knownOwner(object, namespace, table),
     isPod: workload.template.length === 0,
     replicas: replicasOf(object, kind),
@@ -115,4 +115,10 @@ function replicasOf(object: JsonObject, kind: string): number | undefined {
   if (DEFAULT_ONE.has(kind)) return 1;
   const desired = own(object["status"], "desiredNumberScheduled");
   return kind === "DaemonSet" && typeof desired === "number" ? desired : undefined;
+}
+
+/** Of an object whose name the API server generates, its beginning: `run-*`. */
+export function shownName(object: JsonObject): string {
+  const generated = stringAt(object, "metadata", "generateName") ?? "";
+  return nameOf(object) === "" && generated !== "" ? `${generated}*` : nameOf(object);
 }

@@ -9,7 +9,7 @@ import type { ScanArgs, ScanFlags } from "../declaration.ts";
 import { RUNTIME_CLASSES } from "../os/runtime-class.ts";
 import { isLevel, LEVEL_ERROR, type LevelVersion, minorOf, VERSION_ERROR } from "../security/policy.ts";
 import { fixedManifest } from "./apply-fixes.ts";
-import { type JudgedObject, judgeObject, type ScanPolicies } from "./judged-workload.ts";
+import { type JudgedObject, judgeObject, type ScanPolicies, shownName } from "./judged-workload.ts";
 import { scanReport } from "./report.ts";
 import { workloadRows } from "./rows.ts";
 import { withoutServerFields } from "./stored-manifest.ts";
@@ -65,8 +65,8 @@ class Scan {
   readonly judged: JudgedObject[] = [];
   /** With `--fix`: what to print. */
   readonly manifests: JsonObject[] = [];
-  /** Objects that violate the policy whatever is fixed. */
-  broken = 0;
+  /** Objects that violate the policy whatever is fixed, with why. */
+  readonly broken: string[] = [];
   readonly #call: Call;
   readonly #policies: ScanPolicies;
   readonly #view: View;
@@ -101,7 +101,10 @@ class Scan {
     }
     const { policy, newest } = this.#policies;
     const fixed = fixedManifest(object, workload, policy, newest);
-    if (!fixed.passes) this.broken++;
+    if (fixed.left.length > 0)
+      this.broken.push(
+        `${workload.kind} ${inside}/${shownName(object)}: no fix for ${fixed.left.join("; ")}`,
+      );
     if (whole) this.manifests.push(fixed.object);
     else if (fixed.changed) this.manifests.push(withoutServerFields(fixed.object));
   }
@@ -159,12 +162,7 @@ function fixReport({ manifests, broken }: Scan, unread: readonly string[]): Comm
   return {
     data: manifests as unknown as Json,
     manifests,
-    errors: [
-      ...unread.map((reason) => `not scanned: ${reason}`),
-      ...(broken === 0
-        ? []
-        : [`${broken} ${broken === 1 ? "workload has" : "workloads have"} violations without a fix`]),
-    ],
-    exit: unread.length > 0 ? "failed" : broken > 0 ? "found" : "fine",
+    errors: [...unread.map((reason) => `not scanned: ${reason}`), ...broken],
+    exit: unread.length > 0 ? "failed" : broken.length > 0 ? "found" : "fine",
   };
 }

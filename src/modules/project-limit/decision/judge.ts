@@ -33,7 +33,7 @@ export function judgeCreation(
     report("failed", `the spec is not valid: ${limits.invalid}`);
     return invalidLimits(limits);
   }
-  const user: Need = { get: { resource: USERS, name: username }, live: true };
+  const user: Need = { get: { resource: USERS, name: username }, live: true, mayBeUnserved: true };
   // A name that no User can have is never asked for: `limitOf` decides without.
   let limit = limitOf(limits, requester, undefined);
   let found: UserFact;

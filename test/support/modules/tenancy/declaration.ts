@@ -39,7 +39,7 @@ const backfill = defineCommand<BackfillArgs>({
   examples: ["owners.csv", "owners.csv --apply"],
   exitCodes: { fine: "done", found: "some namespaces could not be written" },
   formats: ["table", "json"],
-  source: { files: false, cluster: "default" },
+  source: { files: false },
   writes: { switch: "apply", noun: "namespace", done: "stamped" },
   load: async () => (await import("./commands.ts")).backfillCode,
 });
@@ -56,7 +56,7 @@ const report = defineCommand<object, ReportFlags>({
   examples: ["--source cluster/ --sort pods", "--cluster"],
   exitCodes: { fine: "all namespaces have an owner", found: "some have none" },
   formats: ["table", "json", "yaml"],
-  source: { files: true, cluster: "flag" },
+  source: { files: true },
   load: async () => (await import("./commands.ts")).reportCode,
 });
 
@@ -67,7 +67,7 @@ const grant = defineCommand<object, GrantFlags>({
   examples: ["--to alice"],
   exitCodes: { fine: "granted", found: "could not be written" },
   formats: ["table"],
-  source: { files: false, cluster: "default" },
+  source: { files: false },
   namespaced: true,
   writes: { switch: "dry-run", noun: "grant", done: "written" },
   load: async () => (await import("./commands.ts")).grantCode,

@@ -1,0 +1,103 @@
+import { isNotFound, StatusError } from "../../cluster/client/api-response.ts";
+import { isObject, type JsonObject, stringAt } from "../../core/json.ts";
+import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
+import { OWN_NAMES, VERSION_LABEL } from "../../core/registration/names.ts";
+import { CONFIGURATION_FILE } from "../../core/registration/pods/restricted-pod.ts";
+import { Objects } from "../../operator/install/apply.ts";
+import { installedNamespaces } from "../../operator/install/installed-namespaces.ts";
+import { CallError, EXIT } from "../exit.ts";
+import { type ApiServerOptions, withApiServer } from "../source/api-server.ts";
+import { version } from "../version.ts";
+import { type Configuration, configurationIn } from "./configuration.ts";
+
+export interface ReadInstalledOptions {
+  readonly note: (text: string) => void;
+  /** What to do without the right to read it: `ask` ends the command, `default` goes on with the defaults. */
+  readonly forbidden: "ask" | "default";
+}
+
+/**
+ * The configuration of the installation in a cluster, read with the user's own rights, and named in one line: a command must judge by the
+ * gates, modules and settings that the webhook judges by. Where usher is not installed, the defaults count.
+ */
+export async function installedConfiguration(
+  options: ApiServerOptions,
+  { note, forbidden }: ReadInstalledOptions,
+): Promise<Configuration> {
+  return withApiServer(options, note, async (client) => {
+    note(`cluster ${client.server}`);
+    const objects = new Objects(client);
+    const found = await configMapOf(objects);
+    if (found === "absent") {
+      note(
+        "usher is not installed in this cluster: the default configuration counts; --config names another",
+      );
+      return {};
+    }
+    if ("forbidden" in found) {
+      const message = `you are not allowed to read ConfigMap ${found.forbidden}/${OWN_NAMES.configuration}, the configuration of the installed usher`;
+      if (forbidden === "ask")
+        throw new CallError(
+          `${message}: ask an administrator for it, and pass it with --config`,
+          EXIT.failed,
+        );
+      note(`${message}: the default configuration counts; --config names another`);
+      return {};
+    }
+    const { namespace, object } = found;
+    const label = `ConfigMap ${namespace}/${OWN_NAMES.configuration}`;
+    const running = stringAt(object, "metadata", "labels", VERSION_LABEL);
+    const other = running === undefined || running === version() ? "" : `; this program is ${version()}`;
+    note(
+      `installed usher${running === undefined ? "" : ` ${running}`}, configuration of ${namespace}${other}`,
+    );
+    const text = stringAt(object, "data", CONFIGURATION_FILE);
+    try {
+      return { ...(text === undefined ? {} : configurationIn(label, text)), namespace };
+    } catch (error) {
+      if (!(error instanceof CallError)) throw error;
+      throw new CallError(
+        `${error.message}\nthe installed configuration can't be used by this version of usher: pass one with --config`,
+        error.code,
+      );
+    }
+  });
+}
+
+type Found =
+  | "absent"
+  | { readonly forbidden: string }
+  | { readonly namespace: string; readonly object: JsonObject };
+
+/** In the namespace that usher's own cluster-scoped objects name, else in the default one. */
+async function configMapOf(objects: Objects): Promise<Found> {
+  const inDefault = await readIn(objects, DEFAULT_INSTALLATION.namespace);
+  if (inDefault !== "absent" && !("forbidden" in inDefault)) return inDefault;
+  let namespaces: readonly string[];
+  try {
+    namespaces = (await installedNamespaces(objects)).map(({ namespace }) => namespace);
+  } catch (error) {
+    // Without the right to read these either, the default namespace is all that is known.
+    if (!isForbidden(error)) throw error;
+    return inDefault;
+  }
+  let last: Found = "absent";
+  for (const namespace of namespaces) {
+    last = await readIn(objects, namespace);
+    if (last !== "absent" && !("forbidden" in last)) return last;
+  }
+  return last;
+}
+
+async function readIn({ client }: Objects, namespace: string): Promise<Found> {
+  const name = OWN_NAMES.configuration;
+  const response = await client.request("GET", `/api/v1/namespaces/${namespace}/configmaps/${name}`);
+  if (response.status === 200 && isObject(response.body)) return { namespace, object: response.body };
+  if (isNotFound(response, name)) return "absent";
+  if (response.status === 403) return { forbidden: namespace };
+  throw new StatusError(`reading ConfigMap ${namespace}/${name}`, response);
+}
+
+function isForbidden(error: unknown): boolean {
+  return error instanceof StatusError && error.status === 403;
+}

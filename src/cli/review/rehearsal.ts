@@ -1,0 +1,70 @@
+import type { Commit } from "../../core/evaluate/decision.ts";
+import type { CommitResult } from "../../core/evaluate/evaluate.ts";
+import type { Fact, Need } from "../../core/evaluate/need.ts";
+import type { AdmissionRequest } from "../../core/evaluate/request.ts";
+import { at, isObject, type JsonObject } from "../../core/json.ts";
+import type { Source } from "../../core/view/source.ts";
+import { objectKey } from "../../core/view/view.ts";
+import { entryOf } from "../../files/source/entry.ts";
+import type { Resources } from "../../files/source/resources.ts";
+import { reviewDeadline } from "./deadline.ts";
+
+const NOWHERE = { file: "", document: "", path: [], hash: "" };
+
+/**
+ * The objects of one review, one after the other, on a source that stays as it is: an object that is allowed, and the records that it is
+ * admitted with, count for those after it. Policies do not: in a cluster they take a moment, so the order would decide.
+ */
+export class Rehearsal {
+  readonly source: Source;
+  readonly #resources: Resources;
+  readonly #written = new Map<string, JsonObject>();
+  #version = 0;
+
+  constructor(source: Source, resources: Resources) {
+    this.source = source;
+    this.#resources = resources;
+  }
+
+  async fetch(needs: readonly Need[]): Promise<readonly Fact[]> {
+    const facts = await this.source.fetch(needs, reviewDeadline());
+    return needs.map((need, i) => this.#fact(need) ?? facts[i] ?? { failed: "not fetched" });
+  }
+
+  async commit({ resource, namespace = "", name, object, resourceVersion }: Commit): Promise<CommitResult> {
+    const key = keyOf(resource, namespace, name);
+    const before = this.#written.get(key);
+    if (before !== undefined && at(before, "metadata", "resourceVersion") !== resourceVersion)
+      return "conflict";
+    const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
+    this.#version += 1;
+    const place = namespace === "" ? { name } : { name, namespace };
+    const version = { ...place, resourceVersion: `review-${this.#version}` };
+    this.#written.set(key, { ...object, metadata: { ...metadata, ...version } });
+    return "done";
+  }
+
+  /** An object that was allowed exists from now on. One whose name the API server generates has none that could be looked up. */
+  admit({ operation, dryRun, subResource, name }: AdmissionRequest, object: JsonObject): void {
+    if (dryRun || subResource !== "" || name === "" || (operation !== "CREATE" && operation !== "UPDATE"))
+      return;
+    const { entry } = entryOf(structuredClone(object) as JsonObject, NOWHERE, this.#resources);
+    if (entry === undefined || entry.resource.policy !== undefined) return;
+    const { resource, namespace, name: stored, object: whole } = entry;
+    this.#written.set(keyOf(resource.name, namespace, stored), whole);
+    // Namespaces and nodes: what other objects are judged by. Hooks are derived again after each change of the view, which thousands of pods must not cost.
+    if (resource.scope === "Cluster")
+      this.source.assembly.apply([{ resource: resource.name, namespace, name: stored, object: whole }]);
+  }
+
+  #fact(need: Need): Fact | undefined {
+    if (!("get" in need)) return undefined;
+    const { resource, namespace = "", name } = need.get;
+    const found = this.#written.get(keyOf(resource, namespace, name));
+    return found === undefined ? undefined : { found, complete: true };
+  }
+}
+
+function keyOf(resource: string, namespace: string, name: string): string {
+  return `${resource} ${objectKey(namespace, name)}`;
+}
