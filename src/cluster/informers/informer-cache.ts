@@ -148,7 +148,7 @@ class ReflectorCache implements InformerCache {
     await Promise.all([...this.#reflectors.values()].map((reflector) => reflector.stop()));
   };
 
-  #start({ resource, labelSelector, only, prune }: WatchedResource): void {
+  #start({ resource, labelSelector, only, presence, prune }: WatchedResource): void {
     const { client, log, limits, random, now } = this.#options;
     const reflector = new Reflector({
       client,
@@ -161,6 +161,7 @@ class ReflectorCache implements InformerCache {
       onStatus: () => this.#notify(),
       ...(labelSelector === undefined ? {} : { labelSelector }),
       ...(only === undefined ? {} : { only }),
+      ...(presence === undefined ? {} : { presence }),
       ...(limits === undefined ? {} : { limits }),
       ...(random === undefined ? {} : { random }),
       ...(now === undefined ? {} : { now }),

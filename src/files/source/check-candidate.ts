@@ -1,4 +1,5 @@
 import { checkObject } from "../../core/policy/check.ts";
+import type { Configured } from "../../core/policy/ignored-kind.ts";
 import { type Problem, problem } from "../../core/policy/problem.ts";
 import type { View } from "../../core/view/view.ts";
 import { type Entry, isPartial } from "./entry.ts";
@@ -9,11 +10,16 @@ import type { Pause } from "./pause.ts";
  * Checks the new policies of a file and marks those with errors. What is no policy of its own, such as the configuration of a module,
  * is left out with an error unless its kind says otherwise: it has no failure mode.
  */
-export async function checkCandidate(candidate: Candidate, view: View, pause: Pause): Promise<void> {
+export async function checkCandidate(
+  candidate: Candidate,
+  view: View,
+  configured: Configured,
+  pause: Pause,
+): Promise<void> {
   const leftOut = new Set<Entry>();
   const warned = new Set<Entry>();
   for (const entry of candidate.fresh) {
-    for (const found of problemsOf(entry, view)) {
+    for (const found of problemsOf(entry, view, configured)) {
       if (found.severity === "error" && isPartial(entry)) entry.invalid = true;
       (found.severity === "error" && !isPartial(entry) ? leftOut : warned).add(entry);
       candidate.pending.push({ document: entry.document, entry, problem: found });
@@ -27,10 +33,10 @@ export async function checkCandidate(candidate: Candidate, view: View, pause: Pa
   });
 }
 
-function problemsOf({ resource, object }: Entry, view: View): readonly Problem[] {
+function problemsOf({ resource, object }: Entry, view: View, configured: Configured): readonly Problem[] {
   if (resource.policy === undefined) return [];
   try {
-    return checkObject(resource.policy, object, view);
+    return checkObject(resource.policy, object, view, configured);
   } catch (error) {
     // A check that throws is a fault of the module; the policy can't be trusted, and the others go on.
     const reason = error instanceof Error ? error.message : String(error);

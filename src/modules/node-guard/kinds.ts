@@ -38,6 +38,7 @@ export const policyConfig: Kind<GuardPolicy> = {
   partial: true,
   summary: "defines groups of protected nodes and who may use them",
   versions: [{ name: VERSION, storage: true, spec: configSpec }],
+  registered: [GATE_ON],
   check: checkPolicy(CONFIGS, ["spec", "groups"]),
   prepare: reader(CONFIGS),
 };

@@ -1,11 +1,9 @@
 import { z } from "zod";
 import { DNS_LABEL_PATTERN, MAX_NAMES, NAME_LENGTH } from "../../core/kubernetes/schemas/bounds.ts";
 import { labelSelector } from "../../core/kubernetes/schemas.ts";
-import type { Installation } from "../../core/module/installation.ts";
 import type { Kind } from "../../core/policy/kind.ts";
-import { warningProblem } from "../../core/policy/problem.ts";
 import { type Exception, exceptionProblems, prepareException } from "./exceptions/exceptions.ts";
-import { REPLACES, settingsOf } from "./settings.ts";
+import { REPLACES } from "./settings.ts";
 
 const TEXT_LENGTH = 1_024;
 
@@ -50,15 +48,6 @@ const spec = z.strictObject({
   }),
 });
 
-function replaces(installation: Installation): boolean {
-  return settingsOf(installation).podSecurity.mode === "Replace";
-}
-
-const INERT = warningProblem(
-  ["spec"],
-  "has no effect: podSecurity.mode is Complement, and the API server's plugin knows no exceptions",
-);
-
 export const podSecurityException: Kind<Exception> = {
   group: "usher.dev",
   kind: "PodSecurityException",
@@ -82,10 +71,7 @@ export const podSecurityException: Kind<Exception> = {
       ],
     },
   ],
-  check: (object, _view, installation, now) => [
-    ...exceptionProblems(object, now),
-    ...(installation === undefined || replaces(installation) ? [] : [INERT]),
-  ],
+  check: (object, _view, _installation, now) => exceptionProblems(object, now),
   // Only usher compares it with the time.
   refused: { checks: ["hostPathVolumes"], namespaces: ["default"], expires: "2000-01-01T00:00:00Z" },
   prepare: prepareException,

@@ -1,7 +1,6 @@
 import type { NeedMore } from "../../../core/evaluate/decision.ts";
 import { at, equal, isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import { nameOf } from "../../../core/kubernetes/object.ts";
-import type { Installation } from "../../../core/module/installation.ts";
 import type { Figure } from "../../../core/module/metric.ts";
 import {
   type KeysContext,
@@ -63,7 +62,7 @@ export const guardReconciler: Reconciler<GuardKey, GuardState> = {
     const groups = groupsIn(view, assembly.installation);
     switch (key.kind) {
       case "policy":
-        return reconcilePolicy(key.name, groups, context, assembly.installation);
+        return reconcilePolicy(key.name, groups, context, assembly);
       case "override":
         return reconcileOverride(key.name, state, context);
       case "scan": {
@@ -130,8 +129,9 @@ function reconcilePolicy(
   name: string,
   groups: Groups,
   { view, facts, now }: ReconcileContext<GuardKey>,
-  installation: Installation,
+  assembly: Active["assembly"],
 ): ReconcileResult<never> | NeedMore {
+  const { installation } = assembly;
   const live = liveObject({ resource: POLICIES, name }, facts);
   if (live === undefined) return NOTHING;
   if ("need" in live) return live;
@@ -144,7 +144,7 @@ function reconcilePolicy(
   const state = {
     name,
     generation: generationOf(object),
-    problems: checkObject(policy, object, view, installation),
+    problems: checkObject(policy, object, view, assembly),
     groups,
     reported,
     managesTaint: managesTaint(installation),

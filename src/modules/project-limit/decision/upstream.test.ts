@@ -8,7 +8,6 @@ import {
   userInfo,
 } from "../../../../test/builders/project-limit.ts";
 import type { JsonObject } from "../../../core/json.ts";
-import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
 import { fieldPath } from "../../../core/path.ts";
 import { checkObject } from "../../../core/policy/check.ts";
 import { Store } from "../../../core/view/store.ts";
@@ -151,8 +150,7 @@ describe.each(["Exact", "BestEffort"])("admission, counting %s", (count) => {
 });
 
 describe("validation", () => {
-  const problemsOf = (spec: JsonObject) =>
-    checkObject(projectRequestLimit, limits(spec), new Store(), DEFAULT_INSTALLATION);
+  const problemsOf = (spec: JsonObject) => checkObject(projectRequestLimit, limits(spec), new Store());
   const two = [
     { selector: { level: "gold" }, maxProjects: 10 },
     { selector: { level: "silver" }, maxProjects: 1 },
