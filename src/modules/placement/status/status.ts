@@ -16,7 +16,7 @@ import { workloadsStatus } from "../drift/drift-counts.ts";
 
 const count = (text: string) => z.int().min(0).optional().describe(text);
 
-/** The status of a policy. Counts are sums over all replicas since each of them started, so they may fall. */
+/** The status of a policy. Counts are sums over all replicas, those included that are gone. */
 export const policyStatus = z.strictObject({
   observedGeneration: z.int().optional().describe("The generation that was last reconciled."),
   matched: count("Requests whose object the policy selected."),
