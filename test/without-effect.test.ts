@@ -142,6 +142,198 @@ test.each(cases.filter(([, { kind }]) => kind.versions.some(({ status }) => stat
   },
 );
 
+/** An object that is in force and can't do what its author meant. */
+interface Idle {
+  readonly kind: string;
+  readonly what: string;
+  readonly metadata?: JsonObject;
+  readonly spec: JsonObject;
+  readonly configuration?: Ignored["configuration"] & { readonly featureGates?: Record<string, boolean> };
+  /** When it is written, and by `review`. */
+  readonly warning: RegExp;
+  /** In its conditions. @default as the warning */
+  readonly condition?: RegExp;
+}
+
+const GATE = { featureGates: { OpenShiftNodeSchedulingPolicy: true } };
+const REPLACE = { modules: { "pod-os": { podSecurity: { mode: "Replace" } } } };
+const PLACING = { podSelector: {}, namespaceSelector: {}, nodeSelector: { pool: "general" } };
+const EXCEPTION = { checks: ["hostPathVolumes"], expires: "2026-12-01T00:00:00Z" };
+
+/** A plain Kubernetes cluster with two nodes and one namespace. */
+const CLUSTER: readonly JsonObject[] = [
+  { apiVersion: "v1", kind: "Namespace", metadata: { name: "shop" } },
+  ...["a", "b"].map((name) => ({
+    apiVersion: "v1",
+    kind: "Node",
+    metadata: { name, labels: { pool: "general" } },
+    spec: { taints: [{ key: "dedicated", value: "general", effect: "NoSchedule" }] },
+  })),
+];
+
+const IDLE: readonly Idle[] = [
+  {
+    kind: "ClusterPodSchedulingPolicy",
+    what: "selects no pod",
+    spec: { ...PLACING, podSelector: null },
+    warning: /selects nothing/,
+  },
+  {
+    kind: "ClusterPodSchedulingPolicy",
+    what: "has no criteria",
+    spec: { podSelector: {}, namespaceSelector: {} },
+    warning: /no scheduling criteria/,
+  },
+  {
+    kind: "ClusterPodSchedulingPolicy",
+    what: "selects no namespace",
+    spec: { ...PLACING, namespaceSelector: { matchLabels: { team: "none" } } },
+    warning: /matches no namespace/,
+  },
+  {
+    kind: "ClusterPodSchedulingPolicy",
+    what: "selects no node",
+    spec: { ...PLACING, nodeSelector: { pool: "gone" }, failurePolicy: "Fail" },
+    warning: /selects 0 of 2 nodes: pods that get it stay pending/,
+  },
+  {
+    kind: "ClusterPodSchedulingPolicy",
+    what: "tolerates a pool that does not exist",
+    spec: { ...PLACING, tolerations: [{ key: "dedicated", value: "gpu", effect: "NoSchedule" }] },
+    warning: /spec\.tolerations\[0\]: tolerates a taint that no node has: dedicated/,
+  },
+  {
+    kind: "ClusterPodSchedulingPolicy",
+    what: "is for kinds that are not placed",
+    spec: { ...PLACING, targets: "Pods" },
+    configuration: { modules: { placement: { resources: ["deployments.apps"] } } },
+    warning: /spec\.modules\.placement\.resources of the configuration has no kind for targets: Pods/,
+  },
+  {
+    kind: "PodSchedulingPolicy",
+    what: "is in an exempt namespace",
+    metadata: { name: "p", namespace: "kube-system" },
+    spec: { podSelector: {}, nodeSelector: { pool: "general" } },
+    warning: /usher changes nothing in namespace kube-system/,
+  },
+  {
+    kind: "PodSchedulingPolicy",
+    what: "names a node that does not exist",
+    spec: { podSelector: {}, nodeName: "c" },
+    warning: /selects 0 of 2 nodes/,
+  },
+  {
+    kind: "Labels",
+    what: "matches no name",
+    spec: { nodeNamePatterns: [], labels: { "example.com/a": "b" } },
+    warning: /matches no node/,
+  },
+  {
+    kind: "Labels",
+    what: "sets nothing",
+    spec: { nodeNamePatterns: ["a"] },
+    warning: /sets nothing/,
+  },
+  {
+    kind: "OwnedLabels",
+    what: "is in a namespace that does not count",
+    spec: { domain: "example.com" },
+    configuration: { modules: { "node-labels": { namespaces: ["elsewhere"] } } },
+    warning: /only .*elsewhere/,
+  },
+  {
+    kind: "NodeSchedulingPolicy",
+    what: "is not named cluster",
+    metadata: { name: "other" },
+    spec: { groups: [] },
+    configuration: GATE,
+    warning: /only the object named cluster/,
+  },
+  {
+    kind: "NodeGuardOverride",
+    what: "is for a group that does not exist",
+    metadata: { name: "o" },
+    spec: { group: "Nowhere", mode: "Inform", until: "2026-11-17T18:00:00Z", reason: "test" },
+    configuration: GATE,
+    warning: /no group .*Nowhere/,
+  },
+  {
+    kind: "PodSecurityException",
+    what: "is for namespaces that do not exist",
+    spec: { ...EXCEPTION, namespaces: ["gone"] },
+    configuration: REPLACE,
+    warning: /no such namespace: gone/,
+  },
+  {
+    kind: "ProjectRequestLimit",
+    what: "is not named cluster",
+    metadata: { name: "other" },
+    spec: { limits: [{ maxProjects: 1 }] },
+    warning: /only the object named cluster counts; this one is ignored/,
+    condition: /only the ProjectRequestLimit named cluster counts; this one has no effect/,
+  },
+  {
+    kind: "ProjectRequestLimit",
+    what: "is on a cluster without ProjectRequests",
+    spec: { limits: [{ maxProjects: 10 }] },
+    warning: /nothing is limited: .* add spec\.namespaces: \{\}/,
+  },
+];
+
+function idleObject({ kind: name, metadata, spec }: Idle): { kind: Kind; object: JsonObject } {
+  const kind = KINDS.find((one) => one.kind.kind === name)?.kind;
+  if (kind === undefined) throw new Error(`no kind ${name}`);
+  return { kind, object: objectOf(kind, { spec, ...(metadata === undefined ? {} : { metadata }) }) };
+}
+
+function clusterOf(configuration: Idle["configuration"] = {}): Assembly {
+  const assembly = assembleModules(modules, {}, configuration);
+  assembly.apply(
+    CLUSTER.map((object) => ({
+      resource: `${String(object["kind"]).toLowerCase()}s`,
+      namespace: "",
+      name: String(at(object, "metadata", "name")),
+      object,
+    })),
+  );
+  return assembly;
+}
+
+test("there is a case for every kind", () => {
+  const kinds = KINDS.map(({ kind }) => kind).filter(({ standing }) => standing === "resource");
+  expect(new Set(IDLE.map(({ kind }) => kind))).toEqual(new Set(kinds.map(({ kind }) => kind)));
+});
+
+const idle = IDLE.map((one): [string, Idle] => [`${one.kind} that ${one.what}`, one]);
+
+test.each(idle)("%s is admitted with a warning", (_, one) => {
+  const { kind, object } = idleObject(one);
+  const { allowed, warnings } = warningsAtWrite(clusterOf(one.configuration), kind, object);
+  expect(allowed).toBe(true);
+  expect(warnings.join("\n")).toMatch(one.warning);
+});
+
+test.each(idle)("%s has a status that says it", (_, one) => {
+  const { kind, object } = idleObject(one);
+  const status = statusWritten(clusterOf(one.configuration), kind, object);
+  expect(conditionsOf(status).join("\n")).toMatch(one.condition ?? one.warning);
+});
+
+test.each(idle)("%s is reported by review", async (_, one) => {
+  const source = folder({
+    "cluster.json": JSON.stringify({ apiVersion: "v1", kind: "List", items: CLUSTER }),
+    "policy.json": JSON.stringify(idleObject(one).object),
+    "usher.json": JSON.stringify({
+      apiVersion: "usher.dev/v1alpha1",
+      kind: "UsherConfiguration",
+      spec: one.configuration ?? {},
+    }),
+  });
+  const args = ["review", `${source}/policy.json`, "--source", source, "--config", `${source}/usher.json`];
+  const { out, err } = await usher(args);
+  expect(`${out}\n${err}`).toMatch(one.warning);
+});
+
 test.each(cases)(
   "a policy that the configuration ignores is reported by review, and is an error with --strict: %s",
   async (_, { kind, configuration, message }) => {

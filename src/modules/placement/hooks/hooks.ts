@@ -41,7 +41,7 @@ export function placementHooks(view: View, installation: Installation): Hook[] {
       name: "placement",
       namespaces,
       rules,
-      ...(hasPolicies(view) ? {} : { conditions: [{ name: "has-annotation", expression: ANNOTATED }] }),
+      ...(hasPolicies(view) ? {} : { conditions: [{ name: WITHOUT_POLICY, expression: ANNOTATED }] }),
     },
     {
       ...COMMON,
@@ -70,6 +70,9 @@ function podUpdates(injecting: boolean): string {
 function carries(object: string, annotation: string): string {
   return `(has(${object}.metadata.annotations) && '${annotation}' in ${object}.metadata.annotations)`;
 }
+
+/** The condition of the hook while there is no policy. */
+export const WITHOUT_POLICY = "has-annotation";
 
 const ANNOTATED = [
   carries("object", PROVENANCE),

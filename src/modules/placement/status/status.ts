@@ -38,11 +38,12 @@ export const policyStatus = z.strictObject({
     .max(5)
     .optional()
     .describe("Recent conflicts of as many namespaces as possible, the latest first."),
+  nodes: count("Nodes that meet all requirements of the policy. Absent where it has none about nodes."),
   workloads: workloadsStatus
     .optional()
     .describe("Drift of stored workloads from the policy, as of the last scan."),
   conditions: conditions(
-    "Latest observations of the policy's state. Valid: whether all of the policy is valid. Effective: whether it can select any object, given the namespaces at the time.",
+    "Latest observations of the policy's state. Valid: whether all of the policy is valid. Effective: whether it can select any object and leaves it any node, given the namespaces and nodes at the time, and whether the API server asks usher.",
   ),
 });
 
@@ -59,13 +60,14 @@ export function statusOf(
     readonly generation: number | undefined;
     readonly problems: readonly Problem[];
     readonly effect: Effect;
+    readonly nodes?: number | undefined;
   },
   tally: CountedTally | undefined,
   before: JsonObject,
   now: number,
   workloads: JsonObject | undefined = undefined,
 ): JsonObject {
-  const { generation, problems, effect } = policy;
+  const { generation, problems, effect, nodes } = policy;
   const { matched = 0, applied = 0, skipped = 0, failed = 0 } = tally?.outcomes ?? {};
   const last = tally?.lastApplied === undefined ? stringAt(before, "lastApplied") : timeOf(tally.lastApplied);
   return {
@@ -74,6 +76,7 @@ export function statusOf(
     applied,
     skipped,
     failed,
+    ...(nodes === undefined ? {} : { nodes }),
     ...(last === undefined ? {} : { lastApplied: last }),
     ...conflictsOf(tally, before),
     // A new leader has not scanned yet; the last counts stay until then.
