@@ -238,8 +238,8 @@ const IDLE: readonly Idle[] = [
     kind: "OwnedLabels",
     what: "is in a namespace that does not count",
     spec: { domain: "example.com" },
-    configuration: { modules: { "node-labels": { namespaces: ["elsewhere"] } } },
-    warning: /only .*elsewhere/,
+    configuration: { modules: { "node-labels": { namespace: "elsewhere" } } },
+    warning: /restricts node-labels to namespace elsewhere/,
   },
   {
     kind: "NodeSchedulingPolicy",
@@ -253,9 +253,15 @@ const IDLE: readonly Idle[] = [
     kind: "NodeGuardOverride",
     what: "is for a group that does not exist",
     metadata: { name: "o" },
-    spec: { group: "Nowhere", mode: "Inform", until: "2026-11-17T18:00:00Z", reason: "test" },
+    spec: {
+      group: "Nowhere",
+      mode: "Inform",
+      from: "2026-11-17T11:00:00Z",
+      until: "2026-11-17T18:00:00Z",
+      reason: "test",
+    },
     configuration: GATE,
-    warning: /no group .*Nowhere/,
+    warning: /there is no group Nowhere, so nothing is overridden/,
   },
   {
     kind: "PodSecurityException",

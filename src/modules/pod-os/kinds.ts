@@ -3,6 +3,7 @@ import { DNS_LABEL_PATTERN, MAX_NAMES, NAME_LENGTH } from "../../core/kubernetes
 import { labelSelector } from "../../core/kubernetes/schemas.ts";
 import type { Kind } from "../../core/policy/kind.ts";
 import { type Exception, exceptionProblems, prepareException } from "./exceptions/exceptions.ts";
+import { exceptionStatus, missingNamespaces } from "./exceptions/status.ts";
 import { REPLACES } from "./settings.ts";
 
 const TEXT_LENGTH = 1_024;
@@ -63,15 +64,25 @@ export const podSecurityException: Kind<Exception> = {
       name: "v1alpha1",
       storage: true,
       spec,
+      status: exceptionStatus,
       columns: [
         { name: "Expires", type: "date", jsonPath: ".spec.expires", description: "When the exception ends." },
+        {
+          name: "Active",
+          type: "string",
+          jsonPath: '.status.conditions[?(@.type=="Active")].status',
+          description: "Whether the exception counts now.",
+        },
         { name: "Owner", type: "string", jsonPath: ".spec.owner" },
         { name: "Reason", type: "string", jsonPath: ".spec.reason", priority: 1 },
         { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
       ],
     },
   ],
-  check: (object, _view, _installation, now) => exceptionProblems(object, now),
+  check: (object, view, _installation, now) => [
+    ...exceptionProblems(object, now),
+    ...missingNamespaces(object, view),
+  ],
   // Only usher compares it with the time.
   refused: { checks: ["hostPathVolumes"], namespaces: ["default"], expires: "2000-01-01T00:00:00Z" },
   prepare: prepareException,

@@ -18,6 +18,7 @@ import { CONTROL_PLANE, type Group } from "../groups/group.ts";
 import { type Groups, groupsIn } from "../groups/groups.ts";
 import { policy } from "../kinds.ts";
 import { OVERRIDE_ACTIVE, PROTECTED_NODES, RUNNING_VIOLATIONS } from "../metrics.ts";
+import { missingGroup } from "../overrides/check-override.ts";
 import { isActive, readOverride } from "../overrides/override.ts";
 import { OVERRIDES, POLICIES, SCHEDULERS } from "../policy/read-policy.ts";
 import { isOn, managesTaint } from "../settings.ts";
@@ -155,7 +156,7 @@ function reconcilePolicy(
 function reconcileOverride(
   name: string,
   state: GuardState,
-  { facts, now }: ReconcileContext<GuardKey>,
+  { facts, now, view, assembly }: ReconcileContext<GuardKey> & Active,
 ): ReconcileResult<GuardKey> | NeedMore {
   const live = liveObject({ resource: OVERRIDES, name }, facts);
   if (live === undefined) return NOTHING;
@@ -165,7 +166,13 @@ function reconcileOverride(
   if (override !== undefined && isActive(override, now)) state.active.set(name, override.group);
   else state.active.delete(name);
   const before = statusBefore(object);
-  const { status, requeueAfter } = statusOfOverride(override, generationOf(object), before, now);
+  const { status, requeueAfter } = statusOfOverride(
+    override,
+    generationOf(object),
+    before,
+    now,
+    override === undefined ? undefined : missingGroup(override.group, view, assembly.installation),
+  );
   return {
     ...statusWrite({ resource: OVERRIDES, name }, object, () => status),
     enqueue: [{ kind: "scan" }],
