@@ -207,7 +207,19 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
       });
   });
 
+  const conditions = async (path: string) =>
+    listAt(await cluster().call("GET", path), "status", "conditions").map(
+      (one) => `${at(one, "type")}=${at(one, "status")}`,
+    );
+  const warned = async (path: string, change: JsonObject) =>
+    String((await cluster().request("PATCH", `${path}?dryRun=All`, change)).headers["warning"] ?? "");
+  let matched = 0;
+
   test("usher's own pods come back while its hooks are closed, also all of them at once", async () => {
+    matched = await eventually(
+      "requests that the policy matched",
+      async () => Number(at(await cluster().call("GET", PLACEMENT), "status", "matched") ?? 0) || undefined,
+    );
     const before = await replicas();
     expect(before).toHaveLength(2);
     await cluster().call("DELETE", `${NAMESPACES}/usher-system/pods`);
@@ -228,6 +240,32 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
     await eventually(
       "the guard",
       async () => (await stage.pod({ ...SPEC, nodeName: "cp-0" })).status === 403,
+    );
+  });
+
+  test("counts survive the replicas, and a gate or a module that is switched off leaves no status that claims an effect", async () => {
+    expect(Number(at(await cluster().call("GET", PLACEMENT), "status", "matched"))).toBeGreaterThanOrEqual(
+      matched,
+    );
+    expect(await warned(LIMIT, { spec: { namespaces: null } })).toContain("add spec.namespaces");
+    await install(
+      cluster(),
+      ...configured({
+        featureGates: { OpenShiftNodeSchedulingPolicy: false },
+        modules: { placement: { enabled: false } },
+      }),
+    );
+    for (const path of [GUARD, PLACEMENT])
+      await eventually(
+        `the status of ${path}`,
+        async () => (await conditions(path)).join() === "Ignored=True",
+      );
+    expect(at(await cluster().call("GET", GUARD), "status", "groups")).toBeUndefined();
+    expect(await warned(GUARD, { spec: { groups: [{ name: "ControlPlane", mode: "Inform" }] } })).toContain(
+      "usher ignores this NodeSchedulingPolicy: spec.featureGates.OpenShiftNodeSchedulingPolicy is not true",
+    );
+    expect(await warned(PLACEMENT, { spec: { priority: 7 } })).toContain(
+      "usher ignores this ClusterPodSchedulingPolicy: spec.modules.placement.enabled is not true",
     );
   });
 

@@ -35,6 +35,8 @@ describeOwnCluster("the first rule, end to end", {}, (cluster) => {
 
   test("an administrator installs usher and applies a policy", async () => {
     await install(cluster());
+    // Nothing to do for usher, so that it is not asked.
+    expect(await asksAboutPods()).toBe(false);
     await kubectl(undefined, "apply", "-f", fixture("namespace.yaml"), "-f", fixture("policy.yaml"));
     await kubectl(
       undefined,
@@ -60,6 +62,31 @@ describeOwnCluster("the first rule, end to end", {}, (cluster) => {
     });
     return stringAt(pod, "spec", "nodeSelector", "pool") === "etcd";
   };
+
+  /** Whether the API server asks about every new pod, or about those with usher's annotations only. */
+  const asksAboutPods = async (): Promise<boolean> => {
+    const path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/usher";
+    return listAt(await cluster().call("GET", path), "webhooks").some(
+      (entry) =>
+        listAt(entry, "rules").some(
+          (rule) =>
+            listAt(rule, "resources").includes("pods") && listAt(rule, "operations").includes("CREATE"),
+        ) && !listAt(entry, "matchConditions").some((one) => at(one, "name") === "has-annotation"),
+    );
+  };
+
+  test("a first policy that selects no node is warned about, and its status says when it counts", async () => {
+    expect(await asksAboutPods()).toBe(true);
+    const status = await eventually("the status", async () => {
+      const found = at(await cluster().call("GET", POLICY), "status");
+      return listAt(found, "conditions").some((one) => at(one, "reason") === "InEffect") && found;
+    });
+    expect(status).toMatchObject({ nodes: 2 });
+    const { headers } = await cluster().request("PATCH", `${POLICY}?dryRun=All`, {
+      spec: { nodeSelector: { pool: "gone" } },
+    });
+    expect(headers["warning"]).toContain("selects 0 of 3 nodes: pods that get it stay pending");
+  });
 
   test("a user with only edit rights creates a Deployment and a bare pod, and both have the nodeSelector", async () => {
     await kubectl(DEVELOPER, "create", "-f", fixture("workload.yaml"));
@@ -166,6 +193,16 @@ describeOwnCluster("the first rule, end to end", {}, (cluster) => {
       const spec = i === 0 ? ["spec", "template", "spec", "nodeSelector"] : ["spec", "nodeSelector"];
       expect(at(created, ...spec)).toEqual(at(written, ...spec));
     }
+  });
+
+  test("without the last policy usher is asked no longer, except about what it placed, which is still restored", async () => {
+    await cluster().call("DELETE", POLICY);
+    await eventually("no question about pods", async () => !(await asksAboutPods()));
+    // API servers follow by watch.
+    const restored = await cluster().call("PATCH", DEPLOYMENT, {
+      spec: { template: { spec: { nodeSelector: null } } },
+    });
+    expect(at(restored, "spec", "template", "spec", "nodeSelector")).toEqual({ pool: "etcd" });
   });
 });
 

@@ -46,6 +46,7 @@ export function ignoredKinds({ name, kinds }: Module): Kind<never>[] {
     .filter(({ takeOver }) => takeOver !== "never")
     .map(({ check: _check, refused: _refused, ...kind }) => ({
       ...kind,
+      ignored: true,
       // Settings of a module have no `enabled`: of a module that is off, nothing else needs to be known.
       registered: [{ ...moduleEnabled(name), default: false }],
       prepare: () => ({ policy: undefined, problems: [] }),

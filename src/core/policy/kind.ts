@@ -88,6 +88,8 @@ export interface Kind<Policy = unknown> extends CustomResource {
     installation?: Installation,
     now?: number,
   ) => readonly Problem[];
+  /** Its module is off: no role for people has rights to its objects. @default its module takes part */
+  readonly ignored?: true;
   /** What other programs wrote into a status. @default nothing: the status is usher's alone */
   readonly othersStatus?: (status: JsonObject) => JsonObject;
   /** A spec that the CRD accepts and `check` refuses: its refusal shows that the API server calls usher. */

@@ -114,7 +114,7 @@ const JOINS = Object.fromEntries(
   ["view", "edit", "admin"].map((role) => [`${API}/aggregate-to-${role}`, "true"]),
 );
 
-/** A kind of another owner is granted by that owner. */
+/** A kind of another owner is granted by that owner, and one of a module that is off by no role. */
 function grantedKinds(module: Module): Kind[] {
-  return resourceKinds(module).filter(({ takeOver }) => takeOver !== "never");
+  return resourceKinds(module).filter(({ takeOver, ignored }) => takeOver !== "never" && ignored !== true);
 }

@@ -68,14 +68,16 @@ export function statusOf(
   workloads: JsonObject | undefined = undefined,
 ): JsonObject {
   const { generation, problems, effect, nodes } = policy;
-  const { matched = 0, applied = 0, skipped = 0, failed = 0 } = tally?.outcomes ?? {};
+  // A new leader has not collected tallies yet; the last counts stay until then.
+  const counted = (outcome: "matched" | "applied" | "skipped" | "failed"): number =>
+    tally === undefined ? Number(before[outcome] ?? 0) : (tally.outcomes[outcome] ?? 0);
   const last = tally?.lastApplied === undefined ? stringAt(before, "lastApplied") : timeOf(tally.lastApplied);
   return {
     ...observed(generation),
-    matched,
-    applied,
-    skipped,
-    failed,
+    matched: counted("matched"),
+    applied: counted("applied"),
+    skipped: counted("skipped"),
+    failed: counted("failed"),
     ...(nodes === undefined ? {} : { nodes }),
     ...(last === undefined ? {} : { lastApplied: last }),
     ...conflictsOf(tally, before),
