@@ -10,7 +10,7 @@ export interface TallyOptions {
   readonly client: Client;
   /** Usher's namespace. */
   readonly namespace: string;
-  /** The name of this replica's pod. */
+  /** Names this process: the pod and when it started. */
   readonly replica: string;
   readonly tallies: Tallies;
   /** What the ConfigMaps go with when usher is removed, as an ownerReference. They outlive their replica. @default nothing */

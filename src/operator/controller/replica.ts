@@ -79,7 +79,8 @@ export class Replica {
     const counting = {
       client,
       namespace,
-      replica: identity,
+      // A container that starts again in its pod counts from zero: what it counted before must stay.
+      replica: `${identity}-${Date.now().toString(36)}`,
       tallies: this.#tallies,
       owner: installationOwner,
       log,
