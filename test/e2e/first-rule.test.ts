@@ -5,11 +5,13 @@ import { applyPatch } from "rfc6902";
 import { beforeAll, expect, test } from "vitest";
 import { at, isObject, type Json, type JsonObject, listAt, setOwn, stringAt } from "../../src/core/json.ts";
 import { PROVENANCE, provenanceOf } from "../../src/core/provenance/origin.ts";
+import { customResourceDefinition } from "../../src/core/registration/index.ts";
 import { readManifests } from "../../src/files/reader/read-documents.ts";
+import { nodeGuard } from "../../src/modules/node-guard/index.ts";
 import { program } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
-import { install } from "./fixtures/install.ts";
+import { configured, install } from "./fixtures/install.ts";
 
 const FIXTURES = join(import.meta.dirname, "..", "fixtures", "first-rule");
 const POLICY = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies/etcd-pool";
@@ -203,6 +205,36 @@ describeOwnCluster("the first rule, end to end", {}, (cluster) => {
       spec: { template: { spec: { nodeSelector: null } } },
     });
     expect(at(restored, "spec", "template", "spec", "nodeSelector")).toEqual({ pool: "etcd" });
+  });
+
+  test("a module or a gate that is off leaves no status that claims an effect, and a write is warned about", async () => {
+    const guard = nodeGuard.kinds.find(({ kind }) => kind === "NodeSchedulingPolicy");
+    if (guard === undefined) throw new Error("no kind");
+    await cluster().apply(customResourceDefinition(guard));
+    await kubectl(undefined, "apply", "-f", fixture("policy.yaml"));
+    const GUARD = "/apis/scheduling.openshift.io/v1alpha1/nodeschedulingpolicies";
+    const object = {
+      apiVersion: "scheduling.openshift.io/v1alpha1",
+      kind: "NodeSchedulingPolicy",
+      metadata: { name: "cluster" },
+    };
+    await eventually("the kind", async () => (await cluster().request("POST", GUARD, object)).status === 201);
+    await install(cluster(), ...configured({ modules: { placement: { enabled: false } } }));
+    for (const path of [POLICY, `${GUARD}/cluster`])
+      await eventually(`the status of ${path}`, async () => {
+        const conditions = listAt(await cluster().call("GET", path), "status", "conditions");
+        return conditions.map((one) => `${at(one, "type")}=${at(one, "status")}`).join() === "Ignored=True";
+      });
+    const warned = async (path: string, change: JsonObject) =>
+      (await cluster().request("PATCH", `${path}?dryRun=All`, change)).headers["warning"];
+    expect(await warned(POLICY, { spec: { priority: 7 } })).toContain(
+      "usher ignores this ClusterPodSchedulingPolicy: spec.modules.placement.enabled is not true",
+    );
+    expect(
+      await warned(`${GUARD}/cluster`, { spec: { groups: [{ name: "ControlPlane", mode: "Inform" }] } }),
+    ).toContain(
+      "usher ignores this NodeSchedulingPolicy: spec.featureGates.OpenShiftNodeSchedulingPolicy is not true",
+    );
   });
 });
 
