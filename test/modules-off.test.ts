@@ -4,6 +4,7 @@ import { assembleModules } from "../src/cli/source/source.ts";
 import { at, type JsonObject, listAt, stringAt } from "../src/core/json.ts";
 import { readsOf } from "../src/core/module/module.ts";
 import { kindResource } from "../src/core/policy/kind.ts";
+import { policyCheck } from "../src/core/policy/policy-check.ts";
 import { registration } from "../src/core/registration/index.ts";
 import { declaredRoles } from "../src/core/registration/rbac.ts";
 import { grantedRights, ruleOf } from "../src/core/registration/rights.ts";
@@ -49,42 +50,56 @@ describe.each(modules.map(({ name }) => name))("%s off", (name) => {
   const assembly = assembled(name);
   const module = modules.find((one) => one.name === name);
 
-  test("it takes no part: no hooks, no kinds, no reads of its own", () => {
+  test("it takes no part: no hooks, no policies, no reads of its own", () => {
     expect(assembly.modules.map((one) => one.name)).not.toContain(name);
     expect(assembly.declaredHooks.filter((one) => one.module === name)).toEqual([]);
-    for (const kind of module?.kinds ?? []) expect(assembly.wants(kindResource(kind))).toBe(false);
+    const owners = assembly.modules.filter(({ kinds }) =>
+      kinds.some((kind) => module?.kinds.some((one) => kindResource(one) === kindResource(kind))),
+    );
+    expect(owners.every((one) => one.name === "policies")).toBe(true);
     expect(readsOf(assembly)).toEqual(
       readsOf({ ...assembled(), modules: modules.filter((one) => one !== module) }),
     );
   });
 
-  test("usher has exactly the rights of the others", () => {
-    const others = declaredRoles(modules.filter((one) => one !== module)).filter(({ own }) => own);
+  test("usher has exactly the rights of the others, and reads its policies to say that they have no effect", () => {
+    const taking = modules.filter((one) => one !== module);
+    const off = modules.filter((one) => one === module);
+    const others = declaredRoles([...taking, policyCheck(taking, off)]).filter(({ own }) => own);
     const wanted = others.flatMap(({ rights }) => grantedRights(rights, assembly).map(ruleOf));
     expect(ownRules(registered(name))).toEqual(new Set(wanted.map((rule) => JSON.stringify(rule))));
     expect(ownRules(registered(name)).size).toBeLessThan(ownRules(registered()).size);
   });
 
-  test("its CRDs are not registered, and no webhook checks its policies", () => {
-    const objects = registered(name);
-    const crds = objects.filter((one) => stringAt(one, "kind") === "CustomResourceDefinition");
-    const rules = objects
-      .flatMap((one) => listAt(one, "webhooks"))
-      .flatMap((one) => listAt(one, "rules"))
-      .flatMap((rule) => listAt(rule, "resources").map((one) => `${one}.${listAt(rule, "apiGroups")}`));
-    const named = [...crds.map((one) => stringAt(one, "metadata", "name")), ...rules];
+  test("its CRDs are not registered", () => {
+    const crds = registered(name).filter((one) => stringAt(one, "kind") === "CustomResourceDefinition");
+    const named = crds.map((one) => stringAt(one, "metadata", "name"));
     for (const kind of module?.kinds ?? []) expect(named).not.toContain(kindResource(kind));
   });
 });
 
-test("with all modules off there are no webhooks, and of rights just those to itself", () => {
+test("with all modules off one open webhook warns about policies, and of rights there are just those to them and to itself", () => {
   const objects = registered(...modules.map(({ name }) => name));
   const hooks = objects.filter((one) => stringAt(one, "kind")?.endsWith("WebhookConfiguration"));
-  expect(hooks.map((one) => listAt(one, "webhooks"))).toEqual([[], []]);
+  expect(
+    hooks.map((one) =>
+      listAt(one, "webhooks").map((entry) => [at(entry, "name"), at(entry, "failurePolicy")]),
+    ),
+  ).toEqual([[], [["policies.usher.dev", "Ignore"]]]);
   const role = objects.find(
     (one) => at(one, "kind") === "ClusterRole" && at(one, "metadata", "name") === "usher",
   );
-  expect(listAt(role, "rules").flatMap((rule) => listAt(rule, "resources"))).toEqual(["events"]);
+  const kinds = modules
+    .flatMap((one) => one.kinds)
+    .filter(({ standing, takeOver }) => standing === "resource" && takeOver === undefined);
+  expect(new Set(listAt(role, "rules").flatMap((rule) => listAt(rule, "resources")))).toEqual(
+    new Set([
+      "events",
+      ...kinds.flatMap(({ plural, versions }) =>
+        versions.some(({ status }) => status !== undefined) ? [plural, `${plural}/status`] : [plural],
+      ),
+    ]),
+  );
 });
 
 test("every right says what it is for, and every read of a module too", () => {

@@ -32,6 +32,17 @@ describe("usher project-limit usage", () => {
 
   test("ends with 1 where users are over their limit, and says that nobody is limited", async () => {
     const namespaces = `{ apiVersion: v1, kind: Namespace, metadata: { name: a, annotations: { openshift.io/requester: bob } } }`;
+    const limit =
+      "apiVersion: operator.project.openshift.io/v1\nkind: ProjectRequestLimit\nmetadata: {name: cluster}\nspec: {limits: [{maxProjects: 1}]}\n";
+    const idle = await usher([
+      "project-limit",
+      "usage",
+      "--source",
+      folder({ "c.yaml": `${limit}---\n${namespaces}` }),
+    ]);
+    expect(idle.err).toMatch(
+      /ProjectRequestLimit cluster: nothing is limited: .* add spec\.namespaces: \{\}/,
+    );
     const none = await usher(["project-limit", "usage", "--source", folder({ "c.yaml": namespaces })]);
     expect(none.code).toBe(0);
     expect(none.err).toContain("There is no ProjectRequestLimit named cluster");

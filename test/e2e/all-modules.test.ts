@@ -325,7 +325,13 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
       });
   });
 
+  let matched = 0;
+
   test("usher's own pods come back while its hooks are closed, also all of them at once", async () => {
+    matched = await eventually(
+      "requests that the policy matched",
+      async () => Number(at(await cluster().call("GET", PLACEMENT), "status", "matched") ?? 0) || undefined,
+    );
     const before = await replicas();
     expect(before).toHaveLength(2);
     await cluster().call("DELETE", `${NAMESPACES}/usher-system/pods`);
@@ -347,6 +353,15 @@ describeOwnCluster("all modules in one installation", OPTIONS, (cluster) => {
       "the guard",
       async () => (await stage.pod({ ...SPEC, nodeName: "cp-0" })).status === 403,
     );
+  });
+
+  test("counts survive the replicas, and a limit of nothing is warned about", async () => {
+    expect(Number(at(await cluster().call("GET", PLACEMENT), "status", "matched"))).toBeGreaterThanOrEqual(
+      matched,
+    );
+    const change = { spec: { namespaces: null } };
+    const { headers } = await cluster().request("PATCH", `${LIMIT}?dryRun=All`, change);
+    expect(headers["warning"]).toContain("add spec.namespaces");
   });
 
   test("the fallback, switched on by another install, is kept by usher", async () => {

@@ -5,11 +5,13 @@ import { applyPatch } from "rfc6902";
 import { beforeAll, expect, test } from "vitest";
 import { at, isObject, type Json, type JsonObject, listAt, setOwn, stringAt } from "../../src/core/json.ts";
 import { PROVENANCE, provenanceOf } from "../../src/core/provenance/origin.ts";
+import { customResourceDefinition } from "../../src/core/registration/index.ts";
 import { readManifests } from "../../src/files/reader/read-documents.ts";
+import { nodeGuard } from "../../src/modules/node-guard/index.ts";
 import { program } from "../cli/usher.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
-import { install } from "./fixtures/install.ts";
+import { configured, install } from "./fixtures/install.ts";
 
 const FIXTURES = join(import.meta.dirname, "..", "fixtures", "first-rule");
 const POLICY = "/apis/kupid.gardener.cloud/v1alpha1/clusterpodschedulingpolicies/etcd-pool";
@@ -35,6 +37,8 @@ describeOwnCluster("the first rule, end to end", {}, (cluster) => {
 
   test("an administrator installs usher and applies a policy", async () => {
     await install(cluster());
+    // Nothing to do for usher, so that it is not asked.
+    expect(await asksAboutPods()).toBe(false);
     await kubectl(undefined, "apply", "-f", fixture("namespace.yaml"), "-f", fixture("policy.yaml"));
     await kubectl(
       undefined,
@@ -60,6 +64,31 @@ describeOwnCluster("the first rule, end to end", {}, (cluster) => {
     });
     return stringAt(pod, "spec", "nodeSelector", "pool") === "etcd";
   };
+
+  /** Whether the API server asks about every new pod, or about those with usher's annotations only. */
+  const asksAboutPods = async (): Promise<boolean> => {
+    const path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/usher";
+    return listAt(await cluster().call("GET", path), "webhooks").some(
+      (entry) =>
+        listAt(entry, "rules").some(
+          (rule) =>
+            listAt(rule, "resources").includes("pods") && listAt(rule, "operations").includes("CREATE"),
+        ) && !listAt(entry, "matchConditions").some((one) => at(one, "name") === "has-annotation"),
+    );
+  };
+
+  test("a first policy that selects no node is warned about, and its status says when it counts", async () => {
+    expect(await asksAboutPods()).toBe(true);
+    const status = await eventually("the status", async () => {
+      const found = at(await cluster().call("GET", POLICY), "status");
+      return listAt(found, "conditions").some((one) => at(one, "reason") === "InEffect") && found;
+    });
+    expect(status).toMatchObject({ nodes: 2 });
+    const { headers } = await cluster().request("PATCH", `${POLICY}?dryRun=All`, {
+      spec: { nodeSelector: { pool: "gone" } },
+    });
+    expect(headers["warning"]).toContain("selects 0 of 3 nodes: pods that get it stay pending");
+  });
 
   test("a user with only edit rights creates a Deployment and a bare pod, and both have the nodeSelector", async () => {
     await kubectl(DEVELOPER, "create", "-f", fixture("workload.yaml"));
@@ -166,6 +195,46 @@ describeOwnCluster("the first rule, end to end", {}, (cluster) => {
       const spec = i === 0 ? ["spec", "template", "spec", "nodeSelector"] : ["spec", "nodeSelector"];
       expect(at(created, ...spec)).toEqual(at(written, ...spec));
     }
+  });
+
+  test("without the last policy usher is asked no longer, except about what it placed, which is still restored", async () => {
+    await cluster().call("DELETE", POLICY);
+    await eventually("no question about pods", async () => !(await asksAboutPods()));
+    // API servers follow by watch.
+    const restored = await cluster().call("PATCH", DEPLOYMENT, {
+      spec: { template: { spec: { nodeSelector: null } } },
+    });
+    expect(at(restored, "spec", "template", "spec", "nodeSelector")).toEqual({ pool: "etcd" });
+  });
+
+  test("a module or a gate that is off leaves no status that claims an effect, and a write is warned about", async () => {
+    const guard = nodeGuard.kinds.find(({ kind }) => kind === "NodeSchedulingPolicy");
+    if (guard === undefined) throw new Error("no kind");
+    await cluster().apply(customResourceDefinition(guard));
+    await kubectl(undefined, "apply", "-f", fixture("policy.yaml"));
+    const GUARD = "/apis/scheduling.openshift.io/v1alpha1/nodeschedulingpolicies";
+    const object = {
+      apiVersion: "scheduling.openshift.io/v1alpha1",
+      kind: "NodeSchedulingPolicy",
+      metadata: { name: "cluster" },
+    };
+    await eventually("the kind", async () => (await cluster().request("POST", GUARD, object)).status === 201);
+    await install(cluster(), ...configured({ modules: { placement: { enabled: false } } }));
+    for (const path of [POLICY, `${GUARD}/cluster`])
+      await eventually(`the status of ${path}`, async () => {
+        const conditions = listAt(await cluster().call("GET", path), "status", "conditions");
+        return conditions.map((one) => `${at(one, "type")}=${at(one, "status")}`).join() === "Ignored=True";
+      });
+    const warned = async (path: string, change: JsonObject) =>
+      (await cluster().request("PATCH", `${path}?dryRun=All`, change)).headers["warning"];
+    expect(await warned(POLICY, { spec: { priority: 7 } })).toContain(
+      "usher ignores this ClusterPodSchedulingPolicy: spec.modules.placement.enabled is not true",
+    );
+    expect(
+      await warned(`${GUARD}/cluster`, { spec: { groups: [{ name: "ControlPlane", mode: "Inform" }] } }),
+    ).toContain(
+      "usher ignores this NodeSchedulingPolicy: spec.featureGates.OpenShiftNodeSchedulingPolicy is not true",
+    );
   });
 });
 

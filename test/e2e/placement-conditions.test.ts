@@ -25,12 +25,12 @@ describeCluster("updates of pods that usher is asked about", (cluster) => {
     `/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/conditions-${namespace()}`;
 
   /** Registers the hook as these policies make it, closed, for this namespace, and with nobody behind it. */
-  const register = async (policies: readonly JsonObject[]): Promise<void> => {
+  const register = async (policies: readonly JsonObject[], hook = "placement-pod-updates"): Promise<void> => {
     const { view } = assemblyOf([placement], policies.map(came));
     const hooks = placement
       .hooks(view, DEFAULT_INSTALLATION, new Gates([]))
-      .filter(({ name }) => name === "placement-pod-updates")
-      .map((hook) => ({ ...hook, failure: "closed" as const, namespaces: { only: [namespace()] } }));
+      .filter(({ name }) => name === hook)
+      .map((one) => ({ ...one, failure: "closed" as const, namespaces: { only: [namespace()] } }));
     expect(hooks).toHaveLength(1);
     const endpoint = { url: "https://127.0.0.1:1" };
     const { mutating } = webhookConfigurations(hooks, DEFAULT_INSTALLATION, { endpoint });
@@ -64,6 +64,31 @@ describeCluster("updates of pods that usher is asked about", (cluster) => {
   afterAll(async () => {
     await cluster().request("DELETE", configuration());
     await cluster().request("PATCH", `${pods()}/going`, { metadata: { finalizers: null } });
+  });
+
+  test("without any policy about nothing but objects with usher's annotations", async () => {
+    await register([], "placement");
+    const template = {
+      metadata: { labels: { app: "a" } },
+      spec: { containers: [{ name: "c", image: "one" }] },
+    };
+    const objects: Record<string, JsonObject> = {
+      pods: { spec: template.spec },
+      deployments: { spec: { selector: { matchLabels: { app: "a" } }, template } },
+    };
+    const created = async (resource: string, metadata: JsonObject): Promise<boolean> => {
+      const path = resource === "pods" ? pods() : `/apis/apps/v1/namespaces/${namespace()}/${resource}`;
+      const body = { ...objects[resource], metadata: { name: "new", ...metadata } };
+      const { status } = await cluster().request("POST", `${path}?dryRun=All`, body);
+      return status === 201;
+    };
+    await eventually("the hook is in force", async () => !(await created("pods", { annotations: NOTE })));
+    for (const resource of Object.keys(objects)) {
+      expect(await created(resource, {})).toBe(true);
+      expect(await created(resource, { annotations: { other: "yes" } })).toBe(true);
+      expect(await created(resource, { annotations: NOTE })).toBe(false);
+      expect(await created(resource, REAPPLY.metadata)).toBe(false);
+    }
   });
 
   test("as long as every policy only restores", async () => {

@@ -1,13 +1,16 @@
 // The API server compiles the conditions of hooks that only some settings register.
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import type { JsonObject } from "../../src/core/json.ts";
 import { webhookConfigurations } from "../../src/core/registration/webhooks.ts";
 import { podOSWith } from "../builders/pod-os.ts";
-import { describeCluster } from "../cluster/describe.ts";
+import { eventually } from "../cluster/access/wait.ts";
+import { describeCluster, testNamespace } from "../cluster/describe.ts";
 
 const API = "/apis/admissionregistration.k8s.io/v1";
 
 describeCluster("conditions of pod-os", (cluster) => {
+  const namespace = testNamespace(cluster);
+
   test.each<[string, JsonObject]>([
     ["defaults", {}],
     ["write", { write: true }],
@@ -24,4 +27,49 @@ describeCluster("conditions of pod-os", (cluster) => {
       expect(status, JSON.stringify(body)).toBe(201);
     }
   });
+
+  test("by default usher is asked about templates that mention an OS, and about no others", async () => {
+    const { hooks, installation } = podOSWith([], {});
+    const mine = hooks
+      .filter(({ name }) => name === "pod-os")
+      .map((hook) => ({ ...hook, failure: "closed" as const, namespaces: { only: [namespace()] } }));
+    const { validating } = webhookConfigurations(mine, installation, {
+      endpoint: { url: "https://127.0.0.1:1" },
+    });
+    const name = `pod-os-${namespace()}`;
+    await cluster().call("POST", `${API}/validatingwebhookconfigurations`, {
+      ...validating,
+      metadata: { name },
+    });
+    onTestFinished(async () => {
+      await cluster().request("DELETE", `${API}/validatingwebhookconfigurations/${name}`);
+    });
+    const created = async (kind: string, spec: JsonObject): Promise<boolean> => {
+      const template = {
+        metadata: { labels: { app: "a" } },
+        spec: { containers: [{ name: "c", image: "one" }], ...spec },
+      };
+      const [path, body] =
+        kind === "CronJob"
+          ? ["batch/v1", { schedule: "@daily", jobTemplate: { spec: { template: withRestart(template) } } }]
+          : ["apps/v1", { selector: { matchLabels: { app: "a" } }, template }];
+      const collection = `/apis/${path}/namespaces/${namespace()}/${kind.toLowerCase()}s?dryRun=All`;
+      const { status } = await cluster().request("POST", collection, {
+        metadata: { name: "new" },
+        spec: body,
+      });
+      return status === 201;
+    };
+    const OS = { nodeSelector: { "kubernetes.io/os": "windows" } };
+    await eventually("the hook is in force", async () => !(await created("Deployment", OS)));
+    expect(await created("Deployment", {})).toBe(true);
+    expect(await created("Deployment", { nodeSelector: { pool: "a" } })).toBe(true);
+    expect(await created("StatefulSet", { os: { name: "linux" } })).toBe(false);
+    // Its template is elsewhere, so that it is always asked about.
+    expect(await created("CronJob", {})).toBe(false);
+  });
 });
+
+function withRestart(template: { readonly spec: JsonObject }): JsonObject {
+  return { ...template, spec: { ...template.spec, restartPolicy: "Never" } };
+}

@@ -322,7 +322,7 @@ describeOwnCluster("limits of projects", {}, (cluster) => {
       );
     });
     const shown = await cluster().kubectl(["get", "projectrequestlimits"]);
-    expect(shown.stdout).toMatch(/NAME +FULL +OVER +VALID +IGNORED +AVAILABLE +AGE/);
+    expect(shown.stdout).toMatch(/NAME +FULL +OVER +VALID +ENFORCED +IGNORED +AVAILABLE +AGE/);
     await eventually("users are known", async () => (await condition("UserAPIMissing")) === "False", 90_000);
   });
 

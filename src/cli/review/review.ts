@@ -51,7 +51,7 @@ export async function review(named: readonly string[], options: ReviewOptions, i
   try {
     const { modules, installation } = source.assembly;
     const resources = new Resources(modules, installation.workloads.all);
-    const shape = new Shape(resources, installation);
+    const shape = new Shape(resources, source.assembly);
     const reader = new InputReader(io.stdin, shape, screen.note);
     const input = await reader.read(files);
     const old =

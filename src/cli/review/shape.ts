@@ -1,9 +1,9 @@
 import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
 import { groupVersionOf } from "../../core/kubernetes/object.ts";
 import { specPath, type WorkloadKind } from "../../core/kubernetes/workloads.ts";
-import type { Installation } from "../../core/module/installation.ts";
 import { fieldPath } from "../../core/path.ts";
 import { checkObject, versionOf, versionProblem } from "../../core/policy/check.ts";
+import type { Configured } from "../../core/policy/ignored-kind.ts";
 import { likelyMistake, type Problem, problem } from "../../core/policy/problem.ts";
 import { didYouMean } from "../../core/policy/suggest.ts";
 import type { View } from "../../core/view/view.ts";
@@ -15,11 +15,11 @@ const NOWHERE = { file: "", document: "", path: [], hash: "" };
 /** What an object must be to be evaluated: the API server could not decode anything else. */
 export class Shape {
   readonly #resources: Resources;
-  readonly #installation: Installation;
+  readonly #configured: Configured;
 
-  constructor(resources: Resources, installation: Installation) {
+  constructor(resources: Resources, configured: Configured) {
     this.#resources = resources;
-    this.#installation = installation;
+    this.#configured = configured;
   }
 
   problems(value: Json): Problem[] {
@@ -45,14 +45,14 @@ export class Shape {
     if (hint !== undefined) return [likelyMistake(["kind"], hint)];
     const { policy } = this.#resources.of(apiVersion, kind);
     if (policy === undefined) return [];
-    return checkObject(policy, object, view, this.#installation).filter(({ strict }) => strict);
+    return checkObject(policy, object, view, this.#configured).filter(({ strict }) => strict);
   }
 
   #workloadHint(object: JsonObject): string | undefined {
     const apiVersion = stringAt(object, "apiVersion") ?? "";
     const kind = stringAt(object, "kind") ?? "";
     const { group, version } = groupVersionOf(apiVersion);
-    const { all } = this.#installation.workloads;
+    const { all } = this.#configured.installation.workloads;
     const same = all.find((one) => one.group === group && one.kind === kind);
     if (same !== undefined && same.version !== version) {
       return `${kind} is evaluated only as ${writtenAs(same)}: a review does not convert ${apiVersion}; write apiVersion: ${writtenAs(same)}`;
@@ -68,7 +68,7 @@ export class Shape {
 
   #workloadOf(value: Json): WorkloadKind | undefined {
     const { group } = groupVersionOf(stringAt(value, "apiVersion") ?? "");
-    return this.#installation.workloads.byKind(group, stringAt(value, "kind") ?? "");
+    return this.#configured.installation.workloads.byKind(group, stringAt(value, "kind") ?? "");
   }
 }
 

@@ -53,7 +53,8 @@ export function assembleModules(
   const { installation, gates } = configure(modules, configuration, options.featureGates);
   const enabled = enabledModules(modules, configuration.modules);
   const taking = modules.filter((module) => enabled.includes(module) || module.name === always);
-  return new Assembly([...taking, policyCheck(taking)], installation, gates);
+  const off = modules.filter((module) => !taking.includes(module));
+  return new Assembly([...taking, policyCheck(taking, off)], installation, gates);
 }
 
 /** Opens a directory of files as the cluster and reports its problems. */

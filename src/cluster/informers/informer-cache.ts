@@ -151,7 +151,7 @@ class ReflectorCache implements InformerCache {
     await Promise.all([...this.#reflectors.values()].map((reflector) => reflector.stop()));
   };
 
-  #start({ resource, labelSelector, only, prune }: WatchedResource): void {
+  #start({ resource, labelSelector, only, presence, prune }: WatchedResource): void {
     const { client, log, lists, limits, random, now } = this.#options;
     const reflector = new Reflector({
       client,
@@ -165,6 +165,7 @@ class ReflectorCache implements InformerCache {
       onStatus: () => this.#notify(),
       ...(labelSelector === undefined ? {} : { labelSelector }),
       ...(only === undefined ? {} : { only }),
+      ...(presence === undefined ? {} : { presence }),
       ...(limits === undefined ? {} : { limits }),
       ...(random === undefined ? {} : { random }),
       ...(now === undefined ? {} : { now }),

@@ -21,11 +21,12 @@ const LIMITS: ReflectorLimits = {
 const THINGS = "things.things.test";
 
 /** Records changes as `a` for an object, `-a` for a delete, and `all` for a complete list. */
-function open(client: Client, seen: string[] = []): Reflector {
+function open(client: Client, seen: string[] = [], presence = false): Reflector {
   const reflector = new Reflector({
     client,
     resources: createResources(client, []),
     resource: THINGS,
+    presence,
     prune: (object) => object,
     timeSlices: new TimeSliceQueue(),
     log: SILENT,
@@ -42,6 +43,26 @@ function open(client: Client, seen: string[] = []): Reflector {
 async function until(done: () => boolean): Promise<void> {
   while (!done()) await sleep(2);
 }
+
+test("a resource of which only the presence counts is discovered and never listed", async () => {
+  const { client } = serverWithBodies("list", []);
+  const seen: string[] = [];
+  const paths: string[] = [];
+  const recording: Client = {
+    ...client,
+    stream: () => Promise.reject(new Error("watched")),
+    request: (method, path, options) => {
+      paths.push(path);
+      return client.request(method, path, options);
+    },
+  };
+  const reflector = open(recording, seen, true);
+  await until(() => seen.length > 0);
+  await reflector.stop();
+  expect(seen).toEqual(["all"]);
+  expect(reflector.status).toMatchObject({ served: true, errors: 0 });
+  expect(paths.filter((path) => path.includes("?"))).toEqual([]);
+});
 
 test("stopping does not wait for a discovery that hangs", async () => {
   const server = new TestWatchServer();

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Json } from "../../core/json.ts";
 import { stringAt } from "../../core/json.ts";
@@ -21,6 +22,8 @@ export interface ReflectorOptions {
   readonly labelSelector?: string;
   /** Only this object, with no right to others. @default all of the resource */
   readonly only?: { readonly namespace?: string; readonly name: string };
+  /** Only whether it is served counts: it is never listed. @default false */
+  readonly presence?: boolean;
   readonly prune: Prune;
   readonly timeSlices: TimeSliceQueue;
   readonly log: Log;
@@ -132,12 +135,19 @@ export class Reflector {
       this.#served = served !== undefined;
       if (served !== undefined) this.#path = collectionPath(served, this.#options.only?.namespace);
       this.#options.onStatus?.();
+      if (served !== undefined && this.#options.presence === true) await this.#stayPresent();
       return { saw: served === undefined ? "not served" : "served" };
     } catch (error) {
       if (!(error instanceof DiscoveryError)) throw error;
       this.#report("locate", error.message);
       return rejectionOf(error.response);
     }
+  }
+
+  /** Known to be served, with nothing to list. */
+  async #stayPresent(): Promise<void> {
+    this.#options.onChange([], true);
+    if (!this.#stop.signal.aborted) await once(this.#stop.signal, "abort");
   }
 
   async #list(next: string | undefined): Promise<Input> {

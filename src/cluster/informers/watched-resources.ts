@@ -13,6 +13,8 @@ export interface WatchedResource {
   readonly leaderOnly: boolean;
   readonly labelSelector?: string;
   readonly only?: { readonly name: string };
+  /** No module reads its objects. */
+  readonly presence?: boolean;
   readonly prune: Prune;
 }
 
@@ -45,6 +47,7 @@ function merged(resource: string, reads: readonly Read[]): WatchedResource {
     // Where selectors differ, everything is read, so that each module sees its part.
     ...(selectors.size === 1 && selector !== "" ? { labelSelector: selector } : {}),
     ...(names.size === 1 && name !== undefined ? { only: { name } } : {}),
+    ...(reads.every(({ presence }) => presence === true) ? { presence: true } : {}),
     prune: (object) => project(object, paths),
   };
 }

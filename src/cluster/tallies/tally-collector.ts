@@ -5,21 +5,24 @@ import type { ReconcileContext } from "../../core/module/reconciler.ts";
 import { errorMessage } from "../client/api-response.ts";
 import { listAll } from "../client/list-pages.ts";
 import { pathSegment } from "../client/path-segment.ts";
-import { decodeTallies, mergeTallies, tallyKey } from "./tallies.ts";
+import { decodeTallies, encodeTallies, mergeTallies, tallyKey } from "./tallies.ts";
 import {
   collectionOf,
   ENTRY,
   HEARTBEAT_MS,
   LABEL,
+  MOST_BYTES,
+  RETIRED,
   TALLY_INTERVAL_MS,
   type TallyOptions,
   tallyName,
+  writeTallies,
 } from "./tally-objects.ts";
 
-/** Tallies of all replicas, each since its start, for reconcilers. A count falls when a replica goes. */
+/** Tallies of all replicas, those included that are gone, for reconcilers. */
 export type TallySource = NonNullable<ReconcileContext["tallies"]>;
 
-/** Tallies that were unchanged for three heartbeats have no replica. */
+/** Tallies that were unchanged for three heartbeats have no replica. Their sum replaces them. */
 const ORPHANED_MS = 3 * HEARTBEAT_MS;
 
 /** Collects the published tallies of all replicas on the leader. Its own are read from memory. */
@@ -67,14 +70,20 @@ export class TallyCollector implements TallySource {
       this.#applied = number;
       this.#forgetAllBut(new Set(published.map(nameOf)));
       const own = tallyName(replica);
-      const others = published.filter((item) => nameOf(item) !== own && !this.#isOrphaned(item));
+      const retired = published.find((item) => nameOf(item) === RETIRED);
+      // A replica that could not be seen for that long counts no longer, whatever it publishes then.
+      const [removed, others] = partition(
+        published.filter((item) => nameOf(item) !== own && item !== retired),
+        (item) => retiredNames(retired).includes(nameOf(item)),
+      );
       const before = this.#merged;
-      const decoded = others.map((item) => decodeTallies(stringAt(item, "data", ENTRY) ?? ""));
-      this.#merged = mergeTallies([tallies.list(), ...decoded]);
+      const gone = retired === undefined ? [] : [retired];
+      this.#merged = mergeTallies([tallies.list(), ...[...gone, ...others].map(talliesIn)]);
       const changed = changesOf(before, this.#merged);
       if (changed.length > 0) counted(changed);
-      for (const item of published)
-        if (nameOf(item) !== own && this.#isOrphaned(item)) await this.#deleteOrphan(item);
+      const orphaned = others.filter((item) => this.#isOrphaned(item));
+      if (orphaned.length > 0) await this.#retire(orphaned, removed, retired);
+      for (const item of [...removed, ...orphaned]) await this.#delete(item);
     } catch (error) {
       log.warn({ error: errorMessage("tallies", error) }, "failed to collect tallies");
     }
@@ -94,13 +103,52 @@ export class TallyCollector implements TallySource {
     return false;
   }
 
-  async #deleteOrphan(item: Json): Promise<void> {
+  /** In one write, with the names of those that are in the sum: until they are deleted, they must not count twice. */
+  async #retire(
+    orphaned: readonly Json[],
+    removed: readonly Json[],
+    retired: Json | undefined,
+  ): Promise<void> {
+    const sum = mergeTallies([...orphaned, ...(retired === undefined ? [] : [retired])].map(talliesIn));
+    const { text, left } = encodeTallies([...sum.values()], MOST_BYTES);
+    const names = JSON.stringify([...removed, ...orphaned].map(nameOf));
+    const version = stringAt(retired, "metadata", "resourceVersion");
+    await writeTallies(
+      this.#options,
+      RETIRED,
+      { [ENTRY]: text, left: String(left) },
+      { [SUMMED]: names },
+      version,
+    );
+  }
+
+  async #delete(item: Json): Promise<void> {
     const { client, namespace } = this.#options;
     const resourceVersion = stringAt(item, "metadata", "resourceVersion") ?? "";
     const path = `${collectionOf(namespace)}/${pathSegment("name", nameOf(item))}`;
     // Guarded by its version: a heartbeat in between keeps it.
     await client.request("DELETE", path, { body: { preconditions: { resourceVersion } } });
   }
+}
+
+/** The names of the ConfigMaps whose tallies are in the sum, as long as they may still exist. */
+const SUMMED = "usher.dev/summed-tallies";
+
+function retiredNames(retired: Json | undefined): readonly Json[] {
+  try {
+    const names = JSON.parse(stringAt(retired, "metadata", "annotations", SUMMED) ?? "[]") as Json;
+    return Array.isArray(names) ? names : [];
+  } catch {
+    return [];
+  }
+}
+
+function talliesIn(item: Json): CountedTally[] {
+  return decodeTallies(stringAt(item, "data", ENTRY) ?? "");
+}
+
+function partition<Item>(items: readonly Item[], isFirst: (item: Item) => boolean): [Item[], Item[]] {
+  return [items.filter(isFirst), items.filter((item) => !isFirst(item))];
 }
 
 function nameOf(item: Json): string {

@@ -1,15 +1,20 @@
+import type { JsonObject } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
+import { responseMessage } from "../client/api-response.ts";
 import type { Client } from "../client/client.ts";
 import { pathSegment } from "../client/path-segment.ts";
+import { FIELD_MANAGER } from "../controller/planned-writes.ts";
 import type { Tallies } from "./tallies.ts";
 
 export interface TallyOptions {
   readonly client: Client;
   /** Usher's namespace. */
   readonly namespace: string;
-  /** The name of this replica's pod. */
+  /** Names this process: the pod and when it started. */
   readonly replica: string;
   readonly tallies: Tallies;
+  /** What the ConfigMaps go with when usher is removed, as an ownerReference. They outlive their replica. @default nothing */
+  readonly owner?: () => Promise<JsonObject | undefined>;
   readonly log: Log;
   /** Milliseconds, any origin. */
   readonly clock?: () => number;
@@ -28,6 +33,39 @@ export const ENTRY = "tallies";
 /** One object per replica, so that writes never conflict.  */
 export function tallyName(replica: string): string {
   return `usher-tallies-${replica}`;
+}
+
+/** The tallies of replicas that are gone, summed by the leader. No pod has this name. */
+export const RETIRED = tallyName("retired");
+
+/** Of the 1 MiB of a ConfigMap, minus metadata and JSON escapes. About 5,000 policies. */
+export const MOST_BYTES = 700_000;
+
+/** Writes one ConfigMap of tallies. `version`: the one that the write rests on. @default whatever is there */
+export async function writeTallies(
+  { client, namespace, owner }: Pick<TallyOptions, "client" | "namespace" | "owner">,
+  name: string,
+  data: Readonly<Record<string, string>>,
+  annotations: Readonly<Record<string, string>>,
+  version?: string,
+): Promise<void> {
+  const owned = await owner?.();
+  const body: JsonObject = {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: {
+      name,
+      namespace,
+      labels: { [LABEL]: "true" },
+      annotations: { ...annotations },
+      ...(owned === undefined ? {} : { ownerReferences: [owned] }),
+      ...(version === undefined ? {} : { resourceVersion: version }),
+    },
+    data: { ...data },
+  };
+  const path = `${collectionOf(namespace)}/${pathSegment("name", name)}?fieldManager=${FIELD_MANAGER}&force=true`;
+  const response = await client.request("PATCH", path, { body, contentType: "application/apply-patch+yaml" });
+  if (response.status >= 300) throw new Error(responseMessage(`PATCH ${name}`, response));
 }
 
 export function collectionOf(namespace: string): string {

@@ -33,6 +33,8 @@ export interface Read {
   readonly labelSelector?: string;
   /** Only the object of this name; usher has no right to others. @default all */
   readonly name?: string;
+  /** Only whether it is served: no object is read, and no right is needed. */
+  readonly presence?: true;
   /** Only the leader needs it. */
   readonly leaderOnly?: boolean;
   /** It may not be served here. */

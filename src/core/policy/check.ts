@@ -1,11 +1,11 @@
 import { isObject, type JsonObject, stringAt } from "../json.ts";
 import { checkSubdomain } from "../kubernetes/names.ts";
 import { groupVersionOf } from "../kubernetes/object.ts";
-import type { Installation } from "../module/installation.ts";
 import type { View } from "../view/view.ts";
 import { addSchemaProblems, addUnknownFields, shown } from "./check-schema.ts";
+import { type Configured, ignoredBecause } from "./ignored-kind.ts";
 import type { Kind, KindVersion } from "./kind.ts";
-import { type Problem, problem, warningProblem } from "./problem.ts";
+import { likelyMistake, type Problem, problem, warningProblem } from "./problem.ts";
 import { ProblemList } from "./problem-list.ts";
 
 /** The version of a kind that an object is written in. */
@@ -16,13 +16,14 @@ export function versionOf(kind: Kind, object: JsonObject): KindVersion | undefin
 
 /**
  * All problems of an object of a module's kind: its schema, its name, and what the module's own `check` finds. One schema serves
- * this, the type and the CRD, so the same objects are invalid offline and in a cluster.
+ * this, the type and the CRD, so the same objects are invalid offline and in a cluster. `configured` is where the object is written into;
+ * an object that usher ignores there is told so.
  */
 export function checkObject(
   kind: Kind,
   object: JsonObject,
   view: View,
-  installation?: Installation,
+  configured?: Configured,
   now?: number,
 ): Problem[] {
   const version = versionOf(kind, object);
@@ -32,9 +33,11 @@ export function checkObject(
   const spec = object["spec"] ?? {};
   if (!isObject(spec)) problems.push(problem(["spec"], `must be an object, got ${shown(spec)}`));
   else addSchemaProblems(problems, version.spec, spec);
+  const ignored = configured === undefined ? undefined : ignoredBecause(kind, configured);
+  if (ignored !== undefined) problems.push(likelyMistake([], ignored));
   // A module's check relies on the shape; on a wrong one it would only repeat the problems above.
-  if (!problems.hasErrors && kind.check !== undefined)
-    problems.push(...kind.check(object, view, installation, now));
+  else if (!problems.hasErrors && kind.check !== undefined)
+    problems.push(...kind.check(object, view, configured?.installation, now));
   return problems.all([]);
 }
 

@@ -51,7 +51,10 @@ export interface CustomResource {
   readonly scope: "Cluster" | "Namespaced";
   readonly summary: string;
   readonly versions: readonly KindVersion[];
-  /** Usher registers the CRD only while these hold. Where it does not, the kind may not be served. @default always */
+  /**
+   * Usher registers the CRD only while these hold, and ignores its objects otherwise. Where it does not, the kind may not be served.
+   * @default always
+   */
   readonly registered?: readonly SettingCondition[];
   /** `never`: a CRD of another owner, such as OpenShift or OLM, is used as it is. @default at an administrator's request */
   readonly takeOver?: "never";
@@ -96,6 +99,10 @@ export interface Kind<Policy = unknown> extends CustomResource {
   ) => readonly Problem[];
   /** @default none */
   readonly changedAnswer?: ChangedAnswer;
+  /** Its module is off: no role for people has rights to its objects. @default its module takes part */
+  readonly ignored?: true;
+  /** What other programs wrote into a status. @default nothing: the status is usher's alone */
+  readonly othersStatus?: (status: JsonObject) => JsonObject;
   /** A spec that the CRD accepts and `check` refuses: its refusal shows that the API server calls usher. */
   readonly refused?: JsonObject;
   /** Runs once for each object and version of it. Never throws; problems are this policy's own. */

@@ -3,27 +3,38 @@ import type { Finding } from "../evaluate/finding.ts";
 import { describeRequest, resourceName } from "../evaluate/request.ts";
 import { nameIn } from "../evaluate/status.ts";
 import { defineModule, type Module } from "../module/module.ts";
+import { defineReconciler } from "../module/reconciler.ts";
 import { configuredValues, holds } from "../module/setting-condition.ts";
 import { checkObject } from "./check.ts";
+import { ignoredBecause, ignoredKinds, ignoredPoliciesReconciler } from "./ignored-kind.ts";
 import { kindResource } from "./kind.ts";
 import { describeProblem } from "./problem.ts";
 
 /**
  * The module that judges policies themselves when they are written, made from what the other modules declare. It is open: a
- * policy that came in while usher was away is reported by its own status instead.
+ * policy that came in while usher was away is reported by its own status instead. Policies that usher ignores, because their module or
+ * gate is off, are never refused: a warning says that they have no effect, and so does their status.
+ *
+ * @param off Modules that take no part in this configuration.
  */
-export function policyCheck(modules: readonly Module[]): Module {
-  const kinds = modules.flatMap((module) => module.kinds).filter(({ standing }) => standing === "resource");
+export function policyCheck(modules: readonly Module[], off: readonly Module[] = []): Module {
+  const ignored = off.flatMap(ignoredKinds);
+  const kinds = [...modules.flatMap((module) => module.kinds), ...ignored].filter(
+    ({ standing }) => standing === "resource",
+  );
   const byResource = new Map(kinds.map((kind) => [kindResource(kind), kind]));
   return defineModule<never>({
     name: "policies",
     summary: "checks policies when they are written",
-    kinds: [],
+    kinds: ignored,
     reads: [],
+    reconciler: defineReconciler(ignoredPoliciesReconciler(kinds)),
     hooks: (_view, installation, gates) => {
-      // A kind that usher does not register here is another owner's, and its objects are not for usher to refuse.
+      // A kind that another owner registers is not for usher to refuse.
       const values = configuredValues(installation, gates);
-      const checked = kinds.filter(({ registered }) => holds(registered, values));
+      const checked = kinds.filter(
+        ({ takeOver, registered }) => takeOver !== "never" || holds(registered, values),
+      );
       return checked.length === 0
         ? []
         : [
@@ -48,7 +59,7 @@ export function policyCheck(modules: readonly Module[]): Module {
           ];
     },
     assemble: () => ({
-      validate: ({ request, object, view, installation, now, trace }) => {
+      validate: ({ request, object, view, installation, gates, now, trace }) => {
         const kind = byResource.get(resourceName(request.resource));
         const policy = { kind: request.kind.kind, name: nameIn(request.name, request.object) };
         // What an UPDATE did not touch is not judged again: a finalizer must come off a policy that became invalid.
@@ -56,15 +67,18 @@ export function policyCheck(modules: readonly Module[]): Module {
           trace?.({ policy, applies: "not", why: "its spec stays as it is" });
           return allow();
         }
-        const findings = checkObject(kind, request.object, view, installation, now).map(
-          (found): Finding => ({
+        const configured = { installation, gates };
+        const isIgnored = ignoredBecause(kind, configured) !== undefined;
+        const findings = checkObject(kind, request.object, view, configured, now).map((found): Finding => {
+          const isWrong = found.severity === "error" && !isIgnored;
+          return {
             rule: "policy",
-            outcome: found.severity === "error" ? "violated" : "skipped",
+            outcome: isWrong ? "violated" : "skipped",
             path: found.path,
             message: describeProblem(found),
-            ...(found.severity === "error" ? { code: "USHER-E04" } : { warn: 50 }),
-          }),
-        );
+            ...(isWrong ? { code: "USHER-E04" } : { warn: 50 }),
+          };
+        });
         const wrong = findings.filter(({ outcome }) => outcome === "violated");
         trace?.({
           policy,

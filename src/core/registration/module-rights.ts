@@ -12,27 +12,24 @@ export const READ = ["get", "list", "watch"];
 export const KEEP = ["get", "create", "patch"];
 export const WEBHOOKS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
 
-/** What a module needs so that it can judge: what it reads, the status of its policies, its records, and what it declares beyond. */
+/** What a module needs so that it can judge: what it reads, its records, and what it declares beyond. */
 export function judgingRights(module: Module): Right[] {
   const { reads, stateKinds = [], access = [] } = module;
-  const policies = resourceKinds(module);
   return ofModule(module, [
-    ...reads.map(({ group, resource, name, when = [], why = "judge requests" }) => ({
-      group,
-      resources: [resource],
-      ...(name === undefined ? {} : { names: [name] }),
-      verbs: READ,
-      why,
-      when,
-    })),
-    ...policies.map((kind) => ({ ...resourceOf(kind), verbs: READ, why: "read its policies", when: [] })),
-    ...[...policies, ...stateKinds].filter(hasStatus).map(({ group, plural }) => ({
-      group,
-      resources: [`${plural}/status`],
-      verbs: ["update", "patch"],
-      why: "write their status",
-      when: [],
-    })),
+    ...reads
+      .filter(({ presence }) => presence !== true)
+      .map(({ group, resource, name, when = [], why = "judge requests" }) => ({
+        group,
+        resources: [resource],
+        ...(name === undefined ? {} : { names: [name] }),
+        verbs: READ,
+        why,
+        when,
+      })),
+    ...resourceKinds(module)
+      .filter(isOthers)
+      .map((kind) => ({ ...resourceOf(kind), verbs: READ, why: "read its policies", when: [] })),
+    ...stateKinds.filter(hasStatus).map(statusRight),
     ...stateKinds.map((kind) => ({
       ...resourceOf(kind),
       verbs: [...READ, ...kind.verbs],
@@ -48,6 +45,36 @@ export function judgingRights(module: Module): Right[] {
       when,
     })),
   ]);
+}
+
+/**
+ * What usher needs for policies of all modules, also of those that are off: these are read so that their status says that they have no
+ * effect.
+ */
+export function policyReadingRights(modules: readonly Module[]): Right[] {
+  const kinds = modules
+    .flatMap(resourceKinds)
+    .filter((kind) => !isOthers(kind))
+    .toSorted((a, b) => (kindResource(a) < kindResource(b) ? -1 : 1));
+  return joined([
+    ...kinds.map((kind) => ({ ...resourceOf(kind), verbs: READ, why: "read policies", when: [] })),
+    ...kinds.filter(hasStatus).map(statusRight),
+  ]);
+}
+
+/** A kind of another owner: its status is not usher's. */
+function isOthers({ takeOver }: CustomResource): boolean {
+  return takeOver === "never";
+}
+
+function statusRight({ group, plural }: CustomResource): Right {
+  return {
+    group,
+    resources: [`${plural}/status`],
+    verbs: ["update", "patch"],
+    why: "write their status",
+    when: [],
+  };
 }
 
 /** What usher needs to register a module. */

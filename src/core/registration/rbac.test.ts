@@ -63,16 +63,15 @@ test("two modules, whole", () => {
       metadata: { name: "usher" },
       rules: [
         EVENTS,
-        { apiGroups: [""], resources: ["namespaces", "nodes"], verbs: view },
-        { apiGroups: ["test.usher.dev"], resources: ["clusterseatings", "seatings"], verbs: view },
+        { apiGroups: ["test.usher.dev"], resources: ["clusterseatings", "notes", "seatings"], verbs: view },
         {
           apiGroups: ["test.usher.dev"],
           resources: ["clusterseatings/status", "seatings/status"],
           verbs: ["update", "patch"],
         },
+        { apiGroups: [""], resources: ["namespaces", "nodes"], verbs: view },
         { apiGroups: [""], resources: ["namespaces"], verbs: view },
         { apiGroups: ["apps"], resources: ["replicasets"], verbs: view },
-        { apiGroups: ["test.usher.dev"], resources: ["notes"], verbs: view },
       ],
     },
     {

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../json.ts";
 import type { Declarations, Module } from "../module/module.ts";
 import type { Kind } from "../policy/kind.ts";
-import { judgingRights, policyRights, READ, resourceKinds } from "./module-rights.ts";
+import { judgingRights, policyReadingRights, policyRights, READ, resourceKinds } from "./module-rights.ts";
 import { OWN_NAMES } from "./names.ts";
 import { ownRoles } from "./own-access.ts";
 import { type DeclaredRole, grantedRights, type Right, ruleOf } from "./rights.ts";
@@ -28,7 +28,7 @@ export function accessRoles(modules: readonly Module[]): DeclaredRole[] {
       kind: "ClusterRole",
       name: OWN_NAMES.account,
       own: true,
-      rights: [EVENTS, ...modules.flatMap(judgingRights)],
+      rights: [EVENTS, ...policyReadingRights(modules), ...modules.flatMap(judgingRights)],
     },
     ...userRoles(modules),
   ];
@@ -114,7 +114,7 @@ const JOINS = Object.fromEntries(
   ["view", "edit", "admin"].map((role) => [`${API}/aggregate-to-${role}`, "true"]),
 );
 
-/** A kind of another owner is granted by that owner. */
+/** A kind of another owner is granted by that owner, and one of a module that is off by no role. */
 function grantedKinds(module: Module): Kind[] {
-  return resourceKinds(module).filter(({ takeOver }) => takeOver !== "never");
+  return resourceKinds(module).filter(({ takeOver, ignored }) => takeOver !== "never" && ignored !== true);
 }

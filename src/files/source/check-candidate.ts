@@ -1,4 +1,5 @@
 import { checkObject, versionOf } from "../../core/policy/check.ts";
+import type { Configured } from "../../core/policy/ignored-kind.ts";
 import { type Problem, problem } from "../../core/policy/problem.ts";
 import type { View } from "../../core/view/view.ts";
 import { type Entry, isPartial } from "./entry.ts";
@@ -10,12 +11,17 @@ import type { Pause } from "./pause.ts";
  * server refuses it. What is no policy of its own, such as the configuration of a module, is left out with an error unless its kind says
  * otherwise: it has no failure mode.
  */
-export async function checkCandidate(candidate: Candidate, view: View, pause: Pause): Promise<void> {
+export async function checkCandidate(
+  candidate: Candidate,
+  view: View,
+  configured: Configured,
+  pause: Pause,
+): Promise<void> {
   const leftOut = new Set<Entry>();
   const warned = new Set<Entry>();
   for (const entry of candidate.fresh) {
     const counts = isPartial(entry) && isServed(entry);
-    for (const found of problemsOf(entry, view)) {
+    for (const found of problemsOf(entry, view, configured)) {
       if (found.severity === "error" && counts) entry.invalid = true;
       (found.severity === "error" && !counts ? leftOut : warned).add(entry);
       candidate.pending.push({ document: entry.document, entry, problem: found });
@@ -38,10 +44,10 @@ function asWritten(found: Problem): Problem {
   return found.pruned ? { ...found, severity: "error" } : found;
 }
 
-function problemsOf({ resource, object }: Entry, view: View): readonly Problem[] {
+function problemsOf({ resource, object }: Entry, view: View, configured: Configured): readonly Problem[] {
   if (resource.policy === undefined) return [];
   try {
-    const found = checkObject(resource.policy, object, view);
+    const found = checkObject(resource.policy, object, view, configured);
     return resource.policy.standing === "resource" ? found.map(asWritten) : found;
   } catch (error) {
     // A check that throws is a fault of the module; the policy can't be trusted, and the others go on.

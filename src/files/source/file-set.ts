@@ -157,7 +157,8 @@ export class FileSet {
       .filter(({ resource }) => resource.policy === undefined && assembly.wants(resource.name))
       .map(({ resource, namespace, name, object }) => ({ resource: resource.name, namespace, name, object }));
     const view = others.length === 0 ? assembly.view : assembly.view.with(others);
-    for (const { outcome } of attempts) if ("fresh" in outcome) await checkCandidate(outcome, view, pause);
+    for (const { outcome } of attempts)
+      if ("fresh" in outcome) await checkCandidate(outcome, view, assembly, pause);
   }
 
   /** While opening there are no requests, so it goes in steps; later everything changes at once, so that no request sees half of it. */

@@ -1,6 +1,7 @@
 import type { ConfigurationWrapper } from "../../core/policy/configuration.ts";
 import type { Kind } from "../../core/policy/kind.ts";
 import { checkPolicy } from "./check/check-policy.ts";
+import { checkOverride } from "./overrides/check-override.ts";
 import { OVERRIDE_RULES, overrideSpec, overrideStatus } from "./overrides/override-schema.ts";
 import { configSpec, policySpec, schedulerSpec } from "./policy/group-schema.ts";
 import type { GuardPolicy } from "./policy/guard-policy.ts";
@@ -38,6 +39,7 @@ export const policyConfig: Kind<GuardPolicy> = {
   partial: true,
   summary: "defines groups of protected nodes and who may use them",
   versions: [{ name: VERSION, storage: true, spec: configSpec }],
+  registered: [GATE_ON],
   check: checkPolicy(CONFIGS, ["spec", "groups"]),
   prepare: reader(CONFIGS),
 };
@@ -119,7 +121,7 @@ export const override: Kind<GuardPolicy> = {
     },
   ],
   registered: [GATE_ON],
-  check: (object) => READERS[OVERRIDES]?.(object).problems ?? [],
+  check: checkOverride,
   prepare: reader(OVERRIDES),
 };
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { node, owned, rule } from "../../../test/builders/node.ts";
 import type { JsonObject } from "../../core/json.ts";
+import { Gates } from "../../core/module/gates.ts";
 import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
 import { checkObject } from "../../core/policy/check.ts";
 import { describeProblem } from "../../core/policy/problem.ts";
@@ -164,8 +165,9 @@ it.each([null, 7, "x", [], {}, { nodeNamePatterns: 7, labels: "x", taints: [null
 describe("an object without effect is admitted with a warning", () => {
   const here = (object: JsonObject, settings: JsonObject) => {
     const installation = { ...DEFAULT_INSTALLATION, settings: { "node-labels": settings } };
+    const configured = { installation, gates: new Gates([]) };
     const kind = object["kind"] === "Labels" ? labels : ownedLabels;
-    return checkObject(kind, object, new Store(), installation).map((one) => [
+    return checkObject(kind, object, new Store(), configured).map((one) => [
       one.severity,
       describeProblem(one),
     ]);

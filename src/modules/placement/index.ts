@@ -2,6 +2,7 @@ import { defineModule, type Module } from "../../core/module/module.ts";
 import { defineReconciler } from "../../core/module/reconciler.ts";
 import { PolicyIndex } from "../../core/policy/policy-index.ts";
 import { CODES } from "./codes.ts";
+import { NODES } from "./criteria/selected-nodes.ts";
 import { declaration } from "./declaration.ts";
 import { DRIFT_ACCESS, driftScan } from "./drift/drift-scan.ts";
 import { enforce } from "./enforce/enforcement.ts";
@@ -13,6 +14,7 @@ import { place } from "./place/place.ts";
 import type { PlacementPolicy } from "./policy/policy.ts";
 import { placementReconciler } from "./reconciler.ts";
 import { settings } from "./settings.ts";
+import { WEBHOOKS } from "./status/effect.ts";
 
 /** Scheduling criteria, written into pods and pod templates by policy. */
 export const placement: Module = defineModule<PlacementPolicy>({
@@ -29,6 +31,8 @@ export const placement: Module = defineModule<PlacementPolicy>({
       keep: [["metadata", "labels"]],
       why: "match policies by the labels of a namespace",
     },
+    NODES,
+    WEBHOOKS,
   ],
   access: [...REFERENCE_ACCESS, ...DRIFT_ACCESS],
   settings,

@@ -1,13 +1,15 @@
 import type { z } from "zod";
 import type { PolicyRef } from "../../core/evaluate/finding.ts";
-import { at, isObject, type JsonObject } from "../../core/json.ts";
+import { at, isObject, type JsonObject, stringAt } from "../../core/json.ts";
 import type { CelRule, ChangedAnswer, Kind, KindVersion } from "../../core/policy/kind.ts";
-import { type Problem, warningProblem } from "../../core/policy/problem.ts";
+import { warningProblem } from "../../core/policy/problem.ts";
 import { REFUSED_SPEC } from "./criteria/refused-spec.ts";
+import { nodeWarnings } from "./criteria/selected-nodes.ts";
 import { labelKeys } from "./policy/cel-rules.ts";
 import { type PlacementPolicy, preparePolicy } from "./policy/policy.ts";
 import { policyWarnings } from "./policy/policy-warnings.ts";
 import { CEL_RULES, clusterWide, namespaced } from "./policy/spec-schema.ts";
+import { unreachedWarnings } from "./policy/unreached.ts";
 import { policyStatus } from "./status/status.ts";
 
 /** Group, kinds and fields are kupid's own, so that existing manifests apply unchanged. */
@@ -58,6 +60,13 @@ const version = (spec: z.ZodType, rules: readonly CelRule[]): KindVersion => ({
       description: "Requests in which part of the policy was skipped.",
       priority: 1,
     },
+    {
+      name: "Nodes",
+      type: "integer",
+      jsonPath: ".status.nodes",
+      description: "Nodes that the policy leaves to the objects that it selects.",
+      priority: 1,
+    },
     { name: "Last applied", type: "date", jsonPath: ".status.lastApplied", priority: 1 },
     { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
   ],
@@ -73,11 +82,16 @@ const CHANGED_ANSWER: ChangedAnswer = {
 
 const SELECTORS = { Namespaced: ["podSelector"], Cluster: ["podSelector", "namespaceSelector"] } as const;
 
-function check(scope: "Cluster" | "Namespaced"): (object: JsonObject) => Problem[] {
-  return (object) => {
+function refOf(scope: "Cluster" | "Namespaced", object: JsonObject): PolicyRef {
+  const namespace = stringAt(object, "metadata", "namespace") ?? "default";
+  return { kind: "", name: "", ...(scope === "Namespaced" ? { namespace } : {}) };
+}
+
+function check(scope: "Cluster" | "Namespaced"): NonNullable<Kind["check"]> {
+  return (object, view, installation) => {
     const spec = isObject(object["spec"]) ? object["spec"] : {};
     // What would make a stored policy unusable is a reason to refuse it.
-    const { policy, problems: found } = preparePolicy(object, { kind: "", name: "" }, scope);
+    const { policy, problems: found } = preparePolicy(object, refOf(scope, object), scope);
     const problems = [...found];
     for (const selector of SELECTORS[scope]) {
       if (spec[selector] === undefined || spec[selector] === null) {
@@ -91,7 +105,11 @@ function check(scope: "Cluster" | "Namespaced"): (object: JsonObject) => Problem
       }
     }
     if (policy !== undefined && !problems.some(({ severity }) => severity === "error"))
-      problems.push(...policyWarnings(policy));
+      problems.push(
+        ...policyWarnings(policy),
+        ...unreachedWarnings(policy, view, installation),
+        ...nodeWarnings(object, view),
+      );
     return problems;
   };
 }

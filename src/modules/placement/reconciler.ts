@@ -1,15 +1,18 @@
-import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import type { Module } from "../../core/module/module.ts";
 import type { Reconciler } from "../../core/module/reconciler.ts";
 import { type Kind, kindResource } from "../../core/policy/kind.ts";
+import type { View } from "../../core/view/view.ts";
+import { NODES } from "./criteria/selected-nodes.ts";
 import { type DriftState, initialDriftState } from "./drift/drift-state.ts";
 import { reconcileDriftScan } from "./drift/reconcile-drift.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "./kinds.ts";
 import { workloadFigures } from "./metrics.ts";
+import { isAsked, WEBHOOKS_RESOURCE } from "./status/effect.ts";
+import { keyOf } from "./status/node-counts.ts";
 import { reconcileStatus } from "./status/reconcile-status.ts";
 
-/** The status of one policy, and two items for all workloads of the cluster. */
-export type PlacementKey = StatusKey | { readonly kind: "drift-scan" } | { readonly kind: "drift-repair" };
+/** The status of one policy, two items for all workloads of the cluster, and one for all nodes. */
+export type PlacementKey = StatusKey | { readonly kind: "drift-scan" | "drift-repair" | "nodes" };
 
 export type StatusKey = {
   readonly kind: "status";
@@ -22,6 +25,11 @@ const KINDS: ReadonlyMap<string, Kind> = new Map(
   [clusterPodSchedulingPolicy, podSchedulingPolicy].map((kind) => [kindResource(kind), kind]),
 );
 
+function* statusKeys(view: View): Iterable<StatusKey> {
+  for (const resource of KINDS.keys())
+    for (const object of view.list(resource)) yield keyOf(resource, object);
+}
+
 /**
  * Scans stored workloads for drift, repairs it where the configuration allows, and keeps the status of policies current. `module` is a
  * function because the module is defined with its reconciler.
@@ -32,12 +40,21 @@ export function placementReconciler(module: () => Module): Reconciler<PlacementK
     initialKeys: function* (state, { view }) {
       state.changes++;
       yield { kind: "drift-scan" };
-      for (const resource of KINDS.keys())
-        for (const object of view.list(resource))
-          yield { kind: "status", resource, namespace: namespaceOf(object), name: nameOf(object) };
+      state.asked = isAsked(view);
+      yield* statusKeys(view);
     },
     // Only policies make a scan due: namespaces are created and deleted all day.
-    keys: ({ resource, namespace, name, object }, state) => {
+    keys: ({ resource, namespace, name, object }, state, { view }) => {
+      if (resource === NODES.resource) {
+        state.nodes.nodesChanged();
+        return [{ kind: "nodes" }];
+      }
+      if (resource === WEBHOOKS_RESOURCE) {
+        const asked = isAsked(view);
+        if (asked === state.asked) return [];
+        state.asked = asked;
+        return [...statusKeys(view)];
+      }
       if (!KINDS.has(resource)) return [];
       state.changes++;
       const scan: PlacementKey = { kind: "drift-scan" };
@@ -50,9 +67,13 @@ export function placementReconciler(module: () => Module): Reconciler<PlacementK
           return reconcileDriftScan(module(), state, context);
         case "drift-repair":
           return state.repair.reconcile(module(), context);
+        case "nodes": {
+          const { outdated, ...rest } = state.nodes.step(KINDS.keys(), context.view, context.now);
+          return { writes: [], enqueue: outdated, ...rest };
+        }
         case "status": {
           const kind = KINDS.get(key.resource);
-          return kind === undefined ? { writes: [] } : reconcileStatus(key, kind, state.counts, context);
+          return kind === undefined ? { writes: [] } : reconcileStatus(key, kind, state, context);
         }
       }
     },

@@ -10,8 +10,9 @@ import { PARTS } from "./hooks/parts.ts";
 import { podSecurityException } from "./kinds.ts";
 import { METRICS } from "./metrics.ts";
 import { NODES } from "./nodes/node-os.ts";
-import { NODE_METRICS, nodeReconciler } from "./nodes/reconciler.ts";
+import { NODE_METRICS } from "./nodes/reconciler.ts";
 import { RUNTIME_CLASSES } from "./os/runtime-class.ts";
+import { podOSReconciler } from "./reconciler.ts";
 import { IDENTIFY_POD_OS, MODULE, REPLACES, settingsOf, settingsSchema } from "./settings.ts";
 
 /** Knows the OS of a pod at admission, and judges Pod Security by it. */
@@ -46,7 +47,7 @@ export const podOS = defineModule<Exception>({
     };
     return { mutate: evaluate, validate: evaluate };
   },
-  reconciler: defineReconciler(nodeReconciler),
+  reconciler: defineReconciler(podOSReconciler),
   access: [
     { group: "", resource: "pods", verbs: ["get"], why: "look up the pod of a binding" },
     {

@@ -1,11 +1,10 @@
 import { z } from "zod";
 import { DNS_LABEL_PATTERN, MAX_NAMES, NAME_LENGTH } from "../../core/kubernetes/schemas/bounds.ts";
 import { labelSelector } from "../../core/kubernetes/schemas.ts";
-import type { Installation } from "../../core/module/installation.ts";
 import type { Kind } from "../../core/policy/kind.ts";
-import { warningProblem } from "../../core/policy/problem.ts";
 import { type Exception, exceptionProblems, prepareException } from "./exceptions/exceptions.ts";
-import { REPLACES, settingsOf } from "./settings.ts";
+import { exceptionStatus, missingNamespaces } from "./exceptions/status.ts";
+import { REPLACES } from "./settings.ts";
 
 const TEXT_LENGTH = 1_024;
 
@@ -50,15 +49,6 @@ const spec = z.strictObject({
   }),
 });
 
-function replaces(installation: Installation): boolean {
-  return settingsOf(installation).podSecurity.mode === "Replace";
-}
-
-const INERT = warningProblem(
-  ["spec"],
-  "has no effect: podSecurity.mode is Complement, and the API server's plugin knows no exceptions",
-);
-
 export const podSecurityException: Kind<Exception> = {
   group: "usher.dev",
   kind: "PodSecurityException",
@@ -74,17 +64,24 @@ export const podSecurityException: Kind<Exception> = {
       name: "v1alpha1",
       storage: true,
       spec,
+      status: exceptionStatus,
       columns: [
         { name: "Expires", type: "date", jsonPath: ".spec.expires", description: "When the exception ends." },
+        {
+          name: "Active",
+          type: "string",
+          jsonPath: '.status.conditions[?(@.type=="Active")].status',
+          description: "Whether the exception counts now.",
+        },
         { name: "Owner", type: "string", jsonPath: ".spec.owner" },
         { name: "Reason", type: "string", jsonPath: ".spec.reason", priority: 1 },
         { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
       ],
     },
   ],
-  check: (object, _view, installation, now) => [
+  check: (object, view, _installation, now) => [
     ...exceptionProblems(object, now),
-    ...(installation === undefined || replaces(installation) ? [] : [INERT]),
+    ...missingNamespaces(object, view),
   ],
   // Only usher compares it with the time.
   refused: { checks: ["hostPathVolumes"], namespaces: ["default"], expires: "2000-01-01T00:00:00Z" },

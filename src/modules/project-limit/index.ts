@@ -12,6 +12,7 @@ import { LEDGER_METRICS } from "./ledger/metrics.ts";
 import { LEDGERS } from "./ledger/reconcile-ledgers.ts";
 import { projectUsage } from "./ledger/usage.ts";
 import { operator } from "./operator/operator.ts";
+import { PROJECT_REQUESTS } from "./policy/enforced.ts";
 import type { Limits } from "./policy/policy.ts";
 import { limitReconciler } from "./reconciler.ts";
 import { USAGE_METRICS } from "./usage/metrics.ts";
@@ -26,6 +27,7 @@ export const projectLimit = defineModule<Limits>({
     PROJECTS,
     LEDGERS,
     OPERAND_WEBHOOK,
+    PROJECT_REQUESTS,
     {
       // For the status and metrics; a request reads its user live.
       resource: "users",

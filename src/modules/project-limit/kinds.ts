@@ -1,6 +1,8 @@
 import { z } from "zod";
+import { at, type JsonObject, listAt } from "../../core/json.ts";
 import { conditions } from "../../core/policy/condition.ts";
 import type { Kind } from "../../core/policy/kind.ts";
+import { checkEnforced } from "./policy/enforced.ts";
 import type { Limits } from "./policy/policy.ts";
 import { checkLimits, ignoredName, prepareLimits } from "./policy/prepare.ts";
 import { limitSpec } from "./policy/spec-schema.ts";
@@ -25,10 +27,22 @@ const limitStatus = z.strictObject({
   desired: count("How many pods of the operand there should be, by the operator."),
   ready: count("How many pods of the operand are ready, by the operator."),
   conditions: conditions(
-    "Latest observations of the object's state. Valid: whether all of the spec is valid. Ignored: whether the object has no effect, because its name is not cluster. UserAPIMissing: whether labels of users can't be read. NamespacesOpen: whether Namespaces are judged by an open webhook only. BestEffort: whether some users' projects are counted without the ledger. Extended: whether answers differ from those of OpenShift 3.11's plugin. By the operator, of its operand: Available: whether the operand is asked. Progressing: whether it is being rolled out. Degraded: whether something keeps it from being as the spec says. CertificatePending: whether it waits for its certificate. NoNodes: whether no node is there for it, so that nothing is registered.",
+    "Latest observations of the object's state. Valid: whether all of the spec is valid. Ignored: whether the object has no effect, because its name is not cluster, or because the module is off. Enforced: whether any request is limited. UserAPIMissing: whether labels of users can't be read. NamespacesOpen: whether Namespaces are judged by an open webhook only. BestEffort: whether some users' projects are counted without the ledger. Extended: whether answers differ from those of OpenShift 3.11's plugin. By the operator, of its operand: Available: whether the operand is asked. Progressing: whether it is being rolled out. Degraded: whether something keeps it from being as the spec says. CertificatePending: whether it waits for its certificate. NoNodes: whether no node is there for it, so that nothing is registered.",
     { shared: true },
   ),
 });
+
+/** Conditions that the operator writes. */
+const OPERATORS_CONDITIONS = ["Available", "Progressing", "Degraded", "CertificatePending", "NoNodes"];
+
+/** The operator and usher share one status: the operator's part. */
+function operatorsStatus({ configHash, certHash, desired, ready, ...status }: JsonObject): JsonObject {
+  const conditions = listAt(status, "conditions").filter((one) =>
+    OPERATORS_CONDITIONS.includes(String(at(one, "type"))),
+  );
+  const fields = Object.entries({ configHash, certHash, desired, ready });
+  return { ...Object.fromEntries(fields.filter(([, value]) => value !== undefined)), conditions };
+}
 
 export const projectRequestLimit: Kind<Limits> = {
   group: "operator.project.openshift.io",
@@ -65,6 +79,12 @@ export const projectRequestLimit: Kind<Limits> = {
           description: "Whether the whole spec is valid.",
         },
         {
+          name: "Enforced",
+          type: "string",
+          jsonPath: '.status.conditions[?(@.type=="Enforced")].status',
+          description: "Whether any request is limited.",
+        },
+        {
           name: "Ignored",
           type: "string",
           jsonPath: '.status.conditions[?(@.type=="Ignored")].status',
@@ -80,8 +100,9 @@ export const projectRequestLimit: Kind<Limits> = {
       ],
     },
   ],
-  check: (object) => [...checkLimits(object), ...ignoredName(object)],
+  check: (object, view) => [...checkLimits(object), ...ignoredName(object), ...checkEnforced(object, view)],
   // The CRD bounds a key, and only usher its prefix.
   refused: { limits: [{ selector: { [`${"a".repeat(254)}/a`]: "" }, maxProjects: 1 }] },
+  othersStatus: operatorsStatus,
   prepare: prepareLimits,
 };

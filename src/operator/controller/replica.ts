@@ -8,11 +8,14 @@ import { TallyCollector } from "../../cluster/tallies/tally-collector.ts";
 import { TallyPublisher } from "../../cluster/tallies/tally-publisher.ts";
 import type { Effects } from "../../core/evaluate/effects.ts";
 import type { JsonObject } from "../../core/json.ts";
+import { ownerReference } from "../../core/kubernetes/object.ts";
 import type { Log } from "../../core/log.ts";
 import type { Count } from "../../core/module/metric.ts";
 import type { ControllerStats } from "../../core/module/reconciler.ts";
+import { anchor } from "../../core/registration/anchor.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { WebhookCertificates } from "../certificates/webhook-certificates.ts";
+import { Objects } from "../install/apply.ts";
 import { HookAnnouncement } from "../webhooks/hook-announcement.ts";
 import { untilAllAnswered } from "../webhooks/registered-hooks.ts";
 import { InstallationController } from "./installation-controller.ts";
@@ -72,8 +75,23 @@ export class Replica {
       findLive: createFindLive(client, assembly.installation.workloads),
     });
     this.#observations = new ObservationWriter({ client, namespace, log, owner: deployment });
-    const counting = { client, namespace, replica: identity, tallies: this.#tallies, log };
-    this.#publisher = new TallyPublisher({ ...counting, ...(owner === undefined ? {} : { owner }) });
+    const objects = new Objects(client);
+    const installationOwner = async () => {
+      const live = await objects.read(anchor()).catch(() => undefined);
+      return live === undefined
+        ? undefined
+        : ownerReference({ ...live, ...anchor(), metadata: live["metadata"] ?? {} });
+    };
+    const counting = {
+      client,
+      namespace,
+      // A container that starts again in its pod counts from zero: what it counted before must stay.
+      replica: `${identity}-${Date.now().toString(36)}`,
+      tallies: this.#tallies,
+      owner: installationOwner,
+      log,
+    };
+    this.#publisher = new TallyPublisher(counting);
     this.#collector = new TallyCollector({
       ...counting,
       counted: (policies) => this.#leader.controller.talliesChanged(policies),

@@ -58,8 +58,8 @@ function found(
   kind = policy,
   installation: Installation = DEFAULT_INSTALLATION,
 ): string[] {
-  const { view } = assemblyOf(objects, installation);
-  return checkObject(kind, object, view, installation).map(
+  const assembly = assemblyOf(objects, installation);
+  return checkObject(kind, object, assembly.view, assembly).map(
     (one) => `${one.severity} ${describeProblem(one)}`,
   );
 }

@@ -3,14 +3,15 @@ import { conditionOf, type Observation, observed, timeOf } from "../../../core/p
 import type { Override } from "../groups/group.ts";
 import { isActive } from "../overrides/override.ts";
 
-/** The status of an override, and in how many seconds it changes by itself. */
+/** The status of an override, and in how many seconds it changes by itself. `missing`: why it weakens nothing. */
 export function statusOfOverride(
   override: Override | undefined,
   generation: number | undefined,
   before: JsonObject,
   now: number,
+  missing: string | undefined = undefined,
 ): { readonly status: JsonObject; readonly requeueAfter?: number } {
-  const active = observe(override, now);
+  const active = observe(override, now, missing);
   const next =
     override === undefined
       ? undefined
@@ -30,7 +31,7 @@ export function statusOfOverride(
   };
 }
 
-function observe(override: Override | undefined, now: number): Observation {
+function observe(override: Override | undefined, now: number, missing: string | undefined): Observation {
   const type = "Active";
   if (override === undefined)
     return {
@@ -39,6 +40,7 @@ function observe(override: Override | undefined, now: number): Observation {
       reason: "Invalid",
       message: "has no effect: until must be at most 24 hours after from",
     };
+  if (missing !== undefined) return { type, holds: false, reason: "NoGroup", message: missing };
   const { group, mode, from, until, reason } = override;
   if (isActive(override, now))
     return {

@@ -1,7 +1,6 @@
 import type { NeedMore } from "../../../core/evaluate/decision.ts";
 import { at, equal, isObject, type JsonObject, stringAt } from "../../../core/json.ts";
 import { nameOf } from "../../../core/kubernetes/object.ts";
-import type { Installation } from "../../../core/module/installation.ts";
 import type { Figure } from "../../../core/module/metric.ts";
 import {
   type KeysContext,
@@ -19,6 +18,7 @@ import { CONTROL_PLANE, type Group } from "../groups/group.ts";
 import { type Groups, groupsIn } from "../groups/groups.ts";
 import { policy } from "../kinds.ts";
 import { OVERRIDE_ACTIVE, PROTECTED_NODES, RUNNING_VIOLATIONS } from "../metrics.ts";
+import { missingGroup } from "../overrides/check-override.ts";
 import { isActive, readOverride } from "../overrides/override.ts";
 import { OVERRIDES, POLICIES, SCHEDULERS } from "../policy/read-policy.ts";
 import { isOn, managesTaint } from "../settings.ts";
@@ -63,7 +63,7 @@ export const guardReconciler: Reconciler<GuardKey, GuardState> = {
     const groups = groupsIn(view, assembly.installation);
     switch (key.kind) {
       case "policy":
-        return reconcilePolicy(key.name, groups, context, assembly.installation);
+        return reconcilePolicy(key.name, groups, context, assembly);
       case "override":
         return reconcileOverride(key.name, state, context);
       case "scan": {
@@ -130,8 +130,9 @@ function reconcilePolicy(
   name: string,
   groups: Groups,
   { view, facts, now }: ReconcileContext<GuardKey>,
-  installation: Installation,
+  assembly: Active["assembly"],
 ): ReconcileResult<never> | NeedMore {
+  const { installation } = assembly;
   const live = liveObject({ resource: POLICIES, name }, facts);
   if (live === undefined) return NOTHING;
   if ("need" in live) return live;
@@ -144,7 +145,7 @@ function reconcilePolicy(
   const state = {
     name,
     generation: generationOf(object),
-    problems: checkObject(policy, object, view, installation),
+    problems: checkObject(policy, object, view, assembly),
     groups,
     reported,
     managesTaint: managesTaint(installation),
@@ -155,7 +156,7 @@ function reconcilePolicy(
 function reconcileOverride(
   name: string,
   state: GuardState,
-  { facts, now }: ReconcileContext<GuardKey>,
+  { facts, now, view, assembly }: ReconcileContext<GuardKey> & Active,
 ): ReconcileResult<GuardKey> | NeedMore {
   const live = liveObject({ resource: OVERRIDES, name }, facts);
   if (live === undefined) return NOTHING;
@@ -165,7 +166,13 @@ function reconcileOverride(
   if (override !== undefined && isActive(override, now)) state.active.set(name, override.group);
   else state.active.delete(name);
   const before = statusBefore(object);
-  const { status, requeueAfter } = statusOfOverride(override, generationOf(object), before, now);
+  const { status, requeueAfter } = statusOfOverride(
+    override,
+    generationOf(object),
+    before,
+    now,
+    override === undefined ? undefined : missingGroup(override.group, view, assembly.installation),
+  );
   return {
     ...statusWrite({ resource: OVERRIDES, name }, object, () => status),
     enqueue: [{ kind: "scan" }],

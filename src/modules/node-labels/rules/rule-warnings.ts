@@ -1,4 +1,4 @@
-import { at, isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
+import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import type { Installation } from "../../../core/module/installation.ts";
 import { type Problem, warningProblem } from "../../../core/policy/problem.ts";
 import { inertBecause, settingsOf } from "../settings.ts";
@@ -22,6 +22,8 @@ export function ruleWarnings(spec: JsonObject): Problem[] {
   for (const [i, pattern] of patterns.entries())
     if (pattern === "")
       warnings.push(warningProblem(["spec", "nodeNamePatterns", i], "is empty and matches no name"));
+  if (["labels", "annotations", "taints"].every((field) => isEmpty(at(spec, field))))
+    warnings.push(warningProblem(["spec"], "sets nothing: the rule has no labels, annotations or taints"));
   const labels = at(spec, "labels");
   const keys = isObject(labels) ? Object.keys(labels) : [];
   for (const key of keys) {
@@ -43,6 +45,10 @@ export function ruleWarnings(spec: JsonObject): Problem[] {
       );
   }
   return [...warnings, ...selfGranted(spec, keys)];
+}
+
+function isEmpty(value: Json | undefined): boolean {
+  return value === undefined || value === null || Object.keys(value).length === 0;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { NodeCounts } from "../status/node-counts.ts";
 import type { DriftCounts } from "./drift-counts.ts";
 import { DriftRepair } from "./drift-repair.ts";
 import type { DriftWalk } from "./drift-walk.ts";
@@ -15,6 +16,10 @@ export interface DriftState {
   endedAt: number;
   /** The scan that is under way. */
   walk: DriftWalk | undefined;
+  /** Whether the API server asked usher when statuses were last reconciled for it. */
+  asked: boolean | undefined;
+  /** How many nodes policies select. */
+  readonly nodes: NodeCounts;
   /** What the last whole scan found. */
   counts: DriftCounts | undefined;
 }
@@ -23,6 +28,8 @@ export function initialDriftState(): DriftState {
   const never = Number.NEGATIVE_INFINITY;
   return {
     repair: new DriftRepair(),
+    nodes: new NodeCounts(),
+    asked: undefined,
     changes: 0,
     debounced: 0,
     scanned: 0,

@@ -76,6 +76,27 @@ describe("what is asked about", () => {
   });
 });
 
+describe("without any policy", () => {
+  const conditions = (known: readonly JsonObject[]) =>
+    hooksOf(known)
+      .filter(({ name }) => name === "placement")
+      .flatMap(({ conditions: all = [] }) => all.map(({ name }) => name));
+
+  test.each<[string, readonly JsonObject[], readonly string[]]>([
+    ["objects with usher's annotations only", [], ["has-annotation"]],
+    ["every object once there is one of the cluster", [clusterPolicy("p", { podSelector: {} })], []],
+    ["every object once there is one of a namespace", [namespacedPolicy("shop", "p", {})], []],
+  ])("the API server asks about %s", (_what, known, expected) => {
+    expect(conditions(known)).toEqual(expected);
+  });
+
+  test("the rules stay, so that a restored update and a forged annotation are answered everywhere", () => {
+    const rules = (known: readonly JsonObject[]) =>
+      hooksOf(known).find(({ name }) => name === "placement")?.rules;
+    expect(rules([])).toEqual(rules([clusterPolicy("p", { podSelector: {} })]));
+  });
+});
+
 describe("pods at a gate are asked about as long as some policy gives updates something new", () => {
   const INJECT = { podSelector: {}, onUpdate: "Inject" };
   const condition = (known: readonly JsonObject[]) =>

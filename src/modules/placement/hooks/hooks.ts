@@ -23,7 +23,10 @@ const COMMON = {
 
 const PODS = { groups: [""], versions: ["v1"], resources: ["pods"], scope: "Namespaced" } as const;
 
-/** Pods when they are made, templates also when they change; pods that change only where that can mean something. */
+/**
+ * Pods when they are made, templates also when they change; pods that change only where that can mean something. Without any policy only
+ * objects with usher's annotations matter: what deleted policies added is kept or restored, and a forged annotation is removed.
+ */
 export function placementHooks(view: View, installation: Installation): Hook[] {
   const namespaces = { except: exemptNamespaces(installation) };
   const workloads = placedWorkloads(installation);
@@ -34,7 +37,14 @@ export function placementHooks(view: View, installation: Installation): Hook[] {
   ];
   const tooLarge = somePolicy(view, "onConflict", "Refuse") ? "deny" : "allow";
   return [
-    { ...COMMON, tooLarge, name: "placement", namespaces, rules },
+    {
+      ...COMMON,
+      tooLarge,
+      name: "placement",
+      namespaces,
+      rules,
+      ...(hasPolicies(view) ? {} : { conditions: [{ name: WITHOUT_POLICY, expression: ANNOTATED }] }),
+    },
     {
       ...COMMON,
       tooLarge,
@@ -54,12 +64,27 @@ export function placementHooks(view: View, installation: Installation): Hook[] {
  * note has changed on a pod that has a note; and where a policy may give something new to a pod that waits at a gate.
  */
 function podUpdates(injecting: boolean): string {
-  const carries = (object: string, annotation: string) =>
-    `(has(${object}.metadata.annotations) && '${annotation}' in ${object}.metadata.annotations)`;
   const note = `metadata.annotations['${PROVENANCE}']`;
   const changed = `(object.spec != oldObject.spec || !${carries("object", PROVENANCE)} || object.${note} != oldObject.${note})`;
   const ways = [`(${carries("oldObject", PROVENANCE)} && ${changed})`, carries("object", REAPPLY)];
   return [...ways, ...(injecting ? [isGatedExpression("oldObject")] : [])].join(" || ");
+}
+
+function carries(object: string, annotation: string): string {
+  return `(has(${object}.metadata.annotations) && '${annotation}' in ${object}.metadata.annotations)`;
+}
+
+/** The condition of the hook while there is no policy. */
+export const WITHOUT_POLICY = "has-annotation";
+
+const ANNOTATED = [
+  carries("object", PROVENANCE),
+  carries("object", REAPPLY),
+  `(request.operation == 'UPDATE' && ${carries("oldObject", PROVENANCE)})`,
+].join(" || ");
+
+function hasPolicies(view: View): boolean {
+  return [clusterPodSchedulingPolicy, podSchedulingPolicy].some((kind) => view.count(kindResource(kind)) > 0);
 }
 
 function somePolicy(view: View, field: string, value: string): boolean {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { came, clusterPolicy, namespace } from "../../../../test/builders/policy.ts";
 import type { CountedTally } from "../../../core/evaluate/effects.ts";
 import { Facts, type Need } from "../../../core/evaluate/need.ts";
-import type { JsonObject } from "../../../core/json.ts";
+import { at, type JsonObject } from "../../../core/json.ts";
 import type { ReconcileResult } from "../../../core/module/reconciler.ts";
 import { Store } from "../../../core/view/store.ts";
 import type { Change } from "../../../core/view/view.ts";
@@ -88,6 +88,53 @@ describe("reconcile", () => {
     expect(() =>
       reconciler.reconcile(STATUS, reconciler.initialState(), { view: new Store(), facts, now: NOW }),
     ).toThrow("503");
+  });
+
+  test("keeps the last counts until tallies are collected", () => {
+    const status = { matched: 5, applied: 4, skipped: 1, failed: 0 };
+    expect(statusIn(reconciled(stored(GOOD, status)))).toMatchObject(status);
+    const counted = reconciled(stored(GOOD, status), { outcomes: { matched: 6 } });
+    expect(statusIn(counted)).toMatchObject({ matched: 6, applied: 0 });
+  });
+
+  const webhooks = (...conditions: readonly string[]): Change => ({
+    resource: "mutatingwebhookconfigurations.admissionregistration.k8s.io",
+    namespace: "",
+    name: "usher",
+    object: {
+      metadata: { name: "usher" },
+      webhooks: [
+        {
+          clientConfig: { service: { path: "/token/mutate/placement" } },
+          matchConditions: conditions.map((name) => ({ name })),
+        },
+      ],
+    },
+  });
+
+  test.each<[string, Change[], string]>([
+    ["unknown", [], "InEffect"],
+    ["about objects with annotations only", [webhooks("has-annotation")], "NotAskedYet"],
+    ["about every object", [webhooks()], "InEffect"],
+  ])("is effective once the API server asks usher: %s", (_, changes, reason) => {
+    const view = new Store();
+    view.apply(changes);
+    expect(at(statusIn(reconciled(stored(GOOD), undefined, NOW, view)), "conditions", 1, "reason")).toBe(
+      reason,
+    );
+  });
+
+  test("a change of the webhooks reconciles every status when the API server starts or stops asking", () => {
+    const view = new Store();
+    view.apply([{ resource: RESOURCE, namespace: "", name: "etcd", object: stored(GOOD) }]);
+    const state = reconciler.initialState();
+    const keysAfter = (change: Change) => {
+      view.apply([change]);
+      return reconciler.keys(change, state, { view });
+    };
+    expect(keysAfter(webhooks("has-annotation"))).toEqual([STATUS]);
+    expect(keysAfter(webhooks("has-annotation", "other"))).toEqual([]);
+    expect(keysAfter(webhooks())).toEqual([STATUS]);
   });
 
   test("writes the status, guarded by the resourceVersion that was read", () => {

@@ -16,7 +16,7 @@ import { workloadsStatus } from "../drift/drift-counts.ts";
 
 const count = (text: string) => z.int().min(0).optional().describe(text);
 
-/** The status of a policy. Counts are sums over all replicas since each of them started, so they may fall. */
+/** The status of a policy. Counts are sums over all replicas, those included that are gone. */
 export const policyStatus = z.strictObject({
   observedGeneration: z.int().optional().describe("The generation that was last reconciled."),
   matched: count("Requests whose object the policy selected."),
@@ -38,11 +38,12 @@ export const policyStatus = z.strictObject({
     .max(5)
     .optional()
     .describe("Recent conflicts of as many namespaces as possible, the latest first."),
+  nodes: count("Nodes that meet all requirements of the policy. Absent where it has none about nodes."),
   workloads: workloadsStatus
     .optional()
     .describe("Drift of stored workloads from the policy, as of the last scan."),
   conditions: conditions(
-    "Latest observations of the policy's state. Valid: whether all of the policy is valid. Effective: whether it can select any object, given the namespaces at the time.",
+    "Latest observations of the policy's state. Valid: whether all of the policy is valid. Effective: whether it can select any object and leaves it any node, given the namespaces and nodes at the time, and whether the API server asks usher.",
   ),
 });
 
@@ -59,21 +60,25 @@ export function statusOf(
     readonly generation: number | undefined;
     readonly problems: readonly Problem[];
     readonly effect: Effect;
+    readonly nodes?: number | undefined;
   },
   tally: CountedTally | undefined,
   before: JsonObject,
   now: number,
   workloads: JsonObject | undefined = undefined,
 ): JsonObject {
-  const { generation, problems, effect } = policy;
-  const { matched = 0, applied = 0, skipped = 0, failed = 0 } = tally?.outcomes ?? {};
+  const { generation, problems, effect, nodes } = policy;
+  // A new leader has not collected tallies yet; the last counts stay until then.
+  const counted = (outcome: "matched" | "applied" | "skipped" | "failed"): number =>
+    tally === undefined ? Number(before[outcome] ?? 0) : (tally.outcomes[outcome] ?? 0);
   const last = tally?.lastApplied === undefined ? stringAt(before, "lastApplied") : timeOf(tally.lastApplied);
   return {
     ...observed(generation),
-    matched,
-    applied,
-    skipped,
-    failed,
+    matched: counted("matched"),
+    applied: counted("applied"),
+    skipped: counted("skipped"),
+    failed: counted("failed"),
+    ...(nodes === undefined ? {} : { nodes }),
     ...(last === undefined ? {} : { lastApplied: last }),
     ...conflictsOf(tally, before),
     // A new leader has not scanned yet; the last counts stay until then.

@@ -12,7 +12,7 @@ import { judgeFields } from "../os/judge-fields.ts";
 import { resolvePodOS } from "../os/resolve.ts";
 import { runtimeClassOf } from "../os/runtime-class.ts";
 import { IDENTIFY_POD_OS, MODULE, settingsOf } from "../settings.ts";
-import { MENTIONS_OS } from "./mentions-os.ts";
+import { MENTIONS_OS, TEMPLATE_MENTIONS_OS } from "./mentions-os.ts";
 import type { Part } from "./part.ts";
 import { isChanged, type RequestTemplate, requestTemplate } from "./request-template.ts";
 import { workloadRules } from "./workload-rules.ts";
@@ -52,6 +52,7 @@ export const facts: Part = {
         ...common,
         name: MODULE,
         rules: on ? workloadRules(withTemplate, ["CREATE", "UPDATE"]) : [],
+        conditions: [{ name: "template-mentions-os", expression: TEMPLATE_MENTIONS_OS }],
       },
       {
         ...common,

@@ -1,6 +1,7 @@
 import { refOf } from "../../../core/evaluate/assembly.ts";
 import { at, isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import type { CommandCode } from "../../../core/module/command.ts";
+import { Gates } from "../../../core/module/gates.ts";
 import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
 import { checkObject } from "../../../core/policy/check.ts";
 import { configurationsIn } from "../../../core/policy/configuration.ts";
@@ -32,7 +33,10 @@ export const importCode: CommandCode<ImportArgs> = {
       return { wrong: `${file.name}: ${expected}, found ${found.length}` };
     }
     const { resource, left } = converted(first.object["spec"]);
-    const checked = checkObject(projectRequestLimit, resource, new Store(), DEFAULT_INSTALLATION);
+    const checked = checkObject(projectRequestLimit, resource, new Store(), {
+      installation: DEFAULT_INSTALLATION,
+      gates: new Gates([]),
+    });
     const errors = checked.filter(({ severity }) => severity === "error");
     if (errors.length > 0)
       return { wrong: errors.map((one) => `${file.name}: ${describeProblem(one)}`).join("\n") };

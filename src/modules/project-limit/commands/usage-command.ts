@@ -1,6 +1,7 @@
 import type { Json } from "../../../core/json.ts";
 import type { CommandCode } from "../../../core/module/command.ts";
 import type { UsageFlags } from "../declaration.ts";
+import { unenforcedBecause } from "../policy/enforced.ts";
 import { limitsIn } from "../policy/stored.ts";
 import { type SubjectUsage, subjectUsages } from "../usage/usage.ts";
 
@@ -15,7 +16,9 @@ export const usageCode: CommandCode<object, UsageFlags> = {
     const shown = flags.atLimit === true ? all.filter(isAtLimit) : all;
     const over = all.filter(({ state }) => state === "over").length;
     const unknown = shown.filter(({ max }) => max === "unknown").length;
+    const unenforced = limits === undefined ? undefined : unenforcedBecause(limits, view);
     const notes = [
+      ...(unenforced === undefined ? [] : [`ProjectRequestLimit cluster: ${unenforced}.`]),
       ...(limits === undefined ? ["There is no ProjectRequestLimit named cluster: no user is limited."] : []),
       ...(unknown > 0
         ? [`${unknown} limit(s) depend on groups, or on a User object that does not exist: unknown.`]

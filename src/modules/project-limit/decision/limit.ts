@@ -85,12 +85,7 @@ function allowed(max: number | undefined): string {
   return max === undefined ? "not limited" : `at most ${max} project(s)`;
 }
 
-function whyNot(
-  rule: LimitRule,
-  requester: Requester,
-  user: UserFact,
-  limits: Limits,
-): string | undefined {
+function whyNot(rule: LimitRule, requester: Requester, user: UserFact, limits: Limits): string | undefined {
   const { username, groups } = requester;
   if (rule.users?.has(username) === false) return `user ${username} is not one of its users`;
   if (!matchesIdentity(rule, requester))

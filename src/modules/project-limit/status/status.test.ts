@@ -59,7 +59,7 @@ describe("the status", () => {
 
   test("says all that is observed, with the generation", () => {
     const { status, conditions, result } = reconciled(
-      limits({ limits: [{ maxProjects: 2 }] }),
+      limits({ limits: [{ maxProjects: 2 }], namespaces: {} }),
       [...projects("bob", 2)],
       { served: false },
     );
@@ -67,11 +67,26 @@ describe("the status", () => {
     expect(conditions).toMatchObject({
       Valid: "True Usable",
       Ignored: "False NamedCluster",
+      Enforced: "True Judged",
       UserAPIMissing: "True NotServed",
-      NamespacesOpen: "False NotNeeded",
+      NamespacesOpen: "False Closed",
       BestEffort: "False Exact",
     });
     expect(result.requeueAfter).toBe(30);
+  });
+
+  test.each<[string, JsonObject, { served: boolean }, string]>([
+    ["without ProjectRequests and without namespaces", {}, { served: false }, "False NothingToJudge"],
+    ["without ProjectRequests, with namespaces", { namespaces: {} }, { served: false }, "True Judged"],
+    ["on OpenShift without namespaces", {}, { served: true }, "True Judged"],
+  ])("says whether anything is enforced: %s", (_, spec, options, expected) => {
+    const object = limits({ limits: [{ maxProjects: 2 }], ...spec });
+    const { conditions, status } = reconciled(object, projects("bob", 3), options);
+    expect(conditions).toMatchObject({ Enforced: expected });
+    const valid = at(status, "conditions", 0, "message");
+    expect(valid).toMatch(
+      expected.startsWith("False") ? /nothing is limited: .* add spec\.namespaces/ : /in use/,
+    );
   });
 
   test("is written only when it changes", () => {

@@ -5,6 +5,7 @@ import type { Problem } from "../../../core/policy/problem.ts";
 import type { View } from "../../../core/view/view.ts";
 import { USERS } from "../decision/limit.ts";
 import { MOST_ENTRIES } from "../ledger/usage.ts";
+import { unenforcedBecause } from "../policy/enforced.ts";
 import { differences } from "../policy/extensions.ts";
 import type { Limits } from "../policy/policy.ts";
 import { type SubjectUsage, statesOf, subjectUsages } from "../usage/usage.ts";
@@ -22,6 +23,7 @@ export function limitsStatus(
   const observations = [
     validity(problems, "all limits are in use"),
     NOT_IGNORED,
+    enforcement(limits, view),
     userApi(limits, view),
     namespacesOpen(limits, view),
     bestEffort(limits, usages),
@@ -68,6 +70,14 @@ const NOT_IGNORED: Observation = {
   reason: "NamedCluster",
   message: "the object is in use",
 };
+
+function enforcement(limits: Limits, view: View): Observation {
+  const type = "Enforced";
+  const why = unenforcedBecause(limits, view);
+  if (why !== undefined) return { type, holds: false, reason: "NothingToJudge", message: why };
+  const judged = limits.namespaces ? "ProjectRequests and namespaces are" : "ProjectRequests are";
+  return { type, holds: true, reason: "Judged", message: `${judged} judged` };
+}
 
 function userApi({ rules }: Limits, view: View): Observation {
   const type = "UserAPIMissing";

@@ -1,0 +1,40 @@
+import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
+import type { Read } from "../../../core/module/module.ts";
+import { likelyMistake, type Problem } from "../../../core/policy/problem.ts";
+import type { View } from "../../../core/view/view.ts";
+import { PROJECTS } from "../decision/count.ts";
+import { USERS } from "../decision/limit.ts";
+import { type Limits, SINGLETON } from "./policy.ts";
+
+/** OpenShift's API for users that may not create namespaces. It has no objects to read. */
+export const PROJECT_REQUESTS: Read = {
+  resource: "projectrequests",
+  group: "project.openshift.io",
+  version: "v1",
+  kind: "ProjectRequest",
+  scope: "Cluster",
+  keep: [],
+  presence: true,
+  optional: true,
+  why: "know whether there are ProjectRequests to limit",
+};
+
+const RESOURCE = `${PROJECT_REQUESTS.resource}.${PROJECT_REQUESTS.group}`;
+
+/** Why a ProjectRequestLimit limits nothing: no request that it judges can be made. Unknown where the view knows nothing of a cluster. */
+export function unenforcedBecause(
+  { namespaces }: Pick<Limits, "namespaces">,
+  view: View,
+): string | undefined {
+  // Files show OpenShift by its users: a ProjectRequest is never stored.
+  if (namespaces || !view.served(PROJECTS.resource) || view.served(RESOURCE) || view.served(USERS))
+    return undefined;
+  return "nothing is limited: the cluster does not serve ProjectRequests, and namespaces are not judged; add spec.namespaces: {} to limit namespaces";
+}
+
+export function checkEnforced(object: JsonObject, view: View): Problem[] {
+  const spec = isObject(object["spec"]) ? object["spec"] : {};
+  if ((stringAt(object, "metadata", "name") ?? SINGLETON) !== SINGLETON) return [];
+  const why = unenforcedBecause({ namespaces: isObject(spec["namespaces"]) }, view);
+  return why === undefined ? [] : [likelyMistake(["spec"], why)];
+}
