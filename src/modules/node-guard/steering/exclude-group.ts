@@ -1,11 +1,11 @@
 import type { Draft } from "../../../core/evaluate/draft.ts";
 import type { Finding } from "../../../core/evaluate/finding.ts";
-import type { JsonObject } from "../../../core/json.ts";
+import { isObject, type JsonObject } from "../../../core/json.ts";
 import type { Path } from "../../../core/path.ts";
 import type { View } from "../../../core/view/view.ts";
 import { PodNodes } from "../claims/pod-nodes.ts";
 import { reachableGroups } from "../claims/selection.ts";
-import { REQUIRED_TERMS, termsOf } from "../claims/terms.ts";
+import { REQUIRED, termsOf } from "../claims/terms.ts";
 import type { Group } from "../groups/group.ts";
 import { withoutTolerations } from "./drop-tolerations.ts";
 import { excludeSelector } from "./exclude.ts";
@@ -32,11 +32,14 @@ export function excludeGroup(
     if (rest !== "unchanged") object.set(path, rest, finding("tolerations", path));
     if (reachableGroups(new PodNodes(object.get(...spec)), [group], view).length === 0) return "done";
   }
-  const path = [...spec, ...REQUIRED_TERMS];
+  // Written with its parent: the list itself may be placement's, and its provenance stays so.
+  const path = [...spec, ...REQUIRED];
   const given = termsOf(object.get(...spec));
   const terms = excludeSelector(given, group.labelSelector);
   if (terms === "unchanged") return "done";
   if (terms === "too many" || (sameTerms && given !== undefined && terms.length !== given.length))
     return "too many terms";
-  return object.set(path, terms, finding("affinity", path)) ? "done" : "too many terms";
+  const required = object.get(...path);
+  const value = { ...(isObject(required) ? required : {}), nodeSelectorTerms: terms };
+  return object.set(path, value, finding("affinity", path)) ? "done" : "too many terms";
 }

@@ -19,6 +19,7 @@ import {
 import { clusterPolicy, namespace } from "../../../../test/builders/policy.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
 import { at, type JsonObject } from "../../../core/json.ts";
+import { provenanceOf } from "../../../core/provenance/origin.ts";
 import { placement } from "../../placement/index.ts";
 import { nodeGuard } from "../index.ts";
 
@@ -207,4 +208,30 @@ test("other kinds are not steered in their template", async () => {
     patched: false,
     warnings: [],
   });
+});
+
+test("the provenance annotation names the group, also after another call and beside a placement", async () => {
+  const cluster: Cluster = {
+    modules: [placement, nodeGuard],
+    objects: [
+      namespace("team-a"),
+      clusterPolicy("pool", {
+        namespaceSelector: {},
+        podSelector: {},
+        affinity: required({ matchExpressions: [{ key: "pool", operator: "NotIn", values: ["web"] }] })[
+          "affinity"
+        ] as JsonObject,
+      }),
+    ],
+  };
+  const modules = (object: JsonObject) =>
+    provenanceOf(object).map(({ module, policy }) => `${module} ${policy}`);
+  const first = await askGuard(creating(EXISTS), cluster);
+  const expected = ["node-guard NodeGroup/ControlPlane", "placement ClusterPodSchedulingPolicy/pool"];
+  expect(modules(first.object)).toEqual(expected);
+  const again = await askGuard(
+    { ...creating(EXISTS), object: structuredClone(first.object) as JsonObject },
+    cluster,
+  );
+  expect(modules(again.object)).toEqual(expected);
 });

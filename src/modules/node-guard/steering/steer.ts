@@ -6,14 +6,17 @@ import { isBeingDeleted, isMirrorPod } from "../../../core/kubernetes/object.ts"
 import { isBoundSpec, isGatedSpec } from "../../../core/kubernetes/pod-state.ts";
 import { podTemplateOf, specPath, type WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";
+import { provenanceOf } from "../../../core/provenance/origin.ts";
 import { PodNodes, seenBefore } from "../claims/pod-nodes.ts";
 import { reachableGroups, selectionClaims } from "../claims/selection.ts";
-import { REQUIRED_TERMS } from "../claims/terms.ts";
+import { REQUIRED, REQUIRED_TERMS, termsOf } from "../claims/terms.ts";
 import { judge } from "../decide/judge.ts";
 import { decide, groupRef } from "../decide/report.ts";
 import { blockingGroups, isDaemonPod } from "../decide/selection.ts";
 import { accountOf, describePod, type Subject } from "../decide/subject.ts";
 import { type Group, steers } from "../groups/group.ts";
+import { MODULE } from "../settings.ts";
+import { excludeSelector } from "./exclude.ts";
 import { excludeGroup } from "./exclude-group.ts";
 
 /**
@@ -45,17 +48,21 @@ export function steer(context: Context, all: readonly Group[]): Result {
   const pod = new PodNodes(spec);
   const before = seenBefore(stored);
   const reachable = reachableGroups(pod, blocking.groups, view, before);
-  if (reachable.length === 0) return allow();
+  const confirmed = confirmations(context, workload, pod, blocking.groups);
+  if (reachable.length === 0) return allow(confirmed);
   const found = selectionClaims(pod, reachable, { view, facts });
   // The validating phase reads nodes that are not known here.
   const claims = "need" in found ? [] : found.claims;
   // What can run nowhere else is for the validating phase to refuse.
   if (claims.some(({ claim, group }) => claim.refused && group.earlyRefusal === "Deny")) return allow();
-  const findings = reachable.flatMap((group) =>
-    pod.tooLarge
-      ? [tooLarge(workload, group)]
-      : exclude(context, workload, group, before?.tooLarge ? undefined : stored),
-  );
+  const findings = [
+    ...confirmed,
+    ...reachable.flatMap((group) =>
+      pod.tooLarge
+        ? [tooLarge(workload, group)]
+        : exclude(context, workload, group, before?.tooLarge ? undefined : stored),
+    ),
+  ];
   const incidental = claims.map(({ claim, group, nodes }) =>
     judge({ claim, groups: [group], nodes }, subject, facts),
   );
@@ -70,6 +77,23 @@ function isOpen(context: Context, stored: JsonObject | undefined): boolean {
   const { request, object } = context;
   if (request.operation === "UPDATE") return isGatedSpec(stored);
   return !isMirrorPod(object.object) && !isDaemonPod(context);
+}
+
+/** Confirms to the provenance annotation what an earlier call for the same request has added. */
+function confirmations(
+  { object }: Context,
+  workload: WorkloadKind,
+  pod: PodNodes,
+  groups: readonly Group[],
+): Finding[] {
+  if (pod.tooLarge || !provenanceOf(object.object).some(({ module }) => module === MODULE)) return [];
+  const path = [...specPath(workload), ...REQUIRED];
+  const terms = termsOf(object.get(...specPath(workload)));
+  return groups.flatMap((group) =>
+    terms !== undefined && excludeSelector(terms, group.labelSelector) === "unchanged"
+      ? [{ policy: groupRef(group), rule: "steering", outcome: "same", path, message: STEERED.affinity }]
+      : [],
+  );
 }
 
 const STEERED = { tolerations: "tolerations dropped", affinity: "required node affinity added" };
@@ -95,8 +119,6 @@ function exclude(
       message: `${STEERED[what]} to keep pods off nodes of protected group ${group.name}`,
       // The author of a workload chose its nodes, and shall not miss some in silence.
       ...(isTemplate ? { code: "USHER-G14", warn: 60 } : {}),
-      // Schedulers and people see it in the pod; an update compares with the stored template instead.
-      recordedByModule: true,
     }),
   });
   return excluded === "done" ? [] : [tooLarge(workload, group)];
