@@ -110,8 +110,6 @@ describe("usher node-labels plan", () => {
   });
 
   it.each<[string, string[], RegExp]>([
-    ["no source", [], /--source is required/],
-    ["two sources", ["--source", "x", "--cluster"], /mutually exclusive/],
     ["a source that is not there", ["--source", "/none"], /no such file or directory/],
   ])("a call with %s is wrong", async (_what, args, message) => {
     const { code, err } = await usher(["node-labels", "plan", ...args]);

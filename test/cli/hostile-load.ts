@@ -50,7 +50,7 @@ export interface Target {
   readonly ca: string;
 }
 
-/** Runs all of them at once, for so long, and counts the responses by their status. */
+/** Runs all of them at once, for so long, and counts the responses by their status, those for what is too large apart. */
 export async function hostileLoad(target: Target, ms: number): Promise<Map<string, number>> {
   const sockets = new Set<TLSSocket>();
   const statuses = new Map<string, number>();
@@ -73,7 +73,7 @@ export async function hostileLoad(target: Target, ms: number): Promise<Map<strin
     socket.write(text);
     await new Promise<void>((resolve) => {
       socket.once("data", (data) => {
-        const status = String(data).slice(9, 12);
+        const status = `${String(data).slice(9, 12)}${String(data).includes("USHER-E05") ? " too large" : ""}`;
         statuses.set(status, (statuses.get(status) ?? 0) + 1);
         socket.destroy();
       });

@@ -92,6 +92,8 @@ test("compile prints the policies of the fallback", async () => {
     "usher-node-guard-controlplane-assign",
     "usher-node-guard-controlplane-bind",
     "usher-node-guard-controlplane-bind",
+    "usher-node-guard-controlplane-labels",
+    "usher-node-guard-controlplane-labels",
   ]);
 });
 

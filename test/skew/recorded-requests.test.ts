@@ -55,9 +55,20 @@ async function answersOf(main: string, source: string, config: string, reviews: 
   return answers;
 }
 
-/** The version before did not record the edits of pod-os and node-guard. */
-function withoutProvenance(answer: { readonly body: string }): object {
+/** Warnings that the version before did not have, or worded otherwise. */
+const OTHER_WARNINGS = [
+  /^spec: selects 0 of \d+ nodes: /,
+  /: while usher is away, no pod can be assigned or bound to nodes of the group /,
+  /pods on nodes of the group (that )?are not authorised/,
+];
+
+/** Without those, and without provenance: the version before did not record the edits of pod-os and node-guard. */
+function comparable(answer: { readonly body: string }): object {
   const body = JSON.parse(answer.body, (key, value) => {
+    if (key === "warnings" && Array.isArray(value)) {
+      const known = value.filter((warning) => !OTHER_WARNINGS.some((other) => other.test(warning)));
+      return known.length === 0 ? undefined : known;
+    }
     if (key !== "patch" || typeof value !== "string") return value;
     const operations: { readonly path: string; readonly value?: unknown }[] = JSON.parse(atob(value));
     return operations.flatMap(({ path, value: written, ...operation }) => {
@@ -81,7 +92,11 @@ test.skipIf(earlier === undefined)(
       answersOf(join(earlier?.folder ?? "", "src/cli/main.ts"), source, config, reviews),
       answersOf(MAIN, source, config, reviews),
     ]);
-    expect(now.map(withoutProvenance)).toEqual(before.map(withoutProvenance));
+    for (const [i, one] of now.entries()) {
+      // Each phase is asked about the object as it was sent. The version before admitted pods that it had not steered.
+      if (one.body.includes("USHER-G13")) continue;
+      expect(comparable(one)).toEqual(comparable(before[i] ?? { body: "{}" }));
+    }
     // Something was judged at all: changed, and refused.
     const texts = now.map((one) => JSON.stringify(one));
     expect(texts.filter((text) => text.includes("JSONPatch")).length).toBeGreaterThan(10);

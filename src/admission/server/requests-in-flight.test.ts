@@ -3,8 +3,16 @@ import { setTimeout as pause } from "node:timers/promises";
 import { connect } from "node:tls";
 import { expect, test } from "vitest";
 import { testSource } from "../../../test/support/admission/example-cluster.ts";
-import { exchange, LIMITS, request, serve, uids } from "../../../test/support/admission/raw-connections.ts";
+import {
+  bodyOf,
+  exchange,
+  LIMITS,
+  request,
+  serve,
+  uids,
+} from "../../../test/support/admission/raw-connections.ts";
 import type { Deadline } from "../../core/view/source.ts";
+import { parsedBytes } from "../review/structure.ts";
 import type { AdmissionOptions } from "./admission-server.ts";
 
 /** A server whose facts arrive when `meet` is called. */
@@ -126,11 +134,18 @@ test("draining does not wait for clients that keep their side open", async () =>
 });
 
 test("requests that wait are bounded in bytes, and the oldest is closed", async () => {
-  const { server, asked, meet } = await waiting({ limits: { ...LIMITS, inFlightBytes: 200_000 } });
-  const large = (uid: string) => request(uid, { path: "/validate/pool", pad: 40_000 });
+  // Two fit, and three do not.
+  const inFlightBytes = 2.5 * parsedBytes(Buffer.from(bodyOf("a")));
+  const { server, asked, meet } = await waiting({
+    limits: { ...LIMITS, keepAliveMs: 30_000, inFlightBytes },
+  });
   const exchanges: Promise<string>[] = [];
   for (const [i, uid] of ["a", "b", "c"].entries()) {
-    exchanges.push(exchange(server, (socket) => socket.write(large(uid))));
+    exchanges.push(
+      exchange(server, (socket) =>
+        socket.write(request(uid, { path: "/validate/pool", lines: ["Connection: close"] })),
+      ),
+    );
     await expect.poll(() => asked.length).toBe(i + 1);
   }
   await expect.poll(() => asked[0]?.signal.aborted).toBe(true);

@@ -106,7 +106,7 @@ describe("the status", () => {
     const object = { ...limits({}), status: { ready: 3, configHash: "abc", conditions: [available] } };
     const { status } = reconciled(object);
     expect(status).toMatchObject({ ready: 3, configHash: "abc", observedGeneration: 1 });
-    expect(listAt(status, "conditions")).toHaveLength(7);
+    expect(listAt(status, "conditions")).toHaveLength(8);
     expect(at(status, "conditions", 0)).toEqual(available);
     expect(reconciled({ ...object, status: status ?? null }).result.writes).toEqual([]);
   });
