@@ -33,7 +33,7 @@ const GUARD = {
   apiVersion: "scheduling.openshift.io/v1alpha1",
   kind: "NodeSchedulingPolicy",
   metadata: { name: "cluster" },
-  spec: { groups: [{ name: "ControlPlane", mode: "Enable" }] },
+  spec: { groups: [{ name: "ControlPlane", mode: "Enable", failurePolicy: "Fail" }] },
 };
 
 const earlier = earlierVersion();
@@ -89,6 +89,11 @@ describeOwnCluster("an upgrade, an outage and a downgrade", { images: IMAGES }, 
 
   beforeAll(async () => {
     for (const node of ["n1", "n2"]) await cluster().createNode(node);
+    const role = "node-role.kubernetes.io/control-plane";
+    await cluster().createNode("cp-0", {
+      labels: { [role]: "" },
+      taints: [{ key: role, effect: "NoSchedule" }],
+    });
   });
 
   test("the version before runs with a closed policy", async () => {
