@@ -270,8 +270,10 @@ describeOwnCluster("pods and nodes of an OS", {}, (cluster) => {
     const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: "scanner" };
     await call("POST", `${api}/namespaces/${loop}/rolebindings`, { metadata, subjects, roleRef });
     const kubeconfig = await cluster().kubeconfig("scanner");
-    const scan = ["pod-security", "scan", "--cluster", "--kubeconfig", kubeconfig, "-n", loop, "-o", "json"];
-    const { code, out, err } = await program(scan);
+    const scan = ["pod-security", "scan", "--kubeconfig", kubeconfig, "-n", loop, "-o", "json"];
+    const forbidden = await program(scan);
+    expect(forbidden).toMatchObject({ code: 3, err: expect.stringContaining("--config") });
+    const { code, out, err } = await program([...scan, ...configured({})]);
     expect(code, err).toBe(3);
     const { workloads, unread } = JSON.parse(out);
     expect(workloads).toMatchObject([{ name: "agent" }, { name: "filler" }]);
