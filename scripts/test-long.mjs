@@ -18,6 +18,7 @@ const PARTS = {
     "e2e/faults",
     "e2e/helm",
     "e2e/node-guard-enable",
+    "e2e/placement-drift",
     "e2e/placement-samples",
     "e2e/pod-os-nodes",
     "image/run",
