@@ -46,7 +46,7 @@ spec: {podSelector: {}, nodeSelector: {pool: good}}
   });
   const { out, err, code } = await usher(["review", PODS, "--source", source]);
   expect(out).toMatch(/StatefulSet shop\/etcd-main +patch +\+ nodeSelector pool=good +shop\/good/);
-  expect(err).toContain(`${source}/policies.yaml:7:13: spec.priority: must be a number, got "ten"`);
+  expect(err).toContain(`${source}/policies.yaml:7:13: spec.priority: must be an integer, got "ten"`);
   expect(err).toContain("   7 |   priority: ten\n     |             ^^^\n");
   expect(code).toBe(2);
 });
