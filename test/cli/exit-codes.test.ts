@@ -161,6 +161,25 @@ test("--source may be given twice: both are read", async () => {
   });
 });
 
+test("of one object in two sources the one in the first counts, and both places are named", async () => {
+  const policy = (pool: string) =>
+    BAD_POLICY.replace("ten", "10").replace("priority", `nodeSelector: {pool: ${pool}}\n  priority`);
+  const root = folder({ "a/policy.yaml": policy("a"), "b/policy.yaml": policy("b") });
+  const pod = { stdin: "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: shop}\nspec: {}\n" };
+  for (const [first, second] of [
+    ["a", "b"],
+    ["b", "a"],
+  ]) {
+    const args = ["--source", `${root}/${first}/`, "--source", `${root}/${second}`];
+    const { code, out, err } = await usher(["review", "-", ...args], pod);
+    expect(out, err).toContain(`nodeSelector pool=${first}`);
+    expect(err).toMatch(
+      new RegExp(`/${second}/policy.yaml:4:18: .* is defined in .*/${first}/policy.yaml:4:18 already`),
+    );
+    expect(code).toBe(2);
+  }
+});
+
 test("an internal error is 3", async () => {
   let err = "";
   const stdout = {
