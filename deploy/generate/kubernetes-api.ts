@@ -6,7 +6,7 @@ import type { GeneratedFile } from "./generated-files.ts";
 import { KUBERNETES } from "./kubernetes.ts";
 
 /** The kinds that modules judge, by the API group and version that has them. */
-const KINDS: Readonly<Record<string, readonly string[]>> = {
+export const KINDS: Readonly<Record<string, readonly string[]>> = {
   v1: ["Binding", "Namespace", "Node", "Pod", "PodTemplate", "ReplicationController"],
   "apps/v1": ["DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"],
   "batch/v1": ["CronJob", "Job"],
@@ -32,6 +32,11 @@ interface Schema {
   }[];
 }
 
+/** What an API server says of one group and version at `/openapi/v3`. */
+export interface OpenApi {
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+}
+
 type Types = Map<string, Map<string, string>>;
 
 /** `npm run deploy -- kubernetes-api`: the fields of Kubernetes' own kinds, of every minor version that usher is tested with. */
@@ -39,27 +44,27 @@ export function kubernetesApiFile(): GeneratedFile {
   const { oldest, newest } = KUBERNETES;
   const releases = new Map<number, Types>();
   const kinds: Record<string, string> = {};
-  for (let minor = oldest; minor <= newest; minor++)
-    releases.set(minor, typesOf(openApiFolder(minor), kinds));
+  for (let minor = oldest; minor <= newest; minor++) releases.set(minor, typesOf(openApiOf(minor), kinds));
   const data: ApiData = { oldest, newest, kinds, types: merged(releases) };
   return { path: "src/cli/review/kubernetes-api.json", text: `${JSON.stringify(data, null, 2)}\n` };
 }
 
-/** Of the newest minor version `npm test` builds the control plane, which has no name of its own. */
-export function openApiFolder(minor: number): string {
+/** The module of the newest minor version, with which `npm test` runs, has no version in its name. */
+function openApiOf(minor: number): (apiVersion: string) => OpenApi {
   const name = minor === KUBERNETES.newest ? "kubernetes" : `kubernetes-1.${minor}`;
-  return join(moduleFolder(name, "k8s.io/kubernetes"), "api", "openapi-spec", "v3");
+  const folder = join(moduleFolder(name, "k8s.io/kubernetes"), "api", "openapi-spec", "v3");
+  return (apiVersion) => {
+    const file = apiVersion.includes("/") ? `apis__${apiVersion.replace("/", "__")}` : `api__${apiVersion}`;
+    return JSON.parse(readFileSync(join(folder, `${file}_openapi.json`), "utf8"));
+  };
 }
 
 /** The types of one release: each with its fields, and what their values are. */
-export function typesOf(folder: string, kinds: Record<string, string> = {}): Types {
+export function typesOf(openApi: (apiVersion: string) => OpenApi, kinds: Record<string, string> = {}): Types {
   const types: Types = new Map();
   const origins = new Map<string, string>();
   for (const [apiVersion, names] of Object.entries(KINDS)) {
-    const file = apiVersion.includes("/") ? `apis__${apiVersion.replace("/", "__")}` : `api__${apiVersion}`;
-    const { components } = JSON.parse(readFileSync(join(folder, `${file}_openapi.json`), "utf8")) as {
-      readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
-    };
+    const { components } = openApi(apiVersion);
     const { schemas } = components;
     const typeOf = (schema: Schema): string => {
       const ref = schema.$ref ?? schema.allOf?.[0]?.$ref;
@@ -72,7 +77,7 @@ export function typesOf(folder: string, kinds: Record<string, string> = {}): Typ
     };
     const named = (whole: string): string => {
       const schema = schemas[whole];
-      if (schema === undefined) throw new Error(`${file}: no schema ${whole}`);
+      if (schema === undefined) throw new Error(`${apiVersion}: no schema ${whole}`);
       const name = whole.slice(whole.lastIndexOf(".") + 1);
       // A type without fields, such as a mode that has no settings, is written as free-form ones are.
       const isEmpty = schema.type === "object" && !FREE_FORM.includes(name);
