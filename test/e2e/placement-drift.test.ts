@@ -180,9 +180,7 @@ describeOwnCluster("drift of stored workloads", {}, (cluster) => {
     expect(out).toContain('"gone": true');
     expect((await status("pol")).err).toContain('did you mean "pool"?');
     const ran = await usher(undefined, "reapply", "--policy", "pool", "-A");
-    expect(ran.out, ran.err).toMatch(/Deployment shop\/web +renewed +~ nodeSelector\.pool etcd -> nvme/);
-    expect(ran.out).toContain("2 workloads: 2 renewed");
-    expect(ran.out).not.toContain("would change");
+    expect(ran.out, ran.err).toContain("2 workloads: 2 renewed");
     for (const name of ["web", "db"]) {
       await rolledOut(name);
       const spec = podSpecOf(await stage.get(`deployments/${name}`));
