@@ -1,8 +1,9 @@
 // `npm run deploy`: writes every generated file. A test fails where one of them is stale. `npm run deploy -- olm` writes OLM's files for
-// a release.
+// a release, `npm run deploy -- kubernetes-api` the fields of Kubernetes' own kinds, for which Go downloads five releases of Kubernetes.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { type GeneratedFile, generatedFiles } from "./generated-files.ts";
+import { kubernetesApiFile } from "./kubernetes-api.ts";
 import { olmCommand } from "./olm/command.ts";
 
 function write(folder: string, files: readonly GeneratedFile[]): void {
@@ -13,6 +14,7 @@ function write(folder: string, files: readonly GeneratedFile[]): void {
   }
 }
 
+const root = join(import.meta.dirname, "..", "..");
 const [command, ...args] = process.argv.slice(2);
 if (command === "olm") {
   try {
@@ -23,4 +25,4 @@ if (command === "olm") {
     console.error(error instanceof Error ? error.message : error);
     process.exit(2);
   }
-} else write(join(import.meta.dirname, "..", ".."), await generatedFiles());
+} else write(root, command === "kubernetes-api" ? [kubernetesApiFile()] : await generatedFiles());

@@ -15,7 +15,7 @@ export const CLUSTER = [
 
 export const STRICT = [
   "--strict",
-  "treat unknown kinds and fields, policies without a namespace, and a source without policies as errors",
+  "treat unknown kinds, policies without a namespace, and a source without policies as errors",
 ] as const;
 
 /** Flags of every command that connects to a cluster. */

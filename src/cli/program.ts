@@ -12,7 +12,6 @@ import {
   output,
   port,
   Repeatable,
-  STRICT,
   seconds,
   sourceFlag,
 } from "./options.ts";
@@ -132,7 +131,10 @@ function reviewCommand(usher: Command, io: Io, outcome: Outcome): void {
     )
     .option("--old <file>", "stored objects, for UPDATE (default: from the source)")
     .option("--trace", "explain for each policy why it did or did not apply")
-    .option(...STRICT)
+    .option(
+      "--strict",
+      "treat unknown kinds and fields, wrong types and removed API versions, policies without a namespace, a source without policies, and unknown facts as errors",
+    )
     .addOption(
       new Option("--fail-on <severity>", "exit with 1 for warnings too, not only for denials").choices([
         "warning",

@@ -46,7 +46,7 @@ spec: {podSelector: {}, nodeSelector: {pool: good}}
   });
   const { out, err, code } = await usher(["review", PODS, "--source", source]);
   expect(out).toMatch(/StatefulSet shop\/etcd-main +patch +\+ nodeSelector pool=good +shop\/good/);
-  expect(err).toContain(`${source}/policies.yaml:7:13: spec.priority: must be a number, got "ten"`);
+  expect(err).toContain(`${source}/policies.yaml:7:13: spec.priority: must be an integer, got "ten"`);
   expect(err).toContain("   7 |   priority: ten\n     |             ^^^\n");
   expect(code).toBe(2);
 });
@@ -159,6 +159,25 @@ test("--source may be given twice: both are read", async () => {
     code: 2,
     err: "usher: --source /does/not/exist: no such file or directory\n",
   });
+});
+
+test("of one object in two sources the one in the first counts, and both places are named", async () => {
+  const policy = (pool: string) =>
+    BAD_POLICY.replace("ten", "10").replace("priority", `nodeSelector: {pool: ${pool}}\n  priority`);
+  const root = folder({ "a/policy.yaml": policy("a"), "b/policy.yaml": policy("b") });
+  const pod = { stdin: "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: shop}\nspec: {}\n" };
+  for (const [first, second] of [
+    ["a", "b"],
+    ["b", "a"],
+  ]) {
+    const args = ["--source", `${root}/${first}/`, "--source", `${root}/${second}`];
+    const { code, out, err } = await usher(["review", "-", ...args], pod);
+    expect(out, err).toContain(`nodeSelector pool=${first}`);
+    expect(err).toMatch(
+      new RegExp(`/${second}/policy.yaml:4:18: .* is defined in .*/${first}/policy.yaml:4:18 already`),
+    );
+    expect(code).toBe(2);
+  }
 });
 
 test("an internal error is 3", async () => {

@@ -78,7 +78,7 @@ test(
     const said = await served.said(/still serving/);
     const line = POLICIES.split("\n").findIndex((one) => one.includes("priority: -10")) + 1;
     expect(said).toContain(
-      `${source}/policies.yaml:${line}:13: spec.priority: must be a number, got "ten"\n`,
+      `${source}/policies.yaml:${line}:13: spec.priority: must be an integer, got "ten"\n`,
     );
     expect(said).toContain(`   ${line} |   priority: ten\n      |             ^^^\n`);
     expect(said).toContain("still serving the last good version of this file (4 policies)\n");

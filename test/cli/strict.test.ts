@@ -110,6 +110,69 @@ test.each([
   expect(strict.code).toBe(2);
 });
 
+const DEPLOYMENT = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+spec:
+  replicas: "3"
+  template:
+    spec:
+      containers:
+        - name: m
+          imagePullPolcy: Always
+`;
+
+test("fields of Kubernetes' own kinds are checked with --strict, and only then", async () => {
+  const plain = await usher(["review", "-", "--source", EXAMPLES], { stdin: DEPLOYMENT });
+  expect(plain).toMatchObject({ code: 0, err: "" });
+  const strict = await usher(["review", "-", "--source", EXAMPLES, "--strict"], { stdin: DEPLOYMENT });
+  expect(strict.err).toBe(`stdin:5:13: spec.replicas: must be an integer, got "3"
+   4 | spec:
+   5 |   replicas: "3"
+     |             ^^^ write it without quotes
+stdin:10:11: spec.template.spec.containers[0].imagePullPolcy: unknown field, has no effect
+    9 |         - name: m
+   10 |           imagePullPolcy: Always
+      |           ^^^^^^^^^^^^^^ did you mean "imagePullPolicy"?
+`);
+  expect(strict.code).toBe(2);
+  expect(strict.out).toMatch(/Deployment shop\/web +patch/);
+});
+
+test.each([
+  ["1.33", 2, /spec.hostnameOverride: unknown field.*\n[\s\S]*Kubernetes has it since 1.34; this is 1.33/],
+  ["1.34", 0, /^$/],
+  ["1.99", 0, /^fields are checked as Kubernetes 1.37 has them: those of 1.99 are not known\n$/],
+])("kubernetesVersion %s chooses the fields that --strict knows", async (version, code, err) => {
+  const config = folder({
+    "config.yaml": `apiVersion: usher.dev/v1alpha1\nkind: UsherConfiguration\nspec: {kubernetesVersion: "${version}"}\n`,
+  });
+  const args = ["review", "-", "--source", EXAMPLES, "--strict", "--config", `${config}/config.yaml`];
+  const stdin = POD.replace("{containers", "{hostnameOverride: a, containers");
+  const ran = await usher(args, { stdin });
+  expect(ran.err).toMatch(err);
+  expect(ran.code).toBe(code);
+});
+
+test.each([
+  ["extensions/v1beta1", "Deployment", "1.16", "apps/v1"],
+  ["apps/v1beta1", "StatefulSet", "1.16", "apps/v1"],
+  ["apps/v1beta2", "DaemonSet", "1.16", "apps/v1"],
+  ["batch/v2alpha1", "CronJob", "1.21", "batch/v1"],
+  ["batch/v1beta1", "CronJob", "1.25", "batch/v1"],
+])(
+  "%s %s is a note, and with --strict an error that names the version to use",
+  async (old, kind, since, use) => {
+    const stdin = `apiVersion: ${old}\nkind: ${kind}\nmetadata: {name: web, namespace: shop}\nspec: {}\n`;
+    const message = `API servers have no ${old} ${kind} since Kubernetes ${since}; write apiVersion: ${use}\n`;
+    const plain = await usher(["review", "-", "--source", EXAMPLES], { stdin });
+    expect(plain).toMatchObject({ code: 0, err: message });
+    const strict = await usher(["review", "-", "--source", EXAMPLES, "--strict"], { stdin });
+    expect(strict.err).toContain(`stdin:1:13: apiVersion: ${message}`);
+    expect(strict.code).toBe(2);
+  },
+);
+
 test("what is right passes with --strict", async () => {
   const { code, err } = await usher(["review", "-", "--source", EXAMPLES, "--strict"], { stdin: POD });
   expect(err).toBe("");

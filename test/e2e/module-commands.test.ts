@@ -66,7 +66,10 @@ describeCluster("commands of a module that write", (cluster) => {
     const dry = await grant("alice", "--dry-run");
     expect(dry.out, dry.err).toMatch(/ConfigMap \S+\/grant +would change +\+ created/);
     expect((await cluster().request("GET", path)).status).toBe(404);
-    expect((await grant("alice")).out).toContain("1 grant: 1 written");
+    const granted = await grant("alice");
+    expect(granted.out, granted.err).toMatch(
+      /^GRANT +RESULT +CHANGES\nConfigMap \S+\/grant +written +\+ created\n\n1 grant: 1 written\n$/,
+    );
     const changed = await grant("bob");
     expect(changed.out, changed.err).toContain("~ data.to alice -> bob");
     expect(at(await cluster().call("GET", path), "data", "to")).toBe("bob");

@@ -108,6 +108,10 @@ describeOwnCluster("what the leader keeps for node-guard", {}, (cluster) => {
       const { policies, actions } = await fallback();
       return policies.join() === NAMES.join() && actions.join() === "Deny,Deny,Deny";
     });
+    await eventually("the mode, as kubectl shows it", async () => {
+      const { stdout } = await cluster().kubectl(["get", "nodeschedulingpolicies"]);
+      return /^NAME +CONTROL PLANE MODE +VALID .*\ncluster +Enable +True /.test(stdout);
+    });
     await cluster().call("DELETE", `${ADMISSION}/validatingadmissionpolicies/${NAMES[0]}`);
     await eventually(
       "the fallback is restored",

@@ -112,7 +112,9 @@ describeOwnCluster("drift of stored workloads", {}, (cluster) => {
 
   test("reapply rolls them out once, a second one does nothing", async () => {
     const ran = await usher(undefined, "reapply", "--policy", "pool", "-n", NAMESPACE, "--parallel", "1");
-    expect(ran.out, ran.err).toContain("2 workloads: 2 renewed");
+    expect(ran.out, ran.err).toMatch(/Deployment shop\/web +renewed +~ nodeSelector\.pool etcd -> nvme/);
+    expect(ran.out).toContain("2 workloads: 2 renewed");
+    expect(ran.out).not.toContain("would change");
     expect(ran.code).toBe(0);
     for (const name of ["web", "db"]) {
       await rolledOut(name);

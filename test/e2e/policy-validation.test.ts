@@ -1,8 +1,12 @@
-// Policies as a real API server takes them: by the CRD alone while usher is away, and with the webhook.
+// Policies as a real API server takes them: by the CRD alone while usher is away, and with the webhook. The fields of Kubernetes' own
+// kinds as it takes them, and as `review --strict` does.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { KINDS, type OpenApi, typesOf } from "../../deploy/generate/kubernetes-api.ts";
 import { type AdmissionServer, startAdmission } from "../../src/admission/server/admission-server.ts";
+import type { ApiData } from "../../src/cli/review/api-types.ts";
+import api from "../../src/cli/review/kubernetes-api.json" with { type: "json" };
 import { Assembly } from "../../src/core/evaluate/assembly.ts";
 import { at, isObject, type JsonObject, listAt, stringAt } from "../../src/core/json.ts";
 import { SILENT } from "../../src/core/log.ts";
@@ -13,9 +17,11 @@ import { readManifests } from "../../src/files/reader/read-documents.ts";
 import { allModules } from "../../src/modules/all.ts";
 import { clusterPolicy, namespacedPolicy } from "../builders/policy.ts";
 import { BAD_SPECS, GOOD_SPECS } from "../builders/policy-table.ts";
+import { BAD_FIELDS, GOOD_FIELDS } from "../builders/strict-table.ts";
 import { eventually } from "../cluster/access/wait.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
 
+const SERVICE_ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts";
 const GROUP = "/apis/kupid.gardener.cloud/v1alpha1";
 const CLUSTER_WIDE = `${GROUP}/clusterpodschedulingpolicies`;
 const NAMESPACED = `${GROUP}/namespaces/default/podschedulingpolicies`;
@@ -53,6 +59,48 @@ describeOwnCluster(
     const withoutNamespaces = ({ namespaceSelector: _none, ...spec }: JsonObject) => spec;
     const fieldsOf = (body: unknown) =>
       listAt(isObject(body) ? body : {}, "details", "causes").map((cause) => stringAt(cause, "field") ?? "");
+
+    describe("fields of Kubernetes' own kinds, as review --strict knows them", () => {
+      const fields = (path: string, object: JsonObject) =>
+        cluster().request("POST", `${path}?dryRun=All&fieldValidation=Strict`, object);
+
+      // Without it no pod comes in, and no controller makes it here.
+      beforeAll(() => cluster().request("POST", SERVICE_ACCOUNTS, { metadata: { name: "default" } }));
+
+      test.each(BAD_FIELDS)("%s is refused", async (_what, path, object) => {
+        const { status, body } = await fields(path, object);
+        expect(`${status} ${stringAt(body, "message") ?? ""}`).toMatch(/^400 /);
+      });
+
+      test.each(GOOD_FIELDS)("%s comes in", async (_what, path, object) => {
+        const { status, body } = await fields(path, object);
+        expect(`${status} ${stringAt(body, "message") ?? ""}`).toMatch(/^201 /);
+      });
+
+      test("kubernetes-api.json has the fields that the API server publishes", async () => {
+        const documents = new Map<string, OpenApi>();
+        for (const apiVersion of Object.keys(KINDS)) {
+          const path = `/openapi/v3/${apiVersion.includes("/") ? "apis" : "api"}/${apiVersion}`;
+          documents.set(apiVersion, (await cluster().call("GET", path)) as unknown as OpenApi);
+        }
+        const served = typesOf((apiVersion) => {
+          const found = documents.get(apiVersion);
+          if (found === undefined) throw new Error(`no document of ${apiVersion}`);
+          return found;
+        });
+        const minor = Number(stringAt(await cluster().call("GET", "/version"), "minor"));
+        const data: ApiData = api;
+        expect(served.size).toBeGreaterThan(150);
+        for (const [type, found] of served) {
+          const known = Object.entries(data.types[type] ?? {}).flatMap(([field, written]) => {
+            const [inner = "", range = "0-99"] = written.split(" ");
+            const [first = 0, last = 0] = range.split("-").map(Number);
+            return first <= minor && minor <= last ? [[field, inner]] : [];
+          });
+          expect(Object.fromEntries(found), type).toEqual(Object.fromEntries(known));
+        }
+      });
+    });
 
     describe("by the CRD alone", () => {
       test.each(BAD_SPECS)("%s", async (_what, spec, field, by) => {

@@ -30,7 +30,11 @@ export function objectName({ kind, namespace, name }: WriteResult["object"]): st
   return `${kind} ${namespace === undefined ? "" : `${namespace}/`}${name}`;
 }
 
-export function printPlan(results: readonly WriteResult[], { noun }: CommandWrites, screen: Terminal): void {
+export function printTableOf(
+  results: readonly WriteResult[],
+  { noun }: CommandWrites,
+  screen: Terminal,
+): void {
   if (results.length === 0) return;
   const rows = results.flatMap(({ object, result, changes, why }) =>
     (changes.length === 0 ? [why ?? "-"] : changes).map((text, i) => [

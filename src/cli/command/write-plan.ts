@@ -9,8 +9,8 @@ import { withApiServer } from "../source/api-server.ts";
 import { mapConcurrently } from "./concurrency.ts";
 import {
   objectName,
-  printPlan,
   printResults,
+  printTableOf,
   summaryOf,
   type WriteResult,
   writeResult,
@@ -19,8 +19,8 @@ import type { ShellOptions } from "./run-command.ts";
 import { type Attempt, Writer } from "./write.ts";
 
 /**
- * Shows what a plan would change, by a server-side dry run of every write, and then makes the writes that change something, unless it is
- * a dry run. Returns the exit code.
+ * Finds what a plan would change, by a server-side dry run of every write, then makes the writes that change something, unless it is a
+ * dry run, and shows what became of each object. Returns the exit code.
  */
 export async function writePlan(
   command: Command,
@@ -39,10 +39,6 @@ export async function writePlan(
     const writer = new Writer(client, resources, sender, `usher-${command.name}`);
     const forTable = options.output === "table";
     const planned = await each("checking", plan.changes, plan, 0, screen, (one) => writer.dryRun(one));
-    if (forTable) {
-      const results = plan.changes.map((one, i) => writeResult(one, planned[i] ?? NOT_TRIED));
-      printPlan(results, writes, screen);
-    }
     const due = plan.changes.filter((_, i) => hasChanges(planned[i]));
     const done = new Map<PlannedChange, Attempt>();
     if (!dryRun && due.length > 0) {
@@ -57,7 +53,8 @@ export async function writePlan(
         ? writeResult(one, planned[i] ?? NOT_TRIED)
         : writeResult(one, attempt, writes.done);
     });
-    if (options.output !== "table") printResults(results, writes, options.output, screen);
+    if (options.output === "table") printTableOf(results, writes, screen);
+    else printResults(results, writes, options.output, screen);
     report(results, screen, forTable ? summaryOf(results, writes) : undefined);
     if (dryRun)
       screen.note(`dry run: nothing was changed${writes.switch === "apply" ? "; use --apply to write" : ""}`);

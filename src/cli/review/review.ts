@@ -7,6 +7,7 @@ import { printable } from "../output/printable.ts";
 import { terminal } from "../output/terminal.ts";
 import { isLive, openRead } from "../source/open.ts";
 import { assembleFor } from "../source/source.ts";
+import { ApiTypes } from "./api-types.ts";
 import { type InputProblem, InputReader } from "./input.ts";
 import { judgeWithPods } from "./pods.ts";
 import { describeProblems, problemData, sourceProblemData } from "./problems.ts";
@@ -64,12 +65,19 @@ export async function review(named: readonly string[], options: ReviewOptions, i
     const judged: Judged[] = [];
     const hints = new Set<string>();
     const strict = options.strict === true;
+    const { view } = source.assembly;
+    const types = strict ? await ApiTypes.load(view.serverVersion) : undefined;
+    const minor = view.serverVersion?.effective.minor ?? types?.minor;
+    if (types !== undefined && types.minor !== minor)
+      screen.note(
+        `fields are checked as Kubernetes 1.${types.minor} has them: those of 1.${minor} are not known`,
+      );
     for (const [i, manifest] of input.manifests.entries()) {
       screen.progress("reviewing", "objects", i, input.manifests.length);
-      for (const mistake of shape.mistakes(manifest.object, source.assembly.view)) {
+      for (const mistake of shape.mistakes(manifest.object, view, types)) {
         if (strict) problems.push({ place: manifest.place, problem: mistake });
         // Unknown fields are among the warnings of the result.
-        else if (mistake.path[0] === "kind") hints.add(hintOf(mistake));
+        else if (mistake.path[0] === "kind" || mistake.path[0] === "apiVersion") hints.add(hintOf(mistake));
       }
       const asked = await requests.of(manifest);
       if ("problem" in asked) problems.push({ place: manifest.place, problem: asked.problem });

@@ -9,8 +9,28 @@ import { didYouMean } from "../../core/policy/suggest.ts";
 import type { View } from "../../core/view/view.ts";
 import { checkStringMap, entryOf } from "../../files/source/entry.ts";
 import type { Resources } from "../../files/source/resources.ts";
+import type { ApiTypes } from "./api-types.ts";
 
 const NOWHERE = { file: "", document: "", path: [], hash: "" };
+
+/** Versions of workloads that Kubernetes had, by its deprecation guide. */
+const REMOVED = [
+  {
+    apiVersion: "extensions/v1beta1",
+    kinds: ["DaemonSet", "Deployment", "ReplicaSet"],
+    since: "1.16",
+    use: "apps/v1",
+  },
+  { apiVersion: "apps/v1beta1", kinds: ["Deployment", "StatefulSet"], since: "1.16", use: "apps/v1" },
+  {
+    apiVersion: "apps/v1beta2",
+    kinds: ["DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"],
+    since: "1.16",
+    use: "apps/v1",
+  },
+  { apiVersion: "batch/v2alpha1", kinds: ["CronJob"], since: "1.21", use: "batch/v1" },
+  { apiVersion: "batch/v1beta1", kinds: ["CronJob"], since: "1.25", use: "batch/v1" },
+];
 
 /** What an object must be to be evaluated: the API server could not decode anything else. */
 export class Shape {
@@ -35,16 +55,24 @@ export class Shape {
     return workload === undefined ? wrong : [...wrong, ...templateProblems(value, workload)];
   }
 
-  /** Where usher may not see an object that its author expects it to see, and unknown fields of policies. */
-  mistakes(object: JsonObject, view: View): Problem[] {
+  /**
+   * Where usher may not see an object that its author expects it to see, and unknown fields of policies. `types`: also what is wrong with
+   * fields of Kubernetes' own kinds.
+   */
+  mistakes(object: JsonObject, view: View, types: ApiTypes | undefined): Problem[] {
     const apiVersion = stringAt(object, "apiVersion") ?? "";
     const kind = stringAt(object, "kind") ?? "";
     const unknown = this.#resources.unknownKind(apiVersion, kind);
     if (unknown !== undefined) return [unknown];
+    const removed = REMOVED.find((one) => one.apiVersion === apiVersion && one.kinds.includes(kind));
+    if (removed !== undefined) {
+      const message = `API servers have no ${apiVersion} ${kind} since Kubernetes ${removed.since}; write apiVersion: ${removed.use}`;
+      return [likelyMistake(["apiVersion"], message)];
+    }
     const hint = this.#workloadHint(object);
     if (hint !== undefined) return [likelyMistake(["kind"], hint)];
     const { policy } = this.#resources.of(apiVersion, kind);
-    if (policy === undefined) return [];
+    if (policy === undefined) return types?.problems(object) ?? [];
     return checkObject(policy, object, view, this.#configured).filter(({ strict }) => strict);
   }
 

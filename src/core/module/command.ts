@@ -170,7 +170,7 @@ export interface CommandReport extends Messages {
   readonly exit: "fine" | "found" | "failed";
 }
 
-/** Objects to write. The command line shows what would change, by a dry run in the cluster, then writes. */
+/** Objects to write. The command line finds what would change, by a dry run in the cluster, then writes and shows what became of each. */
 export interface CommandPlan extends Messages {
   readonly changes: readonly PlannedChange[];
   /** How many are written at once. @default 1 */

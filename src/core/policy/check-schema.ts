@@ -18,28 +18,36 @@ export function schemaProblems(schema: z.ZodType, spec: JsonObject): Problem[] {
  */
 const MAX_VALUES = 32_768;
 
-/** The same, put with the other problems of an object. */
-export function addSchemaProblems(problems: ProblemList, schema: z.ZodType, spec: JsonObject): void {
-  if (!holdsAtMost(spec, MAX_VALUES)) {
-    problems.push(problem(["spec"], `has more than ${MAX_VALUES} values; split it into several objects`));
+/** A value that is checked, and where it is in its object. */
+interface Checked {
+  readonly problems: ProblemList;
+  readonly schema: z.ZodType;
+  readonly value: JsonObject;
+  readonly place: Path;
+}
+
+/** The same, put with the other problems of an object. `place`: where the value is in it. */
+export function addSchemaProblems(
+  problems: ProblemList,
+  schema: z.ZodType,
+  value: JsonObject,
+  place: Path = ["spec"],
+): void {
+  if (!holdsAtMost(value, MAX_VALUES)) {
+    problems.push(problem(place, `has more than ${MAX_VALUES} values; split it into several objects`));
     return;
   }
-  const result = schema.safeParse(spec);
+  const result = schema.safeParse(value);
   if (result.success) return;
-  for (const issue of result.error.issues) addIssue(problems, issue, [], spec, schema);
+  for (const issue of result.error.issues) addIssue(issue, [], { problems, schema, value, place });
 }
 
 /** Turns zod's issues into problems. `above`: where the issue's own path begins, inside a union. */
-function addIssue(
-  problems: ProblemList,
-  issue: z.core.$ZodIssue,
-  above: Path,
-  spec: JsonObject,
-  schema: z.ZodType,
-): void {
+function addIssue(issue: z.core.$ZodIssue, above: Path, checked: Checked): void {
+  const { problems, schema, value, place } = checked;
   const inner = [...above, ...issue.path.map((step) => (typeof step === "symbol" ? String(step) : step))];
-  const path = ["spec", ...inner];
-  const found = valueAt(spec, inner);
+  const path = [...place, ...inner];
+  const found = valueAt(value, inner);
   // To the API server null is absent, so a required field that is null is missing.
   const missing = found === undefined || found === null;
   if (!isPlain(issue.message)) {
@@ -53,13 +61,15 @@ function addIssue(
     case "invalid_value":
       problems.push(wrongValue(path, issue.values.map(String), found));
       return;
-    case "invalid_type":
-      if (missing) problems.push(problem(path, `is missing: ${nounOf(issue.expected)} is required`));
-      else {
-        const message = `must be ${nounOf(issue.expected)}, got ${shown(found)}`;
-        problems.push(problem(path, message, quotesHint(issue.expected, found)));
-      }
+    case "invalid_type": {
+      const noun = nounOf(issue.expected, () => schemasAt(schema, inner));
+      if (missing) problems.push(problem(path, `is missing: ${noun} is required`));
+      else
+        problems.push(
+          problem(path, `must be ${noun}, got ${shown(found)}`, quotesHint(issue.expected, found)),
+        );
       return;
+    }
     case "too_small":
     case "too_big":
       problems.push(problem(path, boundMessage(issue, found)));
@@ -71,7 +81,7 @@ function addIssue(
       problems.push(problem(path, `invalid key: ${issue.issues.map(({ message }) => message).join(", ")}`));
       return;
     case "invalid_union":
-      addUnion(problems, issue, inner, spec, schema);
+      addUnion(issue, inner, checked);
       return;
     default:
       problems.push(problem(path, issue.message));
@@ -114,24 +124,20 @@ function wrongValue(path: Path, values: readonly string[], found: Json | undefin
  * Each alternative failed. If one accepts the value's type and only something inside is wrong, that one was meant; else all types
  * are named.
  */
-function addUnion(
-  problems: ProblemList,
-  issue: z.core.$ZodIssueInvalidUnion,
-  inner: Path,
-  spec: JsonObject,
-  schema: z.ZodType,
-): void {
+function addUnion(issue: z.core.$ZodIssueInvalidUnion, inner: Path, checked: Checked): void {
+  const { problems, schema, value, place } = checked;
   const near = issue.errors.find((list) => !list.some((one) => isOfType(one)));
   if (near !== undefined && near.length > 0) {
-    for (const one of near) addIssue(problems, one, inner, spec, schema);
+    for (const one of near) addIssue(one, inner, checked);
     return;
   }
-  const found = valueAt(spec, inner);
+  const found = valueAt(value, inner);
+  const here = () => schemasAt(schema, inner);
   const nouns = issue.errors.flatMap((list) =>
-    list.flatMap((one) => (one.code === "invalid_type" ? [nounOf(one.expected)] : [])),
+    list.flatMap((one) => (one.code === "invalid_type" ? [nounOf(one.expected, here)] : [])),
   );
   const choice = nouns.length === 0 ? "of another form" : [...new Set(nouns)].join(" or ");
-  const path = ["spec", ...inner];
+  const path = [...place, ...inner];
   if (found === undefined || found === null)
     problems.push(problem(path, `is missing: ${choice} is required`));
   else problems.push(problem(path, `must be ${choice}, got ${shown(found)}`));
@@ -181,7 +187,9 @@ export function shown(value: Json | undefined): string {
   return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
 }
 
-function nounOf(expected: string): string {
+/** Of an integer zod expects a number first, and then that it is whole; `here` are the schemas of the place. */
+function nounOf(expected: string, here: () => readonly Inner[]): string {
+  if (expected === "number" && here().some(({ isInt }) => isInt)) return nounOf("int", here);
   const nouns: Record<string, string> = {
     record: "an object",
     object: "an object",
@@ -207,9 +215,13 @@ function valueAt(value: Json | undefined, path: Path): Json | undefined {
 
 /** The fields that the schema knows at a place, for "did you mean". */
 function fieldsAt(schema: z.ZodType, path: Path): string[] {
+  return [...new Set(schemasAt(schema, path).flatMap((one) => Object.keys(one.shape ?? {})))];
+}
+
+function schemasAt(schema: z.ZodType, path: Path): Inner[] {
   let here = alternatives(schema);
   for (const step of path) here = here.flatMap((one) => alternatives(inside(one, step)));
-  return [...new Set(here.flatMap((one) => Object.keys(one.shape ?? {})))];
+  return here;
 }
 
 /** What of a zod schema leads further in. zod's classes share no type that says so. */
@@ -220,6 +232,7 @@ interface Inner {
   readonly options?: readonly unknown[];
   readonly in?: unknown;
   readonly out?: unknown;
+  readonly isInt?: boolean;
   readonly unwrap?: () => unknown;
 }
 

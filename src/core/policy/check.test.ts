@@ -155,7 +155,7 @@ describe("what is said of a spec", () => {
       "null where something is required",
       { spread: [{ maxSkew: null, topologyKey: null, whenUnsatisfiable: null }] },
       [
-        "error: spec.spread[0].maxSkew: is missing: a number is required",
+        "error: spec.spread[0].maxSkew: is missing: an integer is required",
         "error: spec.spread[0].topologyKey: is missing: a string is required",
         "error: spec.spread[0].whenUnsatisfiable: is missing: one of DoNotSchedule, ScheduleAnyway is required",
       ],
@@ -171,7 +171,7 @@ describe("what is said of a spec", () => {
     [
       "a number in quotes",
       { tolerations: [{ tolerationSeconds: "60" }] },
-      ['error: spec.tolerations[0].tolerationSeconds: must be a number, got "60"; write it without quotes'],
+      ['error: spec.tolerations[0].tolerationSeconds: must be an integer, got "60"; write it without quotes'],
     ],
     [
       "a fraction",
@@ -229,7 +229,7 @@ describe("what is said of a spec", () => {
     ],
     ["a form", { pattern: "A" }, ['error: spec.pattern: invalid value "A": must match /^[a-z]+$/']],
     ["a form with a sentence of its own", { secret: "y" }, ["error: spec.secret: must begin with an x"]],
-    ["no alternative", { port: true }, ["error: spec.port: must be a number or a string, got true"]],
+    ["no alternative", { port: true }, ["error: spec.port: must be an integer or a string, got true"]],
     [
       "one alternative, but wrong inside",
       { port: "abcdef" },

@@ -87,10 +87,13 @@ export interface Wanted {
 export function locateProblems(text: string, wanted: readonly Wanted[]): (Located | undefined)[] {
   const { chunks } = cutChunks(text);
   const byHash = new Map(chunks.map((chunk) => [digest(chunk.text), chunk]));
+  // Problems come document by document, and a syntax tree takes more memory than its text: only one is kept.
+  let last: { readonly chunk: Chunk; readonly parsed: TextDocument } | undefined;
   return wanted.map(({ document, path, message, hint }) => {
     const chunk = byHash.get(document);
     if (chunk === undefined) return undefined;
-    const parsed = parseChunk(chunk);
+    if (last?.chunk !== chunk) last = { chunk, parsed: parseChunk(chunk) };
+    const { parsed } = last;
     const place = parsed.locate(path);
     const quoted = hint === WRITE_IN_QUOTES ? quotedValue(place, chunk.text) : undefined;
     const span = quoted === undefined ? spanFor(place, chunk.text, message) : place.value;

@@ -24,9 +24,15 @@ export class Catalog {
   readonly #ownGroups: ReadonlySet<string>;
   #version = 0;
 
-  /** `ownGroups`: API groups beside those of Kubernetes that every cluster has which the source stands for. */
-  constructor(ownGroups: Iterable<string> = []) {
+  readonly #roots: readonly string[];
+
+  /**
+   * `ownGroups`: API groups beside those of Kubernetes that every cluster has which the source stands for. `roots`: the directories and
+   * files that the source is made of, where there are several: of two definitions that of the first one counts.
+   */
+  constructor(ownGroups: Iterable<string> = [], roots: readonly string[] = []) {
     this.#ownGroups = new Set(ownGroups);
+    this.#roots = roots.map((root) => root.replace(/\/+$/, ""));
   }
 
   /**
@@ -48,7 +54,7 @@ export class Catalog {
       this.#slot(entry.resource.name, entry.namespace, entry.name).definitions.push(entry);
     const changes: Change[] = [];
     for (const [slot, before] of touched) {
-      slot.definitions.sort(inOrder);
+      slot.definitions.sort((a, b) => this.#inOrder(a, b));
       if (slot.definitions.length > 1) this.#duplicates.add(slot);
       else this.#duplicates.delete(slot);
       if (!equal(before.defined, slot.definitions[0]?.object)) slot.written = undefined;
@@ -126,6 +132,16 @@ export class Catalog {
     return false;
   }
 
+  /** A valid definition counts before an invalid one. */
+  #inOrder(a: Entry, b: Entry): number {
+    if ((a.invalid === undefined) !== (b.invalid === undefined)) return a.invalid === undefined ? -1 : 1;
+    return this.#rootOf(a) - this.#rootOf(b) || compare(a.file, b.file) || a.ordinal - b.ordinal;
+  }
+
+  #rootOf({ file }: Entry): number {
+    return this.#roots.findIndex((root) => file === root || file.startsWith(`${root}/`));
+  }
+
   #list(list: Extract<Need, { readonly list: unknown }>["list"], limit: number): Fact {
     const selector = parseSelectorText(list.labelSelector ?? "");
     if ("problem" in selector) return { failed: selector.problem };
@@ -185,12 +201,6 @@ function withVersion(slot: Slot): JsonObject | undefined {
     ...object,
     metadata: { ...(isObject(metadata) ? metadata : {}), resourceVersion: String(slot.version) },
   };
-}
-
-/** A valid definition counts before an invalid one. */
-function inOrder(a: Entry, b: Entry): number {
-  if (a.invalid !== b.invalid) return a.invalid ? 1 : -1;
-  return compare(a.file, b.file) || a.ordinal - b.ordinal;
 }
 
 function compare(a: string, b: string): number {

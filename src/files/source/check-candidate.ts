@@ -22,7 +22,8 @@ export async function checkCandidate(
   for (const entry of candidate.fresh) {
     const counts = isPartial(entry) && isServed(entry);
     for (const found of problemsOf(entry, view, configured)) {
-      if (found.severity === "error" && counts) entry.invalid = true;
+      if (found.severity === "error" && counts)
+        entry.invalid = found.pruned && entry.invalid !== "failing" ? "pruned" : "failing";
       (found.severity === "error" && !counts ? leftOut : warned).add(entry);
       candidate.pending.push({ document: entry.document, entry, problem: found });
     }

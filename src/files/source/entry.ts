@@ -25,8 +25,11 @@ export interface Entry {
   readonly namespace: string;
   readonly name: string;
   readonly object: JsonObject;
-  /** A policy with errors. It is evaluated as a cluster evaluates one that is stored: its failure mode decides. */
-  invalid?: true;
+  /**
+   * A policy with errors. It is evaluated as a cluster evaluates one that is stored: unknown fields are pruned; with any other error its
+   * failure mode decides.
+   */
+  invalid?: "pruned" | "failing";
 }
 
 /** How a person names an object: `Node cp-0`, `Pod shop/web`. */

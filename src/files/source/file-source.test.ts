@@ -90,7 +90,18 @@ describe("opening", () => {
     const source = await directory.open();
     expect(wordsOf(source)).toEqual({ one: "hello" });
     expect(directory.reports).toMatchObject([{ level: "error" }]);
-    expect(directory.said()).toContain("policies.yaml:7:3: spec.wrod: unknown field");
+    const said = directory.said();
+    expect(said).toContain("policies.yaml:7:3: spec.wrod: unknown field");
+    expect(said.split("\n").at(-1)).toBe("policies with unknown fields count without these fields");
+  });
+
+  test("a policy with an unknown field and another error follows its failure mode", async () => {
+    const both = greetingYaml("bad", "hello", "  wrod: x\n  operator: Exist\n");
+    await directory.write("policies.yaml", `${both}---\n${greetingYaml("one", "hello", "  wrod: x\n")}`);
+    await directory.open();
+    expect(directory.said().split("\n").at(-1)).toBe(
+      "policies with unknown fields count without these fields; invalid policies follow their failure mode",
+    );
   });
 
   test("a policy in a version that is not served is an error, and does not count", async () => {

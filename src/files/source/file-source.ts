@@ -49,12 +49,13 @@ export interface FileSource extends Source {
 export async function openFiles(options: FileSourceOptions): Promise<FileSource> {
   const { assembly } = options;
   const resources = new Resources(assembly.modules, assembly.installation.workloads.all);
-  const catalog = new Catalog([
+  const ownGroups = [
     ...assembly.modules.flatMap(({ kinds, stateKinds = [] }) =>
       [...kinds, ...stateKinds].map((one) => one.group),
     ),
     ...assembly.installation.workloads.all.map(({ group }) => group),
-  ]);
+  ];
+  const catalog = new Catalog(ownGroups, [options.directory].flat());
   // A source of files has every kind of policy, if perhaps no policy of it. Of what modules read besides it has only what is
   // in the files: that there are no nodes in them says nothing about nodes.
   for (const { kinds } of assembly.modules) for (const kind of kinds) assembly.serve(kindResource(kind));

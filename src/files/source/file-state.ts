@@ -100,11 +100,15 @@ function sameText(a: FileProblem, b: FileProblem | undefined): boolean {
 /** What is served of a file with errors. */
 function servedOf(version: FileVersion): string {
   const entries = version.documents.flatMap((document) => document.entries);
-  const invalid = entries.filter((entry) => entry.invalid).length;
-  const rest = `the rest of this file is served (${contentOf(version)})`;
-  if (invalid === 0) return rest;
-  const mode = "invalid policies follow their failure mode";
-  return invalid === entries.length ? mode : `${rest}; ${mode}`;
+  const has = (wanted: Entry["invalid"]) => entries.some(({ invalid }) => invalid === wanted);
+  const endings = [
+    ...(has(undefined) || entries.length === 0
+      ? [`the rest of this file is served (${contentOf(version)})`]
+      : []),
+    ...(has("pruned") ? ["policies with unknown fields count without these fields"] : []),
+    ...(has("failing") ? ["invalid policies follow their failure mode"] : []),
+  ];
+  return endings.join("; ");
 }
 
 function stillServed(version: FileVersion | undefined): string {

@@ -135,32 +135,48 @@ export function parseJson(text: string): TextDocument | undefined {
       if (problems.at(-1)?.message !== TOO_DEEP) problems.push({ ...span, message: TOO_DEEP });
     },
   });
+  const root: Node = { key: undefined, start: text.search(/\S/), end: text.trimEnd().length };
   return {
     value: problems.length > 0 ? undefined : value,
     problems,
-    locate: (path) => locate(text, path),
+    locate: (path) => locate(text, root, path),
   };
 }
 
-function locate(text: string, path: Path): Place {
-  let best: { above: number; key: Span | undefined; start: number } = { above: 0, key: undefined, start: 0 };
-  let end = -1;
-  walk(text, {
-    value: (above, start) => {
-      if (above.length > path.length || above.length < best.above || end !== -1) return;
-      const onPath = above.every((level, i) =>
-        level.list ? level.index === path[i] : level.key === String(path[i]),
-      );
-      if (onPath) best = { above: above.length, key: above.at(-1)?.keySpan, start };
+/** A value in the text. What is inside is looked for when it is asked for, once: to locate every item of a list takes one walk over it. */
+interface Node extends Span {
+  readonly key: Span | undefined;
+  inside?: ReadonlyMap<string, Node>;
+}
+
+function insideOf(text: string, { start: offset, end }: Node): ReadonlyMap<string, Node> {
+  const found = new Map<string, Node>();
+  const moved = (span: Span) => ({ start: span.start + offset, end: span.end + offset });
+  let open: { readonly step: string; readonly key: Span | undefined; readonly start: number } | undefined;
+  walk(text.slice(offset, end), {
+    value: ([level, deeper], start) => {
+      if (level === undefined || deeper !== undefined) return;
+      const key = level.list ? undefined : level.keySpan;
+      open = { step: level.list ? String(level.index) : (level.key ?? ""), key, start };
     },
     closed: (depth, at) => {
-      if (end === -1 && depth === best.above && at > best.start && best.above === path.length) end = at;
+      if (depth !== 1 || open === undefined) return;
+      const { step, key, start } = open;
+      const node = { key: key === undefined ? undefined : moved(key), ...moved({ start, end: at }) };
+      if (!found.has(step)) found.set(step, node);
     },
   });
-  const { above, key, start } = best;
-  return {
-    key,
-    value: { start, end: end === -1 ? start + 1 : end },
-    exact: above === path.length,
-  };
+  return found;
+}
+
+function locate(text: string, root: Node, path: Path): Place {
+  let here = root;
+  for (const step of path) {
+    here.inside ??= insideOf(text, here);
+    const next = here.inside.get(String(step));
+    if (next === undefined)
+      return { key: here.key, value: { start: here.start, end: here.start + 1 }, exact: false };
+    here = next;
+  }
+  return { key: here.key, value: { start: here.start, end: here.end }, exact: true };
 }

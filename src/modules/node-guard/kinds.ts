@@ -1,6 +1,7 @@
 import type { ConfigurationWrapper } from "../../core/policy/configuration.ts";
 import type { Kind } from "../../core/policy/kind.ts";
 import { checkPolicy } from "./check/check-policy.ts";
+import { CONTROL_PLANE } from "./groups/group.ts";
 import { checkOverride } from "./overrides/check-override.ts";
 import { OVERRIDE_RULES, overrideSpec, overrideStatus } from "./overrides/override-schema.ts";
 import { configSpec, policySpec, schedulerSpec } from "./policy/group-schema.ts";
@@ -60,6 +61,11 @@ export const policy: Kind<GuardPolicy> = {
       spec: policySpec,
       status: policyStatus,
       columns: [
+        {
+          name: "Control plane mode",
+          type: "string",
+          jsonPath: `.status.groups[?(@.name=="${CONTROL_PLANE}")].effectiveMode`,
+        },
         { name: "Valid", type: "string", jsonPath: '.status.conditions[?(@.type=="Valid")].status' },
         {
           name: "Consistent",

@@ -271,6 +271,9 @@ export function commandTests(stage: GuardStage, cluster: () => Cluster): void {
     expect(JSON.stringify(listed.json), listed.err).toContain("disk is full");
     const revoked = await stage.command("override", "revoke", override);
     expect(revoked.code, revoked.err).toBe(0);
+    expect(listAt(revoked.json, "results")).toMatchObject([
+      { object: { name: override }, result: "revoked", changes: ["- deleted"] },
+    ]);
     await eventually("the guard again", async () => (await stage.pod(ON_CP)).status === 403);
   });
 }

@@ -35,7 +35,7 @@ const reapply = defineCommand<ReapplyArgs, ReapplyFlags>({
   name: "reapply",
   summary: "bring workloads up to date with current policies",
   description:
-    "Prints what would change, by a server-side dry run, and then asks usher for it, workload by workload, with your own permissions: a patch adds an annotation, and usher's webhook removes it as it updates the workload. Changed templates roll out; reapply does not wait for rollouts. Workloads that are current are not touched.",
+    "Finds what would change, by a server-side dry run, then asks usher for it, workload by workload, with your own permissions, and prints what became of each: a patch adds an annotation, and usher's webhook removes it as it updates the workload. Changed templates roll out; reapply does not wait for rollouts. Workloads that are current are not touched.",
   args: {
     workload: { many: true, optional: true, description: "workloads as KIND/NAME, such as deployment/web" },
   },
