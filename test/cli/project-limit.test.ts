@@ -115,7 +115,7 @@ describe("usher project-limit import", () => {
         "differs from the plugin: concurrent requests are counted exactly; the plugin admits more than the limit",
         "differs from the plugin: users whose name begins with b64: are ordinary users; to the plugin they are system users",
         "differs from the plugin: without User objects in the cluster users have no labels; the plugin refuses the request",
-        "add extensions: Off to spec for the answers of OpenShift 3.11",
+        "add extensions: Disabled to spec for the answers of OpenShift 3.11",
         "",
       ]);
     }

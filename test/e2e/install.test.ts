@@ -45,7 +45,7 @@ describeOwnCluster("an installation", {}, (cluster) => {
   /** Without the token of its path, which is replaced when another replica leads. */
   const hook = async (path = MUTATING) => {
     const text = JSON.stringify(at(await cluster().call("GET", path), "webhooks", 0) ?? null);
-    return JSON.parse(text.replace(/"path":"\/[0-9a-f]{40}\//, '"path":"/TOKEN/')) as Json;
+    return JSON.parse(text.replace(/"path":"\/[0-9a-f]{40}\//, '"path":"/token/')) as Json;
   };
   /** As it stays over a round of the leader: after an install the last replica of before may just be ending. */
   const steadyHook = () =>

@@ -91,6 +91,6 @@ function differencesOf(resource: JsonObject): string[] {
   const found = limits === undefined ? [] : differences(limits);
   return [
     ...found.map((one) => `differs from the plugin: ${one}`),
-    ...(found.length === 0 ? [] : ["add extensions: Off to spec for the answers of OpenShift 3.11"]),
+    ...(found.length === 0 ? [] : ["add extensions: Disabled to spec for the answers of OpenShift 3.11"]),
   ];
 }

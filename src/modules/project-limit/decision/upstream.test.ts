@@ -225,7 +225,7 @@ describe("validation", () => {
 });
 
 describe("with extensions off", () => {
-  const OFF: JsonObject = { ...SINGLE, extensions: "Off", maxProjectsForSystemUsers: 1 };
+  const OFF: JsonObject = { ...SINGLE, extensions: "Disabled", maxProjectsForSystemUsers: 1 };
   const codes = async (spec: JsonObject, user: string, given: Parameters<typeof judged>[2]) =>
     (await judged(spec, projectRequest(userInfo(user, ["system:masters"])), given)).denials.map(
       ({ code }) => code,
@@ -233,7 +233,7 @@ describe("with extensions off", () => {
 
   test("limits system:masters, which is exempt otherwise", async () => {
     const changes = projects("system:admin", 1);
-    expect(await codes({ ...OFF, extensions: "On" }, "system:admin", { changes })).toEqual([]);
+    expect(await codes({ ...OFF, extensions: "Enabled" }, "system:admin", { changes })).toEqual([]);
     expect(await codes(OFF, "system:admin", { changes })).toEqual([403]);
   });
 
@@ -250,7 +250,7 @@ describe("with extensions off", () => {
   });
 
   test("refuses users where the cluster serves no User objects", async () => {
-    const on = { ...OFF, exempt: { groups: [] }, extensions: "On" };
+    const on = { ...OFF, exempt: { groups: [] }, extensions: "Enabled" };
     expect(await codes(OFF, "bob", { users: undefined })).toEqual([404]);
     expect(await codes(on, "bob", { users: undefined })).toEqual([]);
   });
@@ -268,7 +268,7 @@ describe("with extensions off", () => {
       checkObject(projectRequestLimit, limits(written), new Store())
         .filter(({ severity }) => severity === "error")
         .map((one) => fieldPath(one.path));
-    expect(errors({ ...spec, extensions: "Off" })).toEqual([path]);
+    expect(errors({ ...spec, extensions: "Disabled" })).toEqual([path]);
     expect(errors(spec)).toEqual([]);
   });
 });

@@ -62,8 +62,8 @@ describe("what is registered", () => {
       return declaredHooks.find(({ name }) => name === "project-limit")?.conditions?.[0]?.expression;
     };
     expect(expression("On")).toMatch(/system:masters.*b64:/);
-    expect(expression("Off")).toMatch(/^!false && /);
-    expect(expression("Off")).not.toContain("b64:");
+    expect(expression("Disabled")).toMatch(/^!false && /);
+    expect(expression("Disabled")).not.toContain("b64:");
   });
 
   test("the way to fail, the timeout and side effects follow the object", () => {

@@ -10,20 +10,20 @@ const RULE_FIELDS = ["groups", "users"];
 /** Identities in a sentence: the spec has them all. */
 const MOST_NAMED = 10;
 
-/** With `extensions: Off`, a field of an extension is an error: a rule without its `groups` would be for every user. */
+/** With `extensions: Disabled`, a field of an extension is an error: a rule without its `groups` would be for every user. */
 export function checkExtensions(spec: JsonObject): Problem[] {
-  if (at(spec, "extensions") !== "Off") return [];
+  if (at(spec, "extensions") !== "Disabled") return [];
   const given = (value: unknown, path: Path, fields: readonly string[]): Problem[] =>
     fields
       .filter((field) => isObject(value) && value[field] !== undefined && value[field] !== null)
-      .map((field) => problem(["spec", ...path, field], "is an extension, and spec.extensions is Off"));
+      .map((field) => problem(["spec", ...path, field], "is an extension, and spec.extensions is Disabled"));
   return [
     ...given(spec, [], FIELDS),
     ...listAt(spec, "limits").flatMap((rule, i) => given(rule, ["limits", i], RULE_FIELDS)),
   ];
 }
 
-/** Where the answers differ from those of OpenShift 3.11's plugin, one sentence each. Empty with `extensions: Off`. */
+/** Where the answers differ from those of OpenShift 3.11's plugin, one sentence each. Empty with `extensions: Disabled`. */
 export function differences(limits: Limits): string[] {
   if (!limits.extensions) return [];
   const { exempt, rules } = limits;

@@ -78,7 +78,7 @@ function limitsOf(spec: JsonObject, ref: PolicyRef, invalid: string | undefined)
 }
 
 function hasExtensions(spec: JsonObject): boolean {
-  return at(spec, "extensions") !== "Off";
+  return at(spec, "extensions") !== "Disabled";
 }
 
 function exemptOf(spec: JsonObject): Limits["exempt"] {

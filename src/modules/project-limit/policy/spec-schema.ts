@@ -95,10 +95,10 @@ export const limitSpec = z.strictObject({
     "User names that may create Namespaces on behalf of others: the Namespace counts for the user that its annotation openshift.io/requester names.",
   ),
   extensions: z
-    .enum(["On", "Off"])
+    .enum(["Enabled", "Disabled"])
     .nullish()
     .describe(
-      "Off: the answers are those of OpenShift 3.11's plugin; no identity is exempt, projects are counted by best effort, and fields that the plugin does not have are refused. Defaults to On.",
+      "Disabled: the answers are those of OpenShift 3.11's plugin; no identity is exempt, projects are counted by best effort, and fields that the plugin does not have are refused. Defaults to Enabled.",
     ),
   ...OPERAND_FIELDS,
 });

@@ -48,12 +48,12 @@ function reconciled(
 }
 
 describe("the status", () => {
-  test("says where answers differ from those of OpenShift 3.11, and that extensions: Off ends it", () => {
+  test("says where answers differ from those of OpenShift 3.11, and that extensions: Disabled ends it", () => {
     const on = reconciled(limits({ limits: [{ maxProjects: 2 }] }));
     expect(on.conditions).toMatchObject({ Extended: "True On" });
     const extended = listAt(on.status, "conditions").find((one) => at(one, "type") === "Extended");
-    expect(at(extended, "message")).toMatch(/extensions: Off.*group system:masters.*counted exactly/);
-    const off = reconciled(limits({ limits: [{ maxProjects: 2 }], extensions: "Off" }));
+    expect(at(extended, "message")).toMatch(/extensions: Disabled.*group system:masters.*counted exactly/);
+    const off = reconciled(limits({ limits: [{ maxProjects: 2 }], extensions: "Disabled" }));
     expect(off.conditions).toMatchObject({ Extended: "False Off", BestEffort: "True Configured" });
   });
 

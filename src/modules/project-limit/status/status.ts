@@ -115,7 +115,7 @@ function extended(limits: Limits): Observation {
   const found = differences(limits);
   if (found.length === 0)
     return { type, holds: false, reason: "Off", message: "answers are those of OpenShift 3.11's plugin" };
-  const message = `answers differ from those of OpenShift 3.11's plugin (extensions: Off ends that): ${found.join("; ")}`;
+  const message = `answers differ from those of OpenShift 3.11's plugin (extensions: Disabled ends that): ${found.join("; ")}`;
   return { type, holds: true, reason: "On", message };
 }
 
