@@ -191,8 +191,14 @@ test("-f works as in kubectl, and standard input can be read only once", async (
 test.each([
   ["v1", "Deployment", "v1 has no kind Deployment; use apps/v1"],
   ["apps/v1", "Deploymnt", 'apps/v1 has no known kind Deploymnt; did you mean "Deployment"?'],
-  ["apps/v1beta1", "Deployment", "Deployment is evaluated only as apps/v1"],
-  ["batch/v1beta1", "CronJob", "a review does not convert batch/v1beta1; write apiVersion: batch/v1"],
+  ["apps/v2", "Deployment", "Deployment is evaluated only as apps/v1"],
+  ["batch/v2", "CronJob", "a review does not convert batch/v2; write apiVersion: batch/v1"],
+  [
+    "apps/v1beta1",
+    "Deployment",
+    "no apps/v1beta1 Deployment since Kubernetes 1.16; write apiVersion: apps/v1",
+  ],
+  ["batch/v1beta1", "CronJob", "no batch/v1beta1 CronJob since Kubernetes 1.25; write apiVersion: batch/v1"],
 ])("%s %s passes with a hint", async (apiVersion, kind, hint) => {
   const stdin = `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: {name: a}\n`;
   const { err, code } = await reviewed(["-", ...SOURCE], stdin);

@@ -144,8 +144,10 @@ function remove(
   resourceVersion: string,
   { dryRun }: SendOptions,
 ): Promise<ApiResponse> {
-  const body = { apiVersion: "v1", kind: "DeleteOptions", preconditions: { resourceVersion } };
-  return client.request("DELETE", dryRun === true ? `${path}?dryRun=All` : path, { body });
+  const options = { apiVersion: "v1", kind: "DeleteOptions", preconditions: { resourceVersion } };
+  // The API server ignores the query of a deletion that has a body.
+  const body = dryRun === true ? { ...options, dryRun: ["All"] } : options;
+  return client.request("DELETE", path, { body });
 }
 
 function queryOf({ fieldManager, dryRun }: SendOptions): string {

@@ -269,6 +269,9 @@ export function commandTests(stage: GuardStage, cluster: () => Cluster): void {
     const listed = await stage.command("override", "list");
     const override = stringAt(listAt(listed.json, "overrides")[0], "name") ?? "";
     expect(JSON.stringify(listed.json), listed.err).toContain("disk is full");
+    const dry = await stage.command("override", "revoke", override, "--dry-run");
+    expect(listAt(dry.json, "results"), dry.err).toMatchObject([{ result: "would change" }]);
+    expect(listAt((await stage.command("override", "list")).json, "overrides")).toHaveLength(1);
     const revoked = await stage.command("override", "revoke", override);
     expect(revoked.code, revoked.err).toBe(0);
     expect(listAt(revoked.json, "results")).toMatchObject([
