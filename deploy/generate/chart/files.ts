@@ -32,7 +32,10 @@ export async function chartFiles(): Promise<GeneratedFile[]> {
     ...objects
       .filter((object) => object["kind"] === "CustomResourceDefinition")
       .map((crd) =>
-        file(`crds/${keyOf(crd).split(" ")[1]}.yaml`, `# ${NOTE}\n${stringify(crd, { lineWidth: 0, version: "1.1" })}`),
+        file(
+          `crds/${keyOf(crd).split(" ")[1]}.yaml`,
+          `# ${NOTE}\n${stringify(crd, { lineWidth: 0, version: "1.1" })}`,
+        ),
       ),
     ...templates(chart, ({ key }) => (key.split(" ")[0] ?? "").toLowerCase()),
     file("templates/monitoring.yaml", `{{- /* ${NOTE} */ -}}\n${monitoringTemplate()}`),
