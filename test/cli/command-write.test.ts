@@ -7,7 +7,7 @@ import {
   type RequestOptions,
 } from "../../src/cluster/client/client.ts";
 import { createSender } from "../../src/cluster/controller/planned-writes.ts";
-import { type Json, stringAt } from "../../src/core/json.ts";
+import { at, type Json, stringAt } from "../../src/core/json.ts";
 import type { PlannedChange } from "../../src/core/module/command.ts";
 import { answerOf, refuse } from "../support/cluster/api-server.ts";
 
@@ -92,7 +92,10 @@ test.each<[string, PlannedChange, ApiResponse, ApiResponse, string[]]>([
 ])("a dry run stores nothing: %s", async (_, change, stored, response, changes) => {
   expect(await writer(stored, response).dryRun(change)).toMatchObject({ changes });
   const writes = sent.filter(({ method }) => method !== "GET");
-  expect(writes.map(({ path }) => path)).toEqual([expect.stringContaining("dryRun=All")]);
+  // Of a deletion with a body the API server ignores the query.
+  const dry = (one: (typeof writes)[number] | undefined) =>
+    one?.method === "DELETE" ? at(one.body as Json, "dryRun", 0) : /dryRun=(\w+)/.exec(one?.path ?? "")?.[1];
+  expect(writes.map(dry)).toEqual(["All"]);
 });
 
 test("a plan without a write, and one that fails, sends nothing", async () => {

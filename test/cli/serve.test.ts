@@ -22,7 +22,7 @@ test(
         served.line,
       ) ?? [];
     expect(await served.said(/from/)).toMatch(
-      /^usher \S+ · 4 policies, 3 namespaces, 6 nodes from \S+examples\/cluster\n/,
+      /^usher \S+ · 4 policies, 4 namespaces, 6 nodes from \S+examples\/cluster\n/,
     );
     expect(await get(`${ops}/readyz`)).toMatchObject({ status: 200 });
     expect(await get(`${ops}/livez`)).toMatchObject({ status: 200 });
