@@ -18,6 +18,7 @@ import {
   ASSIGNED,
   labelsChanged,
   NOT_DELETED,
+  namesByCondition,
   onNodes,
   onOtherNodes,
   PLACEMENT_CHANGED,
@@ -102,14 +103,22 @@ function validatingHooks(
   const assigning = (of: "pod" | "binding", hook: Pick<Hook, "name" | "rules" | "conditions">): Hook[] => {
     const { conditions = [] } = hook;
     const open = { ...common, ...hook };
-    if (closed.length === 0) return [open];
+    const parts = namesByCondition(closed);
+    if (parts.length === 0) return [open];
     return [
-      { ...waiting, ...hook, conditions: [...conditions, onNodes(of, closed)] },
+      ...parts.map(
+        (names, i): Hook => ({
+          ...waiting,
+          ...hook,
+          ...(i === 0 ? {} : { name: `${hook.name}-${i + 1}`, askedAs: hook.name }),
+          conditions: [...conditions, onNodes(of, names)],
+        }),
+      ),
       {
         ...open,
         name: `${hook.name}-others`,
         askedAs: hook.name,
-        conditions: [...conditions, onOtherNodes(of, closed)],
+        conditions: [...conditions, ...parts.map((names, i) => onOtherNodes(of, names, i))],
       },
     ];
   };
