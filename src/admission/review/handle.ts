@@ -48,7 +48,7 @@ export type Handle = (
 
 export function createHandle({ source, log, now = Date.now, acceptsToken }: HandleOptions): Handle {
   const routes = new Routes();
-  /** What large reviews that wait for facts take. Parsing does not wait, so that there is never more than one besides. */
+  /** The memory of large reviews that wait for facts. Parsing is synchronous, so at most one more is being parsed. */
   let waiting = 0;
 
   const handle: Handle = (body, url, client, started = performance.now(), observer, tooLong) => {

@@ -77,7 +77,7 @@ const OBJECT_KEY = Buffer.from('"object":');
 
 /**
  * What a review says before its object, as a review of its own. Go's encoder writes uid, kind, resource, name, namespace, operation and
- * userInfo before it, without spaces. Of any other text the result is no JSON, or lacks what a request must have.
+ * userInfo before it, without spaces. For any other text the result is not JSON, or lacks fields that a request must have.
  */
 export function envelopeOf(bytes: Buffer): Buffer | undefined {
   let depth = 0;

@@ -6,7 +6,7 @@ import type { IncomingMessage } from "node:http";
  */
 export const LARGE_BYTES = 128 * 1024;
 
-/** A client that sends slowly delays the next body by so long, and is read beside it from then on. At 1 Gbit/s 20 MiB take 170 ms. */
+/** A client that sends slowly delays the next body by this long at most; then both are read. At 1 Gbit/s 20 MiB take 170 ms. */
 const TURN_MS = 250;
 
 /** The API server writes uid, kind, resource and name before the namespace: some hundred bytes. */
@@ -95,7 +95,7 @@ export class RoundRobin<Item> {
 
 /**
  * The namespace of a review by its first bytes, as an API server writes them: before the object, and with the quotes of all texts escaped.
- * Only the order of reviews rests on it. A body of another form, or of no namespace, shares the turns of all such.
+ * It decides only about the order of reviews. Bodies of another form and bodies without a namespace share one place in that order.
  */
 export function namespaceIn(body: Buffer | null): string {
   const envelope = body?.subarray(0, ENVELOPE_BYTES);

@@ -3,7 +3,7 @@ import type { Log } from "../../core/log.ts";
 import type { ListCut } from "../../core/view/source.ts";
 
 /**
- * What the lists that are being read hold together: a sixth of a heap of 256 MiB, as a page that is being parsed may take. An ordinary pod
+ * The memory that all lists hold together while they are read: a sixth of a heap of 256 MiB, as a page that is being parsed may take. An ordinary pod
  * is estimated at 13 KB, so 3,000 fit, as many as Pod Security checks.
  */
 const LISTS_BYTES = 40 * 1024 * 1024;

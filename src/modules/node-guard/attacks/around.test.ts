@@ -164,8 +164,8 @@ describe("labels of nodes", () => {
 });
 
 describe("what is registered", () => {
-  const entries = (groups: readonly JsonObject[]) => {
-    const assembly = guardAssembly({ groups });
+  const entries = (groups: readonly JsonObject[], cluster: Cluster = {}) => {
+    const assembly = guardAssembly({ groups, ...cluster });
     const { mutating, validating } = webhookConfigurations(assembly.hooks, assembly.installation, {
       endpoint: { url: "https://usher" },
     });
@@ -198,6 +198,24 @@ describe("what is registered", () => {
           { operator: "NotIn", values: ["kube-node-lease", "kube-public", "kube-system", "usher-system"] },
         ],
       });
+  });
+
+  test("the names of 5,000 protected nodes fit into expressions that CEL parses, each in one closed entry of its hook", () => {
+    const names = Array.from({ length: 5_000 }, (_, i) => `ip-10-0-${i}.eu-central-1.compute.internal`);
+    const all = entries([GROUP], { nodes: names.map((name) => controlPlaneNode(name)) });
+    const conditions = (entry: JsonObject) => listAt(entry, "matchConditions") as { expression: string }[];
+    for (const { expression } of all.flatMap(conditions)) expect(expression.length).toBeLessThan(100_000);
+    const named = (failurePolicy: string, negated: boolean) =>
+      all
+        .filter((entry) => entry["failurePolicy"] === failurePolicy)
+        .flatMap(conditions)
+        .filter(({ expression }) => expression.includes(" in [") && expression.startsWith("!(") === negated)
+        .flatMap(({ expression }) => expression.match(/ip-[^"]*/g) ?? []);
+    const twice = [...names, ...names].sort();
+    expect(named("Fail", false).sort()).toEqual(twice);
+    expect(named("Ignore", true).sort()).toEqual(twice);
+    const unique = new Set(all.map(({ name }) => name));
+    expect(unique.size).toBe(all.length);
   });
 
   test("row 63: in Inform nothing is closed", () => {

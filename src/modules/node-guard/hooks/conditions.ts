@@ -55,6 +55,27 @@ export function onNodes(of: "pod" | "binding", names: readonly string[]): Condit
   return { name: "guarded-node", expression: `${name} in ${JSON.stringify(names)}` };
 }
 
-export function onOtherNodes(of: "pod" | "binding", names: readonly string[]): Condition {
-  return { name: "other-node", expression: `!(${onNodes(of, names).expression})` };
+/** With many names there are several such conditions, and all must hold. */
+export function onOtherNodes(of: "pod" | "binding", names: readonly string[], part = 0): Condition {
+  const name = part === 0 ? "other-node" : `other-node-${part + 1}`;
+  return { name, expression: `!(${onNodes(of, names).expression})` };
+}
+
+/** CEL parses expressions of up to 100,000 characters; the API server refuses a webhook configuration with a longer one. */
+const MOST_CHARACTERS = 90_000;
+
+/** Names in as many lists as conditions need, each in the order given. */
+export function namesByCondition(names: readonly string[]): string[][] {
+  const lists: string[][] = [];
+  let room = 0;
+  for (const name of names) {
+    const length = JSON.stringify(name).length + 1;
+    if (length > room) {
+      lists.push([]);
+      room = MOST_CHARACTERS;
+    }
+    lists.at(-1)?.push(name);
+    room -= length;
+  }
+  return lists;
 }

@@ -18,6 +18,7 @@ import {
   ASSIGNED,
   labelsChanged,
   NOT_DELETED,
+  namesByCondition,
   onNodes,
   onOtherNodes,
   PLACEMENT_CHANGED,
@@ -31,7 +32,7 @@ export const STEERING_HOOK = "node-guard-steering";
 const CORE = { groups: [""], versions: ["v1"] } as const;
 const PODS = { ...CORE, resources: ["pods"], scope: "Namespaced" } as const;
 
-/** While usher is away, every bind and every pod with a node of a closed group waits so long. */
+/** How long a bind, or a pod that names a node, waits for usher where the node is in a closed group. */
 const CLOSED_SECONDS = 3;
 
 /**
@@ -57,8 +58,8 @@ export function hooks(view: View, installation: Installation, gates: Gates): rea
 
 /**
  * Nodes that no pod is assigned or bound to while usher does not answer: those of groups that the fallback does not judge as usher does.
- * Other nodes never wait for usher. A node that is not known yet is not among them; the fallback selects nodes by their labels, so it
- * knows new ones.
+ * Other nodes never wait for usher. A node that joins while usher is away is not in the list: only the fallback, which selects nodes by
+ * their labels, guards it, and a group with `rbac` has none.
  */
 function closedNodes(active: readonly Group[], view: View, installation: Installation): string[] {
   const names = new Set<string>();
@@ -102,14 +103,22 @@ function validatingHooks(
   const assigning = (of: "pod" | "binding", hook: Pick<Hook, "name" | "rules" | "conditions">): Hook[] => {
     const { conditions = [] } = hook;
     const open = { ...common, ...hook };
-    if (closed.length === 0) return [open];
+    const parts = namesByCondition(closed);
+    if (parts.length === 0) return [open];
     return [
-      { ...waiting, ...hook, conditions: [...conditions, onNodes(of, closed)] },
+      ...parts.map(
+        (names, i): Hook => ({
+          ...waiting,
+          ...hook,
+          ...(i === 0 ? {} : { name: `${hook.name}-${i + 1}`, askedAs: hook.name }),
+          conditions: [...conditions, onNodes(of, names)],
+        }),
+      ),
       {
         ...open,
         name: `${hook.name}-others`,
         askedAs: hook.name,
-        conditions: [...conditions, onOtherNodes(of, closed)],
+        conditions: [...conditions, ...parts.map((names, i) => onOtherNodes(of, names, i))],
       },
     ];
   };
