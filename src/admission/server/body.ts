@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { BytesInFlight } from "./bytes-in-flight.ts";
 
 /**
- * What is read of a body that is announced too long: its envelope. The API server's is mostly the name of the user and its groups, which
+ * Bytes read of a body whose announced length is above the limit: enough for its envelope. The API server's is mostly the name of the user and its groups, which
  * come in headers, of which Go reads 1 MiB.
  */
 export const ENVELOPE_BYTES = 1024 * 1024;

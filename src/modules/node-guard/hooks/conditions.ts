@@ -61,7 +61,7 @@ export function onOtherNodes(of: "pod" | "binding", names: readonly string[], pa
   return { name, expression: `!(${onNodes(of, names).expression})` };
 }
 
-/** CEL parses expressions of up to 100,000 characters; the API server refuses a webhook configuration with a longer one. */
+/** CEL parses expressions of up to 100,000 characters by default, and an expression that is not parsed is refused. */
 const MOST_CHARACTERS = 90_000;
 
 /** Names in as many lists as conditions need, each in the order given. */

@@ -168,6 +168,19 @@ describe("where policies enforce", () => {
     expect(warning.filter(({ failure }) => failure === "closed")).toEqual([]);
   });
 
+  test("open for pods that have their node, whose labels operators change at a failover", () => {
+    const policy = namespacedPolicy("blue", "p", enforcing("Refuse", "Fail"));
+    const updates = hooksOf([policy]).filter(({ name }) =>
+      name.startsWith("placement-enforcement-pod-updates"),
+    );
+    expect(
+      updates.map(({ failure, conditions }) => [failure, conditions?.[0]?.expression.includes("nodeName")]),
+    ).toEqual([
+      ["closed", true],
+      ["open", false],
+    ]);
+  });
+
   test("closed only for what changes a template, or the labels or the spec of a pod", () => {
     const policy = namespacedPolicy("blue", "p", enforcing("Refuse", "Fail"));
     const closed = hooksOf([policy]).filter(

@@ -28,6 +28,8 @@ const SCALES_UP =
 /** Kinds with a template that have no replicas. */
 const NOT_SCALED: ReadonlySet<string> = new Set(["podtemplates", "daemonsets", "jobs", "cronjobs"]);
 
+const UNBOUND = "oldObject.spec.?nodeName.orValue('') == ''";
+
 /**
  * The validating hooks are called only where a policy enforces; without one they have no rules and are not registered. For a namespaced
  * policy they are called in that namespace, for a cluster policy in all, since namespaces may come to be selected.
@@ -71,7 +73,8 @@ export function enforcementHooks(view: View, installation: Installation, rules: 
   });
   return [
     twin(objects, TEMPLATE_CHANGES),
-    ...(pods.rules.length === 0 ? [] : [twin(pods, POD_CHANGES)]),
+    // A pod that has its node stays there whatever its labels become: operators relabel such pods at a failover.
+    ...(pods.rules.length === 0 ? [] : [twin(pods, `${UNBOUND} && (${POD_CHANGES})`)]),
     ...open,
   ];
 }
