@@ -19,7 +19,11 @@ export function unboundSpec({ nodeName: _node, ...podSpec }: JsonObject): JsonOb
   return podSpec;
 }
 
-/** The same question as a CEL expression. `object` is the name of the variable. */
+/** As CEL expressions. `object` is the name of the variable. */
+export function isBoundExpression(object: string): string {
+  return `(has(${object}.spec.nodeName) && ${object}.spec.nodeName != '')`;
+}
+
 export function isGatedExpression(object: string): string {
   return `(has(${object}.spec.schedulingGates) && size(${object}.spec.schedulingGates) > 0)`;
 }

@@ -1,3 +1,4 @@
+import { isBoundExpression } from "../../../core/kubernetes/pod-state.ts";
 import type { Hook, NamespaceScope, Rule } from "../../../core/module/hook.ts";
 import { exemptNamespaces, type Installation } from "../../../core/module/installation.ts";
 import { protectedNamespaces } from "../../../core/registration/protected.ts";
@@ -27,8 +28,6 @@ const SCALES_UP =
 
 /** Kinds with a template that have no replicas. */
 const NOT_SCALED: ReadonlySet<string> = new Set(["podtemplates", "daemonsets", "jobs", "cronjobs"]);
-
-const UNBOUND = "oldObject.spec.?nodeName.orValue('') == ''";
 
 /**
  * The validating hooks are called only where a policy enforces; without one they have no rules and are not registered. For a namespaced
@@ -74,7 +73,7 @@ export function enforcementHooks(view: View, installation: Installation, rules: 
   return [
     twin(objects, TEMPLATE_CHANGES),
     // A pod that has its node stays there whatever its labels become: operators relabel such pods at a failover.
-    ...(pods.rules.length === 0 ? [] : [twin(pods, `${UNBOUND} && (${POD_CHANGES})`)]),
+    ...(pods.rules.length === 0 ? [] : [twin(pods, `!${isBoundExpression("oldObject")} && (${POD_CHANGES})`)]),
     ...open,
   ];
 }
