@@ -73,7 +73,9 @@ export function enforcementHooks(view: View, installation: Installation, rules: 
   return [
     twin(objects, TEMPLATE_CHANGES),
     // A pod that has its node stays there whatever its labels become: operators relabel such pods at a failover.
-    ...(pods.rules.length === 0 ? [] : [twin(pods, `!${isBoundExpression("oldObject")} && (${POD_CHANGES})`)]),
+    ...(pods.rules.length === 0
+      ? []
+      : [twin(pods, `!${isBoundExpression("oldObject")} && (${POD_CHANGES})`)]),
     ...open,
   ];
 }
