@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 import { stringAt } from "../../src/core/json.ts";
 import { describeOwnCluster } from "../cluster/describe.ts";
-import { attemptTests, commandTests } from "./guarding/attempts.ts";
+import { attemptTests, commandTests, overrideTests } from "./guarding/attempts.ts";
 import { awayTests } from "./guarding/away.ts";
 import { guardRows } from "./guarding/rows.ts";
 import { informTests, installTests } from "./guarding/scheduler.ts";
@@ -25,8 +25,9 @@ describeOwnCluster("node-guard", {}, (cluster) => {
 
   attemptTests(stage, cluster);
   steering.between();
-  commandTests(stage, cluster);
+  commandTests(stage);
   steering.end();
+  overrideTests(stage, cluster);
   awayTests(stage, cluster);
   informTests(stage, cluster);
 });
