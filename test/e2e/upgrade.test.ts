@@ -152,7 +152,13 @@ describeOwnCluster("an upgrade, an outage and a downgrade", { images: IMAGES }, 
       return mutating.length === 1 && validating.join() === both.join();
     });
     for (const path of [MUTATING, VALIDATING]) expect(await opened(path)).toBeUndefined();
-    await eventually("the events of the end", async () => (await events("WebhooksClosed")).length === 2);
+    // A replica that is not ready for a moment on a busy machine has them opened and closed once more.
+    await eventually("the events of the end", async () => {
+      const told = JSON.stringify(await events("WebhooksClosed"));
+      return ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"].every((kind) =>
+        told.includes(kind),
+      );
+    });
     await eventually("a placed pod", async () => {
       const { status, body } = await createPod();
       return status === 201 && stringAt(body, "spec", "nodeSelector", "pool") === "a";

@@ -54,6 +54,8 @@ type TrustSeen = Exclude<Trust, object> | { readonly since: number };
 export class WebhookController {
   readonly #options: WebhookControllerOptions;
   readonly #answered: AnsweredHooks;
+  /** Why configurations were opened that are being closed, by object: a try may be interrupted, and the event comes once. */
+  readonly #closing = new Map<string, string>();
   #trust: TrustSeen = "not yet";
   /** Calls may have failed, and the paths with that been shown. */
   #callsFailed = false;
@@ -188,14 +190,20 @@ export class WebhookController {
 
   /** Whether it is as desired now, or can't be. */
   async #repair(plain: JsonObject, live: JsonObject, may: () => boolean): Promise<boolean> {
-    const opened = openedNote(live);
-    if (opened === undefined) return this.#repairClosed(plain, live, may);
-    // Opened because no replica is ready: before one is, the watchdog would open it again.
+    const what = describeObject(plain);
+    const noted = openedNote(live);
     const { objects } = this.#options;
-    if (!(await this.#isReady()) || !may() || !(await objects.patch(live, FORGET_OPENED))) return false;
-    const now = await objects.read(plain);
+    let now: JsonObject | undefined = live;
+    if (noted !== undefined) {
+      // Opened because no replica is ready: before one is, the watchdog would open it again.
+      if (!(await this.#isReady()) || !may() || !(await objects.patch(live, FORGET_OPENED))) return false;
+      this.#closing.set(what, noted);
+      now = await objects.read(plain);
+    }
     if (now === undefined || !(await this.#repairClosed(plain, now, may))) return false;
-    this.#options.publish?.([await closedEvent(this.#options, describeObject(plain), opened)]);
+    const opened = this.#closing.get(what);
+    this.#closing.delete(what);
+    if (opened !== undefined) this.#options.publish?.([await closedEvent(this.#options, what, opened)]);
     return true;
   }
 
