@@ -154,9 +154,9 @@ describeOwnCluster("an upgrade, an outage and a downgrade", { images: IMAGES }, 
     for (const path of [MUTATING, VALIDATING]) expect(await opened(path)).toBeUndefined();
     // A replica that is not ready for a moment on a busy machine has them opened and closed once more.
     await eventually("the events of the end", async () => {
-      const told = JSON.stringify(await events("WebhooksClosed"));
+      const reported = JSON.stringify(await events("WebhooksClosed"));
       return ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"].every((kind) =>
-        told.includes(kind),
+        reported.includes(kind),
       );
     });
     await eventually("a placed pod", async () => {
