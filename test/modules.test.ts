@@ -105,6 +105,15 @@ describe.each(modules)("module $name", (module) => {
   });
 });
 
+/** Every `enum` of a JSON schema, with the place it is at. */
+function enumsOf(schema: Json | undefined, path = ""): [string, readonly Json[]][] {
+  if (Array.isArray(schema)) return schema.flatMap((one, i) => enumsOf(one, `${path}[${i}]`));
+  if (!isObject(schema)) return [];
+  const below = Object.entries(schema).flatMap(([name, value]) => enumsOf(value, `${path}.${name}`));
+  const values = schema["enum"];
+  return Array.isArray(values) ? [[path, values], ...below] : below;
+}
+
 describe("the modules together", () => {
   it("have unique names, hooks, kinds, codes, gates and metrics", () => {
     expect(unique(all.map(({ name }) => name))).toBe(true);
@@ -114,6 +123,28 @@ describe("the modules together", () => {
     expect(unique(all.flatMap(({ gates }) => (gates ?? []).map(({ name }) => name)))).toBe(true);
     const metrics = all.flatMap((module) => (module.metrics ?? []).map(({ name }) => name));
     expect(unique([...metrics, ...Object.keys(METRICS)])).toBe(true);
+  });
+
+  it("have for each choice a word that YAML 1.1, as kubectl and Helm read it, does not take for a boolean", () => {
+    const values = JSON.parse(
+      readFileSync(join(src, "..", "deploy/chart/values.schema.json"), "utf8"),
+    ) as Json;
+    // Not the statuses, which usher writes: conditions are True and False, as everywhere in Kubernetes.
+    const kinds = all.flatMap(({ kinds }) =>
+      kinds.flatMap((kind) =>
+        listAt(customResourceDefinition(kind), "spec", "versions").map((version) =>
+          at(version, "schema", "openAPIV3Schema", "properties", "spec"),
+        ),
+      ),
+    );
+    const enums = [...kinds, values].flatMap((schema) => enumsOf(schema));
+    expect(enums.length).toBeGreaterThan(80);
+    const booleans = /^(y|n|yes|no|on|off|true|false)$/i;
+    const other: Record<string, string> = { Off: "Disabled" };
+    for (const [path, words] of enums)
+      for (const word of words.map(String).filter((one) => booleans.test(one)))
+        expect(words, `${path}: ${word}`).toContain(other[word] ?? "another word");
+    expect(enums.some(([, words]) => words.includes("Off"))).toBe(true);
   });
 
   it("are loaded from their declarations, under the same name", async () => {

@@ -149,8 +149,8 @@ describe("refused on write and offline", () => {
       [...NODES, masters(false)],
     ],
     [
-      "consistency Off",
-      nsp([ControlPlane({ mode: "Enable" })], "cluster", { consistency: "Off" }),
+      "consistency Disabled",
+      nsp([ControlPlane({ mode: "Enable" })], "cluster", { consistency: "Disabled" }),
       [...NODES, masters(true)],
     ],
     ["Inform with Ignore", nsp([ControlPlane({ mode: "Inform", failurePolicy: "Ignore" })]), NODES],
