@@ -54,8 +54,6 @@ type TrustSeen = Exclude<Trust, object> | { readonly since: number };
 export class WebhookController {
   readonly #options: WebhookControllerOptions;
   readonly #answered: AnsweredHooks;
-  /** Why configurations were opened that are being closed, by object: a try may be interrupted, and the event comes once. */
-  readonly #closing = new Map<string, string>();
   #trust: TrustSeen = "not yet";
   /** Calls may have failed, and the paths with that been shown. */
   #callsFailed = false;
@@ -190,20 +188,16 @@ export class WebhookController {
 
   /** Whether it is as desired now, or can't be. */
   async #repair(plain: JsonObject, live: JsonObject, may: () => boolean): Promise<boolean> {
-    const what = describeObject(plain);
-    const noted = openedNote(live);
+    const opened = openedNote(live);
+    // Opened because no replica is ready: before one is, the watchdog would open it again.
+    if (opened !== undefined && !(await this.#isReady())) return false;
+    if (!(await this.#repairClosed(plain, live, may))) return false;
+    if (opened === undefined) return true;
+    // The note goes last: if this try is interrupted, by a conflict or by another leader, the next one finds it and reports the event.
     const { objects } = this.#options;
-    let now: JsonObject | undefined = live;
-    if (noted !== undefined) {
-      // Opened because no replica is ready: before one is, the watchdog would open it again.
-      if (!(await this.#isReady()) || !may() || !(await objects.patch(live, FORGET_OPENED))) return false;
-      this.#closing.set(what, noted);
-      now = await objects.read(plain);
-    }
-    if (now === undefined || !(await this.#repairClosed(plain, now, may))) return false;
-    const opened = this.#closing.get(what);
-    this.#closing.delete(what);
-    if (opened !== undefined) this.#options.publish?.([await closedEvent(this.#options, what, opened)]);
+    const closed = await objects.read(plain);
+    if (closed === undefined || !may() || !(await objects.patch(closed, FORGET_OPENED))) return false;
+    this.#options.publish?.([await closedEvent(this.#options, describeObject(plain), opened)]);
     return true;
   }
 
