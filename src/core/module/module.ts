@@ -27,7 +27,7 @@ export interface Read {
   readonly version: string;
   readonly kind: string;
   readonly scope: "Cluster" | "Namespaced";
-  /** What to keep of each object beside its name; a change elsewhere is no change. */
+  /** The fields to keep of each object beside its name; other changes are ignored. */
   readonly keep: readonly Path[];
   readonly indexes?: readonly Index[];
   readonly labelSelector?: string;
@@ -92,8 +92,8 @@ export interface Evaluator<Policy = unknown> {
   readonly mutate?: (context: Context) => Result;
   readonly validate?: (context: Context) => Result;
   /**
-   * Takes policies out and in without assembling all anew, so that one change among thousands costs no more than one among ten.
-   * Must leave the evaluator as `assemble` would have made it. @default assembled anew
+   * Removes and adds policies without assembling all of them again: one change among thousands costs as much as one among ten.
+   * Must leave the evaluator as `assemble` would have made it. @default assembles all policies again
    */
   readonly update?: (removed: readonly Policy[], added: readonly Policy[]) => void;
 }
@@ -133,7 +133,7 @@ export interface Predecessor {
   readonly meaning: string;
 }
 
-/** A resource of which a module has managed objects. */
+/** A resource with objects that a module manages. */
 export interface ManagedResource {
   readonly group: string;
   readonly version: string;
