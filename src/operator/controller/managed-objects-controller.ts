@@ -8,7 +8,7 @@ import { type ManagedSet, managedLabels, managedSets } from "../../core/registra
 import { describeObject, type Objects, selectorText } from "../install/apply.ts";
 import { isWrittenByUsher, ownerOf } from "../install/ownership-conflict.ts";
 import { isNewer } from "../install/version.ts";
-import { objectDeviations } from "../webhooks/deviation.ts";
+import { policyDeviations } from "../webhooks/deviation.ts";
 import type { Drift } from "./drift.ts";
 import { type Ownership, ownedBy } from "./owned.ts";
 import type { Repairs } from "./repairs.ts";
@@ -90,7 +90,7 @@ export class ManagedObjectsController {
       for (const object of set.desired) {
         const live = await objects.read(object);
         const plain = { ...object, metadata: {} };
-        found.push({ object, deviations: live === undefined ? ["missing"] : objectDeviations(plain, live) });
+        found.push({ object, deviations: live === undefined ? ["missing"] : policyDeviations(plain, live) });
       }
       const desired = new Set(set.desired.map(keyOf));
       for (const [key, object] of await storedObjects(objects, set))
@@ -125,9 +125,9 @@ export class ManagedObjectsController {
       return;
     }
     if (live === undefined ? !creates : isNewer(live, version)) return;
-    const deviations = live === undefined ? ["missing"] : objectDeviations(wanted, live);
+    const deviations = live === undefined ? ["missing"] : policyDeviations(wanted, live);
     if (deviations.length === 0 || repairs.isInVain(wanted, live)) return;
-    await repairs.write(wanted, live, objectDeviations);
+    await repairs.write(wanted, live, policyDeviations);
     log.info({ object: describeObject(wanted), deviations }, "managed object repaired");
   }
 }

@@ -36,9 +36,10 @@ export class Repairs {
     deviationsOf: (wanted: JsonObject, live: JsonObject) => string[],
   ): Promise<void> {
     let result = await this.#applied(wanted, live);
-    // Fields that another manager added stay its own in server-side apply; in webhooks they can disable usher.
-    if (wanted["webhooks"] !== undefined && deviationsOf(wanted, result).length > 0)
-      result = await this.#objects.replace(wanted, "webhooks", result);
+    // Fields that another manager added stay its own in server-side apply; in webhooks and policies they can disable usher.
+    const field = exactField(wanted);
+    if (field !== undefined && deviationsOf(wanted, result).length > 0)
+      result = await this.#objects.replace(wanted, field, result);
     const object = describeObject(wanted);
     this.#written.set(object, { wanted, result });
     const lost = deviationsOf(wanted, result);
@@ -56,8 +57,15 @@ export class Repairs {
       return await this.#objects.apply(wanted, live);
     } catch (error) {
       const invalid = error instanceof StatusError && error.status === 422;
-      if (!invalid || live === undefined || wanted["webhooks"] === undefined) throw error;
-      return this.#objects.replace(wanted, "webhooks", live);
+      const field = exactField(wanted);
+      if (!invalid || live === undefined || field === undefined) throw error;
+      return this.#objects.replace(wanted, field, live);
     }
   }
+}
+
+/** The field of an object that is usher's as a whole. */
+function exactField(wanted: JsonObject): "webhooks" | "spec" | undefined {
+  if (wanted["webhooks"] !== undefined) return "webhooks";
+  return String(wanted["kind"]).startsWith("ValidatingAdmissionPolicy") ? "spec" : undefined;
 }

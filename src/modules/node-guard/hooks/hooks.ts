@@ -23,8 +23,8 @@ import {
   onOtherNodes,
   PLACEMENT_CHANGED,
   SELECTS_NODES,
+  STEERABLE_UPDATE,
   UNASSIGNED,
-  WAS_GATED,
 } from "./conditions.ts";
 
 export const STEERING_HOOK = "node-guard-steering";
@@ -215,7 +215,7 @@ function steeringHooks(active: readonly Group[], installation: Installation): Ho
       announced: true,
       namespaces: { except: [installation.namespace] },
       rules: steering ? [{ ...PODS, operations: ["UPDATE"] }] : [],
-      conditions: [WAS_GATED, PLACEMENT_CHANGED],
+      conditions: [STEERABLE_UPDATE],
     },
   ];
 }

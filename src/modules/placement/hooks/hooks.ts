@@ -4,6 +4,7 @@ import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import type { Hook, Rule } from "../../../core/module/hook.ts";
 import { exemptNamespaces, type Installation } from "../../../core/module/installation.ts";
 import { kindResource } from "../../../core/policy/kind.ts";
+import { carries, SENT_PROVENANCE } from "../../../core/provenance/match-condition.ts";
 import { PROVENANCE } from "../../../core/provenance/origin.ts";
 import type { View } from "../../../core/view/view.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "../kinds.ts";
@@ -60,18 +61,17 @@ export function placementHooks(view: View, installation: Installation): Hook[] {
 }
 
 /**
- * Pods are updated all the time (labels, finalizers, images), and nearly never is it about placement. It is where the spec or our
- * note has changed on a pod that has a note; and where a policy may give something new to a pod that waits at a gate.
+ * Pods are updated all the time (labels, finalizers, images), and nearly never is it about placement. It is where the note has
+ * changed, or the spec of a pod that has a note; and where a policy may give something new to a pod that waits at a gate.
  */
 function podUpdates(injecting: boolean): string {
-  const note = `metadata.annotations['${PROVENANCE}']`;
-  const changed = `(object.spec != oldObject.spec || !${carries("object", PROVENANCE)} || object.${note} != oldObject.${note})`;
-  const ways = [`(${carries("oldObject", PROVENANCE)} && ${changed})`, carries("object", REAPPLY)];
+  const changed = `(object.spec != oldObject.spec || !${carries("object", PROVENANCE)})`;
+  const ways = [
+    SENT_PROVENANCE,
+    `(${carries("oldObject", PROVENANCE)} && ${changed})`,
+    carries("object", REAPPLY),
+  ];
   return [...ways, ...(injecting ? [isGatedExpression("oldObject")] : [])].join(" || ");
-}
-
-function carries(object: string, annotation: string): string {
-  return `(has(${object}.metadata.annotations) && '${annotation}' in ${object}.metadata.annotations)`;
 }
 
 /** The condition of the hook while there is no policy. */
