@@ -2,8 +2,8 @@ import { isObject, type Json, type JsonObject, stringAt } from "../../core/json.
 import type { Path } from "../../core/path.ts";
 import { WRITE_IN_QUOTES } from "../../core/policy/problem.ts";
 import { codeFrame, LineIndex, positionAt } from "../text/code-frame.ts";
-import type { Place, Span, TextDocument, TextProblem } from "../text/document.ts";
 import { type Chunk, cutDocuments, parseDocument } from "../text/documents.ts";
+import type { Place, Span, TextDocument, TextProblem } from "../text/yaml.ts";
 
 /** A problem with its place in the file and the lines around it, so that the text itself need not be kept. */
 export interface Located {

@@ -1,4 +1,4 @@
-import type { Span } from "./document.ts";
+import type { Span } from "./yaml.ts";
 
 /** A place in a file as editors and terminals count: from one. */
 export interface Position {

@@ -1,7 +1,15 @@
 import type { Json } from "../../core/json.ts";
 import type { Path } from "../../core/path.ts";
-import { MAX_DEPTH, type Place, type TextDocument, type TextProblem, TOO_DEEP } from "./document.ts";
-import { locatorOf, parseYaml, tooLarge } from "./yaml.ts";
+import {
+  locatorOf,
+  MAX_DEPTH,
+  type Place,
+  parseYaml,
+  type TextDocument,
+  type TextProblem,
+  TOO_DEEP,
+  tooLarge,
+} from "./yaml.ts";
 
 /** One document's part of a file. */
 export interface Chunk {

@@ -1,8 +1,7 @@
 import v8 from "node:v8";
 import { describe, expect, test, vi } from "vitest";
-import { MAX_DEPTH, TOO_DEEP } from "./document.ts";
 import { parseDocument } from "./documents.ts";
-import { MAX_ALIASED_VALUES, parseYaml } from "./yaml.ts";
+import { MAX_ALIASED_VALUES, MAX_DEPTH, parseYaml, TOO_DEEP } from "./yaml.ts";
 
 function messages(text: string): string[] {
   return parseYaml(text).problems.map(({ message }) => message);
