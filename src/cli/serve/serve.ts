@@ -82,7 +82,6 @@ export async function serveOpened(
   { screen, log, certificate, clients }: Serving,
 ): Promise<void> {
   screen.note(`usher ${version()} · ${opened.inventory} from ${opened.from}`);
-  opened.releaseMemory();
   const { bind, port, opsPort } = options;
   const server = await startAdmission({
     source: opened.source,
