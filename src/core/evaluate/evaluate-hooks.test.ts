@@ -7,8 +7,6 @@ import { outside } from "../../../test/builders/outside.ts";
 import { pod } from "../../../test/builders/pod.ts";
 import { requestFor } from "../../../test/builders/request.ts";
 import type { Json } from "../json.ts";
-import { Gates } from "../module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import type { Context, Module } from "../module/module.ts";
 import { PROVENANCE, provenanceOf } from "../provenance/origin.ts";
 import { allow, deny } from "./decision.ts";
@@ -313,7 +311,7 @@ test("a note that has no room is left out, and that is said", () => {
 describe("hooks that are one question", () => {
   /** The module with a closed hook for one namespace before its own, which is the same question. */
   const withShut = (one: Module): Module => {
-    const [open] = one.hooks(assemblyOf([]).view, DEFAULT_INSTALLATION, new Gates([]));
+    const [open] = assemblyOf([one]).declaredHooks;
     if (open === undefined) throw new Error("no hook");
     const rules = [{ groups: [""], versions: ["v1"], resources: ["pods"], operations: ["CREATE"] as const }];
     const shut = {

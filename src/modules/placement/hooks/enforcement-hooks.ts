@@ -3,9 +3,9 @@ import type { Hook, NamespaceScope, Rule } from "../../../core/module/hook.ts";
 import { exemptNamespaces, type Installation } from "../../../core/module/installation.ts";
 import { protectedNamespaces } from "../../../core/registration/protected.ts";
 import type { View } from "../../../core/view/view.ts";
-import { failsClosed } from "../policy/policy.ts";
+import type { PlacementPolicy } from "../policy/policy.ts";
 import { isPods, TEMPLATE_CHANGES } from "./closed-hooks.ts";
-import { policiesIn, reachOf, type WrittenPolicy } from "./reach.ts";
+import { reachOf } from "./reach.ts";
 
 const COMMON = {
   module: "placement",
@@ -33,15 +33,20 @@ const NOT_SCALED: ReadonlySet<string> = new Set(["podtemplates", "daemonsets", "
  * The validating hooks are called only where a policy enforces; without one they have no rules and are not registered. For a namespaced
  * policy they are called in that namespace, for a cluster policy in all, since namespaces may come to be selected.
  */
-export function enforcementHooks(view: View, installation: Installation, rules: readonly Rule[]): Hook[] {
-  const enforcing = policiesIn(view, ({ enforcement }) => enforcement === "Warn" || enforcement === "Refuse");
-  const wide = enforcing.some(({ namespace }) => namespace === undefined);
+export function enforcementHooks(
+  policies: readonly PlacementPolicy[],
+  view: View,
+  installation: Installation,
+  rules: readonly Rule[],
+): Hook[] {
+  const enforcing = policies.filter(({ enforcement }) => enforcement !== "None");
+  const wide = enforcing.some(({ ref }) => ref.namespace === undefined);
   const exempt = exemptNamespaces(installation);
-  const named = enforcing.flatMap(({ namespace }) => namespace ?? []);
+  const named = enforcing.flatMap(({ ref }) => ref.namespace ?? []);
   const names = [...new Set(named)].filter((name) => !exempt.includes(name)).sort();
   const namespaces: NamespaceScope = wide ? { except: exempt } : { only: names };
   const inForce = wide || names.length > 0;
-  const tooLarge = enforcing.some(({ spec }) => spec["enforcement"] === "Refuse") ? "deny" : "allow";
+  const tooLarge = enforcing.some(({ enforcement }) => enforcement === "Refuse") ? "deny" : "allow";
   const hook = (name: string, some: readonly Rule[], condition?: string): Hook => ({
     ...COMMON,
     tooLarge,
@@ -97,6 +102,6 @@ function scaleRules(rules: readonly Rule[]): Rule[] {
     .filter(({ resources }) => resources.length > 0);
 }
 
-function isClosed({ spec }: WrittenPolicy): boolean {
-  return spec["enforcement"] === "Refuse" && failsClosed(spec);
+function isClosed({ enforcement, failure }: PlacementPolicy): boolean {
+  return enforcement === "Refuse" && failure === "Fail";
 }

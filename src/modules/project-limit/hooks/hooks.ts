@@ -3,7 +3,6 @@ import type { Hook, Rule } from "../../../core/module/hook.ts";
 import type { View } from "../../../core/view/view.ts";
 import { declaration } from "../declaration.ts";
 import type { Limits } from "../policy/policy.ts";
-import { limitsIn } from "../policy/stored.ts";
 import { canBeLimited, canBeLimitedHere, onlyStamped, REQUESTER_CHANGES } from "./conditions.ts";
 import { isOperandAsked } from "./operand-webhook.ts";
 
@@ -25,8 +24,7 @@ const NAMESPACE: Omit<Rule, "operations" | "resources"> = {
 };
 
 /** The hooks of the ProjectRequestLimit named `cluster`. Without one nothing is registered, and without match conditions nothing is closed. */
-export function limitHooks(view: View): Hook[] {
-  const limits = limitsIn(view);
+export function limitHooks([limits]: readonly Limits[], view: View): Hook[] {
   const conditional = hasMatchConditions(view);
   return [
     { ...projectRequestHook(limits, conditional), withdrawn: isOperandAsked(view) },
