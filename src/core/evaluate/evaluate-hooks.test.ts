@@ -325,7 +325,7 @@ describe("hooks that are one question", () => {
     return { ...one, hooks: () => [shut, open] };
   };
 
-  const twins = (namespace: string) => {
+  const shadows = (namespace: string) => {
     let times = 0;
     const one = moduleThat("one", {
       mutate: ({ object }) => {
@@ -340,8 +340,8 @@ describe("hooks that are one question", () => {
   };
 
   test("are asked once, by the first that wants the request", () => {
-    expect(twins("shop")).toEqual({ times: 1, asked: ["shut"] });
-    expect(twins("other")).toEqual({ times: 1, asked: ["one-mutate"] });
+    expect(shadows("shop")).toEqual({ times: 1, asked: ["shut"] });
+    expect(shadows("other")).toEqual({ times: 1, asked: ["one-mutate"] });
   });
 
   test("break as the one that was asked", () => {

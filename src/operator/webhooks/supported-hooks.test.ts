@@ -119,14 +119,14 @@ test("a starting replica sees which registered hooks it does not know, whatever 
   const entry = (path: string) => ({ clientConfig: { service: { path } } });
   const registered = [
     { webhooks: [entry(`/${"a1".repeat(20)}/mutate/placement/steering`), entry("/mutate/extra")] },
-    { webhooks: [entry("/validate/twin/placement"), { clientConfig: { url: "https://elsewhere" } }, null] },
+    { webhooks: [entry("/validate/shadow/placement"), { clientConfig: { url: "https://elsewhere" } }, null] },
     undefined,
   ];
   const hooks = [
     hook("placement", { phase: "mutate" }),
     hook("steering", { phase: "mutate" }),
     hook("asked"),
-    hook("twin", { askedAs: "asked" }),
+    hook("shadow", { askedAs: "asked" }),
   ];
   expect(unsupportedHooks(registered, hooks)).toEqual(["mutate/extra", "validate/placement"]);
   expect(unsupportedHooks([undefined, {}], [])).toEqual([]);

@@ -101,7 +101,7 @@ function validatingHooks(
     ...common,
     failure: "closed",
     timeoutSeconds: CLOSED_SECONDS,
-    openTwin: true,
+    openShadow: true,
     staysClosed: true,
   } as const;
   /** One question, registered twice: closed for nodes that wait for usher, open for all others. */

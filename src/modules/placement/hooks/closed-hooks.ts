@@ -26,8 +26,8 @@ export const TEMPLATE_CHANGES = [
 ].join(" || ");
 
 /**
- * The hooks with a closed twin for those that policies that fail closed are about: just the namespaces that they select
- * now, by name, never the control plane's or usher's own. All such policies share one twin for pods and one for templates.
+ * The hooks with a closed shadow hook for those that policies that fail closed are about: just the namespaces that they select
+ * now, by name, never the control plane's or usher's own. All such policies share one shadow hook for pods and one for templates.
  */
 export function closedHooks(
   policies: readonly PlacementPolicy[],
@@ -42,7 +42,9 @@ export function closedHooks(
   // Nearly all policies are about both.
   const same = forPods.length === closed.length && forTemplates.length === closed.length;
   const reaches = { pods, templates: same ? pods : reachOf(forTemplates, view, installation) };
-  return hooks.flatMap((hook) => (hook.name === "placement" ? twinned(hook, reaches, installation) : [hook]));
+  return hooks.flatMap((hook) =>
+    hook.name === "placement" ? withShadows(hook, reaches, installation) : [hook],
+  );
 }
 
 function isAbout(target: "Pods" | "Templates"): (policy: PlacementPolicy) => boolean {
@@ -54,8 +56,8 @@ interface Reaches {
   readonly templates: Reach;
 }
 
-function twinned(hook: Hook, { pods, templates }: Reaches, installation: Installation): Hook[] {
-  const twins = [
+function withShadows(hook: Hook, { pods, templates }: Reaches, installation: Installation): Hook[] {
+  const shadows = [
     { name: "pods", rules: hook.rules.filter(isPods), reach: pods },
     { name: "templates", rules: hook.rules.filter((rule) => !isPods(rule)), reach: templates },
   ].flatMap(({ name, rules, reach }): Hook[] =>
@@ -76,7 +78,10 @@ function twinned(hook: Hook, { pods, templates }: Reaches, installation: Install
         ]
       : [],
   );
-  return [...twins, ...(twins.length === 0 ? [hook] : [notTwice(hook, { pods, templates }, installation)])];
+  return [
+    ...shadows,
+    ...(shadows.length === 0 ? [hook] : [notTwice(hook, { pods, templates }, installation)]),
+  ];
 }
 
 /** The open hook, not called where a closed one is. A second call would change nothing: then all is there already. */

@@ -66,7 +66,7 @@ export function enforcementHooks(
     ? { except: protectedNamespaces(installation) }
     : { only: closed.names };
   // Finalizers and labels of workloads must change while usher is away: only what enforcement would judge waits for it.
-  const twin = (of: Hook, condition: string): Hook => ({
+  const shadow = (of: Hook, condition: string): Hook => ({
     ...of,
     name: `${of.name}-closed`,
     askedAs: of.name,
@@ -76,11 +76,11 @@ export function enforcementHooks(
     conditions: [{ name: "changes", expression: condition }],
   });
   return [
-    twin(objects, TEMPLATE_CHANGES),
+    shadow(objects, TEMPLATE_CHANGES),
     // A pod that has its node stays there whatever its labels become: operators relabel such pods at a failover.
     ...(pods.rules.length === 0
       ? []
-      : [twin(pods, `!${isBoundExpression("oldObject")} && (${POD_CHANGES})`)]),
+      : [shadow(pods, `!${isBoundExpression("oldObject")} && (${POD_CHANGES})`)]),
     ...open,
   ];
 }

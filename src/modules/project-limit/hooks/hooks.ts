@@ -42,8 +42,8 @@ export function projectRequestHook(limits: Limits | undefined, conditional: bool
     rules: limits === undefined ? [] : [PROJECT_REQUESTS],
     failure: limits?.failurePolicy === "Fail" ? "closed" : "open",
     tooLarge: "deny",
-    // ProjectRequests are in no namespace, so nothing is left out and no twin is needed.
-    openTwin: true,
+    // ProjectRequests are in no namespace, so nothing is left out and no shadow hook is needed.
+    openShadow: true,
     ...(limits === undefined || !conditional
       ? {}
       : { conditions: [{ name: "can-be-limited", expression: canBeLimited(limits) }] }),
@@ -87,7 +87,7 @@ function namespaces(limits: Limits | undefined, conditional: boolean): Hook[] {
     {
       ...hook,
       failure: limits.failurePolicy === "Ignore" ? "open" : "closed",
-      openTwin: true,
+      openShadow: true,
       conditions: [{ name: "can-be-limited", expression: canBeLimitedHere(limits) }, CHANGES],
     },
     {
