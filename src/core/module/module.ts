@@ -182,7 +182,16 @@ export interface Module<Policy = unknown> {
   /** Kinds that usher keeps for itself. @default none */
   readonly stateKinds?: readonly StateKind[];
   readonly reads: readonly Read[];
-  readonly hooks: (view: View, installation: Installation, gates: Gates) => readonly Hook[];
+  /**
+   * When to ask it. `policies` are those that `prepare` made, as `assemble` gets them. Runs again only after a change of its kinds, of what
+   * it reads, of what is served or of the API server's version.
+   */
+  readonly hooks: (
+    policies: readonly Policy[],
+    view: View,
+    installation: Installation,
+    gates: Gates,
+  ) => readonly Hook[];
   /** Only indexes. Where the evaluator has no `update`, it runs again whenever a policy has changed. */
   readonly assemble: (
     policies: readonly Policy[],

@@ -9,16 +9,16 @@ import { describeObject, type Objects, selectorText } from "../install/apply.ts"
 import { isWrittenByUsher, ownerOf } from "../install/ownership-conflict.ts";
 import { isNewer } from "../install/version.ts";
 import { policyDeviations } from "../webhooks/deviation.ts";
+import type { DeduplicatedLog } from "./deduplicated-log.ts";
 import type { Drift } from "./drift.ts";
 import { type Ownership, ownedBy } from "./owned.ts";
 import type { Repairs } from "./repairs.ts";
-import type { RepeatedLog } from "./repeated-log.ts";
 
 export interface ManagedObjectsOptions {
   readonly assembly: Assembly;
   readonly objects: Objects;
   readonly repairs: Repairs;
-  readonly repeated: RepeatedLog;
+  readonly deduplicated: DeduplicatedLog;
   readonly drift: Drift;
   readonly log: Log;
   readonly version: string;
@@ -115,13 +115,13 @@ export class ManagedObjectsController {
   }
 
   async #apply(wanted: JsonObject, listedObject: JsonObject | undefined, creates: boolean): Promise<void> {
-    const { objects, repairs, repeated, log, version } = this.#options;
+    const { objects, repairs, deduplicated, log, version } = this.#options;
     // Without usher's labels it is in no list: they were removed, or it is another owner's.
     const live = listedObject ?? (await objects.read(wanted));
     if (live !== undefined && !isWrittenByUsher(live)) {
       const object = describeObject(wanted);
       const report = [`${object} belongs to ${ownerOf(live)}`];
-      repeated.once(report.join(), { report }, "ownership conflict: managed object is left unchanged");
+      deduplicated.once(report.join(), { report }, "ownership conflict: managed object is left unchanged");
       return;
     }
     if (live === undefined ? !creates : isNewer(live, version)) return;

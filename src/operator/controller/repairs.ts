@@ -2,18 +2,18 @@ import { StatusError } from "../../cluster/client/api-response.ts";
 import { equal, type JsonObject } from "../../core/json.ts";
 import { describeObject, type Objects } from "../install/apply.ts";
 import { sameDesiredFields } from "../webhooks/deviation.ts";
-import type { RepeatedLog } from "./repeated-log.ts";
+import type { DeduplicatedLog } from "./deduplicated-log.ts";
 
 /** Writes desired objects, and knows where that is in vain: what an API server drops, it drops again. */
 export class Repairs {
   readonly #objects: Objects;
-  readonly #repeated: RepeatedLog;
+  readonly #deduplicated: DeduplicatedLog;
   /** The last write of each object, and its result. */
   readonly #written = new Map<string, { readonly wanted: JsonObject; readonly result: JsonObject }>();
 
-  constructor(objects: Objects, repeated: RepeatedLog) {
+  constructor(objects: Objects, deduplicated: DeduplicatedLog) {
     this.#objects = objects;
-    this.#repeated = repeated;
+    this.#deduplicated = deduplicated;
   }
 
   clear(): void {
@@ -44,7 +44,7 @@ export class Repairs {
     this.#written.set(object, { wanted, result });
     const lost = deviationsOf(wanted, result);
     if (lost.length > 0)
-      this.#repeated.once(
+      this.#deduplicated.once(
         `${object} ${lost.join()}`,
         { object, lost },
         "the API server does not store all fields; it may be too old, or another system changes them",
