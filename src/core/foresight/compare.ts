@@ -91,7 +91,9 @@ export function differenceOf({ before: first, after: second }: Decided): Differe
   const before = first === undefined ? undefined : sideOf(first.result);
   const after = second === undefined ? undefined : sideOf(second.result);
   const object = (second ?? first)?.result.object ?? { apiVersion: "", kind: "", namespace: "", name: "" };
-  const lines = linesBetween(before?.changes ?? [], after?.changes ?? []);
+  // A refused object is not changed.
+  const refused = before?.refused === true || after?.refused === true;
+  const lines = refused ? [] : linesBetween(before?.changes ?? [], after?.changes ?? []);
   return {
     object,
     effect: effectOf(before, after, lines),

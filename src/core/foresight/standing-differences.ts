@@ -51,6 +51,8 @@ function valuesOf(node: JsonObject): Map<string, string> {
   collect("label", labelsOf(node));
   collect("annotation", annotationsOf(node));
   for (const taint of listAt(node, "spec", "taints")) {
+    // Shown as cordoned.
+    if (stringAt(taint, "key") === "node.kubernetes.io/unschedulable") continue;
     const [key = "", effect = ""] = [stringAt(taint, "key"), stringAt(taint, "effect")];
     const value = stringAt(taint, "value") ?? "";
     values.set(

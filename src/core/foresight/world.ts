@@ -44,6 +44,11 @@ export class World implements Stage {
     return [...(this.#objects.get(resource)?.values() ?? [])];
   }
 
+  /** Whether a resource was read. */
+  has(resource: string): boolean {
+    return this.#objects.has(resource);
+  }
+
   get(resource: string, namespace: string, name: string): JsonObject | undefined {
     return this.#objects.get(resource)?.get(objectKey(namespace, name));
   }

@@ -194,6 +194,8 @@ export interface Module<Policy = unknown> {
   readonly reconciler?: Reconciler;
   /** Where its injections into workloads can be compared with current policies, and reapplied. */
   readonly driftScan?: DriftScan;
+  /** Its settings where a command asks what would happen: it then also judges for the component that judges in the cluster. @default its own */
+  readonly foresightSettings?: (settings: JsonObject | undefined) => JsonObject;
   /** What its policies come to for what exists, in the order of names; only objects and users with something to say. @default nothing */
   readonly standing?: (assembly: Assembly) => readonly Standing[];
   /** What its needs and planned writes touch, so that usher may. */
