@@ -14,7 +14,7 @@ import { cordonOf, type Edit, type EditContext, editsOf, removalOf } from "./edi
 import { type OpenedWorld, openWorld, PRIORITY_CLASSES, type WorldOptions } from "./open-world.ts";
 import { countsOf, entriesOf, lookedAt, markdownOf, printEntries, summaryLines } from "./print.ts";
 
-interface CompareOptions extends WorldOptions {
+export interface CompareOptions extends WorldOptions {
   readonly filename?: readonly string[];
   readonly remove?: readonly string[];
   readonly output: "table" | "wide" | "json" | "yaml" | "markdown" | "diff";
@@ -76,6 +76,7 @@ async function compareWorlds(options: CompareOptions, io: Io, how: Comparing): P
       placements: how.placements,
       poolLabel: how.poolLabel,
       priorityClasses: opened.world.list(PRIORITY_CLASSES),
+      written: new Set(edits.flatMap(({ change: { object } }) => (object === undefined ? [] : [object]))),
       progress: (done, total) => screen.progress("judging", "workloads", done, total),
       decided: (difference, decided) => {
         if (options.output === "diff") diffs.push(...manifestDiff(difference, decided));
@@ -93,7 +94,7 @@ async function compareWorlds(options: CompareOptions, io: Io, how: Comparing): P
 }
 
 /** The edits that a call names; `undefined` where one of them is wrong, which is then reported. */
-async function readEdits(
+export async function readEdits(
   { world, resources }: OpenedWorld,
   options: CompareOptions,
   io: Io,
@@ -175,7 +176,8 @@ function report(foresight: Foresight, reported: Reported, screen: Terminal): voi
 /** Edits in the heading; `-o json` has them all. */
 const SHOWN_EDITS = 3;
 
-function headingOf(edits: readonly Edit[]): string {
+/** `If ClusterPodSchedulingPolicy etcd-pool is changed` */
+export function headingOf(edits: readonly Edit[]): string {
   const shown = edits.slice(0, SHOWN_EDITS).map(({ name, what }) => `${name} is ${what}`);
   const more = edits.length - shown.length;
   return `If ${[...shown, ...(more > 0 ? [`${more} more change`] : [])].join(" and ")}`;

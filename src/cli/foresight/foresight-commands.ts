@@ -9,6 +9,8 @@ const NOTHING_WRITTEN = "Nothing is written.";
 export function foresightCommands(usher: Command, io: Io, outcome: Outcome): void {
   diffCommand(usher, io, outcome);
   whatIfCommand(usher, io, outcome);
+  explainCommand(usher, io, outcome);
+  replayCommand(usher, io, outcome);
 }
 
 /** Flags of every command that compares two views. */
@@ -106,5 +108,66 @@ ${EXIT_CODES}`,
     .action(async (files, options) => {
       const { whatIf: run } = await import("./compare-worlds.ts");
       outcome.code = await run(files, options, io);
+    });
+}
+
+function explainCommand(usher: Command, io: Io, outcome: Outcome): void {
+  const explain = usher
+    .command("explain")
+    .summary("explain what usher did to an object, and why")
+    .description(
+      `Explains a workload, a node, a namespace, or the text of a refusal: every value that usher set, by which policy and generation, and what it would be today; why other policies do not apply; where its pods may run and why not elsewhere; refusals that events or an audit log recorded; and the object before usher. ${NOTHING_WRITTEN}`,
+    )
+    .argument("[what...]", "KIND/NAME, such as pod/web or node/worker-1, or the text of a refusal")
+    .addOption(new Repeatable("-f, --filename <file>", "manifests to explain instead; - for standard input"))
+    .option("-n, --namespace <name>", "namespace of the object (default: default)")
+    .option("--audit-log <file>", "audit log of the API server, as JSON lines, to look for refusals in")
+    .addOption(output(["table", "json", "yaml"], "table", "output format"));
+  reading(explain)
+    .addHelpText(
+      "after",
+      `
+Examples:
+  ${io.name} explain statefulset/etcd-main -n shop --source examples/drift
+  ${io.name} explain -f examples/pods/etcd.yaml --source examples/cluster
+  ${io.name} explain node/worker-1 --context staging
+  ${io.name} explain "pod team-a/web may not run on node cp-0 (USHER-G01)"
+
+Exit codes: 0 explained, 2 invalid arguments, input or source, or no such
+object, 3 usher or the cluster failed, or something could not be read.`,
+    )
+    .action(async (what, options) => {
+      const { explain: run } = await import("./explain.ts");
+      outcome.code = await run(what, options, io);
+    });
+}
+
+function replayCommand(usher: Command, io: Io, outcome: Outcome): void {
+  const replay = usher
+    .command("replay")
+    .summary("judge recorded requests by edited policies")
+    .description(
+      `Judges requests of an audit log, or recorded AdmissionReviews, by the policies as they are and as they would be after an edit, and prints only what differs. Of an audit log it takes writes whose object is recorded, at level Request or RequestResponse. ${NOTHING_WRITTEN}`,
+    )
+    .option("--audit-log <file>", "audit log of the API server, as JSON lines; - for standard input")
+    .option("--reviews <path>", "recorded AdmissionReviews: a file or a directory")
+    .addOption(
+      new Repeatable("-f, --filename <file>", "policies that are added or replaced: files or directories"),
+    )
+    .addOption(new Repeatable("--remove <kind/name>", "a policy that is removed"))
+    .option("-n, --namespace <name>", "namespace of policies without one (default: default)")
+    .addOption(output(["table", "wide", "json", "yaml"], "table", "output format"));
+  reading(replay)
+    .addHelpText(
+      "after",
+      `
+Examples:
+  ${io.name} replay --reviews examples/reviews -f examples/what-if/etcd-pool.yaml --source examples/cluster
+  ${io.name} replay --audit-log audit.log -f policy.yaml --context staging
+${EXIT_CODES}`,
+    )
+    .action(async (options) => {
+      const { replay: run } = await import("./replay.ts");
+      outcome.code = await run(options, io);
     });
 }

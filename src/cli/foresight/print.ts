@@ -22,7 +22,10 @@ export interface Entry {
 }
 
 /** What is shown of a foresight, the worst first. Objects that fare alike are one entry, unless all are to be shown. */
-export function entriesOf({ workloads, nodes, users }: Foresight, all: boolean): Entry[] {
+export function entriesOf(
+  { workloads, nodes, users }: Pick<Foresight, "workloads" | "nodes" | "users">,
+  all: boolean,
+): Entry[] {
   const entries = [
     ...workloads.map((one) => workloadEntry(one, all)),
     // Nodes that come and go are the edits themselves.

@@ -48,6 +48,8 @@ export interface ForesightOptions {
   readonly placements: boolean;
   readonly poolLabel?: string | undefined;
   readonly priorityClasses: readonly JsonObject[];
+  /** Objects of the second world that are manifests, not stored objects. @default none */
+  readonly written?: ReadonlySet<JsonObject>;
   readonly progress?: (done: number, total: number) => void;
   /** Called with both decisions about each workload that differs: for manifests. */
   readonly decided?: (difference: WorkloadDifference, decided: Decided) => void;
@@ -118,7 +120,11 @@ interface Pair {
 }
 
 /** Every workload of either world, with the requests that create it in each. */
-function pairsOf(before: World, after: World, { namespace, priorityClasses }: ForesightOptions): Pair[] {
+function pairsOf(
+  before: World,
+  after: World,
+  { namespace, priorityClasses, written }: ForesightOptions,
+): Pair[] {
   const pairs = new Map<
     string,
     { before?: AdmissionRequest; after?: AdmissionRequest; pods: readonly JsonObject[] }
@@ -127,7 +133,7 @@ function pairsOf(before: World, after: World, { namespace, priorityClasses }: Fo
     for (const { workload, object, pods } of storedWorkloads(world, namespace)) {
       const key = keyOf(workload, object);
       const pair = pairs.get(key) ?? { pods };
-      pair[side] = requestFor(object, workload, priorityClasses);
+      pair[side] = requestFor(object, workload, { priorityClasses, written: written?.has(object) === true });
       pairs.set(key, pair);
     }
   };

@@ -73,6 +73,12 @@ const WRITTEN_BY_SERVER = [
   "selfLink",
 ];
 
+export interface RequestOptions {
+  readonly priorityClasses: readonly JsonObject[];
+  /** The object is a manifest, not a stored object. @default false */
+  readonly written?: boolean;
+}
+
 /**
  * The request that creates a stored workload as it was before usher. It is a dry run: it counts for nothing. The user is an administrator,
  * since who created a stored object is not known.
@@ -80,7 +86,7 @@ const WRITTEN_BY_SERVER = [
 export function requestFor(
   object: JsonObject,
   workload: WorkloadKind,
-  priorityClasses: readonly JsonObject[],
+  { priorityClasses, written = false }: RequestOptions,
 ): AdmissionRequest {
   const { status: _status, ...original } = beforeUsher(object).object;
   const metadata: Record<string, Json | undefined> = {
@@ -89,7 +95,8 @@ export function requestFor(
   for (const field of WRITTEN_BY_SERVER) delete metadata[field];
   const isPod = workload.template.length === 0;
   const { spec } = original;
-  const unbound = isPod && isObject(spec) ? { spec: unboundSpec(spec) } : {};
+  // The scheduler has set the node of a stored pod; its author that of a manifest.
+  const unbound = isPod && !written && isObject(spec) ? { spec: unboundSpec(spec) } : {};
   const filled = defaulted({ ...original, metadata, ...unbound }, workload);
   const { group, version, kind, resource } = workload;
   return {
