@@ -10,6 +10,7 @@ import {
   type Recipe,
   readModule,
   recipesFor,
+  schedulerOracle,
   TOOLS,
   type ToolName,
 } from "./binaries/recipes.ts";
@@ -33,7 +34,11 @@ const GO_MISSING = [
 
 function cached(recipe: Recipe, env: Environment): string {
   const platform = `${process.platform}-${process.arch}`;
-  return join(cacheFolder(env), "binaries", cachePath(recipe, readModule(recipe.module), platform));
+  return join(
+    cacheFolder(env),
+    "binaries",
+    cachePath(recipe, readModule(recipe.module, recipe.program), platform),
+  );
 }
 
 function find(recipe: Recipe, env: Environment): string | undefined {
@@ -108,5 +113,11 @@ export async function ensureBinaries(options: BinaryOptions = {}): Promise<Binar
 /** The path of a tool, built where it is missing. */
 export async function ensureTool(name: ToolName, options: BinaryOptions = {}): Promise<string> {
   const [path = ""] = await ensure([TOOLS[name]], options);
+  return path;
+}
+
+/** The path of the oracle of a release's scheduler, built where it is missing. @default the newest */
+export async function ensureSchedulerOracle(release = "", options: BinaryOptions = {}): Promise<string> {
+  const [path = ""] = await ensure([schedulerOracle(release)], options);
   return path;
 }

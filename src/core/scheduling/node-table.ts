@@ -1,8 +1,9 @@
 // Nodes as columns: nodes that are alike for a filter have one class, so that the filter judges them once.
-import type { JsonObject } from "../json.ts";
+import { at, type JsonObject } from "../json.ts";
 import { labelsOf, nameOf } from "../kubernetes/object.ts";
 import { labelValue } from "../kubernetes/selectors/label-selector.ts";
 import { type Taint, taintsOf } from "../kubernetes/taints.ts";
+import { type Amounts, amountsOf } from "./pod-requests.ts";
 
 /** The nodes by one of their properties: each node's class, and what the nodes of a class have in common. */
 export interface Column<T> {
@@ -17,7 +18,9 @@ export class NodeTable {
   readonly names: readonly string[];
   readonly #indexes: ReadonlyMap<string, number>;
   readonly #labels = new Map<string, Column<string | undefined>>();
+  readonly #resources = new Map<string, Float64Array>();
   #taints: Column<readonly Taint[]> | undefined;
+  #allocatable: readonly Amounts[] | undefined;
 
   constructor(nodes: readonly JsonObject[]) {
     this.objects = nodes;
@@ -39,6 +42,17 @@ export class NodeTable {
     if (column === undefined) {
       column = columnOf(this.objects, (node) => labelValue(labelsOf(node), key), String);
       this.#labels.set(key, column);
+    }
+    return column;
+  }
+
+  /** By node, how much of a resource the kubelet gives to pods; 0 where it has none, NaN where the amount can't be told. */
+  allocatable(resource: string): Float64Array {
+    let column = this.#resources.get(resource);
+    if (column === undefined) {
+      this.#allocatable ??= this.objects.map((node) => amountsOf(at(node, "status", "allocatable")));
+      column = Float64Array.from(this.#allocatable, (amounts) => amounts.get(resource) ?? 0);
+      this.#resources.set(resource, column);
     }
     return column;
   }

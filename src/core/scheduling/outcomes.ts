@@ -1,7 +1,8 @@
 // Runs the filters on every node, as the scheduler's cycle does up to the scores.
-import type { JsonObject } from "../json.ts";
+import { at, type JsonObject, stringAt } from "../json.ts";
 import type { Failure, FilterName, Outcome, Unknown } from "./filter.ts";
 import { unresolvable } from "./filter.ts";
+import { priorityOf } from "./placed-pods.ts";
 import type { PreparedWorld } from "./prepared-world.ts";
 
 export interface Outcomes {
@@ -32,14 +33,14 @@ export function outcomesOf(pod: JsonObject, world: PreparedWorld): Outcomes {
       narrowing.push(filter.name);
       nodeNames = nodeNames === undefined ? answer.nodeNames : nodeNames.intersection(answer.nodeNames);
       if (nodeNames.size > 0) continue;
-      rejection = unresolvable(filter.name, noneLeft(narrowing));
+      rejection = unresolvable(narrowing.toSorted()[0] ?? filter.name, noneLeft(narrowing));
       break;
     }
   }
   const { names } = world.nodes;
   if (rejection !== undefined) return { outcomes: names.map(() => rejection), rejection, couldPreempt: [] };
   const left = unresolvable(
-    narrowing[0] ?? "NodeAffinity",
+    narrowing.toSorted()[0] ?? "NodeAffinity",
     `node(s) didn't satisfy plugin(s) [${narrowing.toSorted().join(" ")}]`,
   );
   const outcomes = names.map((name, node) => {
@@ -52,7 +53,22 @@ export function outcomesOf(pod: JsonObject, world: PreparedWorld): Outcomes {
     }
     return unknown;
   });
-  return { outcomes, rejection, couldPreempt: [] };
+  return { outcomes, rejection, couldPreempt: preemptible(pod, outcomes, world) };
+}
+
+/** Nodes whose failure the removal of pods could change, and that have a pod of a lower priority. */
+function preemptible(pod: JsonObject, outcomes: readonly Outcome[], { placed }: PreparedWorld): number[] {
+  if (placed === undefined || at(pod, "spec", "preemptionPolicy") === "Never") return [];
+  // Before admission a pod has the name of its priority class alone.
+  const isOpen =
+    at(pod, "spec", "priority") === undefined && (stringAt(pod, "spec", "priorityClassName") ?? "") !== "";
+  const priority = isOpen ? Number.POSITIVE_INFINITY : priorityOf(pod);
+  const found: number[] = [];
+  for (const [node, outcome] of outcomes.entries()) {
+    if (outcome?.kind !== "fails" || !outcome.resolvable) continue;
+    if ((placed.lowestPriority[node] ?? Number.POSITIVE_INFINITY) < priority) found.push(node);
+  }
+  return found;
 }
 
 function noneLeft(narrowing: readonly FilterName[]): string {

@@ -1,16 +1,18 @@
 import { type JsonObject, listAt } from "../../json.ts";
-import { toleratesAll } from "../../kubernetes/tolerations.ts";
-import { type Filter, unresolvable } from "../filter.ts";
+import { type Filter, type Outcome, unknown, unresolvable } from "../filter.ts";
+import { GATED_TOLERATION, type Tolerance, toleranceOf } from "../node-matchers.ts";
 import type { PreparedWorld } from "../prepared-world.ts";
 
-const UNTOLERATED = unresolvable("TaintToleration", "node(s) had untolerated taint(s)");
+const OUTCOMES: Readonly<Record<Tolerance, Outcome>> = {
+  tolerated: undefined,
+  untolerated: unresolvable("TaintToleration", "node(s) had untolerated taint(s)"),
+  gated: unknown("TaintToleration", GATED_TOLERATION),
+};
 
 export const TAINT_TOLERATION: Filter = {
   name: "TaintToleration",
-  forPod: (pod: JsonObject, { nodes }: PreparedWorld) => {
-    const tolerations = listAt(pod, "spec", "tolerations");
-    const { classes, values } = nodes.taints;
-    const outcomes = values.map((taints) => (toleratesAll(tolerations, taints) ? undefined : UNTOLERATED));
-    return { kind: "filters", judge: (node) => outcomes[classes[node] ?? 0] };
+  forPod: (pod: JsonObject, { nodes, minor }: PreparedWorld) => {
+    const tolerance = toleranceOf(listAt(pod, "spec", "tolerations"), nodes, minor);
+    return { kind: "filters", judge: (node) => OUTCOMES[tolerance(node)] };
   },
 };
