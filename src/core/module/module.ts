@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { DriftScan } from "../drift/drift-scan.ts";
+import type { Assembly } from "../evaluate/assembly.ts";
 import type { Result } from "../evaluate/decision.ts";
 import type { Draft } from "../evaluate/draft.ts";
 import type { PolicyRef } from "../evaluate/finding.ts";
@@ -18,6 +19,7 @@ import type { Metric } from "./metric.ts";
 import type { Operator } from "./operator.ts";
 import type { Reconciler } from "./reconciler.ts";
 import { configuredValues, holds, type SettingCondition } from "./setting-condition.ts";
+import type { Standing } from "./standing.ts";
 
 /** What a module must see of the cluster. Shells keep just that. */
 export interface Read {
@@ -201,6 +203,10 @@ export interface Module<Policy = unknown> {
   readonly reconciler?: Reconciler;
   /** Where its injections into workloads can be compared with current policies, and reapplied. */
   readonly driftScan?: DriftScan;
+  /** Its settings where a command asks what would happen: it then also judges for the component that judges in the cluster. @default its own */
+  readonly foresightSettings?: (settings: JsonObject | undefined) => JsonObject;
+  /** What its policies come to for what exists, in the order of names; only objects and users with something to say. @default nothing */
+  readonly standing?: (assembly: Assembly) => readonly Standing[];
   /** What its needs and planned writes touch, so that usher may. */
   readonly access?: readonly (Access | AccessToEach)[];
   /** The schema of its settings, under its name in `spec.modules` of the configuration. Strict. @default no settings */

@@ -13,7 +13,14 @@ import { NODES } from "./nodes/node-os.ts";
 import { NODE_METRICS } from "./nodes/reconciler.ts";
 import { RUNTIME_CLASSES } from "./os/runtime-class.ts";
 import { podOSReconciler } from "./reconciler.ts";
-import { IDENTIFY_POD_OS, MODULE, REPLACES, settingsOf, settingsSchema } from "./settings.ts";
+import {
+  foresightSettings,
+  IDENTIFY_POD_OS,
+  MODULE,
+  REPLACES,
+  settingsOf,
+  settingsSchema,
+} from "./settings.ts";
 
 /** Knows the OS of a pod at admission, and judges Pod Security by it. */
 export const podOS = defineModule<Exception>({
@@ -48,6 +55,7 @@ export const podOS = defineModule<Exception>({
     return { mutate: evaluate, validate: evaluate };
   },
   reconciler: defineReconciler(podOSReconciler),
+  foresightSettings,
   access: [
     { group: "", resource: "pods", verbs: ["get"], why: "look up the pod of a binding" },
     {

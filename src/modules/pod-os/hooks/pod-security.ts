@@ -33,7 +33,7 @@ export const podSecurity: Part = {
   rule: { kind: "PodSecurity", name: NAME },
   nothing: "the request changes nothing that Pod Security judges",
   hooks: (installation) => {
-    if (settingsOf(installation).podSecurity.mode !== "Replace") return [];
+    if (settingsOf(installation).podSecurity.mode === "Complement") return [];
     const hook = (name: string, rules: readonly Rule[], condition?: string): Hook => ({
       name,
       askedAs: NAME,

@@ -1,13 +1,13 @@
-import type { Evaluation, ModuleTrace } from "../../core/evaluate/evaluate-hooks.ts";
+import type { Evaluation, ModuleTrace } from "../evaluate/evaluate-hooks.ts";
 import {
   type FindingOutcome,
   type ModuleFinding,
   messageWithCode,
   policyKey,
   policyName,
-} from "../../core/evaluate/finding.ts";
-import type { AdmissionRequest } from "../../core/evaluate/request.ts";
-import { type Hook, hookWants } from "../../core/module/hook.ts";
+} from "../evaluate/finding.ts";
+import type { AdmissionRequest } from "../evaluate/request.ts";
+import { type Hook, hookWants } from "../module/hook.ts";
 import { changeKinds, SIGNS } from "./change.ts";
 import type { Change, Traced } from "./result.ts";
 

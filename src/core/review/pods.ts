@@ -1,8 +1,7 @@
-import type { AdmissionRequest } from "../../core/evaluate/request.ts";
-import { at, isObject, type JsonObject } from "../../core/json.ts";
-import { admissionDefaults } from "../../core/kubernetes/defaults/defaults.ts";
-import { type Judgement, judge } from "./judge.ts";
-import type { Rehearsal } from "./rehearsal.ts";
+import type { AdmissionRequest } from "../evaluate/request.ts";
+import { at, isObject, type JsonObject } from "../json.ts";
+import { admissionDefaults } from "../kubernetes/defaults/defaults.ts";
+import { type Judgement, judge, type Stage } from "./judge.ts";
 import { userInfoFor } from "./user.ts";
 
 /** The service accounts in kube-system by which controllers create pods of a template. */
@@ -19,17 +18,21 @@ const CONTROLLERS: Readonly<Record<string, string>> = {
 /** Judges a request, and of a workload that is allowed a pod of its template too: a workload whose pods are refused never runs. */
 export async function judgeWithPods(
   request: AdmissionRequest,
-  rehearsal: Rehearsal,
+  stage: Stage,
   options: Parameters<typeof judge>[2],
 ): Promise<Judgement> {
-  const judgement = await judge(request, rehearsal, options);
+  const judgement = await judge(request, stage, options);
   const { result, evaluation } = judgement;
-  const pod = result.verdict === "deny" ? undefined : podOf(request, evaluation.draft.object, rehearsal);
+  if (result.verdict === "deny") return judgement;
+  const object = evaluation.draft.object;
+  if (request.kind.group === "" && request.kind.kind === "Pod" && request.subResource === "")
+    return { ...judgement, pod: object };
+  const pod = podOf(request, object, stage);
   if (pod === undefined) return judgement;
-  const ofPod = await judge(pod, rehearsal, { trace: false, now: options.now });
+  const ofPod = await judge(pod, stage, { trace: false, now: options.now });
   const { violations } = ofPod.result;
   return violations.length === 0
-    ? judgement
+    ? { ...judgement, pod: ofPod.evaluation.draft.object }
     : { result: { ...result, podViolations: violations }, evaluation };
 }
 
@@ -37,10 +40,10 @@ export async function judgeWithPods(
 function podOf(
   request: AdmissionRequest,
   object: JsonObject,
-  { source }: Rehearsal,
+  { assembly }: Stage,
 ): AdmissionRequest | undefined {
   const { kind, subResource, namespace, name, uid } = request;
-  const workload = source.assembly.installation.workloads.byKind(kind.group, kind.kind);
+  const workload = assembly.installation.workloads.byKind(kind.group, kind.kind);
   const controller = CONTROLLERS[kind.kind];
   if (
     workload === undefined ||

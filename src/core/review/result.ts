@@ -1,5 +1,5 @@
-import type { ModuleTrace } from "../../core/evaluate/evaluate-hooks.ts";
-import type { PatchOperation } from "../../core/evaluate/patch.ts";
+import type { ModuleTrace } from "../evaluate/evaluate-hooks.ts";
+import type { PatchOperation } from "../evaluate/patch.ts";
 
 /** The result of one object; the JSON output is exactly this. */
 export interface ReviewResult {

@@ -1,4 +1,4 @@
-import type { UserInfo } from "../../core/evaluate/request.ts";
+import type { UserInfo } from "../evaluate/request.ts";
 
 const SERVICE_ACCOUNT = /^system:serviceaccount:([^:]+):[^:]+$/;
 

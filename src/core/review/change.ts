@@ -1,7 +1,7 @@
-import type { Edit } from "../../core/evaluate/draft.ts";
-import type { Evaluation } from "../../core/evaluate/evaluate-hooks.ts";
-import { type ModuleFinding, policyName } from "../../core/evaluate/finding.ts";
-import { fieldPath } from "../../core/path.ts";
+import type { Edit } from "../evaluate/draft.ts";
+import type { Evaluation } from "../evaluate/evaluate-hooks.ts";
+import { type ModuleFinding, policyName } from "../evaluate/finding.ts";
+import { fieldPath } from "../path.ts";
 import type { Change } from "./result.ts";
 
 /** How a change is written in tables. */
