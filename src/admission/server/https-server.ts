@@ -122,32 +122,30 @@ export async function openHttpsServer(options: HttpsServerOptions): Promise<Http
   };
 
   const receive = (request: IncomingMessage, response: ServerResponse, review: Handle, started: number) => {
-    largeReviews.take(request, (end) =>
-      readBody(request, limits.bodyBytes, inFlight, (body, isWhole) => {
-        end();
-        const trace = tracing?.begin(request.headers, started);
-        const tooLong = isWhole ? undefined : `the body has more than ${limits.bodyBytes} bytes`;
-        const result = review(body, request.url ?? "/", response, started, trace, tooLong);
-        const reply = (known: HttpResponse) => send(response, known, started, trace, isWhole);
-        if (!(result instanceof Promise)) {
-          reply(result);
-          return;
-        }
-        const { socket } = request;
-        const parsed = parsedBytes(body);
-        // Those that are larger are counted where they are parsed.
-        const bytes = isWhole && parsed <= LARGE_REVIEW ? parsed : 0;
-        pipelining.add(socket);
-        inFlight.add(socket, bytes);
-        void result
-          .then(reply)
-          .catch((error: unknown) => abort(response, error))
-          .finally(() => {
-            pipelining.remove(socket);
-            inFlight.remove(socket, bytes);
-          });
-      }),
-    );
+    const judge = (body: Buffer, isWhole: boolean) => {
+      const trace = tracing?.begin(request.headers, started);
+      const tooLong = isWhole ? undefined : `the body has more than ${limits.bodyBytes} bytes`;
+      const result = review(body, request.url ?? "/", response, started, trace, tooLong);
+      const reply = (known: HttpResponse) => send(response, known, started, trace, isWhole);
+      if (!(result instanceof Promise)) {
+        reply(result);
+        return;
+      }
+      const { socket } = request;
+      const parsed = parsedBytes(body);
+      // Those that are larger are counted where they are parsed.
+      const bytes = isWhole && parsed <= LARGE_REVIEW ? parsed : 0;
+      pipelining.add(socket);
+      inFlight.add(socket, bytes);
+      void result
+        .then(reply)
+        .catch((error: unknown) => abort(response, error))
+        .finally(() => {
+          pipelining.remove(socket);
+          inFlight.remove(socket, bytes);
+        });
+    };
+    largeReviews.take(request, (inTurn) => readBody(request, limits.bodyBytes, inFlight, judge, inTurn));
   };
 
   const send = (

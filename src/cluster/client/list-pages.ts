@@ -156,7 +156,7 @@ export async function readPage(
   }
 }
 
-/** A list of which only the metadata of objects is sent. */
+/** A list that holds only the metadata of objects. */
 const METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 /** The pages of a collection, in order. */
