@@ -128,3 +128,9 @@ export async function ensureSchedulerOracle(release = "", options: BinaryOptions
   const [path = ""] = await ensure([schedulerOracle(release)], options);
   return path;
 }
+
+/** Why the oracles of these releases can't be had on this machine; empty where they can, be it after a build. */
+export function oracleUnavailable(releases: readonly string[], env: Environment = process.env): string {
+  const missing = releases.map(schedulerOracle).some((recipe) => find(recipe, env) === undefined);
+  return missing && findGo(env) === undefined ? GO_MISSING : "";
+}

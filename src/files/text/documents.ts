@@ -90,7 +90,9 @@ function parseJson(text: string): TextDocument | undefined {
     return undefined;
   }
   let locator: ((path: Path) => Place) | undefined;
+  const root = { start: text.search(/\S/), end: text.trimEnd().length };
   const locate = (path: Path): Place => {
+    if (path.length === 0) return { key: undefined, value: root, exact: true };
     locator ??= locatorOf(text);
     const place = locator(path);
     // The nearest value around may be the rest of a long line.

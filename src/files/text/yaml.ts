@@ -289,7 +289,6 @@ function wholeOf(text: string): Place {
 
 /** Follows a path through the tree. Aliases are followed only in so far as their own place is given: that is what the user sees. */
 function locate(root: unknown, path: Path, text: string): Place {
-  if (path.length === 0 && isNode(root)) return { key: undefined, value: spanOf(root), exact: true };
   let place: Place = { ...wholeOf(text), exact: path.length === 0 };
   let node: unknown = root;
   for (const [depth, step] of path.entries()) {
