@@ -12,8 +12,9 @@ export const listCode: CommandCode = {
     const groups = found.map((group) => ({
       name: group.name,
       mode: group.mode,
-      effectiveMode: group.effectiveMode,
-      because: group.because,
+      // Without the gate no group has an effect.
+      effectiveMode: isOn(assembly.gates) ? group.effectiveMode : "Disable",
+      because: isOn(assembly.gates) ? group.because : `feature gate ${GATE.name} is off`,
       nodes: nodesIn(assembly, group),
       entries: [...group.entries, ...group.emergency].map(({ entry, as, list, origin }) => ({
         entry,
