@@ -11,6 +11,7 @@ import {
   type Recipe,
   readModule,
   recipesFor,
+  schedulerOracle,
   TOOLS,
   type ToolName,
 } from "./binaries/recipes.ts";
@@ -34,7 +35,11 @@ const GO_MISSING = [
 
 function cached(recipe: Recipe, env: Environment): string {
   const platform = `${process.platform}-${process.arch}`;
-  return join(cacheFolder(env), "binaries", cachePath(recipe, readModule(recipe.module), platform));
+  return join(
+    cacheFolder(env),
+    "binaries",
+    cachePath(recipe, readModule(recipe.module, recipe.program), platform),
+  );
 }
 
 function find(recipe: Recipe, env: Environment): string | undefined {
@@ -116,4 +121,16 @@ export async function ensureNeeded(needed: Needed, options: BinaryOptions = {}):
 export async function ensureTool(name: ToolName, options: BinaryOptions = {}): Promise<string> {
   const [path = ""] = await ensure([TOOLS[name]], options);
   return path;
+}
+
+/** The path of the oracle of a release's scheduler, built where it is missing. @default the newest */
+export async function ensureSchedulerOracle(release = "", options: BinaryOptions = {}): Promise<string> {
+  const [path = ""] = await ensure([schedulerOracle(release)], options);
+  return path;
+}
+
+/** Why the oracles of these releases can't be had on this machine; empty where they can, be it after a build. */
+export function oracleUnavailable(releases: readonly string[], env: Environment = process.env): string {
+  const missing = releases.map(schedulerOracle).some((recipe) => find(recipe, env) === undefined);
+  return missing && findGo(env) === undefined ? GO_MISSING : "";
 }

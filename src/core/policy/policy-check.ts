@@ -29,7 +29,7 @@ export function policyCheck(modules: readonly Module[], off: readonly Module[] =
     kinds: ignored,
     reads: [],
     reconciler: defineReconciler(ignoredPoliciesReconciler(kinds)),
-    hooks: (_view, installation, gates) => {
+    hooks: (_policies, _view, installation, gates) => {
       // A kind that another owner registers is not for usher to refuse.
       const values = configuredValues(installation, gates);
       const checked = kinds.filter(

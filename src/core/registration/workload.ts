@@ -143,8 +143,9 @@ function podSpec(installation: Installation, { image, tolerations = [] }: Worklo
           fieldVariable("POD_NAMESPACE", "metadata.namespace"),
           fieldVariable("POD_UID", "metadata.uid"),
           // Node sizes its heap by the memory limit below: half of it. The young generation comes on top, so it is kept small, as
-          // bin/usher does; reviews are short-lived, and it is collected in a millisecond either way.
-          { name: "NODE_OPTIONS", value: "--max-semi-space-size=8" },
+          // bin/usher does; reviews are short-lived, and it is collected in a millisecond either way. Garbage is collected once
+          // everything is read, before serving.
+          { name: "NODE_OPTIONS", value: "--max-semi-space-size=8 --expose-gc" },
           TOKEN_PATH,
         ],
         ports: [

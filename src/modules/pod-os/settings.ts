@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isObject, type JsonObject } from "../../core/json.ts";
 import { checkDnsLabel } from "../../core/kubernetes/names.ts";
 import type { Installation } from "../../core/module/installation.ts";
 import { moduleSetting } from "../../core/module/setting-condition.ts";
@@ -61,8 +62,11 @@ export const settingsSchema = z.strictObject({ podSecurity: podSecurity.optional
 
 export interface Settings {
   readonly podSecurity: {
-    /** `Complement`: the API server's plugin PodSecurity judges. `Replace`: usher does in its place. */
-    readonly mode: "Complement" | "Replace";
+    /**
+     * `Complement`: the API server's plugin PodSecurity judges. `Replace`: usher does in its place. `Foresee`, which no configuration has:
+     * the plugin judges, and a command asks what it would say.
+     */
+    readonly mode: "Complement" | "Replace" | "Foresee";
     readonly configuration: PodSecurityConfiguration | undefined;
     readonly templates: "Warn" | "Deny";
     /** What is judged when an ephemeral container is added: the whole pod, or what was added. */
@@ -96,6 +100,14 @@ const DEFAULTS: Settings = {
 
 /** Usher judges Pod Security in place of the API server's plugin. */
 export const REPLACES = moduleSetting(MODULE, ["podSecurity", "mode"], "Replace", DEFAULTS.podSecurity.mode);
+
+/** The settings of a command that asks what would happen: Pod Security is judged, by whichever component does it in the cluster. */
+export function foresightSettings(settings: JsonObject | undefined): JsonObject {
+  const given = isObject(settings?.["podSecurity"]) ? settings["podSecurity"] : {};
+  return given["mode"] === "Replace"
+    ? { ...settings }
+    : { ...settings, podSecurity: { ...given, mode: "Foresee" } };
+}
 
 /** The settings in force. They were checked when the configuration was loaded. */
 export function settingsOf(installation: Installation): Settings {

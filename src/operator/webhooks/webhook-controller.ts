@@ -10,13 +10,12 @@ import { SERVICE_PORT } from "../../core/registration/workload.ts";
 import type { Trust } from "../certificates/certificate-plan.ts";
 import { trusts } from "../certificates/certificate-record.ts";
 import type { WebhookCertificates } from "../certificates/webhook-certificates.ts";
+import type { DeduplicatedLog } from "../controller/deduplicated-log.ts";
 import type { Drift } from "../controller/drift.ts";
 import { type Ownership, ownedBy } from "../controller/owned.ts";
 import type { Repairs } from "../controller/repairs.ts";
-import type { RepeatedLog } from "../controller/repeated-log.ts";
 import { describeObject, type Objects } from "../install/apply.ts";
 import { describeConflictingWebhooks, isWrittenByUsher } from "../install/ownership-conflict.ts";
-import { AnsweredHooks } from "./answered-hooks.ts";
 import {
   entryDeviations,
   webhookDeviations,
@@ -26,6 +25,7 @@ import {
 } from "./deviation.ts";
 import { closedEvent, FORGET_OPENED, openedNote } from "./opened.ts";
 import { serviceEndpoints } from "./service-endpoints.ts";
+import { SupportedHooks } from "./supported-hooks.ts";
 
 export interface WebhookControllerOptions {
   readonly client: Client;
@@ -38,7 +38,7 @@ export interface WebhookControllerOptions {
   readonly clock: () => number;
   readonly objects: Objects;
   readonly repairs: Repairs;
-  readonly repeated: RepeatedLog;
+  readonly deduplicated: DeduplicatedLog;
   readonly drift: Drift;
   /** What webhooks belong to; where there is nothing, none is written. */
   readonly ownership: () => Ownership | undefined;
@@ -53,7 +53,7 @@ type TrustSeen = Exclude<Trust, object> | { readonly since: number };
 /** Reconciles both webhook configurations with the policies of the moment and the certificate in use. */
 export class WebhookController {
   readonly #options: WebhookControllerOptions;
-  readonly #answered: AnsweredHooks;
+  readonly #supported: SupportedHooks;
   #trust: TrustSeen = "not yet";
   /** Calls may have failed, and the paths with that been shown. */
   #callsFailed = false;
@@ -63,12 +63,12 @@ export class WebhookController {
   constructor(options: WebhookControllerOptions) {
     this.#options = options;
     const { client, assembly, service = OWN_NAMES.service, replica } = options;
-    this.#answered = new AnsweredHooks({
+    this.#supported = new SupportedHooks({
       client,
       namespace: assembly.installation.namespace,
       service,
       replica,
-      repeated: options.repeated,
+      deduplicated: options.deduplicated,
     });
   }
 
@@ -81,7 +81,7 @@ export class WebhookController {
     const { assembly, certificates, service = OWN_NAMES.service, version } = this.#options;
     const { namespace } = assembly.installation;
     const { bundle, pathToken, annotations } = certificates;
-    const declaredHooks = assembly.declaredHooks.filter((hook) => this.#answered.answers(hook));
+    const declaredHooks = assembly.declaredHooks.filter((hook) => this.#supported.has(hook));
     const { objects, notes } = registeredWebhooks(
       { declaredHooks, installation: assembly.installation },
       {
@@ -93,7 +93,7 @@ export class WebhookController {
       },
     );
     for (const note of notes)
-      this.#options.repeated.once(note, { note }, "hook is not registered as declared");
+      this.#options.deduplicated.once(note, { note }, "hook is not registered as declared");
     return ownership === undefined ? objects : ownedBy(ownership, objects);
   }
 
@@ -119,7 +119,7 @@ export class WebhookController {
     }
     const ownership = this.#options.ownership();
     if (ownership === undefined) return;
-    this.#callsFailed = (await this.#answered.refresh()) || this.#callsFailed;
+    this.#callsFailed = (await this.#supported.refresh()) || this.#callsFailed;
     const webhooks = this.#desired(ownership);
     const stored: (JsonObject | undefined)[] = [];
     const failures: unknown[] = [];
@@ -130,7 +130,10 @@ export class WebhookController {
       try {
         const live = await this.#options.objects.read(plain);
         if (live !== undefined && !isWrittenByUsher(live)) {
-          this.#options.repeated.conflict("webhook configuration", describeConflictingWebhooks(plain, live));
+          this.#options.deduplicated.conflict(
+            "webhook configuration",
+            describeConflictingWebhooks(plain, live),
+          );
           continue;
         }
         stored.push(live);

@@ -112,7 +112,11 @@ export class TestApiServer {
     // As the API server: an estimate only where nothing is selected.
     const selects = query.has("labelSelector") || query.has("fieldSelector");
     const estimate = selects ? {} : { remainingItemCount: all.length - to };
-    const metadata = to < all.length ? { continue: String(to), ...estimate } : {};
+    const resourceVersion = String(this.#version);
+    const metadata = {
+      resourceVersion,
+      ...(to < all.length ? { continue: String(to), ...estimate } : {}),
+    };
     return answerOf(200, { apiVersion: "v1", kind: "ThingList", metadata, items: all.slice(from, to) });
   }
 }

@@ -27,7 +27,7 @@ export const FOLLOWING: Module = {
     { resource: "namespaces", group: "", version: "v1", kind: "Namespace", scope: "Cluster", keep: [] },
   ],
   // Asked for only where there is a policy: hooks follow what is in the cluster.
-  hooks: (view) =>
+  hooks: (_policies, view) =>
     (["mutate", "validate"] as const).map((phase) => ({
       name: phase === "mutate" ? "seating" : "seating-check",
       module: "seating",
