@@ -105,7 +105,7 @@ export async function uninstall(options: UninstallOptions, io: Io): Promise<numb
   });
 }
 
-/** What the installation may have: its configuration decides which objects beside those of every one, such as certificates. */
+/** The objects that the installation may have. Some depend on its configuration, such as certificates. */
 async function everyObject(
   objects: Objects,
   options: UninstallOptions & { readonly namespace: string },
