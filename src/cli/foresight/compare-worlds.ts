@@ -4,6 +4,7 @@ import type { Json } from "../../core/json.ts";
 import { CallError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
 import { printable } from "../output/printable.ts";
+import { table } from "../output/table.ts";
 import { type Terminal, terminal } from "../output/terminal.ts";
 import { unifiedDiff } from "../output/unified-diff.ts";
 import { yamlText } from "../output/yaml.ts";
@@ -13,6 +14,7 @@ import { Shape } from "../review/shape.ts";
 import { cordonOf, type Edit, type EditContext, editsOf, removalOf } from "./edits.ts";
 import { type OpenedWorld, openWorld, PRIORITY_CLASSES, type WorldOptions } from "./open-world.ts";
 import { countsOf, entriesOf, lookedAt, markdownOf, printEntries, summaryLines } from "./print.ts";
+import type { DryRunResult } from "./server-dry-run.ts";
 
 export interface CompareOptions extends WorldOptions {
   readonly filename?: readonly string[];
@@ -50,6 +52,7 @@ export async function whatIf(named: readonly string[], options: WhatIfOptions, i
     otherwise: "has no effect here: give policies, workloads, nodes or namespaces",
     placements: true,
     poolLabel: options.poolLabel,
+    serverDryRun: options.serverDryRun !== "never",
   });
 }
 
@@ -59,14 +62,31 @@ interface Comparing extends Pick<EditContext, "allowed" | "otherwise"> {
   /** Whether to say where pods may run. */
   readonly placements: boolean;
   readonly poolLabel?: string | undefined;
+  /** Whether new objects are sent to a live cluster as a dry run. */
+  readonly serverDryRun?: boolean;
+}
+
+/** Loaded only here: commands on files do not need a client. */
+async function dryRun(
+  edits: readonly Edit[],
+  { world }: OpenedWorld,
+  options: CompareOptions,
+  { note }: Terminal,
+) {
+  const { serverDryRun } = await import("./server-dry-run.ts");
+  return serverDryRun(edits, world.assembly.installation.workloads, options, note);
 }
 
 async function compareWorlds(options: CompareOptions, io: Io, how: Comparing): Promise<number> {
   const screen = terminal(io, options);
   const opened = await openWorld(options, io, screen, { scheduling: how.placements });
   try {
-    const edits = await readEdits(opened, options, io, how, screen);
-    if (edits === undefined) return EXIT.wrong;
+    const read = await readEdits(opened, options, io, how, screen);
+    if (read === undefined) return EXIT.wrong;
+    const { edits, results: dryRuns } =
+      opened.live && how.serverDryRun === true
+        ? await dryRun(read, opened, options, screen)
+        : { edits: read, results: [] };
     const before = opened.world.reconciled();
     const after = opened.world.with(edits.map(({ change }) => change)).reconciled();
     const diffs: string[] = [];
@@ -83,10 +103,13 @@ async function compareWorlds(options: CompareOptions, io: Io, how: Comparing): P
       },
     });
     screen.endProgress();
-    report(foresight, { edits, diffs, opened, output: options.output, placements: how.placements }, screen);
+    const { placements } = how;
+    report(foresight, { edits: read, diffs, opened, output: options.output, placements, dryRuns }, screen);
     if (opened.faulty) return EXIT.wrong;
-    if (opened.partial.length > 0) return EXIT.failed;
-    return isEmpty(foresight) ? EXIT.fine : EXIT.found;
+    const unjudged = dryRuns.some(({ result }) => result === "not judged");
+    if (opened.partial.length > 0 || unjudged) return EXIT.failed;
+    const admitted = dryRuns.every(({ result }) => result === "admitted");
+    return isEmpty(foresight) && admitted ? EXIT.fine : EXIT.found;
   } finally {
     screen.endProgress();
     await opened.stop();
@@ -126,10 +149,11 @@ interface Reported {
   readonly opened: OpenedWorld;
   readonly output: CompareOptions["output"];
   readonly placements: boolean;
+  readonly dryRuns: readonly DryRunResult[];
 }
 
 function report(foresight: Foresight, reported: Reported, screen: Terminal): void {
-  const { edits, diffs, opened, output, placements } = reported;
+  const { edits, diffs, opened, output, placements, dryRuns } = reported;
   for (const reason of opened.partial) screen.complain(printable(`partial, not read: ${reason}`));
   for (const name of foresight.unknown)
     screen.note(
@@ -142,6 +166,7 @@ function report(foresight: Foresight, reported: Reported, screen: Terminal): voi
       edits: named,
       summary: countsOf(foresight),
       ...foresight,
+      serverDryRun: dryRuns,
       partial,
       problems,
     } as unknown as Json;
@@ -168,9 +193,22 @@ function report(foresight: Foresight, reported: Reported, screen: Terminal): voi
   for (const line of lines) screen.out(printable(`  ${line}`));
   if (entries.length > 0) screen.out("");
   printEntries(entries, screen);
+  printDryRuns(dryRuns, screen);
   screen.note(`${opened.partial.length > 0 ? "partial: " : ""}${lookedAt(foresight)}`);
   if (placements && opened.world.list("nodes").length === 0)
     screen.note("where pods may run is not known: there are no nodes here");
+}
+
+/** What other admission makes of new objects. */
+function printDryRuns(results: readonly DryRunResult[], { out, width }: Terminal): void {
+  if (results.length === 0) return;
+  const rows = results.flatMap(({ name, result, changes }) =>
+    (changes.length === 0 ? [{ message: "-", by: "-" }] : changes).map(({ message, by }, i) =>
+      [i === 0 ? name : "", i === 0 ? result : "", message, by].map(printable),
+    ),
+  );
+  out("");
+  for (const line of table(["SERVER DRY RUN", "RESULT", "CHANGES", "BY"], rows, width)) out(line);
 }
 
 /** Edits in the heading; `-o json` has them all. */

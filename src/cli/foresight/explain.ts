@@ -420,6 +420,9 @@ function printOne(
   printTrace([today], { ...screen, out: (text) => out(text === "" ? "" : `  ${text}`) });
   if (nodes !== undefined) {
     heading("Where it may run");
+    const node = stringAt(now, "spec", "nodeName") ?? "";
+    if (object.kind === "Pod" && node !== "")
+      out(printable(`  on ${node} now, by spec.nodeName; as a new pod:`));
     for (const { verdict, nodes: names } of nodes.groups) {
       const shownNames =
         names.length > 5 ? `${names.slice(0, 5).join(", ")} and ${names.length - 5} more` : names.join(", ");

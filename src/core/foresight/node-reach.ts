@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject, listAt, own } from "../json.ts";
+import { at, isObject, type Json, type JsonObject, listAt, own } from "../json.ts";
 import { labelsOf, nameOf } from "../kubernetes/object.ts";
 import {
   type Feasibility,
@@ -50,10 +50,49 @@ export function schedulingWorld(world: World, without: ReadonlySet<JsonObject> =
   ) as { readonly [Field in keyof typeof SCHEDULING_LISTS]: readonly JsonObject[] | undefined };
   return prepareWorld({
     release: releaseOf(world.assembly.view.serverVersion?.effective),
-    nodes: world.list("nodes"),
+    nodes: world.list("nodes").map(measured),
     pods: known("pods")?.filter((pod) => !without.has(pod)),
     ...lists,
   });
+}
+
+/** More than any pod requests. */
+const PLENTY: JsonObject = { cpu: "1000000", memory: "1Ei", "ephemeral-storage": "1Ei", pods: "1000000" };
+
+/** A node whose allocatable is not known has room: whether a pod fits is then unknown, and not "no". */
+function measured(node: JsonObject): JsonObject {
+  if (isMeasured(node)) return node;
+  const status = isObject(node["status"]) ? node["status"] : {};
+  return { ...node, status: { ...status, allocatable: PLENTY } };
+}
+
+function isMeasured(node: JsonObject): boolean {
+  const allocatable = at(node, "status", "allocatable");
+  return isObject(allocatable) && Object.keys(allocatable).length > 0;
+}
+
+/** Nodes that fit and whose allocatable is not known. */
+function withUnmeasured(feasibility: Feasibility, unmeasured: ReadonlySet<string>): Feasibility {
+  const fitting = feasibility.groups.find(({ verdict }) => verdict.kind === "fits");
+  const open = fitting?.nodes.filter((name) => unmeasured.has(name)) ?? [];
+  if (fitting === undefined || open.length === 0) return feasibility;
+  const reason = "the node has no status.allocatable";
+  const fits = fitting.nodes.filter((name) => !unmeasured.has(name));
+  const group = { verdict: { kind: "unknown", filter: "NodeResourcesFit", reason } as const, nodes: open };
+  return {
+    ...feasibility,
+    groups: [
+      ...(fits.length === 0 ? [] : [{ ...fitting, nodes: fits }]),
+      group,
+      ...feasibility.groups.filter((one) => one !== fitting),
+    ],
+    fits: fits.length,
+    unknown: feasibility.unknown + open.length,
+    notes: [
+      `unknown for ${open.length === 1 ? "1 node" : `${open.length} nodes`}: ${reason}`,
+      ...feasibility.notes,
+    ],
+  };
 }
 
 /** The tolerations that the DaemonSet controller gives its pods, so that they reach nodes in trouble. */
@@ -82,9 +121,16 @@ export function scheduledPod(pod: JsonObject, kind: string): JsonObject {
 export class Placements {
   readonly #world: World;
   readonly #prepared: PreparedWorld;
+  readonly #unmeasured: ReadonlySet<string>;
 
   constructor(world: World) {
     this.#world = world;
+    this.#unmeasured = new Set(
+      world
+        .list("nodes")
+        .filter((node) => !isMeasured(node))
+        .map(nameOf),
+    );
     this.#prepared = schedulingWorld(world);
   }
 
@@ -93,8 +139,11 @@ export class Placements {
     if (pod === undefined) return undefined;
     const scheduled = scheduledPod(pod, kind);
     const feasibility = feasibleNodes(scheduled, this.#prepared);
-    if (own.length === 0 || feasibility.fits + feasibility.unknown > 0) return feasibility;
-    return feasibleNodes(scheduled, schedulingWorld(this.#world, new Set(own)));
+    const replaced =
+      own.length === 0 || feasibility.fits + feasibility.unknown > 0
+        ? feasibility
+        : feasibleNodes(scheduled, schedulingWorld(this.#world, new Set(own)));
+    return withUnmeasured(replaced, this.#unmeasured);
   }
 }
 

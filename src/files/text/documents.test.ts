@@ -123,7 +123,7 @@ describe("JSON", () => {
   test("locates every value and its key", () => {
     fc.assert(
       fc.property(fc.jsonValue({ noUnicodeString: false }), fc.constantFrom(0, 2), (generated, indent) => {
-        const text = `\n ${JSON.stringify(generated, null, indent)} \n`;
+        const text = `\n ${JSON.stringify([generated], null, indent)} \n`;
         const value = JSON.parse(text) as Json;
         const document = parseDocument(text);
         for (const [path, inner] of pathsOf(value)) {

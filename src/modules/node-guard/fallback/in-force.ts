@@ -31,6 +31,16 @@ export function fallbackInForce(group: Group, view: View, installation: Installa
   return actions.some((action) => isStored(compileGroup(group, installation, action), view));
 }
 
+/**
+ * Why a node that joins a group while usher does not answer is not guarded: a closed webhook names the nodes that are known, and the
+ * group has no fallback, which selects nodes by their labels. `undefined` where the group has one, or refuses nothing.
+ */
+export function withoutFallback(group: Group, installation: Installation): string | undefined {
+  if (group.effectiveMode !== "Enable") return undefined;
+  if (group.rbac) return "its rights are in RBAC, which the fallback does not judge";
+  return keepsFallback(installation) ? undefined : "spec.modules.node-guard.fallback is off";
+}
+
 function isStored(wanted: readonly JsonObject[], view: View): boolean {
   return (
     wanted.length > 0 &&
