@@ -452,7 +452,7 @@ function claimOf(name: string, forPod: string | undefined): Arbitrary<JsonObject
       accessModes,
       storageClassName: className,
       size: quantity.storage,
-      volumeName: fc.option(pick("pv0", "pv1", "pv2", "gone"), { nil: undefined }),
+      volumeName: fc.option(pick("pv0", "pv1", "pv2", "gone"), { nil: undefined, freq: 1 }),
       completed: fc.oneof(
         { weight: 6, arbitrary: fc.constant(true) },
         { weight: 1, arbitrary: fc.constant(false) },
