@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { type Compiler, compileInto, goCompiler } from "./binaries/compile.ts";
 import { withLock } from "./binaries/lock.ts";
+import type { Needed } from "./binaries/needed.ts";
 import { cacheFolder, type Environment, findGo, isExecutable, readyMade } from "./binaries/places.ts";
 import { about, type Output, showProgress } from "./binaries/progress.ts";
 import {
@@ -71,7 +72,7 @@ async function buildMissing(
   if (missing.length > 1) {
     const seconds = missing.reduce((sum, { usualSeconds }) => sum + usualSeconds, 0);
     output.write(
-      `The control plane is built from source, once: ${missing.length} programs, usually about ${about(seconds)} in all.\n`,
+      `${missing.length} programs are built from source, once: usually about ${about(seconds)} in all.\n`,
     );
   }
   for (const [index, recipe] of missing.entries()) {
@@ -110,6 +111,12 @@ export async function ensureBinaries(options: BinaryOptions = {}): Promise<Binar
   return Object.fromEntries(recipes.map(({ name }, i) => [name, paths[i]])) as Binaries;
 }
 
+/** Builds what is missing of a run's programs, with one count over all of them. */
+export async function ensureNeeded(needed: Needed, options: BinaryOptions = {}): Promise<void> {
+  const controlPlane = needed.controlPlane ? recipesFor((options.env ?? process.env)[RELEASE]) : [];
+  await ensure([...controlPlane, ...needed.tools.map((name) => TOOLS[name])], options);
+}
+
 /** The path of a tool, built where it is missing. */
 export async function ensureTool(name: ToolName, options: BinaryOptions = {}): Promise<string> {
   const [path = ""] = await ensure([TOOLS[name]], options);
@@ -120,4 +127,10 @@ export async function ensureTool(name: ToolName, options: BinaryOptions = {}): P
 export async function ensureSchedulerOracle(release = "", options: BinaryOptions = {}): Promise<string> {
   const [path = ""] = await ensure([schedulerOracle(release)], options);
   return path;
+}
+
+/** Why the oracles of these releases can't be had on this machine; empty where they can, be it after a build. */
+export function oracleUnavailable(releases: readonly string[], env: Environment = process.env): string {
+  const missing = releases.map(schedulerOracle).some((recipe) => find(recipe, env) === undefined);
+  return missing && findGo(env) === undefined ? GO_MISSING : "";
 }

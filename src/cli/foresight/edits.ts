@@ -9,7 +9,7 @@ import { entryOf } from "../../files/source/entry.ts";
 import type { Resources } from "../../files/source/resources.ts";
 import type { Input, InputProblem, Manifest } from "../review/input.ts";
 
-const NOWHERE = { file: "", document: "", path: [], hash: "" };
+const NOWHERE = { file: "", document: 0, path: [], ordinal: 0 };
 
 /** One object that is added, replaced or removed. */
 export interface Edit {

@@ -10,7 +10,7 @@ import { entryOf } from "../../files/source/entry.ts";
 import type { Resources } from "../../files/source/resources.ts";
 import { reviewDeadline } from "./deadline.ts";
 
-const NOWHERE = { file: "", document: "", path: [], hash: "" };
+const NOWHERE = { file: "", document: 0, path: [], ordinal: 0 };
 
 /**
  * The objects of one review, one after the other, on a source that stays as it is: an object that is allowed, and the records that it is

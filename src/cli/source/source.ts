@@ -17,7 +17,7 @@ export interface SourceOptions {
   readonly watch: boolean;
   readonly config?: string;
   readonly featureGates?: string;
-  /** Warnings about what is hardly meant count as errors. */
+  /** Warnings about probable mistakes count as errors. */
   readonly strict?: boolean;
 }
 

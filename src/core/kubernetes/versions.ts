@@ -84,7 +84,7 @@ export function sameServerVersion(a: ServerVersion, b: ServerVersion | undefined
   return compareVersions(a.effective, b.effective) === 0 && compareVersions(a.binary, b.binary) === 0;
 }
 
-/** Reads what `/version` answers. `undefined` where that is no version. */
+/** Reads the answer of `/version`; `undefined` if it is not a version. */
 export function parseServerVersion(body: Json | undefined): ServerVersion | undefined {
   const binary =
     parseVersion(stringAt(body, "gitVersion") ?? "") ??
@@ -97,14 +97,14 @@ export function parseServerVersion(body: Json | undefined): ServerVersion | unde
   return { effective: same ? binary : emulated, binary };
 }
 
-// At most 18 digits: a number beyond 64 bits is no version to Kubernetes either.
+// At most 18 digits: Kubernetes rejects numbers beyond 64 bits, too.
 const API_VERSION = /^v([0-9]{1,18})(?:(alpha|beta)([0-9]{1,18}))?$/;
 const STAGES: Readonly<Record<string, number>> = { alpha: 0, beta: 1 };
 const STABLE = 2;
 
 /**
  * Sorts API versions as discovery does, the preferred one first: stable before beta before alpha, in each the newer
- * number first, and what is no such version after all of them by the alphabet. Negative where `a` is preferred.
+ * number first, and texts that are not versions last, in alphabetical order. Negative where `a` is preferred.
  */
 export function compareApiVersions(a: string, b: string): number {
   const left = API_VERSION.exec(a);

@@ -29,7 +29,7 @@ export interface Read {
   readonly version: string;
   readonly kind: string;
   readonly scope: "Cluster" | "Namespaced";
-  /** What to keep of each object beside its name; a change elsewhere is no change. */
+  /** The fields to keep of each object beside its name; other changes are ignored. */
   readonly keep: readonly Path[];
   readonly indexes?: readonly Index[];
   readonly labelSelector?: string;
@@ -94,8 +94,8 @@ export interface Evaluator<Policy = unknown> {
   readonly mutate?: (context: Context) => Result;
   readonly validate?: (context: Context) => Result;
   /**
-   * Takes policies out and in without assembling all anew, so that one change among thousands costs no more than one among ten.
-   * Must leave the evaluator as `assemble` would have made it. @default assembled anew
+   * Removes and adds policies without assembling all of them again: one change among thousands costs as much as one among ten.
+   * Must leave the evaluator as `assemble` would have made it. @default assembles all policies again
    */
   readonly update?: (removed: readonly Policy[], added: readonly Policy[]) => void;
 }
@@ -135,7 +135,7 @@ export interface Predecessor {
   readonly meaning: string;
 }
 
-/** A resource of which a module has managed objects. */
+/** A resource with objects that a module manages. */
 export interface ManagedResource {
   readonly group: string;
   readonly version: string;
@@ -184,7 +184,16 @@ export interface Module<Policy = unknown> {
   /** Kinds that usher keeps for itself. @default none */
   readonly stateKinds?: readonly StateKind[];
   readonly reads: readonly Read[];
-  readonly hooks: (view: View, installation: Installation, gates: Gates) => readonly Hook[];
+  /**
+   * When to ask it. `policies` are those that `prepare` made, as `assemble` gets them. Runs again only after a change of its kinds, of what
+   * it reads, of what is served or of the API server's version.
+   */
+  readonly hooks: (
+    policies: readonly Policy[],
+    view: View,
+    installation: Installation,
+    gates: Gates,
+  ) => readonly Hook[];
   /** Only indexes. Where the evaluator has no `update`, it runs again whenever a policy has changed. */
   readonly assemble: (
     policies: readonly Policy[],

@@ -1,5 +1,5 @@
 import type { Assembly } from "../evaluate/assembly.ts";
-import { evaluate, type Outside } from "../evaluate/evaluate.ts";
+import { evaluate, type Host } from "../evaluate/evaluate.ts";
 import { draftOf, type Evaluation } from "../evaluate/evaluate-hooks.ts";
 import { patchOf } from "../evaluate/patch.ts";
 import type { AdmissionRequest } from "../evaluate/request.ts";
@@ -8,7 +8,7 @@ import { resultOf } from "./outcome.ts";
 import type { ReviewResult } from "./result.ts";
 
 /** What requests are judged by: an assembly, and the facts beyond its view. */
-export interface Stage extends Pick<Outside, "fetch" | "commit"> {
+export interface Stage extends Pick<Host, "fetch" | "commit"> {
   readonly assembly: Assembly;
   /** An object that was allowed, for stages where it counts for later requests. */
   readonly admit: (request: AdmissionRequest, object: JsonObject) => void;
@@ -29,18 +29,18 @@ export async function judge(
   options: { readonly trace: boolean; readonly now: number },
 ): Promise<Judgement> {
   const { assembly } = stage;
-  const outside: Outside = {
+  const host: Host = {
     fetch: (needs) => stage.fetch(needs),
     commit: (commit) => stage.commit(commit),
     expired: () => false,
   };
   const { trace, now } = options;
   const call = { assembly, hooks: assembly.hooks, request, now, trace, draft: draftOf(request) };
-  const mutated = await evaluate({ ...call, phase: "mutate" }, outside);
+  const mutated = await evaluate({ ...call, phase: "mutate" }, host);
   const patch = request.object === undefined ? [] : patchOf(mutated.draft);
   const phases = [mutated];
   // A request that the first phase denies never reaches the second.
-  if (mutated.denials.length === 0) phases.push(await evaluate({ ...call, phase: "validate" }, outside));
+  if (mutated.denials.length === 0) phases.push(await evaluate({ ...call, phase: "validate" }, host));
   if (phases.every(({ denials }) => denials.length === 0)) stage.admit(request, mutated.draft.object);
   return {
     result: resultOf(request, phases, patch, trace ? assembly.hooks : undefined),

@@ -43,7 +43,7 @@ export const podOS = defineModule<Exception>({
       why: "know the Pod Security levels of a namespace",
     },
   ],
-  hooks: (view, installation, gates) => PARTS.flatMap(({ hooks }) => hooks(installation, gates, view)),
+  hooks: (_policies, _view, installation, gates) => PARTS.flatMap(({ hooks }) => hooks(installation, gates)),
   assemble: (policies, installation) => {
     // Where the API server's plugin judges, it knows no exceptions.
     const { mode } = settingsOf(installation).podSecurity;

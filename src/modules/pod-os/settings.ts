@@ -36,7 +36,7 @@ const podSecurity = z
 
 const os = z
   .strictObject({
-    contradictions: z.enum(["Warn", "Deny", "Off"]).optional(),
+    contradictions: z.enum(["Warn", "Deny", "Disabled", "Off"]).optional(),
     write: z.boolean().optional(),
     harden: z
       .array(
@@ -75,7 +75,8 @@ export interface Settings {
     readonly windowsChecks: boolean;
   };
   readonly os: {
-    readonly contradictions: "Warn" | "Deny" | "Off";
+    /** `Off` is the earlier word for `Disabled`; YAML 1.1 reads it as a boolean without quotes. */
+    readonly contradictions: "Warn" | "Deny" | "Disabled" | "Off";
     /** Whether `spec.os` and the node selector are written where the OS is known. */
     readonly write: boolean;
     /** Namespaces in which absent security fields are filled in. */

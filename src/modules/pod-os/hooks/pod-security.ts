@@ -44,7 +44,7 @@ export const podSecurity: Part = {
       // Whether its namespace enforces a level is not looked up for a pod that no level can be compared with.
       tooLarge: "deny",
       // Labels of the control plane's namespaces hold too, and usher must not be in the way there.
-      openTwin: true,
+      openShadow: true,
       timeoutSeconds: 5,
       sideEffects: "NoneOnDryRun",
       ...(condition === undefined ? {} : { conditions: [{ name: "changes", expression: condition }] }),

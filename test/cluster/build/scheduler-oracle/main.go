@@ -12,6 +12,7 @@ import (
 	"os"
 	"sort"
 	"syscall"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -26,8 +27,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
-
-	"time"
 )
 
 type world struct {
@@ -208,8 +207,11 @@ func judge(ctx context.Context, fw framework.Framework, snapshot *internalcache.
 			result.Nodes = append(result.Nodes, verdict{name, "UnschedulableAndUnresolvable", first(names), []string{reason}})
 			continue
 		}
-		status := fw.RunFilterPlugins(ctx, state, pod, node)
-		result.Nodes = append(result.Nodes, verdict{name, status.Code().String(), status.Plugin(), status.Reasons()})
+		one := verdict{Node: name, Code: "Success"}
+		if status := fw.RunFilterPlugins(ctx, state, pod, node); !status.IsSuccess() {
+			one = verdict{name, status.Code().String(), status.Plugin(), status.Reasons()}
+		}
+		result.Nodes = append(result.Nodes, one)
 	}
 	return result
 }

@@ -9,7 +9,7 @@ import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import { defineModule } from "../module/module.ts";
 import { webhookConfigurations } from "./webhooks.ts";
 
-test("both entries of a twin run the same evaluator, under the name that the module declared", () => {
+test("both entries of a shadow hook run the same evaluator, under the name that the module declared", () => {
   const rules = [{ groups: [""], versions: ["v1"], resources: ["pods"], operations: ["CREATE" as const] }];
   const seen: string[] = [];
   const module = defineModule({
@@ -25,7 +25,7 @@ test("both entries of a twin run the same evaluator, under the name that the mod
         rules,
         failure: "closed",
         tooLarge: "deny",
-        openTwin: true,
+        openShadow: true,
         timeoutSeconds: 3,
         sideEffects: "None",
       },

@@ -4,7 +4,7 @@ import type { Log } from "../../core/log.ts";
 const AGAIN_MS = 3_600_000;
 
 /** Logs once what a loop finds every few seconds. */
-export class RepeatedLog {
+export class DeduplicatedLog {
   readonly #log: Log;
   readonly #clock: () => number;
   readonly #logged = new Set<string>();

@@ -3,11 +3,10 @@ import { TestApiServer } from "../../../test/support/cluster/api-server.ts";
 import type { Client } from "../../cluster/client/client.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Hook } from "../../core/module/hook.ts";
-import { RepeatedLog } from "../controller/repeated-log.ts";
-import { AnsweredHooks } from "./answered-hooks.ts";
-import { HookAnnouncement } from "./hook-announcement.ts";
-import { unansweredHooks } from "./registered-hooks.ts";
+import { DeduplicatedLog } from "../controller/deduplicated-log.ts";
+import { HookAnnouncement, unsupportedHooks } from "./hook-announcement.ts";
 import { callsMayHaveFailed, type ServiceEndpoints } from "./service-endpoints.ts";
+import { SupportedHooks } from "./supported-hooks.ts";
 
 const MAPS = "/api/v1/namespaces/hall/configmaps";
 const SLICE = "/apis/discovery.k8s.io/v1/namespaces/hall/endpointslices/usher-1";
@@ -39,9 +38,9 @@ function announcement(server: TestApiServer, replica: string, hooks: readonly Ho
   });
 }
 
-function answeredHooks(client: Client): AnsweredHooks {
-  const repeated = new RepeatedLog(log, () => 0);
-  return new AnsweredHooks({ client, namespace: "hall", service: "usher", replica: "leader", repeated });
+function supportedHooks(client: Client): SupportedHooks {
+  const deduplicated = new DeduplicatedLog(log, () => 0);
+  return new SupportedHooks({ client, namespace: "hall", service: "usher", replica: "leader", deduplicated });
 }
 
 type State = "ready" | "starting" | "ending";
@@ -78,9 +77,9 @@ describe("a hook is answered", () => {
       ],
     });
     const { client } = server;
-    const answered = answeredHooks(client);
-    await answered.refresh();
-    const names = [OLD, NEW].filter((one) => answered.answers(one)).map(({ name }) => name);
+    const supported = supportedHooks(client);
+    await supported.refresh();
+    const names = [OLD, NEW].filter((one) => supported.has(one)).map(({ name }) => name);
     expect(names).toEqual(expected);
   });
 
@@ -91,9 +90,9 @@ describe("a hook is answered", () => {
       server.put(`${MAPS}/usher-hooks-other`, { data: { hooks } });
       server.put(SLICE, { endpoints: [endpoint("other", "ready")] });
       const { client } = server;
-      const answered = answeredHooks(client);
-      await answered.refresh();
-      expect([OLD, NEW].map((one) => answered.answers(one))).toEqual([true, false]);
+      const supported = supportedHooks(client);
+      await supported.refresh();
+      expect([OLD, NEW].map((one) => supported.has(one))).toEqual([true, false]);
     },
   );
 });
@@ -120,17 +119,17 @@ test("a starting replica sees which registered hooks it does not know, whatever 
   const entry = (path: string) => ({ clientConfig: { service: { path } } });
   const registered = [
     { webhooks: [entry(`/${"a1".repeat(20)}/mutate/placement/steering`), entry("/mutate/extra")] },
-    { webhooks: [entry("/validate/twin/placement"), { clientConfig: { url: "https://elsewhere" } }, null] },
+    { webhooks: [entry("/validate/shadow/placement"), { clientConfig: { url: "https://elsewhere" } }, null] },
     undefined,
   ];
   const hooks = [
     hook("placement", { phase: "mutate" }),
     hook("steering", { phase: "mutate" }),
     hook("asked"),
-    hook("twin", { askedAs: "asked" }),
+    hook("shadow", { askedAs: "asked" }),
   ];
-  expect(unansweredHooks(registered, hooks)).toEqual(["mutate/extra", "validate/placement"]);
-  expect(unansweredHooks([undefined, {}], [])).toEqual([]);
+  expect(unsupportedHooks(registered, hooks)).toEqual(["mutate/extra", "validate/placement"]);
+  expect(unsupportedHooks([undefined, {}], [])).toEqual([]);
 });
 
 describe("calls may have failed", () => {
@@ -171,17 +170,17 @@ describe("calls may have failed", () => {
     server.put(SLICE, { endpoints: [endpoint("one", "ready")] });
     const one = announcement(server, "one", [OLD]);
     await one.publish();
-    const answered = answeredHooks(server.client);
-    expect([await answered.refresh(), await answered.refresh()]).toEqual([true, false]);
+    const supported = supportedHooks(server.client);
+    expect([await supported.refresh(), await supported.refresh()]).toEqual([true, false]);
     for (let i = 0; i < 3; i++) one.callFailed();
-    await vi.waitFor(async () => expect(await answered.refresh()).toBe(true));
-    expect(await answered.refresh()).toBe(false);
-    expect(answered.answers(OLD)).toBe(true);
+    await vi.waitFor(async () => expect(await supported.refresh()).toBe(true));
+    expect(await supported.refresh()).toBe(false);
+    expect(supported.has(OLD)).toBe(true);
     // The next announcement waits for a minute.
     one.callFailed();
     await one.stop();
     expect(server.answered.filter((line) => line.startsWith("PATCH"))).toHaveLength(2);
     // An announcement that is gone is no failure.
-    expect(await answered.refresh()).toBe(false);
+    expect(await supported.refresh()).toBe(false);
   });
 });

@@ -4,50 +4,50 @@ import { collectionOf } from "../../cluster/tallies/tally-objects.ts";
 import { isObject, type Json, stringAt } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import type { Hook } from "../../core/module/hook.ts";
-import type { RepeatedLog } from "../controller/repeated-log.ts";
+import type { DeduplicatedLog } from "../controller/deduplicated-log.ts";
 import { announcementName, FAILED_ENTRY, HOOKS_ENTRY, HOOKS_LABEL, hookKey } from "./hook-announcement.ts";
 import { callsMayHaveFailed, type ServiceEndpoints, serviceEndpoints } from "./service-endpoints.ts";
 
-export interface AnsweredHooksOptions {
+export interface SupportedHooksOptions {
   readonly client: Client;
   readonly namespace: string;
   readonly service: string;
-  /** This replica, which answers whatever it declares. */
+  /** This replica, which answers all hooks that it declares. */
   readonly replica: string | undefined;
-  readonly repeated: RepeatedLog;
+  readonly deduplicated: DeduplicatedLog;
 }
 
-/** `silent`: it announces nothing, as replicas of versions before announcements. */
+/** `silent`: the replica announces nothing, as versions before announcements. */
 type Announced = ReadonlySet<string> | "silent";
 
-/** Which hooks all replicas answer that the Service leads to, and whether calls to them fail. */
-export class AnsweredHooks {
-  readonly #options: AnsweredHooksOptions;
+/** The hooks that all replicas behind the Service answer, and whether calls to them fail. docs/decisions/0021-hook-announcements.md says why. */
+export class SupportedHooks {
+  readonly #options: SupportedHooksOptions;
   #serving: ReadonlyMap<string, Announced> = new Map();
   #endpoints: ServiceEndpoints | undefined;
   /** When calls last failed, as replicas announce it. */
   #failures: ReadonlySet<string> = new Set();
 
-  constructor(options: AnsweredHooksOptions) {
+  constructor(options: SupportedHooksOptions) {
     this.#options = options;
   }
 
-  /** Whether calls may have failed since the last time. Where it can't be read, the last state counts. */
+  /** Whether calls may have failed since the last call of this method. Where endpoints or announcements can't be read, the last state counts. */
   async refresh(): Promise<boolean> {
-    const { repeated } = this.#options;
+    const { deduplicated } = this.#options;
     try {
       const failed = await this.#read();
-      repeated.succeeded("replicas");
+      deduplicated.succeeded("replicas");
       return failed;
     } catch (error) {
-      repeated.failed("replicas", error, "failed to read which hooks replicas answer, retrying");
+      deduplicated.failed("replicas", error, "failed to read which hooks replicas answer, retrying");
       return false;
     }
   }
 
   async #read(): Promise<boolean> {
     const { client, namespace, service, replica } = this.#options;
-    // First: a replica announces its hooks before it serves, so one that is missing here and serves then is silent.
+    // Endpoints first: a replica announces its hooks before it serves, so one that serves and is not among the announcements is silent.
     const found = await serviceEndpoints(client, namespace, service);
     const items = await listAll(client, collectionOf(namespace), { labelSelector: `${HOOKS_LABEL}=true` });
     const announced = new Map(items.map((item) => [nameOf(item), hooksIn(item)]));
@@ -55,7 +55,7 @@ export class AnsweredHooks {
     for (const { pod, serves } of found.endpoints) {
       if (pod === undefined || pod === replica) continue;
       const hooks = announced.get(announcementName(pod));
-      // One that starts counts already where it said what it knows. One that starts silently may be about to say it.
+      // A starting replica counts as soon as it has announced its hooks. Without an announcement it may be about to write one.
       if (hooks !== undefined || serves) serving.set(pod, hooks ?? "silent");
     }
     this.#serving = serving;
@@ -66,20 +66,20 @@ export class AnsweredHooks {
     return failed;
   }
 
-  /** Whether all of them answer it; another one would fail by the hook's failure mode. */
-  answers(hook: Hook): boolean {
+  /** Whether all of them answer it. A replica that does not know the hook responds 404, and the hook's failure mode decides. */
+  has(hook: Hook): boolean {
     for (const [pod, hooks] of this.#serving) {
       if (hooks === "silent" ? hook.announced !== true : hooks.has(hookKey(hook))) continue;
       const facts = { hook: hook.name, pod };
       const message = "hook is not registered while a replica serves that does not know it";
-      this.#options.repeated.once(`${hook.name} ${pod}`, facts, message);
+      this.#options.deduplicated.once(`${hook.name} ${pod}`, facts, message);
       return false;
     }
     return true;
   }
 }
 
-/** What can't be read announces nothing that would be known. */
+/** An unreadable announcement counts as absent. */
 function hooksIn(item: Json): ReadonlySet<string> | undefined {
   if (!isObject(item)) return undefined;
   try {
