@@ -11,6 +11,7 @@ const steps = [
   ["lint and format", "@biomejs/biome/bin/biome", ["check", "."]],
   ["types", "typescript/bin/tsc", ["--noEmit"]],
   ["dead code", "knip/bin/knip.js", []],
+  ["code that only tests run", "knip/bin/knip.js", ["--production"]],
   [
     "tests",
     "vitest/vitest.mjs",

@@ -39,7 +39,7 @@ export class CommitBatchers {
     this.#random = options.random ?? Math.random;
   }
 
-  /** The number of open batchers, for metrics and tests. */
+  /** The number of open batchers. @visibleForTesting */
   get size(): number {
     return this.#open.size;
   }

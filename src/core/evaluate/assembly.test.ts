@@ -256,50 +256,6 @@ describe("no change", () => {
   });
 });
 
-describe("supposed otherwise", () => {
-  test.each([true, false])("neither side sees what the other does later (in place: %s)", (inPlace) => {
-    const { module, says } = talker(inPlace);
-    const real = assemblyOf([module], [...many(20), node("n")]);
-    const supposed = real.with([rule("r1", "supposed")]);
-    const before = says(real);
-    expect(before).toContain("s1");
-    expect(says(supposed)).toContain("supposed");
-
-    real.apply([rule("r2", "really"), node("m")]);
-    supposed.apply([rule("r3", "only supposed"), gone(node("n"))]);
-
-    expect(says(real)).toEqual(expect.arrayContaining(["s1", "really", "s3"]));
-    expect(says(supposed)).toEqual(expect.arrayContaining(["supposed", "s2", "only supposed"]));
-    expect([real.view.count("nodes"), supposed.view.count("nodes")]).toEqual([2, 0]);
-    expect([...real.view.lookup("nodes", "zone", "a")]).toHaveLength(2);
-    expect(real.hooks.map(({ name }) => name)).toEqual(["talker-2"]);
-    expect(supposed.hooks.map(({ name }) => name)).toEqual(["talker-0"]);
-    expect([...real.policies("talker")].find(({ ref }) => ref.name === "r3")?.policy).toEqual({ say: "s3" });
-  });
-
-  test("a node here, and the policies are the same ones", () => {
-    const { module, says, assembled } = talker(true);
-    const real = assemblyOf([module], many(8));
-    const times = assembled.length;
-    const supposed = real.with([node("n")]);
-    expect(says(supposed)).toEqual(says(real));
-    expect(assembled).toHaveLength(times);
-    // The evaluator is shared now: a change on either side must make its own.
-    real.apply([rule("r1", "real")]);
-    expect(says(supposed)).toContain("s1");
-    expect(says(real)).toContain("real");
-    supposed.apply([rule("r2", "supposed")]);
-    expect(says(real)).toContain("s2");
-  });
-
-  test("what nobody reads is not taken in, and not served", () => {
-    const real = assemblyOf([talker(true).module]);
-    const supposed = real.with([{ ...node("n"), resource: "leases" }]);
-    expect(supposed.view.served("leases")).toBe(false);
-    expect(supposed.view.count("leases")).toBe(0);
-  });
-});
-
 test("runs the hooks that can't lock the cluster, not those that were asked for", () => {
   const everything = moduleThat("guard", {
     validate: () => allow(),

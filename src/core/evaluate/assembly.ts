@@ -43,32 +43,22 @@ export class Assembly {
   readonly #store: Store;
   readonly #owners: ReadonlyMap<string, Owner>;
   readonly #keeps: ReadonlyMap<string, readonly Path[]>;
-  readonly #policies: Map<string, Map<string, StandingPolicy>>;
-  readonly #evaluators: Map<string, Evaluator>;
-  /** Evaluators that no other assembly shares, and that may therefore be updated in place. */
-  readonly #unshared = new Set<string>();
+  readonly #policies = new Map<string, Map<string, StandingPolicy>>();
+  readonly #evaluators = new Map<string, Evaluator>();
   #hooks: readonly Hook[] | undefined;
 
-  constructor(
-    modules: readonly Module[],
-    installation: Installation,
-    gates: Gates,
-    from?: Assembly,
-    store?: Store,
-  ) {
+  constructor(modules: readonly Module[], installation: Installation, gates: Gates) {
     this.modules = modules;
     this.installation = installation;
     this.gates = gates;
-    this.#owners = from === undefined ? ownersOf(modules) : from.#owners;
-    this.#keeps = from === undefined ? keepsOf(modules) : from.#keeps;
-    this.#store = store ?? new Store(indexesOf(modules));
-    if (from === undefined) this.#store.serverVersion = installation.kubernetesVersion;
-    this.#policies = new Map();
-    for (const { name } of modules) {
-      this.#policies.set(name, new Map(from === undefined ? [] : from.#policies.get(name)));
+    this.#owners = ownersOf(modules);
+    this.#keeps = keepsOf(modules);
+    this.#store = new Store(indexesOf(modules));
+    this.#store.serverVersion = installation.kubernetesVersion;
+    for (const module of modules) {
+      this.#policies.set(module.name, new Map());
+      this.#assemble(module);
     }
-    this.#evaluators = new Map(from === undefined ? [] : from.#evaluators);
-    if (from === undefined) for (const module of modules) this.#assemble(module);
   }
 
   get view(): View {
@@ -132,16 +122,6 @@ export class Assembly {
     return real;
   }
 
-  /** The same, supposed otherwise. */
-  with(changes: readonly Change[]): Assembly {
-    const store = this.#store.fork(new Set(changes.map(({ resource }) => resource)));
-    const supposed = new Assembly(this.modules, this.installation, this.gates, this, store);
-    // From here on both hold the same evaluators: neither may change them in place.
-    this.#unshared.clear();
-    supposed.apply(changes);
-    return supposed;
-  }
-
   #prepare({ module, kind }: Owner, change: Change, turnover: Turnover): void {
     const policies = this.#policies.get(module.name);
     const key = `${change.resource} ${objectKey(change.namespace, change.name)}`;
@@ -158,9 +138,9 @@ export class Assembly {
   }
 
   #renew(module: Module, { removed, added }: Turnover): void {
-    const update = this.#unshared.has(module.name) ? this.#evaluators.get(module.name)?.update : undefined;
+    const update = this.#evaluators.get(module.name)?.update;
     const total = this.#policies.get(module.name)?.size ?? 0;
-    // When much changes at once (at the start everything does), indexing anew is cheaper and finds better places.
+    // When much changes at once (at the start everything does), indexing again is cheaper and finds better places.
     if (update === undefined || added.size + removed.size > total / 4) this.#assemble(module);
     else update([...removed], [...added]);
   }
@@ -171,7 +151,6 @@ export class Assembly {
       if (policy !== undefined) usable.push(policy);
     }
     this.#evaluators.set(module.name, module.assemble(usable, this.installation, this.gates));
-    this.#unshared.add(module.name);
   }
 
   #project(change: Change): JsonObject | undefined {

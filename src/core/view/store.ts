@@ -95,17 +95,9 @@ export class Store implements View {
     return this.#tables.has(resource);
   }
 
+  /** Copies the tables that are about to change. Both stores share the others until one of them writes. */
   with(changes: readonly Change[]): Store {
-    const supposed = this.fork(new Set(changes.map((change) => change.resource)));
-    supposed.apply(changes);
-    return supposed;
-  }
-
-  /**
-   * A store that is as this one is now, whatever becomes of this one. Those named it has as copies of its own, because they
-   * are about to change; all others both share until one of them writes.
-   */
-  fork(resources: ReadonlySet<string>): Store {
+    const resources = new Set(changes.map(({ resource }) => resource));
     const tables = new Map<string, Table>();
     for (const [resource, table] of this.#tables) {
       if (resources.has(resource)) tables.set(resource, this.#table(resource, table));
@@ -114,9 +106,10 @@ export class Store implements View {
         tables.set(resource, table);
       }
     }
-    const fork = new Store(this.#indexes, tables);
-    fork.serverVersion = this.serverVersion;
-    return fork;
+    const supposed = new Store(this.#indexes, tables);
+    supposed.serverVersion = this.serverVersion;
+    supposed.apply(changes);
+    return supposed;
   }
 
   #ownTable(resource: string): Table {

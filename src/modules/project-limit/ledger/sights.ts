@@ -38,7 +38,7 @@ export class Sights {
   /** The first look: whatever did not come since was there then. */
   #began: number | undefined;
 
-  /** The number of entries that are remembered. */
+  /** The number of entries that are remembered. @visibleForTesting */
   get size(): number {
     return [...this.#seen.values(), ...this.#came.values()].reduce((sum, entries) => sum + entries.size, 0);
   }
