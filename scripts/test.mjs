@@ -12,6 +12,7 @@ const steps = [
   ["types", "typescript/bin/tsc", ["--noEmit"]],
   ["dead code", "knip/bin/knip.js", []],
   ["code that only tests run", "knip/bin/knip.js", ["--production"]],
+  ["members that only tests use", "../scripts/unused-members.mjs", []],
   [
     "tests",
     "vitest/vitest.mjs",
