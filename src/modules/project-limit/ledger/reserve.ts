@@ -37,18 +37,24 @@ export type Reservation =
   /** `used` without the new project. Without a commit there is nothing to write: it is reserved, or too many are for a ledger. */
   | { readonly used: Usage; readonly commit: Commit | undefined };
 
+/** The ledger of a subject. */
+export function ledgerNeed(subject: Subject): LedgerNeed {
+  return { get: { resource: USAGES, name: ledgerName(subject) }, live: true, mayBeAbsent: true };
+}
+
+type LedgerNeed = Extract<Need, { readonly get: unknown }>;
+
 /** Looks for a free place in the subject's ledger, and reserves it. */
 export function reserve(request: ReserveRequest): Reservation {
-  const name = ledgerName(request.subject);
-  const ledger = { get: { resource: USAGES, name }, live: true, mayBeAbsent: true } as const;
+  const ledger = ledgerNeed(request.subject);
   const found = reserveIn(request, ledger);
-  // Others' places that are still being written may never be: nobody is refused by them.
+  // Places of other requests that are still being written may never be written, so they refuse no request.
   return "full" in found && found.unwritten ? reserveIn(request, { ...ledger, written: true }) : found;
 }
 
 function reserveIn(
   { subject, limit, entry, projects, facts, rule }: ReserveRequest,
-  need: Extract<Need, { readonly get: unknown }>,
+  need: LedgerNeed,
 ): Reservation {
   const { name } = need.get;
   const fact = facts.of(need);
