@@ -22,7 +22,7 @@ export const RULE = "pod-security";
 const MOST_CAUSES = 64;
 
 /** What is judged: a pod, or the pod of a template. */
-export interface Subject {
+export interface PodSubject {
   readonly metadata: JsonObject;
   readonly spec: JsonObject;
   /** Where it is in the object. */
@@ -43,7 +43,7 @@ export function evaluateModes(
   exceptions: Exceptions,
   settings: Settings["podSecurity"],
   policy: Partial<PodSecurityPolicy>,
-  subject: Subject,
+  subject: PodSubject,
 ): Verdict {
   const { request, view, now } = context;
   const findings: Finding[] = [];
@@ -118,7 +118,7 @@ function exceptionTrace(
   exceptions: Exceptions,
   used: ReadonlySet<string>,
   { request, now }: Pick<Context, "request" | "now">,
-  { metadata, spec }: Subject,
+  { metadata, spec }: PodSubject,
 ): TraceEntry[] {
   return exceptions.of(request.namespace).map((exception) => {
     const why = whyNotInForce(exception, metadata, spec, now);
@@ -136,7 +136,7 @@ export function violationsOf(
   { view }: Pick<Context, "view">,
   { windowsChecks }: Settings["podSecurity"],
   policy: LevelVersion,
-  { metadata, spec }: Pick<Subject, "metadata" | "spec">,
+  { metadata, spec }: Pick<PodSubject, "metadata" | "spec">,
   check?: string,
 ): readonly CheckFailure[] {
   const version = view.serverVersion?.effective;

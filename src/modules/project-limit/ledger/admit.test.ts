@@ -20,7 +20,7 @@ import { at, type JsonObject } from "../../../core/json.ts";
 import type { Change } from "../../../core/view/view.ts";
 import { USERS } from "../decision/limit.ts";
 import { projectLimit } from "../index.ts";
-import { USAGES } from "./usage.ts";
+import { USAGES } from "./project-usage.ts";
 
 const SPEC = { limits: [{ groups: ["limited"], maxProjects: 2 }], namespaces: {} };
 const ANN = userInfo("ann", ["limited"]);

@@ -2,10 +2,18 @@ import type { Commit } from "../../../core/evaluate/decision.ts";
 import { type Facts, failureOf, type Need } from "../../../core/evaluate/need.ts";
 import { stringAt } from "../../../core/json.ts";
 import { type Usage, usageOf } from "../decision/count.ts";
-import { ledgerName, type Subject } from "../decision/subject.ts";
-import type { Project } from "./holder.ts";
-import { type Entry, entriesIn, entryKey, ledgerOf, MOST_ENTRIES, subjectText, USAGES } from "./usage.ts";
-import { placesOf } from "./used.ts";
+import { type LimitSubject, ledgerName } from "../decision/subject.ts";
+import type { LedgerProject } from "./match-entry.ts";
+import {
+  entriesIn,
+  entryKey,
+  type LedgerEntry,
+  ledgerOf,
+  MOST_ENTRIES,
+  subjectText,
+  USAGES,
+} from "./project-usage.ts";
+import { placesOf } from "./reservations.ts";
 
 /**
  * Places of one subject that are reserved and have no namespace yet. A namespace is in the view some 60 ms after it was admitted, so
@@ -17,14 +25,14 @@ export const MOST_OPEN = 250;
 const MOST_OF_ONE_NAME = 10;
 
 export interface ReserveRequest {
-  readonly subject: Subject;
+  readonly subject: LimitSubject;
   readonly limit: number;
   /** Where the limit is in the spec. */
   readonly rule?: string;
   /** What is to be admitted. */
-  readonly entry: Entry;
+  readonly entry: LedgerEntry;
   /** The subject's namespaces in the view. */
-  readonly projects: readonly Project[];
+  readonly projects: readonly LedgerProject[];
   readonly facts: Facts;
 }
 
@@ -38,7 +46,7 @@ export type Reservation =
   | { readonly used: Usage; readonly commit: Commit | undefined };
 
 /** The ledger of a subject. */
-export function ledgerNeed(subject: Subject): LedgerNeed {
+export function ledgerNeed(subject: LimitSubject): LedgerNeed {
   return { get: { resource: USAGES, name: ledgerName(subject) }, live: true, mayBeAbsent: true };
 }
 

@@ -4,11 +4,11 @@ import { conditionOf, type Observation, observed, validity } from "../../../core
 import type { Problem } from "../../../core/policy/problem.ts";
 import type { View } from "../../../core/view/view.ts";
 import { USERS } from "../decision/limit.ts";
-import { MOST_ENTRIES } from "../ledger/usage.ts";
+import { MOST_ENTRIES } from "../ledger/project-usage.ts";
 import { unenforcedBecause } from "../policy/enforced.ts";
 import { differences } from "../policy/extensions.ts";
 import type { Limits } from "../policy/policy.ts";
-import { type SubjectUsage, statesOf, subjectUsages } from "../usage/usage.ts";
+import { type SubjectUsage, statesOf, subjectUsages } from "../usage/subject-usage.ts";
 
 /** The status of the object that counts. */
 export function limitsStatus(

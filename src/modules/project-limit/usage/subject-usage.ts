@@ -3,8 +3,8 @@ import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
 import type { View } from "../../../core/view/view.ts";
 import { type Project, requesterOf, toProject, usageOf } from "../decision/count.ts";
 import { isUserName, limitOf, USERS } from "../decision/limit.ts";
-import { describeSubject, ledgerName, type Subject, subjectOf } from "../decision/subject.ts";
-import { USAGES } from "../ledger/usage.ts";
+import { describeSubject, type LimitSubject, ledgerName, subjectOf } from "../decision/subject.ts";
+import { USAGES } from "../ledger/project-usage.ts";
 import { isExemptUser } from "../policy/exempt.ts";
 import type { Limits } from "../policy/policy.ts";
 
@@ -25,7 +25,7 @@ export interface SubjectUsage {
 }
 
 interface Holder {
-  readonly subject: Subject;
+  readonly subject: LimitSubject;
   /** Of one of its projects. */
   readonly username: string;
 }
@@ -73,7 +73,7 @@ function maximumOf(view: View, limits: Limits, { subject, username }: Holder, co
 }
 
 /** By the rule that admitted the last creation, where it is in the ledger. */
-function recordedMaximum(view: View, { rules }: Limits, subject: Subject, count: number): Maximum {
+function recordedMaximum(view: View, { rules }: Limits, subject: LimitSubject, count: number): Maximum {
   const rule = stringAt(view.get(USAGES, "", ledgerName(subject)), "spec", "rule");
   const max = rule === undefined ? undefined : rules[indexOf(rule)]?.maxProjects;
   return rule === undefined || max === undefined
