@@ -20,7 +20,7 @@ import { type ApiServerOptions, withApiServer } from "../source/api-server.ts";
 import { version } from "../version.ts";
 import { reportMarked } from "./leftovers.ts";
 
-export interface UninstallOptions extends InstallationOptions, ApiServerOptions {
+export interface UninstallFlags extends InstallationOptions, ApiServerOptions {
   readonly dryRun?: boolean;
   readonly customResources?: boolean;
   /** Only webhooks and what modules put on objects of others. */
@@ -31,7 +31,7 @@ export interface UninstallOptions extends InstallationOptions, ApiServerOptions 
 }
 
 /** Removes usher from a cluster: webhooks first, so that no request waits for it. */
-export async function uninstall(options: UninstallOptions, io: Io): Promise<number> {
+export async function uninstall(options: UninstallFlags, io: Io): Promise<number> {
   const screen = terminal(io, options);
   const named = await namedNamespace(options);
   return withApiServer(options, screen.note, async (client) => {
@@ -108,7 +108,7 @@ export async function uninstall(options: UninstallOptions, io: Io): Promise<numb
 /** What the installation may have: its configuration decides which objects beside those of every one, such as certificates. */
 async function everyObject(
   objects: Objects,
-  options: UninstallOptions & { readonly namespace: string },
+  options: UninstallFlags & { readonly namespace: string },
   io: Io,
 ): Promise<InstallationObjects> {
   const found = await readInstalled(objects, version(), options.namespace);

@@ -13,12 +13,12 @@ import { projectUsage } from "./ledger/project-usage.ts";
 import { LEDGERS } from "./ledger/reconcile-ledgers.ts";
 import { operator } from "./operator/operator.ts";
 import { PROJECT_REQUESTS } from "./policy/enforced.ts";
-import type { Limits } from "./policy/policy.ts";
+import type { ProjectLimits } from "./policy/policy.ts";
 import { limitReconciler } from "./reconciler.ts";
 import { USAGE_METRICS } from "./usage/metrics.ts";
 
 /** How many projects, or namespaces, a user may have. */
-export const projectLimit = defineModule<Limits>({
+export const projectLimit = defineModule<ProjectLimits>({
   name: declaration.name,
   summary: declaration.summary,
   kinds: [projectRequestLimit],

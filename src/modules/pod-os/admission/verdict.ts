@@ -10,7 +10,7 @@ import { detailOf, evaluateChecks } from "../security/evaluate.ts";
 import { judgedPod } from "../security/judged-pod.ts";
 import type { LevelVersion, PodSecurityPolicy } from "../security/policy.ts";
 import { windowsFailures } from "../security/windows-user.ts";
-import type { Settings } from "../settings.ts";
+import type { PodOSSettings } from "../settings.ts";
 import { evaluationCount } from "./counts.ts";
 import { policyText } from "./namespace-policy.ts";
 import { waive } from "./waivers.ts";
@@ -30,7 +30,7 @@ export interface PodSubject {
 }
 
 /** What Pod Security comes to in the modes that were asked for. */
-export interface Verdict {
+export interface PodSecurityVerdict {
   /** `violates PodSecurity "restricted:latest": …`; absent where the pod may come in. */
   readonly refused: string | undefined;
   readonly findings: readonly Finding[];
@@ -41,10 +41,10 @@ export interface Verdict {
 export function evaluateModes(
   context: Pick<Context, "request" | "view" | "now" | "trace">,
   exceptions: Exceptions,
-  settings: Settings["podSecurity"],
+  settings: PodOSSettings["podSecurity"],
   policy: Partial<PodSecurityPolicy>,
   subject: PodSubject,
-): Verdict {
+): PodSecurityVerdict {
   const { request, view, now } = context;
   const findings: Finding[] = [];
   const counts: Count[] = [];
@@ -134,7 +134,7 @@ function exceptionTrace(
 /** What a pod violates: of all checks, or of one. */
 export function violationsOf(
   { view }: Pick<Context, "view">,
-  { windowsChecks }: Settings["podSecurity"],
+  { windowsChecks }: PodOSSettings["podSecurity"],
   policy: LevelVersion,
   { metadata, spec }: Pick<PodSubject, "metadata" | "spec">,
   check?: string,

@@ -7,7 +7,7 @@ import { admitExactly } from "../ledger/admit.ts";
 import { NAME_LENGTH } from "../ledger/project-usage.ts";
 import { ledgerNeed } from "../ledger/reserve.ts";
 import { isExempt } from "../policy/exempt.ts";
-import type { Limits } from "../policy/policy.ts";
+import type { ProjectLimits } from "../policy/policy.ts";
 import { projectsOf, usageOf } from "./count.ts";
 import type { Creation } from "./creation.ts";
 import { limitOf, type Requester, traceLimits, USERS, type UserFact } from "./limit.ts";
@@ -17,7 +17,7 @@ import { subjectOf } from "./subject.ts";
 /** Judges the creation of a project for a user: may it have one more? `findings` are those of what was checked before. */
 export function judgeCreation(
   context: Context,
-  limits: Limits,
+  limits: ProjectLimits,
   requester: Requester,
   findings: readonly Finding[] = [],
 ): Result {

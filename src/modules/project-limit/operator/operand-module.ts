@@ -12,11 +12,11 @@ import { LEDGER_METRICS } from "../ledger/metrics.ts";
 import { projectUsage } from "../ledger/project-usage.ts";
 import { LEDGERS, ledgerReconciler } from "../ledger/reconcile-ledgers.ts";
 import { limitConfiguration } from "../policy/limit-configuration.ts";
-import type { Limits } from "../policy/policy.ts";
+import type { ProjectLimits } from "../policy/policy.ts";
 import { limitsIn } from "../policy/stored.ts";
 
 /** The module as the operand has it: limits of a file in place of a custom resource, and ProjectRequests alone. The ledger is shared. */
-export const operandModule = defineModule<Limits>({
+export const operandModule = defineModule<ProjectLimits>({
   name: declaration.name,
   summary: declaration.summary,
   kinds: [limitConfiguration],
