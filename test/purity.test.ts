@@ -189,7 +189,6 @@ test("all that core and modules keep in a file are memos of values that never ch
     "origin.ts spellings",
     "pattern.ts memo",
     "projection.ts places",
-    "reach.ts texts",
     "unmet-elements.ts lists",
     // A constant: the empty set.
     "values.ts NONE",

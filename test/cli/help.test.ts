@@ -50,6 +50,11 @@ test.each([
   [["help", "placement", "stauts"], 'unknown command usher placement stauts; did you mean "status"?'],
   [["placement", "stauts"], 'unknown command usher placement stauts; did you mean "status"?'],
   [["placement", "x"], "unknown command usher placement x; known: status, reapply"],
+  [
+    ["placement", "stauts", "--source", "x"],
+    'unknown command usher placement stauts; did you mean "status"?',
+  ],
+  [["placement", "--sauce"], "unknown option '--sauce'"],
   [["help", "review", "x"], "unknown command usher review x\n"],
 ])("%j is wrong", async (args, message) => {
   const { code, out, err } = await usher(args);

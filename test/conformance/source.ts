@@ -261,9 +261,12 @@ export function sourceConformance(
       await put(configMap("a", "web"), greeting("p", "hello"));
       const { assembly } = harness.source;
       const gone = { resource: "configmaps", namespace: "default", name: `${mark}-a`, object: undefined };
+      const other = { resource: GREETINGS, namespace: "", name: `${mark}-q`, object: greeting("q", "hi") };
       const view = assembly.view.with([gone]);
+      const supposed = assembly.with([gone, other]);
       expect(view.get("configmaps", "default", `${mark}-a`)).toBeUndefined();
       expect([...view.lookup("configmaps", "app", `${mark}-web`)]).toEqual([]);
+      expect(await words(supposed)).toEqual([`${mark}-p: hello`, `${mark}-q: hi`]);
       expect(appNames("web")).toEqual([`${mark}-a`]);
       expect(await words()).toEqual([`${mark}-p: hello`]);
     });

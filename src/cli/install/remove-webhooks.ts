@@ -1,7 +1,7 @@
 import { describeObject, Objects } from "../../operator/install/apply.ts";
 import { cleanUp, cleanupsOf, lookForMarked } from "../../operator/uninstall/cleanup.ts";
 import { carryOutRemovals } from "../../operator/uninstall/uninstall.ts";
-import { planWebhookRemoval } from "../../operator/uninstall/webhook-removal.ts";
+import { planWebhookRemoval } from "../../operator/uninstall/uninstall-plan.ts";
 import { installationObjects } from "../configuration/installation.ts";
 import { EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";

@@ -110,14 +110,14 @@ async function everyObject(
   objects: Objects,
   options: UninstallFlags & { readonly namespace: string },
   io: Io,
-): Promise<InstallationObjects> {
+): Promise<Pick<InstallationObjects, "assembly" | "objects">> {
   const found = await readInstalled(objects, version(), options.namespace);
   try {
-    return await installationObjects(options, io, { installed: found, everything: true });
+    return (await installationObjects(options, io, { installed: found })).everything();
   } catch (error) {
     // Usher must be removable whatever its configuration says; one that --config names is the caller's own.
     if (!(error instanceof CallError) || options.config !== undefined) throw error;
-    return installationObjects(options, io, { everything: true });
+    return (await installationObjects(options, io)).everything();
   }
 }
 

@@ -11,7 +11,7 @@ import { checkStringMap, entryOf } from "../../files/source/entry.ts";
 import type { Resources } from "../../files/source/resources.ts";
 import type { ApiTypes } from "./api-types.ts";
 
-const NOWHERE = { file: "", document: "", path: [], hash: "" };
+const NOWHERE = { file: "", document: 0, path: [], ordinal: 0 };
 
 /** Versions of workloads that Kubernetes had, by its deprecation guide. */
 const REMOVED = [

@@ -73,7 +73,7 @@ class HttpsClient implements Client {
     const url = new URL(credentials.server);
     this.server = redactedUrl(credentials.server).replace(/\/+$/, "");
     this.#credentials = credentials;
-    // In a URL an IPv6 address has brackets, for a socket it has none.
+    // URLs put IPv6 addresses in brackets; sockets take them without.
     const hostname = url.hostname.replace(/^\[|\]$/g, "");
     this.#base = { hostname, port: url.port === "" ? defaultPort(url) : Number(url.port) };
     this.#prefix = url.pathname.replace(/\/+$/, "");

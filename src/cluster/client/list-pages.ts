@@ -126,8 +126,12 @@ export async function readPage(
   { room = PAGE_SIZE, keep }: { readonly room?: number; readonly keep?: Keep | undefined } = {},
 ): Promise<ListPage> {
   const { continue: token, ...selection } = query;
-  const ask = async (limit: number, options: Parameters<GetPage>[1]) => {
-    const parts = { ...selection, limit: String(limit), continue: token };
+  const ask = async (
+    limit: number,
+    options: Parameters<GetPage>[1],
+    at: { readonly [name: string]: string } = {},
+  ) => {
+    const parts = { ...selection, ...at, limit: String(limit), continue: token };
     const answer = await get(`${path}?${queryOf(parts)}`, options);
     const page = answer.status === 200 ? pageIn(answer.body, keep) : undefined;
     // A token that repeats would be followed forever.
@@ -151,12 +155,24 @@ export async function readPage(
       const [left, ...others] = items;
       // A server that knows no limit sends all of them: then none can be left out.
       if (left === undefined || others.length > 0) throw error;
+      // A token names a state of the cluster. Without one, another object may have become the first, which may fit.
+      const { resourceVersion } = page;
+      const exact = { resourceVersion, resourceVersionMatch: "Exact" };
+      const first =
+        token === undefined && resourceVersion !== ""
+          ? await ask(1, {}, exact).catch(tooLargeAgain)
+          : undefined;
+      if (first !== undefined) return first.page;
       return { ...page, items: [], skipped: { namespace: namespaceOf(left), name: nameOf(left) } };
     }
   }
 }
 
-/** A list of which only the metadata of objects is sent. */
+function tooLargeAgain(error: unknown): undefined {
+  if (!(error instanceof TooLargeError)) throw error;
+}
+
+/** A list that holds only the metadata of objects. */
 const METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 /** The pages of a collection, in order. */

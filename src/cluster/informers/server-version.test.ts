@@ -66,7 +66,7 @@ const modern = defineModule({
   summary: "for tests",
   kinds: [],
   reads: [],
-  hooks: ({ serverVersion }) =>
+  hooks: (_policies, { serverVersion }) =>
     serverVersion === undefined || !atLeast(serverVersion.effective, 38)
       ? []
       : [

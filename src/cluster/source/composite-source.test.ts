@@ -72,6 +72,8 @@ test("each source changes its own resources in the shared view, and no others", 
     true,
     false,
   ]);
+  expect(files.with([{ ...greeting, object: undefined }]).view.count(GREETINGS)).toBe(0);
+  expect(whole.view.count(GREETINGS)).toBe(1);
 });
 
 test("needs go to the source of their resource, and facts keep the order of the needs", async () => {

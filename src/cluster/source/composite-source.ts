@@ -54,6 +54,10 @@ class Share extends Assembly {
   override apply(changes: readonly Change[]): Change[] {
     return this.#whole.apply(changes.filter(({ resource }) => this.#owns(resource)));
   }
+
+  override with(changes: readonly Change[]): Assembly {
+    return this.#whole.with(changes);
+  }
 }
 
 /** The assembly to open one of several sources with. */

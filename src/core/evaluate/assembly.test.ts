@@ -59,7 +59,7 @@ function talker(inPlace: boolean) {
     ...moduleThat("talker", {}),
     kinds: [KIND],
     reads: [NODES],
-    hooks: vi.fn((view) => [
+    hooks: vi.fn((_policies, view) => [
       {
         name: `talker-${view.count("nodes")}`,
         module: "talker",
@@ -245,6 +245,24 @@ describe("no change", () => {
     expect(one.hooks).toBe(one.hooks);
   });
 
+  test("hooks are computed from prepared policies, and only again for the module that reads what changed", () => {
+    const { module } = talker(true);
+    const other: Module = { ...moduleThat("other", {}), hooks: vi.fn(() => []) };
+    const one = assemblyOf([module, other], [node("n"), rule("a", "said"), rule("b", "also said")]);
+    for (let i = 0; i < 2; i++)
+      expect([one.hooks, one.declaredHooks].map(({ length }) => length)).toEqual([1, 1]);
+    expect(vi.mocked(module.hooks).mock.lastCall?.[0]).toEqual([{ say: "said" }, { say: "also said" }]);
+    const [mine, others] = [module, other].map(({ hooks }) => vi.mocked(hooks).mock.calls.length);
+    one.apply([node("m")]);
+    expect(one.hooks.map(({ name }) => name)).toEqual(["talker-2"]);
+    expect(vi.mocked(module.hooks)).toHaveBeenCalledTimes((mine ?? 0) + 1);
+    expect(vi.mocked(other.hooks)).toHaveBeenCalledTimes(others ?? 0);
+    // Which groups there are, and the version of the API server, concern every module.
+    one.serve("clusterversions.config.openshift.io");
+    expect(one.hooks).toHaveLength(1);
+    expect(vi.mocked(other.hooks)).toHaveBeenCalledTimes((others ?? 0) + 1);
+  });
+
   test("it says what it wants to be told", () => {
     const one = assembly();
     expect(["nodes", "rules.test.example", "pods", "rules"].map((name) => one.wants(name))).toEqual([
@@ -253,6 +271,50 @@ describe("no change", () => {
       false,
       false,
     ]);
+  });
+});
+
+describe("supposed otherwise", () => {
+  test.each([true, false])("neither side sees what the other does later (in place: %s)", (inPlace) => {
+    const { module, says } = talker(inPlace);
+    const real = assemblyOf([module], [...many(20), node("n")]);
+    const supposed = real.with([rule("r1", "supposed")]);
+    const before = says(real);
+    expect(before).toContain("s1");
+    expect(says(supposed)).toContain("supposed");
+
+    real.apply([rule("r2", "really"), node("m")]);
+    supposed.apply([rule("r3", "only supposed"), gone(node("n"))]);
+
+    expect(says(real)).toEqual(expect.arrayContaining(["s1", "really", "s3"]));
+    expect(says(supposed)).toEqual(expect.arrayContaining(["supposed", "s2", "only supposed"]));
+    expect([real.view.count("nodes"), supposed.view.count("nodes")]).toEqual([2, 0]);
+    expect([...real.view.lookup("nodes", "zone", "a")]).toHaveLength(2);
+    expect(real.hooks.map(({ name }) => name)).toEqual(["talker-2"]);
+    expect(supposed.hooks.map(({ name }) => name)).toEqual(["talker-0"]);
+    expect([...real.policies("talker")].find(({ ref }) => ref.name === "r3")?.policy).toEqual({ say: "s3" });
+  });
+
+  test("a node here, and the policies are the same ones", () => {
+    const { module, says, assembled } = talker(true);
+    const real = assemblyOf([module], many(8));
+    const times = assembled.length;
+    const supposed = real.with([node("n")]);
+    expect(says(supposed)).toEqual(says(real));
+    expect(assembled).toHaveLength(times);
+    // The evaluator is shared now: a change on either side must make its own.
+    real.apply([rule("r1", "real")]);
+    expect(says(supposed)).toContain("s1");
+    expect(says(real)).toContain("real");
+    supposed.apply([rule("r2", "supposed")]);
+    expect(says(real)).toContain("s2");
+  });
+
+  test("what nobody reads is not taken in, and not served", () => {
+    const real = assemblyOf([talker(true).module]);
+    const supposed = real.with([{ ...node("n"), resource: "leases" }]);
+    expect(supposed.view.served("leases")).toBe(false);
+    expect(supposed.view.count("leases")).toBe(0);
   });
 });
 

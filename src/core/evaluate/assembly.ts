@@ -43,22 +43,37 @@ export class Assembly {
   readonly #store: Store;
   readonly #owners: ReadonlyMap<string, Owner>;
   readonly #keeps: ReadonlyMap<string, readonly Path[]>;
-  readonly #policies = new Map<string, Map<string, StandingPolicy>>();
-  readonly #evaluators = new Map<string, Evaluator>();
+  /** The modules whose kinds or reads a resource is. */
+  readonly #readers: ReadonlyMap<string, readonly Module[]>;
+  readonly #policies: Map<string, Map<string, StandingPolicy>>;
+  readonly #evaluators: Map<string, Evaluator>;
+  /** Evaluators that no other assembly shares, and that may therefore be updated in place. */
+  readonly #unshared = new Set<string>();
+  /** The declared hooks of each module, until a resource changes that the module reads. */
+  readonly #declared = new Map<string, readonly Hook[]>();
   #hooks: readonly Hook[] | undefined;
 
-  constructor(modules: readonly Module[], installation: Installation, gates: Gates) {
+  constructor(
+    modules: readonly Module[],
+    installation: Installation,
+    gates: Gates,
+    from?: Assembly,
+    store?: Store,
+  ) {
     this.modules = modules;
     this.installation = installation;
     this.gates = gates;
-    this.#owners = ownersOf(modules);
-    this.#keeps = keepsOf(modules);
-    this.#store = new Store(indexesOf(modules));
-    this.#store.serverVersion = installation.kubernetesVersion;
-    for (const module of modules) {
-      this.#policies.set(module.name, new Map());
-      this.#assemble(module);
+    this.#owners = from === undefined ? ownersOf(modules) : from.#owners;
+    this.#keeps = from === undefined ? keepsOf(modules) : from.#keeps;
+    this.#readers = from === undefined ? readersOf(modules) : from.#readers;
+    this.#store = store ?? new Store(indexesOf(modules));
+    if (from === undefined) this.#store.serverVersion = installation.kubernetesVersion;
+    this.#policies = new Map();
+    for (const { name } of modules) {
+      this.#policies.set(name, new Map(from === undefined ? [] : from.#policies.get(name)));
     }
+    this.#evaluators = new Map(from === undefined ? [] : from.#evaluators);
+    if (from === undefined) for (const module of modules) this.#assemble(module);
   }
 
   get view(): View {
@@ -67,7 +82,13 @@ export class Assembly {
 
   /** What the modules ask for, in their order. */
   get declaredHooks(): readonly Hook[] {
-    return this.modules.flatMap((module) => module.hooks(this.#store, this.installation, this.gates));
+    return this.modules.flatMap((module) => {
+      const known = this.#declared.get(module.name);
+      if (known !== undefined) return known;
+      const hooks = module.hooks(this.#usable(module), this.#store, this.installation, this.gates);
+      this.#declared.set(module.name, hooks);
+      return hooks;
+    });
   }
 
   /** The hooks to register and to run: as declared, except that none can lock the cluster. */
@@ -88,13 +109,14 @@ export class Assembly {
   /** Says that the source has a resource, even an empty one. */
   serve(resource: string): void {
     this.#store.serve(resource);
+    this.#forgetHooks(this.modules);
   }
 
   /** Sets the API server's version, and returns whether it is another one than before. */
   observeServerVersion(version: ServerVersion): boolean {
     if (sameServerVersion(version, this.#store.serverVersion)) return false;
     this.#store.serverVersion = version;
-    this.#hooks = undefined;
+    this.#forgetHooks(this.modules);
     return true;
   }
 
@@ -118,8 +140,19 @@ export class Assembly {
       this.#prepare(owner, change, turnover);
     }
     for (const [module, turnover] of turnovers) this.#renew(module, turnover);
-    if (real.length > 0) this.#hooks = undefined;
+    for (const resource of new Set(real.map((change) => change.resource)))
+      this.#forgetHooks(this.#readers.get(resource) ?? []);
     return real;
+  }
+
+  /** The same, supposed otherwise. */
+  with(changes: readonly Change[]): Assembly {
+    const store = this.#store.fork(new Set(changes.map(({ resource }) => resource)));
+    const supposed = new Assembly(this.modules, this.installation, this.gates, this, store);
+    // From here on both hold the same evaluators: neither may change them in place.
+    this.#unshared.clear();
+    supposed.apply(changes);
+    return supposed;
   }
 
   #prepare({ module, kind }: Owner, change: Change, turnover: Turnover): void {
@@ -138,19 +171,30 @@ export class Assembly {
   }
 
   #renew(module: Module, { removed, added }: Turnover): void {
-    const update = this.#evaluators.get(module.name)?.update;
+    const update = this.#unshared.has(module.name) ? this.#evaluators.get(module.name)?.update : undefined;
     const total = this.#policies.get(module.name)?.size ?? 0;
-    // When much changes at once (at the start everything does), indexing again is cheaper and finds better places.
+    // When much changes at once (at the start everything does), indexing anew is cheaper and finds better places.
     if (update === undefined || added.size + removed.size > total / 4) this.#assemble(module);
     else update([...removed], [...added]);
   }
 
-  #assemble(module: Module): void {
+  #forgetHooks(modules: readonly Module[]): void {
+    for (const { name } of modules) this.#declared.delete(name);
+    if (modules.length > 0) this.#hooks = undefined;
+  }
+
+  #usable(module: Module): unknown[] {
     const usable: unknown[] = [];
     for (const { policy } of this.#policies.get(module.name)?.values() ?? []) {
       if (policy !== undefined) usable.push(policy);
     }
+    return usable;
+  }
+
+  #assemble(module: Module): void {
+    const usable = this.#usable(module);
     this.#evaluators.set(module.name, module.assemble(usable, this.installation, this.gates));
+    this.#unshared.add(module.name);
   }
 
   #project(change: Change): JsonObject | undefined {
@@ -196,6 +240,15 @@ function ownersOf(modules: readonly Module[]): Map<string, Owner> {
     for (const kind of module.kinds) owners.set(kindResource(kind), { module, kind });
   }
   return owners;
+}
+
+function readersOf(modules: readonly Module[]): Map<string, readonly Module[]> {
+  const readers = new Map<string, readonly Module[]>();
+  for (const module of modules) {
+    for (const name of new Set([...module.kinds.map(kindResource), ...module.reads.map(resourceName)]))
+      readers.set(name, [...(readers.get(name) ?? []), module]);
+  }
+  return readers;
 }
 
 function keepsOf(modules: readonly Module[]): Map<string, readonly Path[]> {

@@ -11,7 +11,7 @@ interface PlainToleration {
   readonly operator: string;
   readonly value: string;
   readonly effect: string;
-  /** How long a NoExecute taint is borne; absent is for ever. */
+  /** How long a NoExecute taint is tolerated; absent means forever. */
   readonly seconds: number | undefined;
 }
 
@@ -30,7 +30,7 @@ function plain(toleration: Json | undefined): PlainToleration | undefined {
   if (typeof value !== "string" || typeof effect !== "string") return undefined;
   if (seconds !== undefined && typeof seconds !== "number") return undefined;
   const operator = written === "" ? "Equal" : written;
-  // Exists does not look at the value, and a time below zero is no time at all.
+  // Exists ignores the value, and a negative time counts as zero.
   return {
     key,
     operator,
@@ -116,7 +116,7 @@ export function covers(a: Json | undefined, b: Json | undefined): boolean {
   return coversTime(wide, narrow) && coversValues(wide, narrow);
 }
 
-/** Tolerations found by what they bear, so that one that covers another is found without comparing each. */
+/** Indexes tolerations by the taints that they tolerate, so that a covering one is found without comparing each. */
 export class CoveringTolerations {
   /** The widest of each key, effect and sort of values. */
   readonly #widest = new Map<string, Json>();
@@ -128,7 +128,7 @@ export class CoveringTolerations {
       const { key, effect, operator, value } = rule;
       const place = JSON.stringify([key, effect, operator, operator === "Equal" ? value : ""]);
       const known = this.#widest.get(place);
-      // Of two comparisons of which neither covers the other, the first counts.
+      // If neither of two comparisons covers the other, the first counts.
       if (known === undefined || covers(one, known)) this.#widest.set(place, one);
     }
   }

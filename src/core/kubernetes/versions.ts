@@ -84,7 +84,7 @@ export function sameServerVersion(a: ServerVersion, b: ServerVersion | undefined
   return compareVersions(a.effective, b.effective) === 0 && compareVersions(a.binary, b.binary) === 0;
 }
 
-/** Reads what `/version` answers. `undefined` where that is no version. */
+/** Reads the answer of `/version`; `undefined` if it is not a version. */
 export function parseServerVersion(body: Json | undefined): ServerVersion | undefined {
   const binary =
     parseVersion(stringAt(body, "gitVersion") ?? "") ??

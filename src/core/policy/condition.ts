@@ -46,7 +46,7 @@ export interface ObservedCondition {
   readonly message: string;
 }
 
-/** The condition `Valid` of a policy with these problems; `message` is for one that has none. */
+/** The condition `Valid` of a policy with these problems; `message` is for a policy without problems. */
 export function validity(problems: readonly Problem[], message: string): ObservedCondition {
   const errors = problems.filter(({ severity }) => severity === "error");
   const text = (errors.length > 0 ? errors : problems).map(describeProblem).join("; ");

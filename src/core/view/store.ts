@@ -95,9 +95,17 @@ export class Store implements View {
     return this.#tables.has(resource);
   }
 
-  /** Copies the tables that are about to change. Both stores share the others until one of them writes. */
   with(changes: readonly Change[]): Store {
-    const resources = new Set(changes.map(({ resource }) => resource));
+    const supposed = this.fork(new Set(changes.map((change) => change.resource)));
+    supposed.apply(changes);
+    return supposed;
+  }
+
+  /**
+   * A store that is as this one is now, whatever becomes of this one. Those named it has as copies of its own, because they
+   * are about to change; all others both share until one of them writes.
+   */
+  fork(resources: ReadonlySet<string>): Store {
     const tables = new Map<string, Table>();
     for (const [resource, table] of this.#tables) {
       if (resources.has(resource)) tables.set(resource, this.#table(resource, table));
@@ -106,10 +114,9 @@ export class Store implements View {
         tables.set(resource, table);
       }
     }
-    const supposed = new Store(this.#indexes, tables);
-    supposed.serverVersion = this.serverVersion;
-    supposed.apply(changes);
-    return supposed;
+    const fork = new Store(this.#indexes, tables);
+    fork.serverVersion = this.serverVersion;
+    return fork;
   }
 
   #ownTable(resource: string): Table {

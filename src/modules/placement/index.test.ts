@@ -203,13 +203,19 @@ describe("for any policies and any object", () => {
           current.set(JSON.stringify(came(policy).name), changed);
           return came(changed);
         });
-        // One by one, so that each is a change in place.
+        // One by one, so that each is a change in place; all at once where they are only supposed.
         for (const change of changes) changing.apply([change]);
+        const supposed = untouched.with(changes);
         const anew = assemblyOf([placement], [where, ...current.values()].map(came));
         for (const object of [one, another]) {
           expect(leaves(changing, object)).toBe(leaves(anew, object));
+          expect(leaves(supposed, object)).toBe(leaves(anew, object));
         }
         expect(leaves(untouched, one)).toBe(before);
+        // And the other way round: what becomes of the real one is nothing to the supposed one.
+        const then = leaves(supposed, another);
+        untouched.apply([...list.map(went), came(namespace("shop", { app: "changed" }))]);
+        expect(leaves(supposed, another)).toBe(then);
       }),
       { numRuns: 60 },
     );

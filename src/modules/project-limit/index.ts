@@ -16,6 +16,7 @@ import { PROJECT_REQUESTS } from "./policy/enforced.ts";
 import type { ProjectLimits } from "./policy/policy.ts";
 import { limitReconciler } from "./reconciler.ts";
 import { USAGE_METRICS } from "./usage/metrics.ts";
+import { standing } from "./usage/standing.ts";
 
 /** How many projects, or namespaces, a user may have. */
 export const projectLimit = defineModule<ProjectLimits>({
@@ -46,6 +47,7 @@ export const projectLimit = defineModule<ProjectLimits>({
   assemble: ([limits]) => evaluatorOf(limits),
   access: [USER_LABELS],
   reconciler: defineReconciler(limitReconciler),
+  standing,
   metrics: [...USAGE_METRICS, ...LEDGER_METRICS],
   codes: CODES,
   operator,

@@ -16,8 +16,7 @@ import { anchor } from "../../core/registration/anchor.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { WebhookCertificates } from "../certificates/webhook-certificates.ts";
 import { Objects } from "../install/apply.ts";
-import { HookAnnouncement } from "../webhooks/hook-announcement.ts";
-import { untilAllAnswered } from "../webhooks/registered-hooks.ts";
+import { HookAnnouncement, untilSupported } from "../webhooks/hook-announcement.ts";
 import { InstallationController } from "./installation-controller.ts";
 import { Leader } from "./leader.ts";
 
@@ -152,7 +151,7 @@ export class Replica {
   async join(signal: AbortSignal): Promise<void> {
     const { client, source, log } = this.#options;
     await this.#hooks.publish();
-    await untilAllAnswered(client, () => source.assembly.hooks, log, signal);
+    await untilSupported(client, () => source.assembly.hooks, log, signal);
   }
 
   /** A call to this replica failed. */

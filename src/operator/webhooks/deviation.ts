@@ -1,4 +1,5 @@
 import { at, equal, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import { withoutPolicyDefaults } from "../../core/kubernetes/admission-policy.ts";
 import { fieldPath, type Path } from "../../core/path.ts";
 import { trusts } from "../certificates/certificate-record.ts";
 
@@ -152,6 +153,16 @@ function withoutTheirs(entry: Json, token: RegExp): Json {
 export function objectDeviations(wanted: JsonObject, live: JsonObject): string[] {
   const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...parts } = wanted;
   return [...markDeviations(wanted, live), ...ownerDeviations(wanted, live), ...missing(parts, live, [])];
+}
+
+/** Where a stored policy of the API server, or its binding, is not as it shall be: all of its spec is ours. */
+export function policyDeviations(wanted: JsonObject, live: JsonObject): string[] {
+  const [ours, theirs] = [wanted, live].map(({ spec = null }) => withoutPolicyDefaults(spec));
+  return [
+    ...markDeviations(wanted, live),
+    ...ownerDeviations(wanted, live),
+    ...differences(ours, theirs, ["spec"]),
+  ];
 }
 
 /** Of labels and annotations. */

@@ -8,7 +8,7 @@ import { accepts } from "../certificates/acceptance.ts";
 import { isOneOf, type PathTokens, parseTokens, TRUST_MS } from "../certificates/path-tokens.ts";
 import { READ_MS, RepeatedRead } from "../certificates/repeated-read.ts";
 import { ServerClock } from "../certificates/server-clock.ts";
-import { RepeatedLog } from "../controller/repeated-log.ts";
+import { DeduplicatedLog } from "../controller/deduplicated-log.ts";
 
 /** On both webhook configurations, where no Secret of usher's holds the path tokens: who may read the one knows the other's content. */
 export const PATHS_ANNOTATION = "usher.dev/webhook-paths";
@@ -32,7 +32,7 @@ export interface PublishedOptions {
 /** What API servers are told of usher, or an operand: every replica reads it, by the right to get these objects. */
 export class PublishedWebhooks {
   readonly #options: PublishedOptions;
-  readonly #repeated: RepeatedLog;
+  readonly #deduplicated: DeduplicatedLog;
   readonly #clock: ServerClock;
   readonly #listeners = new Set<() => unknown>();
   readonly #reads: RepeatedRead;
@@ -45,7 +45,7 @@ export class PublishedWebhooks {
 
   constructor(options: PublishedOptions) {
     this.#options = options;
-    this.#repeated = new RepeatedLog(options.log, () => performance.now());
+    this.#deduplicated = new DeduplicatedLog(options.log, () => performance.now());
     this.#clock = new ServerClock(options.now ?? Date.now);
     this.#reads = new RepeatedRead(() => this.#read(), options);
   }
@@ -109,10 +109,10 @@ export class PublishedWebhooks {
   async #read(): Promise<void> {
     try {
       const found = await Promise.all((this.#options.objects ?? OWN_OBJECTS).map((path) => this.#get(path)));
-      this.#repeated.succeeded("published webhooks");
+      this.#deduplicated.succeeded("published webhooks");
       this.#see(found.filter((one) => one !== undefined));
     } catch (error) {
-      this.#repeated.failed(
+      this.#deduplicated.failed(
         "published webhooks",
         error,
         "failed to read the webhook configurations, retrying",

@@ -66,7 +66,7 @@ function compileLabels(labels: Json | undefined, path: Path, problems: FieldErro
   for (const key of Object.keys(labels)) {
     const value = labels[key];
     if (value === undefined) continue;
-    // A null is no absence here: to drop the label would select more than its author meant.
+    // A null does not count as absent: dropping the label would select more than its author meant.
     const wrongValue =
       typeof value === "string"
         ? checkLabelValue(value)
@@ -111,7 +111,7 @@ export function matches(selector: CompiledSelector, labels: JsonObject | undefin
   return true;
 }
 
-/** The value of a label; what is no text can be no label, as the API server would have refused it. */
+/** The value of a label. Anything but a string is not a label: the API server would have refused it. */
 export function labelValue(labels: JsonObject | undefined, key: string): string | undefined {
   const value = own(labels, key);
   return typeof value === "string" ? value : undefined;

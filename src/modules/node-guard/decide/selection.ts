@@ -109,7 +109,7 @@ export function judgeReachable(
   subject: GuardedPod,
 ): ClaimJudgements {
   if (exemptNamespaces(installation).includes(subject.namespace)) return { judgements: [] };
-  const steered = all.filter((group) => group.steering !== "Off");
+  const steered = all.filter((group) => group.steering !== "Disabled");
   const blocking = blockingGroups(steered, subject, { facts }, "pod");
   if ("need" in blocking) return blocking;
   const left = reachableGroups(nodes, blocking.groups, view, before).filter(

@@ -48,7 +48,7 @@ export interface GroupOptions {
   readonly newNodeGraceSeconds: number;
   readonly rbac: boolean;
   /** In Enable; in the other modes nothing is steered. */
-  readonly steering: "Affinity" | "DropToleration" | "Off";
+  readonly steering: "Affinity" | "DropToleration" | "Disabled";
   /** Of assignments and bindings. @default Fail, unless the fallback judges them as the webhook does */
   readonly failurePolicy?: "Fail" | "Ignore";
   readonly acknowledge: readonly (typeof ACKNOWLEDGEMENTS)[number][];
@@ -93,5 +93,5 @@ export interface Group extends GroupOptions {
 
 /** Whether pods are steered off the group's nodes. */
 export function steers({ effectiveMode, steering }: Pick<Group, "effectiveMode" | "steering">): boolean {
-  return effectiveMode === "Enable" && steering !== "Off";
+  return effectiveMode === "Enable" && steering !== "Disabled";
 }

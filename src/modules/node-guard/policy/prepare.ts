@@ -123,7 +123,7 @@ function readMode(item: JsonObject, path: Path, problems: Problem[]): Pick<Group
 const CHOICES = {
   serviceAccountScope: ["Namespace", "Exact"],
   earlyRefusal: ["Deny", "Warn"],
-  steering: ["Affinity", "DropToleration", "Off"],
+  steering: ["Affinity", "DropToleration", "Disabled"],
   failurePolicy: ["Fail", "Ignore"],
 } as const;
 
@@ -134,11 +134,16 @@ const SWITCHES = [
   "rbac",
 ] as const;
 
+/** The earlier word for Disabled, which YAML 1.1 reads as a boolean without quotes. */
+export function notOff(value: string | undefined): string | undefined {
+  return value === "Off" ? "Disabled" : value;
+}
+
 /** Options of the right type; the schema reports the others. */
 function readOptions(item: JsonObject): Partial<GroupOptions> {
   const read: Record<string, Json> = {};
   for (const [name, values] of Object.entries(CHOICES)) {
-    const value = stringAt(item, name);
+    const value = notOff(stringAt(item, name));
     if (value !== undefined && (values as readonly string[]).includes(value)) read[name] = value;
   }
   for (const name of SWITCHES) {

@@ -33,7 +33,7 @@ export const policyStatus = z.strictObject({
     .optional()
     .describe("All groups of the cluster as they count now."),
   conditions: conditions(
-    "Valid: whether all of the policy is valid. Consistent: whether the mode of ControlPlane goes with mastersSchedulable. TaintManaged: whether usher sets the taint of control-plane nodes. NoViolations: whether no running pod is unauthorised.",
+    "Valid: whether all of the policy is valid. Consistent: whether the mode of ControlPlane goes with mastersSchedulable. TaintManaged: whether usher sets the taint of control-plane nodes. NoViolations: whether no running pod is unauthorised. NewNodesGuarded: whether nodes that join a group while usher does not answer are guarded.",
   ),
 });
 
@@ -47,6 +47,8 @@ export interface PolicyState {
     readonly nodes: number;
     readonly violations: number;
     readonly fallback: boolean;
+    /** Why nodes that join while usher does not answer are not guarded. */
+    readonly unguarded: string | undefined;
   })[];
   readonly managesTaint: boolean;
 }
@@ -55,7 +57,13 @@ export function statusOfPolicy(state: PolicyState, before: JsonObject, now: numb
   const { generation, reported } = state;
   const counted = state.name === CLUSTER;
   const observations = counted
-    ? [validity(state.problems, "in use"), consistency(state), taint(state), violations(state)]
+    ? [
+        validity(state.problems, "in use"),
+        consistency(state),
+        taint(state),
+        violations(state),
+        newNodes(state),
+      ]
     : [notCounted()];
   return {
     ...observed(generation),
@@ -131,5 +139,25 @@ function violations({ reported }: PolicyState): ObservedCondition {
         holds: false,
         reason: "RunningPods",
         message: `running pods that are not authorised: ${message}; none is evicted`,
+      };
+}
+
+function newNodes({ reported }: PolicyState): ObservedCondition {
+  const type = "NewNodesGuarded";
+  const found = reported.flatMap(({ name, unguarded }) =>
+    unguarded === undefined ? [] : [`${name} (${unguarded})`],
+  );
+  return found.length === 0
+    ? {
+        type,
+        holds: true,
+        reason: "Fallback",
+        message: "nodes that join are guarded by their labels, also while usher does not answer",
+      }
+    : {
+        type,
+        holds: false,
+        reason: "NoFallback",
+        message: `nodes that join while usher does not answer are not guarded in ${found.join(", ")}`,
       };
 }

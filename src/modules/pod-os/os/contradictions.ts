@@ -25,7 +25,7 @@ export function osFindings(
   if (os === undefined) return [];
   const path = specPath(workload);
   if (contradictions.length > 0) {
-    if (mode === "Off") return [];
+    if (mode === "Disabled" || mode === "Off") return [];
     const controlled = !isPod && controllerOf(object.object) !== undefined;
     const refuses = mode === "Deny" && source === "explicit" && !controlled;
     return contradictions.map(({ field, message }) => ({

@@ -3,7 +3,6 @@ import type { Hook, Rule } from "../../../core/module/hook.ts";
 import type { View } from "../../../core/view/view.ts";
 import { declaration } from "../declaration.ts";
 import type { ProjectLimits } from "../policy/policy.ts";
-import { limitsIn } from "../policy/stored.ts";
 import { canBeLimited, canBeLimitedHere, onlyStamped, REQUESTER_CHANGES } from "./conditions.ts";
 import { isOperandAsked } from "./operand-webhook.ts";
 
@@ -25,8 +24,7 @@ const NAMESPACE: Omit<Rule, "operations" | "resources"> = {
 };
 
 /** The hooks of the ProjectRequestLimit named `cluster`. Without one nothing is registered, and without match conditions nothing is closed. */
-export function limitHooks(view: View): Hook[] {
-  const limits = limitsIn(view);
+export function limitHooks([limits]: readonly ProjectLimits[], view: View): Hook[] {
   const conditional = hasMatchConditions(view);
   return [
     { ...projectRequestHook(limits, conditional), withdrawn: isOperandAsked(view) },
@@ -44,8 +42,8 @@ export function projectRequestHook(limits: ProjectLimits | undefined, conditiona
     rules: limits === undefined ? [] : [PROJECT_REQUESTS],
     failure: limits?.failurePolicy === "Fail" ? "closed" : "open",
     tooLarge: "deny",
-    // ProjectRequests are in no namespace, so nothing is left out and no twin is needed.
-    openTwin: true,
+    // ProjectRequests are in no namespace, so nothing is left out and no shadow hook is needed.
+    openShadow: true,
     ...(limits === undefined || !conditional
       ? {}
       : { conditions: [{ name: "can-be-limited", expression: canBeLimited(limits) }] }),
@@ -89,7 +87,7 @@ function namespaces(limits: ProjectLimits | undefined, conditional: boolean): Ho
     {
       ...hook,
       failure: limits.failurePolicy === "Ignore" ? "open" : "closed",
-      openTwin: true,
+      openShadow: true,
       conditions: [{ name: "can-be-limited", expression: canBeLimitedHere(limits) }, CHANGES],
     },
     {

@@ -1,7 +1,6 @@
 import { hasMatchConditions } from "../../../core/kubernetes/versions.ts";
 import { defineModule } from "../../../core/module/module.ts";
 import { defineReconciler } from "../../../core/module/reconciler.ts";
-import { CONFIGURATION_NAME } from "../../../core/policy/configuration.ts";
 import { CODES } from "../codes.ts";
 import { PROJECTS } from "../decision/count.ts";
 import { USER_LABELS } from "../decision/limit.ts";
@@ -13,7 +12,6 @@ import { projectUsage } from "../ledger/project-usage.ts";
 import { LEDGERS, ledgerReconciler } from "../ledger/reconcile-ledgers.ts";
 import { limitConfiguration } from "../policy/limit-configuration.ts";
 import type { ProjectLimits } from "../policy/policy.ts";
-import { limitsIn } from "../policy/stored.ts";
 
 /** The module as the operand has it: limits of a file in place of a custom resource, and ProjectRequests alone. The ledger is shared. */
 export const operandModule = defineModule<ProjectLimits>({
@@ -22,9 +20,7 @@ export const operandModule = defineModule<ProjectLimits>({
   kinds: [limitConfiguration],
   stateKinds: [projectUsage],
   reads: [PROJECTS, LEDGERS],
-  hooks: (view) => [
-    projectRequestHook(limitsIn(view, limitConfiguration, CONFIGURATION_NAME), hasMatchConditions(view)),
-  ],
+  hooks: ([limits], view) => [projectRequestHook(limits, hasMatchConditions(view))],
   assemble: ([limits]) => evaluatorOf(limits),
   access: [USER_LABELS],
   reconciler: defineReconciler(ledgerReconciler),

@@ -1,5 +1,5 @@
 import { refOf } from "../../../core/evaluate/assembly.ts";
-import { type Kind, kindResource } from "../../../core/policy/kind.ts";
+import { kindResource } from "../../../core/policy/kind.ts";
 import type { View } from "../../../core/view/view.ts";
 import { projectRequestLimit } from "../kinds.ts";
 import { type ProjectLimits, SINGLETON } from "./policy.ts";
@@ -7,11 +7,9 @@ import { type ProjectLimits, SINGLETON } from "./policy.ts";
 export const LIMITS = kindResource(projectRequestLimit);
 
 /** The limits that count now. */
-export function limitsIn(
-  view: View,
-  kind: Kind<ProjectLimits> = projectRequestLimit,
-  name = SINGLETON,
-): ProjectLimits | undefined {
-  const object = view.get(kindResource(kind), "", name);
-  return object === undefined ? undefined : kind.prepare(object, refOf(kind, object)).policy;
+export function limitsIn(view: View): ProjectLimits | undefined {
+  const object = view.get(LIMITS, "", SINGLETON);
+  return object === undefined
+    ? undefined
+    : projectRequestLimit.prepare(object, refOf(projectRequestLimit, object)).policy;
 }

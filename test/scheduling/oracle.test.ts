@@ -1,0 +1,61 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
+import type { KubernetesRelease } from "../../src/core/scheduling/releases.ts";
+import { prepareWorld } from "../../src/core/scheduling/scheduling.ts";
+import { oracleVerdicts, ownVerdicts } from "./compare.ts";
+import { Oracle } from "./oracle.ts";
+import { type Case, cases } from "./worlds.ts";
+
+/** `npm run test:long` says more; they are shared by the releases. */
+const RUNS = Number(process.env["USHER_SCHEDULING_RUNS"] ?? 3_000);
+/** Several at once keep both processes busy. */
+const LANES = 4;
+const oracles = Object.entries(inject("schedulerOracles"));
+
+describe.skipIf(inject("oracleUnavailable") !== "")("the filters of kube-scheduler", () => {
+  describe.each(oracles)("%s", (release, path) => {
+    let lanes: Oracle[] = [];
+    beforeAll(() => {
+      lanes = Array.from({ length: LANES }, () => new Oracle(path));
+    });
+    afterAll(() => {
+      for (const oracle of lanes) oracle.close();
+    });
+
+    test(
+      "judge every node of random worlds as core/scheduling does: node, plugin and reason",
+      async () => {
+        let turn = 0;
+        await fc.assert(
+          fc.asyncProperty(cases, async (one) => {
+            const oracle = lanes[turn++ % LANES] as Oracle;
+            expect(await judgedBoth(one, oracle, release as KubernetesRelease)).toEqual([]);
+          }),
+          { numRuns: Math.ceil(RUNS / oracles.length) },
+        );
+      },
+      60 * 60_000,
+    );
+  });
+});
+
+/** The candidates on which the two do not agree. An answer of core/scheduling may be unknown only where the scheduler itself fails. */
+async function judgedBoth(
+  { world, candidates }: Case,
+  oracle: Oracle,
+  release: KubernetesRelease,
+): Promise<readonly unknown[]> {
+  const { pods } = await oracle.judge(candidates, world);
+  const prepared = prepareWorld({ ...world, release });
+  const differences: unknown[] = [];
+  for (const [i, pod] of candidates.entries()) {
+    const ours = ownVerdicts(pod, prepared);
+    const theirs = oracleVerdicts(pods[i] ?? {}, prepared.nodes.names);
+    for (const [node, said] of Object.entries(ours)) {
+      const agreed = said === theirs[node] || (theirs[node] === "error" && said.startsWith("unknown"));
+      if (!agreed) differences.push({ pod: i, node, ours: said, theirs: theirs[node] });
+    }
+    if (Object.keys(ours).length !== Object.keys(theirs).length) differences.push({ ours, theirs });
+  }
+  return differences;
+}
