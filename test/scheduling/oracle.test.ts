@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { type KubernetesRelease, prepareWorld } from "../../src/core/scheduling/scheduling.ts";
+import type { KubernetesRelease } from "../../src/core/scheduling/releases.ts";
+import { prepareWorld } from "../../src/core/scheduling/scheduling.ts";
 import { oracleVerdicts, ownVerdicts } from "./compare.ts";
 import { Oracle } from "./oracle.ts";
 import { type Case, cases } from "./worlds.ts";

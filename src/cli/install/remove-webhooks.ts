@@ -9,10 +9,10 @@ import { table } from "../output/table.ts";
 import { terminal } from "../output/terminal.ts";
 import { withApiServer } from "../source/api-server.ts";
 import { removalRows, reportMarked } from "./leftovers.ts";
-import type { UninstallOptions } from "./uninstall.ts";
+import type { UninstallFlags } from "./uninstall.ts";
 
 /** Removes webhooks and what modules put on objects of others; the rest is left to the tool that manages the installation. */
-export async function removeWebhooks(options: UninstallOptions, io: Io): Promise<number> {
+export async function removeWebhooks(options: UninstallFlags, io: Io): Promise<number> {
   const screen = terminal(io, options);
   const { loaded, assembly, objects: installed } = await installationObjects(options, io);
   return withApiServer(options, screen.note, async (client) => {

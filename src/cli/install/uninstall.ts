@@ -20,7 +20,7 @@ import { type ApiServerOptions, withApiServer } from "../source/api-server.ts";
 import { version } from "../version.ts";
 import { removalRows, reportMarked } from "./leftovers.ts";
 
-export interface UninstallOptions extends InstallationOptions, ApiServerOptions {
+export interface UninstallFlags extends InstallationOptions, ApiServerOptions {
   readonly dryRun?: boolean;
   readonly customResources?: boolean;
   /** Only webhooks and what modules put on objects of others. */
@@ -31,7 +31,7 @@ export interface UninstallOptions extends InstallationOptions, ApiServerOptions 
 }
 
 /** Removes usher from a cluster: webhooks first, so that no request waits for it. */
-export async function uninstall(options: UninstallOptions, io: Io): Promise<number> {
+export async function uninstall(options: UninstallFlags, io: Io): Promise<number> {
   const screen = terminal(io, options);
   const named = await namedNamespace(options);
   return withApiServer(options, screen.note, async (client) => {
@@ -105,7 +105,7 @@ export async function uninstall(options: UninstallOptions, io: Io): Promise<numb
 /** The objects that the installation may have. Some depend on its configuration, such as certificates. */
 async function everyObject(
   objects: Objects,
-  options: UninstallOptions & { readonly namespace: string },
+  options: UninstallFlags & { readonly namespace: string },
   io: Io,
 ): Promise<Pick<InstallationObjects, "assembly" | "objects">> {
   const found = await readInstalled(objects, version(), options.namespace);

@@ -100,6 +100,7 @@ export class PublishedWebhooks {
     this.#listeners.clear();
   }
 
+  /** Reads now. @visibleForTesting */
   read(): Promise<void> {
     return this.#reads.now();
   }

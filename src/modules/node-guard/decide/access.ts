@@ -8,7 +8,7 @@ import { readPod } from "./bind.ts";
 import { actorSide, membership, readNode, unread } from "./judge.ts";
 import type { Judgement } from "./judgement.ts";
 import { decide } from "./report.ts";
-import type { Subject } from "./subject.ts";
+import type { GuardedPod } from "./subject.ts";
 
 /** Subresources that reach into a running pod, or raise what it uses. */
 export const ACCESS_SUBRESOURCES = [
@@ -35,7 +35,7 @@ export function decideAccess(context: Context, all: readonly Group[]): Result {
   const read = readNode(node, context, "cached");
   if ("need" in read) return read;
   if ("failed" in read) return unread(`node ${node}`, read.failed, []);
-  const subject: Subject = { request, name: `pod ${namespace}/${name}`, namespace, account: undefined };
+  const subject: GuardedPod = { request, name: `pod ${namespace}/${name}`, namespace, account: undefined };
   const judgements: Judgement[] = [];
   for (const group of membership(read.node, groups, now).groups) {
     const by = authorizeActor(group, request, facts);
