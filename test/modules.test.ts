@@ -13,7 +13,7 @@ import { DEFAULT_INSTALLATION } from "../src/core/module/installation.ts";
 import { schemaProblems } from "../src/core/policy/check-schema.ts";
 import { kindResource } from "../src/core/policy/kind.ts";
 import { policyCheck } from "../src/core/policy/policy-check.ts";
-import { customResourceDefinition } from "../src/core/registration/index.ts";
+import { customResourceDefinition } from "../src/core/registration/crd.ts";
 import type { Change } from "../src/core/view/view.ts";
 import { modules } from "../src/modules/all.ts";
 import { declarations } from "../src/modules/index.ts";

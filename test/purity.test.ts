@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { afterAll, describe, expect, test, vi } from "vitest";
 import type { JsonObject } from "../src/core/json.ts";
 import type { Module } from "../src/core/module/module.ts";
-import { DesiredCache } from "../src/modules/node-labels/desired/desired-cache.ts";
+import { PendingNodes } from "../src/modules/node-labels/desired/pending-nodes.ts";
 import { nodeLabels } from "../src/modules/node-labels/index.ts";
 import { placement } from "../src/modules/placement/index.ts";
 import { History, type HistoryOptions, type Step } from "./builders/history.ts";
@@ -113,7 +113,7 @@ const subjects: readonly Subject[] = [
     options: {},
     emptied: {
       assembleAnew: true,
-      refresh: (state) => ({ ...(state as object), desired: new DesiredCache() }),
+      refresh: (state) => ({ ...(state as object), pending: new PendingNodes() }),
     },
   },
   {

@@ -22,7 +22,7 @@ const SHRINK = 4;
 const GROW = 2;
 
 /** One page of a LIST. */
-export interface Page {
+export interface ListPage {
   /** Each with apiVersion and kind: the items of built-in kinds do not have them, only the list does. */
   readonly items: readonly JsonObject[];
   /** Empty for lists that are not stored, such as metrics. */
@@ -95,7 +95,7 @@ export class ListError extends StatusError {
  * The page in a response body; `undefined` where the body is not a list. A proxy or a broken API service can answer with 200 as well, and
  * absence from a list means absence from the cluster, so nothing else may pass for an empty list. Go encodes nil slices as null.
  */
-export function pageIn(body: Json | undefined, keep: Keep = (item) => item): Page | undefined {
+export function pageIn(body: Json | undefined, keep: Keep = (item) => item): ListPage | undefined {
   if (!hasList(body, "items")) return undefined;
   const items = listAt(body, "items");
   if (!items.every(isObject)) return undefined;
@@ -124,7 +124,7 @@ export async function readPage(
   query: { readonly [name: string]: string | undefined; readonly continue?: string | undefined },
   size: PageSize,
   { room = PAGE_SIZE, keep }: { readonly room?: number; readonly keep?: Keep | undefined } = {},
-): Promise<Page> {
+): Promise<ListPage> {
   const { continue: token, ...selection } = query;
   const ask = async (
     limit: number,
@@ -180,7 +180,7 @@ export async function* listPages(
   client: Pick<Client, "request">,
   path: string,
   options: ListOptions = {},
-): AsyncGenerator<Page, void> {
+): AsyncGenerator<ListPage, void> {
   const { labelSelector, fieldSelector, keep, limit = () => PAGE_SIZE } = options;
   const get = options.get ?? ((page, how) => client.request("GET", page, how));
   const size = new PageSize();

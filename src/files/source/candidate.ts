@@ -1,5 +1,5 @@
 import { checkObject, versionOf } from "../../core/policy/check.ts";
-import type { Configured } from "../../core/policy/ignored-kind.ts";
+import type { ConfiguredKind } from "../../core/policy/ignored-kind.ts";
 import { type Problem, problem } from "../../core/policy/problem.ts";
 import type { View } from "../../core/view/view.ts";
 import { readText } from "../reader/bytes.ts";
@@ -57,7 +57,7 @@ export async function readCandidate(
 export async function checkCandidate(
   candidate: Candidate,
   view: View,
-  configured: Configured,
+  configured: ConfiguredKind,
   pause: Pause,
 ): Promise<void> {
   const leftOut = new Set<Entry>();
@@ -83,7 +83,7 @@ function asWritten(found: Problem): Problem {
   return found.pruned ? { ...found, severity: "error" } : found;
 }
 
-function problemsOf({ resource, object }: Entry, view: View, configured: Configured): readonly Problem[] {
+function problemsOf({ resource, object }: Entry, view: View, configured: ConfiguredKind): readonly Problem[] {
   if (resource.policy === undefined) return [];
   try {
     const found = checkObject(resource.policy, object, view, configured);

@@ -60,7 +60,7 @@ const os = z
 /** The settings of this module in the configuration. */
 export const settingsSchema = z.strictObject({ podSecurity: podSecurity.optional(), os: os.optional() });
 
-export interface Settings {
+export interface PodOSSettings {
   readonly podSecurity: {
     /**
      * `Complement`: the API server's plugin PodSecurity judges. `Replace`: usher does in its place. `Foresee`, which no configuration has:
@@ -87,7 +87,7 @@ export interface Settings {
   };
 }
 
-const DEFAULTS: Settings = {
+const DEFAULTS: PodOSSettings = {
   podSecurity: {
     mode: "Complement",
     configuration: undefined,
@@ -110,7 +110,7 @@ export function foresightSettings(settings: JsonObject | undefined): JsonObject 
 }
 
 /** The settings in force. They were checked when the configuration was loaded. */
-export function settingsOf(installation: Installation): Settings {
+export function settingsOf(installation: Installation): PodOSSettings {
   const given = installation.settings?.[MODULE] as Given | undefined;
   if (given === undefined) return DEFAULTS;
   return {
@@ -120,6 +120,6 @@ export function settingsOf(installation: Installation): Settings {
 }
 
 interface Given {
-  readonly podSecurity?: Partial<Settings["podSecurity"]>;
-  readonly os?: Partial<Settings["os"]>;
+  readonly podSecurity?: Partial<PodOSSettings["podSecurity"]>;
+  readonly os?: Partial<PodOSSettings["os"]>;
 }

@@ -10,16 +10,6 @@ import {
 } from "./selector-expression.ts";
 import { type Values, valuesOf } from "./values.ts";
 
-/** A label selector as users write it. */
-export interface LabelSelector {
-  readonly matchLabels?: Readonly<Record<string, string>>;
-  readonly matchExpressions?: readonly {
-    readonly key: string;
-    readonly operator: string;
-    readonly values?: readonly string[];
-  }[];
-}
-
 export interface Requirement {
   readonly key: string;
   readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist";

@@ -238,8 +238,3 @@ export function matchesPlacement(placement: PodPlacement, node: NodeLike): boole
   for (const [key, value] of placement.nodeSelector) if (labelValue(node.labels, key) !== value) return false;
   return placement.terms === undefined || matchesNode(placement.terms, node);
 }
-
-/** The nodeSelector and the required node affinity of a pod's spec, both; required without terms matches no node. */
-export function matchesPodPlacement(podSpec: Json | undefined, node: NodeLike): boolean {
-  return matchesPlacement(compilePodPlacement(podSpec), node);
-}

@@ -3,7 +3,7 @@ import type { JsonObject } from "../../../core/json.ts";
 import {
   conditionOf,
   conditions,
-  type Observation,
+  type ObservedCondition,
   observed,
   validity,
 } from "../../../core/policy/condition.ts";
@@ -86,12 +86,12 @@ export function statusOfPolicy(state: PolicyState, before: JsonObject, now: numb
   };
 }
 
-function notCounted(): Observation {
+function notCounted(): ObservedCondition {
   const message = `has no effect: only the object named ${CLUSTER} counts`;
   return { type: "Valid", holds: false, reason: "NotInForce", message };
 }
 
-function consistency({ groups, reported }: PolicyState): Observation {
+function consistency({ groups, reported }: PolicyState): ObservedCondition {
   const mode = reported.find(({ name }) => name === CONTROL_PLANE)?.mode ?? "Disable";
   const found: Agreement = agreement(mode, groups.consistency, groups.mastersSchedulable);
   return found.consistent
@@ -104,7 +104,7 @@ function consistency({ groups, reported }: PolicyState): Observation {
       };
 }
 
-function taint({ managesTaint, groups }: PolicyState): Observation {
+function taint({ managesTaint, groups }: PolicyState): ObservedCondition {
   if (!managesTaint)
     return {
       type: "TaintManaged",
@@ -129,7 +129,7 @@ function taint({ managesTaint, groups }: PolicyState): Observation {
       };
 }
 
-function violations({ reported }: PolicyState): Observation {
+function violations({ reported }: PolicyState): ObservedCondition {
   const found = reported.filter((group) => group.violations > 0);
   const message = found.map((group) => `${group.violations} on nodes of ${group.name}`).join(", ");
   return found.length === 0
@@ -142,7 +142,7 @@ function violations({ reported }: PolicyState): Observation {
       };
 }
 
-function newNodes({ reported }: PolicyState): Observation {
+function newNodes({ reported }: PolicyState): ObservedCondition {
   const type = "NewNodesGuarded";
   const found = reported.flatMap(({ name, unguarded }) =>
     unguarded === undefined ? [] : [`${name} (${unguarded})`],

@@ -3,7 +3,7 @@ import type { CommandCode } from "../../../core/module/command.ts";
 import type { UsageFlags } from "../declaration.ts";
 import { unenforcedBecause } from "../policy/enforced.ts";
 import { limitsIn } from "../policy/stored.ts";
-import { type SubjectUsage, subjectUsages } from "../usage/usage.ts";
+import { type SubjectUsage, subjectUsages } from "../usage/subject-usage.ts";
 
 /** Names in a row; `-o json` has them all. */
 const MOST_NAMES = 5;

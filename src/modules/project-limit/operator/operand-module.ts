@@ -8,13 +8,13 @@ import { declaration } from "../declaration.ts";
 import { evaluatorOf } from "../evaluator.ts";
 import { projectRequestHook } from "../hooks/hooks.ts";
 import { LEDGER_METRICS } from "../ledger/metrics.ts";
+import { projectUsage } from "../ledger/project-usage.ts";
 import { LEDGERS, ledgerReconciler } from "../ledger/reconcile-ledgers.ts";
-import { projectUsage } from "../ledger/usage.ts";
 import { limitConfiguration } from "../policy/limit-configuration.ts";
-import type { Limits } from "../policy/policy.ts";
+import type { ProjectLimits } from "../policy/policy.ts";
 
 /** The module as the operand has it: limits of a file in place of a custom resource, and ProjectRequests alone. The ledger is shared. */
-export const operandModule = defineModule<Limits>({
+export const operandModule = defineModule<ProjectLimits>({
   name: declaration.name,
   summary: declaration.summary,
   kinds: [limitConfiguration],

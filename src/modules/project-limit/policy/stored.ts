@@ -2,12 +2,12 @@ import { refOf } from "../../../core/evaluate/assembly.ts";
 import { kindResource } from "../../../core/policy/kind.ts";
 import type { View } from "../../../core/view/view.ts";
 import { projectRequestLimit } from "../kinds.ts";
-import { type Limits, SINGLETON } from "./policy.ts";
+import { type ProjectLimits, SINGLETON } from "./policy.ts";
 
 export const LIMITS = kindResource(projectRequestLimit);
 
 /** The limits that count now. */
-export function limitsIn(view: View): Limits | undefined {
+export function limitsIn(view: View): ProjectLimits | undefined {
   const object = view.get(LIMITS, "", SINGLETON);
   return object === undefined
     ? undefined

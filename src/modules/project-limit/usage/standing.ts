@@ -2,7 +2,7 @@ import type { Assembly } from "../../../core/evaluate/assembly.ts";
 import type { Standing } from "../../../core/module/standing.ts";
 import { unenforcedBecause } from "../policy/enforced.ts";
 import { limitsIn } from "../policy/stored.ts";
-import { subjectUsages } from "./usage.ts";
+import { subjectUsages } from "./subject-usage.ts";
 
 /** The users that have more projects than they may. */
 export function standing({ view }: Assembly): Standing[] {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { isObject, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import type { StateKind } from "../../../core/policy/kind.ts";
-import { describeSubject, type Subject } from "../decision/subject.ts";
+import { describeSubject, type LimitSubject } from "../decision/subject.ts";
 
 /** The resource of ledgers. */
 export const USAGES = "projectusages.usher.dev";
@@ -77,35 +77,35 @@ export const projectUsage: StateKind = {
 };
 
 /** One place of a ledger: a project that was admitted. */
-export type Entry = z.infer<typeof entry>;
+export type LedgerEntry = z.infer<typeof entry>;
 
 /** Whose ledger this is. The prefix of its name tells namespaces of service accounts from users who are called like that. */
-export function subjectIn(ledger: Json | undefined): Subject {
+export function subjectIn(ledger: Json | undefined): LimitSubject {
   const text = stringAt(ledger, "spec", "subject") ?? "";
   const isNamespace = /^nh?-/.test(stringAt(ledger, "metadata", "name") ?? "");
   return isNamespace ? { serviceAccountsOf: text.slice(text.lastIndexOf(":") + 1) } : { username: text };
 }
 
-export function entriesIn(ledger: Json | undefined): Entry[] {
+export function entriesIn(ledger: Json | undefined): LedgerEntry[] {
   return listAt(ledger, "spec", "entries").filter(isEntry);
 }
 
-function isEntry(value: Json | undefined): value is Entry & JsonObject {
+function isEntry(value: Json | undefined): value is LedgerEntry & JsonObject {
   return isObject(value) && typeof value["name"] === "string";
 }
 
 /** Equal for two entries of one reservation, and for no others. */
-export function entryKey({ name, uid, request }: Entry): string {
+export function entryKey({ name, uid, request }: LedgerEntry): string {
   return JSON.stringify([name, uid ?? null, request ?? null]);
 }
 
 /** Whose a ledger is, as it is written there: of a name that is longer its beginning, and the name of the ledger has the rest's hash. */
-export function subjectText(subject: Subject): string {
+export function subjectText(subject: LimitSubject): string {
   return describeSubject(subject).slice(0, SUBJECT_LENGTH).toWellFormed();
 }
 
 /** Groups are known from requests alone, so the rule that they led to is kept for the status and metrics. */
-export function ledgerOf(subject: Subject, entries: readonly Entry[], rule?: string): JsonObject {
+export function ledgerOf(subject: LimitSubject, entries: readonly LedgerEntry[], rule?: string): JsonObject {
   return {
     apiVersion: "usher.dev/v1alpha1",
     kind: "ProjectUsage",

@@ -3,10 +3,10 @@ import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
 import type { View } from "../../../core/view/view.ts";
 import { type Project, requesterOf, toProject, usageOf } from "../decision/count.ts";
 import { isUserName, limitOf, USERS } from "../decision/limit.ts";
-import { describeSubject, ledgerName, type Subject, subjectOf } from "../decision/subject.ts";
-import { USAGES } from "../ledger/usage.ts";
+import { describeSubject, type LimitSubject, ledgerName, subjectOf } from "../decision/subject.ts";
+import { USAGES } from "../ledger/project-usage.ts";
 import { isExemptUser } from "../policy/exempt.ts";
-import type { Limits } from "../policy/policy.ts";
+import type { ProjectLimits } from "../policy/policy.ts";
 
 export const STATES = ["below", "last", "full", "over"] as const;
 export type State = (typeof STATES)[number];
@@ -25,13 +25,13 @@ export interface SubjectUsage {
 }
 
 interface Holder {
-  readonly subject: Subject;
+  readonly subject: LimitSubject;
   /** Of one of its projects. */
   readonly username: string;
 }
 
 /** Every subject that has a project, by name. */
-export function subjectUsages(view: View, limits: Limits | undefined): SubjectUsage[] {
+export function subjectUsages(view: View, limits: ProjectLimits | undefined): SubjectUsage[] {
   const subjects = new Map<string, Holder & { projects: Project[] }>();
   for (const namespace of view.list("namespaces")) {
     const username = requesterOf(namespace) ?? "";
@@ -58,7 +58,7 @@ export function subjectUsages(view: View, limits: Limits | undefined): SubjectUs
 
 type Maximum = Pick<SubjectUsage, "max" | "rule" | "state">;
 
-function maximumOf(view: View, limits: Limits, { subject, username }: Holder, count: number): Maximum {
+function maximumOf(view: View, limits: ProjectLimits, { subject, username }: Holder, count: number): Maximum {
   if (isExemptUser(limits, username)) return { max: "unlimited" };
   const user = view.get(USERS, "", username);
   const fact =
@@ -73,7 +73,12 @@ function maximumOf(view: View, limits: Limits, { subject, username }: Holder, co
 }
 
 /** By the rule that admitted the last creation, where it is in the ledger. */
-function recordedMaximum(view: View, { rules }: Limits, subject: Subject, count: number): Maximum {
+function recordedMaximum(
+  view: View,
+  { rules }: ProjectLimits,
+  subject: LimitSubject,
+  count: number,
+): Maximum {
   const rule = stringAt(view.get(USAGES, "", ledgerName(subject)), "spec", "rule");
   const max = rule === undefined ? undefined : rules[indexOf(rule)]?.maxProjects;
   return rule === undefined || max === undefined
@@ -86,7 +91,7 @@ function indexOf(rule: string): number {
 }
 
 /** Groups are known from requests alone: an earlier rule might match by them. */
-function dependsOnGroups(limits: Limits, username: string, rule: string | undefined): boolean {
+function dependsOnGroups(limits: ProjectLimits, username: string, rule: string | undefined): boolean {
   const { rules } = limits;
   if (!isUserName(username, limits) || serviceAccountOf(username) !== undefined) return false;
   const earlier = rule === undefined ? rules : rules.slice(0, indexOf(rule));

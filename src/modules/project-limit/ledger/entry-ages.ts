@@ -1,8 +1,8 @@
 import type { Json, JsonObject } from "../../../core/json.ts";
 import { nameOf } from "../../../core/kubernetes/object.ts";
 import type { Change, View } from "../../../core/view/view.ts";
-import { holderOf, projectOf } from "./holder.ts";
-import { type Entry, entriesIn, entryKey, subjectIn, USAGES } from "./usage.ts";
+import { entryOf, projectOf } from "./match-entry.ts";
+import { entriesIn, entryKey, type LedgerEntry, subjectIn, USAGES } from "./project-usage.ts";
 
 /**
  * An API server ends a create after 34 s, whatever its own --request-timeout, the client's `timeout` and the timeouts of webhooks are, all
@@ -16,19 +16,19 @@ export const SETTLE_AFTER_MS = 35_000;
 export const BY_ENTRY = "entry";
 
 /** Entries of a ledger that no namespace of the view is the result of. */
-export function openEntries(ledger: Json, view: View): Entry[] {
+export function openEntries(ledger: Json, view: View): LedgerEntry[] {
   const subject = subjectIn(ledger);
-  const open: Entry[] = [];
+  const open: LedgerEntry[] = [];
   for (const [name, entries] of Map.groupBy(entriesIn(ledger), (entry) => entry.name)) {
     const namespace = view.get("namespaces", "", name);
-    const holder = namespace === undefined ? undefined : holderOf(projectOf(namespace), entries, subject);
+    const holder = namespace === undefined ? undefined : entryOf(projectOf(namespace), entries, subject);
     open.push(...entries.filter((entry) => entry !== holder));
   }
   return open;
 }
 
 /** When the settler first saw entries, by ledger. Covers open and new ones only, so it is as small as they are few. */
-export class Sights {
+export class EntryAges {
   readonly #seen = new Map<string, Map<string, number>>();
   /** New entries of ProjectRequests, open or not, while their request may be under way. `undefined` until the next look. */
   readonly #came = new Map<string, Map<string, number | undefined>>();
@@ -38,7 +38,7 @@ export class Sights {
   /** The first look: whatever did not come since was there then. */
   #began: number | undefined;
 
-  /** The number of entries that are remembered. */
+  /** The number of entries that are remembered. @visibleForTesting */
   get size(): number {
     return [...this.#seen.values(), ...this.#came.values()].reduce((sum, entries) => sum + entries.size, 0);
   }
@@ -46,15 +46,15 @@ export class Sights {
   /** The entries that were seen long enough ago, those of them whose namespace was seen, and how long the next one has to wait. */
   look(
     ledger: string,
-    open: readonly Entry[],
+    open: readonly LedgerEntry[],
     elapsed: number,
-  ): { readonly due: Entry[]; readonly gone: ReadonlySet<string>; readonly dueInMs: number } {
+  ): { readonly due: LedgerEntry[]; readonly gone: ReadonlySet<string>; readonly dueInMs: number } {
     this.#began ??= elapsed;
     const came = this.#newEntries(ledger, elapsed);
     const gone = new Set(open.map(entryKey)).intersection(this.#ended.get(ledger) ?? new Set());
     const before = this.#seen.get(ledger);
     const seen = new Map<string, number>();
-    const due: Entry[] = [];
+    const due: LedgerEntry[] = [];
     let dueInMs = Math.min(...[...came.values()].map((since) => since + SETTLE_AFTER_MS - elapsed));
     for (const entry of open) {
       const key = entryKey(entry);
@@ -85,7 +85,7 @@ export class Sights {
   }
 
   /** A ledger has new entries of ProjectRequests. */
-  came(ledger: string, entries: readonly Entry[]): void {
+  came(ledger: string, entries: readonly LedgerEntry[]): void {
     if (entries.length === 0) return;
     const came = this.#came.get(ledger) ?? new Map<string, number | undefined>();
     for (const entry of entries) came.set(entryKey(entry), undefined);
@@ -96,7 +96,7 @@ export class Sights {
    * The namespace of an entry was there and is gone. With its uid the request is over, so there is nothing to wait for. Without, it may
    * be an older namespace of the name, of whose end the settler learns late: then the entry's own time counts.
    */
-  ended(ledger: string, entry: Entry): void {
+  ended(ledger: string, entry: LedgerEntry): void {
     this.#ended.set(ledger, (this.#ended.get(ledger) ?? new Set()).add(entryKey(entry)));
   }
 
@@ -116,10 +116,10 @@ export class Sights {
 }
 
 /** The ledgers that a change of a namespace or of a ledger concerns. */
-export function ledgersOf(change: Change, sights: Sights, view: View): string[] {
+export function ledgersOf(change: Change, ages: EntryAges, view: View): string[] {
   if (change.resource === USAGES) {
     const known = new Set(requestsIn(change.before).map(entryKey));
-    sights.came(
+    ages.came(
       change.name,
       requestsIn(change.object).filter((entry) => !known.has(entryKey(entry))),
     );
@@ -130,14 +130,14 @@ export function ledgersOf(change: Change, sights: Sights, view: View): string[] 
   const { before, object } = change;
   if (before !== undefined && uidOf(object) !== uidOf(before))
     for (const ledger of ledgers) {
-      const holder = holderOf(projectOf(before), entriesIn(ledger), subjectIn(ledger));
-      if (holder !== undefined) sights.ended(nameOf(ledger), holder);
+      const holder = entryOf(projectOf(before), entriesIn(ledger), subjectIn(ledger));
+      if (holder !== undefined) ages.ended(nameOf(ledger), holder);
     }
   return ledgers.map(nameOf);
 }
 
 /** Entries of ProjectRequests: without a uid, they may be mistaken for another request's. */
-function requestsIn(ledger: JsonObject | undefined): Entry[] {
+function requestsIn(ledger: JsonObject | undefined): LedgerEntry[] {
   return entriesIn(ledger).filter(({ uid }) => uid === undefined);
 }
 
