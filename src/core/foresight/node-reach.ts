@@ -41,6 +41,8 @@ export const SCHEDULING_LISTS = {
   csiNodes: "csinodes.storage.k8s.io",
   csiDrivers: "csidrivers.storage.k8s.io",
   csiStorageCapacities: "csistoragecapacities.storage.k8s.io",
+  volumeAttachments: "volumeattachments.storage.k8s.io",
+  deviceClasses: "deviceclasses.resource.k8s.io",
 } as const;
 
 /** A world as the scheduler's filters see it, without some of its pods. A list that was not read is unknown to them. */
