@@ -7,7 +7,7 @@ import { responseOf } from "../../core/evaluate/response.ts";
 import { stringAt } from "../../core/json.ts";
 import type { Hook } from "../../core/module/hook.ts";
 import { fieldPath } from "../../core/path.ts";
-import { PROVENANCE } from "../../core/provenance/origin.ts";
+import { PROVENANCE } from "../../core/provenance/annotation.ts";
 import { changesOf } from "./change.ts";
 import type { Change, ReviewResult } from "./result.ts";
 import { traceOf, untouched } from "./trace.ts";

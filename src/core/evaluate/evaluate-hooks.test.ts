@@ -10,7 +10,7 @@ import type { Json } from "../json.ts";
 import { Gates } from "../module/gates.ts";
 import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import type { Context, Module } from "../module/module.ts";
-import { PROVENANCE, provenanceOf } from "../provenance/origin.ts";
+import { PROVENANCE, provenanceOf } from "../provenance/annotation.ts";
 import { allow, deny } from "./decision.ts";
 import { evaluate } from "./evaluate.ts";
 import { draftOf } from "./evaluate-hooks.ts";

@@ -9,7 +9,7 @@ import { deployment, pod } from "../../../../test/builders/pod.ts";
 import { clusterPolicy, namespacedPolicy } from "../../../../test/builders/policy.ts";
 import type { Json } from "../../../core/json.ts";
 import { matchesPodPlacement } from "../../../core/kubernetes/selectors/node-selector.ts";
-import type { PlacementRequest } from "../merge/target.ts";
+import type { PlacementRequest } from "../merge/context.ts";
 
 const requests: fc.Arbitrary<PlacementRequest[]> = fc
   .array(anyCriteria, { minLength: 1, maxLength: 4 })

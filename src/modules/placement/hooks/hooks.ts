@@ -4,12 +4,12 @@ import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import type { Hook, Rule } from "../../../core/module/hook.ts";
 import { exemptNamespaces, type Installation } from "../../../core/module/installation.ts";
 import { kindResource } from "../../../core/policy/kind.ts";
-import { PROVENANCE } from "../../../core/provenance/origin.ts";
+import { PROVENANCE } from "../../../core/provenance/annotation.ts";
+import { REAPPLY } from "../../../core/provenance/reapply.ts";
 import type { View } from "../../../core/view/view.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "../kinds.ts";
-import { isPod } from "../select/target.ts";
+import { isPod } from "../select/eligibility.ts";
 import { placedWorkloads } from "../settings.ts";
-import { REAPPLY } from "../update/reapply.ts";
 
 const COMMON = {
   module: "placement",
