@@ -21,6 +21,7 @@ import { podSecurity } from "./parts/pod-security.ts";
 import { change } from "./parts/policy-change.ts";
 import { ready } from "./parts/ready.ts";
 import { reviewCost } from "./parts/review-cost.ts";
+import { scheduling } from "./parts/scheduling.ts";
 import { tenPoliciesPart } from "./parts/ten-policies.ts";
 import { type Result, tableOf, targetsThat } from "./report/result.ts";
 import type { Servers } from "./servers/servers.ts";
@@ -37,6 +38,7 @@ const PARTS: Readonly<Record<string, (servers: Servers) => Promise<Result>>> = {
   nodes,
   "node-guard": nodeGuardPart,
   "pod-security": podSecurity,
+  scheduling,
   growth,
   fairness,
 };

@@ -35,7 +35,7 @@ const rarely = <T>(of: Arbitrary<T>): Arbitrary<T | undefined> =>
 
 const NODE_NAMES = ["n0", "n1", "n2", "n3"];
 const labelKey = pick("app", "tier");
-const labelText = pick("a", "b");
+const labelText = pick("a", "a", "b");
 const podLabels = sometimes({ app: labelText, tier: labelText });
 const namespace = pick("default", "default", "default", "other");
 
@@ -330,9 +330,11 @@ function podOf(
       nodeSelector: within("nodeAffinity", sometimes({ [ZONE]: pick("za"), disk: pick("ssd", "hdd") }), 2),
       nodeAffinity: within("nodeAffinity", fc.array(nodeTerm, { minLength: 1, maxLength: 2 })),
       podAffinity: within("podAffinity", list(affinityTerm, 2), 3),
-      podAntiAffinity: within("podAffinity", list(affinityTerm, 2)),
-      spread: placed ? absent : within("spread", list(spreadConstraint, 2), 12),
-      volumes: within("volumes", list(volume, 2), 12),
+      podAntiAffinity: within("podAffinity", fc.array(affinityTerm, { minLength: 1, maxLength: 2 })),
+      spread: placed
+        ? absent
+        : within("spread", fc.array(spreadConstraint, { minLength: 1, maxLength: 2 }), 12),
+      volumes: within("volumes", fc.array(volume, { minLength: 1, maxLength: 2 }), 12),
       gates: placed ? absent : within("names", fc.constant([{ name: "wait" }, { name: "here" }]), 0.3),
       hostNamespaces: within("declaredFeatures", fc.constant({ hostNetwork: true, hostUsers: false }), 2),
       status: placed && has.has("resize") ? status : fc.constant({}),
@@ -450,18 +452,18 @@ function claimOf(name: string, forPod: string | undefined): Arbitrary<JsonObject
       accessModes,
       storageClassName: className,
       size: quantity.storage,
-      volumeName: fc.option(pick("pv0", "pv1", "pv2", "gone"), { nil: undefined }),
+      volumeName: fc.option(pick("pv0", "pv1", "pv2", "gone"), { nil: undefined, freq: 1 }),
       completed: fc.oneof(
         { weight: 6, arbitrary: fc.constant(true) },
         { weight: 1, arbitrary: fc.constant(false) },
       ),
       selected: fc.option(pick("n0", "n1"), { nil: undefined, freq: 1 }),
       phase: fc.oneof(
-        { weight: 8, arbitrary: fc.constant("Bound") },
+        { weight: 30, arbitrary: fc.constant("Bound") },
         { weight: 1, arbitrary: fc.constant("Lost") },
       ),
       deleted: fc.oneof(
-        { weight: 8, arbitrary: fc.constant(undefined) },
+        { weight: 30, arbitrary: fc.constant(undefined) },
         { weight: 1, arbitrary: fc.constant("2026-01-01T00:00:00Z") },
       ),
       owned: fc.boolean(),
@@ -606,7 +608,7 @@ export const cases: Arbitrary<Case> = fc
     const names = NODE_NAMES.slice(0, count);
     return fc.record({
       nodes: fc.tuple(...names.map((name) => nodeOf(name, has))),
-      pods: list(fc.nat(), 5).chain((items) =>
+      pods: list(fc.nat(), has.has("spread") || has.has("podAffinity") ? 8 : 4).chain((items) =>
         fc.tuple(...items.map((_, i) => podOf(`p${i}`, has, [...names, "nowhere"], true))),
       ),
       namespaces: fc.constantFrom<JsonObject[]>(

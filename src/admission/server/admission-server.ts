@@ -196,7 +196,7 @@ async function tracingFor(
   return openTracing({ ...tracing, version, instance, log });
 }
 
-/** The error was reported by the start; stopping what never ran is no second one. */
+/** The start reported the error already. */
 function ignore(): void {}
 
 function certificateFor(options: AdmissionOptions, bind: string): Promise<KeyPair | OwnCertificate> {

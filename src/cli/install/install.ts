@@ -104,7 +104,7 @@ export async function install(options: InstallOptions, io: Io): Promise<number> 
   });
 }
 
-/** What is installed, once what is being uninstalled is gone. A dry run does not wait. */
+/** The existing installation, once a namespace that is being deleted is gone. A dry run does not wait. */
 async function readFinally(objects: Objects, options: InstallOptions, screen: Terminal): Promise<Installed> {
   const named = await namedNamespace(options);
   const found = await readInstalled(objects, version(), named);

@@ -1,5 +1,5 @@
 import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
-import { describeObject, Objects } from "../../operator/install/apply.ts";
+import { Objects } from "../../operator/install/apply.ts";
 import { readInstalled } from "../../operator/install/installed.ts";
 import { type InstalledNamespace, installedNamespaces } from "../../operator/install/installed-namespaces.ts";
 import { cleanUp, cleanupsOf, lookForMarked } from "../../operator/uninstall/cleanup.ts";
@@ -18,7 +18,7 @@ import { table } from "../output/table.ts";
 import { terminal } from "../output/terminal.ts";
 import { type ApiServerOptions, withApiServer } from "../source/api-server.ts";
 import { version } from "../version.ts";
-import { reportMarked } from "./leftovers.ts";
+import { removalRows, reportMarked } from "./leftovers.ts";
 
 export interface UninstallFlags extends InstallationOptions, ApiServerOptions {
   readonly dryRun?: boolean;
@@ -66,10 +66,7 @@ export async function uninstall(options: UninstallFlags, io: Io): Promise<number
       for (const line of remains) screen.complain(printable(line));
       return reportMarked(unseen, screen);
     }
-    const rows = [
-      ...removals.map(({ live, change, note }) => [describeObject(live), change, printable(note ?? "")]),
-      ...marked.map(({ live, cleanup }) => [describeObject(live), "free", `without ${cleanup.what}`]),
-    ];
+    const rows = removalRows(removals, marked);
     for (const line of table(["OBJECT", "CHANGE", "NOTE"], rows, screen.width)) screen.out(line);
     screen.out("");
     const freeing = marked.length === 0 ? "" : `, ${marked.length} to free`;
@@ -105,7 +102,7 @@ export async function uninstall(options: UninstallFlags, io: Io): Promise<number
   });
 }
 
-/** What the installation may have: its configuration decides which objects beside those of every one, such as certificates. */
+/** The objects that the installation may have. Some depend on its configuration, such as certificates. */
 async function everyObject(
   objects: Objects,
   options: UninstallFlags & { readonly namespace: string },

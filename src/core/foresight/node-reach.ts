@@ -1,5 +1,6 @@
 import { at, isObject, type Json, type JsonObject, listAt, own } from "../json.ts";
 import { labelsOf, nameOf } from "../kubernetes/object.ts";
+import { podClass } from "../scheduling/pod-class.ts";
 import {
   type Feasibility,
   feasibleNodes,
@@ -122,6 +123,8 @@ export class Placements {
   readonly #world: World;
   readonly #prepared: PreparedWorld;
   readonly #unmeasured: ReadonlySet<string>;
+  /** Pods of one template are alike for every filter. */
+  readonly #classes = new Map<string, Feasibility>();
 
   constructor(world: World) {
     this.#world = world;
@@ -138,7 +141,9 @@ export class Placements {
   of(pod: JsonObject | undefined, kind: string, own: readonly JsonObject[] = []): Feasibility | undefined {
     if (pod === undefined) return undefined;
     const scheduled = scheduledPod(pod, kind);
-    const feasibility = feasibleNodes(scheduled, this.#prepared);
+    const key = podClass(scheduled, this.#prepared);
+    const feasibility = this.#classes.get(key) ?? feasibleNodes(scheduled, this.#prepared);
+    this.#classes.set(key, feasibility);
     const replaced =
       own.length === 0 || feasibility.fits + feasibility.unknown > 0
         ? feasibility
@@ -178,7 +183,7 @@ export function reachDifference(
   };
 }
 
-/** Labels by which providers and people name pools of nodes, the most telling first. */
+/** Labels by which providers and people name pools of nodes, the most specific first. */
 const POOL_LABELS = [
   "karpenter.sh/nodepool",
   "worker.gardener.cloud/pool",

@@ -16,13 +16,12 @@ export interface Outcomes {
 
 export function outcomesOf(pod: JsonObject, world: PreparedWorld): Outcomes {
   const filters: { readonly judge: (node: number) => Outcome }[] = [];
-  let open: Unknown | undefined;
   let rejection: Failure | undefined;
   let nodeNames: ReadonlySet<string> | undefined;
   const narrowing: FilterName[] = [];
   for (const filter of world.filters) {
     const answer = filter.forPod(pod, world);
-    if (answer.kind === "unknown") open ??= answer;
+    if (answer.kind === "unknown") filters.push({ judge: () => answer });
     else if (answer.kind === "fails") {
       // Of several rejections that preemption could change the last counts; one that it could not change ends the cycle.
       rejection = answer;
@@ -45,7 +44,7 @@ export function outcomesOf(pod: JsonObject, world: PreparedWorld): Outcomes {
   );
   const outcomes = names.map((name, node) => {
     if (nodeNames !== undefined && !nodeNames.has(name)) return left;
-    let unknown = open;
+    let unknown: Unknown | undefined;
     for (const { judge } of filters) {
       const outcome = judge(node);
       if (outcome?.kind === "fails") return outcome;

@@ -1,28 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { EMPTY_WORLD, placedPod, requesting, schedulingNode } from "../../../test/builders/scheduling.ts";
 import type { JsonObject } from "../json.ts";
 import { parseVersion } from "../kubernetes/versions.ts";
 import { feasibleNodes, feasibleNodesOfPods, prepareWorld, releaseOf, verdictOn } from "./scheduling.ts";
-import type { SchedulingWorld } from "./world.ts";
 
-const NOTHING: SchedulingWorld = {
-  nodes: [],
-  pods: [],
-  namespaces: [],
-  persistentVolumes: [],
-  persistentVolumeClaims: [],
-  storageClasses: [],
-  csiNodes: [],
-  csiDrivers: [],
-  csiStorageCapacities: [],
-};
-
-function node(name: string, spec: JsonObject = {}, labels: JsonObject = {}): JsonObject {
-  const allocatable = { cpu: "4", memory: "8Gi", pods: "110" };
-  return {
-    metadata: { name, labels: { "kubernetes.io/hostname": name, ...labels } },
-    spec,
-    status: { allocatable },
-  };
+function node(name: string, spec: JsonObject = {}): JsonObject {
+  return schedulingNode(name, { spec });
 }
 
 const TAINTED = { taints: [{ key: "dedicated", value: "edge", effect: "NoSchedule" }] };
@@ -30,7 +13,10 @@ const TAINTED = { taints: [{ key: "dedicated", value: "edge", effect: "NoSchedul
 describe("feasibleNodes", () => {
   test("groups nodes by verdict and sums up the reasons as the scheduler does", () => {
     const nodes = [node("a"), node("b", TAINTED), node("c", TAINTED), node("d", { unschedulable: true })];
-    const found = feasibleNodes({ metadata: { name: "p" }, spec: {} }, prepareWorld({ ...NOTHING, nodes }));
+    const found = feasibleNodes(
+      { metadata: { name: "p" }, spec: {} },
+      prepareWorld({ ...EMPTY_WORLD, nodes }),
+    );
     expect(found.groups.map(({ verdict, nodes: names }) => [verdict.kind, ...names])).toEqual([
       ["fits", "a"],
       ["fails", "b", "c"],
@@ -46,8 +32,47 @@ describe("feasibleNodes", () => {
 
   test("rejects a gated pod for every node", () => {
     const pod = { spec: { schedulingGates: [{ name: "a" }, { name: "b" }] } };
-    const found = feasibleNodes(pod, prepareWorld({ ...NOTHING, nodes: [node("a"), node("b")] }));
+    const found = feasibleNodes(pod, prepareWorld({ ...EMPTY_WORLD, nodes: [node("a"), node("b")] }));
     expect(found.summary).toBe("0/2 nodes are available: waiting for scheduling gates: [a b].");
+  });
+
+  test("says where preemption could change the verdict", () => {
+    const busy = { containers: [requesting({ cpu: "4" })] };
+    const world = prepareWorld({
+      ...EMPTY_WORLD,
+      nodes: [node("low"), node("high"), node("free")],
+      pods: [placedPod("low", { ...busy, priority: 1 }), placedPod("high", { ...busy, priority: 10 })],
+    });
+    const judge = (spec: JsonObject) => feasibleNodes({ spec: { ...busy, ...spec } }, world);
+    expect(judge({ priority: 5 }).preemption).toEqual(["low"]);
+    expect(judge({ priority: 5 }).notes).toEqual([
+      "preemption is not simulated: evicting pods of a lower priority could make room on 1 node",
+    ]);
+    expect(judge({ priority: 1 }).preemption).toEqual([]);
+    expect(judge({ priorityClassName: "some" }).preemption).toEqual(["low", "high"]);
+    expect(judge({ priority: 50, preemptionPolicy: "Never" }).preemption).toEqual([]);
+    // No eviction makes a node larger than it is.
+    expect(judge({ priority: 50, overhead: { cpu: "1" } }).preemption).toEqual([]);
+  });
+
+  test("tells pods apart only by labels that a selector names", () => {
+    const term = { topologyKey: "kubernetes.io/hostname", labelSelector: { matchLabels: { app: "a" } } };
+    const required = { requiredDuringSchedulingIgnoredDuringExecution: [term] };
+    const world = prepareWorld({
+      ...EMPTY_WORLD,
+      nodes: [node("n")],
+      pods: [placedPod("n", { affinity: { podAntiAffinity: required } })],
+    });
+    const pod = (labels: JsonObject): JsonObject => ({
+      metadata: { namespace: "default", labels },
+      spec: {},
+    });
+    const found = feasibleNodesOfPods(
+      [pod({ app: "a", index: "0" }), pod({ app: "a", index: "1" }), pod({ app: "b" })],
+      world,
+    );
+    expect(found[0]).toBe(found[1]);
+    expect(found.map(({ fits }) => fits)).toEqual([0, 0, 1]);
   });
 
   test("answers for pods of one template once, and reports progress for each", () => {
@@ -58,7 +83,7 @@ describe("feasibleNodes", () => {
     const seen: number[] = [];
     const found = feasibleNodesOfPods(
       [pod("a", {}), pod("b", {}), pod("c", { nodeSelector: { zone: "a" } })],
-      prepareWorld({ ...NOTHING, nodes: [node("n")] }),
+      prepareWorld({ ...EMPTY_WORLD, nodes: [node("n")] }),
       (done) => seen.push(done),
     );
     expect(found[0]).toBe(found[1]);

@@ -43,33 +43,30 @@ export function classOf(object: JsonObject): string {
   return typeof annotation === "string" ? annotation : (stringAt(object, "spec", "storageClassName") ?? "");
 }
 
-/** Sources of volumes that Kubernetes may translate to those of a CSI driver. */
-const MIGRATED: readonly string[] = [
-  "awsElasticBlockStore",
-  "gcePersistentDisk",
-  "azureDisk",
-  "azureFile",
-  "cinder",
-  "vsphereVolume",
-  "portworxVolume",
+/** Sources of volumes that Kubernetes translates to those of a CSI driver, by the driver; provisioners have names of their own. */
+const TRANSLATED: readonly {
+  readonly source: string;
+  readonly provisioner: string;
+  readonly driver: string;
+}[] = [
+  { source: "awsElasticBlockStore", provisioner: "kubernetes.io/aws-ebs", driver: "ebs.csi.aws.com" },
+  { source: "gcePersistentDisk", provisioner: "kubernetes.io/gce-pd", driver: "pd.csi.storage.gke.io" },
+  { source: "azureDisk", provisioner: "kubernetes.io/azure-disk", driver: "disk.csi.azure.com" },
+  { source: "cinder", provisioner: "kubernetes.io/cinder", driver: "cinder.csi.openstack.org" },
+  { source: "portworxVolume", provisioner: "kubernetes.io/portworx-volume", driver: "pxd.portworx.com" },
 ];
 
-const MIGRATED_PROVISIONERS: ReadonlySet<string> = new Set(
-  ["aws-ebs", "gce-pd", "azure-disk", "azure-file", "cinder", "vsphere-volume", "portworx-volume"].map(
-    (name) => `kubernetes.io/${name}`,
-  ),
-);
-
-/** A volume of a pod, or the spec of a PersistentVolume, whose source may be translated. */
-export function isMigratable(source: Json | undefined): boolean {
-  return MIGRATED.some((name) => isObject(own(source, name)));
+/** The driver to which a volume of a pod, or the spec of a PersistentVolume, is translated. */
+export function translatedDriver(source: Json | undefined): string | undefined {
+  return TRANSLATED.find((one) => isObject(own(source, one.source)))?.driver;
 }
 
-export function isMigratableProvisioner(provisioner: string): boolean {
-  return MIGRATED_PROVISIONERS.has(provisioner);
+/** The driver to which an in-tree provisioner is translated. */
+export function translatedProvisioner(provisioner: string): string | undefined {
+  return TRANSLATED.find((one) => one.provisioner === provisioner)?.driver;
 }
 
-/** Whether a node translates any in-tree volumes. */
+/** Whether a node has told that it translates in-tree volumes. */
 export function migratesVolumes(csiNode: JsonObject | undefined): boolean {
   const plugins = csiNode === undefined ? undefined : annotationsOf(csiNode);
   return (stringAt(plugins, "storage.alpha.kubernetes.io/migrated-plugins") ?? "") !== "";

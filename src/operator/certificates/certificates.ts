@@ -146,7 +146,7 @@ export class Certificates implements LivePair {
     this.#users.clear();
   }
 
-  /** Reads the Secret again. What can't be read or used changes nothing: the certificate in use stays. */
+  /** Reads the Secret again. An unreadable or unusable Secret changes nothing: the certificate in use stays. */
   async refresh(): Promise<void> {
     try {
       await this.#secret.read();

@@ -53,7 +53,7 @@ export class PathSecret {
     this.#reads.stop();
   }
 
-  /** What can't be read, or is not there, changes nothing: the webhook may still name the tokens that were read before. */
+  /** An unreadable or absent Secret changes nothing: the webhook may still name the tokens that were read before. */
   async #read(): Promise<void> {
     const { client, secret, key } = this.#options;
     try {

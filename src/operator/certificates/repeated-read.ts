@@ -2,7 +2,7 @@ import { pause } from "../../cluster/client/retry.ts";
 
 /** One small read, often enough that a deleted Secret is noticed soon: the certificate in use is not trusted from then on. */
 export const READ_EVERY_MS = 3_000;
-/** Calls with unknown tokens make usher read so often at most. */
+/** Calls with unknown tokens make usher read at this interval at most. */
 const SOON_MS = 500;
 /** A call waits for it: shorter than the time that the shortest hook leaves. */
 export const READ_MS = 2_000;

@@ -60,7 +60,7 @@ export class Anchor {
       return;
     }
     deduplicated.succeeded("ownership");
-    // A namespace may be terminating for hours, and nobody of usher may be left when it is gone.
+    // A namespace may be terminating for hours, and no replica may be left when it is gone.
     if (home !== undefined && isBeingDeleted(home)) {
       if (!may()) return;
       await objects.remove(found);

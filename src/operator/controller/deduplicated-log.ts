@@ -3,12 +3,12 @@ import type { Log } from "../../core/log.ts";
 /** A log that starts later must still show what fails. */
 const AGAIN_MS = 3_600_000;
 
-/** Logs once what a loop finds every few seconds. */
+/** Logs a message once that a loop would log every few seconds. */
 export class DeduplicatedLog {
   readonly #log: Log;
   readonly #clock: () => number;
   readonly #logged = new Set<string>();
-  /** What fails since it last succeeded: the reasons that were logged, and since when. */
+  /** Failures since the last success: the reasons that were logged, and since when. */
   readonly #failing = new Map<string, { readonly since: number; readonly reasons: Set<string> }>();
 
   constructor(log: Log, clock: () => number) {

@@ -5,7 +5,7 @@ import type { DeduplicatedLog } from "./deduplicated-log.ts";
 /** How many fields of it differ, by object: `MutatingWebhookConfiguration usher`. */
 export type DriftFigures = ReadonlyMap<string, number>;
 
-/** What usher needs and does not write: webhooks with `manageWebhooks: false`, and its configuration. */
+/** Objects that usher needs and does not write: webhooks with `manageWebhooks: false`, and its configuration. */
 export class Drift {
   readonly #deduplicated: DeduplicatedLog;
   readonly #figures = new Map<string, number>();

@@ -46,13 +46,13 @@ export interface InstallationControllerOptions {
   readonly publish?: (events: readonly EventToWrite[]) => void;
 }
 
-/** An edit lasts for so long at most. Six small reads each time: far less than a watch that must be supervised itself. */
+/** An edit lasts for this time at most. Six small reads each time: far less than a watch that must be supervised itself. */
 const RESYNC_MS = 3_000;
 
 /** When policies change by the hundred, webhooks follow once for all changes of this time. */
 const BATCH_MS = 200;
 
-/** CRDs are large and hardly ever edited, and so is the configuration: one resync in so many reads them. */
+/** CRDs are large and rarely edited, and so is the configuration: every tenth resync reads them. */
 const CRDS_EVERY = 10;
 
 /**
@@ -116,7 +116,7 @@ export class InstallationController {
     await this.#running;
   }
 
-  /** What differs from what usher would write, where it may not. */
+  /** Differences from the objects that usher would write, where it has no right to write them. */
   get drift(): DriftFigures {
     return this.#drift.figures;
   }

@@ -69,7 +69,7 @@ async function missingPods(
   return undefined;
 }
 
-/** What of a webhook configuration is not registered yet, or not closed. */
+/** The part of a webhook configuration that is not registered yet, or not closed. */
 function missingEntries(wanted: JsonObject, live: JsonObject | undefined): string | undefined {
   const what = describeObject(wanted);
   const entries = listAt(live, "webhooks");
@@ -107,7 +107,7 @@ async function missingWebhook(
 }
 
 /**
- * A replica that ends leads until it has served its last request. What was installed takes effect once another leads: before that, webhooks
+ * A replica that ends leads until it has served its last request. The new version takes effect once another replica leads: before that, webhooks
  * are as the version before wrote them, and do not say what the watchdog may open.
  */
 async function missingLeader(

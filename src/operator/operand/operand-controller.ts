@@ -35,10 +35,10 @@ export interface OperandControllerOptions {
   readonly now?: () => number;
 }
 
-/** A changed spec or certificate is acted on after so long: a few small reads by name, where a watch would take a right to all. */
+/** A changed spec or certificate is acted on within this time: a few small reads by name, where a watch would take a right to all. */
 const POLL_MS = 2_000;
 
-/** An edit of any other object lasts for so long at most. */
+/** An edit of any other object lasts for this time at most. */
 const DRIFT_MS = 6_000;
 
 /** Controllers write the status of a workload all the time while it is rolled out. */

@@ -33,9 +33,9 @@ export interface UninstallOptions {
 }
 
 /**
- * What an uninstall would delete, in its order: usher's right to register webhooks, or it would create them again; the anchor that owns
+ * The objects that an uninstall would delete, in its order: usher's right to register webhooks, or it would create them again; the anchor that owns
  * them; what modules manage; the webhooks, so that from there on no request waits for usher, whatever happens next; the namespace last.
- * What can't be read is reported as unknown and holds nothing up.
+ * An unreadable object is reported as unknown and holds nothing up.
  */
 export async function planUninstall(
   objects: Objects,
@@ -211,7 +211,7 @@ function unlisted(installed: readonly JsonObject[], modules: readonly Module[]):
     .filter((crd) => !names.has(nameOf(crd)));
 }
 
-/** The objects that modules manage. What can't be listed is reported, and holds nothing up. */
+/** The objects that modules manage. A resource that can't be listed is reported, and holds nothing up. */
 export async function planManaged(objects: Objects, modules: readonly Module[]): Promise<Removal[]> {
   const removals: Removal[] = [];
   for (const { name, managed } of modules) {
@@ -248,7 +248,7 @@ const WEBHOOKS: readonly JsonObject[] = ["Mutating", "Validating"].map((phase) =
 }));
 
 /**
- * What to delete so that no request waits for usher, and nothing else, in its order: the anchor, without which replicas that still run
+ * The objects to delete so that no request waits for usher, and no others, in order: the anchor, without which replicas that still run
  * register nothing; what modules manage; the webhooks. The rest is left to the tool that manages the installation.
  */
 export async function planWebhookRemoval(objects: Objects, modules: readonly Module[]): Promise<Removal[]> {

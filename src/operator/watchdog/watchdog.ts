@@ -45,7 +45,7 @@ export interface WatchdogState {
 /** As often as the kubelet asks replicas whether they are ready. One small list each time. */
 const POLL_MS = 2_000;
 
-/** So many records of the absence are written until webhooks are opened: what a crash of the watchdog costs at most. */
+/** Records of the absence that are written until webhooks are opened. A crash of the watchdog costs the time of one. */
 const RECORDS = 10;
 
 /** What the watchdog has observed, on a webhook configuration, for the next one. */

@@ -33,7 +33,7 @@ export interface HookAnnouncementOptions {
   readonly replica: string;
   /** The pod, as an ownerReference: the announcement goes with it. */
   readonly owner?: JsonObject | undefined;
-  /** What this replica answers now. */
+  /** The hooks that this replica answers now. */
   readonly hooks: () => readonly Hook[];
   readonly log: Log;
 }

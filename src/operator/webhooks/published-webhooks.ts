@@ -10,7 +10,7 @@ import { READ_MS, RepeatedRead } from "../certificates/repeated-read.ts";
 import { ServerClock } from "../certificates/server-clock.ts";
 import { DeduplicatedLog } from "../controller/deduplicated-log.ts";
 
-/** On both webhook configurations, where no Secret of usher's holds the path tokens: who may read the one knows the other's content. */
+/** The path tokens, on both webhook configurations, where no Secret of usher's holds them: a reader of one configuration knows the paths anyway. */
 export const PATHS_ANNOTATION = "usher.dev/webhook-paths";
 
 const COLLECTIONS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
@@ -65,7 +65,7 @@ export class PublishedWebhooks {
     return this.#bundles === undefined ? 0 : performance.now() - this.#bundles.since;
   }
 
-  /** The last that was seen: it outlives a configuration that somebody deletes. */
+  /** The last tokens that were seen: they outlive a configuration that is deleted. */
   get tokens(): PathTokens | undefined {
     return this.#tokens;
   }
@@ -81,7 +81,7 @@ export class PublishedWebhooks {
     return this.#reads.soon().then(() => isOneOf(this.#named.keys(), token));
   };
 
-  /** Whether API servers accept a certificate; `undefined` while that is unknown. Nothing published is no obstacle. */
+  /** Whether API servers accept a certificate; `undefined` while that is unknown. Without a published entry they do. */
   trusts(chain: string): boolean | undefined {
     const { service = OWN_NAMES.service, namespace } = this.#options;
     return this.bundles?.every((bundle) => accepts(bundle, chain, `${service}.${namespace}.svc`, this.now()));
@@ -105,7 +105,7 @@ export class PublishedWebhooks {
     return this.#reads.now();
   }
 
-  /** What can't be read changes nothing. */
+  /** An unreadable configuration changes nothing. */
   async #read(): Promise<void> {
     try {
       const found = await Promise.all((this.#options.objects ?? OWN_OBJECTS).map((path) => this.#get(path)));
@@ -117,7 +117,7 @@ export class PublishedWebhooks {
         error,
         "failed to read the webhook configurations, retrying",
       );
-      // Without the right to look, a replica must serve all the same.
+      // A replica without the right to read them must still serve.
       if (error instanceof StatusError && error.status === 403) this.#see([]);
     }
     for (const listener of this.#listeners) await listener();
@@ -135,7 +135,7 @@ export class PublishedWebhooks {
   #see(found: readonly JsonObject[]): void {
     this.#entries = found.flatMap(entriesOf).filter((one) => this.#isOwn(one));
     this.#remember(this.#entries.flatMap((one) => tokenOf(one) ?? []));
-    // What is called by a URL is called by another name.
+    // An entry with a URL is called by another name.
     const called = this.#entries.filter((one) => at(one, "clientConfig", "service") !== undefined);
     const texts = [...new Set(called.map(bundleOf))].sort();
     const same = this.#bundles !== undefined && this.#bundles.texts.join() === texts.join();

@@ -40,7 +40,7 @@ export interface WebhookControllerOptions {
   readonly repairs: Repairs;
   readonly deduplicated: DeduplicatedLog;
   readonly drift: Drift;
-  /** What webhooks belong to; where there is nothing, none is written. */
+  /** The owner of the webhooks; without one, none is written. */
   readonly ownership: () => Ownership | undefined;
   /** The name of this replica's pod. */
   readonly replica?: string;
@@ -57,7 +57,7 @@ export class WebhookController {
   #trust: TrustSeen = "not yet";
   /** Calls may have failed, and the paths with that been shown. */
   #callsFailed = false;
-  /** What was desired when the webhooks were last found or made so. */
+  /** The desired webhooks at the last time that the stored ones were equal or were made equal. */
   #reconciled: readonly JsonObject[] | undefined;
 
   constructor(options: WebhookControllerOptions) {
@@ -155,7 +155,7 @@ export class WebhookController {
     if (done) this.#reconciled = webhooks;
   }
 
-  /** Somebody else writes them: only what differs is reported. */
+  /** Another tool writes them: differences are only reported. */
   async #compare(): Promise<void> {
     const { objects, drift } = this.#options;
     const found = [];
@@ -173,7 +173,7 @@ export class WebhookController {
     const { certificates, repairs, log } = this.#options;
     const { bundle, injected, announced = true } = certificates;
     if ((bundle === undefined && injected === undefined) || !(await this.#isReady()) || !may()) return false;
-    // Without entries it calls nobody, and tells every replica the path token that they will have.
+    // Without entries it causes no calls, and tells every replica the path token of the entries to come.
     const wanted = announced ? this.#trusting(plain, undefined) : { ...plain, webhooks: [] };
     await repairs.write(wanted, undefined, webhookDeviations);
     log.info({ object: describeObject(plain) }, "webhook configuration created");

@@ -12,11 +12,11 @@ import {
   claimOf,
   claimVolumesOf,
   classOf,
-  isMigratable,
   isVolumeDeleted,
   migratesVolumes,
   notForPod,
   notFound,
+  translatedDriver,
 } from "../volumes.ts";
 
 const NAME = "VolumeBinding";
@@ -139,7 +139,9 @@ function boundJudge(claims: readonly JsonObject[], world: PreparedWorld): Judge 
     world.persistentVolumes?.get(stringAt(claim, "spec", "volumeName") ?? ""),
   );
   const matchers = volumes.map((volume) => (volume === undefined ? undefined : volumeMatcher(volume, nodes)));
-  const translated = volumes.map((volume) => volume !== undefined && isMigratable(own(volume, "spec")));
+  const translated = volumes.map(
+    (volume) => volume !== undefined && translatedDriver(own(volume, "spec")) !== undefined,
+  );
   return (node) => {
     for (const [i, reaches] of matchers.entries()) {
       if (reaches === undefined) return GONE;

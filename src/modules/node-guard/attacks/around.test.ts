@@ -91,6 +91,15 @@ describe("access to pods on protected nodes", () => {
     );
   });
 
+  test.each(["web:8080", "https:web:8443", ":web:", "http:web:name", "web:"])(
+    "row 30: the proxy to a port: %s",
+    async (name) => {
+      const proxied = { ...exec("proxy"), name };
+      expect(await askGuard(proxied, on)).toMatchObject({ allowed: false, rules: ["access"] });
+      expect((await askGuard({ ...exec("proxy", user("sre")), name }, on)).allowed).toBe(true);
+    },
+  );
+
   test.each(["ephemeralcontainers", "resize"])("rows 30 and 31: %s", async (subResource) => {
     const object = podOf({ nodeName: "cp-0" });
     const request = requestFor(object, {

@@ -1,4 +1,5 @@
 import { allow, type Result } from "../../../core/evaluate/decision.ts";
+import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
 import { type JsonObject, stringAt } from "../../../core/json.ts";
 import type { Context } from "../../../core/module/module.ts";
 import type { Group } from "../groups/group.ts";
@@ -22,7 +23,8 @@ export const ACCESS_SUBRESOURCES = [
 /** Access to a pod on a protected node, where a group asks for it: the sender of the request must be authorised. */
 export function decideAccess(context: Context, all: readonly Group[]): Result {
   const { request, facts, now } = context;
-  const { namespace, name } = request;
+  const { namespace } = request;
+  const name = podNameOf(request);
   const groups = all.filter(({ guardAccessOnProtectedNodes }) => guardAccessOnProtectedNodes);
   if (groups.length === 0) return allow();
   const pod = podIn(context) ?? readPod(namespace, name, context);
@@ -44,6 +46,16 @@ export function decideAccess(context: Context, all: readonly Group[]): Result {
   return decide(judgements, subject, {
     regarding: { apiVersion: "v1", kind: "Pod", namespace, name, ...uidOf(pod.pod) },
   });
+}
+
+/**
+ * The proxy's URL names a pod with a port and a scheme, and the API server hands that on as the name: `web:8080`, `https:web:8443`. Names
+ * of pods have no colon.
+ */
+function podNameOf({ name, subResource }: AdmissionRequest): string {
+  if (subResource !== "proxy") return name;
+  const parts = name.split(":");
+  return (parts.length === 3 ? parts[1] : parts[0]) ?? name;
 }
 
 /** An update comes with the pod; exec and its like do not. */
