@@ -185,8 +185,6 @@ test("all that core and modules keep in a file are memos of values that never ch
     "list.ts prepared",
     "node-terms.ts descriptions",
     // By the note's text as well, which is what may change of an object.
-    "origin.ts lastRead",
-    "origin.ts spellings",
     "pattern.ts memo",
     "projection.ts places",
     "unmet-elements.ts lists",

@@ -3,9 +3,9 @@ import {
   type Feasibility,
   feasibleNodes,
   prepareWorld,
-  type SchedulingWorld,
   verdictOn,
 } from "../../src/core/scheduling/scheduling.ts";
+import type { SchedulingWorld } from "../../src/core/scheduling/world.ts";
 
 /** A world in which everything is in the view, and empty. */
 export const EMPTY_WORLD = {

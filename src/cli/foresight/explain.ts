@@ -8,8 +8,8 @@ import { groupVersionOf, nameOf, namespaceOf } from "../../core/kubernetes/objec
 import { codesOf } from "../../core/module/codes.ts";
 import { loadModules } from "../../core/module/declaration.ts";
 import { fieldPath, steps } from "../../core/path.ts";
+import { type Origin, PROVENANCE, provenanceOf } from "../../core/provenance/annotation.ts";
 import { beforeUsher } from "../../core/provenance/before.ts";
-import { type Origin, PROVENANCE, provenanceOf } from "../../core/provenance/origin.ts";
 import { judgeWithPods } from "../../core/review/pods.ts";
 import type { ReviewResult } from "../../core/review/result.ts";
 import { userInfoFor } from "../../core/review/user.ts";

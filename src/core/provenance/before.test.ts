@@ -2,8 +2,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { pod } from "../../../test/builders/pod.ts";
 import type { JsonObject } from "../json.ts";
+import { PROVENANCE } from "./annotation.ts";
 import { beforeUsher } from "./before.ts";
-import { PROVENANCE } from "./origin.ts";
 
 const noted = (note: object, spec: JsonObject): JsonObject =>
   pod({ annotations: { [PROVENANCE]: JSON.stringify(note) }, spec });

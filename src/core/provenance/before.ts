@@ -1,6 +1,6 @@
 import { canonical, copyOf, isObject, type Json, type JsonObject, listAt } from "../json.ts";
 import { steps } from "../path.ts";
-import { type Origin, PROVENANCE, provenanceOf } from "./origin.ts";
+import { type Origin, PROVENANCE, provenanceOf } from "./annotation.ts";
 
 export interface BeforeUsher {
   readonly object: JsonObject;

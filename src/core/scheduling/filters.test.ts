@@ -11,7 +11,8 @@ import {
 } from "../../../test/builders/scheduling.ts";
 import type { Json, JsonObject } from "../json.ts";
 import { RELEASES } from "./releases.ts";
-import { feasibleNodes, feasibleNodesOfPods, prepareWorld, type SchedulingWorld } from "./scheduling.ts";
+import { feasibleNodes, feasibleNodesOfPods, prepareWorld } from "./scheduling.ts";
+import type { SchedulingWorld } from "./world.ts";
 
 const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
 const ZONE = "topology.kubernetes.io/zone";
@@ -540,6 +541,24 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       },
       "InterPodAffinity: node(s) didn't match pod anti-affinity rules",
     ],
+    ...(["1.33", "1.36"] as const).map(
+      (release): Row => [
+        `resolves a selector that namespaces without labels match as ${release} does`,
+        pod(
+          podAffinity(
+            "podAntiAffinity",
+            { app: "a" },
+            { namespaceSelector: { matchExpressions: [{ key: "team", operator: "DoesNotExist" }] } },
+          ),
+        ),
+        {
+          release,
+          namespaces: [{ metadata: { name: "other", labels: { team: "x" } } }],
+          pods: [placedPod("n", {}, { labels: { app: "a" }, namespace: "other" })],
+        },
+        release === "1.33" ? "fits" : "InterPodAffinity: node(s) didn't match pod anti-affinity rules",
+      ],
+    ),
     [
       "is open without the namespaces",
       pod(

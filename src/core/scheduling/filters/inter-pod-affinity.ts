@@ -96,9 +96,10 @@ function domainsOf(
   terms: readonly AffinityTerm[],
   keys: readonly AffinityTerm[],
   placed: PlacedPods,
-  { nodes, namespaces }: PreparedWorld,
+  world: PreparedWorld,
 ): Domains {
-  const covered = terms.map((term) => namespacesOf(term, namespaces));
+  const { nodes } = world;
+  const covered = terms.map((term) => namespacesOf(term, world));
   const domains = new Map<string, Uint8Array>();
   for (const [namespace, classes] of placed.byLabels) {
     if (!covered.every((covers) => covers(namespace))) continue;
@@ -113,14 +114,16 @@ function domainsOf(
   return domains;
 }
 
+/** From 1.34 to 1.36 a selector that namespaces without labels match selects every namespace. */
+const SELECTS_ALL = { since: 34, until: 36 };
+
 /** The namespaces that a term of the pod is about: a selector is resolved to the namespaces that exist. */
-function namespacesOf(
-  term: AffinityTerm,
-  namespaces: PreparedWorld["namespaces"],
-): (name: string) => boolean {
+function namespacesOf(term: AffinityTerm, { namespaces, minor }: PreparedWorld): (name: string) => boolean {
   const { namespaceSelector } = term;
   if (namespaceSelector.kind !== "requirements")
     return (name) => namespaceSelector.kind === "everything" || term.namespaces.has(name);
+  if (minor >= SELECTS_ALL.since && minor <= SELECTS_ALL.until && matches(namespaceSelector, undefined))
+    return () => true;
   const names = new Set(term.namespaces);
   for (const namespace of namespaces?.values() ?? [])
     if (matches(namespaceSelector, labelsOf(namespace))) names.add(nameOf(namespace));
@@ -134,13 +137,13 @@ function affinityJudge(
   world: PreparedWorld,
 ): (node: number) => boolean {
   if (terms.length === 0) return () => true;
-  const { nodes, namespaces } = world;
+  const { nodes } = world;
   const domains = domainsOf(terms, terms, placed, world);
   // The first pod of a group that wants to be together may go anywhere.
   const isFirst =
     domains.size === 0 &&
     terms.every(
-      (term) => namespacesOf(term, namespaces)(namespaceOf(pod)) && matches(term.selector, labelsOf(pod)),
+      (term) => namespacesOf(term, world)(namespaceOf(pod)) && matches(term.selector, labelsOf(pod)),
     );
   const columns = terms.map(({ topologyKey }) => ({
     ...nodes.label(topologyKey),

@@ -13,11 +13,11 @@ import {
   type WorkloadTable,
 } from "../../../core/kubernetes/workloads.ts";
 import type { Access, AccessToEach } from "../../../core/module/module.ts";
-import { provenanceOf } from "../../../core/provenance/origin.ts";
-import { isPod, leftAlone } from "../select/target.ts";
+import { provenanceOf } from "../../../core/provenance/annotation.ts";
+import { REAPPLY } from "../../../core/provenance/reapply.ts";
+import { isPod, leftAlone } from "../select/eligibility.ts";
 import { PLACED, placedWorkloads, REPAIRS_DRIFT } from "../settings.ts";
 import { mutabilityOf } from "../update/mutability.ts";
-import { REAPPLY } from "../update/reapply.ts";
 
 /** Which stored workloads are scanned, and how a policy is reapplied to them. */
 export const driftScan: DriftScan = {

@@ -10,10 +10,10 @@ import { eventAbout } from "../merge/report.ts";
 import { MAX_STEPS, WorkBudgets } from "../merge/work-budget.ts";
 import type { Policies } from "../place/decision.ts";
 import { comparePolicies, type PlacementPolicy } from "../policy/policy.ts";
+import { isPod, notTargeted } from "../select/eligibility.ts";
 import { select } from "../select/select.ts";
-import { isPod, notTargeted } from "../select/target.ts";
 import { isPlaced } from "../settings.ts";
-import { type Judged, judgedOf } from "./judged.ts";
+import { type Judged, judgedOf } from "./enforcement-scope.ts";
 import { warnOfNextPods } from "./next-pods.ts";
 import { unmetRequirements } from "./unmet-requirements.ts";
 

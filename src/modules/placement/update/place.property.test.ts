@@ -7,7 +7,7 @@ import { controlledBy, pod, workload } from "../../../../test/builders/pod.ts";
 import { clusterPolicy } from "../../../../test/builders/policy.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
 import { at, canonical, equal, type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
-import { PROVENANCE } from "../../../core/provenance/origin.ts";
+import { PROVENANCE } from "../../../core/provenance/annotation.ts";
 
 const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
 const PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution";

@@ -46,8 +46,6 @@ export class KnownTerms {
   readonly #own = new Map<Json, KnownTerm>();
   readonly #sizes = new Map<readonly Json[], TermsSize>();
   #selector: { readonly written: Json | undefined; readonly read: Selector } | undefined;
-  #stored: { readonly order: readonly Json[] | undefined } | undefined;
-  #differs = false;
 
   /** Whether terms can be looked at; asked of one list again and again. */
   sizeOf(terms: readonly Json[]): TermsSize {
@@ -62,19 +60,6 @@ export class KnownTerms {
     if (this.#selector === undefined || this.#selector.written !== written)
       this.#selector = { written, read: selectorIn(written) };
     return this.#selector.read;
-  }
-
-  /** The stored terms by which what is written is ordered; that is the same for all policies that are merged together. */
-  stored(read: () => readonly Json[] | undefined): readonly Json[] | undefined {
-    this.#stored ??= { order: read() };
-    return this.#stored.order;
-  }
-
-  /** Whether the stored terms are what the object's come to; once they are not, that counts for all policies that are merged together. */
-  sameAsStored(compare: () => boolean): boolean {
-    if (this.#differs) return false;
-    this.#differs = !compare();
-    return !this.#differs;
   }
 
   /** A term of the object. Nobody else changes it while policies are merged. */
@@ -198,25 +183,6 @@ function without(said: OfLabel, texts: ReadonlySet<string>): OfLabel {
     texts: said.texts.filter((_, i) => fresh[i]),
     values: requirements.reduce((sum, one) => sum + countOf(one), 0),
   };
-}
-
-/** A policy's term without some requirements. A list of which nothing remains goes. */
-export function withoutRequirements(
-  { term, texts }: KnownTerm,
-  requirements: ReadonlySet<string>,
-): JsonObject {
-  const whole = isObject(term) ? term : {};
-  const rest: Record<string, Json | undefined> = { ...whole };
-  let changed = false;
-  for (const [i, list] of LISTS.entries()) {
-    const before = listAt(whole, list);
-    const kept = before.filter((_, n) => !requirements.has(texts[i]?.[n] ?? ""));
-    if (kept.length === before.length) continue;
-    changed = true;
-    if (kept.length === 0) delete rest[list];
-    else rest[list] = kept;
-  }
-  return changed ? rest : whole;
 }
 
 /** Whether a term has all requirements of another. */

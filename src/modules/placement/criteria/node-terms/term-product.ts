@@ -1,8 +1,8 @@
 import { isObject, type Json, type JsonObject } from "../../../../core/json.ts";
 import type { WorkBudget } from "../../merge/work-budget.ts";
 import type { Selector } from "./known-selector.ts";
-import { combination, has, type KnownTerm, type KnownTerms, withoutRequirements } from "./known-term.ts";
-import { MAX_REQUIREMENTS, MAX_TERMS, MAX_WEIGHT, sizeOf } from "./node-terms.ts";
+import { combination, has, type KnownTerm, type KnownTerms } from "./known-term.ts";
+import { MAX_REQUIREMENTS, MAX_TERMS, MAX_WEIGHT } from "./node-terms.ts";
 import { could, together } from "./possible-term.ts";
 
 /** For a product what a pod may say, and as much again for each of 8 alternatives that lead nowhere. */
@@ -17,7 +17,7 @@ export type Product =
   | {
       readonly kind: "terms";
       readonly terms: readonly Json[];
-      /** The policy's terms that came into it, without what the pod says in each of its own. */
+      /** The policy's terms that came into it. */
       readonly added: readonly JsonObject[];
     };
 
@@ -63,8 +63,7 @@ export function productOf(
   const used = new Set<KnownTerm>();
   const terms: Json[] = [];
   const seen = new Seen(budget);
-  const said: KnownTerm[] = [];
-  let [size, alive, changed, dropped] = [0, false, false, false];
+  let [size, said, alive, changed, dropped] = [0, false, false, false, false];
   for (const term of own) {
     const mine = known.own(term, budget);
     const before = terms.length;
@@ -72,7 +71,7 @@ export function productOf(
       terms.push(term);
       continue;
     }
-    said.push(mine);
+    said = true;
     const met = theirs.filter(({ read }) => !budget.exceeded && has(mine, read, budget));
     if (budget.exceeded) return { kind: "too much work" };
     if (met.length > 0) {
@@ -106,25 +105,11 @@ export function productOf(
     if (terms.length !== before + 1) dropped = true;
   }
   if (budget.exceeded) return { kind: "too much work" };
-  if (said.length === 0) return { kind: "nowhere" };
+  if (!said) return { kind: "nowhere" };
   if (!alive) return { kind: "contradiction" };
   if (!changed) return { kind: "same" };
   if (appendOnly && dropped) return { kind: "append-only" };
-  const everywhere = common(said, budget);
-  const added = [...used]
-    .map((read) => withoutRequirements(read, everywhere))
-    .filter((term) => sizeOf(term) > 0);
-  return { kind: "terms", terms, added };
-}
-
-/** What each of the pod's terms says: that the policy says it as well adds nothing, and taking the policy out must leave it. */
-function common(said: readonly KnownTerm[], budget: WorkBudget): ReadonlySet<string> {
-  const [first, ...rest] = said;
-  budget.spend((first?.size ?? 0) * said.length);
-  if (first !== undefined && rest.length === 0) return first.requirements;
-  return new Set(
-    [...(first?.requirements ?? [])].filter((one) => rest.every(({ requirements }) => requirements.has(one))),
-  );
+  return { kind: "terms", terms, added: [...used].map(({ term }) => term).filter(isObject) };
 }
 
 /** The terms of a product so far, asked whether they have one of the same requirements. */

@@ -4,7 +4,7 @@ import { isBeingDeleted, isMirrorPod, labelsOf } from "../../../core/kubernetes/
 import { type PodTemplate, podTemplateOf, type WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import type { Installation } from "../../../core/module/installation.ts";
 import { CRITERIA_FIELDS } from "../criteria/criteria.ts";
-import { isPod, ownedBy } from "../select/target.ts";
+import { isPod, ownedBy } from "../select/eligibility.ts";
 import { isController } from "./controllers.ts";
 
 /** What enforcement judges of a request. */
