@@ -384,9 +384,10 @@ spec:
     });
     const source = folder({
       "rules.yaml": readFileSync(example("node-labels/rules.yaml"), "utf8"),
-      "node.yaml": `apiVersion: v1\nkind: Node\nmetadata:\n  name: edge-north-1\n  labels: {telco.example.com/pool: edge}\n  annotations: {usher.dev/node-labels: '${record}'}\n`,
+      "node.yaml": `apiVersion: v1\nkind: Node\nmetadata:\n  name: edge-north-1\n  managedFields: [{manager: kubelet, time: '2026-11-02T10:00:00Z'}, {manager: usher, time: '2026-11-01T10:00:00Z'}]\n  labels: {telco.example.com/pool: edge}\n  annotations: {usher.dev/node-labels: '${record}'}\n`,
     });
     const { out } = await usher(["explain", "node/edge-north-1", "--source", source, "-q"]);
+    expect(out).toContain("Set by usher at 2026-11-01T10:00:00Z\n");
     expect(out).toMatch(/label telco\.example\.com\/pool=edge +cluster-config\/edge-pool +the same\n/);
     expect(out).toMatch(/label telco\.example\.com\/site=north +cluster-config\/site-north +to be set\n/);
     expect(out).toContain("cluster-config/site-north  applies  the name edge-north-1 matches");
