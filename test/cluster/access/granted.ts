@@ -4,7 +4,7 @@ const RBAC = "rbac.authorization.k8s.io";
 
 /** What lets one user do something with namespaces: a ClusterRole and its binding. */
 export function grantedNamespaces(user: string, ...verbs: readonly string[]): JsonObject[] {
-  const metadata = { name: "tenants" };
+  const metadata = { name: `namespaces-of-${user}` };
   return [
     {
       apiVersion: `${RBAC}/v1`,
