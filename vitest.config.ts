@@ -6,6 +6,9 @@ const CLUSTER = ["test/cluster/**/*.test.ts", "test/e2e/**/*.test.ts", "test/ima
 /** What a busy machine would fail: timeouts are part of what is tested. */
 const ALONE = ["test/e2e/project-limit-burst.test.ts"];
 
+/** Beside kube-scheduler's own filters, which are built first. */
+const ORACLE = ["test/scheduling/**/*.test.ts"];
+
 /** By `npm run test:long` alone. */
 const LONG = ["test/chaos/**/*.test.ts"];
 
@@ -81,12 +84,22 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["src/**/*.test.ts", "test/**/*.test.ts"],
-          exclude: [...CLUSTER, ...LONG],
+          exclude: [...CLUSTER, ...ORACLE, ...LONG],
           testTimeout: 30_000,
           // Files share what they import: that took longer than the tests themselves. Much of those is waiting for timers and other
           // processes, so that one file more than cores keeps both busy.
           isolate: false,
           maxWorkers: 3,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "oracle",
+          include: ORACLE,
+          globalSetup: ["test/scheduling/global-setup.ts"],
+          // The first build of the oracle takes minutes, and is no part of a test.
+          hookTimeout: 120_000,
         },
       },
       {

@@ -13,6 +13,7 @@ import { growth } from "./growth/growth.ts";
 import { optionsOf } from "./options.ts";
 import { evaluation } from "./parts/evaluation.ts";
 import { fairness } from "./parts/fairness.ts";
+import { foresight } from "./parts/foresight.ts";
 import { load } from "./parts/load.ts";
 import { memory } from "./parts/memory.ts";
 import { nodeGuardPart } from "./parts/node-guard.ts";
@@ -21,6 +22,7 @@ import { podSecurity } from "./parts/pod-security.ts";
 import { change } from "./parts/policy-change.ts";
 import { ready } from "./parts/ready.ts";
 import { reviewCost } from "./parts/review-cost.ts";
+import { scheduling } from "./parts/scheduling.ts";
 import { tenPoliciesPart } from "./parts/ten-policies.ts";
 import { type Result, tableOf, targetsThat } from "./report/result.ts";
 import type { Servers } from "./servers/servers.ts";
@@ -37,8 +39,10 @@ const PARTS: Readonly<Record<string, (servers: Servers) => Promise<Result>>> = {
   nodes,
   "node-guard": nodeGuardPart,
   "pod-security": podSecurity,
+  scheduling,
   growth,
   fairness,
+  foresight,
 };
 
 /** `--cluster`: what only a real control plane can show. */

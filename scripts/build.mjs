@@ -1,4 +1,4 @@
-// `npm run build`: what is published and put into the image: one bundled file for the command line, its workers beside it, the
+// `npm run build`: what is published and put into the image: one bundled file for the command line, its worker beside it, the
 // library, and the types.
 import { chmodSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";

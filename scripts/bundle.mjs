@@ -1,4 +1,4 @@
-// The command line as one bundle, with its workers beside it: what is published and put into the image.
+// The command line as one bundle, with its worker beside it: what is published and put into the image.
 import { copyFileSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { root } from "./setup.mjs";
@@ -12,7 +12,7 @@ export const common = {
   format: "esm",
   outExtension: { ".js": ".mjs" },
   splitting: true,
-  // Beside the entries: a chunk finds the workers by its own address.
+  // Beside the entries: a chunk finds the worker by its own address.
   chunkNames: "chunk-[hash]",
   legalComments: "none",
   minifySyntax: true,
@@ -35,7 +35,6 @@ export async function bundle(outdir) {
     entryPoints: {
       main: "src/cli/main.ts",
       "ops-worker": "src/admission/observe/ops-worker.ts",
-      "reader-worker": "src/files/reader/reader-worker.ts",
     },
     banner,
     metafile: true,

@@ -2,11 +2,16 @@
 import { environment, run, setup } from "./setup.mjs";
 
 const runs = process.env.USHER_FUZZ_RUNS ?? "1000000";
+const worlds = process.env.USHER_SCHEDULING_RUNS ?? "200000";
 const rounds = process.env.USHER_LEDGER_RUNS ?? "100";
 
 /** Each part with what it says, and the test files that it runs. */
 const PARTS = {
   fuzz: [`Fuzzing with ${runs} inputs; this takes some minutes …`, "fuzz", "ledger.property"],
+  scheduling: [
+    `Judging ${worlds} worlds beside the filters of kube-scheduler 1.33 to 1.37, which are built the first time …`,
+    "test/scheduling/",
+  ],
   burst: [
     `Creating projects concurrently, ${rounds} times; this takes about half an hour …`,
     "project-limit-burst",
@@ -40,6 +45,7 @@ const node = setup();
 const env = {
   ...environment(node),
   USHER_FUZZ_RUNS: runs,
+  USHER_SCHEDULING_RUNS: worlds,
   USHER_LEDGER_RUNS: rounds,
   USHER_LONG: "true",
 };

@@ -11,6 +11,8 @@ const steps = [
   ["lint and format", "@biomejs/biome/bin/biome", ["check", "."]],
   ["types", "typescript/bin/tsc", ["--noEmit"]],
   ["dead code", "knip/bin/knip.js", []],
+  ["code that only tests run", "knip/bin/knip.js", ["--production"]],
+  ["members that only tests use", "../scripts/unused-members.mjs", []],
   [
     "tests",
     "vitest/vitest.mjs",

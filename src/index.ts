@@ -7,7 +7,7 @@
  *
  * const assembly = new Assembly(modules, DEFAULT_INSTALLATION, new Gates([]));
  * assembly.apply([{ resource: "namespaces", namespace: "", name: "shop", object: namespace }]);
- * const evaluation = await evaluate({ assembly, phase: "mutate", hooks: assembly.hooks, request, now: Date.now() }, outside);
+ * const evaluation = await evaluate({ assembly, phase: "mutate", hooks: assembly.hooks, request, now: Date.now() }, host);
  * const { allowed, patch, warnings } = responseOf(evaluation);
  * ```
  */
@@ -31,7 +31,7 @@ export {
   METRICS,
   type Tally,
 } from "./core/evaluate/effects.ts";
-export { type CommitResult, evaluate, type Outside } from "./core/evaluate/evaluate.ts";
+export { type CommitResult, evaluate, type Host } from "./core/evaluate/evaluate.ts";
 export type { Evaluation, EvaluationRequest, ModuleTrace } from "./core/evaluate/evaluate-hooks.ts";
 export {
   type Finding,

@@ -1,6 +1,6 @@
 // Every field of an object in turn holds a value that no API server would send. No module may stumble over it.
 import { expect, test } from "vitest";
-import { createHandle } from "../src/admission/review/handle.ts";
+import { ReviewHandler } from "../src/admission/review/handle.ts";
 import { isObject } from "../src/core/json.ts";
 import { SILENT } from "../src/core/log.ts";
 import { loadModules } from "../src/core/module/declaration.ts";
@@ -104,7 +104,7 @@ test.each(KINDS)(
   "%s with a hostile value in any field are decided by every hook",
   async (resource, group, valid) => {
     const assembly = assemblyOf(modules, [...[...POLICIES, namespace("shop")].map(came), RULES]);
-    const handle = createHandle({ source: testSource({ assembly }), log: SILENT });
+    const { handle } = new ReviewHandler({ source: testSource({ assembly }), log: SILENT });
     const kind = { group, version: "v1", kind: valid.kind };
     const about = {
       kind,

@@ -1,9 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { parseAllDocuments } from "yaml";
 import { Assembly } from "../src/core/evaluate/assembly.ts";
 import { METRICS } from "../src/core/evaluate/effects.ts";
-import { at, isObject, type Json, listAt, stringAt } from "../src/core/json.ts";
+import { resourceName } from "../src/core/evaluate/request.ts";
+import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../src/core/json.ts";
 import { checkDnsLabel } from "../src/core/kubernetes/names.ts";
 import { codesOf } from "../src/core/module/codes.ts";
 import { Gates } from "../src/core/module/gates.ts";
@@ -11,7 +13,8 @@ import { DEFAULT_INSTALLATION } from "../src/core/module/installation.ts";
 import { schemaProblems } from "../src/core/policy/check-schema.ts";
 import { kindResource } from "../src/core/policy/kind.ts";
 import { policyCheck } from "../src/core/policy/policy-check.ts";
-import { customResourceDefinition } from "../src/core/registration/index.ts";
+import { customResourceDefinition } from "../src/core/registration/crd.ts";
+import type { Change } from "../src/core/view/view.ts";
 import { modules } from "../src/modules/all.ts";
 import { declarations } from "../src/modules/index.ts";
 
@@ -48,6 +51,16 @@ function sources(folder: string): string {
     .join("\n");
 }
 
+function exampleObjects(): JsonObject[] {
+  const folder = join(src, "..", "examples");
+  return readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".yaml"))
+    .sort()
+    .flatMap((file) => parseAllDocuments(readFileSync(join(folder, file), "utf8")))
+    .map((document) => document.toJS() as Json)
+    .filter(isObject);
+}
+
 describe.each(modules)("module $name", (module) => {
   it("is listed under the name of its folder, with a README", () => {
     expect(existsSync(join(src, "modules", module.name, "index.ts"))).toBe(true);
@@ -71,7 +84,7 @@ describe.each(modules)("module $name", (module) => {
   });
 
   it("has an evaluator for the phase of each of its hooks, and waits for none of them longer than 5 s", () => {
-    const hooks = module.hooks(assembly.view, assembly.installation, assembly.gates);
+    const hooks = module.hooks([], assembly.view, assembly.installation, assembly.gates);
     expect(hooks.length).toBeGreaterThan(0);
     for (const hook of hooks) {
       // An error of the API server shows it, and no client waits longer (docs/safety.md).
@@ -105,7 +118,60 @@ describe.each(modules)("module $name", (module) => {
   });
 });
 
+/** Every `enum` of a JSON schema, with the place it is at. */
+function enumsOf(schema: Json | undefined, path = ""): [string, readonly Json[]][] {
+  if (Array.isArray(schema)) return schema.flatMap((one, i) => enumsOf(one, `${path}[${i}]`));
+  if (!isObject(schema)) return [];
+  const below = Object.entries(schema).flatMap(([name, value]) => enumsOf(value, `${path}.${name}`));
+  const values = schema["enum"];
+  return Array.isArray(values) ? [[path, values], ...below] : below;
+}
+
 describe("the modules together", () => {
+  it("compute hooks from the prepared policies and from nothing that they do not declare to read", () => {
+    const known = new Assembly(all, DEFAULT_INSTALLATION, new Gates(gates));
+    const resources = new Map(
+      all.flatMap(({ kinds, reads }) => [
+        ...kinds.map((kind) => [kind.kind, kindResource(kind)] as const),
+        ...reads.map((read) => [read.kind, resourceName(read)] as const),
+      ]),
+    );
+    const changes = exampleObjects().flatMap((object): Change[] => {
+      const resource = resources.get(stringAt(object, "kind") ?? "");
+      const [name, namespace] = ["name", "namespace"].map((key) => stringAt(object, "metadata", key) ?? "");
+      return resource === undefined
+        ? []
+        : [{ resource, namespace: namespace ?? "", name: name ?? "", object }];
+    });
+    known.apply(changes);
+    let seen = 0;
+    for (const module of all) {
+      const own = new Set([...module.kinds.map(kindResource), ...module.reads.map(resourceName)]);
+      const view = new Proxy(known.view, {
+        get: (target, key) => {
+          const member = Reflect.get(target, key, target);
+          if (typeof member !== "function") return member;
+          return (resource: string, ...rest: unknown[]) => {
+            seen += 1;
+            expect([...own], `hooks of ${module.name}: ${String(key)}`).toContain(resource);
+            return Reflect.apply(member, target, [resource, ...rest]);
+          };
+        },
+      });
+      const policies = [...known.policies(module.name)].flatMap(({ policy }) => policy ?? []);
+      const hooks = module.hooks(policies, view, known.installation, known.gates);
+      expect(hooks.length, module.name).toBeGreaterThan(0);
+    }
+    expect(seen).toBeGreaterThan(3);
+    // One change at a time gives what all at once give.
+    const stepwise = new Assembly(all, DEFAULT_INSTALLATION, new Gates(gates));
+    for (const change of changes) {
+      stepwise.apply([change]);
+      expect(stepwise.hooks.length).toBeGreaterThan(0);
+    }
+    expect(stepwise.hooks).toEqual(known.hooks);
+  });
+
   it("have unique names, hooks, kinds, codes, gates and metrics", () => {
     expect(unique(all.map(({ name }) => name))).toBe(true);
     expect(unique(assembly.hooks.map(({ name }) => name))).toBe(true);
@@ -114,6 +180,28 @@ describe("the modules together", () => {
     expect(unique(all.flatMap(({ gates }) => (gates ?? []).map(({ name }) => name)))).toBe(true);
     const metrics = all.flatMap((module) => (module.metrics ?? []).map(({ name }) => name));
     expect(unique([...metrics, ...Object.keys(METRICS)])).toBe(true);
+  });
+
+  it("have for each choice a word that YAML 1.1, as kubectl and Helm read it, does not take for a boolean", () => {
+    const values = JSON.parse(
+      readFileSync(join(src, "..", "deploy/chart/values.schema.json"), "utf8"),
+    ) as Json;
+    // Not the statuses, which usher writes: conditions are True and False, as everywhere in Kubernetes.
+    const kinds = all.flatMap(({ kinds }) =>
+      kinds.flatMap((kind) =>
+        listAt(customResourceDefinition(kind), "spec", "versions").map((version) =>
+          at(version, "schema", "openAPIV3Schema", "properties", "spec"),
+        ),
+      ),
+    );
+    const enums = [...kinds, values].flatMap((schema) => enumsOf(schema));
+    expect(enums.length).toBeGreaterThan(80);
+    const booleans = /^(y|n|yes|no|on|off|true|false)$/i;
+    const other: Record<string, string> = { Off: "Disabled" };
+    for (const [path, words] of enums)
+      for (const word of words.map(String).filter((one) => booleans.test(one)))
+        expect(words, `${path}: ${word}`).toContain(other[word] ?? "another word");
+    expect(enums.some(([, words]) => words.includes("Off"))).toBe(true);
   });
 
   it("are loaded from their declarations, under the same name", async () => {

@@ -3,7 +3,6 @@
 import { startAdmission } from "../../src/admission/server/admission-server.ts";
 import { at } from "../../src/core/json.ts";
 import { SILENT } from "../../src/core/log.ts";
-import { releaseMemory } from "../../src/files/source/release-memory.ts";
 import type { ClusterAccess } from "../../test/cluster/access/access.ts";
 import { eventually } from "../../test/cluster/access/wait.ts";
 import { type OpenLive, openLive } from "../../test/e2e/live-source.ts";
@@ -38,8 +37,6 @@ serveWorker(async (cluster, asked: Following): Promise<Followed> => {
 async function serve(cluster: ClusterAccess, watchNodes: boolean): Promise<Ready> {
   live = await openLive(cluster, modulesThat(watchNodes));
   await live.source.cache.waitForSync();
-  // As usher does before it serves.
-  releaseMemory();
   // From here on they are counted.
   live.changes.length = 0;
   const server = await startAdmission({ source: live.source, log: SILENT, port: 0, opsPort: 0 });

@@ -82,7 +82,7 @@ export async function sizes(servers: ClusterServers): Promise<Result> {
 
 /** As the image and the Deployment have it. */
 const ENVIRONMENT = ["-u", "KUBECONFIG", "MALLOC_ARENA_MAX=2"];
-const FLAGS = ["--max-semi-space-size=8"];
+const FLAGS = ["--max-semi-space-size=8", "--expose-gc"];
 const PORTS = ["--port", "0", "--ops-port", "0", "--drain-seconds", "0", "-o", "json"];
 
 /** As a pod of the Deployment, which leads because there is no other. */

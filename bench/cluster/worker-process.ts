@@ -11,7 +11,7 @@ export interface Worker<Asked, Result> extends AsyncDisposable {
   readonly ask: (asked: Asked) => Promise<Result>;
 }
 
-const USHERS_FLAGS = ["--max-semi-space-size=8"];
+const USHERS_FLAGS = ["--max-semi-space-size=8", "--expose-gc"];
 
 export function startWorker<Asked extends object, Result>(
   script: string,

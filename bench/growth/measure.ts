@@ -1,7 +1,7 @@
 // The processor time of one review beyond parsing its body.
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { createHandle } from "../../src/admission/review/handle.ts";
+import { ReviewHandler } from "../../src/admission/review/handle.ts";
 import { assembleModules } from "../../src/cli/source/source.ts";
 import type { Assembly } from "../../src/core/evaluate/assembly.ts";
 import type { JsonObject } from "../../src/core/json.ts";
@@ -40,7 +40,7 @@ export function reviewer(
 ): Reviewer {
   const assembly = world === undefined ? assemblyWith(policies) : assemblyIn(world);
   let parsed = 0;
-  const handle = createHandle({
+  const { handle } = new ReviewHandler({
     source: {
       ...staticSource(assembly),
       fetch: async (needs) => needs.map((need) => factOf(need, pod, LARGE)),

@@ -1,9 +1,9 @@
 // What a request costs in usher itself, without TLS and HTTP: the part that policies can make slower.
 import { decodeReview, Undecodable } from "../../src/admission/review/decode.ts";
-import { createHandle } from "../../src/admission/review/handle.ts";
+import { ReviewHandler } from "../../src/admission/review/handle.ts";
 import { reviewResponse } from "../../src/admission/review/http-response.ts";
 import type { Assembly } from "../../src/core/evaluate/assembly.ts";
-import { evaluate, type Outside } from "../../src/core/evaluate/evaluate.ts";
+import { evaluate, type Host } from "../../src/core/evaluate/evaluate.ts";
 import type { AdmissionRequest } from "../../src/core/evaluate/request.ts";
 import { responseOf } from "../../src/core/evaluate/response.ts";
 import { SILENT } from "../../src/core/log.ts";
@@ -20,7 +20,7 @@ const BATCH = 64;
 /** The compiler has seen everything by then. */
 const WARM_BATCHES = 150;
 
-const NOTHING_OUTSIDE: Outside = {
+const NO_HOST: Host = {
   fetch: () => Promise.reject(new Error("the bench needs no facts")),
   commit: () => Promise.reject(new Error("the bench commits nothing")),
   expired: () => false,
@@ -68,7 +68,7 @@ function evaluatePiece(assembly: Assembly, pod: Pod, policies: number, bodies: r
     const requests = Array.from({ length: BATCH }, (_, i) => decoded(bodies[i % bodies.length]));
     const started = performance.now();
     for (const request of requests) {
-      const result = evaluate({ assembly, phase: "mutate", hooks, request, now: 0 }, NOTHING_OUTSIDE);
+      const result = evaluate({ assembly, phase: "mutate", hooks, request, now: 0 }, NO_HOST);
       if (result instanceof Promise) throw new Error("the bench needs no facts");
       checkReply(reviewResponse(responseOf(result), "mutate", result).body, pod);
     }
@@ -79,7 +79,7 @@ function evaluatePiece(assembly: Assembly, pod: Pod, policies: number, bodies: r
 
 /** From the bytes of a body to the text of the answer: all that usher does to a request but HTTP. */
 function handlePiece(assembly: Assembly, pod: Pod, policies: number, bodies: readonly Buffer[]): Piece {
-  const handle = createHandle({ source: staticSource(assembly), log: SILENT });
+  const { handle } = new ReviewHandler({ source: staticSource(assembly), log: SILENT });
   const empty = Buffer.alloc(0);
   const batch = () => {
     const started = performance.now();

@@ -6,7 +6,7 @@ import { atMost, type Result } from "../report/result.ts";
 import { scrape, seriesOf } from "../servers/scrape.ts";
 import type { Servers } from "../servers/servers.ts";
 
-const LIMIT_MIB = 150;
+const LIMIT_MIB = 250;
 /** By then what only the reading needed must have been released. */
 const IDLE_SECONDS = { full: 60, quick: 5 };
 

@@ -3,7 +3,7 @@ import { decodeReview, Undecodable } from "../../src/admission/review/decode.ts"
 import { reviewResponse } from "../../src/admission/review/http-response.ts";
 import { assembleModules } from "../../src/cli/source/source.ts";
 import type { Assembly } from "../../src/core/evaluate/assembly.ts";
-import { evaluate, type Outside } from "../../src/core/evaluate/evaluate.ts";
+import { evaluate, type Host } from "../../src/core/evaluate/evaluate.ts";
 import { Facts } from "../../src/core/evaluate/need.ts";
 import { responseOf } from "../../src/core/evaluate/response.ts";
 import type { JsonObject } from "../../src/core/json.ts";
@@ -24,7 +24,7 @@ const LIMIT_MS = 100;
 /** As for any changed policy. */
 const BLOCKED_MS = 10;
 
-const NOTHING_OUTSIDE: Outside = {
+const NO_HOST: Host = {
   fetch: () => Promise.reject(new Error("the bench needs no facts")),
   commit: () => Promise.reject(new Error("the bench commits nothing")),
   expired: () => false,
@@ -95,7 +95,7 @@ function joining(assembly: Assembly, nameOf: (i: number) => string, times: numbe
     const request = decodeReview(Buffer.from(review(nameOf((i * 7_919) % RULES))));
     if (request instanceof Undecodable) throw new Error(request.message);
     const started = performance.now();
-    const result = evaluate({ assembly, phase: "mutate", hooks, request, now: 0 }, NOTHING_OUTSIDE);
+    const result = evaluate({ assembly, phase: "mutate", hooks, request, now: 0 }, NO_HOST);
     if (result instanceof Promise) throw new Error("the bench needs no facts");
     const { body } = reviewResponse(responseOf(result), "mutate", result);
     took.push((performance.now() - started) * 1e3);

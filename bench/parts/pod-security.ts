@@ -1,10 +1,16 @@
-// Pod Security against pod-security-admission in Go, side by side: the same pods, rounds in turn.
+// Pod Security beside pod-security-admission in Go: the same pods, rounds in turn. Both run what their admission runs. Usher makes the
+// verdict, the message, a cause for each field at fault and the count for metrics; Go makes the verdict and the message.
 import { type ChildProcess, spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { JsonObject } from "../../src/core/json.ts";
-import { evaluatePodSecurity } from "../../src/modules/pod-os/library.ts";
+import { DEFAULT_INSTALLATION } from "../../src/core/module/installation.ts";
+import { Store } from "../../src/core/view/store.ts";
+import { evaluateModes } from "../../src/modules/pod-os/admission/verdict.ts";
+import { Exceptions } from "../../src/modules/pod-os/exceptions/exceptions.ts";
+import { settingsOf } from "../../src/modules/pod-os/settings.ts";
+import { requestFor } from "../../test/builders/request.ts";
 import { findGo } from "../../test/cluster/binaries/places.ts";
 import { podObject } from "../fixtures/pod.ts";
 import { range, ratio, time } from "../report/number.ts";
@@ -14,7 +20,11 @@ import { goProgram } from "../servers/go-program.ts";
 import type { Servers } from "../servers/servers.ts";
 
 const PODS = 64;
-const POLICY = { level: "restricted", version: "latest" };
+const MODES = { enforce: { level: "restricted", version: "latest" } } as const;
+const SETTINGS = settingsOf(DEFAULT_INSTALLATION).podSecurity;
+const NO_EXCEPTIONS = new Exceptions([]);
+const VIEW = new Store(new Map());
+const REQUEST = requestFor(podObject(0, "main") as JsonObject);
 const EVALUATE_AT_MOST = 1.2;
 const PARSE_AT_LEAST = 2.5;
 /** Passes over all pods in a round: some milliseconds each. */
@@ -74,8 +84,11 @@ function ownRound(what: What, lines: readonly string[], pods: readonly JsonObjec
     for (let i = 0; i < lines.length; i++) {
       const pod = what === "parse" ? (JSON.parse(lines[i] ?? "") as JsonObject) : (pods[i] ?? {});
       const metadata = pod["metadata"] as JsonObject;
-      const { detail } = evaluatePodSecurity(POLICY, metadata, pod["spec"] as JsonObject);
-      if (detail === "") allowed++;
+      const context = { request: REQUEST, view: VIEW, now: 0 };
+      const subject = { metadata, spec: pod["spec"] as JsonObject, path: [] };
+      const { refused, findings } = evaluateModes(context, NO_EXCEPTIONS, SETTINGS, MODES, subject);
+      if (refused === undefined) allowed++;
+      else if (findings.length === 0) throw new Error("a refusal names no field");
     }
   }
   const took = (performance.now() - started) * 1e6;

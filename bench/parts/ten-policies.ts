@@ -1,8 +1,8 @@
 // What a pod that ten policies select costs against one that one policy selects, in processor time of this process.
 import { decodeReview, Undecodable } from "../../src/admission/review/decode.ts";
-import { createHandle } from "../../src/admission/review/handle.ts";
+import { ReviewHandler } from "../../src/admission/review/handle.ts";
 import { assembleModules } from "../../src/cli/source/source.ts";
-import { evaluate, type Outside } from "../../src/core/evaluate/evaluate.ts";
+import { evaluate, type Host } from "../../src/core/evaluate/evaluate.ts";
 import { SILENT } from "../../src/core/log.ts";
 import { modules } from "../../src/modules/all.ts";
 import { policyChange, staticSource } from "../fixtures/assembly.ts";
@@ -51,13 +51,13 @@ function costOf(policies: number, batches: number): Cost {
   ]);
   const bodies = reviews("wanted by ten", 10).map((body) => Buffer.from(body));
   const source = staticSource(assembly);
-  const outside: Outside = {
+  const host: Host = {
     fetch: () => Promise.reject(new Error("the bench needs no facts")),
     commit: () => Promise.reject(new Error("the bench commits nothing")),
     expired: () => false,
   };
   const hooks = assembly.hooks.filter(({ phase }) => phase === "mutate");
-  const handle = createHandle({ source, log: SILENT });
+  const { handle } = new ReviewHandler({ source, log: SILENT });
   const evaluated = measured(batches, () => {
     const requests = Array.from({ length: BATCH }, (_, i) => {
       const request = decodeReview(bodies[i % bodies.length] ?? Buffer.alloc(0));
@@ -65,8 +65,7 @@ function costOf(policies: number, batches: number): Cost {
       return request;
     });
     return () => {
-      for (const request of requests)
-        evaluate({ assembly, phase: "mutate", hooks, request, now: 0 }, outside);
+      for (const request of requests) evaluate({ assembly, phase: "mutate", hooks, request, now: 0 }, host);
     };
   });
   const reviewed = measured(batches, () => () => {

@@ -1,4 +1,4 @@
-// Judges pods with pod-security-admission, as the API server's plugin does, for a side-by-side bench. The first argument is a
+// Evaluates pods with pod-security-admission, and writes the message of a refusal as the API server's plugin does, for a side-by-side bench. The first argument is a
 // file with one pod a line. Each line of standard input asks for one round, "evaluate TIMES" or "parse TIMES"; the answer is a line
 // with the nanoseconds a pod, and the number of pods that were allowed.
 package main
@@ -28,10 +28,14 @@ func main() {
 	}
 	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	check(err)
+	message := 0
 	allows := func(pod *corev1.Pod) int {
-		if policy.AggregateCheckResults(evaluator.EvaluatePod(restricted, &pod.ObjectMeta, &pod.Spec)).Allowed {
+		result := policy.AggregateCheckResults(evaluator.EvaluatePod(restricted, &pod.ObjectMeta, &pod.Spec))
+		if result.Allowed {
 			return 1
 		}
+		// As the plugin's Validate writes it.
+		message += len(fmt.Sprintf("violates PodSecurity %q: %s", restricted.String(), result.ForbiddenDetail()))
 		return 0
 	}
 	rounds := bufio.NewScanner(os.Stdin)

@@ -5,11 +5,11 @@ import type { DeclaredRole, Right } from "../../src/core/registration/rights.ts"
 
 const OPENING = `# Rights
 
-What usher may do in a cluster, why, and in which configurations. A module that is off (\`modules.NAME.enabled: false\`) has none of its rights, and a right with a condition is granted only while the condition holds: \`usher install\`,
+What usher may do in a cluster, why, and in which configurations. A module that is off (\`modules.NAME.enabled: false\`) has no rights, and a right with a condition is granted only while the condition holds: \`usher install\`,
 \`usher manifests\` and the chart grant just what the configuration needs.
 
 - The account \`usher\` of usher's namespace has the ClusterRoles \`usher\` (to judge) and \`usher-registration\` (to register itself), and the Role \`usher\` in its own namespace alone.
-- The operator of a module runs apart from usher, under an account of its own. What it grants its operand it has itself: the API server refuses to grant more.
+- The operator of a module runs apart from usher, under an account of its own. It has every right that it grants its operand: the API server refuses to grant more.
 - The roles for people are bound by you; [the last section](#for-people) lists them.
 
 This page is written by \`npm run deploy\` from the rights themselves.

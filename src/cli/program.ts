@@ -1,6 +1,7 @@
 import { Command, Option } from "commander";
 import { loadModules } from "../core/module/declaration.ts";
 import { moduleCommands, namesOf } from "./command/module-commands.ts";
+import { foresightCommands } from "./foresight/foresight-commands.ts";
 import { installCommands, shaping } from "./install/install-commands.ts";
 import type { Io } from "./io.ts";
 import {
@@ -48,6 +49,7 @@ Exit codes: 0 success, 1 found something, 2 invalid arguments or input,
     );
   serveCommand(usher, io);
   reviewCommand(usher, io, outcome);
+  foresightCommands(usher, io, outcome);
   manifestsCommand(usher, io);
   installCommands(usher, io, outcome);
   watchdogCommand(usher, io);

@@ -67,7 +67,7 @@ export function equal(a: Json | undefined, b: Json | undefined): boolean {
   return true;
 }
 
-/** Whether two objects have the same keys. What they hold there is put with what is still to be compared. */
+/** Whether two objects have the same keys. Their values are queued for comparison. */
 function sameMembers(a: JsonObject, b: JsonObject, pending: (Json | undefined)[]): boolean {
   const [keys, others] = [Object.keys(a), Object.keys(b)];
   // Two versions of one object nearly always have their keys in one order, which saves looking for each.
@@ -154,7 +154,7 @@ export function memoryOf(value: Json | undefined, known: Set<string>): number {
 
 export const TOO_DEEP = Number.NEGATIVE_INFINITY;
 
-/** Whether a value holds at most so many values and levels, itself included. Looks at no more than that, however large it is. */
+/** Whether a value holds at most this number of values and levels, itself included. Stops counting there. */
 export function holdsAtMost(
   value: Json | undefined,
   values: number,
@@ -163,7 +163,7 @@ export function holdsAtMost(
   return valuesLeft(value, values, depth) >= 0;
 }
 
-/** What is left of `room` after the values in a value; negative where it does not suffice, TOO_DEEP where the value is. */
+/** `room` minus the number of values in a value; negative if there are more, TOO_DEEP if it is nested too deeply. */
 export function valuesLeft(value: Json | undefined, room: number, depth: number): number {
   let left = room - 1;
   if (typeof value !== "object" || value === null || left < 0) return left;

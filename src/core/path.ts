@@ -27,7 +27,7 @@ export function steps(text: string): string[] {
     .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
-/** What is at the place that a pointer names; in a list its steps are indexes, in an object keys. */
+/** The value that a JSON pointer names. Its steps are indexes in a list and keys in an object. */
 export function atPointer(value: Json | undefined, text: string): Json | undefined {
   let here = value;
   for (const step of steps(text)) {

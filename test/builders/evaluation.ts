@@ -1,5 +1,5 @@
 import { Assembly } from "../../src/core/evaluate/assembly.ts";
-import { evaluate, type Outside } from "../../src/core/evaluate/evaluate.ts";
+import { evaluate, type Host } from "../../src/core/evaluate/evaluate.ts";
 import type { Evaluation, EvaluationRequest } from "../../src/core/evaluate/evaluate-hooks.ts";
 import type { AdmissionRequest } from "../../src/core/evaluate/request.ts";
 import { Gates } from "../../src/core/module/gates.ts";
@@ -36,7 +36,7 @@ export function callOf(
 export function ask(
   modules: readonly Module[],
   request: AdmissionRequest,
-  world: Outside = outside(),
+  world: Host = outside(),
   change: Partial<EvaluationRequest> = {},
 ): Evaluation | Promise<Evaluation> {
   return evaluate(callOf(assemblyOf(modules), request, change), world);

@@ -1,8 +1,8 @@
 import type { Commit } from "../../src/core/evaluate/decision.ts";
-import type { CommitResult, Outside } from "../../src/core/evaluate/evaluate.ts";
+import type { CommitResult, Host } from "../../src/core/evaluate/evaluate.ts";
 import { type Fact, type Need, needKey } from "../../src/core/evaluate/need.ts";
 
-export interface RecordedOutside extends Outside {
+export interface RecordedHost extends Host {
   /** What was asked for, one list for each fetch. */
   readonly fetches: (readonly Need[])[];
   readonly commits: Commit[];
@@ -17,7 +17,7 @@ export function outside({
   readonly fact?: (need: Need, fetch: number) => Fact;
   readonly commit?: (commit: Commit, attempt: number) => CommitResult;
   readonly expired?: () => boolean;
-} = {}): RecordedOutside {
+} = {}): RecordedHost {
   const fetches: (readonly Need[])[] = [];
   const commits: Commit[] = [];
   return {
@@ -36,7 +36,7 @@ export function outside({
 }
 
 /** An outside with just these objects, by resource and name. */
-export function outsideWith(facts: readonly (readonly [Need, Fact])[]): RecordedOutside {
+export function outsideWith(facts: readonly (readonly [Need, Fact])[]): RecordedHost {
   const known = new Map(facts.map(([need, fact]) => [needKey(need), fact]));
   return outside({ fact: (need) => known.get(needKey(need)) ?? { absent: "NotFound" } });
 }

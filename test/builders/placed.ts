@@ -7,7 +7,7 @@ import { at } from "../../src/core/json.ts";
 import { placement } from "../../src/modules/placement/index.ts";
 import { assemblyOf, atOnce, callOf } from "./evaluation.ts";
 import { again } from "./json.ts";
-import { outside, type RecordedOutside } from "./outside.ts";
+import { outside, type RecordedHost } from "./outside.ts";
 import { came, namespace } from "./policy.ts";
 import { requestFor } from "./request.ts";
 
@@ -45,7 +45,7 @@ export function placed(
 
 /** The same where something may be asked of the outside. */
 export async function placedWith(
-  world: RecordedOutside,
+  world: RecordedHost,
   known: readonly JsonObject[],
   asked: JsonObject | AdmissionRequest,
 ): Promise<Placed> {

@@ -1,5 +1,5 @@
 import type { Assembly } from "../../src/core/evaluate/assembly.ts";
-import { evaluate, type Outside } from "../../src/core/evaluate/evaluate.ts";
+import { evaluate, type Host } from "../../src/core/evaluate/evaluate.ts";
 import type { Evaluation } from "../../src/core/evaluate/evaluate-hooks.ts";
 import type { AdmissionRequest } from "../../src/core/evaluate/request.ts";
 import { type JsonObject, stringAt } from "../../src/core/json.ts";
@@ -50,7 +50,7 @@ export function asksPodOS(
   assembly: Assembly,
   request: AdmissionRequest,
   phase: Phase,
-  world: Outside = outside(),
+  world: Host = outside(),
 ): Evaluation | Promise<Evaluation> {
   return evaluate(callOf(assembly, request, { phase }), world);
 }

@@ -1,4 +1,9 @@
 import type { Json, JsonObject } from "../../src/core/json.ts";
+import {
+  compilePodPlacement,
+  matchesPlacement,
+  type NodeLike,
+} from "../../src/core/kubernetes/selectors/node-selector.ts";
 
 export interface PodParts {
   readonly name?: string;
@@ -69,3 +74,8 @@ export function workload(
 }
 
 export const deployment = (parts?: WorkloadParts): JsonObject => workload("apps/v1", "Deployment", parts);
+
+/** Whether the scheduler would take the node, by the pod's nodeSelector and required node affinity. */
+export function matchesPodPlacement(podSpec: Json | undefined, node: NodeLike): boolean {
+  return matchesPlacement(compilePodPlacement(podSpec), node);
+}

@@ -140,7 +140,14 @@ test("a flag that counts once and is given twice is an error, in every command",
       seen++;
     }
   expect(seen).toBeGreaterThan(150);
-  expect([...repeated].sort()).toEqual(["--as-group", "--filename", "--pod-label", "--source"]);
+  expect([...repeated].sort()).toEqual([
+    "--as-group",
+    "--cordon",
+    "--filename",
+    "--pod-label",
+    "--remove",
+    "--source",
+  ]);
 });
 
 test("--source may be given twice: both are read", async () => {

@@ -50,6 +50,11 @@ test.each([
   [["help", "placement", "stauts"], 'unknown command usher placement stauts; did you mean "status"?'],
   [["placement", "stauts"], 'unknown command usher placement stauts; did you mean "status"?'],
   [["placement", "x"], "unknown command usher placement x; known: status, reapply"],
+  [
+    ["placement", "stauts", "--source", "x"],
+    'unknown command usher placement stauts; did you mean "status"?',
+  ],
+  [["placement", "--sauce"], "unknown option '--sauce'"],
   [["help", "review", "x"], "unknown command usher review x\n"],
 ])("%j is wrong", async (args, message) => {
   const { code, out, err } = await usher(args);
@@ -78,7 +83,7 @@ test.each([
   ["USHER-Z99", "unknown code USHER-Z99; known codes:\n  USHER-E01  "],
   [
     "seating",
-    "known topics: serve, review, manifests, install, uninstall, cleanup, verify, watchdog, operator, placement, ",
+    "known topics: serve, review, diff, what-if, explain, replay, manifests, install, uninstall, cleanup, verify, watchdog, operator, placement, ",
   ],
 ])("help %s", async (topic, message) => {
   const { code, out, err } = await usher(["help", topic]);

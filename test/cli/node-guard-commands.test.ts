@@ -11,7 +11,12 @@ async function json(...args: readonly string[]): Promise<{ code: number | null; 
 }
 
 test("list has every group with its mode, nodes, and entries with their origin", async () => {
-  const { code, data, err } = await json("list", ...SOURCE);
+  const { code, data, err } = await json(
+    "list",
+    ...SOURCE,
+    "--feature-gates",
+    "OpenShiftNodeSchedulingPolicy=true",
+  );
   expect(code, err).toBe(0);
   const [group] = listAt(data, "groups");
   expect(group).toMatchObject({
@@ -34,8 +39,8 @@ test("list has every group with its mode, nodes, and entries with their origin",
 test("list is a table, too, and says that the gate is off", async () => {
   const { code, out, err } = await usher(["node-guard", "list", ...SOURCE]);
   expect(code).toBe(0);
-  expect(out).toMatch(/^GROUP +MODE +EFFECTIVE +NODES +ENTRY +AS +ORIGIN\nControlPlane +Enable +Enable +1 /);
-  expect(out).toMatch(/ControlPlane: Enable, because NodeSchedulingPolicy cluster\n$/);
+  expect(out).toMatch(/^GROUP +MODE +EFFECTIVE +NODES +ENTRY +AS +ORIGIN\nControlPlane +Enable +Disable +1 /);
+  expect(out).toMatch(/ControlPlane: Disable, because feature gate OpenShiftNodeSchedulingPolicy is off\n$/);
   expect(err).toContain("feature gate OpenShiftNodeSchedulingPolicy is off");
 });
 

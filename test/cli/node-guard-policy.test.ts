@@ -81,6 +81,15 @@ metadata: { name: cluster }
 spec: { groups: [{ name: ControlPlane, mode: Enable }] }
 `;
 
+test("list says of a group with rbac that nodes which join while usher is away are not guarded", async () => {
+  const noted = async (policy: string) =>
+    (await usher(["node-guard", "list", "--source", folder({ "policy.yaml": policy }), ...GATE])).err;
+  const text =
+    "ControlPlane: nodes that join the group while usher does not answer are not guarded: its rights";
+  expect(await noted(ENABLED.replace("Enable }", "Enable, rbac: true }"))).toContain(text);
+  expect(await noted(ENABLED)).not.toContain("nodes that join");
+});
+
 test("compile prints the policies of the fallback", async () => {
   const source = folder({ "policy.yaml": ENABLED });
   const { out, code } = await usher(["node-guard", "compile", "--source", source, ...GATE]);

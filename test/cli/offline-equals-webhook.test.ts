@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { ReviewResult } from "../../src/cli/review/result.ts";
 import type { JsonObject } from "../../src/core/json.ts";
+import type { ReviewResult } from "../../src/core/review/result.ts";
 import { recordOf } from "./recorded.ts";
 import { post, readyOf, serving } from "./serving.ts";
 import { folder, reviewed } from "./usher.ts";

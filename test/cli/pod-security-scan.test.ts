@@ -110,6 +110,16 @@ describe("what a policy would refuse", () => {
     });
   });
 
+  test("-n with a namespace that the source does not know is an error, and not an empty table", async () => {
+    const { code, out, err } = await scan(["--source", source(), "-n", "labb"]);
+    expect({ code, out }).toEqual({ code: 2, out: "" });
+    expect(err).toContain("--namespace labb: no such namespace in the source, and no workload in it");
+    const empty = folder({
+      "cluster.yaml": `${CLUSTER}\n---\napiVersion: v1\nkind: Namespace\nmetadata: { name: labb }\n`,
+    });
+    expect(await scan(["--source", empty, "-n", "labb"])).toMatchObject({ code: 0 });
+  });
+
   test("-n restricts it; nothing found is 0", async () => {
     const { rows } = await scanned("--source", source(), "-n", "lab", "--policy", "baseline");
     expect(rows.map(({ name }) => name)).toEqual(["nightly"]);

@@ -10,7 +10,7 @@ describe("usher project-limit usage", () => {
     const { out, code } = await usher(["project-limit", "usage", "--source", EXAMPLES]);
     expect(code).toBe(0);
     expect(out).toMatch(/\nalice +2 +2 +full +limits\[5\] +shop, shop-test\n/);
-    expect(out).toContain("\n3 user(s) with projects, 1 at or over the limit\n");
+    expect(out).toContain("\n3 users with projects, 1 at or over the limit\n");
   });
 
   test("as JSON, those at their limit alone", async () => {

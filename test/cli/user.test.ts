@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { userInfoFor } from "../../src/cli/review/user.ts";
+import { userInfoFor } from "../../src/core/review/user.ts";
 
 test.each([
   ["jane", [], ["system:authenticated"]],

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { text } from "node:stream/consumers";
 import { onTestFinished } from "vitest";
-import type { ReviewResult, ReviewSummary } from "../../src/cli/review/result.ts";
 import { run } from "../../src/cli/run.ts";
 import type { ModuleDeclaration } from "../../src/core/module/declaration.ts";
+import type { ReviewResult, ReviewSummary } from "../../src/core/review/result.ts";
 import { declarations } from "../../src/modules/index.ts";
 
 /** The clone. */

@@ -1,8 +1,9 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, globSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Compiler } from "./binaries/compile.ts";
+import { neededBy } from "./binaries/needed.ts";
 import { cacheFolder } from "./binaries/places.ts";
 import {
   BINARIES,
@@ -16,7 +17,7 @@ import {
   requiredVersion,
   TOOLS,
 } from "./binaries/recipes.ts";
-import { clusterAvailable, ensureBinaries, ensureTool } from "./binaries.ts";
+import { clusterAvailable, ensureBinaries, ensureNeeded, ensureTool } from "./binaries.ts";
 
 let folder: string;
 beforeEach(() => {
@@ -148,9 +149,7 @@ describe("building", () => {
       output: { write: (text) => said.push(text) },
       compile: fakeCompiler([]),
     });
-    expect(said[0]).toBe(
-      "The control plane is built from source, once: 6 programs, usually about 12 minutes in all.\n",
-    );
+    expect(said[0]).toBe("6 programs are built from source, once: usually about 12 minutes in all.\n");
     expect(said).toContain("building kube-apiserver (2 of 6), usually about 7 minutes …\n");
     expect(said.at(-1)).toMatch(/^built kwok after \d+ s\n$/);
   });
@@ -163,6 +162,29 @@ describe("building", () => {
     expect(found.etcd).toBe(join(folder, "etcd"));
     expect(found.kubectl).toBe(join(folder, "kubectl"));
     expect(asked).toEqual(["kube-controller-manager", "kube-scheduler", "kwok"]);
+  });
+});
+
+describe("what a run needs", () => {
+  const TEST = join(import.meta.dirname, "..");
+  const of = (...files: string[]) => neededBy(files.map((file) => join(TEST, file)));
+
+  test("is built in one go before the first test: the control plane and the tools of its files", async () => {
+    const asked: string[] = [];
+    const needed = of("e2e/certificates.test.ts", "e2e/alerts.test.ts");
+    await ensureNeeded(needed, { env: bare(), output: silent, compile: fakeCompiler(asked) });
+    expect(asked).toEqual([...BINARIES, "promtool", "cert-manager"]);
+  });
+
+  test("is seen through the files that a test imports", () => {
+    expect(of("e2e/certificates.test.ts")).toEqual({ controlPlane: true, tools: ["cert-manager"] });
+    expect(of("e2e/chart-values.test.ts").tools).toEqual(["helm", "helm3"]);
+    expect(of("words.test.ts")).toEqual({ controlPlane: false, tools: [] });
+  });
+
+  test("is each tool that there is, for all files together", () => {
+    const { tools } = of(...globSync("**/*.test.ts", { cwd: TEST }));
+    expect([...tools].sort()).toEqual(Object.keys(TOOLS).sort());
   });
 });
 

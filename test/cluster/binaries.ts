@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { type Compiler, compileInto, goCompiler } from "./binaries/compile.ts";
 import { withLock } from "./binaries/lock.ts";
+import type { Needed } from "./binaries/needed.ts";
 import { cacheFolder, type Environment, findGo, isExecutable, readyMade } from "./binaries/places.ts";
 import { about, type Output, showProgress } from "./binaries/progress.ts";
 import {
@@ -10,6 +11,7 @@ import {
   type Recipe,
   readModule,
   recipesFor,
+  schedulerOracle,
   TOOLS,
   type ToolName,
 } from "./binaries/recipes.ts";
@@ -33,7 +35,11 @@ const GO_MISSING = [
 
 function cached(recipe: Recipe, env: Environment): string {
   const platform = `${process.platform}-${process.arch}`;
-  return join(cacheFolder(env), "binaries", cachePath(recipe, readModule(recipe.module), platform));
+  return join(
+    cacheFolder(env),
+    "binaries",
+    cachePath(recipe, readModule(recipe.module, recipe.program), platform),
+  );
 }
 
 function find(recipe: Recipe, env: Environment): string | undefined {
@@ -66,7 +72,7 @@ async function buildMissing(
   if (missing.length > 1) {
     const seconds = missing.reduce((sum, { usualSeconds }) => sum + usualSeconds, 0);
     output.write(
-      `The control plane is built from source, once: ${missing.length} programs, usually about ${about(seconds)} in all.\n`,
+      `${missing.length} programs are built from source, once: usually about ${about(seconds)} in all.\n`,
     );
   }
   for (const [index, recipe] of missing.entries()) {
@@ -105,8 +111,26 @@ export async function ensureBinaries(options: BinaryOptions = {}): Promise<Binar
   return Object.fromEntries(recipes.map(({ name }, i) => [name, paths[i]])) as Binaries;
 }
 
+/** Builds what is missing of a run's programs, with one count over all of them. */
+export async function ensureNeeded(needed: Needed, options: BinaryOptions = {}): Promise<void> {
+  const controlPlane = needed.controlPlane ? recipesFor((options.env ?? process.env)[RELEASE]) : [];
+  await ensure([...controlPlane, ...needed.tools.map((name) => TOOLS[name])], options);
+}
+
 /** The path of a tool, built where it is missing. */
 export async function ensureTool(name: ToolName, options: BinaryOptions = {}): Promise<string> {
   const [path = ""] = await ensure([TOOLS[name]], options);
   return path;
+}
+
+/** The path of the oracle of a release's scheduler, built where it is missing. @default the newest */
+export async function ensureSchedulerOracle(release = "", options: BinaryOptions = {}): Promise<string> {
+  const [path = ""] = await ensure([schedulerOracle(release)], options);
+  return path;
+}
+
+/** Why the oracles of these releases can't be had on this machine; empty where they can, be it after a build. */
+export function oracleUnavailable(releases: readonly string[], env: Environment = process.env): string {
+  const missing = releases.map(schedulerOracle).some((recipe) => find(recipe, env) === undefined);
+  return missing && findGo(env) === undefined ? GO_MISSING : "";
 }

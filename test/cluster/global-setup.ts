@@ -1,7 +1,8 @@
 // Runs once before the tests of the project `cluster`, in vitest's own process.
 import type { TestProject } from "vitest/node";
 import { imageUnavailable } from "../container/programs.ts";
-import { clusterAvailable } from "./binaries.ts";
+import { neededBy } from "./binaries/needed.ts";
+import { clusterAvailable, ensureNeeded } from "./binaries.ts";
 import { Broker } from "./broker.ts";
 
 declare module "vitest" {
@@ -16,6 +17,12 @@ declare module "vitest" {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const answer = clusterAvailable();
   const reason = answer.available ? "" : answer.reason;
+  try {
+    if (answer.available) await ensureNeeded(neededBy(project.vitest.state.getPaths()));
+  } catch (error) {
+    // The tests that need the program fail, and only these.
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  }
   const broker = new Broker();
   await broker.listen();
   project.provide("clusterUnavailable", reason);

@@ -107,7 +107,7 @@ describeOwnCluster("a closed policy", {}, (cluster) => {
       namespaceSelector: { matchLabels: { "kubernetes.io/metadata.name": open } },
     });
     await eventually(
-      "the twin",
+      "the shadow hook",
       async () => (await entries()).join().includes("placement-enforcement"),
       20_000,
     );
@@ -122,7 +122,11 @@ describeOwnCluster("a closed policy", {}, (cluster) => {
       return (await Promise.all(Array.from({ length: 6 }, () => placed(open)))).every(Boolean);
     });
     await cluster().call("DELETE", `${POLICIES}/strict`);
-    await eventually("the twin gone", async () => !(await entries()).join().includes("enforcement"), 20_000);
+    await eventually(
+      "the shadow hook gone",
+      async () => !(await entries()).join().includes("enforcement"),
+      20_000,
+    );
     expect((await createPod(open, { nodeSelector: { pool: "b" } })).status).toBe(201);
   });
 

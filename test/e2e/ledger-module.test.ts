@@ -1,4 +1,4 @@
-// A module with a ledger, a managed object and a hook with an open twin, through the real shell up to the API server: what the leader
+// A module with a ledger, a managed object and a hook with an open shadow hook, through the real shell up to the API server: what the leader
 // registers for it, and that only reviews of the API server itself write the ledger.
 import { request } from "node:https";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -62,7 +62,7 @@ const LEDGER = defineModule({
       rules: [{ groups: [""], versions: ["v1"], resources: ["pods"], operations: ["CREATE"] }],
       failure: "closed",
       tooLarge: "deny",
-      openTwin: true,
+      openShadow: true,
       timeoutSeconds: 5,
       sideEffects: "NoneOnDryRun",
     },
@@ -282,7 +282,7 @@ describeOwnCluster("a module with a ledger", { without: ["kube-scheduler", "kwok
     ]);
   });
 
-  test("the open twin asks about the control plane's namespaces, and both are stopped only where closed", async () => {
+  test("the open shadow hook asks about the control plane's namespaces, and both are stopped only where closed", async () => {
     expect((await createPod("kube-public", "second")).status).toBe(201);
     expect(await pods("kube-public")).toEqual(["second"]);
     // Also ends the connections that the API server keeps open.

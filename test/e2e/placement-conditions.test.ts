@@ -2,7 +2,6 @@
 // about is refused for it.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { JsonObject } from "../../src/core/json.ts";
-import { Gates } from "../../src/core/module/gates.ts";
 import { DEFAULT_INSTALLATION } from "../../src/core/module/installation.ts";
 import { PROVENANCE } from "../../src/core/provenance/annotation.ts";
 import { webhookConfigurations } from "../../src/core/registration/webhooks.ts";
@@ -26,10 +25,8 @@ describeCluster("updates of pods that usher is asked about", (cluster) => {
 
   /** Registers the hook as these policies make it, closed, for this namespace, and with nobody behind it. */
   const register = async (policies: readonly JsonObject[], hook = "placement-pod-updates"): Promise<void> => {
-    const { view } = assemblyOf([placement], policies.map(came));
-    const hooks = placement
-      .hooks(view, DEFAULT_INSTALLATION, new Gates([]))
-      .filter(({ name }) => name === hook)
+    const hooks = assemblyOf([placement], policies.map(came))
+      .declaredHooks.filter(({ name }) => name === hook)
       .map((one) => ({ ...one, failure: "closed" as const, namespaces: { only: [namespace()] } }));
     expect(hooks).toHaveLength(1);
     const endpoint = { url: "https://127.0.0.1:1" };

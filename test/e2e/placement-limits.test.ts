@@ -114,6 +114,25 @@ describeCluster("what an existing object takes", (cluster) => {
     expect(await accepted(path, ["spec"])).toEqual(await believed(path, "Pod"));
   });
 
+  test("a pod whose gate goes takes longer terms in the same update, and neither more terms nor fewer", async () => {
+    const affinity = (...nodeSelectorTerms: readonly JsonObject[]): JsonObject => ({
+      nodeAffinity: { [REQUIRED]: { nodeSelectorTerms } },
+    });
+    const term = { matchExpressions: [REQUIREMENT] };
+    const path = await pod("steered", {
+      schedulingGates: [{ name: "example.com/wait" }],
+      affinity: affinity(term, term),
+    });
+    const away = { key: "metadata.name", operator: "NotIn", values: ["cp-0"] };
+    const longer = { ...term, matchFields: [away, { ...away, values: ["cp-1"] }] };
+    const statuses: number[] = [];
+    for (const terms of [[longer, longer], [longer], [longer, longer, longer]]) {
+      const spec = { schedulingGates: null, affinity: affinity(...terms) };
+      statuses.push((await cluster().request("PATCH", `${path}?dryRun=All`, { spec })).status);
+    }
+    expect(statuses).toEqual([200, 422, 422]);
+  });
+
   test("a pod at no gate: no more than tolerations, of which we make no use", async () => {
     const path = await pod("plain", {});
     expect(await believed(path, "Pod")).toBe("none");

@@ -94,7 +94,7 @@ describe.each(WORLDS.map((world) => [world.name, world] as const))("with %s", (_
   const hooks = assemblyIn(world).hooks.filter(({ rules }) => rules.length > 0);
 
   test.each(hooks.map((hook) => [hook.name, hook] as const))("the hook %s has a case", (_hook, hook) => {
-    // Twins ask the same question in other namespaces.
+    // Shadow hooks ask the same question in other namespaces.
     const { namespaces: _, ...anywhere } = hook;
     expect(here.some(({ phase, request }) => phase === hook.phase && hookWants(anywhere, request))).toBe(
       true,

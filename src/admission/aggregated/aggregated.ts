@@ -4,7 +4,7 @@ import { at } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import type { Source } from "../../core/view/source.ts";
 import { RequestDeadline } from "../review/deadline.ts";
-import { createHandle, type Handle } from "../review/handle.ts";
+import { type Handle, ReviewHandler } from "../review/handle.ts";
 import { type HttpResponse, jsonResponse } from "../review/http-response.ts";
 import { timeoutFor } from "../review/routes.ts";
 import { ClientCertificates } from "../tls/client-certificate.ts";
@@ -43,7 +43,7 @@ export class AggregatedServing {
     this.#options = options;
     this.#documents = new Documents(api);
     this.#reviews = reviewPath(api);
-    this.#handle = createHandle({ source, log, now });
+    this.#handle = new ReviewHandler({ source, log, now }).handle;
   }
 
   /** The authority by which the handshake verifies clients. Without settings none, never those of the system. */

@@ -69,7 +69,7 @@ function extraOf(headers: Headers, prefixes: readonly string[]): Record<string, 
   return extra;
 }
 
-/** What a header name can't hold is escaped by percent signs; other systems write keys as they are. */
+/** Characters that a header name can't hold are escaped by percent signs; other systems write keys as they are. */
 function unescaped(key: string): string {
   try {
     return decodeURIComponent(key);

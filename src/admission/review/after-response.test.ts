@@ -3,7 +3,7 @@ import { review, testModule, testSource } from "../../../test/support/admission/
 import { allow, deny } from "../../core/evaluate/decision.ts";
 import { type Log, SILENT } from "../../core/log.ts";
 import { afterResponse } from "./after-response.ts";
-import { createHandle } from "./handle.ts";
+import { ReviewHandler } from "./handle.ts";
 
 /** The log lines about a request to a hook of the test module. */
 async function logged(
@@ -15,7 +15,7 @@ async function logged(
   const lines: object[] = [];
   const write = (facts: object, message: string) => void lines.push({ ...facts, message });
   const log: Log = { ...SILENT, info: write, error: write };
-  const handle = createHandle({ source: testSource({}, module), log, acceptsToken: () => verified });
+  const { handle } = new ReviewHandler({ source: testSource({}, module), log, acceptsToken: () => verified });
   const record = afterResponse({ log, count: () => undefined });
   for (let i = 0; i < times; i++) {
     const { evaluation } = await handle(Buffer.from(JSON.stringify(review({ ...request }))), path);

@@ -1,5 +1,5 @@
 import type { Commit } from "../../core/evaluate/decision.ts";
-import type { CommitResult, Outside } from "../../core/evaluate/evaluate.ts";
+import type { CommitResult, Host } from "../../core/evaluate/evaluate.ts";
 import { DEADLINE_EXCEEDED, type Fact, type Need } from "../../core/evaluate/need.ts";
 import { factsOf, type Log } from "../../core/log.ts";
 import type { Deadline, Source } from "../../core/view/source.ts";
@@ -25,7 +25,7 @@ export interface Client {
  * The source as one request sees it: until its deadline, or until the client disconnects. A request that needs no facts, as nearly
  * all, has no timer, no listener and no signal.
  */
-export class RequestDeadline implements Outside {
+export class RequestDeadline implements Host {
   readonly #source: Source;
   readonly #client: Client | undefined;
   readonly #endsAt: number;

@@ -43,8 +43,8 @@ export function decodeReview(bytes: Buffer): AdmissionRequest | Undecodable {
 }
 
 /**
- * The request in a body that is too large to be parsed, or of which there are only the first bytes: without objects, and without what
- * follows them, of which only `dryRun` would count. Undecodable where the body is not as an API server writes it.
+ * The request in a body that is too large to be parsed, or was cut after its first bytes: without objects, and without the fields that
+ * follow them. Only `dryRun` of these would count. Undecodable where the body is not as an API server writes it.
  */
 export function decodeEnvelope(bytes: Buffer, tooLarge: string): AdmissionRequest | Undecodable {
   const envelope = envelopeOf(bytes);

@@ -3,12 +3,12 @@ import { responseOf, review, testSource } from "../../../test/support/admission/
 import type { JsonObject } from "../../core/json.ts";
 import { SILENT } from "../../core/log.ts";
 import type { Source } from "../../core/view/source.ts";
-import { createHandle } from "./handle.ts";
+import { ReviewHandler } from "./handle.ts";
 
 const log = SILENT;
 
 async function denialOf(path: string, body: JsonObject = review(), source: Partial<Source> = {}) {
-  const handle = createHandle({ source: testSource(source), log });
+  const { handle } = new ReviewHandler({ source: testSource(source), log });
   const response = responseOf(await handle(Buffer.from(JSON.stringify(body)), path));
   expect(response["allowed"]).toBe(false);
   return response["status"];

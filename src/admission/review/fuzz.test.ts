@@ -10,7 +10,7 @@ import {
 import { hostileBody, numbers } from "../../../test/support/admission/hostile-body.ts";
 import { startTestServer } from "../../../test/support/admission/server.ts";
 import { SILENT } from "../../core/log.ts";
-import { createHandle } from "./handle.ts";
+import { ReviewHandler } from "./handle.ts";
 import type { HttpResponse } from "./http-response.ts";
 import { envelopeOf } from "./structure.ts";
 
@@ -47,7 +47,7 @@ function wellFormed({ status, body }: Pick<HttpResponse, "status" | "body">): vo
 test(`${RUNS} hostile bodies each get a well-formed answer`, { timeout: 600_000 }, async () => {
   const faults: object[] = [];
   const log = { ...SILENT, error: (facts: object, message: string) => faults.push({ ...facts, message }) };
-  const handle = createHandle({ source: testSource(), log });
+  const { handle } = new ReviewHandler({ source: testSource(), log });
   const seed = Number(process.env["USHER_FUZZ_SEED"] ?? 20_261_115);
   const next = numbers(seed);
   const seen = new Map<number, number>();

@@ -13,14 +13,14 @@ import type { Count } from "../../core/module/metric.ts";
 import type { Source } from "../../core/view/source.ts";
 import { afterResponse } from "./after-response.ts";
 import { marginOf } from "./deadline.ts";
-import { createHandle } from "./handle.ts";
+import { ReviewHandler } from "./handle.ts";
 import type { HttpResponse } from "./http-response.ts";
 import { NESTING_LIMIT } from "./structure.ts";
 
 const BODY = Buffer.from(JSON.stringify(review()));
 
 function ask(path: string, source: Source = testSource(), body = BODY, log: Log = SILENT) {
-  return createHandle({ source, log })(body, path);
+  return new ReviewHandler({ source, log }).handle(body, path);
 }
 
 function now(reply: HttpResponse | Promise<HttpResponse>): HttpResponse {
@@ -90,7 +90,7 @@ test("a caller who goes away ends the waiting", async () => {
       return new Promise(() => undefined);
     },
   });
-  const reply = createHandle({ source, log: SILENT })(BODY, "/validate/pool?timeout=30s", caller);
+  const reply = new ReviewHandler({ source, log: SILENT }).handle(BODY, "/validate/pool?timeout=30s", caller);
   const signal = await fetching;
   expect(signal.aborted).toBe(false);
   caller.emit("close");
@@ -139,7 +139,7 @@ test.each([
   const broken = () => {
     throw new Error("clockwork");
   };
-  const reply = now(createHandle({ source, log, now: broken })(BODY, "/validate/only"));
+  const reply = now(new ReviewHandler({ source, log, now: broken }).handle(BODY, "/validate/only"));
   expect(responseOf(reply)).toMatchObject({ allowed });
   expect(reply.body).toContain("USHER-E01");
   expect(reply.body).not.toContain("clockwork");
@@ -200,7 +200,7 @@ describe("a review that is too large", () => {
     for (const isTrusted of [true, false]) {
       const [counts, said]: [Count[], object[]] = [[], []];
       const log = { ...SILENT, info: (facts: object) => said.push(facts) };
-      const handle = createHandle({ source: testSource(), log, acceptsToken: () => isTrusted });
+      const { handle } = new ReviewHandler({ source: testSource(), log, acceptsToken: () => isTrusted });
       const { evaluation } = now(handle(large(deep), "/validate/welcome"));
       if (evaluation === undefined) throw new Error("not evaluated");
       afterResponse({ log, count: (steps) => counts.push(...steps) })(evaluation);
@@ -233,7 +233,7 @@ describe("a review that is too large", () => {
       await promise;
       return [{ found: {}, complete: true }] as const;
     };
-    const handle = createHandle({ source: testSource({ fetch: found }), log: SILENT });
+    const { handle } = new ReviewHandler({ source: testSource({ fetch: found }), log: SILENT });
     // A half of what there is room for.
     const half = large(`{"metadata":{},"list":[${"{},".repeat(390_000)}1]}`);
     const waiting = [half, half].map((body) => handle(body, "/validate/pool?timeout=30s"));
@@ -259,7 +259,7 @@ test("lone surrogates come back as JSON that everyone can read", () => {
 
 test("hooks are looked up as they are when asked", () => {
   const source = { ...testSource() };
-  const handle = createHandle({ source, log: SILENT });
+  const { handle } = new ReviewHandler({ source, log: SILENT });
   expect(now(handle(BODY, "/validate/late")).status).toBe(404);
   const behaviours = { ...BEHAVIOURS, late: { phase: "validate", judge: () => allow() } } as const;
   source.assembly = testSource({}, testModule(behaviours)).assembly;

@@ -1,4 +1,4 @@
-import { evaluate, type Outside } from "../../core/evaluate/evaluate.ts";
+import { evaluate, type Host } from "../../core/evaluate/evaluate.ts";
 import type { Evaluation, HookObserver } from "../../core/evaluate/evaluate-hooks.ts";
 import type { AdmissionRequest } from "../../core/evaluate/request.ts";
 import { responseOf } from "../../core/evaluate/response.ts";
@@ -33,59 +33,73 @@ export interface HandleOptions {
   readonly acceptsToken?: AcceptsToken | undefined;
 }
 
-/** From body and URL to the response: route, decode, evaluate, encode. Never throws, never rejects. */
+/** From body and URL to the response. Never throws, never rejects. */
 export type Handle = (
   body: Buffer,
   url: string,
   client?: Client,
   /** When the request arrived, of `performance.now()`. @default now */
   started?: number,
-  /** @default nobody */
+  /** @default hooks are not observed */
   observer?: HookObserver,
   /** Why the body is only the first bytes of a longer one. @default it is whole */
   tooLong?: string,
 ) => HttpResponse | Promise<HttpResponse>;
 
-export function createHandle({ source, log, now = Date.now, acceptsToken }: HandleOptions): Handle {
-  const routes = new Routes();
+/** Handles admission reviews: routes, decodes, evaluates and encodes. */
+export class ReviewHandler {
+  readonly #source: Source;
+  readonly #log: Log;
+  readonly #now: () => number;
+  readonly #acceptsToken: AcceptsToken | undefined;
+  readonly #routes = new Routes();
   /** The memory of large reviews that wait for facts. Parsing is synchronous, so at most one more is being parsed. */
-  let waiting = 0;
+  #waitingBytes = 0;
 
-  const handle: Handle = (body, url, client, started = performance.now(), observer, tooLong) => {
+  constructor({ source, log, now = Date.now, acceptsToken }: HandleOptions) {
+    this.#source = source;
+    this.#log = log;
+    this.#now = now;
+    this.#acceptsToken = acceptsToken;
+  }
+
+  readonly handle: Handle = (body, url, client, started = performance.now(), observer, tooLong) => {
     try {
-      const route = routes.find(url, source.assembly.hooks);
+      const source = this.#source;
+      const route = this.#routes.find(url, source.assembly.hooks);
       if ("notFound" in route) return textResponse(404, route.notFound);
       // Not synced yet: answer 503, so that failurePolicy decides. A partial view could admit what an unread policy forbids.
       if (!source.ready) return textResponse(503, "policies are not synced yet", route.phase);
       const parsed = tooLong === undefined ? parsedBytes(body) : 0;
-      const tooLarge = tooLong ?? structureProblem(parsed, PARSED_LIMIT - waiting);
+      const tooLarge = tooLong ?? structureProblem(parsed, PARSED_LIMIT - this.#waitingBytes);
       const request = tooLarge === undefined ? decodeReview(body) : decodeEnvelope(body, tooLarge);
-      if (request instanceof Undecodable) {
-        if (log.isLevelEnabled?.("debug"))
-          log.debug({ ...request, phase: route.phase }, "invalid admission review");
-        // Only a client that is no API server sends a large body whose envelope can't be read.
-        return tooLarge === undefined
-          ? undecodableResponse(request, route)
-          : textResponse(413, tooLarge, route.phase);
-      }
-      const deadline = new RequestDeadline(source, log, client, started, route.timeoutMs);
-      const isTrusted = acceptsToken?.(route.token) ?? true;
+      if (request instanceof Undecodable) return this.#undecodable(request, route, tooLarge);
+      const deadline = new RequestDeadline(source, this.#log, client, started, route.timeoutMs);
+      const isTrusted = this.#acceptsToken?.(route.token) ?? true;
       const response =
         typeof isTrusted === "boolean"
-          ? respond(isTrusted, route, request, deadline, observer)
-          : isTrusted.then((found) => respond(found, route, request, deadline, observer));
+          ? this.#respond(isTrusted, route, request, deadline, observer)
+          : isTrusted.then((found) => this.#respond(found, route, request, deadline, observer));
       if (!(response instanceof Promise) || tooLarge !== undefined || parsed <= LARGE_REVIEW) return response;
-      waiting += parsed;
+      this.#waitingBytes += parsed;
       return response.finally(() => {
-        waiting -= parsed;
+        this.#waitingBytes -= parsed;
       });
     } catch (error) {
-      log.error(factsOf(error), INTERNAL_ERROR);
+      this.#log.error(factsOf(error), INTERNAL_ERROR);
       return textResponse(500, FAULT);
     }
   };
 
-  function respond(
+  #undecodable(request: Undecodable, route: Route, tooLarge: string | undefined): HttpResponse {
+    const { phase } = route;
+    if (this.#log.isLevelEnabled?.("debug"))
+      this.#log.debug({ ...request, phase }, "invalid admission review");
+    // An API server writes the envelope first, so a large body without a readable envelope comes from another client.
+    return tooLarge === undefined ? undecodableResponse(request, route) : textResponse(413, tooLarge, phase);
+  }
+
+  #respond(
     isTrusted: boolean,
     route: Route,
     request: AdmissionRequest,
@@ -94,25 +108,23 @@ export function createHandle({ source, log, now = Date.now, acceptsToken }: Hand
   ): HttpResponse | Promise<HttpResponse> {
     const { phase, hooks } = route;
     try {
-      const outside = isTrusted ? deadline : readOnly(deadline);
-      const { assembly } = source;
-      const result = evaluate({ assembly, phase, hooks, request, now: now(), observer }, outside);
+      const host = isTrusted ? deadline : readOnly(deadline);
+      const { assembly } = this.#source;
+      const result = evaluate({ assembly, phase, hooks, request, now: this.#now(), observer }, host);
       if (!(result instanceof Promise)) return evaluatedResponse(result, route, isTrusted);
       return result
         .then((evaluation) => evaluatedResponse(evaluation, route, isTrusted))
-        .catch((error: unknown) => failed(error, route, request))
+        .catch((error: unknown) => this.#failed(error, route, request))
         .finally(() => deadline.end());
     } catch (error) {
-      return failed(error, route, request);
+      return this.#failed(error, route, request);
     }
   }
 
-  function failed(error: unknown, route: Route, request: AdmissionRequest): HttpResponse {
-    log.error({ ...factsOf(error), phase: route.phase, kind: request.kind.kind }, INTERNAL_ERROR);
+  #failed(error: unknown, route: Route, request: AdmissionRequest): HttpResponse {
+    this.#log.error({ ...factsOf(error), phase: route.phase, kind: request.kind.kind }, INTERNAL_ERROR);
     return internalErrorResponse(route, request);
   }
-
-  return handle;
 }
 
 /** A request that is not trusted has no effects, like a dry run. */
@@ -128,10 +140,10 @@ function evaluatedResponse(evaluation: Evaluation, { phase }: Route, isTrusted: 
  * Facts may be fetched, nothing may be written. A commit fails: to allow without it would let the request of an API server with an
  * outdated path pass uncounted.
  */
-function readOnly(outside: RequestDeadline): Outside {
+function readOnly(host: RequestDeadline): Host {
   return {
-    fetch: (needs) => outside.fetch(needs),
-    expired: () => outside.expired(),
+    fetch: (needs) => host.fetch(needs),
+    expired: () => host.expired(),
     commit: async () => ({ failed: "the request did not come by the path of the webhook configuration" }),
   };
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { responseOf, review, testSource } from "../../../test/support/admission/example-cluster.ts";
 import { effectsOf } from "../../core/evaluate/effects.ts";
 import { SILENT } from "../../core/log.ts";
-import { createHandle } from "./handle.ts";
+import { ReviewHandler } from "./handle.ts";
 import { Routes } from "./routes.ts";
 
 const BODY = Buffer.from(JSON.stringify(review()));
@@ -11,7 +11,7 @@ const OTHER = TOKEN.replaceAll("0", "f");
 
 function asked(path: string, commit = async () => "done" as const) {
   const acceptsToken = (token: string | undefined) => token === TOKEN;
-  return createHandle({ source: testSource({ commit }), log: SILENT, acceptsToken })(BODY, path);
+  return new ReviewHandler({ source: testSource({ commit }), log: SILENT, acceptsToken }).handle(BODY, path);
 }
 
 test("a token in front of the path changes neither phase nor hooks nor deadline", () => {
@@ -69,7 +69,7 @@ test("a need is fetched with or without a token", async () => {
 });
 
 test("a token that must be looked up is waited for", async () => {
-  const handle = createHandle({
+  const { handle } = new ReviewHandler({
     source: testSource({ commit: async () => "done" as const }),
     log: SILENT,
     acceptsToken: async (token) => token === TOKEN,

@@ -14,7 +14,7 @@ import { createMetrics } from "../observe/metrics/metrics.ts";
 import { openOps } from "../observe/ops.ts";
 import type { ReviewTracer } from "../observe/tracing/tracing.ts";
 import { afterResponse } from "../review/after-response.ts";
-import { createHandle } from "../review/handle.ts";
+import { ReviewHandler } from "../review/handle.ts";
 import type { AcceptsToken } from "../review/routes.ts";
 import {
   type KeyPair,
@@ -26,7 +26,7 @@ import {
 import { type CertificateFiles, readKeyPair, watchKeyPair } from "../tls/certificate-files.ts";
 import type { ClientCheck } from "../tls/client-certificate.ts";
 import type { Address } from "./address.ts";
-import { CLIENT_CLOSED_REQUEST, openHttpsServer } from "./https-server.ts";
+import { CLIENT_CLOSED_REQUEST, HttpsServer } from "./https-server.ts";
 import { LIMITS, type Limits } from "./limits.ts";
 import { type DrainOptions, Shutdown } from "./shutdown.ts";
 
@@ -138,14 +138,14 @@ export async function startAdmission(options: AdmissionOptions): Promise<Admissi
     serving.pair = certificate;
     const tracing = await tracingFor(options, log);
     if (tracing !== undefined) stops.push(tracing.stop);
-    const webhook = await openHttpsServer({
+    const webhook = await HttpsServer.open({
       bind,
       port: options.port ?? WEBHOOK_PORT,
       pair: certificate,
       clients: options.clients,
       aggregated: aggregated && new AggregatedServing({ source, log, now, ...aggregated }),
       limits,
-      handle: createHandle({ source, log, now, acceptsToken: options.acceptsToken }),
+      handle: new ReviewHandler({ source, log, now, acceptsToken: options.acceptsToken }).handle,
       afterResponse: afterResponse({ log, count: metrics.count, effects: options.effects }),
       observe: (phase, status, seconds) => {
         metrics.observe(phase, status, seconds);
@@ -196,7 +196,7 @@ async function tracingFor(
   return openTracing({ ...tracing, version, instance, log });
 }
 
-/** The error was reported by the start; stopping what never ran is no second one. */
+/** The start reported the error already. */
 function ignore(): void {}
 
 function certificateFor(options: AdmissionOptions, bind: string): Promise<KeyPair | OwnCertificate> {

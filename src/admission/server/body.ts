@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { BytesInFlight } from "./bytes-in-flight.ts";
+import type { InTurn } from "./large-reviews.ts";
 
 /**
  * Bytes read of a body whose announced length is above the limit: enough for its envelope. The API server's is mostly the name of the user and its groups, which
@@ -9,13 +10,14 @@ export const ENVELOPE_BYTES = 1024 * 1024;
 
 /**
  * Collects the body of a request. Of one that is longer than the limit `done` gets the first bytes and `false`, as soon as that is known.
- * `done` is not called where the client disconnects, and must not keep the body.
+ * `done` is called by `inTurn`, not at all where the client disconnects before, and must not keep the body.
  */
 export function readBody(
   request: IncomingMessage,
   limit: number,
   inFlight: BytesInFlight,
   done: (body: Buffer, isWhole: boolean) => void,
+  inTurn: InTurn = (work) => work(),
 ): void {
   const announced = Number(request.headers["content-length"] ?? Number.NaN);
   const most = announced > limit ? Math.min(limit, ENVELOPE_BYTES) : limit;
@@ -27,11 +29,13 @@ export function readBody(
   const finish = (isWhole: boolean) => {
     request.removeListener("data", onData);
     request.removeListener("end", onEnd);
-    inFlight.remove(socket, counted);
-    done(body.subarray(0, length), isWhole);
-    // The listeners live as long as the request, which may wait for facts.
-    if (counted > 0) release(body);
-    body = EMPTY;
+    inTurn(() => {
+      inFlight.remove(socket, counted);
+      done(body.subarray(0, length), isWhole);
+      // The listeners live as long as the request, which may wait for facts.
+      if (counted > 0) release(body);
+      body = EMPTY;
+    });
   };
   const onData = (chunk: Buffer) => {
     const fits = chunk.subarray(0, most - length);

@@ -56,7 +56,7 @@ export class Connections {
     }
   }
 
-  /** Stops listening, closes unused connections and waits for the others, at most so long. */
+  /** Stops listening, closes unused connections and waits at most this long for the others. */
   finish(withinMs: number): Promise<void> {
     return new Promise((resolve) => {
       const closeUnused = () => {

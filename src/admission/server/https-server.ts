@@ -41,15 +41,6 @@ export interface HttpsServerOptions {
   readonly log: Log;
 }
 
-export interface HttpsServer {
-  readonly address: Address;
-  readonly usePair: (pair: KeyPair) => void;
-  /** From now on every response closes its connection, so that the API server connects to another instance. */
-  readonly startDraining: () => void;
-  /** Stops listening, ends idle connections and waits for requests in flight, at most so long. */
-  readonly finish: (withinMs: number) => Promise<void>;
-}
-
 const NO_ROOM = "too many bytes in flight: closed the connection that kept some for longest";
 
 /** The client closed the connection before the response. Not a code of HTTP, but the one that proxies have long used for this. */
@@ -58,186 +49,217 @@ export const CLIENT_CLOSED_REQUEST = 499;
 /** Fits into the kernel's send buffer, and Node reads no further request of a connection whose client leaves more than 64 KiB unread. */
 const SMALL_RESPONSE_BYTES = 16 * 1024;
 
-/** The HTTPS server of the webhooks. Node reads every request and writes every response. Resolves once it listens. */
-export async function openHttpsServer(options: HttpsServerOptions): Promise<HttpsServer> {
-  const { limits, handle, aggregated, afterResponse, observe, connectionClosed, tracing, log } = options;
-  if (aggregated !== undefined && options.clients !== undefined)
-    throw new Error(
-      "an aggregated API authenticates clients by the front proxy: it can't be served with --client-ca",
+/** The HTTPS server of the webhooks. Node reads every request and writes every response. */
+export class HttpsServer {
+  readonly #options: HttpsServerOptions;
+  readonly #clients: ClientCertificates | undefined;
+  readonly #inFlight: BytesInFlight;
+  readonly #largeReviews = new LargeReviews();
+  readonly #pipelining: Pipelining;
+  readonly #server: Server;
+  readonly #connections: Connections;
+  #pair: KeyPair;
+  #address: Address | undefined;
+  #draining = false;
+
+  private constructor(options: HttpsServerOptions) {
+    const { limits, aggregated, clients, connectionClosed, log } = options;
+    if (aggregated !== undefined && clients !== undefined)
+      throw new Error(
+        "an aggregated API authenticates clients by the front proxy: it can't be served with --client-ca",
+      );
+    this.#options = options;
+    this.#pair = options.pair;
+    this.#clients = clients === undefined ? undefined : new ClientCertificates(clients);
+    this.#inFlight = new BytesInFlight(limits.inFlightBytes, (bytes) => {
+      connectionClosed("bytes");
+      log.warn({ bytes }, NO_ROOM);
+    });
+    this.#pipelining = new Pipelining(limits.pipelined, () => connectionClosed("requests"));
+    this.#server = createServer(
+      {
+        ...this.#secureContext(),
+        requestCert: this.#asksForCertificates,
+        // Refused with a message: a failed handshake does not say why.
+        rejectUnauthorized: false,
+        handshakeTimeout: limits.handshakeMs,
+        keepAliveTimeout: limits.keepAliveMs,
+        headersTimeout: limits.headersMs,
+        requestTimeout: limits.requestMs,
+        connectionsCheckingInterval: limits.checkEveryMs,
+        maxHeaderSize: limits.headerBytes,
+      },
+      (request, response) => {
+        try {
+          this.#serve(request, response);
+        } catch (error) {
+          this.#abort(response, error);
+        }
+      },
     );
-  const clients = options.clients === undefined ? undefined : new ClientCertificates(options.clients);
-  const inFlight = new BytesInFlight(limits.inFlightBytes, (bytes) => {
-    connectionClosed("bytes");
-    log.warn({ bytes }, NO_ROOM);
-  });
-  const largeReviews = new LargeReviews();
-  const pipelining = new Pipelining(limits.pipelined, () => connectionClosed("requests"));
-  const asksForCertificates = clients !== undefined || aggregated !== undefined;
-  let { pair: served } = options;
-  let draining = false;
+    // Ends a connection whose client stopped reading: no bytes in either direction for as long as an idle connection may last.
+    this.#server.timeout = limits.keepAliveMs;
+    this.#connections = new Connections(this.#server, limits.connections, () =>
+      connectionClosed("connections"),
+    );
+    const authorities = aggregated?.follow(() => this.#server.setSecureContext(this.#secureContext()));
+    this.#server.once("close", () => authorities?.stop());
+  }
 
-  const secure = (pair = served) => ({
-    cert: pair.cert,
-    key: pair.key,
-    minVersion: "TLSv1.2" as const,
-    // Each renegotiation costs a signature, and a client may ask for any number. Go's client never does, and TLS 1.3 has none.
-    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
-    ...(asksForCertificates ? { ca: aggregated?.ca ?? options.clients?.ca ?? [] } : {}),
-  });
+  /** Resolves once it listens. */
+  static async open(options: HttpsServerOptions): Promise<HttpsServer> {
+    const opened = new HttpsServer(options);
+    const port = await listen(opened.#server, options.bind, options.port);
+    opened.#server.on("error", (error) => options.log.error(factsOf(error), "HTTPS server error"));
+    opened.#address = addressOf("https", options.bind, port);
+    return opened;
+  }
 
-  const serve = (request: IncomingMessage, response: ServerResponse) => {
+  get address(): Address {
+    if (this.#address === undefined) throw new Error("the server does not listen yet");
+    return this.#address;
+  }
+
+  usePair(pair: KeyPair): void {
+    this.#server.setSecureContext(this.#secureContext(pair));
+    this.#pair = pair;
+  }
+
+  /** From now on every response closes its connection, so that the API server connects to another instance. */
+  startDraining(): void {
+    this.#draining = true;
+  }
+
+  /** Stops listening, ends idle connections and waits at most this long for requests in flight. */
+  finish(withinMs: number): Promise<void> {
+    this.#draining = true;
+    return this.#connections.finish(withinMs);
+  }
+
+  get #asksForCertificates(): boolean {
+    return this.#clients !== undefined || this.#options.aggregated !== undefined;
+  }
+
+  #secureContext(pair = this.#pair) {
+    const { aggregated, clients } = this.#options;
+    return {
+      cert: pair.cert,
+      key: pair.key,
+      minVersion: "TLSv1.2" as const,
+      // Each renegotiation costs a signature, and a client may ask for any number. Go's client never does, and TLS 1.3 has none.
+      secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+      ...(this.#asksForCertificates ? { ca: aggregated?.ca ?? clients?.ca ?? [] } : {}),
+    };
+  }
+
+  #serve(request: IncomingMessage, response: ServerResponse): void {
+    const { aggregated, handle } = this.#options;
     const started = performance.now();
     if (aggregated?.serves(request.url ?? "/") === true) {
-      serveAggregated(aggregated, request, response, started);
+      this.#serveAggregated(aggregated, request, response, started);
       return;
     }
-    const refused = refusedByHead(request) ?? clients?.refuse(request.socket);
-    if (refused !== undefined) refuse(request, response, refused, started);
-    else receive(request, response, handle, started);
-  };
+    const refused = refusedByHead(request) ?? this.#clients?.refuse(request.socket);
+    if (refused !== undefined) this.#refuse(request, response, refused, started);
+    else this.#receive(request, response, handle, started);
+  }
 
-  const serveAggregated = (
+  #serveAggregated(
     serving: AggregatedServing,
     request: IncomingMessage,
     response: ServerResponse,
     started: number,
-  ) => {
+  ): void {
     const { socket } = request;
-    pipelining.add(socket);
-    // Node goes on with what it has read already of a connection that was closed for too many.
+    this.#pipelining.add(socket);
+    // Node continues with requests that it has already read of a connection that was closed for too many.
     if (socket.destroyed) {
-      pipelining.remove(socket);
+      this.#pipelining.remove(socket);
       return;
     }
     void serving
       .admit(request, response, started)
       .then((admitted) => {
         const result = typeof admitted === "function" ? refusedByHead(request) : admitted;
-        if (result === undefined) receive(request, response, admitted as Handle, started);
-        else if (result.status < 300 || response.destroyed) send(response, result, started);
-        else refuse(request, response, result, started);
+        if (result === undefined) this.#receive(request, response, admitted as Handle, started);
+        else if (result.status < 300 || response.destroyed) this.#send(response, result, started);
+        else this.#refuse(request, response, result, started);
       })
-      .catch((error: unknown) => abort(response, error))
-      .finally(() => pipelining.remove(socket));
-  };
+      .catch((error: unknown) => this.#abort(response, error))
+      .finally(() => this.#pipelining.remove(socket));
+  }
 
-  const receive = (request: IncomingMessage, response: ServerResponse, review: Handle, started: number) => {
-    largeReviews.take(request, (end) =>
-      readBody(request, limits.bodyBytes, inFlight, (body, isWhole) => {
-        end();
-        const trace = tracing?.begin(request.headers, started);
-        const tooLong = isWhole ? undefined : `the body has more than ${limits.bodyBytes} bytes`;
-        const result = review(body, request.url ?? "/", response, started, trace, tooLong);
-        const reply = (known: HttpResponse) => send(response, known, started, trace, isWhole);
-        if (!(result instanceof Promise)) {
-          reply(result);
-          return;
-        }
-        const { socket } = request;
-        const parsed = parsedBytes(body);
-        // Those that are larger are counted where they are parsed.
-        const bytes = isWhole && parsed <= LARGE_REVIEW ? parsed : 0;
-        pipelining.add(socket);
-        inFlight.add(socket, bytes);
-        void result
-          .then(reply)
-          .catch((error: unknown) => abort(response, error))
-          .finally(() => {
-            pipelining.remove(socket);
-            inFlight.remove(socket, bytes);
-          });
-      }),
+  #receive(request: IncomingMessage, response: ServerResponse, review: Handle, started: number): void {
+    const { limits, tracing } = this.#options;
+    const judge = (body: Buffer, isWhole: boolean) => {
+      const trace = tracing?.begin(request.headers, started);
+      const tooLong = isWhole ? undefined : `the body has more than ${limits.bodyBytes} bytes`;
+      const result = review(body, request.url ?? "/", response, started, trace, tooLong);
+      const reply = (known: HttpResponse) => this.#send(response, known, started, trace, isWhole);
+      if (!(result instanceof Promise)) {
+        reply(result);
+        return;
+      }
+      const { socket } = request;
+      const parsed = parsedBytes(body);
+      // Larger reviews are counted where they are parsed.
+      const bytes = isWhole && parsed <= LARGE_REVIEW ? parsed : 0;
+      this.#pipelining.add(socket);
+      this.#inFlight.add(socket, bytes);
+      void result
+        .then(reply)
+        .catch((error: unknown) => this.#abort(response, error))
+        .finally(() => {
+          this.#pipelining.remove(socket);
+          this.#inFlight.remove(socket, bytes);
+        });
+    };
+    this.#largeReviews.take(request, (inTurn) =>
+      readBody(request, limits.bodyBytes, this.#inFlight, judge, inTurn),
     );
-  };
+  }
 
-  const send = (
+  #send(
     response: ServerResponse,
     result: HttpResponse,
     started: number,
     trace?: ReviewTrace,
     isWhole = true,
-  ) => {
+  ): void {
+    const { observe, afterResponse } = this.#options;
     const { status, type, body, phase, evaluation } = result;
     const closed = response.destroyed;
     if (!closed && !isWhole) sendAndClose(response.req, response, result);
     else if (!closed) {
-      if (draining) response.shouldKeepAlive = false;
+      if (this.#draining) response.shouldKeepAlive = false;
       const length = Buffer.byteLength(body);
       response.writeHead(status, { "Content-Type": type, "Content-Length": length });
       // A string, not a buffer: Node then writes head and body as one TLS record. One byte a character means ASCII, which
       // Latin-1 writes alike but faster.
       response.end(body, length === body.length ? "latin1" : "utf8");
-      if (length > SMALL_RESPONSE_BYTES) countUnread(response, length);
+      if (length > SMALL_RESPONSE_BYTES) this.#countUnread(response, length);
     }
     const seen = closed ? CLIENT_CLOSED_REQUEST : status;
     observe(phase, seen, (performance.now() - started) / 1_000);
     if (!closed && evaluation !== undefined) afterResponse(evaluation);
     trace?.end({ status: seen, phase, evaluation });
-  };
+  }
 
-  const countUnread = (response: ServerResponse, bytes: number) => {
+  #countUnread(response: ServerResponse, bytes: number): void {
     const { socket } = response.req;
-    inFlight.add(socket, bytes);
-    response.once("close", () => inFlight.remove(socket, bytes));
-  };
+    this.#inFlight.add(socket, bytes);
+    response.once("close", () => this.#inFlight.remove(socket, bytes));
+  }
 
-  const refuse = (
-    request: IncomingMessage,
-    response: ServerResponse,
-    refusal: HttpResponse,
-    started: number,
-  ) => {
+  #refuse(request: IncomingMessage, response: ServerResponse, refusal: HttpResponse, started: number): void {
     sendAndClose(request, response, refusal);
-    observe(undefined, refusal.status, (performance.now() - started) / 1_000);
-  };
+    this.#options.observe(undefined, refusal.status, (performance.now() - started) / 1_000);
+  }
 
-  const abort = (response: ServerResponse, error: unknown) => {
-    log.error(factsOf(error), "internal error serving a connection");
+  #abort(response: ServerResponse, error: unknown): void {
+    this.#options.log.error(factsOf(error), "internal error serving a connection");
     response.destroy();
-  };
-
-  const server = createServer(
-    {
-      ...secure(),
-      requestCert: asksForCertificates,
-      // Refused with a message: a failed handshake does not say why.
-      rejectUnauthorized: false,
-      handshakeTimeout: limits.handshakeMs,
-      keepAliveTimeout: limits.keepAliveMs,
-      headersTimeout: limits.headersMs,
-      requestTimeout: limits.requestMs,
-      connectionsCheckingInterval: limits.checkEveryMs,
-      maxHeaderSize: limits.headerBytes,
-    },
-    (request, response) => {
-      try {
-        serve(request, response);
-      } catch (error) {
-        abort(response, error);
-      }
-    },
-  );
-  // Ends a connection whose client stopped reading: no bytes in either direction for as long as an idle connection may last.
-  server.timeout = limits.keepAliveMs;
-  const connections = new Connections(server, limits.connections, () => connectionClosed("connections"));
-  const authorities = aggregated?.follow(() => server.setSecureContext(secure()));
-  server.once("close", () => authorities?.stop());
-  const port = await listen(server, options.bind, options.port);
-  server.on("error", (error) => log.error(factsOf(error), "HTTPS server error"));
-  return {
-    address: addressOf("https", options.bind, port),
-    usePair: (pair) => {
-      server.setSecureContext(secure(pair));
-      served = pair;
-    },
-    startDraining: () => {
-      draining = true;
-    },
-    finish: (withinMs) => {
-      draining = true;
-      return connections.finish(withinMs);
-    },
-  };
+  }
 }
 
 function listen(server: Server, bind: string, port: number): Promise<number> {

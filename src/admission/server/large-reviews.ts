@@ -6,8 +6,15 @@ import type { IncomingMessage } from "node:http";
  */
 export const LARGE_BYTES = 128 * 1024;
 
-/** A client that sends slowly delays the next body by this long at most; then both are read. At 1 Gbit/s 20 MiB take 170 ms. */
+/** A body delays the next one by this long at most; then both are read. At 1 Gbit/s 20 MiB take 170 ms. */
 const TURN_MS = 250;
+
+/**
+ * A body of which less than a chunk of Node's has come in this time keeps its turn no longer: a client that stalls delays others by no
+ * more than this. At 1 Gbit/s ten chunks come. If the network was slow for a moment, two bodies are read at the same time.
+ */
+const STALL_MS = 5;
+const CHUNK_BYTES = 64 * 1024;
 
 /** The API server writes uid, kind, resource and name before the namespace: some hundred bytes. */
 const ENVELOPE_BYTES = 4_096;
@@ -29,20 +36,28 @@ export class LargeReviews {
     this.#nextTurn = nextTurn;
   }
 
-  /** Calls `read` at once, or when it is the turn of the request. It is to call `end` once the body was read, before it judges. */
-  take(request: IncomingMessage, read: (end: () => void) => void): void {
+  /**
+   * Calls `read` at once, or when it is the turn of the request. Once the body was read, `read` is to hand the work on it to its argument,
+   * which does it at once or, where the body came too slowly for its turn, in a later turn.
+   */
+  take(request: IncomingMessage, read: (inTurn: InTurn) => void): void {
     const length = Number(request.headers["content-length"] ?? Number.NaN);
     if (!(length > LARGE_BYTES)) {
-      read(() => undefined);
+      read((work) => work());
       return;
     }
     // A client that sends no body at all has no turn.
     request.once("readable", () => {
       const first: Buffer | null = request.read();
       if (first !== null) request.unshift(first);
-      this.#waiting.add(namespaceIn(first), () => this.#start(request, read));
-      if (!this.#isBusy) this.#next();
+      const namespace = namespaceIn(first);
+      this.#wait(namespace, () => this.#start(namespace, request, read));
     });
+  }
+
+  #wait(namespace: string, start: () => void): void {
+    this.#waiting.add(namespace, start);
+    if (!this.#isBusy) this.#next();
   }
 
   /** One in each turn of the loop. */
@@ -55,21 +70,49 @@ export class LargeReviews {
     });
   }
 
-  #start(request: IncomingMessage, read: (end: () => void) => void): void {
-    let isOver = false;
+  #start(namespace: string, request: IncomingMessage, read: (inTurn: InTurn) => void): void {
+    if (request.destroyed) {
+      this.#next();
+      return;
+    }
+    const started = performance.now();
+    let hasTurn = true;
+    let received = 0;
     const end = () => {
-      if (isOver) return;
-      isOver = true;
-      clearTimeout(timer);
+      if (!hasTurn) return;
+      hasTurn = false;
+      clearInterval(timer);
       request.removeListener("close", end);
+      request.removeListener("data", count);
       this.#next();
     };
-    const timer = setTimeout(end, TURN_MS);
+    const count = (chunk: Buffer) => {
+      received += chunk.length;
+    };
+    const timer = setInterval(() => {
+      // The loop may have been busy for longer than the interval: chunks that arrived meanwhile are read first.
+      setImmediate(() => {
+        if (received < CHUNK_BYTES || performance.now() - started >= TURN_MS) end();
+        received = 0;
+      });
+    }, STALL_MS);
     request.once("close", end);
-    if (request.destroyed) end();
-    else read(end);
+    read((work) => {
+      if (hasTurn) {
+        end();
+        work();
+      } else
+        this.#wait(namespace, () => {
+          this.#next();
+          work();
+        });
+    });
+    request.on("data", count);
   }
 }
+
+/** Does work at once, or in a later turn. */
+export type InTurn = (work: () => void) => void;
 
 /** Items by key: the first of each key in turn, and those of one key in their order. */
 export class RoundRobin<Item> {

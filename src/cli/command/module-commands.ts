@@ -37,15 +37,19 @@ function addGroup(parent: CliCommand, group: CommandGroup, place: Place): void {
     addCommand(added, one, { ...place, path });
     examples.push(`  ${path} ${one.name} ${one.examples[0] ?? ""}`.trimEnd());
   }
-  // As the bare name of the program does.
-  added.allowExcessArguments().action(async () => {
-    const [unknown] = added.args;
-    if (unknown !== undefined) {
-      const { unknownCommand } = await import("../help.ts");
-      throw unknownCommand(path, unknown, namesOf(added));
-    }
-    added.outputHelp();
-  });
+  // As the bare name of the program does. Flags of a command that is not known are not known either: the command is the mistake to name.
+  added
+    .allowExcessArguments()
+    .allowUnknownOption()
+    .action(async () => {
+      const [unknown] = added.args;
+      if (unknown !== undefined) {
+        if (unknown.startsWith("-")) added.error(`error: unknown option '${unknown}'`);
+        const { unknownCommand } = await import("../help.ts");
+        throw unknownCommand(path, unknown, namesOf(added));
+      }
+      added.outputHelp();
+    });
   if (examples.length > 0) added.addHelpText("after", `\nExamples:\n${examples.join("\n")}`);
 }
 

@@ -2,7 +2,7 @@ import type { Json } from "../../core/json.ts";
 import type { CommandWrites, OutputFormat, PlannedChange } from "../../core/module/command.ts";
 import type { Terminal } from "../output/terminal.ts";
 import { printData, printTable } from "./print-report.ts";
-import type { Attempt } from "./write.ts";
+import type { WriteAttempt } from "./write.ts";
 
 const WOULD_CHANGE = "would change";
 
@@ -16,7 +16,11 @@ export interface WriteResult {
   readonly why?: string;
 }
 
-export function writeResult({ kind, of }: PlannedChange, attempt: Attempt, done = WOULD_CHANGE): WriteResult {
+export function writeResult(
+  { kind, of }: PlannedChange,
+  attempt: WriteAttempt,
+  done = WOULD_CHANGE,
+): WriteResult {
   const { namespace, name } = of;
   const object = { kind, ...(namespace === undefined ? {} : { namespace }), name };
   if ("failed" in attempt) return { object, result: "failed", changes: [], why: attempt.failed };

@@ -3,6 +3,7 @@ import type { Fact, Need } from "../../core/evaluate/need.ts";
 import { isObject, type Json } from "../../core/json.ts";
 import { checkDnsLabel } from "../../core/kubernetes/names.ts";
 import { parseServerVersion } from "../../core/kubernetes/versions.ts";
+import { BUILT_IN_WORKLOADS } from "../../core/kubernetes/workloads.ts";
 import type {
   Command,
   CommandCall,
@@ -192,7 +193,7 @@ async function resultOf(
   });
   try {
     const fetch: Fetch = (needs) => opened.source.fetch(needs, reviewDeadline());
-    if (live) await checkNamespace(options, fetch);
+    await checkNamespace(options, fetch, live);
     return {
       result: await run(fetch),
       faulty: opened.faulty,
@@ -207,11 +208,21 @@ async function resultOf(
 }
 
 /** A name with a typo would look as if nothing were found. */
-async function checkNamespace({ namespace: name }: ShellOptions, fetch: Fetch): Promise<void> {
+async function checkNamespace({ namespace: name }: ShellOptions, fetch: Fetch, live: boolean): Promise<void> {
   if (name === undefined) return;
   const [fact] = await fetch([{ get: { resource: "namespaces", name } }]);
-  if (fact !== undefined && "absent" in fact)
-    throw new CallError(`--namespace ${name}: no such namespace in the cluster`);
+  if (fact === undefined || !("absent" in fact)) return;
+  if (live) throw new CallError(`--namespace ${name}: no such namespace in the cluster`);
+  // Files may leave Namespaces out.
+  const inside = await fetch(
+    BUILT_IN_WORKLOADS.map(({ group, resource }) => ({
+      list: { resource: group === "" ? resource : `${resource}.${group}`, namespace: name },
+      limit: 1,
+      share: 1,
+    })),
+  );
+  if (inside.every((one) => !("found" in one && Array.isArray(one.found) && one.found.length > 0)))
+    throw new CallError(`--namespace ${name}: no such namespace in the source, and no workload in it`);
 }
 
 /** Answers needs from the API server, without a view: of the cluster only its version is known. */
@@ -230,7 +241,7 @@ async function withClient(
     if (version !== undefined) assembly.observeServerVersion(version);
     const created = createNeeds(client, createResources(client, assembly.modules));
     const fetch: Fetch = (needs) => created(needs, reviewDeadline());
-    await checkNamespace(options, fetch);
+    await checkNamespace(options, fetch, true);
     return run(fetch);
   });
 }

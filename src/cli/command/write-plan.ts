@@ -16,7 +16,7 @@ import {
   writeResult,
 } from "./print-results.ts";
 import type { ShellOptions } from "./run-command.ts";
-import { type Attempt, Writer } from "./write.ts";
+import { type WriteAttempt, Writer } from "./write.ts";
 
 /**
  * Finds what a plan would change, by a server-side dry run of every write, then makes the writes that change something, unless it is a
@@ -40,7 +40,7 @@ export async function writePlan(
     const forTable = options.output === "table";
     const planned = await each("checking", plan.changes, plan, 0, screen, (one) => writer.dryRun(one));
     const due = plan.changes.filter((_, i) => hasChanges(planned[i]));
-    const done = new Map<PlannedChange, Attempt>();
+    const done = new Map<PlannedChange, WriteAttempt>();
     if (!dryRun && due.length > 0) {
       const { parallel = 1, pauseSeconds = 0 } = plan;
       if (forTable) screen.note(`writing ${due.length}, ${parallel} at a time`);
@@ -62,9 +62,9 @@ export async function writePlan(
   });
 }
 
-const NOT_TRIED: Attempt = { failed: "was not tried" };
+const NOT_TRIED: WriteAttempt = { failed: "was not tried" };
 
-function hasChanges(attempt: Attempt | undefined): boolean {
+function hasChanges(attempt: WriteAttempt | undefined): boolean {
   return attempt !== undefined && "changes" in attempt && attempt.changes.length > 0;
 }
 
@@ -82,8 +82,8 @@ async function each(
   { parallel = 1 }: CommandPlan,
   pauseSeconds: number,
   screen: Terminal,
-  attempt: (change: PlannedChange) => Promise<Attempt>,
-): Promise<Attempt[]> {
+  attempt: (change: PlannedChange) => Promise<WriteAttempt>,
+): Promise<WriteAttempt[]> {
   const progress = (done: number) => screen.progress(doing, "objects", done, changes.length);
   const results = await mapConcurrently(changes, attempt, {
     parallel,

@@ -11,7 +11,7 @@ import type { PlannedWrite } from "../../core/module/reconciler.ts";
 const ATTEMPTS = 5;
 
 /** What a write came to. No changes: the object is as planned already. */
-export type Attempt =
+export type WriteAttempt =
   | { readonly changes: readonly string[]; readonly warnings: readonly string[] }
   | { readonly failed: string };
 
@@ -30,7 +30,7 @@ export class Writer {
   }
 
   /** What the write would change: admission runs, nothing is stored. */
-  async dryRun(change: PlannedChange): Promise<Attempt> {
+  async dryRun(change: PlannedChange): Promise<WriteAttempt> {
     return this.#attempt(change, true).catch((error: unknown) => {
       // Nothing was written yet, so an unreachable API server ends the command.
       if (error instanceof ConnectionError) throw error;
@@ -38,13 +38,13 @@ export class Writer {
     });
   }
 
-  async write(change: PlannedChange): Promise<Attempt> {
+  async write(change: PlannedChange): Promise<WriteAttempt> {
     return this.#attempt(change, false).catch((error: unknown) => ({
       failed: errorMessage(describe(change), error),
     }));
   }
 
-  async #attempt(change: PlannedChange, dryRun: boolean): Promise<Attempt> {
+  async #attempt(change: PlannedChange, dryRun: boolean): Promise<WriteAttempt> {
     const { resource, namespace, name } = change.of;
     const path = await this.#resources.pathOf(resource, namespace, name);
     for (let attempt = 1; ; attempt++) {

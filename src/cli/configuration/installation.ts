@@ -33,6 +33,8 @@ export interface InstallationObjects {
   readonly notes: readonly string[];
   /** Settings without a flag that keep an installed value other than the default. */
   readonly kept: readonly string[];
+  /** The same with all on that the configuration has off: an earlier configuration may have had it on. */
+  readonly everything: () => Pick<InstallationObjects, "assembly" | "objects">;
 }
 
 /** Values that do not come from flags. */
@@ -40,8 +42,6 @@ export interface Beside {
   readonly caBundle?: string;
   /** The existing installation, whose values are kept where no flag changes them. */
   readonly installed?: Installed;
-  /** With what is off in the configuration, for an uninstall: it may have been on before. */
-  readonly everything?: boolean;
 }
 
 /** The namespace of the flags or the configuration. */
@@ -56,50 +56,68 @@ export async function namedNamespace(options: InstallationOptions): Promise<stri
   );
 }
 
+interface Loaded {
+  readonly loaded: readonly Module[];
+  readonly configuration: Configuration;
+}
+
+/** Throws where a flag or the configuration is invalid: to be called before a command connects. */
+export async function checkInstallation(options: InstallationOptions, io: Io): Promise<void> {
+  const { loaded, configuration } = await load(options, io, undefined);
+  assembleModules(loaded, options, configuration);
+}
+
+async function load(options: InstallationOptions, io: Io, installed: Installed | undefined): Promise<Loaded> {
+  // Only checked: an invalid name must not become part of a path.
+  await namedNamespace(options);
+  const configuration = await configurationFor(options, installed);
+  return { loaded: await loadModules(io.modules), configuration };
+}
+
 /** Every object of an installation. */
 export async function installationObjects(
   options: InstallationOptions,
   io: Io,
-  { caBundle, installed, everything }: Beside = {},
+  { caBundle, installed }: Beside = {},
 ): Promise<InstallationObjects> {
-  // Only checked: an invalid name must not become part of a path.
-  await namedNamespace(options);
-  const read = await configurationFor(options, installed);
-  const configuration = {
-    ...read,
-    ...(options.namespace === undefined ? {} : { namespace: options.namespace }),
-    ...(everything === true
-      ? {
-          manageCrds: true,
-          watchdog: undefined,
-          networkPolicy: { enabled: true },
-          modules: allEnabled(read.modules),
-        }
-      : {}),
-  };
-  const loaded = await loadModules(io.modules);
-  const assembly = assembleModules(loaded, options, configuration);
-  const { namespace } = assembly.installation;
-  const { featureGates, ...others } = configuration;
-  const gates = { ...featureGates, ...chosenGates(options.featureGates) };
+  const { loaded, configuration: read } = await load(options, io, installed);
   const image = options.image ?? installed?.image ?? DEFAULT_IMAGE;
   const replicas = options.replicas ?? installed?.replicas ?? REPLICAS;
   const podLabels =
     options.podLabel === undefined ? (installed?.podLabels ?? {}) : Object.fromEntries(options.podLabel);
-  const { objects, notes } = registration(assembly, {
-    endpoint: { service: { name: OWN_NAMES.service, namespace, port: SERVICE_PORT } },
-    ...(caBundle === undefined ? {} : { caBundle }),
-    version: version(),
-    workload: {
-      image,
-      replicas,
-      podLabels,
-      // As JSON: without undefined values. Gates last, so that reading it back gives the same text.
-      configuration: JSON.parse(
-        JSON.stringify({ ...others, ...(Object.keys(gates).length === 0 ? {} : { featureGates: gates }) }),
-      ) as JsonObject,
-    },
-  });
+  const registered = (configuration: Configuration) => {
+    const assembly = assembleModules(loaded, options, configuration);
+    const { namespace } = assembly.installation;
+    const { featureGates, ...others } = configuration;
+    const gates = { ...featureGates, ...chosenGates(options.featureGates) };
+    const { objects, notes } = registration(assembly, {
+      endpoint: { service: { name: OWN_NAMES.service, namespace, port: SERVICE_PORT } },
+      ...(caBundle === undefined ? {} : { caBundle }),
+      version: version(),
+      workload: {
+        image,
+        replicas,
+        podLabels,
+        // As JSON: without undefined values. Gates last, so that reading it back gives the same text.
+        configuration: JSON.parse(
+          JSON.stringify({ ...others, ...(Object.keys(gates).length === 0 ? {} : { featureGates: gates }) }),
+        ) as JsonObject,
+      },
+    });
+    return { assembly, objects, notes };
+  };
+  const configuration = {
+    ...read,
+    ...(options.namespace === undefined ? {} : { namespace: options.namespace }),
+  };
+  const everything = () =>
+    registered({
+      ...configuration,
+      manageCrds: true,
+      watchdog: undefined,
+      networkPolicy: { enabled: true },
+      modules: allEnabled(read.modules),
+    });
   const labels = Object.entries(podLabels).map(([key, value]) => `${key}=${value}`);
   const kept = [
     ...(options.config === undefined && isCustomized(read) ? ["the configuration"] : []),
@@ -111,7 +129,7 @@ export async function installationObjects(
       ? [`pod ${labels.length === 1 ? "label" : "labels"} ${labels.join(" ")}`]
       : []),
   ];
-  return { loaded, assembly, objects, notes, kept };
+  return { loaded, ...registered(configuration), kept, everything };
 }
 
 export const DEFAULT_IMAGE = `usher:${version()}`;

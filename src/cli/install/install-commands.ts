@@ -39,7 +39,7 @@ const COMMANDS: readonly InstallCommand[] = [
               "--crds-only",
               "install or upgrade only the CRDs; those of a newer version or another owner stay",
             )
-            .option("--wait", "wait until usher is ready (the default)", true)
+            .option("--wait", "wait until usher is ready", true)
             .option("--no-wait", "do not wait until usher is ready")
             .option("--timeout <seconds>", "seconds to wait", seconds, 180),
         ),

@@ -15,6 +15,7 @@ import {
   unwantedObjects,
 } from "../../operator/uninstall/leftovers.ts";
 import {
+  checkInstallation,
   type InstallationOptions,
   installationObjects,
   namedNamespace,
@@ -46,8 +47,7 @@ export async function install(options: InstallOptions, io: Io): Promise<number> 
   if (options.takeOver === true && options.leaveConflicting === true)
     throw new CallError("--take-over and --leave-conflicting are mutually exclusive");
   const screen = terminal(io, options);
-  // Checks flags before connecting.
-  await installationObjects(options, io);
+  await checkInstallation(options, io);
   return withApiServer(options, screen.note, async (client) => {
     const objects = new Objects(client);
     const found = await readFinally(objects, options, screen);
@@ -58,6 +58,7 @@ export async function install(options: InstallOptions, io: Io): Promise<number> 
       objects: registered,
       notes,
       kept,
+      everything,
     } = await installationObjects(options, io, { installed });
     const { namespace } = assembly.installation;
     const conflicts =
@@ -68,10 +69,9 @@ export async function install(options: InstallOptions, io: Io): Promise<number> 
       ...(conflicts === undefined ? {} : { conflicts }),
       downgrade: options.allowDowngrade === true,
     });
-    const everything = await installationObjects(options, io, { installed, everything: true });
     const leftovers = {
       ...(await leftoversOf(objects, loaded, assembly, registered)),
-      unwanted: await unwantedObjects(objects, everything.objects, registered),
+      unwanted: await unwantedObjects(objects, everything().objects, registered),
     };
     screen.note(`usher ${version()} into ${client.server}, namespace ${namespace}`);
     for (const note of notes) screen.note(note);
@@ -92,7 +92,8 @@ export async function install(options: InstallOptions, io: Io): Promise<number> 
       screen.note("dry run: nothing was changed");
       return EXIT.fine;
     }
-    // What a module left goes while usher may still be asked about it, and once more when no replica has the module any longer.
+    // Before the rollout: the new pods do not tolerate the taint of a module that is off, and could stay pending. After it once more: until
+    // the last replica with the module is gone, new nodes get the taint.
     await removeLeftovers(objects, { ...leftovers, unwanted: [] });
     await carryOut(objects, plan, options, screen);
     const still = await removeLeftovers(objects, leftovers);
@@ -103,7 +104,7 @@ export async function install(options: InstallOptions, io: Io): Promise<number> 
   });
 }
 
-/** What is installed, once what is being uninstalled is gone. A dry run does not wait. */
+/** The existing installation, once a namespace that is being deleted is gone. A dry run does not wait. */
 async function readFinally(objects: Objects, options: InstallOptions, screen: Terminal): Promise<Installed> {
   const named = await namedNamespace(options);
   const found = await readInstalled(objects, version(), named);

@@ -1,15 +1,24 @@
 import { nameOf } from "../../core/kubernetes/object.ts";
 import { describeObject } from "../../operator/install/apply.ts";
-import type { StillMarked } from "../../operator/uninstall/cleanup.ts";
+import type { Marked, StillMarked } from "../../operator/uninstall/cleanup.ts";
 import type { FoundLeftovers } from "../../operator/uninstall/leftovers.ts";
+import type { Removal } from "../../operator/uninstall/uninstall-plan.ts";
 import { EXIT } from "../exit.ts";
 import { printable } from "../output/printable.ts";
 import type { Terminal } from "../output/terminal.ts";
 
+/** A row for each object that is deleted, stays or is freed. */
+export function removalRows(removals: readonly Removal[], marked: readonly Marked[]): string[][] {
+  return [
+    ...removals.map(({ live, change, note }) => [describeObject(live), change, printable(note ?? "")]),
+    ...marked.map(({ live, cleanup }) => [describeObject(live), "free", `without ${cleanup.what}`]),
+  ];
+}
+
 /** A row for each object that is freed or deleted. */
 export function leftoverRows({ marked, objects }: FoundLeftovers): string[][] {
   return [
-    ...marked.map(({ live, cleanup }) => [describeObject(live), "free", `without ${cleanup.what}`]),
+    ...removalRows([], marked),
     ...objects.map((object) => [describeObject(object), "delete", "of what is off"]),
   ];
 }

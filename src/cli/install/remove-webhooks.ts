@@ -1,19 +1,18 @@
-import { describeObject, Objects } from "../../operator/install/apply.ts";
+import { Objects } from "../../operator/install/apply.ts";
 import { cleanUp, cleanupsOf, lookForMarked } from "../../operator/uninstall/cleanup.ts";
 import { carryOutRemovals } from "../../operator/uninstall/uninstall.ts";
-import { planWebhookRemoval } from "../../operator/uninstall/webhook-removal.ts";
+import { planWebhookRemoval } from "../../operator/uninstall/uninstall-plan.ts";
 import { installationObjects } from "../configuration/installation.ts";
 import { EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
-import { printable } from "../output/printable.ts";
 import { table } from "../output/table.ts";
 import { terminal } from "../output/terminal.ts";
 import { withApiServer } from "../source/api-server.ts";
-import { reportMarked } from "./leftovers.ts";
-import type { UninstallOptions } from "./uninstall.ts";
+import { removalRows, reportMarked } from "./leftovers.ts";
+import type { UninstallFlags } from "./uninstall.ts";
 
 /** Removes webhooks and what modules put on objects of others; the rest is left to the tool that manages the installation. */
-export async function removeWebhooks(options: UninstallOptions, io: Io): Promise<number> {
+export async function removeWebhooks(options: UninstallFlags, io: Io): Promise<number> {
   const screen = terminal(io, options);
   const { loaded, assembly, objects: installed } = await installationObjects(options, io);
   return withApiServer(options, screen.note, async (client) => {
@@ -21,10 +20,7 @@ export async function removeWebhooks(options: UninstallOptions, io: Io): Promise
     const removals = await planWebhookRemoval(objects, loaded);
     const cleanups = await cleanupsOf(objects, installed, loaded, assembly.installation);
     const { marked, unseen } = await lookForMarked(objects, cleanups);
-    const rows = [
-      ...removals.map(({ live, change, note }) => [describeObject(live), change, printable(note ?? "")]),
-      ...marked.map(({ live, cleanup }) => [describeObject(live), "free", `without ${cleanup.what}`]),
-    ];
+    const rows = removalRows(removals, marked);
     for (const line of table(["OBJECT", "CHANGE", "NOTE"], rows, screen.width)) screen.out(line);
     if (options.dryRun === true) {
       screen.note("dry run: nothing was changed");

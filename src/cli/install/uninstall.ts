@@ -1,5 +1,5 @@
 import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
-import { describeObject, Objects } from "../../operator/install/apply.ts";
+import { Objects } from "../../operator/install/apply.ts";
 import { readInstalled } from "../../operator/install/installed.ts";
 import { type InstalledNamespace, installedNamespaces } from "../../operator/install/installed-namespaces.ts";
 import { cleanUp, cleanupsOf, lookForMarked } from "../../operator/uninstall/cleanup.ts";
@@ -18,9 +18,9 @@ import { table } from "../output/table.ts";
 import { terminal } from "../output/terminal.ts";
 import { type ApiServerOptions, withApiServer } from "../source/api-server.ts";
 import { version } from "../version.ts";
-import { reportMarked } from "./leftovers.ts";
+import { removalRows, reportMarked } from "./leftovers.ts";
 
-export interface UninstallOptions extends InstallationOptions, ApiServerOptions {
+export interface UninstallFlags extends InstallationOptions, ApiServerOptions {
   readonly dryRun?: boolean;
   readonly customResources?: boolean;
   /** Only webhooks and what modules put on objects of others. */
@@ -31,7 +31,7 @@ export interface UninstallOptions extends InstallationOptions, ApiServerOptions 
 }
 
 /** Removes usher from a cluster: webhooks first, so that no request waits for it. */
-export async function uninstall(options: UninstallOptions, io: Io): Promise<number> {
+export async function uninstall(options: UninstallFlags, io: Io): Promise<number> {
   const screen = terminal(io, options);
   const named = await namedNamespace(options);
   return withApiServer(options, screen.note, async (client) => {
@@ -66,10 +66,7 @@ export async function uninstall(options: UninstallOptions, io: Io): Promise<numb
       for (const line of remains) screen.complain(printable(line));
       return reportMarked(unseen, screen);
     }
-    const rows = [
-      ...removals.map(({ live, change, note }) => [describeObject(live), change, printable(note ?? "")]),
-      ...marked.map(({ live, cleanup }) => [describeObject(live), "free", `without ${cleanup.what}`]),
-    ];
+    const rows = removalRows(removals, marked);
     for (const line of table(["OBJECT", "CHANGE", "NOTE"], rows, screen.width)) screen.out(line);
     screen.out("");
     const freeing = marked.length === 0 ? "" : `, ${marked.length} to free`;
@@ -105,19 +102,19 @@ export async function uninstall(options: UninstallOptions, io: Io): Promise<numb
   });
 }
 
-/** What the installation may have: its configuration decides which objects beside those of every one, such as certificates. */
+/** The objects that the installation may have. Some depend on its configuration, such as certificates. */
 async function everyObject(
   objects: Objects,
-  options: UninstallOptions & { readonly namespace: string },
+  options: UninstallFlags & { readonly namespace: string },
   io: Io,
-): Promise<InstallationObjects> {
+): Promise<Pick<InstallationObjects, "assembly" | "objects">> {
   const found = await readInstalled(objects, version(), options.namespace);
   try {
-    return await installationObjects(options, io, { installed: found, everything: true });
+    return (await installationObjects(options, io, { installed: found })).everything();
   } catch (error) {
     // Usher must be removable whatever its configuration says; one that --config names is the caller's own.
     if (!(error instanceof CallError) || options.config !== undefined) throw error;
-    return installationObjects(options, io, { everything: true });
+    return (await installationObjects(options, io)).everything();
   }
 }
 

@@ -5,7 +5,6 @@ import type { Log } from "../../core/log.ts";
 import type { Count } from "../../core/module/metric.ts";
 import type { Operand } from "../../core/module/operand.ts";
 import type { Change } from "../../core/view/view.ts";
-import { releaseMemory } from "../../files/source/release-memory.ts";
 import { countOf } from "../../files/source/report.ts";
 import { openFrontProxy } from "../../operator/aggregation/front-proxy-settings.ts";
 import { openMounted } from "../../operator/certificates/mounted-certificates.ts";
@@ -120,7 +119,6 @@ async function openOperand(
     acceptsToken: paths.acceptsToken,
     aggregated: opening && { api, frontProxy: (await opening).frontProxy },
     controllerStats: () => ({ ...leader.controller.stats, leading: leader.leading }),
-    releaseMemory,
     start: (counter) => {
       count = counter;
       leader.start();

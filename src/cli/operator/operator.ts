@@ -12,7 +12,7 @@ import { createLog, type LogLevel } from "../output/log.ts";
 import { type ApiServerOptions, apiServer } from "../source/api-server.ts";
 import { operatorOf } from "./operator-of.ts";
 
-export interface OperatorOptions extends ApiServerOptions {
+export interface OperatorFlags extends ApiServerOptions {
   readonly logLevel: LogLevel;
   readonly quiet?: boolean;
 }
@@ -21,7 +21,7 @@ export interface OperatorOptions extends ApiServerOptions {
 const REQUEST_SECONDS = 10;
 
 /** Keeps the operand of a module until a signal. */
-export async function operator(module: string, options: OperatorOptions, io: Io): Promise<void> {
+export async function operator(module: string, options: OperatorFlags, io: Io): Promise<void> {
   const { operator: declared } = await operatorOf(module, io);
   const { name, namespace, imageVariable } = declared;
   const image = io.env[imageVariable];

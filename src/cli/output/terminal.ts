@@ -13,7 +13,7 @@ export interface Terminal {
   readonly warn: (text: string) => void;
   /** Errors. Never suppressed. */
   readonly complain: (text: string) => void;
-  /** The columns of `out`; absent where it is no terminal. */
+  /** The columns of `out`; absent if it is not a terminal. */
   readonly width: number | undefined;
   /** Colours what goes to `out`. */
   readonly paint: (style: Style, text: string) => string;
@@ -44,7 +44,7 @@ export function terminal(io: Io, options: { readonly quiet?: boolean }): Termina
   };
 }
 
-/** As Node decides: FORCE_COLOR counts most, also where the output is no terminal, such as the log of a CI. */
+/** As Node decides: FORCE_COLOR counts most, also if the output is not a terminal, such as a CI log. */
 function isColoured({ isTTY }: Output, { FORCE_COLOR: force, NO_COLOR: no = "" }: Io["env"]): boolean {
   if (force !== undefined) return force !== "0" && force !== "false";
   return isTTY === true && no === "";

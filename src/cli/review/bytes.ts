@@ -1,6 +1,6 @@
 import { createReadStream, type Stats } from "node:fs";
 import { decode, MAX_FILE_BYTES, readText, reasonOf, Unreadable } from "../../files/reader/bytes.ts";
-import type { TextProblem } from "../../files/text/document.ts";
+import type { TextProblem } from "../../files/text/yaml.ts";
 
 interface Read {
   readonly text: string;

@@ -18,7 +18,7 @@ export interface InputText {
 /** Where an object is defined; lines and columns are found by document and path. */
 export interface Place {
   readonly input: InputText;
-  readonly document: string;
+  readonly document: number;
   readonly path: Path;
 }
 

@@ -3,19 +3,20 @@ import type { CommitResult } from "../../core/evaluate/evaluate.ts";
 import type { Fact, Need } from "../../core/evaluate/need.ts";
 import type { AdmissionRequest } from "../../core/evaluate/request.ts";
 import { at, isObject, type JsonObject } from "../../core/json.ts";
+import type { Stage } from "../../core/review/judge.ts";
 import type { Source } from "../../core/view/source.ts";
 import { objectKey } from "../../core/view/view.ts";
 import { entryOf } from "../../files/source/entry.ts";
 import type { Resources } from "../../files/source/resources.ts";
 import { reviewDeadline } from "./deadline.ts";
 
-const NOWHERE = { file: "", document: "", path: [], hash: "" };
+const NOWHERE = { file: "", document: 0, path: [], ordinal: 0 };
 
 /**
  * The objects of one review, one after the other, on a source that stays as it is: an object that is allowed, and the records that it is
  * admitted with, count for those after it. Policies do not: in a cluster they take a moment, so the order would decide.
  */
-export class Rehearsal {
+export class Rehearsal implements Stage {
   readonly source: Source;
   readonly #resources: Resources;
   readonly #written = new Map<string, JsonObject>();
@@ -24,6 +25,10 @@ export class Rehearsal {
   constructor(source: Source, resources: Resources) {
     this.source = source;
     this.#resources = resources;
+  }
+
+  get assembly(): Source["assembly"] {
+    return this.source.assembly;
   }
 
   async fetch(needs: readonly Need[]): Promise<readonly Fact[]> {

@@ -1,14 +1,14 @@
+import type { Judgement } from "../../core/review/judge.ts";
+import { summaryOf } from "../../core/review/result.ts";
 import type { Io } from "../io.ts";
 import { printable } from "../output/printable.ts";
 import type { Terminal } from "../output/terminal.ts";
 import { yamlText } from "../output/yaml.ts";
 import { emitText, emitted } from "./emit.ts";
 import type { Manifest } from "./input.ts";
-import type { Judgement } from "./judge.ts";
 import { nextStep, objectName, printTable, printTrace, summaryLine } from "./print.ts";
 import type { ProblemData } from "./problems.ts";
 import type { Asked } from "./request.ts";
-import { summaryOf } from "./result.ts";
 
 /** One object of a review, judged. */
 export interface Judged {

@@ -137,7 +137,8 @@ function namespaceOf(object: JsonObject, otherwise = "default"): string {
   return written === "" ? otherwise : written;
 }
 
-function recorded(review: JsonObject): Asked | { readonly problem: Problem } {
+/** The request of a recorded AdmissionReview. */
+export function recorded(review: JsonObject): Asked | { readonly problem: Problem } {
   const decoded = decodeReview(Buffer.from(JSON.stringify(review)));
   if (decoded instanceof Undecodable) return { problem: problem([], decoded.message) };
   const { object } = decoded;

@@ -1,5 +1,8 @@
 import { checkDnsLabel } from "../../core/kubernetes/names.ts";
 import type { Problem } from "../../core/policy/problem.ts";
+import { judgeWithPods } from "../../core/review/pods.ts";
+import { isRefused } from "../../core/review/result.ts";
+import { userInfoFor } from "../../core/review/user.ts";
 import { Resources } from "../../files/source/resources.ts";
 import { CallError, EXIT } from "../exit.ts";
 import type { Io } from "../io.ts";
@@ -9,14 +12,11 @@ import { isLive, openRead } from "../source/open.ts";
 import { assembleFor } from "../source/source.ts";
 import { ApiTypes } from "./api-types.ts";
 import { type InputProblem, InputReader } from "./input.ts";
-import { judgeWithPods } from "./pods.ts";
 import { describeProblems, problemData, sourceProblemData } from "./problems.ts";
 import { Rehearsal } from "./rehearsal.ts";
 import { type Judged, report } from "./report.ts";
 import { Requests } from "./request.ts";
-import { isRefused } from "./result.ts";
 import { Shape } from "./shape.ts";
-import { userInfoFor } from "./user.ts";
 
 export interface ReviewOptions {
   readonly filename?: readonly string[];

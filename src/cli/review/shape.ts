@@ -3,7 +3,7 @@ import { groupVersionOf } from "../../core/kubernetes/object.ts";
 import { specPath, type WorkloadKind } from "../../core/kubernetes/workloads.ts";
 import { fieldPath } from "../../core/path.ts";
 import { checkObject, versionOf, versionProblem } from "../../core/policy/check.ts";
-import type { Configured } from "../../core/policy/ignored-kind.ts";
+import type { ConfiguredKind } from "../../core/policy/ignored-kind.ts";
 import { likelyMistake, type Problem, problem } from "../../core/policy/problem.ts";
 import { didYouMean } from "../../core/policy/suggest.ts";
 import type { View } from "../../core/view/view.ts";
@@ -11,7 +11,7 @@ import { checkStringMap, entryOf } from "../../files/source/entry.ts";
 import type { Resources } from "../../files/source/resources.ts";
 import type { ApiTypes } from "./api-types.ts";
 
-const NOWHERE = { file: "", document: "", path: [], hash: "" };
+const NOWHERE = { file: "", document: 0, path: [], ordinal: 0 };
 
 /** Versions of workloads that Kubernetes had, by its deprecation guide. */
 const REMOVED = [
@@ -35,9 +35,9 @@ const REMOVED = [
 /** What an object must be to be evaluated: the API server could not decode anything else. */
 export class Shape {
   readonly #resources: Resources;
-  readonly #configured: Configured;
+  readonly #configured: ConfiguredKind;
 
-  constructor(resources: Resources, configured: Configured) {
+  constructor(resources: Resources, configured: ConfiguredKind) {
     this.#resources = resources;
     this.#configured = configured;
   }

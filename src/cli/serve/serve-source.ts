@@ -11,7 +11,6 @@ import { readsOf } from "../../core/module/module.ts";
 import type { ControllerStats } from "../../core/module/reconciler.ts";
 import { kindResource } from "../../core/policy/kind.ts";
 import type { Source } from "../../core/view/source.ts";
-import { releaseMemory } from "../../files/source/release-memory.ts";
 import { countOf } from "../../files/source/report.ts";
 import type { Terminal } from "../output/terminal.ts";
 import { type OpenOptions, openCluster } from "../source/open.ts";
@@ -34,8 +33,6 @@ export interface Served {
   /** The aggregated API that is served beside webhooks. @default none */
   readonly aggregated?: AggregatedApi | undefined;
   readonly controllerStats?: (() => ControllerStats) | undefined;
-  /** Called once everything is read, before serving. */
-  readonly releaseMemory: () => void;
   /** Called once the server is listening. */
   readonly start: (count: (counts: readonly Count[]) => void) => void;
   readonly stop: () => Promise<void>;
@@ -55,7 +52,6 @@ export async function openServed(
       ...live,
       inventory: inventoryOf(assembly, countsOf(assembly)),
       from: live.server,
-      releaseMemory,
     };
   }
   const readOnly = { certificate: undefined, effects: undefined, start: () => undefined };
@@ -72,7 +68,7 @@ export async function openServed(
     });
     const from = `${options.source.join(" and ")} and ${live.server}`;
     const inventory = inventoryOf(assembly, countsOf(assembly));
-    return { ...readOnly, source, stop, from, inventory, releaseMemory };
+    return { ...readOnly, source, stop, from, inventory };
   }
   const source = await openSource({ ...options, watch: true }, assembly, screen);
   return {
@@ -80,8 +76,6 @@ export async function openServed(
     source,
     inventory: inventoryOf(assembly, new Map(Object.entries(source.summary.objects))),
     from: options.source.join(" and "),
-    // A source of files has done so itself.
-    releaseMemory: () => undefined,
     stop: source.stop,
   };
 }

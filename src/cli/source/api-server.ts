@@ -64,7 +64,7 @@ export async function withApiServer<T>(
   note: (text: string) => void,
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
-  // Each request has its timeout, and none is repeated for ever.
+  // Each request has its timeout, and retries end.
   const watch = { timeoutMs: timeoutOf(options), waiting: note, giveUp: () => undefined };
   const client = watchResponses(await apiServer(options), watch);
   try {

@@ -20,7 +20,7 @@ export interface OpenOptions extends LiveOptions {
 /** What a command reads, and then stops. */
 export interface Opened {
   readonly source: Source;
-  /** Something in it could not be used, or with `--strict` is hardly meant. */
+  /** Something in it could not be used, or with `--strict` is probably a mistake. */
   readonly faulty: boolean;
   /** Of files; a cluster has none. */
   readonly problems: readonly FileProblem[];
@@ -78,7 +78,7 @@ async function openFiles(
   return { source, faulty, problems, stop: source.stop };
 }
 
-/** Where there is no policy, every review passes: the directory is hardly the one that was meant. */
+/** Without a policy every review passes, so the directory is probably the wrong one. */
 function emptySource({ source = [] }: OpenOptions, { assembly, summary }: FileSource): FileProblem[] {
   const kinds = assembly.modules.flatMap((module) => module.kinds.map(kindResource));
   if (kinds.length === 0 || kinds.some((resource) => (summary.objects[resource] ?? 0) > 0)) return [];

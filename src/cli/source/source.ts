@@ -17,7 +17,7 @@ export interface SourceOptions {
   readonly watch: boolean;
   readonly config?: string;
   readonly featureGates?: string;
-  /** Warnings about what is hardly meant count as errors. */
+  /** Warnings about probable mistakes count as errors. */
   readonly strict?: boolean;
 }
 
@@ -26,13 +26,15 @@ export interface AssembleOptions {
   readonly always?: string;
   /** The cluster that is judged: without --config the configuration of its installation counts. */
   readonly live?: ReadInstalledOptions | undefined;
+  /** The command asks what would happen: modules judge for other components as well. */
+  readonly foresight?: true;
 }
 
 /** An assembly as the flags of a command and its configuration say. */
 export async function assembleFor(
   options: Pick<SourceOptions, "config" | "featureGates"> & ApiServerOptions,
   io: Io,
-  { always, live }: AssembleOptions = {},
+  { always, live, foresight }: AssembleOptions = {},
 ): Promise<Assembly> {
   const modules = await loadModules(io.modules);
   const configuration =
@@ -40,7 +42,16 @@ export async function assembleFor(
       ? await readConfiguration(options.config)
       : // Loaded only here: commands on files do not need a client.
         await (await import("../configuration/installed.ts")).installedConfiguration(options, live);
-  return assembleModules(modules, options, configuration, always);
+  const assembly = assembleModules(modules, options, configuration, always);
+  return foresight === undefined ? assembly : foreseeing(assembly);
+}
+
+/** The same modules with the settings that they have for foresight. */
+function foreseeing({ modules, installation, gates }: Assembly): Assembly {
+  const settings = { ...installation.settings };
+  for (const { name, foresightSettings } of modules)
+    if (foresightSettings !== undefined) settings[name] = foresightSettings(settings[name]);
+  return new Assembly(modules, { ...installation, settings }, gates);
 }
 
 /** The enabled modules and the check of their policies. @param always A module that takes part even if it is off: its own command runs. */

@@ -17,7 +17,7 @@ export interface WatchedClient extends Client {
 }
 
 /**
- * Says so where an API server does not respond, and gives up after a while. An informer cache retries for ever, as a replica must; a user
+ * Says so where an API server does not respond, and gives up after a while. An informer cache retries forever, as a replica must; a user
  * at a prompt would see nothing. Responses without an error, and lines of streams, are progress: a large cluster may take its time.
  */
 export function watchResponses(client: Client, { timeoutMs, waiting, giveUp }: ResponseWatch): WatchedClient {

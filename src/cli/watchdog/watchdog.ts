@@ -15,7 +15,7 @@ import { createLog, type LogLevel } from "../output/log.ts";
 import { type ApiServerOptions, apiServer } from "../source/api-server.ts";
 import { assembleFor } from "../source/source.ts";
 
-export interface WatchdogOptions extends ApiServerOptions {
+export interface WatchdogFlags extends ApiServerOptions {
   readonly opsPort: number;
   readonly bind: string;
   readonly config?: string;
@@ -28,7 +28,7 @@ export interface WatchdogOptions extends ApiServerOptions {
 const REQUEST_SECONDS = 10;
 
 /** Watches the replicas until a signal. */
-export async function watchdog(options: WatchdogOptions, io: Io): Promise<void> {
+export async function watchdog(options: WatchdogFlags, io: Io): Promise<void> {
   const { namespace, watchdog: settings = DEFAULT_WATCHDOG } = (await assembleFor(options, io)).installation;
   if (!settings.enabled)
     throw new CallError(
@@ -67,7 +67,7 @@ export async function watchdog(options: WatchdogOptions, io: Io): Promise<void> 
 /** In this thread: it only waits for the API server, so there is nothing that would hold up an answer. */
 async function openOps(
   watching: Watchdog,
-  { bind, opsPort }: WatchdogOptions,
+  { bind, opsPort }: WatchdogFlags,
 ): Promise<{ readonly server: Server; readonly address: Address }> {
   const server = opsServer((path) => watchdogPage(path, watching.state));
   server.listen({ host: bind, port: opsPort });

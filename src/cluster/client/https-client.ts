@@ -6,7 +6,7 @@ import {
 } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { isDeepStrictEqual } from "node:util";
-import { type Access, type Credentials, closeIdleSockets } from "../credentials/credentials.ts";
+import { type ClusterAccess, type Credentials, closeIdleSockets } from "../credentials/credentials.ts";
 import { redactedUrl } from "../credentials/redacted-url.ts";
 import {
   type ApiResponse,
@@ -73,7 +73,7 @@ class HttpsClient implements Client {
     const url = new URL(credentials.server);
     this.server = redactedUrl(credentials.server).replace(/\/+$/, "");
     this.#credentials = credentials;
-    // In a URL an IPv6 address has brackets, for a socket it has none.
+    // URLs put IPv6 addresses in brackets; sockets take them without.
     const hostname = url.hostname.replace(/^\[|\]$/g, "");
     this.#base = { hostname, port: url.port === "" ? defaultPort(url) : Number(url.port) };
     this.#prefix = url.pathname.replace(/\/+$/, "");
@@ -160,7 +160,7 @@ class HttpsClient implements Client {
     }
   }
 
-  #send(method: string, path: string, options: TimedOptions, access: Access): PendingRequest {
+  #send(method: string, path: string, options: TimedOptions, access: ClusterAccess): PendingRequest {
     try {
       if (performance.now() >= options.deadline) throw timeoutError(options);
       return new PendingRequest(this.#request, this.#options(method, path, options, access), options);
@@ -170,7 +170,7 @@ class HttpsClient implements Client {
     }
   }
 
-  async #access(): Promise<Access> {
+  async #access(): Promise<ClusterAccess> {
     try {
       const access = await this.#credentials.access();
       this.#agent = access.agent;
@@ -182,7 +182,7 @@ class HttpsClient implements Client {
   }
 
   /** Whether there are newer credentials than those rejected. Of many requests rejected together, the first renews. */
-  async #outdated(rejected: Access): Promise<boolean> {
+  async #outdated(rejected: ClusterAccess): Promise<boolean> {
     const { agent, headers } = await this.#access();
     return agent !== rejected.agent || !isDeepStrictEqual(headers, rejected.headers) || this.#renew();
   }
@@ -198,7 +198,7 @@ class HttpsClient implements Client {
     return this.#renewing;
   }
 
-  #options(method: string, path: string, options: RequestOptions, access: Access): NodeOptions {
+  #options(method: string, path: string, options: RequestOptions, access: ClusterAccess): NodeOptions {
     const headers: Record<string, string> = {
       accept: options.accept ?? "application/json",
       "user-agent": this.#userAgent,

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { answerOf, NO_SUCH_API, refuse, TestApiServer } from "../../../test/support/cluster/api-server.ts";
+import { stringAt } from "../../core/json.ts";
 import type { ApiResponse } from "./client.ts";
 import { ListError, listAll, listIfServed, listPages, pageIn } from "./list-pages.ts";
 import { TooLargeError } from "./response-body.ts";
@@ -125,6 +126,26 @@ test("an object larger than any that is stored is left out by its name, and the 
   for await (const { items, skipped } of listPages(server.client, PATH)) pages.push(skipped ?? items.length);
   expect(pages).toEqual([1, { namespace: "shop", name: "c1" }, 1]);
   await expect(listAll(server.client, PATH)).rejects.toThrow(/shop\/c1 is too large to be read/);
+});
+
+test("an object that becomes the first while another is too large is read, and the large one is left out", async () => {
+  const server = serverOf([17 * MB, 10]);
+  server.fault = (_method, _path, { accept }) => {
+    const large = server.objects.get(`${PATH}/c0`);
+    if (accept !== undefined && large !== undefined) {
+      // The server lists objects in the order in which they came.
+      server.objects.delete(`${PATH}/c0`);
+      server.put(`${PATH}/c0`, large);
+    }
+    return undefined;
+  };
+  const pages: unknown[] = [];
+  for await (const { items, skipped } of listPages(server.client, PATH))
+    pages.push(skipped ?? items.map((item) => stringAt(item, "metadata", "name")));
+  expect(pages).toEqual([["c1"], { namespace: "shop", name: "c0" }]);
+  expect(server.asked.filter((one) => one.includes("resourceVersionMatch=Exact"))).toEqual([
+    expect.stringMatching(/resourceVersion=\d+&.*limit=1$/),
+  ]);
 });
 
 test("a list of a server that knows no limit fails where it is too large, and no object is left out", async () => {

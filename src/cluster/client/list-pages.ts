@@ -22,7 +22,7 @@ const SHRINK = 4;
 const GROW = 2;
 
 /** One page of a LIST. */
-export interface Page {
+export interface ListPage {
   /** Each with apiVersion and kind: the items of built-in kinds do not have them, only the list does. */
   readonly items: readonly JsonObject[];
   /** Empty for lists that are not stored, such as metrics. */
@@ -95,7 +95,7 @@ export class ListError extends StatusError {
  * The page in a response body; `undefined` where the body is not a list. A proxy or a broken API service can answer with 200 as well, and
  * absence from a list means absence from the cluster, so nothing else may pass for an empty list. Go encodes nil slices as null.
  */
-export function pageIn(body: Json | undefined, keep: Keep = (item) => item): Page | undefined {
+export function pageIn(body: Json | undefined, keep: Keep = (item) => item): ListPage | undefined {
   if (!hasList(body, "items")) return undefined;
   const items = listAt(body, "items");
   if (!items.every(isObject)) return undefined;
@@ -124,10 +124,14 @@ export async function readPage(
   query: { readonly [name: string]: string | undefined; readonly continue?: string | undefined },
   size: PageSize,
   { room = PAGE_SIZE, keep }: { readonly room?: number; readonly keep?: Keep | undefined } = {},
-): Promise<Page> {
+): Promise<ListPage> {
   const { continue: token, ...selection } = query;
-  const ask = async (limit: number, options: Parameters<GetPage>[1]) => {
-    const parts = { ...selection, limit: String(limit), continue: token };
+  const ask = async (
+    limit: number,
+    options: Parameters<GetPage>[1],
+    at: { readonly [name: string]: string } = {},
+  ) => {
+    const parts = { ...selection, ...at, limit: String(limit), continue: token };
     const answer = await get(`${path}?${queryOf(parts)}`, options);
     const page = answer.status === 200 ? pageIn(answer.body, keep) : undefined;
     // A token that repeats would be followed forever.
@@ -151,12 +155,24 @@ export async function readPage(
       const [left, ...others] = items;
       // A server that knows no limit sends all of them: then none can be left out.
       if (left === undefined || others.length > 0) throw error;
+      // A token names a state of the cluster. Without one, another object may have become the first, which may fit.
+      const { resourceVersion } = page;
+      const exact = { resourceVersion, resourceVersionMatch: "Exact" };
+      const first =
+        token === undefined && resourceVersion !== ""
+          ? await ask(1, {}, exact).catch(tooLargeAgain)
+          : undefined;
+      if (first !== undefined) return first.page;
       return { ...page, items: [], skipped: { namespace: namespaceOf(left), name: nameOf(left) } };
     }
   }
 }
 
-/** A list of which only the metadata of objects is sent. */
+function tooLargeAgain(error: unknown): undefined {
+  if (!(error instanceof TooLargeError)) throw error;
+}
+
+/** A list that holds only the metadata of objects. */
 const METADATA_ONLY = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
 /** The pages of a collection, in order. */
@@ -164,7 +180,7 @@ export async function* listPages(
   client: Pick<Client, "request">,
   path: string,
   options: ListOptions = {},
-): AsyncGenerator<Page, void> {
+): AsyncGenerator<ListPage, void> {
   const { labelSelector, fieldSelector, keep, limit = () => PAGE_SIZE } = options;
   const get = options.get ?? ((page, how) => client.request("GET", page, how));
   const size = new PageSize();

@@ -8,13 +8,13 @@ import type { ResourceResolver } from "./discovery.ts";
 import { requestWithRetry, retryDelayMs } from "./retry.ts";
 
 /** One object by name. */
-export interface Target {
+export interface ObjectTarget {
   readonly resource: string;
   readonly namespace?: string;
   readonly name: string;
 }
 
-export function describeTarget({ resource, namespace, name }: Target): string {
+export function describeTarget({ resource, namespace, name }: ObjectTarget): string {
   return `${resource} ${namespace === undefined ? "" : `${namespace}/`}${name}`;
 }
 
@@ -22,7 +22,7 @@ export function describeTarget({ resource, namespace, name }: Target): string {
 export async function readObject(
   client: Client,
   resources: ResourceResolver,
-  target: Target,
+  target: ObjectTarget,
   deadline: Deadline,
   anyVersion = false,
 ): Promise<Fact> {
@@ -52,7 +52,7 @@ export type SwapResult =
 export async function swapObject(
   client: Client,
   resources: ResourceResolver,
-  target: Target,
+  target: ObjectTarget,
   object: JsonObject,
   version: string | undefined,
   signal: AbortSignal,
@@ -86,7 +86,7 @@ export async function swapObject(
 /** The object with its name, namespace and precondition, whatever metadata its maker copied along. */
 function withIdentity(
   object: JsonObject,
-  { namespace, name }: Target,
+  { namespace, name }: ObjectTarget,
   version: string | undefined,
 ): JsonObject {
   const metadata = isObject(object["metadata"]) ? object["metadata"] : {};

@@ -43,6 +43,23 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
+/** Short enough that a person does not notice the wait. */
+export const POLL_MS = 500;
+
+/** Calls `isDone` until it returns true, the time is over or the signal aborts; returns whether it did. It is called at least once. */
+export async function poll(
+  timeoutMs: number,
+  isDone: () => Promise<boolean>,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const until = performance.now() + timeoutMs;
+  while (!(await isDone())) {
+    if (signal?.aborted === true || performance.now() > until) return false;
+    await pause(POLL_MS, signal);
+  }
+  return true;
+}
+
 /** Calls the listener once on abort; the returned function removes it. */
 export function onAbort(signal: AbortSignal | undefined, listener: () => void): () => void {
   if (signal?.aborted) queueMicrotask(listener);

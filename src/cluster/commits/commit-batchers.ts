@@ -4,7 +4,7 @@ import type { Fact } from "../../core/evaluate/need.ts";
 import type { Deadline } from "../../core/view/source.ts";
 import type { Client } from "../client/client.ts";
 import type { ResourceResolver } from "../client/discovery.ts";
-import { readObject, swapObject, type Target } from "../client/object-access.ts";
+import { type ObjectTarget, readObject, swapObject } from "../client/object-access.ts";
 import { CommitBatcher } from "./commit-batcher.ts";
 
 /**
@@ -39,17 +39,17 @@ export class CommitBatchers {
     this.#random = options.random ?? Math.random;
   }
 
-  /** The number of open batchers, for metrics and tests. */
+  /** The number of open batchers. @visibleForTesting */
   get size(): number {
     return this.#open.size;
   }
 
-  isOpen(target: Target): boolean {
+  isOpen(target: ObjectTarget): boolean {
     return this.#open.has(batcherKey(target));
   }
 
   /** `undefined` where no request is changing the object. */
-  fetch(target: Target, deadline: Deadline): Promise<Fact> | undefined {
+  fetch(target: ObjectTarget, deadline: Deadline): Promise<Fact> | undefined {
     const batcher = this.#open.get(batcherKey(target));
     if (batcher === undefined) return undefined;
     const turns = this.#turns.get(deadline.signal) ?? new Set();
@@ -58,7 +58,7 @@ export class CommitBatchers {
   }
 
   /** Waits until the changes that are being written now have been, or have failed: each has a deadline of its own. */
-  async waitForWrites(target: Target): Promise<void> {
+  async waitForWrites(target: ObjectTarget): Promise<void> {
     await this.#open.get(batcherKey(target))?.waitForWrites();
   }
 
@@ -73,8 +73,8 @@ export class CommitBatchers {
     return this.#batcherFor(commit).commit(object, resourceVersion, deadline);
   }
 
-  #batcherFor({ resource, namespace, name }: Target): CommitBatcher {
-    const target: Target = { resource, name, ...(namespace === undefined ? {} : { namespace }) };
+  #batcherFor({ resource, namespace, name }: ObjectTarget): CommitBatcher {
+    const target: ObjectTarget = { resource, name, ...(namespace === undefined ? {} : { namespace }) };
     const key = batcherKey(target);
     const known = this.#open.get(key);
     if (known !== undefined) return known;
@@ -105,6 +105,6 @@ export class CommitBatchers {
 }
 
 /** Also the order in which a request that needs several batchers waits for them, which rules out deadlocks. */
-export function batcherKey({ resource, namespace = "", name }: Target): string {
+export function batcherKey({ resource, namespace = "", name }: ObjectTarget): string {
   return `${resource} ${namespace}/${name}`;
 }

@@ -9,7 +9,7 @@ import {
   until,
 } from "../../../test/support/cluster/controller.ts";
 import type { PlannedWrite, Reconciler } from "../../core/module/reconciler.ts";
-import type { WriteResult } from "./planned-writes.ts";
+import type { PlannedWriteResult } from "./planned-writes.ts";
 
 test("writes are made in order, and those behind a failed one are not made", async () => {
   let failures = 1;
@@ -74,7 +74,7 @@ test("a conflict is reconciled again, from what is known then", async () => {
 
 test("a write of a former leader conflicts with a write of its successor", async () => {
   const node = { version: 1, by: "nobody" };
-  const arrive = (by: string, write: PlannedWrite): WriteResult => {
+  const arrive = (by: string, write: PlannedWrite): PlannedWriteResult => {
     if (!("patch" in write) || write.resourceVersion !== String(node.version)) return "conflict";
     node.version += 1;
     node.by = by;

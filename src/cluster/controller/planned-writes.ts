@@ -4,15 +4,15 @@ import { errorMessage, isNotFound, responseMessage } from "../client/api-respons
 import type { ApiResponse, Client } from "../client/client.ts";
 import type { ResourceResolver } from "../client/discovery.ts";
 import type { PathOfObject } from "../client/kind-paths.ts";
-import { describeTarget, type Target } from "../client/object-access.ts";
+import { describeTarget, type ObjectTarget } from "../client/object-access.ts";
 
 /** Under this name usher owns fields. */
 export const FIELD_MANAGER = "usher";
 
 /** `conflict`: the object that the write rests on has changed, or is deleted; the key must be reconciled again. */
-export type WriteResult = "done" | "conflict" | { readonly failed: string };
+export type PlannedWriteResult = "done" | "conflict" | { readonly failed: string };
 
-export type MakeWrite = (write: PlannedWrite) => Promise<WriteResult>;
+export type MakeWrite = (write: PlannedWrite) => Promise<PlannedWriteResult>;
 
 export interface SendOptions {
   readonly fieldManager: string;
@@ -71,7 +71,7 @@ export function createWrites(
 async function exists(
   client: Client,
   resources: ResourceResolver,
-  { resource, namespace, name }: Target,
+  { resource, namespace, name }: ObjectTarget,
 ): Promise<boolean> {
   return (await client.request("GET", await resources.pathOf(resource, namespace, name))).status === 200;
 }

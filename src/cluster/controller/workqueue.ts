@@ -5,7 +5,7 @@ import { TokenBucket } from "./token-bucket.ts";
 export interface WorkqueueClock {
   /** Milliseconds, any origin. */
   readonly now: () => number;
-  /** Calls back once after so many milliseconds; the returned function cancels it. */
+  /** Calls back once after this number of milliseconds; the returned function cancels it. */
   readonly after: (ms: number, call: () => void) => () => void;
 }
 
@@ -60,7 +60,7 @@ const PARALLEL = 4;
 /** A label on each of 5,000 nodes takes less than two minutes, at a rate that no API server notices. */
 const PER_SECOND = 50;
 const BURST = 100;
-/** One of so many items is a low priority one: those must finish in a busy cluster, too. */
+/** Every Nth item is a low priority one, so that these finish in a busy cluster, too. */
 const FAIR = 4;
 
 /**
@@ -130,7 +130,7 @@ export class Workqueue<Item> {
     this.#run();
   }
 
-  /** Not before so many milliseconds; the earliest of several times counts. */
+  /** Not before this number of milliseconds; the earliest of several times counts. */
   addAfter(item: Item, ms: number): void {
     const id = this.#identity(item);
     if (this.#stopped || this.#due.has(id) || this.#lowPriority.has(id)) return;

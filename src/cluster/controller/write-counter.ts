@@ -1,6 +1,6 @@
 import { stringAt } from "../../core/json.ts";
 import type { PlannedWrite, WriteCount } from "../../core/module/reconciler.ts";
-import type { WriteResult } from "./planned-writes.ts";
+import type { PlannedWriteResult } from "./planned-writes.ts";
 
 /** Counts writes by module, resource and result. */
 export class WriteCounter {
@@ -10,7 +10,7 @@ export class WriteCounter {
     return [...this.#counts.values()];
   }
 
-  count(module: string, write: PlannedWrite, outcome: WriteResult): void {
+  count(module: string, write: PlannedWrite, outcome: PlannedWriteResult): void {
     const result = typeof outcome === "string" ? outcome : "failed";
     const resource = resourceOf(write);
     const id = `${module} ${resource} ${result}`;

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { Agent } from "node:http";
 
 /** How to connect and authenticate. */
-export interface Access {
+export interface ClusterAccess {
   /** Of `node:http` or `node:https`, by the server's address. */
   readonly agent: Agent;
   readonly headers: Readonly<Record<string, string>>;
@@ -15,7 +15,7 @@ export interface Credentials {
   /** Their default namespace, if they have one. */
   readonly namespace: string | undefined;
   /** Cheap enough to call before each request; reloads what may have expired. */
-  readonly access: () => Promise<Access>;
+  readonly access: () => Promise<ClusterAccess>;
   /** Reloads after a 401 or a certificate error. True if anything changed. */
   readonly renew: () => Promise<boolean>;
   readonly close: () => void;

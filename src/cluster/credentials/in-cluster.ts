@@ -2,7 +2,13 @@ import { readFile } from "node:fs/promises";
 import { Agent } from "node:https";
 import { isIPv6 } from "node:net";
 import { join } from "node:path";
-import { type Access, CONNECTION, type Credentials, closeIdleSockets, readToken } from "./credentials.ts";
+import {
+  type ClusterAccess,
+  CONNECTION,
+  type Credentials,
+  closeIdleSockets,
+  readToken,
+} from "./credentials.ts";
 
 /** Where the kubelet mounts the service account. */
 const MOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -56,7 +62,7 @@ export async function inClusterCredentials(options: InClusterOptions = {}): Prom
     server,
     namespace: namespace?.trim(),
     renew,
-    access: async (): Promise<Access> => {
+    access: async (): Promise<ClusterAccess> => {
       // If the files can't be read, the old credentials may still be valid; the API server decides.
       if (now() - readAt >= RELOAD_EVERY_MS) await renew().catch(() => undefined);
       return { agent, headers: { authorization: `Bearer ${files.token}` } };

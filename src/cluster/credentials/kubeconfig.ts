@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { type JsonObject, stringAt } from "../../core/json.ts";
-import { type Access, type Credentials, closeIdleSockets } from "./credentials.ts";
+import { type ClusterAccess, type Credentials, closeIdleSockets } from "./credentials.ts";
 import { openExecPlugin } from "./exec-plugin.ts";
 import { agentFor } from "./kubeconfig-agent.ts";
 import { type KubeconfigEntry, readKubeconfig } from "./kubeconfig-file.ts";
@@ -37,7 +37,7 @@ export async function kubeconfigCredentials(options: KubeconfigOptions = {}): Pr
   let opened = await open(options);
   const { server, namespace } = opened.entry;
   let tls: Tls | undefined;
-  let current: { readonly access: Access; readonly at: number } | undefined;
+  let current: { readonly access: ClusterAccess; readonly at: number } | undefined;
 
   const load = async (from: Opened): Promise<boolean> => {
     const found = await from.material();

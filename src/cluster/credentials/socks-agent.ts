@@ -19,7 +19,7 @@ export class SocksAgent extends SocksProxyAgent {
     });
     // The library would also end connections in use after the agent's idle timeout, a watch between two events for instance.
     this.timeout = null;
-    // In a URL an IPv6 address has brackets, for a socket it has none.
+    // URLs put IPv6 addresses in brackets; sockets take them without.
     this.proxy.host = this.proxy.host?.replace(/^\[|\]$/g, "") ?? "";
   }
 

@@ -76,6 +76,7 @@ export class EventCorrelator {
     return this.#dropped;
   }
 
+  /** The number of series that are kept. @visibleForTesting */
   get size(): number {
     return this.#entries.size;
   }

@@ -14,7 +14,7 @@ const REPORTING_CONTROLLER = "usher.dev/usher";
 /** On events of callers that no certificate verifies. */
 const CALLER_ANNOTATION = "usher.dev/caller";
 
-/** Bounds the writes: so many per interval, whatever happens. */
+/** Bounds the number of writes per interval. */
 const WRITE_EVERY_MS = 1_000;
 const MOST_AT_ONCE = 20;
 

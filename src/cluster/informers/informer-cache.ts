@@ -62,8 +62,6 @@ export interface InformerCache {
   readonly startLeading: () => Promise<void>;
   /** Stops those reflectors, and removes their objects from the view. */
   readonly stopLeading: () => Promise<void>;
-  /** Resolves when everything received is in the view. */
-  readonly idle: () => Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
@@ -141,8 +139,6 @@ class ReflectorCache implements InformerCache {
     }
     await this.#updater.idle();
   };
-
-  idle = (): Promise<void> => this.#updater.idle();
 
   stop = async (): Promise<void> => {
     this.#stopped = true;

@@ -4,7 +4,7 @@ import { History } from "../../../test/support/cluster/history.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { REFLECTOR_LIMITS } from "./reflector-limits.ts";
 import { ReflectorState } from "./reflector-state.ts";
-import type { Action, Input, ReceivedObject } from "./reflector-steps.ts";
+import type { Action, ReceivedObject, ReflectorInput } from "./reflector-steps.ts";
 
 /** How a server may treat a streaming list. */
 type Streaming = "served" | "refused" | "misunderstood";
@@ -33,7 +33,7 @@ class Simulation {
   #served = true;
   #now = 0;
   /** What an open stream has yet to send, and the version that it has sent. */
-  #stream: { readonly inputs: Input[]; sent: number } | undefined;
+  #stream: { readonly inputs: ReflectorInput[]; sent: number } | undefined;
   /** The version up to which all changes were delivered; `undefined` during a list. */
   #completeAt: number | undefined;
 
@@ -90,7 +90,7 @@ class Simulation {
     if (input !== undefined) this.#see(input);
   }
 
-  #see(input: Input): void {
+  #see(input: ReflectorInput): void {
     const { changes, synced, action } = this.#state.step(input, this.#now);
     for (const { name, object } of changes) {
       if (object === undefined) this.delivered.delete(name);
@@ -116,7 +116,7 @@ class Simulation {
       expect(sorted(this.delivered)).toEqual(sorted(this.history.at(this.#completeAt)));
   }
 
-  #input(): Input | undefined {
+  #input(): ReflectorInput | undefined {
     const action = this.#action;
     if (action.do === "wait") {
       this.#now += action.ms;
@@ -132,13 +132,13 @@ class Simulation {
     return this.#next();
   }
 
-  #page(token: string | undefined): Input {
+  #page(token: string | undefined): ReflectorInput {
     const page = this.history.page(2, token);
     if (page === undefined) return tooOld();
     return { saw: "page", items: page.items.map(received), version: page.version, next: page.next };
   }
 
-  #open(action: Action): Input | undefined {
+  #open(action: Action): ReflectorInput | undefined {
     if (action.do === "watch") {
       if (this.history.after(Number(action.version)) === undefined) return tooOld();
       this.#stream = { inputs: [], sent: Number(action.version) };
@@ -146,7 +146,7 @@ class Simulation {
     }
     if (this.#streaming === "refused") return { saw: "error status", status: 422, retryAfterMs: undefined };
     const { version } = this.history;
-    const inputs = [...this.history.at(version).values()].map((object): Input => {
+    const inputs = [...this.history.at(version).values()].map((object): ReflectorInput => {
       const { resourceVersion } = object["metadata"] as { resourceVersion: string };
       return { saw: "object", received: received(object), version: resourceVersion };
     });
@@ -156,7 +156,7 @@ class Simulation {
     return undefined;
   }
 
-  #next(): Input | undefined {
+  #next(): ReflectorInput | undefined {
     const stream = this.#stream;
     if (stream === undefined) return undefined;
     const first = stream.inputs.shift();
@@ -172,7 +172,7 @@ class Simulation {
     return write.input;
   }
 
-  #writeAfter(version: number): { readonly version: number; readonly input: Input } | undefined {
+  #writeAfter(version: number): { readonly version: number; readonly input: ReflectorInput } | undefined {
     for (let at = version + 1; at <= this.history.version; at++) {
       const [before, after] = [this.history.at(at - 1), this.history.at(at)];
       for (const [name, object] of after) {
@@ -187,7 +187,7 @@ class Simulation {
     return undefined;
   }
 
-  #faulty(fault: Fault): Input | undefined {
+  #faulty(fault: Fault): ReflectorInput | undefined {
     const action = this.#action;
     if (fault === "none" || action.do === "wait") return undefined;
     if (fault === "failure" || fault === "too large")
@@ -199,7 +199,7 @@ class Simulation {
   }
 }
 
-function tooOld(): Input {
+function tooOld(): ReflectorInput {
   return { saw: "error status", status: 410, retryAfterMs: undefined };
 }
 

@@ -3,35 +3,35 @@ import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../core/json.ts";
 import { REFLECTOR_LIMITS, type ReflectorLimits } from "./reflector-limits.ts";
 import { ReflectorState } from "./reflector-state.ts";
-import type { Action, Input, ReceivedObject, Step } from "./reflector-steps.ts";
+import type { Action, ReceivedObject, ReflectorInput, ReflectorStep } from "./reflector-steps.ts";
 
 function received(name: string, value = ""): ReceivedObject {
   return { namespace: "ns", name, object: { metadata: { name }, value } };
 }
 
-function object(name: string, version: number, value = ""): Input {
+function object(name: string, version: number, value = ""): ReflectorInput {
   return { saw: "object", received: received(name, value), version: String(version) };
 }
 
-function page(names: readonly string[], version: number, next?: string): Input {
+function page(names: readonly string[], version: number, next?: string): ReflectorInput {
   return { saw: "page", items: names.map((name) => received(name)), version: String(version), next };
 }
 
-function refusal(status: number, retryAfterMs?: number): Input {
+function refusal(status: number, retryAfterMs?: number): ReflectorInput {
   return { saw: "error status", status, retryAfterMs };
 }
 
-const END_OF_LIST = (version: number): Input => ({
+const END_OF_LIST = (version: number): ReflectorInput => ({
   saw: "bookmark",
   version: String(version),
   endOfList: true,
 });
-const BOOKMARK = (version: number): Input => ({
+const BOOKMARK = (version: number): ReflectorInput => ({
   saw: "bookmark",
   version: String(version),
   endOfList: false,
 });
-const FAILURE: Input = { saw: "failure", tooLarge: false };
+const FAILURE: ReflectorInput = { saw: "failure", tooLarge: false };
 
 /** A state machine with a manual clock, and its changes so far. */
 class Rig {
@@ -46,8 +46,8 @@ class Rig {
     this.action = this.state.start(this.now);
   }
 
-  see(...inputs: readonly Input[]): Step {
-    let last: Step = { changes: [], synced: false, action: undefined };
+  see(...inputs: readonly ReflectorInput[]): ReflectorStep {
+    let last: ReflectorStep = { changes: [], synced: false, action: undefined };
     for (const input of inputs) {
       last = this.state.step(input, this.now);
       for (const change of last.changes) {
@@ -160,8 +160,8 @@ describe("the initial list", () => {
     const rig = new Rig();
     rig.see({ saw: "served" }, refusal(400), page(["a", "b"], 7), refusal(410));
     const skipped = (name: string) => ({ skipped: { namespace: "ns", name } });
-    rig.see({ ...page([], 20, "token"), ...skipped("a") } as Input);
-    rig.see({ ...page([], 20), ...skipped("new") } as Input);
+    rig.see({ ...page([], 20, "token"), ...skipped("a") } as ReflectorInput);
+    rig.see({ ...page([], 20), ...skipped("new") } as ReflectorInput);
     expect(rig.names()).toEqual(["a"]);
   });
 });
@@ -298,8 +298,8 @@ describe("a resource that is not served", () => {
 
 test("any sequence of inputs yields an action and never throws", () => {
   const version = fc.nat(50).map(String);
-  const anything: fc.Arbitrary<Input> = fc.oneof(
-    fc.constantFrom<Input>(
+  const anything: fc.Arbitrary<ReflectorInput> = fc.oneof(
+    fc.constantFrom<ReflectorInput>(
       { saw: "served" },
       { saw: "not served" },
       { saw: "end" },

@@ -1,9 +1,9 @@
 import { Backoff } from "../client/backoff.ts";
 import { KnownObjects } from "./known-objects.ts";
 import { REFLECTOR_LIMITS, type ReflectorLimits } from "./reflector-limits.ts";
-import type { Action, Input, Step } from "./reflector-steps.ts";
+import type { Action, ReflectorInput, ReflectorStep } from "./reflector-steps.ts";
 
-const NOTHING: Step = { changes: [], synced: false, action: undefined };
+const NOTHING: ReflectorStep = { changes: [], synced: false, action: undefined };
 
 /** What to continue with after a delay. */
 type Goal = "locate" | "list all" | "same page" | "watch";
@@ -55,7 +55,7 @@ export class ReflectorState {
     return this.#begin("locate", now);
   }
 
-  step(input: Input, now: number): Step {
+  step(input: ReflectorInput, now: number): ReflectorStep {
     switch (input.saw) {
       case "served":
         this.#absentDiscoveries = 0;
@@ -83,7 +83,10 @@ export class ReflectorState {
     }
   }
 
-  #paged({ items, version, next, skipped }: Input & { readonly saw: "page" }, now: number): Step {
+  #paged(
+    { items, version, next, skipped }: ReflectorInput & { readonly saw: "page" },
+    now: number,
+  ): ReflectorStep {
     const changes = items.map((received) => this.#known.put(received));
     if (skipped !== undefined) this.#known.keep(skipped);
     if (next !== undefined) {
@@ -101,7 +104,11 @@ export class ReflectorState {
     };
   }
 
-  #event({ saw, received, version }: Input & { readonly saw: "object" | "deletion" }): Step {
+  #event({
+    saw,
+    received,
+    version,
+  }: ReflectorInput & { readonly saw: "object" | "deletion" }): ReflectorStep {
     // Initial events are ordered by name, not by version: until their end no version can be resumed from.
     if (!this.#initial) this.#version = version;
     this.#watchRejections = 0;
@@ -111,7 +118,7 @@ export class ReflectorState {
     };
   }
 
-  #bookmark({ version, endOfList }: Input & { readonly saw: "bookmark" }): Step {
+  #bookmark({ version, endOfList }: ReflectorInput & { readonly saw: "bookmark" }): ReflectorStep {
     if (this.#initial && !endOfList) return NOTHING;
     this.#watchRejections = 0;
     this.#version = version;
@@ -123,7 +130,7 @@ export class ReflectorState {
     return { ...NOTHING, changes: this.#known.endList(), synced: true };
   }
 
-  #rejected(status: number, retryAfterMs: number | undefined, now: number): Step {
+  #rejected(status: number, retryAfterMs: number | undefined, now: number): ReflectorStep {
     if (status === 404) return this.#wait("locate", now, retryAfterMs);
     if (status === 410) return this.#expired(now, retryAfterMs);
     const isTransient = status === 401 || status === 403 || status === 429 || status >= 500;
@@ -145,14 +152,14 @@ export class ReflectorState {
    * 410: the version, or the version of the continue token, is compacted. Known objects stay until a new list is complete. Usual after
    * an outage, so the first relist starts at once; repeated ones back off.
    */
-  #expired(now: number, retryAfterMs: number | undefined): Step {
+  #expired(now: number, retryAfterMs: number | undefined): ReflectorStep {
     this.#version = undefined;
     const first = this.#expirations.fresh(now);
     const ms = Math.max(this.#expirations.next(now), retryAfterMs ?? 0);
     return first ? this.#go("list all", now) : { ...NOTHING, action: this.#pause("list all", ms) };
   }
 
-  #failed(tooLarge: boolean, now: number): Step {
+  #failed(tooLarge: boolean, now: number): ReflectorStep {
     if (this.#initial) this.#streamFailures += 1;
     if (tooLarge) {
       // The same line would come again: relist in pages, which leave such an object out.
@@ -163,13 +170,13 @@ export class ReflectorState {
     return this.#wait(this.#resumption, now, undefined);
   }
 
-  #ended(now: number): Step {
+  #ended(now: number): ReflectorStep {
     // The server ends every watch at its timeout. A watch that ends at once has failed, and so has an incomplete list.
     const wasLong = now - this.#begun >= this.#limits.shortWatchMs;
     return this.#initial || !wasLong ? this.#failed(false, now) : this.#go("watch", now);
   }
 
-  #notServed(): Step {
+  #notServed(): ReflectorStep {
     this.#absentDiscoveries += 1;
     this.#version = undefined;
     const ms = this.#limits.notServedMs * (0.75 + this.#random() / 2);
@@ -191,11 +198,11 @@ export class ReflectorState {
     return "watch";
   }
 
-  #go(goal: Goal, now: number): Step {
+  #go(goal: Goal, now: number): ReflectorStep {
     return { ...NOTHING, action: this.#begin(goal, now) };
   }
 
-  #wait(goal: Goal, now: number, retryAfterMs: number | undefined): Step {
+  #wait(goal: Goal, now: number, retryAfterMs: number | undefined): ReflectorStep {
     const ms = Math.max(this.#backoff.next(now), retryAfterMs ?? 0);
     return { ...NOTHING, action: this.#pause(goal, ms) };
   }

@@ -19,7 +19,7 @@ export interface ReceivedObject {
 }
 
 /** What the reflector observed. */
-export type Input =
+export type ReflectorInput =
   | { readonly saw: "served" }
   | { readonly saw: "not served" }
   | {
@@ -41,7 +41,7 @@ export type Input =
   | { readonly saw: "idle timeout" }
   | { readonly saw: "timer" };
 
-export interface Step {
+export interface ReflectorStep {
   readonly changes: readonly Change[];
   /** True if these changes complete a list. */
   readonly synced: boolean;

@@ -11,7 +11,7 @@ import { type GetPage, ListError, PageSize, readPage } from "../client/list-page
 import { TooLargeError } from "../client/response-body.ts";
 import { REFLECTOR_LIMITS, type ReflectorLimits } from "./reflector-limits.ts";
 import { ReflectorState } from "./reflector-state.ts";
-import type { Action, Input } from "./reflector-steps.ts";
+import type { Action, ReflectorInput } from "./reflector-steps.ts";
 import { type TimeSliceQueue, TimeSlices } from "./time-slices.ts";
 import { inputOf, type Prune, pageOf, rejectionOf } from "./watch-event.ts";
 
@@ -115,7 +115,7 @@ export class Reflector {
     return this.#step(await this.#performOnce(action)) ?? action;
   }
 
-  async #performOnce(action: Exclude<Action, { do: "watch" | "stream list" }>): Promise<Input> {
+  async #performOnce(action: Exclude<Action, { do: "watch" | "stream list" }>): Promise<ReflectorInput> {
     const { signal } = this.#stop;
     if (action.do === "wait") {
       await sleep(action.ms, undefined, { signal, ref: true }).catch(() => undefined);
@@ -128,7 +128,7 @@ export class Reflector {
     }
   }
 
-  async #locate(): Promise<Input> {
+  async #locate(): Promise<ReflectorInput> {
     const { resources, resource } = this.#options;
     try {
       const served = await resources.discover(resource, this.#stop.signal);
@@ -150,7 +150,7 @@ export class Reflector {
     if (!this.#stop.signal.aborted) await once(this.#stop.signal, "abort");
   }
 
-  async #list(next: string | undefined): Promise<Input> {
+  async #list(next: string | undefined): Promise<ReflectorInput> {
     const { client, prune, onLeftOut } = this.#options;
     const { signal } = this.#stop;
     const get: GetPage = (path, options) => client.request("GET", path, { ...options, signal });
@@ -207,13 +207,13 @@ export class Reflector {
     return this.#step({ saw: idle ? "idle timeout" : "end" }) ?? action;
   }
 
-  #step(input: Input): Action | undefined {
+  #step(input: ReflectorInput): Action | undefined {
     const { changes, synced, action } = this.#state.step(input, this.#now());
     if (changes.length > 0 || synced) this.#options.onChange(changes, synced);
     return action;
   }
 
-  #failed(verb: Verb, error: unknown): Input {
+  #failed(verb: Verb, error: unknown): ReflectorInput {
     if (!this.#stop.signal.aborted)
       this.#report(verb, error instanceof Error ? error.message : String(error));
     const cause = error instanceof Error ? error.cause : undefined;

@@ -66,7 +66,7 @@ const modern = defineModule({
   summary: "for tests",
   kinds: [],
   reads: [],
-  hooks: ({ serverVersion }) =>
+  hooks: (_policies, { serverVersion }) =>
     serverVersion === undefined || !atLeast(serverVersion.effective, 38)
       ? []
       : [
@@ -102,7 +102,7 @@ test("a cluster is ready with its version known, and an upgrade changes hooks an
   expect(assembly.observeServerVersion({ ...versionOf(37) })).toBe(false);
   expect(assembly.observeServerVersion(versionOf(38))).toBe(true);
   expect(assembly.hooks).toMatchObject([{ name: "modern" }]);
-  expect(assembly.with([]).view.serverVersion).toEqual(versionOf(38));
+  expect(assembly.view.with([]).serverVersion).toEqual(versionOf(38));
   await source.stop();
 });
 

@@ -19,13 +19,13 @@ export interface ServerVersionOptions {
   readonly retryMs?: number;
 }
 
-/** Follows the version of the API server by reading `/version` again and again: there is no watch for it. */
+/** Follows the version of the API server by polling `/version`, which can't be watched. */
 export class ServerVersionPoller {
   readonly #options: ServerVersionOptions;
   readonly #stopped = new AbortController();
   #timer: NodeJS.Timeout | undefined;
   #failing = false;
-  /** Done after the first attempt, whatever came of it: a cluster whose version can't be read is served all the same. */
+  /** Done after the first attempt, even a failed one: a cluster is served without a known version. */
   readonly first: Promise<void>;
 
   constructor(options: ServerVersionOptions) {

@@ -2,8 +2,8 @@ import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/j
 import { nameOf, namespaceOf } from "../../core/kubernetes/object.ts";
 import { retryAfterMs } from "../client/api-response.ts";
 import type { ApiResponse } from "../client/client.ts";
-import type { Page } from "../client/list-pages.ts";
-import type { Input, ReceivedObject } from "./reflector-steps.ts";
+import type { ListPage } from "../client/list-pages.ts";
+import type { ReceivedObject, ReflectorInput } from "./reflector-steps.ts";
 
 /** Annotates the bookmark that ends the initial events of a streaming list. */
 const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
@@ -12,7 +12,7 @@ const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 export type Prune = (object: JsonObject) => JsonObject;
 
 /** Parses a watch event. Throws for anything else: the stream can't be trusted any further. */
-export function inputOf(line: string, prune: Prune): Input {
+export function inputOf(line: string, prune: Prune): ReflectorInput {
   const event = JSON.parse(line) as Json;
   const object = at(event, "object");
   const type = stringAt(event, "type");
@@ -36,17 +36,20 @@ export function inputOf(line: string, prune: Prune): Input {
 }
 
 /** A page of a list. Throws where it has no version to watch from. */
-export function pageOf({ items, resourceVersion: version, next, skipped }: Page, prune: Prune): Input {
+export function pageOf(
+  { items, resourceVersion: version, next, skipped }: ListPage,
+  prune: Prune,
+): ReflectorInput {
   if (version === "") throw new Error("response to a list has no metadata.resourceVersion");
   const received = items.map((item) => receivedObject(item, prune));
   return { saw: "page", items: received, version, next, ...(skipped === undefined ? {} : { skipped }) };
 }
 
-export function rejectionOf(response: ApiResponse): Input {
+export function rejectionOf(response: ApiResponse): ReflectorInput {
   return errorStatus(response.status, retryAfterMs(response));
 }
 
-function errorStatus(status: number, afterMs: number | undefined): Input {
+function errorStatus(status: number, afterMs: number | undefined): ReflectorInput {
   return { saw: "error status", status, retryAfterMs: afterMs };
 }
 

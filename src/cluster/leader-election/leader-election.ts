@@ -78,7 +78,7 @@ export class LeaderElection {
     return this.#isActive && isLeader(this.#state, this.#clock());
   }
 
-  /** The last observed holder. */
+  /** The last observed holder. @visibleForTesting */
   get holder(): string | undefined {
     return this.#state.observed?.record?.holder;
   }

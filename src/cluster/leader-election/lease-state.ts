@@ -128,7 +128,7 @@ export function othersMetadata(body: Json | undefined): JsonObject {
   return { labels, annotations, ownerReferences };
 }
 
-/** What a Lease says; `undefined` where a body is none. */
+/** The fields of a Lease; `undefined` if the body is not a Lease. */
 export function recordOf(body: Json | undefined): LeaseRecord | undefined {
   const resourceVersion = stringAt(body, "metadata", "resourceVersion");
   if (resourceVersion === undefined || !isObject(body)) return undefined;

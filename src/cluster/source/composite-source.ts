@@ -7,7 +7,7 @@ import type { Change } from "../../core/view/view.ts";
 /** Which resources a source provides. */
 export type Owns = (resource: string) => boolean;
 
-export interface Part {
+export interface ComposedSource {
   readonly source: Source;
   readonly owns: Owns;
 }
@@ -69,7 +69,7 @@ export function shareOf(assembly: Assembly, owns: Owns): Assembly {
  * Several sources as one, such as policies from files and nodes from a cluster. Each was opened with its share of the assembly. The last
  * one provides what none owns, and access reviews.
  */
-export function composeSources(assembly: Assembly, parts: readonly [Part, ...Part[]]): Source {
+export function composeSources(assembly: Assembly, parts: readonly [ComposedSource, ...ComposedSource[]]): Source {
   const sources = parts.map(({ source }) => source);
   const last = (parts.at(-1) ?? parts[0]).source;
   const ownerOf = (resource: string): Source => parts.find(({ owns }) => owns(resource))?.source ?? last;

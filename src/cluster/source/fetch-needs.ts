@@ -7,7 +7,7 @@ import { boundedList } from "../client/bounded-list.ts";
 import type { Client } from "../client/client.ts";
 import type { ResourceResolver } from "../client/discovery.ts";
 import { ListMemory } from "../client/list-memory.ts";
-import { readObject, type Target } from "../client/object-access.ts";
+import { type ObjectTarget, readObject } from "../client/object-access.ts";
 import { requestWithRetry } from "../client/retry.ts";
 import { batcherKey, type CommitBatchers } from "../commits/commit-batchers.ts";
 import { SharedReads } from "./shared-reads.ts";
@@ -33,7 +33,7 @@ export function createNeeds(
   return async (needs, deadline) => {
     batchers?.release(deadline);
     const facts = new Map<Need, Fact>();
-    const inTurn: { readonly need: Need; readonly target: Target }[] = [];
+    const inTurn: { readonly need: Need; readonly target: ObjectTarget }[] = [];
     const fetched: Promise<unknown>[] = [];
     for (const need of needs) {
       const target = changing(need, batchers);
@@ -50,7 +50,7 @@ export function createNeeds(
   };
 }
 
-function changing(need: Need, batchers: CommitBatchers | undefined): Target | undefined {
+function changing(need: Need, batchers: CommitBatchers | undefined): ObjectTarget | undefined {
   if (!("get" in need) || need.live !== true || need.written === true) return undefined;
   return batchers?.isOpen(need.get) ? need.get : undefined;
 }

@@ -13,7 +13,7 @@ import { Unchanged } from "../provenance/provenance.ts";
  * - `missing`: the policy selects it, and it has no injection of the policy, or does not meet what the policy enforces.
  */
 export const DRIFT_STATES = ["current", "stale", "orphaned", "missing"] as const;
-export type DriftState = (typeof DRIFT_STATES)[number];
+export type InjectionState = (typeof DRIFT_STATES)[number];
 
 /** One field. For a list, `has` and `wants` are the elements of the policy. */
 export interface InjectedField {
@@ -27,7 +27,7 @@ export interface InjectedField {
 export interface Injection {
   /** `ClusterPodSchedulingPolicy/etcd-pool` */
   readonly policy: string;
-  readonly state: DriftState;
+  readonly state: InjectionState;
   /** Of the policy, at the time of the injection. */
   readonly generation?: number;
   readonly parts: readonly InjectedField[];
@@ -95,7 +95,7 @@ function contentOf(origin: Origin, object: JsonObject, spec: Path, has: Unchange
   return content;
 }
 
-function stateOf(had: ReadonlyMap<string, Json>, wants: ReadonlyMap<string, Json>): DriftState {
+function stateOf(had: ReadonlyMap<string, Json>, wants: ReadonlyMap<string, Json>): InjectionState {
   if (had.size === 0) return "missing";
   if (wants.size === 0) return "orphaned";
   const same = had.size === wants.size && [...had].every(([field, value]) => equal(value, wants.get(field)));

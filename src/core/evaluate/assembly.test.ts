@@ -59,7 +59,7 @@ function talker(inPlace: boolean) {
     ...moduleThat("talker", {}),
     kinds: [KIND],
     reads: [NODES],
-    hooks: vi.fn((view) => [
+    hooks: vi.fn((_policies, view) => [
       {
         name: `talker-${view.count("nodes")}`,
         module: "talker",
@@ -243,6 +243,24 @@ describe("no change", () => {
     one.apply([node("m")]);
     expect(one.hooks.map(({ name }) => name)).toEqual(["talker-2"]);
     expect(one.hooks).toBe(one.hooks);
+  });
+
+  test("hooks are computed from prepared policies, and only again for the module that reads what changed", () => {
+    const { module } = talker(true);
+    const other: Module = { ...moduleThat("other", {}), hooks: vi.fn(() => []) };
+    const one = assemblyOf([module, other], [node("n"), rule("a", "said"), rule("b", "also said")]);
+    for (let i = 0; i < 2; i++)
+      expect([one.hooks, one.declaredHooks].map(({ length }) => length)).toEqual([1, 1]);
+    expect(vi.mocked(module.hooks).mock.lastCall?.[0]).toEqual([{ say: "said" }, { say: "also said" }]);
+    const [mine, others] = [module, other].map(({ hooks }) => vi.mocked(hooks).mock.calls.length);
+    one.apply([node("m")]);
+    expect(one.hooks.map(({ name }) => name)).toEqual(["talker-2"]);
+    expect(vi.mocked(module.hooks)).toHaveBeenCalledTimes((mine ?? 0) + 1);
+    expect(vi.mocked(other.hooks)).toHaveBeenCalledTimes(others ?? 0);
+    // Which groups there are, and the version of the API server, concern every module.
+    one.serve("clusterversions.config.openshift.io");
+    expect(one.hooks).toHaveLength(1);
+    expect(vi.mocked(other.hooks)).toHaveBeenCalledTimes((others ?? 0) + 1);
   });
 
   test("it says what it wants to be told", () => {

@@ -43,10 +43,14 @@ export class Assembly {
   readonly #store: Store;
   readonly #owners: ReadonlyMap<string, Owner>;
   readonly #keeps: ReadonlyMap<string, readonly Path[]>;
+  /** The modules whose kinds or reads a resource is. */
+  readonly #readers: ReadonlyMap<string, readonly Module[]>;
   readonly #policies: Map<string, Map<string, StandingPolicy>>;
   readonly #evaluators: Map<string, Evaluator>;
   /** Evaluators that no other assembly shares, and that may therefore be updated in place. */
   readonly #unshared = new Set<string>();
+  /** The declared hooks of each module, until a resource changes that the module reads. */
+  readonly #declared = new Map<string, readonly Hook[]>();
   #hooks: readonly Hook[] | undefined;
 
   constructor(
@@ -61,6 +65,7 @@ export class Assembly {
     this.gates = gates;
     this.#owners = from === undefined ? ownersOf(modules) : from.#owners;
     this.#keeps = from === undefined ? keepsOf(modules) : from.#keeps;
+    this.#readers = from === undefined ? readersOf(modules) : from.#readers;
     this.#store = store ?? new Store(indexesOf(modules));
     if (from === undefined) this.#store.serverVersion = installation.kubernetesVersion;
     this.#policies = new Map();
@@ -77,7 +82,13 @@ export class Assembly {
 
   /** What the modules ask for, in their order. */
   get declaredHooks(): readonly Hook[] {
-    return this.modules.flatMap((module) => module.hooks(this.#store, this.installation, this.gates));
+    return this.modules.flatMap((module) => {
+      const known = this.#declared.get(module.name);
+      if (known !== undefined) return known;
+      const hooks = module.hooks(this.#usable(module), this.#store, this.installation, this.gates);
+      this.#declared.set(module.name, hooks);
+      return hooks;
+    });
   }
 
   /** The hooks to register and to run: as declared, except that none can lock the cluster. */
@@ -98,13 +109,14 @@ export class Assembly {
   /** Says that the source has a resource, even an empty one. */
   serve(resource: string): void {
     this.#store.serve(resource);
+    this.#forgetHooks(this.modules);
   }
 
   /** Sets the API server's version, and returns whether it is another one than before. */
   observeServerVersion(version: ServerVersion): boolean {
     if (sameServerVersion(version, this.#store.serverVersion)) return false;
     this.#store.serverVersion = version;
-    this.#hooks = undefined;
+    this.#forgetHooks(this.modules);
     return true;
   }
 
@@ -128,7 +140,8 @@ export class Assembly {
       this.#prepare(owner, change, turnover);
     }
     for (const [module, turnover] of turnovers) this.#renew(module, turnover);
-    if (real.length > 0) this.#hooks = undefined;
+    for (const resource of new Set(real.map((change) => change.resource)))
+      this.#forgetHooks(this.#readers.get(resource) ?? []);
     return real;
   }
 
@@ -165,11 +178,21 @@ export class Assembly {
     else update([...removed], [...added]);
   }
 
-  #assemble(module: Module): void {
+  #forgetHooks(modules: readonly Module[]): void {
+    for (const { name } of modules) this.#declared.delete(name);
+    if (modules.length > 0) this.#hooks = undefined;
+  }
+
+  #usable(module: Module): unknown[] {
     const usable: unknown[] = [];
     for (const { policy } of this.#policies.get(module.name)?.values() ?? []) {
       if (policy !== undefined) usable.push(policy);
     }
+    return usable;
+  }
+
+  #assemble(module: Module): void {
+    const usable = this.#usable(module);
     this.#evaluators.set(module.name, module.assemble(usable, this.installation, this.gates));
     this.#unshared.add(module.name);
   }
@@ -217,6 +240,15 @@ function ownersOf(modules: readonly Module[]): Map<string, Owner> {
     for (const kind of module.kinds) owners.set(kindResource(kind), { module, kind });
   }
   return owners;
+}
+
+function readersOf(modules: readonly Module[]): Map<string, readonly Module[]> {
+  const readers = new Map<string, readonly Module[]>();
+  for (const module of modules) {
+    for (const name of new Set([...module.kinds.map(kindResource), ...module.reads.map(resourceName)]))
+      readers.set(name, [...(readers.get(name) ?? []), module]);
+  }
+  return readers;
 }
 
 function keepsOf(modules: readonly Module[]): Map<string, readonly Path[]> {

@@ -93,7 +93,7 @@ describe("counts", () => {
   });
 
   test("of two hooks of one module only the one that changed something counts as a patch", () => {
-    const [first] = patcher.hooks(new Store(), DEFAULT_INSTALLATION, new Gates([]));
+    const [first] = patcher.hooks([], new Store(), DEFAULT_INSTALLATION, new Gates([]));
     const twice: Module = {
       ...patcher,
       hooks: () => (first === undefined ? [] : [first, { ...first, name: "idle-mutate" }]),

@@ -7,8 +7,6 @@ import { outside } from "../../../test/builders/outside.ts";
 import { pod } from "../../../test/builders/pod.ts";
 import { requestFor } from "../../../test/builders/request.ts";
 import type { Json } from "../json.ts";
-import { Gates } from "../module/gates.ts";
-import { DEFAULT_INSTALLATION } from "../module/installation.ts";
 import type { Context, Module } from "../module/module.ts";
 import { PROVENANCE, provenanceOf } from "../provenance/annotation.ts";
 import { allow, deny } from "./decision.ts";
@@ -313,7 +311,7 @@ test("a note that has no room is left out, and that is said", () => {
 describe("hooks that are one question", () => {
   /** The module with a closed hook for one namespace before its own, which is the same question. */
   const withShut = (one: Module): Module => {
-    const [open] = one.hooks(assemblyOf([]).view, DEFAULT_INSTALLATION, new Gates([]));
+    const [open] = assemblyOf([one]).declaredHooks;
     if (open === undefined) throw new Error("no hook");
     const rules = [{ groups: [""], versions: ["v1"], resources: ["pods"], operations: ["CREATE"] as const }];
     const shut = {
@@ -327,7 +325,7 @@ describe("hooks that are one question", () => {
     return { ...one, hooks: () => [shut, open] };
   };
 
-  const twins = (namespace: string) => {
+  const shadows = (namespace: string) => {
     let times = 0;
     const one = moduleThat("one", {
       mutate: ({ object }) => {
@@ -342,8 +340,8 @@ describe("hooks that are one question", () => {
   };
 
   test("are asked once, by the first that wants the request", () => {
-    expect(twins("shop")).toEqual({ times: 1, asked: ["shut"] });
-    expect(twins("other")).toEqual({ times: 1, asked: ["one-mutate"] });
+    expect(shadows("shop")).toEqual({ times: 1, asked: ["shut"] });
+    expect(shadows("other")).toEqual({ times: 1, asked: ["one-mutate"] });
   });
 
   test("break as the one that was asked", () => {

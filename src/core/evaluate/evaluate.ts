@@ -13,7 +13,7 @@ export const MAX_COMMITS = 10;
 export type CommitResult = "done" | "conflict" | { readonly failed: string };
 
 /** What core asks of a shell: everything that waits. */
-export interface Outside {
+export interface Host {
   /** One fact for each need, in order. Never rejects: what can't be fetched is a failed fact. */
   readonly fetch: (needs: readonly Need[]) => Promise<readonly Fact[]>;
   readonly commit: (commit: Commit) => Promise<CommitResult>;
@@ -28,21 +28,21 @@ interface Progress {
   /** The draft's mark before any edit of this evaluation. */
   readonly start: number;
   readonly facts: Facts;
-  readonly outside: Outside;
+  readonly host: Host;
 }
 
 /**
  * Evaluates a request until it is decided: runs the hooks, fetches what they need and runs them again, then commits. Synchronous
  * as long as nothing is needed from outside, which is nearly always.
  */
-export function evaluate(request: EvaluationRequest, outside: Outside): Evaluation | Promise<Evaluation> {
+export function evaluate(request: EvaluationRequest, host: Host): Evaluation | Promise<Evaluation> {
   const draft = request.draft ?? draftOf(request.request);
   const progress: Progress = {
     request: { ...request, draft },
     draft,
     start: draft.mark(),
     facts: new Facts(),
-    outside,
+    host,
   };
   const first = evaluateHooks(progress.request, progress.facts);
   if ("needs" in first) return evaluateWithNeeds(progress, first.needs);
@@ -56,17 +56,17 @@ async function evaluateWithNeeds(progress: Progress, firstNeeds: readonly Need[]
 
 /** Fetches and runs the hooks again until nothing is needed. The first round has run when this begins. */
 async function fetchAndEvaluate(progress: Progress, firstNeeds: readonly Need[]): Promise<Evaluation> {
-  const { request, facts, outside } = progress;
+  const { request, facts, host } = progress;
   let needs = firstNeeds;
-  for (let rounds = 1; rounds < MAX_ROUNDS && !outside.expired(); rounds++) {
-    const found = await outside.fetch(needs);
+  for (let rounds = 1; rounds < MAX_ROUNDS && !host.expired(); rounds++) {
+    const found = await host.fetch(needs);
     for (const [i, one] of needs.entries())
       facts.set(one, found[i] ?? { failed: "the source returned no fact" });
     const next = evaluateHooks(request, facts);
     if (!("needs" in next)) return next;
     needs = next.needs;
   }
-  const reason = outside.expired() ? DEADLINE_EXCEEDED.failed : `still undecided after ${MAX_ROUNDS} rounds`;
+  const reason = host.expired() ? DEADLINE_EXCEEDED.failed : `still undecided after ${MAX_ROUNDS} rounds`;
   for (const one of needs) facts.set(one, { failed: reason });
   return evaluateLast(progress, reason);
 }
@@ -87,10 +87,10 @@ function commitsOf(evaluation: Evaluation): readonly Commit[] {
 }
 
 async function commitAll(progress: Progress, evaluation: Evaluation): Promise<Evaluation> {
-  const { request, draft, start, facts, outside } = progress;
+  const { request, draft, start, facts, host } = progress;
   let current = evaluation;
   for (let attempt = 1; ; attempt++) {
-    const stopped = await firstThatFails(commitsOf(current), outside);
+    const stopped = await firstThatFails(commitsOf(current), host);
     if (stopped === undefined) return current;
     if (stopped.result === "conflict") facts.conflicts += 1;
     const failed = failureOf(stopped.result, attempt);
@@ -113,11 +113,11 @@ function failureOf(result: Exclude<CommitResult, "done">, attempt: number) {
   return attempt < MAX_COMMITS ? undefined : { failed: "too many concurrent writes" };
 }
 
-async function firstThatFails(commits: readonly Commit[], outside: Outside) {
+async function firstThatFails(commits: readonly Commit[], host: Host) {
   for (const [i, commit] of commits.entries()) {
     const done = commits.slice(0, i);
-    if (outside.expired()) return { done, commit, result: DEADLINE_EXCEEDED };
-    const result = await outside.commit(commit);
+    if (host.expired()) return { done, commit, result: DEADLINE_EXCEEDED };
+    const result = await host.commit(commit);
     if (result !== "done") return { done, commit, result };
   }
   return undefined;

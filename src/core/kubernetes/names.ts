@@ -6,7 +6,6 @@ const LABEL_LENGTH = 63;
 const SUBDOMAIN_LENGTH = 253;
 
 const DNS_LABEL = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
-const DNS_1035_LABEL = /^[a-z](?:[-a-z0-9]*[a-z0-9])?$/;
 const DNS_SUBDOMAIN = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
 const NAME_PART = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
 
@@ -35,13 +34,6 @@ export function checkSubdomain(text: string): string | undefined {
   const rule =
     'lower-case letters, digits, "-" and ".", each part beginning and ending with a letter or digit';
   return check(text, "a DNS subdomain", SUBDOMAIN_LENGTH, DNS_SUBDOMAIN, rule);
-}
-
-/** As a DNS label, but never beginning with a digit: the name of a service. */
-export function checkDns1035Label(text: string): string | undefined {
-  const rule =
-    'lower-case letters, digits and "-", beginning with a letter and ending with a letter or digit';
-  return check(text, "a DNS-1035 label", LABEL_LENGTH, DNS_1035_LABEL, rule);
 }
 
 /** `name` or `prefix/name`, the prefix a DNS subdomain. */

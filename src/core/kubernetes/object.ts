@@ -1,6 +1,6 @@
 import { at, isObject, type JsonObject, listAt, own, stringAt } from "../json.ts";
 
-export interface Controller {
+export interface ControllerReference {
   readonly apiVersion: string;
   readonly kind: string;
   readonly name: string;
@@ -39,7 +39,7 @@ export function groupVersionOf(apiVersion: string | undefined): { group: string;
 }
 
 /** The one owner that manages this object. The API server allows no more than one. */
-export function controllerOf(object: JsonObject): Controller | undefined {
+export function controllerOf(object: JsonObject): ControllerReference | undefined {
   for (const owner of listAt(object, "metadata", "ownerReferences")) {
     if (own(owner, "controller") !== true) continue;
     return {

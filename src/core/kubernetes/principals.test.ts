@@ -1,12 +1,8 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import {
-  canonicalPrincipal,
   isNodeIdentity,
   matchesActor,
-  matchesActorGroup,
-  matchesPodGroup,
-  matchesPodNamespace,
   type Principal,
   parsePrincipal,
   serviceAccountOf,
@@ -136,103 +132,15 @@ test("a request without a name is nobody's", () => {
   expect(matchesActor(user("alice"), { username: null })).toBe(false);
 });
 
-describe("pods", () => {
-  test.each<[string, string, string | undefined, boolean, boolean]>([
-    ["a/sa", "a", "sa", true, true],
-    ["a/sa", "a", "other", true, false],
-    ["a/sa", "b", "sa", false, false],
-    ["a/default", "a", "", true, true],
-    ["a/default", "a", undefined, true, true],
-    ["a/sa", "a", undefined, true, false],
-    ["debug-*/sa", "debug-1", "sa", true, true],
-    ["debug-*/sa", "debug-1", "x", true, false],
-    ["debug-*/sa", "debug", "sa", false, false],
-    ["alice", "alice", "alice", false, false],
-  ])(
-    "%s for a pod of %s/%s: by namespace %s, exact %s",
-    (text, namespace, serviceAccountName, wide, exact) => {
-      const principal = parsed(text);
-      expect(matchesPodNamespace(principal, { namespace, serviceAccountName }, "Namespace")).toBe(wide);
-      expect(matchesPodNamespace(principal, { namespace, serviceAccountName }, "Exact")).toBe(exact);
-    },
-  );
-});
-
-test("groups", () => {
-  const info = { username: "x", groups: ["admins"] };
-  expect([
-    matchesActorGroup("admins", info),
-    matchesActorGroup("admin", info),
-    matchesActorGroup("admins", {}),
-  ]).toEqual([true, false, false]);
-  expect(matchesPodGroup("system:serviceaccounts:a", "a")).toBe(true);
-  expect(matchesPodGroup("system:serviceaccounts:a", "b")).toBe(false);
-  expect(matchesPodGroup("system:serviceaccounts", "a")).toBe(false);
-  expect(matchesPodGroup("system:serviceaccounts:", "")).toBe(false);
-  expect(matchesPodGroup("admins", "admins")).toBe(false);
-});
-
-describe("one spelling", () => {
-  test.each<[Principal, string]>([
-    [parsed("a/b"), "system:serviceaccount:a:b"],
-    [parsed("system:serviceaccount:a:b"), "system:serviceaccount:a:b"],
-    [parsed("debug-*/b"), "system:serviceaccount:debug-*:b"],
-    [user("alice"), "alice"],
-    [user("corp/alice"), '{"user":"corp/alice"}'],
-    [user("system:serviceaccount:a:b"), '{"user":"system:serviceaccount:a:b"}'],
-    [
-      user('{"user":"system:serviceaccount:a:b"}'),
-      String.raw`{"user":"{\"user\":\"system:serviceaccount:a:b\"}"}`,
-    ],
-  ])("%j is %s", (principal, text) => {
-    expect(canonicalPrincipal(principal)).toBe(text);
-  });
-
-  const names = fc.constantFrom(
-    "a",
-    "a-",
-    "b",
-    "a.b",
-    "system:serviceaccount:a:b",
-    "a/b",
-    '{"user":"a/b"}',
-    "alice",
-    "x*",
-    "",
-  );
-  const principals: fc.Arbitrary<Principal> = fc.oneof(
-    names.map(user),
-    fc
-      .tuple(fc.constantFrom("a", "b"), fc.constantFrom("a", "b.c"))
-      .map(([namespace, name]) => account(namespace, name)),
-    fc
-      .constantFrom("a-", "b")
-      .map((namespace) => ({ kind: "serviceAccount", namespace, name: "a", namespacePrefix: true }) as const),
-  );
-
-  test("different principals are never spelt alike", () => {
-    fc.assert(
-      fc.property(principals, principals, (a, b) => {
-        expect(canonicalPrincipal(a) === canonicalPrincipal(b)).toBe(JSON.stringify(a) === JSON.stringify(b));
-      }),
-      { numRuns: 1000 },
-    );
-  });
-
-  test("what is read is spelt so that it reads the same", () => {
-    const text = fc.oneof(
-      fc.string({ unit: "binary" }),
-      fc.string({ unit: fc.constantFrom(..."ab/:* -") }),
-      fc.stringMatching(/^[a-z]{1,3}\*?\/[a-z.]{1,3}$/),
-    );
-    fc.assert(
-      fc.property(text, (written) => {
+test("a user's name is taken as it is written", () => {
+  fc.assert(
+    fc.property(
+      fc.oneof(fc.string({ unit: "binary" }), fc.string({ unit: fc.constantFrom(..."ab/:* -") })),
+      (written) => {
         const principal = parsePrincipal(written);
-        if ("problem" in principal || written.startsWith("{")) return;
-        expect(parsePrincipal(canonicalPrincipal(principal))).toEqual(principal);
-        if (principal.kind === "user") expect(principal.name).toBe(written);
-      }),
-      { numRuns: 500 },
-    );
-  });
+        if ("kind" in principal && principal.kind === "user") expect(principal.name).toBe(written);
+      },
+    ),
+    { numRuns: 500 },
+  );
 });

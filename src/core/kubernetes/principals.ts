@@ -24,10 +24,8 @@ export interface UserInfo {
 }
 
 const SERVICE_ACCOUNT = "system:serviceaccount:";
-const SERVICE_ACCOUNTS_OF = "system:serviceaccounts:";
 const NODE = "system:node:";
 const NODES = "system:nodes";
-const DEFAULT_ACCOUNT = "default";
 
 const CONTROL_CHARACTER = /\p{Cc}/u;
 /** What may stand before the `*`: the beginning of a DNS label, never empty, or it would mean every namespace. */
@@ -93,19 +91,6 @@ export function isNodeIdentity(userInfo: UserInfo | JsonObject | undefined): str
   return username.slice(NODE.length);
 }
 
-/** One spelling for one principal, so that duplicates can be found; different principals never share one. */
-export function canonicalPrincipal(principal: Principal): string {
-  if (principal.kind === "serviceAccount") {
-    const namespace = principal.namespacePrefix === true ? `${principal.namespace}*` : principal.namespace;
-    return `${SERVICE_ACCOUNT}${namespace}:${principal.name}`;
-  }
-  const { name } = principal;
-  // A user whose name would be read as something else was given in the form that says so, and stays in it.
-  const read = parsePrincipal(name);
-  if ("kind" in read && read.kind === "user" && !name.startsWith("{")) return name;
-  return JSON.stringify({ user: name });
-}
-
 /** Whether the one who sends the request is this principal. */
 export function matchesActor(principal: Principal, userInfo: UserInfo | JsonObject | undefined): boolean {
   const username = usernameOf(userInfo);
@@ -114,37 +99,9 @@ export function matchesActor(principal: Principal, userInfo: UserInfo | JsonObje
   return account !== undefined && account.name === principal.name && isIn(principal, account.namespace);
 }
 
-export interface PodIdentity {
-  readonly namespace: string;
-  readonly serviceAccountName?: string | undefined;
-}
-
-/**
- * Whether a pod runs as this principal. With the scope Namespace every pod of the service account's namespace does;
- * with Exact only those that use the account. Users run no pods.
- */
-export function matchesPodNamespace(
-  principal: Principal,
-  pod: PodIdentity,
-  scope: "Namespace" | "Exact",
-): boolean {
-  if (principal.kind === "user" || !isIn(principal, pod.namespace)) return false;
-  return scope === "Namespace" || (pod.serviceAccountName || DEFAULT_ACCOUNT) === principal.name;
-}
-
 function isIn(principal: ServiceAccountPrincipal, namespace: string): boolean {
   if (principal.namespacePrefix === true) return namespace.startsWith(principal.namespace);
   return namespace === principal.namespace;
-}
-
-/** Whether the one who sends the request is in the group. */
-export function matchesActorGroup(group: string, userInfo: UserInfo | JsonObject | undefined): boolean {
-  return groupsOf(userInfo).includes(group);
-}
-
-/** Whether a pod of this namespace belongs to the group: only that of its service accounts can be meant. */
-export function matchesPodGroup(group: string, namespace: string): boolean {
-  return namespace !== "" && group === `${SERVICE_ACCOUNTS_OF}${namespace}`;
 }
 
 function usernameOf(userInfo: UserInfo | JsonObject | undefined): string {

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "vitest";
 import type { z } from "zod";
 import type { Json } from "../json.ts";
+import { nodeSelectorTerm } from "./schemas/node-affinity.ts";
+import { podAffinityTerm } from "./schemas/pod-affinity.ts";
 import {
   affinity,
   labelMap,
   labelSelector,
   nodeAffinity,
-  nodeSelectorTerm,
-  podAffinityTerm,
   toleration,
   topologySpreadConstraint,
 } from "./schemas.ts";

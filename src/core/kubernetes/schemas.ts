@@ -5,8 +5,8 @@
  * server takes it.
  */
 export { affinity } from "./schemas/affinity.ts";
-export { nodeAffinity, nodeSelectorTerm } from "./schemas/node-affinity.ts";
-export { podAffinity, podAffinityTerm, podAntiAffinity } from "./schemas/pod-affinity.ts";
+export { nodeAffinity } from "./schemas/node-affinity.ts";
+export { podAffinity, podAntiAffinity } from "./schemas/pod-affinity.ts";
 export { schedulingGates } from "./schemas/scheduling-gate.ts";
 export { labelMap, labelSelector } from "./schemas/selector.ts";
 export { toleration } from "./schemas/toleration.ts";

@@ -22,7 +22,7 @@ export function describeTaint({ key, value = "", effect }: Taint): string {
   return `${key}${value === "" ? "" : `=${value}`}:${effect}`;
 }
 
-/** The taints of a node object, without what is no taint. */
+/** The taints of a node object; skips elements that are not taints. */
 export function taintsOf(node: JsonObject): readonly Taint[] {
   const taints: Taint[] = [];
   for (const item of listAt(node, "spec", "taints")) {

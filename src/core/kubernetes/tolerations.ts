@@ -1,4 +1,4 @@
-import { canonical, equal, isObject, type Json, own } from "../json.ts";
+import { canonical, isObject, type Json, own } from "../json.ts";
 import type { Path } from "../path.ts";
 import { type FieldError, quoted, typeName } from "./field-error.ts";
 import { checkLabelKey, checkLabelValue } from "./names.ts";
@@ -11,7 +11,7 @@ interface PlainToleration {
   readonly operator: string;
   readonly value: string;
   readonly effect: string;
-  /** How long a NoExecute taint is borne; absent is for ever. */
+  /** How long a NoExecute taint is tolerated; absent means forever. */
   readonly seconds: number | undefined;
 }
 
@@ -30,7 +30,7 @@ function plain(toleration: Json | undefined): PlainToleration | undefined {
   if (typeof value !== "string" || typeof effect !== "string") return undefined;
   if (seconds !== undefined && typeof seconds !== "number") return undefined;
   const operator = written === "" ? "Equal" : written;
-  // Exists does not look at the value, and a time below zero is no time at all.
+  // Exists ignores the value, and a negative time counts as zero.
   return {
     key,
     operator,
@@ -86,17 +86,9 @@ export function untolerated(
 }
 
 /**
- * Whether two tolerations mean the same: absent and empty are alike, an absent operator is Equal. A field that we do not know must be equal, as we can't say what it means.
+ * One text for one meaning: absent and empty are alike, an absent operator is Equal. Fields that usher does not know must be equal,
+ * because their meaning is unknown.
  */
-export function sameToleration(a: Json | undefined, b: Json | undefined): boolean {
-  const [left, right] = [plain(a), plain(b)];
-  if (left === undefined || right === undefined) return equal(a, b);
-  if (left.key !== right.key || left.operator !== right.operator || left.effect !== right.effect)
-    return false;
-  return left.seconds === right.seconds && left.value === right.value && sameUnknownFields(a, b);
-}
-
-/** One text for one meaning: two tolerations have the same where `sameToleration` says so. */
 export function tolerationMeaning(toleration: Json): string {
   const rule = plain(toleration);
   if (rule === undefined || !isObject(toleration)) return `unreadable ${canonical(toleration)}`;
@@ -105,12 +97,6 @@ export function tolerationMeaning(toleration: Json): string {
   const rest = unknown.sort().map((field) => `${field} ${canonical(toleration[field])}`);
   // Every pod pays for it, so it is one call for all parts.
   return JSON.stringify([key, operator, rule.value, effect, seconds, rest]);
-}
-
-function sameUnknownFields(a: Json | undefined, b: Json | undefined): boolean {
-  const fields = new Set([...unknownFields(a), ...unknownFields(b)]);
-  for (const field of fields) if (!equal(own(a, field) ?? null, own(b, field) ?? null)) return false;
-  return true;
 }
 
 function unknownFields(toleration: Json | undefined): string[] {
@@ -130,7 +116,7 @@ export function covers(a: Json | undefined, b: Json | undefined): boolean {
   return coversTime(wide, narrow) && coversValues(wide, narrow);
 }
 
-/** Tolerations found by what they bear, so that one that covers another is found without comparing each. */
+/** Indexes tolerations by the taints that they tolerate, so that a covering one is found without comparing each. */
 export class CoveringTolerations {
   /** The widest of each key, effect and sort of values. */
   readonly #widest = new Map<string, Json>();
@@ -142,7 +128,7 @@ export class CoveringTolerations {
       const { key, effect, operator, value } = rule;
       const place = JSON.stringify([key, effect, operator, operator === "Equal" ? value : ""]);
       const known = this.#widest.get(place);
-      // Of two comparisons of which neither covers the other, the first counts.
+      // If neither of two comparisons covers the other, the first counts.
       if (known === undefined || covers(one, known)) this.#widest.set(place, one);
     }
   }

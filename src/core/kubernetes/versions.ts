@@ -84,7 +84,7 @@ export function sameServerVersion(a: ServerVersion, b: ServerVersion | undefined
   return compareVersions(a.effective, b.effective) === 0 && compareVersions(a.binary, b.binary) === 0;
 }
 
-/** Reads what `/version` answers. `undefined` where that is no version. */
+/** Reads the answer of `/version`; `undefined` if it is not a version. */
 export function parseServerVersion(body: Json | undefined): ServerVersion | undefined {
   const binary =
     parseVersion(stringAt(body, "gitVersion") ?? "") ??
@@ -95,36 +95,4 @@ export function parseServerVersion(body: Json | undefined): ServerVersion | unde
   const emulated = parseVersion(`${stringAt(body, "emulationMajor")}.${stringAt(body, "emulationMinor")}`);
   const same = emulated === undefined || (emulated.major === binary.major && emulated.minor === binary.minor);
   return { effective: same ? binary : emulated, binary };
-}
-
-// At most 18 digits: a number beyond 64 bits is no version to Kubernetes either.
-const API_VERSION = /^v([0-9]{1,18})(?:(alpha|beta)([0-9]{1,18}))?$/;
-const STAGES: Readonly<Record<string, number>> = { alpha: 0, beta: 1 };
-const STABLE = 2;
-
-/**
- * Sorts API versions as discovery does, the preferred one first: stable before beta before alpha, in each the newer
- * number first, and what is no such version after all of them by the alphabet. Negative where `a` is preferred.
- */
-export function compareApiVersions(a: string, b: string): number {
-  const left = API_VERSION.exec(a);
-  const right = API_VERSION.exec(b);
-  if (left === null || right === null) {
-    if (left !== null) return -1;
-    if (right !== null) return 1;
-    return a < b ? -1 : a > b ? 1 : 0;
-  }
-  const stages = stageOf(right) - stageOf(left);
-  if (stages !== 0) return stages;
-  return descending(left[1], right[1]) || descending(left[3], right[3]);
-}
-
-function stageOf(version: RegExpExecArray): number {
-  return STAGES[version[2] ?? ""] ?? STABLE;
-}
-
-function descending(a = "0", b = "0"): number {
-  // As BigInt: 18 digits are more than a number holds exactly.
-  const order = BigInt(b) - BigInt(a);
-  return order < 0n ? -1 : order > 0n ? 1 : 0;
 }

@@ -9,7 +9,7 @@ export interface PagedList {
   readonly page: (token: string | undefined) => Need;
   readonly take: (objects: readonly JsonObject[]) => CommandSteps<void>;
   readonly progress: CommandProgress;
-  /** The kind may not be served: then there are none. @default a failure */
+  /** The kind may not be served: then the list is empty. @default a failure */
   readonly optional?: boolean;
 }
 

@@ -27,7 +27,7 @@ export class Gates {
   }
 }
 
-/** Reads `A=true,B=false`. What is wrong is said all at once. */
+/** Reads `A=true,B=false`. Reports all errors together. */
 export function parseGates(
   text: string,
   declared: readonly Gate[],

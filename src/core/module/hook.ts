@@ -20,9 +20,9 @@ export interface Hook {
   /** A DNS label, unique among all hooks: part of the webhook's name and path. */
   readonly name: string;
   /**
-   * The name by which the API server asks for it, where that is another hook's: both are one question, registered twice because
-   * the API server is to do different things where it gets no answer. Whatever it knows of the view by then, it finds one of
-   * them here; the first that wants the request is asked, so the one that stands for the other comes before it. @default its name
+   * Makes it a shadow hook: the name of the other hook, by which the API server asks for both. They are one question, registered twice
+   * because the API server is to do different things where it gets no answer. The first that wants the request is asked, so a shadow
+   * hook comes before the other. @default its name
    */
   readonly askedAs?: string;
   readonly module: string;
@@ -39,10 +39,10 @@ export interface Hook {
    */
   readonly tooLarge: "deny" | "allow";
   /**
-   * Closed hooks only: the control plane's namespaces, which no closed hook may match, are covered by an open twin with the same
+   * Closed hooks only: the control plane's namespaces, which no closed hook may match, are covered by an open shadow hook with the same
    * evaluator. Usher's own namespace never is. @default requests there do not reach the module
    */
-  readonly openTwin?: boolean;
+  readonly openShadow?: boolean;
   /**
    * It is younger than the announcements by which replicas say what they answer: one that announces nothing does not know it. To be set
    * for every hook that is new. @default replicas of all versions know it

@@ -19,7 +19,7 @@ export interface Installation {
   readonly controlPlaneNamespaces: readonly string[];
   /** Which kinds hold pods or pod templates. */
   readonly workloads: WorkloadTable;
-  /** Control-plane namespaces in which usher may change objects all the same. @default none */
+  /** Control-plane namespaces in which usher may change objects nevertheless. @default none */
   readonly opened: readonly string[];
   /** Namespaces that no hook matches. @default none */
   readonly excluded?: readonly string[];

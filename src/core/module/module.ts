@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { DriftScan } from "../drift/drift-scan.ts";
+import type { Assembly } from "../evaluate/assembly.ts";
 import type { Result } from "../evaluate/decision.ts";
 import type { Draft } from "../evaluate/draft.ts";
 import type { PolicyRef } from "../evaluate/finding.ts";
@@ -18,6 +19,7 @@ import type { Metric } from "./metric.ts";
 import type { Operator } from "./operator.ts";
 import type { Reconciler } from "./reconciler.ts";
 import { configuredValues, holds, type SettingCondition } from "./setting-condition.ts";
+import type { Standing } from "./standing.ts";
 
 /** What a module must see of the cluster. Shells keep just that. */
 export interface Read {
@@ -27,7 +29,7 @@ export interface Read {
   readonly version: string;
   readonly kind: string;
   readonly scope: "Cluster" | "Namespaced";
-  /** What to keep of each object beside its name; a change elsewhere is no change. */
+  /** The fields to keep of each object beside its name; other changes are ignored. */
   readonly keep: readonly Path[];
   readonly indexes?: readonly Index[];
   readonly labelSelector?: string;
@@ -92,8 +94,8 @@ export interface Evaluator<Policy = unknown> {
   readonly mutate?: (context: Context) => Result;
   readonly validate?: (context: Context) => Result;
   /**
-   * Takes policies out and in without assembling all anew, so that one change among thousands costs no more than one among ten.
-   * Must leave the evaluator as `assemble` would have made it. @default assembled anew
+   * Removes and adds policies without assembling all of them again: one change among thousands costs as much as one among ten.
+   * Must leave the evaluator as `assemble` would have made it. @default assembles all policies again
    */
   readonly update?: (removed: readonly Policy[], added: readonly Policy[]) => void;
 }
@@ -133,7 +135,7 @@ export interface Predecessor {
   readonly meaning: string;
 }
 
-/** A resource of which a module has managed objects. */
+/** A resource with objects that a module manages. */
 export interface ManagedResource {
   readonly group: string;
   readonly version: string;
@@ -182,7 +184,16 @@ export interface Module<Policy = unknown> {
   /** Kinds that usher keeps for itself. @default none */
   readonly stateKinds?: readonly StateKind[];
   readonly reads: readonly Read[];
-  readonly hooks: (view: View, installation: Installation, gates: Gates) => readonly Hook[];
+  /**
+   * When to ask it. `policies` are those that `prepare` made, as `assemble` gets them. Runs again only after a change of its kinds, of what
+   * it reads, of what is served or of the API server's version.
+   */
+  readonly hooks: (
+    policies: readonly Policy[],
+    view: View,
+    installation: Installation,
+    gates: Gates,
+  ) => readonly Hook[];
   /** Only indexes. Where the evaluator has no `update`, it runs again whenever a policy has changed. */
   readonly assemble: (
     policies: readonly Policy[],
@@ -192,6 +203,10 @@ export interface Module<Policy = unknown> {
   readonly reconciler?: Reconciler;
   /** Where its injections into workloads can be compared with current policies, and reapplied. */
   readonly driftScan?: DriftScan;
+  /** Its settings where a command asks what would happen: it then also judges for the component that judges in the cluster. @default its own */
+  readonly foresightSettings?: (settings: JsonObject | undefined) => JsonObject;
+  /** What its policies come to for what exists, in the order of names; only objects and users with something to say. @default nothing */
+  readonly standing?: (assembly: Assembly) => readonly Standing[];
   /** What its needs and planned writes touch, so that usher may. */
   readonly access?: readonly (Access | AccessToEach)[];
   /** The schema of its settings, under its name in `spec.modules` of the configuration. Strict. @default no settings */

@@ -87,7 +87,7 @@ export interface Reconciler<Key extends ReconcileKey = ReconcileKey, State = unk
   readonly keys: (change: Change, state: State, context: KeysContext) => readonly Key[];
   /** Every key to reconcile when leading starts. @default those of every object, as if it had just been created */
   readonly initialKeys?: (state: State, context: KeysContext) => Iterable<Key>;
-  /** `normal`: those keys do not wait behind the existing objects of other modules, of which there may be thousands. @default low */
+  /** `normal`: those keys do not wait behind thousands of existing objects of other modules. @default low */
   readonly initialPriority?: "low" | "normal";
   /** The keys that changed tallies of a policy affect; the policy itself is unchanged. @default as if the policy had changed */
   readonly tallyKeys?: (policy: Change) => readonly Key[];
@@ -134,7 +134,7 @@ export function defineReconciler<Key extends ReconcileKey, State>(
 
 /** The controller's workqueue and writes, for metrics. */
 export interface ControllerStats {
-  /** Work items by state, of the leader; other replicas have none. */
+  /** Work items by state; only the leader has any. */
   readonly items: Readonly<Record<"due" | "later" | "running", number>>;
   /** Items of each module whose last writes failed. */
   readonly failing: ReadonlyMap<string, number>;
@@ -154,7 +154,7 @@ export interface WriteCount {
   readonly module: string;
   /** `nodes`; of an apply the kind. */
   readonly resource: string;
-  /** A conflict is no failure: the key is reconciled again at once. */
+  /** A conflict is not a failure: the key is reconciled again at once. */
   readonly result: "done" | "conflict" | "failed";
   readonly count: number;
 }

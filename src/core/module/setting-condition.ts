@@ -70,7 +70,7 @@ export function moduleSetting(
 
 export const MANAGES_CRDS: ValueCondition = { setting: ["manageCrds"], equals: true, default: true };
 export const MANAGES_WEBHOOKS: ValueCondition = { setting: ["manageWebhooks"], equals: true, default: true };
-/** The watchdog runs where usher writes the webhook configurations: elsewhere nobody says which entries may be opened. */
+/** The watchdog runs only if usher writes the webhook configurations: otherwise no annotation says which entries may be opened. */
 export const RUNS_WATCHDOG: readonly ValueCondition[] = [
   MANAGES_WEBHOOKS,
   { setting: ["watchdog", "enabled"], equals: true, default: true },

@@ -116,8 +116,13 @@ function wrongValue(path: Path, values: readonly string[], found: Json | undefin
   const allowed = values.filter((value) => value !== "");
   const choice = allowed.length === 1 ? allowed.join("") : `one of ${allowed.join(", ")}`;
   if (found === undefined || found === null) return problem(path, `is missing: ${choice} is required`);
-  const hint = typeof found === "string" ? didYouMean(found, allowed) : undefined;
+  const hint = typeof found === "string" ? didYouMean(found, allowed) : booleanHint(found);
   return problem(path, `unsupported value ${shown(found)}: must be ${choice}`, hint);
+}
+
+/** Of a boolean in place of a word: YAML 1.1, which kubectl and Helm read, has several words for it. */
+function booleanHint(found: Json): string | undefined {
+  return typeof found === "boolean" ? "YAML reads On, Off, Yes and No without quotes as booleans" : undefined;
 }
 
 /**

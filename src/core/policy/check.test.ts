@@ -291,6 +291,9 @@ test("the module's own check runs on a right shape only, and despite warnings", 
   expect(said(object({ mode: "none" }), kind)).toEqual([
     'error: spec.mode: unsupported value "none": must be one of strict, lenient',
   ]);
+  expect(said(object({ mode: false }))).toEqual([
+    "error: spec.mode: unsupported value false: must be one of strict, lenient; YAML reads On, Off, Yes and No without quotes as booleans",
+  ]);
 });
 
 describe("more problems than anyone reads", () => {

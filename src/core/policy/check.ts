@@ -3,7 +3,7 @@ import { checkSubdomain } from "../kubernetes/names.ts";
 import { groupVersionOf } from "../kubernetes/object.ts";
 import type { View } from "../view/view.ts";
 import { addSchemaProblems, addUnknownFields, shown } from "./check-schema.ts";
-import { type Configured, ignoredBecause } from "./ignored-kind.ts";
+import { type ConfiguredKind, ignoredBecause } from "./ignored-kind.ts";
 import type { Kind, KindVersion } from "./kind.ts";
 import { likelyMistake, type Problem, problem, warningProblem } from "./problem.ts";
 import { ProblemList } from "./problem-list.ts";
@@ -23,7 +23,7 @@ export function checkObject(
   kind: Kind,
   object: JsonObject,
   view: View,
-  configured?: Configured,
+  configured?: ConfiguredKind,
   now?: number,
 ): Problem[] {
   const version = versionOf(kind, object);

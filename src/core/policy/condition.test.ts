@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { CONDITION_LENGTH, conditionOf, conditions, type Observation } from "./condition.ts";
+import { CONDITION_LENGTH, conditionOf, conditions, type ObservedCondition } from "./condition.ts";
 
 const THEN = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
 const NOW = THEN + 60_000;
-const valid: Observation = { type: "Valid", holds: true, reason: "Usable", message: "in use" };
+const valid: ObservedCondition = { type: "Valid", holds: true, reason: "Usable", message: "in use" };
 
 test("a condition is what its schema says, in seconds, with the generation that it is about", () => {
   const made = conditionOf(valid, 3, {}, THEN);

@@ -38,7 +38,7 @@ export function conditions(types: string, { shared = false } = {}) {
 }
 
 /** A condition before it gets its times. */
-export interface Observation {
+export interface ObservedCondition {
   readonly type: string;
   readonly holds: boolean;
   /** CamelCase, for machines. */
@@ -46,8 +46,8 @@ export interface Observation {
   readonly message: string;
 }
 
-/** The condition `Valid` of a policy with these problems; `message` is for one that has none. */
-export function validity(problems: readonly Problem[], message: string): Observation {
+/** The condition `Valid` of a policy with these problems; `message` is for a policy without problems. */
+export function validity(problems: readonly Problem[], message: string): ObservedCondition {
   const errors = problems.filter(({ severity }) => severity === "error");
   const text = (errors.length > 0 ? errors : problems).map(describeProblem).join("; ");
   return {
@@ -60,7 +60,7 @@ export function validity(problems: readonly Problem[], message: string): Observa
 
 /** A condition for the status of an object. `before` is its current status: an unchanged condition keeps its time. */
 export function conditionOf(
-  { type, holds, reason, message }: Observation,
+  { type, holds, reason, message }: ObservedCondition,
   generation: number | undefined,
   before: JsonObject,
   now: number,

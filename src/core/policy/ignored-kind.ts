@@ -20,12 +20,12 @@ import { conditionOf, observed } from "./condition.ts";
 import { type CustomResource, type Kind, kindResource } from "./kind.ts";
 
 /** The configuration that decides whether a kind counts: an assembly has it, and so has the context of an evaluation. */
-export type Configured = Pick<Declarations, "installation" | "gates">;
+export type ConfiguredKind = Pick<Declarations, "installation" | "gates">;
 
 /** Why usher ignores all objects of a kind in this configuration. A kind of another owner has its effect elsewhere. */
 export function ignoredBecause(
   { kind, registered = [], takeOver }: CustomResource,
-  { installation, gates }: Configured,
+  { installation, gates }: ConfiguredKind,
 ): string | undefined {
   if (takeOver === "never") return undefined;
   const values = configuredValues(installation, gates);

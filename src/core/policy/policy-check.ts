@@ -29,7 +29,7 @@ export function policyCheck(modules: readonly Module[], off: readonly Module[] =
     kinds: ignored,
     reads: [],
     reconciler: defineReconciler(ignoredPoliciesReconciler(kinds)),
-    hooks: (_view, installation, gates) => {
+    hooks: (_policies, _view, installation, gates) => {
       // A kind that another owner registers is not for usher to refuse.
       const values = configuredValues(installation, gates);
       const checked = kinds.filter(
@@ -62,7 +62,7 @@ export function policyCheck(modules: readonly Module[], off: readonly Module[] =
       validate: ({ request, object, view, installation, gates, now, trace }) => {
         const kind = byResource.get(resourceName(request.resource));
         const policy = { kind: request.kind.kind, name: nameIn(request.name, request.object) };
-        // What an UPDATE did not touch is not judged again: a finalizer must come off a policy that became invalid.
+        // Fields that an UPDATE did not touch are not checked again: a finalizer must come off a policy that became invalid.
         if (kind === undefined || request.object === undefined || !object.changed([["spec"]])) {
           trace?.({ policy, applies: "not", why: "its spec stays as it is" });
           return allow();

@@ -11,7 +11,7 @@ const MAX_UNINDEXED = 16;
 
 /**
  * Finds the policies that may select an object: those of the cluster by labels, those of a namespace by the namespace first and by labels
- * then. What one namespace holds costs no other anything, and does not change where the policies of the cluster are indexed.
+ * then. Policies of one namespace cost other namespaces nothing, and do not change where cluster policies are indexed.
  */
 export class PolicyIndex<Item extends Indexed> {
   readonly #cluster: SelectorIndex<Item>;

@@ -1,7 +1,7 @@
 import type { Path } from "../path.ts";
 import { type Problem, problem, warningProblem } from "./problem.ts";
 
-/** So many errors and so many warnings of one object are listed: more help nobody, and an object has room for hundreds of thousands. */
+/** Bounds the errors and the warnings that are listed for one object, which can have hundreds of thousands. */
 export const MAX_PROBLEMS = 32;
 
 /** The problems of one object, as far as they are listed; the rest is counted. */
@@ -20,7 +20,7 @@ export class ProblemList {
     }
   }
 
-  /** How many more of a severity are listed. What is not listed need not be made. */
+  /** How many more of a severity are listed. Skip building problems that will not be listed. */
   room(severity: Problem["severity"]): number {
     return MAX_PROBLEMS - this.#listed[severity];
   }

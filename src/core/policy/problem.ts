@@ -6,7 +6,7 @@ export interface Problem {
   readonly message: string;
   /** An `error` makes that part of the object unusable; a `warning` is shown and changes nothing. */
   readonly severity: "error" | "warning";
-  /** Of a warning: an error where the user asks for strict checks, as it is hardly what the author meant. */
+  /** Of a warning: counts as an error with strict checks, because it is probably a mistake. */
   readonly strict?: true;
   /** An unknown field: an API server drops it, or refuses the object where the client asks for strict validation, as kubectl does. */
   readonly pruned?: true;
@@ -28,7 +28,7 @@ export function warningProblem(path: Path, message: string, hint?: string): Prob
   return { path, message, severity: "warning", ...(hint === undefined ? {} : { hint }) };
 }
 
-/** A warning about something that is hardly meant, such as an unknown field: with `--strict` it is an error. */
+/** A warning about a probable mistake, such as an unknown field: with `--strict` it is an error. */
 export function likelyMistake(path: Path, message: string, hint?: string): Problem {
   return { ...warningProblem(path, message, hint), strict: true };
 }

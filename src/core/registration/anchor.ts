@@ -2,7 +2,7 @@ import type { JsonObject } from "../json.ts";
 import { OWN_NAMES } from "./names.ts";
 
 /**
- * A ClusterRole without rules, bound to nobody, which stands for the installation: what usher writes at run time is owned by it. Every
+ * A ClusterRole without rules and bindings that represents the installation. It owns the objects that usher writes at run time. Every
  * means of removal deletes it with the other objects, and then the garbage collector deletes the webhooks, with or without a live replica.
  * It is a ClusterRole because every cluster serves that kind, cluster-scoped. Without `rules`: the API server stores an empty list as null,
  * and tools that compare would see a difference.

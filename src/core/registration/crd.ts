@@ -3,7 +3,7 @@ import type { JsonObject } from "../json.ts";
 import type { Column, CustomResource, KindVersion } from "../policy/kind.ts";
 import { structuralSchema } from "./structural.ts";
 
-/** With columns of its own a kind loses the one that kubectl shows otherwise. */
+/** A kind with columns of its own loses the age that kubectl shows by default. */
 const AGE: Column = { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" };
 
 /** The CRD of a kind: all of it follows from the declaration. Throws where the declaration can't be said in a CRD. */

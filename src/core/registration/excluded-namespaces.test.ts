@@ -35,7 +35,7 @@ function wants(one: Hook, resource: string, namespace: string): boolean {
 describe.each<[string, Hook]>([
   ["an open hook for all", hook("open")],
   ["a closed hook for all", hook("closed")],
-  ["a closed hook with an open twin", hook("closed", undefined, { openTwin: true })],
+  ["a closed hook with an open shadow hook", hook("closed", undefined, { openShadow: true })],
   ["an open hook that has exceptions", hook("open", { except: ["x"] })],
   ["a hook for some, excluded among them", hook("open", { only: ["vendor", "shop"] })],
 ])("%s", (_what, declared) => {

@@ -14,7 +14,7 @@ const SHARES = 20;
 const QUEUE_LENGTH = 500;
 
 /**
- * Before Kubernetes' own schema for all service accounts (9000), and before what people add for theirs; after those for leader
+ * Before Kubernetes' own schema for all service accounts (9000), and before schemas that administrators add; after those for leader
  * election and nodes, which never match us.
  */
 const PRECEDENCE = 400;

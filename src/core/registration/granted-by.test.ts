@@ -77,7 +77,7 @@ test("objects of a kind that usher does not register are not checked", () => {
   const check = policyCheck([guarded]);
   const resources = (gates: Gates) =>
     check
-      .hooks({} as never, DEFAULT_INSTALLATION, gates)
+      .hooks([], {} as never, DEFAULT_INSTALLATION, gates)
       .flatMap(({ rules }) => rules.flatMap((rule) => at(rule as never, "resources")));
   expect(resources(OFF)).toEqual([["plains", "passs"]].flat());
   expect(resources(ON)).toContain("others");

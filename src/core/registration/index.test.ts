@@ -3,12 +3,12 @@ import { z } from "zod";
 import { kindOf } from "../../../test/builders/kind.ts";
 import { Assembly } from "../evaluate/assembly.ts";
 import { at, type Json } from "../json.ts";
+import { nodeSelectorTerm } from "../kubernetes/schemas/node-affinity.ts";
 import {
   affinity,
   labelMap,
   labelSelector,
   nodeAffinity,
-  nodeSelectorTerm,
   podAffinity,
   podAntiAffinity,
   toleration,

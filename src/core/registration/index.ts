@@ -15,7 +15,6 @@ import { accessObjects, roleObjects } from "./rbac.ts";
 import { type WebhookOptions, webhookConfigurations } from "./webhooks.ts";
 import { type WorkloadOptions, workloadObjects } from "./workload.ts";
 
-export { customResourceDefinition } from "./crd.ts";
 export type { WebhookOptions } from "./webhooks.ts";
 
 /** What is registered: an assembly is such. */

@@ -127,12 +127,12 @@ export function policyRights(module: Module, kinds: readonly Kind[], verbs: read
   );
 }
 
-/** Kinds that an API server has: files are none. */
+/** Kinds that an API server serves; configuration files are not served. */
 export function resourceKinds({ kinds }: Module): Kind[] {
   return kinds.filter(({ standing }) => standing === "resource");
 }
 
-/** A rule without names would be one for all names, so where there are none there is no rule. */
+/** A rule without names would allow all names, so an empty list of names gives no rule. */
 export function named(right: Right, names: readonly string[]): Right[] {
   return names.length === 0 ? [] : [{ ...right, names: [...new Set(names)].sort() }];
 }

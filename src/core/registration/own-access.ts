@@ -7,8 +7,8 @@ import type { DeclaredRole, Right } from "./rights.ts";
 
 /**
  * What usher may do with its own installation, beside reading and judging. Whatever has a fixed name is granted by that name. Usher
- * creates by server-side apply: the API server checks that as `create` with the name, where a POST has none that a rule could hold.
- * It can't change its own roles: the anchor is bound to nobody. An attacker that controls usher has its webhooks all the same, which may
+ * creates by server-side apply: the API server checks that as `create` with the name, while a POST has no name that a rule could match.
+ * It can't change its own roles: the anchor has no binding. An attacker that controls usher still has its webhooks, which may
  * be registered for everything: its namespace is to be guarded like the control plane's.
  */
 export function ownRoles(modules: readonly Module[]): DeclaredRole[] {

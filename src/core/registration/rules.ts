@@ -12,7 +12,7 @@ export function resourceParts(pattern: string): { name: string; sub: string } {
 
 /**
  * Rules as the API server takes them, meaning the same: it refuses a list in which a wildcard stands beside what it
- * includes, and empty lists. Equal requests give equal text, so that nothing is written anew because policies came in another order.
+ * includes, and empty lists. Equal requests give equal text, so that another order of policies causes no write.
  */
 export function tidyRules(rules: readonly Rule[]): Rule[] {
   const byText = new Map<string, Rule>();

@@ -211,9 +211,9 @@ test("an opened namespace is asked about by an open hook, never by the closed on
   ]);
 });
 
-test("a twin covers the control plane's namespaces, and never usher's own", () => {
+test("a shadow hook covers the control plane's namespaces, and never usher's own", () => {
   const given = hook([rule("", "pods"), rule("", "namespaces"), rule("", "persistentvolumes", "Cluster")], {
-    openTwin: true,
+    openShadow: true,
     namespaces: { except: [] },
   });
   const installation = { ...DEFAULT_INSTALLATION, controlPlaneNamespaces: ["openshift-etcd"] };
@@ -231,8 +231,8 @@ test("a twin covers the control plane's namespaces, and never usher's own", () =
   expect(notes).toEqual([]);
 });
 
-test("of a hook for the control plane alone only the twin remains", () => {
-  const given = hook([rule("", "pods")], { openTwin: true, namespaces: { only: ["kube-system"] } });
+test("of a hook for the control plane alone only the shadow hook remains", () => {
+  const given = hook([rule("", "pods")], { openShadow: true, namespaces: { only: ["kube-system"] } });
   const { hooks, notes } = safeguard([given], DEFAULT_INSTALLATION);
   expect(hooks).toMatchObject([{ name: "guard-opened", failure: "open" }]);
   expect(notes).toEqual([]);

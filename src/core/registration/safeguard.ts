@@ -13,7 +13,7 @@ export interface Safeguarded {
  * Usher can't lock its cluster: whatever modules and policies ask for, no closed hook that leaves here matches what a
  * cluster needs to recover. Where a closed hook asks for it, that part becomes an open hook of its own, `<name>-open`, which
  * reaches the same evaluator but denies nothing while usher is unavailable. The same goes for protected namespaces that the
- * installation opened, and for the control plane's where the hook has an open twin: `<name>-opened`.
+ * installation opened, and for the control plane's where the hook has an open shadow hook: `<name>-opened`.
  *
  * No hook, open or closed, matches an excluded namespace. Cluster-scoped objects are matched as before, except Namespaces themselves.
  *
@@ -61,17 +61,17 @@ function closedHook(hook: Hook, installation: Installation, names: Set<string>, 
   const inside = insideRules(hook);
   if (opened.length > 0 && inside.length > 0) {
     const name = freeName(`${hook.name}-opened`, names);
-    const twin = hook.openTwin === true;
-    const asked = twin ? { askedAs: askedName(hook) } : {};
+    const isShadow = hook.openShadow === true;
+    const asked = isShadow ? { askedAs: askedName(hook) } : {};
     made.push({ ...hook, name, ...asked, namespaces: { only: opened }, rules: inside, failure: "open" });
-    if (!twin) notes.push(`${hook.name}: in ${opened.join(", ")} it is asked as ${name}, which is open`);
+    if (!isShadow) notes.push(`${hook.name}: in ${opened.join(", ")} it is asked as ${name}, which is open`);
   }
   return made;
 }
 
 /** Whether a protected namespace is covered by an open hook in place of the closed one. */
 function isOpened(hook: Hook, installation: Installation, name: string): boolean {
-  return installation.opened.includes(name) || (hook.openTwin === true && name !== installation.namespace);
+  return installation.opened.includes(name) || (hook.openShadow === true && name !== installation.namespace);
 }
 
 /** The namespaces that are left to a closed hook; nothing where none is. */
@@ -82,9 +82,9 @@ function withoutProtected(
 ): NamespaceScope | undefined {
   const kept = protectedNamespaces(installation);
   const scope = hook.namespaces ?? { except: [] };
-  // With an open twin, that usher's own namespace is not covered is part of the declaration.
+  // With an open shadow hook, that usher's own namespace is not covered is part of the declaration.
   const lost = kept.filter(
-    (name) => hook.openTwin !== true && covers(scope, name) && !isOpened(hook, installation, name),
+    (name) => hook.openShadow !== true && covers(scope, name) && !isOpened(hook, installation, name),
   );
   const left: NamespaceScope =
     "except" in scope
@@ -93,7 +93,7 @@ function withoutProtected(
   const gone = "only" in left && left.only.length === 0;
   if (lost.length > 0)
     notes.push(`${hook.name}: is not asked in ${lost.join(", ")}, where no closed hook may be`);
-  if (gone && hook.openTwin !== true)
+  if (gone && hook.openShadow !== true)
     notes.push(`${hook.name}: is left out as a closed hook, for no namespace remains to it`);
   return gone ? undefined : left;
 }
@@ -105,12 +105,12 @@ function covers(scope: NamespaceScope | undefined, namespace: string): boolean {
 
 /**
  * The rules for what lives in a namespace: a selector never exempts cluster-scoped objects, which the other hook covers already. Only
- * a Namespace itself is selected by its own labels, and a twin covers it too.
+ * a Namespace itself is selected by its own labels, and a shadow hook covers it too.
  */
-function insideRules({ rules, openTwin }: Hook): Rule[] {
+function insideRules({ rules, openShadow }: Hook): Rule[] {
   const inside = rules.filter(({ scope }) => scope !== "Cluster");
   const itself = rules.filter(
-    ({ scope, groups }) => openTwin === true && scope !== "Namespaced" && groups.some(isCoreGroup),
+    ({ scope, groups }) => openShadow === true && scope !== "Namespaced" && groups.some(isCoreGroup),
   );
   return tidyRules([
     ...inside.map((rule): Rule => ({ ...rule, scope: "Namespaced" })),

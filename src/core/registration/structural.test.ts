@@ -2,12 +2,12 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { isObject, type Json, type JsonObject } from "../json.ts";
 import { LABEL_KEY_PATTERN, LABEL_VALUE_PATTERN, SET_VALUES } from "../kubernetes/schemas/bounds.ts";
+import { nodeSelectorTerm } from "../kubernetes/schemas/node-affinity.ts";
 import {
   affinity,
   labelMap,
   labelSelector,
   nodeAffinity,
-  nodeSelectorTerm,
   podAffinity,
   podAntiAffinity,
   toleration,

@@ -8,7 +8,7 @@ const SAFE = Number.MAX_SAFE_INTEGER;
 const INT32_MIN = -(2 ** 31);
 const INT32_MAX = 2 ** 31 - 1;
 
-/** What a schema says, in the order in which people read it. What is not here is not known to work in a CRD. */
+/** The keywords of a schema, in the order in which people read them. Others are not known to work in a CRD. */
 const KEYWORDS = [
   "description",
   "type",

@@ -175,7 +175,7 @@ const hooks: fc.Arbitrary<Hook[]> = fc.uniqueArray(
       failure: fc.constantFrom("closed" as const, "closed" as const, "open" as const),
       tooLarge: fc.constantFrom("deny" as const, "allow" as const),
       timeoutSeconds: fc.constantFrom(5, 5, 0, 31, 2.5),
-      openTwin: fc.boolean(),
+      openShadow: fc.boolean(),
       namespaces: fc.oneof(
         fc.constant(undefined),
         namespaceLists.map((except) => ({ except })),
@@ -283,12 +283,12 @@ test("nothing is lost but closed hooks in protected namespaces, and what is plai
   );
 });
 
-test("a twin is asked about all that lives in the control plane's namespaces, by the same path, and nothing in usher's", () => {
+test("a shadow hook is asked about all that lives in the control plane's namespaces, by the same path, and nothing in usher's", () => {
   fc.assert(
     fc.property(hooks, (given) => {
       const entries = registered(given, DEFAULT_INSTALLATION);
       for (const hook of given) {
-        if (hook.openTwin !== true || hook.failure === "open") continue;
+        if (hook.openShadow !== true || hook.failure === "open") continue;
         for (const request of REQUESTS) {
           if (request.scope === "Cluster" && !isNamespace(request)) continue;
           if (!VITAL_NAMESPACES.includes(request.namespace) || !hookAsks(hook, request)) continue;

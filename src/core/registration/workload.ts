@@ -25,7 +25,7 @@ export interface WorkloadOptions {
   readonly podLabels?: Readonly<Record<string, string>>;
   /** Objects of the Prometheus operator. @default none */
   readonly monitoring?: MonitoringOptions;
-  /** What the pods put up with, because usher itself sets such taints. */
+  /** Tolerations of the pods for taints that usher itself sets. */
   readonly tolerations?: readonly JsonObject[];
 }
 
@@ -33,7 +33,7 @@ const WEBHOOK_PORT = 8443;
 export const OPS_PORT = 8080;
 export const SERVICE_PORT = 443;
 
-/** One that fails or is replaced, and one that answers. */
+/** Two: one may fail or be replaced while the other answers. */
 export const REPLICAS = 2;
 
 /** Serving on after SIGTERM takes 5 s and the longest call 30 s, and then the lease is released. */
@@ -99,7 +99,7 @@ export function workloadObjects(installation: Installation, options: WorkloadOpt
       apiVersion: "policy/v1",
       kind: "PodDisruptionBudget",
       metadata: { name: OWN_NAMES.deployment, namespace },
-      // Not `minAvailable`: with a single replica that would hold up the draining of its node for ever.
+      // Not `minAvailable`: with a single replica its node could never be drained.
       spec: { maxUnavailable: 1, selector: { matchLabels: POD_LABELS } },
     },
     ...networkPolicies(installation),
@@ -143,8 +143,9 @@ function podSpec(installation: Installation, { image, tolerations = [] }: Worklo
           fieldVariable("POD_NAMESPACE", "metadata.namespace"),
           fieldVariable("POD_UID", "metadata.uid"),
           // Node sizes its heap by the memory limit below: half of it. The young generation comes on top, so it is kept small, as
-          // bin/usher does; reviews are short-lived, and it is collected in a millisecond either way.
-          { name: "NODE_OPTIONS", value: "--max-semi-space-size=8" },
+          // bin/usher does; reviews are short-lived, and it is collected in a millisecond either way. Garbage is collected once
+          // everything is read, before serving.
+          { name: "NODE_OPTIONS", value: "--max-semi-space-size=8 --expose-gc" },
           TOKEN_PATH,
         ],
         ports: [
@@ -152,7 +153,7 @@ function podSpec(installation: Installation, { image, tolerations = [] }: Worklo
           { name: OPS_PORT_NAME, containerPort: OPS_PORT, protocol: "TCP" },
         ],
         // It answers no probe before it has read the cluster. That takes seconds, or as long as it may not read it: to be killed
-        // meanwhile would only make it begin anew.
+        // meanwhile would only restart it.
         startupProbe: {
           httpGet: { path: "/livez", port: OPS_PORT_NAME },
           periodSeconds: 1,

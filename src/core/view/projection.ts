@@ -5,7 +5,7 @@ import type { Path } from "../path.ts";
 export function withoutBookkeeping(object: JsonObject): JsonObject {
   const { metadata } = object;
   const noted = isObject(metadata) && NOTES.some((note) => Object.hasOwn(metadata, note));
-  // Files have none of it: then nothing is copied, and ten thousand policies stand in memory once.
+  // Objects of files have no such fields: nothing is copied, and ten thousand policies are in memory once.
   if (!noted && !Object.hasOwn(object, "status")) return object;
   const { status: _status, ...rest } = object;
   if (!isObject(metadata)) return rest;
@@ -32,7 +32,7 @@ interface KeptPlace {
   readonly key: string;
 }
 
-/** By list of paths, of which there is one for each resource: every event of a watch is reduced by it. */
+/** Keyed by the list of paths, one for each resource: every watch event is reduced by it. */
 const places = new WeakMap<readonly Path[], readonly KeptPlace[]>();
 
 function placesOf(keep: readonly Path[]): readonly KeptPlace[] {

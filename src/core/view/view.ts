@@ -9,7 +9,7 @@ export interface Change {
   readonly name: string;
   /** `undefined`: it is gone. */
   readonly object: JsonObject | undefined;
-  /** What stood there until now. Only a view can say so, of what it has taken in. */
+  /** The previous object. Only a view knows it, for objects that it has stored. */
   readonly before?: JsonObject;
 }
 

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
-import type { TextProblem } from "../text/document.ts";
+import type { TextProblem } from "../text/yaml.ts";
 
 /** Ten thousand policies are some 10 MB. What is larger than this is a mistake, such as a log or a database. */
 export const MAX_FILE_BYTES = 64 * 1024 * 1024;

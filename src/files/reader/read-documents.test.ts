@@ -4,7 +4,7 @@ import { locateProblems, readManifests } from "./read-documents.ts";
 
 const hintFor = (text: string, hint = WRITE_IN_QUOTES) => {
   const [manifest] = readManifests(text).manifests;
-  const wanted = { document: manifest?.document ?? "", path: ["gpu"], message: "must be a string", hint };
+  const wanted = { document: manifest?.document ?? -1, path: ["gpu"], message: "must be a string", hint };
   const [found] = locateProblems(text, [wanted]);
   return found;
 };

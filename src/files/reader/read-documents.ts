@@ -1,13 +1,9 @@
-import { hash } from "node:crypto";
-import type { Json } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
 import type { Path } from "../../core/path.ts";
 import { WRITE_IN_QUOTES } from "../../core/policy/problem.ts";
-import type { Chunk } from "../text/chunks.ts";
-import { cutChunks, parseChunk } from "../text/chunks.ts";
-import { codeFrame, positionAt } from "../text/code-frame.ts";
-import type { Place, Span, TextDocument, TextProblem } from "../text/document.ts";
-import { LineIndex } from "../text/line-index.ts";
-import { itemsOf } from "./items.ts";
+import { codeFrame, LineIndex, positionAt } from "../text/code-frame.ts";
+import { type Chunk, cutDocuments, parseDocument } from "../text/documents.ts";
+import type { Place, Span, TextDocument, TextProblem } from "../text/yaml.ts";
 
 /** A problem with its place in the file and the lines around it, so that the text itself need not be kept. */
 export interface Located {
@@ -18,46 +14,49 @@ export interface Located {
   readonly frame: string;
 }
 
-/** One object of a document. */
-export interface Piece {
+/** One object of a text. `locateProblems` finds its places by `document` and `path`. */
+export interface Manifest {
+  /** Which document of the text it is in, from 0. */
+  readonly document: number;
   readonly path: Path;
-  readonly hash: string;
-  /** As JSON text: it crosses from the worker cheaply and is parsed fast. `undefined`: known by its hash. */
-  readonly json: string | undefined;
+  readonly value: Json;
 }
 
-export interface ReadDocument {
-  readonly hash: string;
-  readonly pieces: readonly Piece[];
-  readonly problems: readonly Located[];
+/** The objects of one document, or its problems. */
+export function readDocument(
+  text: string,
+  chunk: Chunk,
+  document: number,
+): { readonly manifests: readonly Manifest[]; readonly problems: readonly Located[] } {
+  const { value, problems } = parseDocument(chunk.text);
+  const manifests = value === undefined ? [] : itemsOf(value).map((item) => ({ document, ...item }));
+  return { manifests, problems: problems.map((problem) => located(text, inFile(problem, chunk))) };
+}
+
+/** One object of a document: the document itself, or an item of a list that the document is. */
+interface Item {
+  readonly path: Path;
+  readonly value: Json;
 }
 
 /**
- * Reads one document of a file. Of a document whose text is known only its hash is given, and it is not parsed; of a changed list
- * only the items that are not known are given.
+ * A `kind: List` is its items, also within each other, as kubectl flattens them. Lists of one kind (`NodeList`, as the API
+ * itself gives them) leave out what their items are; it is filled in.
  */
-export function readChunk(text: string, chunk: Chunk, known: ReadonlySet<string>): ReadDocument | string {
-  const name = digest(chunk.text);
-  if (known.has(name)) return name;
-  const { value, problems } = parseChunk(chunk);
-  if (problems.length > 0 || value === undefined) {
-    const moved = problems.map((problem) => located(text, inFile(problem, chunk)));
-    return { hash: name, pieces: [], problems: moved };
-  }
-  const items = itemsOf(value);
-  const pieces = items.map(({ path, value: item }): Piece => {
-    // The only object of its document changes whenever the document does, and needs no hash of its own.
-    if (path.length === 0) return { path, hash: name, json: JSON.stringify(item) };
-    const json = JSON.stringify(item);
-    const itemName = digest(json);
-    return { path, hash: itemName, json: known.has(itemName) ? undefined : json };
+function itemsOf(value: Json, path: Path = []): Item[] {
+  const kind = stringAt(value, "kind");
+  const items = isObject(value) && Object.hasOwn(value, "items") ? value["items"] : undefined;
+  if (kind === undefined || !kind.endsWith("List") || !Array.isArray(items)) return [{ path, value }];
+  const apiVersion = stringAt(value, "apiVersion");
+  const itemKind = kind.slice(0, -"List".length);
+  return items.flatMap((item: Json, i) => {
+    const known = isObject(item) && itemKind !== "" && apiVersion !== undefined;
+    return itemsOf(known ? withKind(item, apiVersion, itemKind) : item, [...path, "items", i]);
   });
-  return { hash: name, pieces, problems: [] };
 }
 
-/** 96 bits: two texts that differ have the same with a chance that can be forgotten, also among a million. */
-function digest(text: string): string {
-  return hash("sha1", text, "base64").slice(0, 16);
+function withKind(item: JsonObject, apiVersion: string, kind: string): JsonObject {
+  return Object.hasOwn(item, "kind") ? item : { apiVersion, kind, ...item };
 }
 
 function inFile<T extends Span>(span: T, chunk: Chunk): T {
@@ -77,22 +76,21 @@ export function located(text: string, problem: TextProblem): Located {
 
 /** A problem inside an object, to be found in the file. */
 export interface Wanted {
-  readonly document: string;
+  readonly document: number;
   readonly path: Path;
   readonly message: string;
   readonly hint?: string;
 }
 
-/** Finds the positions of problems. `undefined` where the document is not in the file any more. */
+/** Finds the positions of problems. `undefined` where the text has no such document. */
 export function locateProblems(text: string, wanted: readonly Wanted[]): (Located | undefined)[] {
-  const { chunks } = cutChunks(text);
-  const byHash = new Map(chunks.map((chunk) => [digest(chunk.text), chunk]));
+  const { chunks } = cutDocuments(text);
   // Problems come document by document, and a syntax tree takes more memory than its text: only one is kept.
   let last: { readonly chunk: Chunk; readonly parsed: TextDocument } | undefined;
   return wanted.map(({ document, path, message, hint }) => {
-    const chunk = byHash.get(document);
+    const chunk = chunks[document];
     if (chunk === undefined) return undefined;
-    if (last?.chunk !== chunk) last = { chunk, parsed: parseChunk(chunk) };
+    if (last?.chunk !== chunk) last = { chunk, parsed: parseDocument(chunk.text) };
     const { parsed } = last;
     const place = parsed.locate(path);
     const quoted = hint === WRITE_IN_QUOTES ? quotedValue(place, chunk.text) : undefined;
@@ -135,34 +133,27 @@ function firstLine({ start, end }: Span, text: string): Span {
   return { start, end: newline === -1 || newline > end ? end : Math.max(start + 1, newline) };
 }
 
-/** One object of a text that the command line reads. `locateProblems` finds its places by `document` and `path`. */
-export interface Manifest {
-  readonly document: string;
-  readonly path: Path;
-  readonly value: Json;
-  /** Where it begins, from one. */
-  readonly line: () => number;
-}
-
-/** Reads a text that is no part of a source: a manifest to be judged. */
-export function readManifests(text: string): { manifests: Manifest[]; problems: Located[] } {
-  const { chunks, problems } = cutChunks(text);
+/** Reads a whole text. `line` is where an object begins, from one. */
+export function readManifests(text: string): {
+  manifests: (Manifest & { readonly line: () => number })[];
+  problems: Located[];
+} {
+  const { chunks, problems } = cutDocuments(text);
   const found = problems.map((problem) => located(text, problem));
-  const manifests: Manifest[] = [];
+  const manifests: (Manifest & { readonly line: () => number })[] = [];
   let lines: LineIndex | undefined;
-  for (const chunk of chunks) {
-    const document = readChunk(text, chunk, NOTHING_KNOWN);
-    if (typeof document === "string") continue;
+  for (const [i, chunk] of chunks.entries()) {
+    const document = readDocument(text, chunk, i);
     found.push(...document.problems);
     let parsed: TextDocument | undefined;
-    for (const { path, json } of document.pieces) {
+    for (const manifest of document.manifests) {
       const line = () => {
         lines ??= new LineIndex(text);
-        if (path.length === 0) return lines.lineAt(chunk.offset + contentOffset(chunk.text));
-        parsed ??= parseChunk(chunk);
-        return lines.lineAt(chunk.offset + parsed.locate(path).value.start);
+        if (manifest.path.length === 0) return lines.lineAt(chunk.offset + contentOffset(chunk.text));
+        parsed ??= parseDocument(chunk.text);
+        return lines.lineAt(chunk.offset + parsed.locate(manifest.path).value.start);
       };
-      manifests.push({ document: document.hash, path, value: JSON.parse(json ?? "null") as Json, line });
+      manifests.push({ ...manifest, line });
     }
   }
   return { manifests, problems: found };
@@ -172,5 +163,3 @@ export function readManifests(text: string): { manifests: Manifest[]; problems: 
 function contentOffset(text: string): number {
   return /^(?:[ \t]*(?:#[^\n]*)?\r?\n)*[ \t]*/.exec(text)?.[0].length ?? 0;
 }
-
-const NOTHING_KNOWN: ReadonlySet<string> = new Set();

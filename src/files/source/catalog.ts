@@ -135,10 +135,14 @@ export class Catalog {
   /** A valid definition counts before an invalid one. */
   #inOrder(a: Entry, b: Entry): number {
     if ((a.invalid === undefined) !== (b.invalid === undefined)) return a.invalid === undefined ? -1 : 1;
-    return this.#rootOf(a) - this.#rootOf(b) || compare(a.file, b.file) || a.ordinal - b.ordinal;
+    return (
+      this.#rootOf(a) - this.#rootOf(b) ||
+      compare(a.place.file, b.place.file) ||
+      a.place.ordinal - b.place.ordinal
+    );
   }
 
-  #rootOf({ file }: Entry): number {
+  #rootOf({ place: { file } }: Entry): number {
     return this.#roots.findIndex((root) => file === root || file.startsWith(`${root}/`));
   }
 

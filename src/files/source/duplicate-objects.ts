@@ -1,6 +1,5 @@
-import { placesOf } from "../reader/locate-problems.ts";
-import type { Located } from "../reader/read-documents.ts";
-import type { Reader } from "../reader/reader.ts";
+import { readText, Unreadable } from "../reader/bytes.ts";
+import { type Located, locateProblems } from "../reader/read-documents.ts";
 import { describeObject, type Entry } from "./entry.ts";
 import type { FileProblem } from "./report.ts";
 
@@ -16,21 +15,20 @@ interface FileNames {
 /** Objects that are defined twice: each definition after the first is a problem that names both. */
 export async function duplicateProblems(
   duplicates: Iterable<readonly Entry[]>,
-  reader: Reader,
   fileOf: (name: string) => FileNames,
 ): Promise<{ readonly file: string; readonly problem: FileProblem }[]> {
   const found: { readonly file: string; readonly problem: FileProblem }[] = [];
   for (const [first, ...rest] of duplicates) {
     if (first === undefined || found.length >= MAX_DUPLICATES) break;
-    const used = await placeOf(first, "", reader, fileOf);
-    const where = `${fileOf(first.file).shown}${used === undefined ? "" : `:${used.line}:${used.column}`}`;
+    const used = await placeOf(first, "", fileOf);
+    const where = `${fileOf(first.place.file).shown}${used === undefined ? "" : `:${used.line}:${used.column}`}`;
     for (const entry of rest) {
       const message = `${describeObject(entry.object)} is defined in ${where} already; that one is used`;
       const hint = "remove one of them";
-      const place = await placeOf(entry, hint, reader, fileOf);
+      const place = await placeOf(entry, hint, fileOf);
       const { line = 0, column = 0, frame = "" } = place ?? {};
       const problem: FileProblem = {
-        file: fileOf(entry.file).shown,
+        file: fileOf(entry.place.file).shown,
         line,
         column,
         message,
@@ -39,7 +37,7 @@ export async function duplicateProblems(
         frame,
         object: describeObject(entry.object),
       };
-      found.push({ file: entry.file, problem });
+      found.push({ file: entry.place.file, problem });
     }
   }
   return found;
@@ -48,17 +46,21 @@ export async function duplicateProblems(
 async function placeOf(
   entry: Entry,
   hint: string,
-  reader: Reader,
   fileOf: (name: string) => FileNames,
 ): Promise<Located | undefined> {
-  const { path } = fileOf(entry.file);
   const named = entry.resource.policy?.configuration === undefined;
   const wanted = {
-    document: entry.document,
-    path: [...entry.path, ...(named ? ["metadata", "name"] : ["kind"])],
+    document: entry.place.document,
+    path: [...entry.place.path, ...(named ? ["metadata", "name"] : ["kind"])],
     message: named ? entry.name : (entry.resource.policy?.kind ?? ""),
     hint,
   };
-  const [place] = await placesOf(reader, path, [wanted]);
-  return place;
+  try {
+    const { text } = await readText(fileOf(entry.place.file).path);
+    return locateProblems(text, [wanted])[0];
+  } catch (error) {
+    // The file went away meanwhile: the next look will find it.
+    if (error instanceof Unreadable) return undefined;
+    throw error;
+  }
 }

@@ -11,16 +11,21 @@ import {
 } from "../../core/policy/problem.ts";
 import { namespaceIn, type Resource, type Resources } from "./resources.ts";
 
-/** One object in one place of one file. */
-export interface Entry {
+/** Where an object is. */
+export interface EntryPlace {
   /** The file's name within the source. */
   readonly file: string;
-  /** The hash of the document it is in, and where in it. */
-  readonly document: string;
+  /** Which document of the file, from 0, and where in it. */
+  readonly document: number;
   readonly path: Path;
   /** Its turn among the objects of the file: of two that are the same, the first counts. */
-  ordinal: number;
-  readonly hash: string;
+  readonly ordinal: number;
+}
+
+/** One object in one place of one file. */
+export interface Entry {
+  /** Another one where the file changed around the object. */
+  place: EntryPlace;
   readonly resource: Resource;
   readonly namespace: string;
   readonly name: string;
@@ -54,16 +59,11 @@ export function entryKey(entry: Pick<Entry, "resource" | "namespace" | "name">):
   return `${entry.resource.name} ${entry.namespace}/${entry.name}`;
 }
 
-export interface EntryPlace {
-  readonly file: string;
-  readonly document: string;
-  readonly path: Path;
-  readonly hash: string;
-}
-
 /** A problem of a value and the place it is counted from: an object, or the document where there is none. */
 export interface EntryProblem {
-  readonly entry: Pick<Entry, "path"> & Partial<Entry>;
+  readonly entry:
+    | Entry
+    | { readonly place: EntryPlace; readonly resource?: undefined; readonly object?: undefined };
   readonly problem: Problem;
 }
 
@@ -78,16 +78,12 @@ export function entriesOf(
     const { entry, problems } = entryOf(value, place, resources);
     return {
       entries: entry === undefined ? [] : [entry],
-      problems: problems.map((one) => ({ entry: entry ?? { path: place.path }, problem: one })),
+      problems: problems.map((one) => ({ entry: entry ?? { place }, problem: one })),
     };
   }
   const entries = configurations.found.map(
     ({ kind, path, object }, i): Entry => ({
-      ...place,
-      path: [...place.path, ...path],
-      // One text may hold several configurations; each needs a hash of its own.
-      hash: `${place.hash}.${i}`,
-      ordinal: 0,
+      place: { ...place, path: [...place.path, ...path], ordinal: place.ordinal + i },
       resource: { name: kindResource(kind), scope: "Cluster", policy: kind },
       namespace: "",
       name: CONFIGURATION_NAME,
@@ -96,12 +92,12 @@ export function entriesOf(
   );
   return {
     entries,
-    problems: configurations.problems.map((one) => ({ entry: { path: place.path }, problem: one })),
+    problems: configurations.problems.map((one) => ({ entry: { place }, problem: one })),
   };
 }
 
 /** A field of an entry's object as it is written in its file, counted from the entry. */
-export function writtenPath(entry: Partial<Entry>, path: Path): Path {
+export function writtenPath(entry: EntryProblem["entry"], path: Path): Path {
   return entry.resource?.policy?.configuration === undefined ? path : configurationPath(path);
 }
 
@@ -140,7 +136,7 @@ export function entryOf(
     problems.push(likelyMistake(["metadata", "namespace"], "is missing: the policy is in namespace default"));
   const stored = { namespace: namespaceIn(resource, value), name: stringAt(value, "metadata", "name") ?? "" };
   const object = asStored(value, resource, stored);
-  return { entry: { ...place, ordinal: 0, resource, ...stored, object }, problems };
+  return { entry: { place, resource, ...stored, object }, problems };
 }
 
 function checkString(object: JsonObject, path: Path): Problem[] {

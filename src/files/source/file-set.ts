@@ -1,13 +1,10 @@
 import type { Assembly } from "../../core/evaluate/assembly.ts";
-import { readAll } from "../reader/read-ahead.ts";
-import { inlineReader, type Reader } from "../reader/reader.ts";
-import { workerReader } from "../reader/worker-reader.ts";
+import { NOT_FOUND, Unreadable } from "../reader/bytes.ts";
+import { checkCandidate, readCandidate } from "./candidate.ts";
 import type { Catalog } from "./catalog.ts";
-import { checkCandidate } from "./check-candidate.ts";
 import { duplicateProblems } from "./duplicate-objects.ts";
 import { type Attempt, decide, type FileState, fileProblem, fileRemoved, type Step } from "./file-state.ts";
 import { Pause } from "./pause.ts";
-import { releaseMemory } from "./release-memory.ts";
 import { describeFileProblem, type FileProblem, type FileReport, problemReport } from "./report.ts";
 import type { Resources } from "./resources.ts";
 import {
@@ -20,9 +17,6 @@ import {
   type Tree,
 } from "./tree.ts";
 import { STABLE_MS } from "./watch.ts";
-
-/** Text up to this size is parsed in the time that a worker takes to start, about a tenth of a second. */
-const INLINE_BYTES = 128 * 1024;
 
 /** Entries applied to the assembly at once while the source is opened, before requests are served. */
 const OPENING_STEP = 500;
@@ -83,7 +77,6 @@ export class FileSet {
       throw new Error(`${this.#shown(root)} ${root.reason}; pass a directory of YAML files or a single file`);
     }
     await this.#take(tree, tree.files, true);
-    if (bytesOf(tree.files) > INLINE_BYTES) releaseMemory();
   }
 
   /** `stable` leaves files alone that changed a moment ago, as they may still be written to. */
@@ -124,41 +117,58 @@ export class FileSet {
     const gone = this.#goneFrom(tree);
     if (changed.length === 0 && gone.length === 0) return;
     const files = changed.toSorted((a, b) => (a.name < b.name ? -1 : 1));
-    const reader = bytesOf(files) > INLINE_BYTES ? workerReader() : inlineReader();
     const pause = new Pause();
-    try {
-      const attempts = await readAll(files, this.#states, reader, {
-        resources: this.#options.resources,
-        pause,
-        progress: opening ? this.#options.progress : undefined,
-      });
-      await this.#checkAll(attempts, pause);
-      const steps: Step[] = [];
-      for (const attempt of attempts) {
-        steps.push(await decide(attempt, reader, this.#shown(attempt.stat), opening));
-        if (pause.due) await pause.take();
-      }
-      for (const state of gone) steps.push(fileRemoved(state));
-      await this.#enforce(steps, opening, pause);
-      for (const { reports } of steps.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-        for (const report of reports) this.#options.report(report);
-      }
-      await this.#reportDuplicates(reader);
-    } finally {
-      await reader.end();
+    const attempts = await this.#readAll(files, opening, pause);
+    await this.#checkAll(attempts, pause);
+    const steps: Step[] = [];
+    for (const attempt of attempts) {
+      steps.push(await decide(attempt, this.#shown(attempt.stat), opening, pause));
+      if (pause.due) await pause.take();
     }
+    for (const state of gone) steps.push(fileRemoved(state));
+    await this.#enforce(steps, opening, pause);
+    for (const { reports } of steps.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      for (const report of reports) this.#options.report(report);
+    }
+    await this.#reportDuplicates();
+  }
+
+  /** Reads files in their order. */
+  async #readAll(files: readonly FileStat[], opening: boolean, pause: Pause): Promise<Attempt[]> {
+    const { resources, progress } = this.#options;
+    const attempts: Attempt[] = [];
+    let done = 0;
+    let total = files.length;
+    for (const stat of files) {
+      const before = done;
+      // Until it is known how many documents a file has, it counts as one.
+      let expected = 1;
+      const read = await readCandidate(stat, resources, pause, (count, of) => {
+        done = before + count;
+        total += of - expected;
+        expected = of;
+        if (opening) progress?.(done, total, stat.name);
+      }).catch((error: unknown) => {
+        if (error instanceof Unreadable) return { unreadable: error.message };
+        throw error;
+      });
+      // Gone since it was seen: the next look will find it gone, and say so.
+      if ("unreadable" in read && read.unreadable === NOT_FOUND) continue;
+      attempts.push({ stat, before: this.#states.get(stat.name), outcome: read });
+    }
+    return attempts;
   }
 
   /** Checks the policies of all files together, in a view that has what else these files bring. */
   async #checkAll(attempts: readonly Attempt[], pause: Pause): Promise<void> {
     const { assembly } = this.#options;
     const others = attempts
-      .flatMap(({ outcome }) => ("fresh" in outcome ? outcome.fresh : []))
+      .flatMap(({ outcome }) => ("entries" in outcome ? outcome.entries : []))
       .filter(({ resource }) => resource.policy === undefined && assembly.wants(resource.name))
       .map(({ resource, namespace, name, object }) => ({ resource: resource.name, namespace, name, object }));
     const view = others.length === 0 ? assembly.view : assembly.view.with(others);
     for (const { outcome } of attempts)
-      if ("fresh" in outcome) await checkCandidate(outcome, view, assembly, pause);
+      if ("entries" in outcome) await checkCandidate(outcome, view, assembly, pause);
   }
 
   /** While opening there are no requests, so it goes in steps; later everything changes at once, so that no request sees half of it. */
@@ -207,9 +217,9 @@ export class FileSet {
     }
   }
 
-  async #reportDuplicates(reader: Reader): Promise<void> {
+  async #reportDuplicates(): Promise<void> {
     const before = new Set(this.#duplicates.map(describeFileProblem));
-    const found = await duplicateProblems(this.#options.catalog.duplicates(), reader, (name) => {
+    const found = await duplicateProblems(this.#options.catalog.duplicates(), (name) => {
       const { path = "" } = this.#states.get(name) ?? {};
       return { path, shown: this.#shown({ name, path }) };
     });
@@ -235,8 +245,4 @@ export class FileSet {
     if (name === "" || path === directory) return directory;
     return directory.endsWith("/") ? `${directory}${name}` : `${directory}/${name}`;
   }
-}
-
-function bytesOf(files: readonly FileStat[]): number {
-  return files.reduce((sum, { size }) => sum + size, 0);
 }

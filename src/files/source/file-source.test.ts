@@ -418,7 +418,7 @@ describe("a large source", () => {
       greetingYaml(`p${i}`, i === changed ? "changed" : "hello", i === changed ? more : ""),
     ).join("---\n");
 
-  test("is read in a worker with progress, and again only where it changed", async () => {
+  test("is read with progress, and a changed policy replaces no other", async () => {
     await directory.write("all.yaml", text());
     const steps: [number, number, string][] = [];
     const first = await directory.open();

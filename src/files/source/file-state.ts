@@ -1,7 +1,9 @@
-import { locateAll } from "../reader/locate-problems.ts";
-import type { Reader } from "../reader/reader.ts";
-import type { Entry } from "./entry.ts";
-import { type Candidate, difference, type FileVersion, mayReplace, number } from "./file-version.ts";
+import { equal } from "../../core/json.ts";
+import { fieldPath } from "../../core/path.ts";
+import { locateProblems } from "../reader/read-documents.ts";
+import type { Candidate } from "./candidate.ts";
+import { describeObject, type Entry, entryKey, writtenPath } from "./entry.ts";
+import type { Pause } from "./pause.ts";
 import {
   changeReport,
   contentOf,
@@ -12,6 +14,13 @@ import {
 } from "./report.ts";
 import { type FileStat, recentlyModified } from "./tree.ts";
 import { STABLE_MS } from "./watch.ts";
+
+/** What is served of a file. */
+export interface FileVersion {
+  readonly entries: readonly Entry[];
+  /** True where something of the file had to be left out. */
+  readonly faulty: boolean;
+}
 
 /** A file: the version that is served, and the problems of its current content. */
 export interface FileState {
@@ -44,28 +53,25 @@ export interface Step {
 
 /** Decides whether what was read replaces what is served, and what to report. */
 export async function decide(
-  attempt: Attempt,
-  reader: Reader,
+  { stat, before, outcome }: Attempt,
   shown: string,
   opening: boolean,
+  pause: Pause,
 ): Promise<Step> {
-  const { stat, before, outcome } = attempt;
   const { name, path } = stat;
+  const served = before?.version;
   const problems =
-    "unreadable" in outcome
-      ? [fileProblem(shown, outcome.unreadable)]
-      : await locateAll(reader, path, shown, outcome);
+    "unreadable" in outcome ? [fileProblem(shown, outcome.unreadable)] : problemsOf(outcome, shown);
   const faulty = problems.some(({ severity }) => severity === "error");
   const base = { name, path, stat, fresh: recentlyModified(stat, Date.now(), STABLE_MS), problems };
   // Said before and nothing new: files are read again also for other reasons than that they changed.
   const said = before !== undefined && sameProblems(before.problems, problems);
-  const after = "unreadable" in outcome ? undefined : { documents: outcome.documents, faulty };
-  if (after === undefined || "unreadable" in outcome || !mayReplace(before?.version, after, outcome)) {
-    const reports = said ? [] : [problemReport(name, problems, stillServed(before?.version))];
-    return { name, state: { ...base, version: before?.version }, removed: [], added: [], reports };
+  if ("unreadable" in outcome || (faulty && !mayReplace(served, outcome))) {
+    const reports = said ? [] : [problemReport(name, problems, stillServed(served))];
+    return { name, state: { ...base, version: served }, removed: [], added: [], reports };
   }
-  number(after);
-  const { removed, added } = difference(before?.version, after);
+  const { entries, removed, added } = await difference(served?.entries ?? [], outcome.entries, pause);
+  const after = { entries, faulty };
   const reports: FileReport[] = [];
   if (problems.length > 0 && !said) {
     reports.push(problemReport(name, problems, faulty ? servedOf(after) : ""));
@@ -73,14 +79,15 @@ export async function decide(
   const change = opening ? undefined : changeReport(name, removed, added);
   if (change !== undefined) reports.push(change);
   else if (!faulty && before?.problems.some(({ severity }) => severity === "error")) {
-    reports.push(recovered(name, after));
+    const text = `${name}: read again without problems (${contentOf(entries)})`;
+    reports.push({ level: "info", file: name, text, problems: [] });
   }
   return { name, state: { ...base, version: after }, removed, added, reports };
 }
 
 /** A file that is gone takes its objects along. */
 export function fileRemoved({ name, version }: FileState): Step {
-  const { removed } = difference(version, undefined);
+  const removed = version?.entries ?? [];
   const report = changeReport(name, removed, []);
   return { name, state: undefined, removed, added: [], reports: report === undefined ? [] : [report] };
 }
@@ -89,21 +96,93 @@ export function fileProblem(file: string, message: string): FileProblem {
   return { file, line: 0, column: 0, message, severity: "error", frame: "" };
 }
 
-function sameProblems(a: readonly FileProblem[], b: readonly FileProblem[]): boolean {
-  return a.length === b.length && a.every((one, i) => sameText(one, b[i]));
+/** All problems of a file with their places, in the order of the text. */
+function problemsOf({ text, located, pending }: Candidate, file: string): FileProblem[] {
+  const wanted = pending.map(({ entry, problem: { path, message, hint } }) => ({
+    document: entry.place.document,
+    path: [...entry.place.path, ...writtenPath(entry, path)],
+    message,
+    ...(hint === undefined ? {} : { hint }),
+  }));
+  const places = locateProblems(text, wanted);
+  const problems = pending.map(({ entry, problem }, i): FileProblem => {
+    const { line = 0, column = 0, frame = "", hint = problem.hint } = places[i] ?? {};
+    const field = fieldPath(writtenPath(entry, problem.path));
+    return {
+      file,
+      line,
+      column,
+      message: field === "" ? problem.message : `${field}: ${problem.message}`,
+      severity: problem.severity,
+      ...(problem.strict ? { strict: true } : {}),
+      frame,
+      ...(hint === undefined ? {} : { hint }),
+      ...(entry.object === undefined ? {} : { object: describeObject(entry.object) }),
+    };
+  });
+  const ofText = located.map((one): FileProblem => ({ ...one, file, severity: "error" }));
+  return [...ofText, ...problems].sort((a, b) => a.line - b.line || a.column - b.column);
 }
 
-function sameText(a: FileProblem, b: FileProblem | undefined): boolean {
-  return b !== undefined && describeFileProblem(a) === describeFileProblem(b);
+/**
+ * The entries that a new version takes away and brings. An entry that says the same as before stays and gets its new place: the first
+ * definition of an object is compared with the first one before, the second with the second.
+ */
+async function difference(
+  before: readonly Entry[],
+  after: readonly Entry[],
+  pause: Pause,
+): Promise<{ readonly entries: Entry[]; readonly removed: Entry[]; readonly added: Entry[] }> {
+  const old = Map.groupBy(before, entryKey);
+  const entries: Entry[] = [];
+  const removed: Entry[] = [];
+  const added: Entry[] = [];
+  for (const entry of after) {
+    const known = old.get(entryKey(entry))?.shift();
+    if (known !== undefined && known.invalid === entry.invalid && equal(known.object, entry.object)) {
+      known.place = entry.place;
+      entries.push(known);
+    } else {
+      if (known !== undefined) removed.push(known);
+      added.push(entry);
+      entries.push(entry);
+    }
+    if (pause.due) await pause.take();
+  }
+  return { entries, removed: [...removed, ...[...old.values()].flat()], added };
+}
+
+/**
+ * Whether a faulty new version may take the place of the one that is served. A file that was whole stays whole: one typo must
+ * not take a policy away. Where the served version had left something out already, what can be used is used, unless an object
+ * would be lost to a fault.
+ */
+function mayReplace(before: FileVersion | undefined, { entries, located, pending }: Candidate): boolean {
+  if (before === undefined) return true;
+  if (!before.faulty) return false;
+  const kept = new Set(entries.map(entryKey));
+  const invalid = new Set(entries.filter((one) => one.invalid).map(entryKey));
+  const broken = new Set(
+    pending.map(({ entry }) => (entry.object === undefined ? undefined : entryKey(entry))),
+  );
+  return before.entries.every((entry) => {
+    const key = entryKey(entry);
+    if (!entry.invalid && invalid.has(key)) return false;
+    return kept.has(key) || (located.length === 0 && !broken.has(key) && !broken.has(undefined));
+  });
+}
+
+function sameProblems(a: readonly FileProblem[], b: readonly FileProblem[]): boolean {
+  const texts = b.map(describeFileProblem);
+  return a.length === b.length && a.every((one, i) => describeFileProblem(one) === texts[i]);
 }
 
 /** What is served of a file with errors. */
-function servedOf(version: FileVersion): string {
-  const entries = version.documents.flatMap((document) => document.entries);
+function servedOf({ entries }: FileVersion): string {
   const has = (wanted: Entry["invalid"]) => entries.some(({ invalid }) => invalid === wanted);
   const endings = [
     ...(has(undefined) || entries.length === 0
-      ? [`the rest of this file is served (${contentOf(version)})`]
+      ? [`the rest of this file is served (${contentOf(entries)})`]
       : []),
     ...(has("pruned") ? ["policies with unknown fields count without these fields"] : []),
     ...(has("failing") ? ["invalid policies follow their failure mode"] : []),
@@ -113,10 +192,5 @@ function servedOf(version: FileVersion): string {
 
 function stillServed(version: FileVersion | undefined): string {
   if (version === undefined) return "nothing of this file is served";
-  return `still serving the last good version of this file (${contentOf(version)})`;
-}
-
-function recovered(file: string, version: FileVersion): FileReport {
-  const text = `${file}: read again without problems (${contentOf(version)})`;
-  return { level: "info", file, text, problems: [] };
+  return `still serving the last good version of this file (${contentOf(version.entries)})`;
 }

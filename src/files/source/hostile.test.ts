@@ -80,7 +80,7 @@ test("keys of JavaScript's own are keys like any other", async () => {
   expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
 });
 
-test("a worker meets hostile files as well, and the good ones among them are read", async () => {
+test("good files are read beside hostile ones, each of which is named", async () => {
   await directory.write("deep.yaml", "[".repeat(200_000));
   const laughs = Array.from(
     { length: 12 },

@@ -1,6 +1,5 @@
 import { equal } from "../../core/json.ts";
 import { type Entry, entryKey, isPolicy } from "./entry.ts";
-import type { FileVersion } from "./file-version.ts";
 
 /** Something wrong in a file of the source. */
 export interface FileProblem {
@@ -94,8 +93,7 @@ export function countOf(n: number, resource: string): string {
 }
 
 /** `4 policies`, or `6 objects` where there is no policy in the file. */
-export function contentOf(version: FileVersion | undefined): string {
-  const all = version?.documents.flatMap((document) => document.entries) ?? [];
+export function contentOf(all: readonly Entry[]): string {
   const entries = all.filter(({ invalid }) => !invalid);
   const policies = entries.filter(isPolicy).length;
   if (policies > 0) return countOf(policies, "");

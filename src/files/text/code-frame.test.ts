@@ -1,6 +1,7 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
 import { locateProblems, readManifests } from "../reader/read-documents.ts";
-import { codeFrame, positionAt } from "./code-frame.ts";
+import { codeFrame, LineIndex, positionAt } from "./code-frame.ts";
 
 const POLICY = `apiVersion: v1
 spec:
@@ -27,6 +28,17 @@ test("positions count from one, also at the end and behind it", () => {
   expect(positionAt("", 0)).toEqual({ line: 1, column: 1 });
 });
 
+test("every offset is in the line that a scan finds", () => {
+  const text = fc.string({ unit: fc.constantFrom("a", "\n", "\r", "ü") });
+  fc.assert(
+    fc.property(text, (one) => {
+      const lines = new LineIndex(one);
+      for (let offset = 0; offset <= one.length; offset++)
+        expect(lines.lineAt(offset)).toBe(positionAt(one, offset).line);
+    }),
+  );
+});
+
 test("the first line has none before it, and a caret is never left out", () => {
   expect(codeFrame("a: 1\n", { start: 3, end: 3 })).toBe("   1 | a: 1\n     |    ^");
   expect(codeFrame("", { start: 0, end: 1 })).toBe("   1 |\n     | ^");
@@ -44,14 +56,14 @@ test("long lines are cut around the problem, and nothing reaches the terminal th
 
 test("the value is marked where the message quotes it, else the key, else where it should be", () => {
   const { manifests } = readManifests(POLICY);
-  const document = manifests[0]?.document ?? "";
+  const document = manifests[0]?.document ?? -1;
   const path = ["spec", "tolerations", 0, "operator"];
   const places = locateProblems(POLICY, [
     { document, path, message: '"Exist" is not an operator' },
     { document, path, message: "unknown field" },
     { document, path: ["metadata", "name"], message: "is missing" },
     { document, path: ["spec", "tolerations", 0, "value"], message: "is missing" },
-    { document: "another", path, message: "is missing" },
+    { document: 7, path, message: "is missing" },
   ]);
   expect(places.map((place) => place && [place.line, place.column])).toEqual([
     [5, 17],

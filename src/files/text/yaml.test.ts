@@ -1,6 +1,7 @@
-import { describe, expect, test } from "vitest";
-import { MAX_DEPTH, TOO_DEEP } from "./document.ts";
-import { MAX_ALIASED_VALUES, parseYaml } from "./yaml.ts";
+import v8 from "node:v8";
+import { describe, expect, test, vi } from "vitest";
+import { parseDocument } from "./documents.ts";
+import { MAX_ALIASED_VALUES, MAX_DEPTH, parseYaml, TOO_DEEP } from "./yaml.ts";
 
 function messages(text: string): string[] {
   return parseYaml(text).problems.map(({ message }) => message);
@@ -126,6 +127,27 @@ describe("hostile documents", () => {
     expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
     expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
     expect(Object.keys((value as { m: object }).m)).toEqual(["__proto__"]);
+  });
+
+  test("more values than fit into the memory", () => {
+    const limit = vi.spyOn(v8, "getHeapStatistics");
+    const { heap_size_limit: _, ...statistics } = v8.getHeapStatistics();
+    limit.mockReturnValue({ ...statistics, heap_size_limit: 1024 * 1000 });
+    try {
+      expect(messages(`[${"a,".repeat(990)}]`)).toEqual([]);
+      expect(messages(`[${"a,".repeat(1000)}]`)).toEqual([
+        "one YAML document of more than 1000 values does not fit into the memory",
+      ]);
+      expect(messages(`a: ${"x".repeat(5000)}`)).toEqual([]);
+      // JSON needs no tree: only places and duplicate keys do.
+      const list = JSON.stringify(Array.from({ length: 2000 }, (_, i) => i));
+      expect(parseDocument(list).value).toHaveLength(2000);
+      expect(parseDocument(list).locate([3])).toMatchObject({ exact: false, value: { start: 0 } });
+      const twice = parseDocument(`{"a": ${list}, "a": 1}`);
+      expect(twice).toMatchObject({ value: undefined, problems: [{ message: "has a duplicate key" }] });
+    } finally {
+      limit.mockRestore();
+    }
   });
 
   test("a scalar of ten megabytes", () => {

@@ -1,7 +1,9 @@
+import v8 from "node:v8";
 import {
   type Alias,
   isAlias,
   isMap,
+  isNode,
   isScalar,
   isSeq,
   type Pair,
@@ -11,16 +13,42 @@ import {
 } from "yaml";
 import { isObject, type Json, setOwn } from "../../core/json.ts";
 import type { Path } from "../../core/path.ts";
-import {
-  MAX_DEPTH,
-  type Place,
-  type Span,
-  type TextDocument,
-  type TextProblem,
-  TOO_DEEP,
-} from "./document.ts";
 import { keyText, plainScalar, taggedScalar } from "./scalar.ts";
-import { syntaxMessage } from "./syntax-message.ts";
+
+/** A stretch of a text, by offsets. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Something wrong with a text itself, before anyone asks what it means. */
+export interface TextProblem extends Span {
+  readonly message: string;
+  readonly hint?: string;
+}
+
+/** The place of a path in a text. If the path is absent, it is that of the nearest ancestor, and `exact` is false. */
+export interface Place {
+  readonly key: Span | undefined;
+  readonly value: Span;
+  readonly exact: boolean;
+}
+
+/** One document as it was read. `locate` holds on to the syntax tree, so keep a document no longer than its problems need. */
+export interface TextDocument {
+  /** `undefined` where the document is empty or can't be read. */
+  readonly value: Json | undefined;
+  readonly problems: readonly TextProblem[];
+  readonly locate: (path: Path) => Place;
+}
+
+/**
+ * How deep a document may be nested. Kubernetes' deepest objects (a CRD's schema of a pod template) stay below 60; the
+ * limit keeps everything that walks an object far away from the end of the stack.
+ */
+export const MAX_DEPTH = 512;
+
+export const TOO_DEEP = `is nested more than ${MAX_DEPTH} levels deep`;
 
 /**
  * How many values aliases may add to one document. An object of 1.5 MiB, the most that etcd takes, has fewer; a "billion
@@ -45,29 +73,73 @@ const OPTIONS = {
   logLevel: "silent",
 } as const;
 
-/** One YAML document, without its `---`. */
-export function parseYaml(text: string): TextDocument {
+/** The library's errors in words that say how to repair them. Others keep the library's words. */
+const SENTENCES: Readonly<Record<string, { readonly message: string; readonly hint?: string }>> = {
+  TAB_AS_INDENT: { message: "tabs can't indent YAML", hint: "use spaces" },
+  BAD_INDENT: { message: "inconsistent indentation" },
+  MISSING_CHAR: { message: "a bracket, quote, comma or colon is missing here" },
+  MULTILINE_IMPLICIT_KEY: { message: "a key must be on one line", hint: 'is a ":" missing?' },
+  BLOCK_AS_IMPLICIT_KEY: {
+    message: "a value and a nested map can't be on one line",
+    hint: "put strings with a colon in quotes",
+  },
+  BLOCK_IN_FLOW: { message: "inside brackets, lists and maps need brackets too" },
+  BAD_DQ_ESCAPE: {
+    message: "invalid escape sequence in a double-quoted string",
+    hint: "write \\\\ for a backslash",
+  },
+};
+
+/** The memory that a value takes in the parser's tree at most, measured with lists of one character each. */
+const BYTES_A_VALUE = 1_024;
+
+/** The parser's tree would not fit into the heap: said before it is built, since a process without memory ends. */
+export function tooLarge(text: string): TextProblem | undefined {
+  const most = Math.floor(v8.getHeapStatistics().heap_size_limit / BYTES_A_VALUE);
+  // Each value but the first comes after one of these.
+  let values = 0;
+  if (text.length > most) for (const _ of text.matchAll(/[\n,:[{?-]/g)) if (++values > most) break;
+  if (values <= most) return undefined;
+  const message = `one YAML document of more than ${most} values does not fit into the memory`;
+  return { start: 0, end: 1, message, hint: "separate objects by ---, or write JSON" };
+}
+
+/** The structure of a text, with syntax errors. */
+function compose(text: string): { readonly root: unknown; readonly problems: TextProblem[] } {
+  const large = tooLarge(text);
+  if (large !== undefined) return { root: null, problems: [large] };
   const parsed = parseAllDocuments(text, OPTIONS);
   const documents = Array.isArray(parsed) ? parsed : [];
   const [first, second] = documents;
   const problems = documents.flatMap(({ errors }) => errors.map((error) => syntaxProblem(error, text)));
   const deep = problems.find(({ message }) => message === TOO_DEEP);
   if (deep !== undefined) problems.splice(0, problems.length, deep);
-  const root = first?.contents ?? null;
   if (second !== undefined && problems.length === 0) {
     const [start = 0] = second.range ?? [];
     problems.push({ start, end: start + 1, message: "second document without a --- separator" });
   }
-  if (problems.length > 0) {
-    return { value: undefined, problems: problems.slice(0, MAX_ERRORS), locate: () => wholeOf(text) };
-  }
+  return { root: first?.contents ?? null, problems: problems.slice(0, MAX_ERRORS) };
+}
+
+/** One YAML document, without its `---`. */
+export function parseYaml(text: string): TextDocument {
+  const { root, problems } = compose(text);
+  if (problems.length > 0) return { value: undefined, problems, locate: () => wholeOf(text) };
   const builder = new Builder();
   const value = builder.build(root, 0);
+  const usable = value !== null && builder.problems.length === 0;
   return {
-    value: value === null || builder.problems.length > 0 ? undefined : value,
+    // A copy: strings of the parser keep the whole text in memory, and values of aliases are shared.
+    value: usable ? (JSON.parse(JSON.stringify(value)) as Json) : undefined,
     problems: builder.problems,
     locate: (path) => locate(root, path, text),
   };
+}
+
+/** Finds places in a text that is JSON. */
+export function locatorOf(text: string): (path: Path) => Place {
+  const { root } = compose(text);
+  return (path) => locate(root, path, text);
 }
 
 function syntaxProblem(
@@ -78,7 +150,9 @@ function syntaxProblem(
   const start = Math.min(error.pos[0], text.trimEnd().length);
   const end = Math.max(error.pos[1], start + 1);
   if (error.code === "RESOURCE_EXHAUSTION") return { start, end, message: TOO_DEEP };
-  return { start, end, ...syntaxMessage(error.code, error.message) };
+  const known = Object.hasOwn(SENTENCES, error.code) ? SENTENCES[error.code] : undefined;
+  const message = error.message.charAt(0).toLowerCase() + error.message.slice(1);
+  return { start, end, ...(known ?? { message }) };
 }
 
 /** Turns the tree into plain JSON. A value and how many values it consists of are known by anchor as soon as it is built. */
@@ -100,7 +174,7 @@ class Builder {
     if (isMap(node)) value = this.#map(node, depth);
     else if (isSeq(node)) value = node.items.map((item) => this.build(item, depth + 1));
     else if (isScalar(node)) value = this.#scalar(node);
-    const anchor = isMap(node) || isSeq(node) || isScalar(node) ? node.anchor : undefined;
+    const anchor = isNode(node) ? node.anchor : undefined;
     if (anchor !== undefined) this.#anchors.set(anchor, { value, size: this.#size - before });
     return value;
   }
@@ -203,8 +277,7 @@ function isMergeKey(pair: Pair): boolean {
 }
 
 function spanOf(node: unknown): Span {
-  const range =
-    isScalar(node) || isMap(node) || isSeq(node) || isAlias(node) ? (node.range ?? undefined) : undefined;
+  const range = isNode(node) ? node.range : undefined;
   if (range === undefined || range === null) return { start: 0, end: 1 };
   return { start: range[0], end: range[1] };
 }

@@ -2,6 +2,7 @@ import { defineModule } from "../../core/module/module.ts";
 import { defineReconciler } from "../../core/module/reconciler.ts";
 import { CODES } from "./codes.ts";
 import { declaration } from "./declaration.ts";
+import { standing } from "./desired/standing.ts";
 import { NodeEvaluator } from "./evaluator.ts";
 import { labels, ownedLabels } from "./kinds.ts";
 import { PREDECESSORS } from "./predecessor.ts";
@@ -78,6 +79,7 @@ export const nodeLabels = defineModule<Policy>({
   ],
   assemble: (policies, installation) => new NodeEvaluator(new RuleIndex(policies, settingsOf(installation))),
   reconciler: defineReconciler(nodeLabelsReconciler),
+  standing,
   access: [
     {
       group: "",

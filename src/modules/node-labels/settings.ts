@@ -26,7 +26,7 @@ export const settingsSchema = z.strictObject({
   openshift: z.boolean().optional(),
 });
 
-export interface Settings {
+export interface NodeLabelsSettings {
   /** The only namespace whose objects apply; `undefined`: those of all namespaces. */
   readonly namespace: string | undefined;
   readonly startupTaint: string;
@@ -35,7 +35,7 @@ export interface Settings {
   readonly openshift: boolean | undefined;
 }
 
-export function settingsOf(installation: Installation): Settings {
+export function settingsOf(installation: Installation): NodeLabelsSettings {
   const configured = installation.settings?.[MODULE];
   const grace = at(configured, "gracePeriodSeconds");
   const openshift = at(configured, "openshift");
@@ -48,12 +48,12 @@ export function settingsOf(installation: Installation): Settings {
 }
 
 /** Why objects of this namespace have no effect. */
-export function inertBecause(namespace: string, settings: Settings): string | undefined {
+export function inertBecause(namespace: string, settings: NodeLabelsSettings): string | undefined {
   return settings.namespace === undefined || settings.namespace === namespace
     ? undefined
     : `usher's configuration restricts node-labels to namespace ${settings.namespace}`;
 }
 
-export function isOpenshift(settings: Settings, view: View): boolean {
+export function isOpenshift(settings: NodeLabelsSettings, view: View): boolean {
   return settings.openshift ?? view.served(OPENSHIFT_RESOURCE);
 }

@@ -5,7 +5,7 @@ import { assemblyOf, atOnce, callOf } from "../../../test/builders/evaluation.ts
 import { again } from "../../../test/builders/json.ts";
 import { outside } from "../../../test/builders/outside.ts";
 import { placed, SHOP } from "../../../test/builders/placed.ts";
-import { deployment, pod, workload } from "../../../test/builders/pod.ts";
+import { deployment, matchesPodPlacement, pod, workload } from "../../../test/builders/pod.ts";
 import { came, clusterPolicy, namespace, namespacedPolicy, went } from "../../../test/builders/policy.ts";
 import { requestFor } from "../../../test/builders/request.ts";
 import type { Assembly } from "../../core/evaluate/assembly.ts";
@@ -13,7 +13,6 @@ import { evaluate } from "../../core/evaluate/evaluate.ts";
 import { policyKey } from "../../core/evaluate/finding.ts";
 import { responseOf, reviewOf } from "../../core/evaluate/response.ts";
 import { at, type Json, type JsonObject } from "../../core/json.ts";
-import { matchesPodPlacement } from "../../core/kubernetes/selectors/node-selector.ts";
 import { placement } from "./index.ts";
 
 const KEYS = ["zone", "disk", "arch"];

@@ -6,7 +6,7 @@ import { NODES } from "./criteria/selected-nodes.ts";
 import { declaration } from "./declaration.ts";
 import { DRIFT_ACCESS, driftScan } from "./drift/drift-scan.ts";
 import { enforce } from "./enforce/enforcement.ts";
-import { allHooks } from "./hooks/all-hooks.ts";
+import { allHooks } from "./hooks/hooks.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "./kinds.ts";
 import { REFERENCE_ACCESS } from "./merge/references.ts";
 import { METRICS } from "./metrics.ts";

@@ -13,7 +13,14 @@ import { NODES } from "./nodes/node-os.ts";
 import { NODE_METRICS } from "./nodes/reconciler.ts";
 import { RUNTIME_CLASSES } from "./os/runtime-class.ts";
 import { podOSReconciler } from "./reconciler.ts";
-import { IDENTIFY_POD_OS, MODULE, REPLACES, settingsOf, settingsSchema } from "./settings.ts";
+import {
+  foresightSettings,
+  IDENTIFY_POD_OS,
+  MODULE,
+  REPLACES,
+  settingsOf,
+  settingsSchema,
+} from "./settings.ts";
 
 /** Knows the OS of a pod at admission, and judges Pod Security by it. */
 export const podOS = defineModule<Exception>({
@@ -36,7 +43,7 @@ export const podOS = defineModule<Exception>({
       why: "know the Pod Security levels of a namespace",
     },
   ],
-  hooks: (view, installation, gates) => PARTS.flatMap(({ hooks }) => hooks(installation, gates, view)),
+  hooks: (_policies, _view, installation, gates) => PARTS.flatMap(({ hooks }) => hooks(installation, gates)),
   assemble: (policies, installation) => {
     // Where the API server's plugin judges, it knows no exceptions.
     const { mode } = settingsOf(installation).podSecurity;
@@ -48,6 +55,7 @@ export const podOS = defineModule<Exception>({
     return { mutate: evaluate, validate: evaluate };
   },
   reconciler: defineReconciler(podOSReconciler),
+  foresightSettings,
   access: [
     { group: "", resource: "pods", verbs: ["get"], why: "look up the pod of a binding" },
     {

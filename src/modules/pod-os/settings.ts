@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isObject, type JsonObject } from "../../core/json.ts";
 import { checkDnsLabel } from "../../core/kubernetes/names.ts";
 import type { Installation } from "../../core/module/installation.ts";
 import { moduleSetting } from "../../core/module/setting-condition.ts";
@@ -35,7 +36,7 @@ const podSecurity = z
 
 const os = z
   .strictObject({
-    contradictions: z.enum(["Warn", "Deny", "Off"]).optional(),
+    contradictions: z.enum(["Warn", "Deny", "Disabled", "Off"]).optional(),
     write: z.boolean().optional(),
     harden: z
       .array(
@@ -59,10 +60,13 @@ const os = z
 /** The settings of this module in the configuration. */
 export const settingsSchema = z.strictObject({ podSecurity: podSecurity.optional(), os: os.optional() });
 
-export interface Settings {
+export interface PodOSSettings {
   readonly podSecurity: {
-    /** `Complement`: the API server's plugin PodSecurity judges. `Replace`: usher does in its place. */
-    readonly mode: "Complement" | "Replace";
+    /**
+     * `Complement`: the API server's plugin PodSecurity judges. `Replace`: usher does in its place. `Foresee`, which no configuration has:
+     * the plugin judges, and a command asks what it would say.
+     */
+    readonly mode: "Complement" | "Replace" | "Foresee";
     readonly configuration: PodSecurityConfiguration | undefined;
     readonly templates: "Warn" | "Deny";
     /** What is judged when an ephemeral container is added: the whole pod, or what was added. */
@@ -71,7 +75,8 @@ export interface Settings {
     readonly windowsChecks: boolean;
   };
   readonly os: {
-    readonly contradictions: "Warn" | "Deny" | "Off";
+    /** `Off` is the earlier word for `Disabled`; YAML 1.1 reads it as a boolean without quotes. */
+    readonly contradictions: "Warn" | "Deny" | "Disabled" | "Off";
     /** Whether `spec.os` and the node selector are written where the OS is known. */
     readonly write: boolean;
     /** Namespaces in which absent security fields are filled in. */
@@ -82,7 +87,7 @@ export interface Settings {
   };
 }
 
-const DEFAULTS: Settings = {
+const DEFAULTS: PodOSSettings = {
   podSecurity: {
     mode: "Complement",
     configuration: undefined,
@@ -96,8 +101,16 @@ const DEFAULTS: Settings = {
 /** Usher judges Pod Security in place of the API server's plugin. */
 export const REPLACES = moduleSetting(MODULE, ["podSecurity", "mode"], "Replace", DEFAULTS.podSecurity.mode);
 
+/** The settings of a command that asks what would happen: Pod Security is judged, by whichever component does it in the cluster. */
+export function foresightSettings(settings: JsonObject | undefined): JsonObject {
+  const given = isObject(settings?.["podSecurity"]) ? settings["podSecurity"] : {};
+  return given["mode"] === "Replace"
+    ? { ...settings }
+    : { ...settings, podSecurity: { ...given, mode: "Foresee" } };
+}
+
 /** The settings in force. They were checked when the configuration was loaded. */
-export function settingsOf(installation: Installation): Settings {
+export function settingsOf(installation: Installation): PodOSSettings {
   const given = installation.settings?.[MODULE] as Given | undefined;
   if (given === undefined) return DEFAULTS;
   return {
@@ -107,6 +120,6 @@ export function settingsOf(installation: Installation): Settings {
 }
 
 interface Given {
-  readonly podSecurity?: Partial<Settings["podSecurity"]>;
-  readonly os?: Partial<Settings["os"]>;
+  readonly podSecurity?: Partial<PodOSSettings["podSecurity"]>;
+  readonly os?: Partial<PodOSSettings["os"]>;
 }

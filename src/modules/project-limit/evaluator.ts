@@ -1,12 +1,12 @@
 import { allow, type Result } from "../../core/evaluate/decision.ts";
 import type { Context, Evaluator } from "../../core/module/module.ts";
 import { judgeCreation } from "./decision/judge.ts";
-import type { Limits } from "./policy/policy.ts";
+import type { ProjectLimits } from "./policy/policy.ts";
 import { judgeNamespace } from "./requester/judge-namespace.ts";
 import { stampRequester } from "./requester/stamp.ts";
 
 /** What the object named `cluster` limits; without one everything passes. */
-export function evaluatorOf(limits: Limits | undefined): Evaluator<Limits> {
+export function evaluatorOf(limits: ProjectLimits | undefined): Evaluator<ProjectLimits> {
   if (limits === undefined) return { mutate: () => allow(), validate: () => allow() };
   return {
     mutate: (context) => {
@@ -34,7 +34,7 @@ export function evaluatorOf(limits: Limits | undefined): Evaluator<Limits> {
   };
 }
 
-function unlimited({ trace }: Context, { ref: policy }: Limits): Result {
+function unlimited({ trace }: Context, { ref: policy }: ProjectLimits): Result {
   trace?.({ policy, applies: "not", why: "it limits no namespaces: spec.namespaces is not set" });
   return allow();
 }

@@ -9,16 +9,17 @@ import { limitHooks } from "./hooks/hooks.ts";
 import { OPERAND_WEBHOOK } from "./hooks/operand-webhook.ts";
 import { projectRequestLimit } from "./kinds.ts";
 import { LEDGER_METRICS } from "./ledger/metrics.ts";
+import { projectUsage } from "./ledger/project-usage.ts";
 import { LEDGERS } from "./ledger/reconcile-ledgers.ts";
-import { projectUsage } from "./ledger/usage.ts";
 import { operator } from "./operator/operator.ts";
 import { PROJECT_REQUESTS } from "./policy/enforced.ts";
-import type { Limits } from "./policy/policy.ts";
+import type { ProjectLimits } from "./policy/policy.ts";
 import { limitReconciler } from "./reconciler.ts";
 import { USAGE_METRICS } from "./usage/metrics.ts";
+import { standing } from "./usage/standing.ts";
 
 /** How many projects, or namespaces, a user may have. */
-export const projectLimit = defineModule<Limits>({
+export const projectLimit = defineModule<ProjectLimits>({
   name: declaration.name,
   summary: declaration.summary,
   kinds: [projectRequestLimit],
@@ -46,6 +47,7 @@ export const projectLimit = defineModule<Limits>({
   assemble: ([limits]) => evaluatorOf(limits),
   access: [USER_LABELS],
   reconciler: defineReconciler(limitReconciler),
+  standing,
   metrics: [...USAGE_METRICS, ...LEDGER_METRICS],
   codes: CODES,
   operator,

@@ -3,7 +3,7 @@ import { at, type JsonObject, listAt } from "../../core/json.ts";
 import { conditions } from "../../core/policy/condition.ts";
 import type { Kind } from "../../core/policy/kind.ts";
 import { checkEnforced } from "./policy/enforced.ts";
-import type { Limits } from "./policy/policy.ts";
+import type { ProjectLimits } from "./policy/policy.ts";
 import { checkLimits, ignoredName, prepareLimits } from "./policy/prepare.ts";
 import { limitSpec } from "./policy/spec-schema.ts";
 
@@ -44,7 +44,7 @@ function operatorsStatus({ configHash, certHash, desired, ready, ...status }: Js
   return { ...Object.fromEntries(fields.filter(([, value]) => value !== undefined)), conditions };
 }
 
-export const projectRequestLimit: Kind<Limits> = {
+export const projectRequestLimit: Kind<ProjectLimits> = {
   group: "operator.project.openshift.io",
   kind: "ProjectRequestLimit",
   plural: "projectrequestlimits",

@@ -2,7 +2,7 @@ import type { OwnCertificate } from "../../admission/tls/certificate.ts";
 import { authorityIn, type CertificateRecord, expiryOf, isExpired, unusable } from "./certificate-record.ts";
 import { type PathTokens, rotated, TRUST_MS, tokensDue } from "./path-tokens.ts";
 
-/** A quarter of a certificate's year: renewal may fail for so long before any call does. */
+/** A quarter of a certificate's year: renewal may fail for this time before any call does. */
 export const RENEW_BEFORE_MS = 90 * 86_400_000;
 
 /** Whether API servers trust the authority of the next pair. */
@@ -38,7 +38,7 @@ export interface CertificateState {
   readonly pathsShown?: boolean;
 }
 
-/** What any replica does before it can serve: only what can't wait for a leader. */
+/** The step of any replica before it can serve: only one that can't wait for a leader. */
 export function planStart(state: CertificateState): CertificatePlan {
   const plan = planUsable(state);
   if (plan.step !== "nothing" || state.record.paths !== undefined) return plan;
@@ -52,7 +52,7 @@ function planUsable({ record, names, now }: CertificateState): CertificatePlan {
   return why === undefined ? { step: "nothing" } : { step: "replace", why };
 }
 
-/** What the leader does, one step at a time. A certificate that is due comes before a path token that is. */
+/** The leader's plan, one step at a time. A certificate that is due comes before a path token that is. */
 export function planCertificates(state: CertificateState, trust: Trust): CertificatePlan {
   const { record, now, pathsShown = false } = state;
   const plan = planRenewal(state, trust);
@@ -84,7 +84,7 @@ export function planRenewal(state: CertificateState, trust: Trust): CertificateP
   return { step: "nothing" };
 }
 
-/** What the Secret holds after a step. */
+/** The content of the Secret after a step. */
 export async function recordAfter(
   record: CertificateRecord,
   plan: CertificatePlan,

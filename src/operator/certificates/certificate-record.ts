@@ -74,7 +74,7 @@ function textAt(data: Json | undefined, key: string): string | undefined {
 }
 
 /**
- * The authorities to trust, the one in use first; as PEM. What is not a certificate is left out: an API server that can't parse a bundle
+ * The authorities to trust, the one in use first; as PEM. Other text is left out: an API server that can't parse a bundle
  * calls no webhook.
  */
 export function bundleOf(

@@ -23,6 +23,7 @@ import {
 import { authorityIn, bundleOf, type CertificateRecord, unusable } from "./certificate-record.ts";
 import { CertificateSecret } from "./certificate-secret.ts";
 import { acceptsToken } from "./path-tokens.ts";
+import { READ_EVERY_MS } from "./repeated-read.ts";
 
 export interface CertificatesOptions {
   readonly client: Client;
@@ -43,9 +44,6 @@ export interface CertificatesOptions {
 /** Replicas that start together conflict: all but one find that another was faster. More conflicts than this are no race. */
 const ATTEMPTS = 10;
 const ATTEMPT_PAUSE_MS = 200;
-
-/** Once the Secret was deleted, the certificate in use is no longer trusted: one small read, often enough for that. */
-const REFRESH_EVERY_MS = 3_000;
 
 /**
  * Reads the certificate from the Secret, or makes one where there is none. Retries while the API server can't be reached or denies
@@ -134,7 +132,7 @@ export class Certificates implements LivePair {
     await this.#secret.read();
     await this.#ensure();
     this.#use();
-    this.#timer = setInterval(() => void this.refresh(), this.#options.refreshEveryMs ?? REFRESH_EVERY_MS);
+    this.#timer = setInterval(() => void this.refresh(), this.#options.refreshEveryMs ?? READ_EVERY_MS);
     this.#timer.unref();
   }
 
@@ -148,7 +146,7 @@ export class Certificates implements LivePair {
     this.#users.clear();
   }
 
-  /** Reads the Secret again. What can't be read or used changes nothing: the certificate in use stays. */
+  /** Reads the Secret again. An unreadable or unusable Secret changes nothing: the certificate in use stays. */
   async refresh(): Promise<void> {
     try {
       await this.#secret.read();

@@ -4,7 +4,7 @@ import type { Client } from "../../cluster/client/client.ts";
 import { pathSegment } from "../../cluster/client/path-segment.ts";
 import { stringAt } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
-import { RepeatedLog } from "../controller/repeated-log.ts";
+import { DeduplicatedLog } from "../controller/deduplicated-log.ts";
 import { acceptsToken, type PathTokens, parseTokens } from "./path-tokens.ts";
 import { READ_MS, type ReadTimes, RepeatedRead } from "./repeated-read.ts";
 import { ServerClock } from "./server-clock.ts";
@@ -21,7 +21,7 @@ export interface PathSecretOptions extends ReadTimes {
 export class PathSecret {
   readonly #options: PathSecretOptions;
   readonly #path: string;
-  readonly #repeated: RepeatedLog;
+  readonly #deduplicated: DeduplicatedLog;
   readonly #reads: RepeatedRead;
   readonly #clock = new ServerClock(Date.now);
   #tokens: PathTokens | undefined;
@@ -30,7 +30,7 @@ export class PathSecret {
     this.#options = options;
     const namespace = pathSegment("namespace", options.namespace);
     this.#path = `/api/v1/namespaces/${namespace}/secrets/${pathSegment("name", options.secret)}`;
-    this.#repeated = new RepeatedLog(options.log, () => performance.now());
+    this.#deduplicated = new DeduplicatedLog(options.log, () => performance.now());
     this.#reads = new RepeatedRead(() => this.#read(), options);
   }
 
@@ -53,7 +53,7 @@ export class PathSecret {
     this.#reads.stop();
   }
 
-  /** What can't be read, or is not there, changes nothing: the webhook may still name the tokens that were read before. */
+  /** An unreadable or absent Secret changes nothing: the webhook may still name the tokens that were read before. */
   async #read(): Promise<void> {
     const { client, secret, key } = this.#options;
     try {
@@ -65,10 +65,10 @@ export class PathSecret {
       const tokens = parseTokens(text);
       if (tokens === undefined) throw new Error(`its key ${key} holds no path tokens`);
       this.#tokens = tokens;
-      this.#repeated.succeeded(secret);
+      this.#deduplicated.succeeded(secret);
     } catch (error) {
       const message = "failed to read the path tokens, retrying: calls by the Service are refused until then";
-      this.#repeated.failed(secret, error, message);
+      this.#deduplicated.failed(secret, error, message);
     }
   }
 }

@@ -4,7 +4,7 @@ import { at, type Json, listAt, stringAt } from "../../core/json.ts";
 
 /**
  * The unguessable first segment of the webhooks' paths. A review that comes with it comes from an API server, from a client that may read
- * the webhook configurations or usher's Secret, or from one that saw a call fail: the API server quotes the URL then. So it is no proof,
+ * the webhook configurations or usher's Secret, or from one that saw a call fail: the API server quotes the URL then. So it is not a proof,
  * and it is replaced once it may have been shown.
  */
 export interface PathTokens {
@@ -27,7 +27,7 @@ export interface RetiredToken {
 /** A period must be far longer than a replica takes to read the Secret (3 s) and an API server to notice that it lost its watch (a minute). */
 export const ROTATE_EVERY_MS = 15 * 60_000;
 
-/** Tokens that were shown are replaced so often at most: tenants can make calls fail, and each replacement is three writes. */
+/** Tokens that were shown are replaced at this interval at most: tenants can make calls fail, and each replacement is three writes. */
 export const REPLACE_EVERY_MS = 60_000;
 
 /**
@@ -55,7 +55,7 @@ export function tokensDue(
   return isOver(ROTATE_EVERY_MS) ? rotated(tokens, now) : undefined;
 }
 
-/** The tokens after `tokens`, or the first ones. Those before are accepted for so long at most. */
+/** The tokens after `tokens`, or the first ones. Earlier ones are accepted for `acceptMs` at most. */
 export function rotated(
   tokens: PathTokens | undefined,
   now: number,

@@ -1,7 +1,8 @@
 import { pause } from "../../cluster/client/retry.ts";
 
-const POLL_MS = 3_000;
-/** Calls with unknown tokens make usher read so often at most. */
+/** One small read, often enough that a deleted Secret is noticed soon: the certificate in use is not trusted from then on. */
+export const READ_EVERY_MS = 3_000;
+/** Calls with unknown tokens make usher read at this interval at most. */
 const SOON_MS = 500;
 /** A call waits for it: shorter than the time that the shortest hook leaves. */
 export const READ_MS = 2_000;
@@ -27,7 +28,7 @@ export class RepeatedRead {
   /** Resolves after the first read. */
   async start(): Promise<void> {
     await this.now();
-    this.#timer = setInterval(() => void this.now(), this.#times.pollMs ?? POLL_MS);
+    this.#timer = setInterval(() => void this.now(), this.#times.pollMs ?? READ_EVERY_MS);
     this.#timer.unref();
   }
 

@@ -6,15 +6,15 @@ import { anchor } from "../../core/registration/anchor.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { Objects } from "../install/apply.ts";
 import { type ManagerName, managerOf } from "../install/manager.ts";
+import type { DeduplicatedLog } from "./deduplicated-log.ts";
 import type { Ownership } from "./owned.ts";
-import type { RepeatedLog } from "./repeated-log.ts";
 
 /** Argo CD deletes no object that has an owner, and Gardener takes owners away, every minute. */
 const OWNERLESS: ReadonlySet<ManagerName | undefined> = new Set(["Argo CD", "Gardener"]);
 
 export interface AnchorOptions {
   readonly objects: Objects;
-  readonly repeated: RepeatedLog;
+  readonly deduplicated: DeduplicatedLog;
   readonly log: Log;
   /** Usher's own. */
   readonly namespace: string;
@@ -42,7 +42,7 @@ export class Anchor {
   }
 
   async reconcile(may: () => boolean): Promise<void> {
-    const { objects, repeated, log, namespace } = this.#options;
+    const { objects, deduplicated, log, namespace } = this.#options;
     const home = await objects.read({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace } });
     const found = await this.#read();
     if (found === "forbidden") {
@@ -52,15 +52,15 @@ export class Anchor {
     this.#ownership = undefined;
     if (found === undefined || isBeingDeleted(found)) {
       const why = `ClusterRole ${OWN_NAMES.anchor} does not exist`;
-      repeated.failed(
+      deduplicated.failed(
         "ownership",
         why,
         "nothing is registered; unless usher is being removed, install it again",
       );
       return;
     }
-    repeated.succeeded("ownership");
-    // A namespace may be terminating for hours, and nobody of usher may be left when it is gone.
+    deduplicated.succeeded("ownership");
+    // A namespace may be terminating for hours, and no replica may be left when it is gone.
     if (home !== undefined && isBeingDeleted(home)) {
       if (!may()) return;
       await objects.remove(found);
@@ -72,14 +72,14 @@ export class Anchor {
   }
 
   async #read(): Promise<JsonObject | "forbidden" | undefined> {
-    const { objects, repeated } = this.#options;
+    const { objects, deduplicated } = this.#options;
     const wanted = anchor();
     try {
       const live = await objects.read(wanted);
       return live === undefined ? undefined : { ...live, ...wanted, metadata: live["metadata"] ?? {} };
     } catch (error) {
       if (!(error instanceof StatusError) || error.status !== 403) throw error;
-      repeated.failed(
+      deduplicated.failed(
         "ownership",
         error,
         "webhooks are kept, but none is created: install this version's roles",
@@ -90,7 +90,7 @@ export class Anchor {
 
   /** Usher's Namespace among the anchor's owners, of which others may have added some. */
   async #adopt(found: JsonObject, home: JsonObject | undefined, may: () => boolean): Promise<void> {
-    const { objects, repeated } = this.#options;
+    const { objects, deduplicated } = this.#options;
     const stored = listAt(found, "metadata", "ownerReferences");
     const withoutOwner = OWNERLESS.has(managerOf(found)?.name);
     const owners = home === undefined || withoutOwner ? [] : [namespaceOwner(home)];
@@ -98,10 +98,10 @@ export class Anchor {
     if (equal(stored, value) || !may()) return;
     try {
       await objects.patch(found, [{ op: "add", path: "/metadata/ownerReferences", value }]);
-      repeated.succeeded("owner of the anchor");
+      deduplicated.succeeded("owner of the anchor");
     } catch (error) {
       // Webhooks still go with the anchor.
-      repeated.failed(
+      deduplicated.failed(
         "owner of the anchor",
         error,
         "failed to make the namespace the anchor's owner, retrying",

@@ -1,18 +1,18 @@
 import { type JsonObject, stringAt } from "../../core/json.ts";
 import { describeObject } from "../install/apply.ts";
-import type { RepeatedLog } from "./repeated-log.ts";
+import type { DeduplicatedLog } from "./deduplicated-log.ts";
 
 /** How many fields of it differ, by object: `MutatingWebhookConfiguration usher`. */
 export type DriftFigures = ReadonlyMap<string, number>;
 
-/** What usher needs and does not write: webhooks with `manageWebhooks: false`, and its configuration. */
+/** Objects that usher needs and does not write: webhooks with `manageWebhooks: false`, and its configuration. */
 export class Drift {
-  readonly #repeated: RepeatedLog;
+  readonly #deduplicated: DeduplicatedLog;
   readonly #figures = new Map<string, number>();
   readonly #parts = new Map<string, ReadonlySet<string>>();
 
-  constructor(repeated: RepeatedLog) {
-    this.#repeated = repeated;
+  constructor(deduplicated: DeduplicatedLog) {
+    this.#deduplicated = deduplicated;
   }
 
   get figures(): DriftFigures {
@@ -37,10 +37,14 @@ export class Drift {
     const what = describeObject(object);
     this.#figures.set(what, deviations.length);
     if (deviations.length === 0) {
-      this.#repeated.succeeded(what);
+      this.#deduplicated.succeeded(what);
       return;
     }
-    this.#repeated.failed(what, deviations.join(", "), `drift: ${reportOf(stringAt(object, "kind") ?? "")}`);
+    this.#deduplicated.failed(
+      what,
+      deviations.join(", "),
+      `drift: ${reportOf(stringAt(object, "kind") ?? "")}`,
+    );
   }
 }
 

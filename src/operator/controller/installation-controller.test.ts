@@ -10,7 +10,7 @@ import {
 import { SEATING } from "../../../test/support/operator/installation.ts";
 import { type JsonObject, stringAt } from "../../core/json.ts";
 import type { Module } from "../../core/module/module.ts";
-import { customResourceDefinition } from "../../core/registration/index.ts";
+import { customResourceDefinition } from "../../core/registration/crd.ts";
 import { OWN_LABELS } from "../../core/registration/names.ts";
 
 test("a replica that stopped leading, or is not ready, writes nothing", async () => {

@@ -18,10 +18,10 @@ import { isNewer } from "../install/version.ts";
 import { objectDeviations } from "../webhooks/deviation.ts";
 import { WebhookController } from "../webhooks/webhook-controller.ts";
 import { Anchor } from "./anchor.ts";
+import { DeduplicatedLog } from "./deduplicated-log.ts";
 import { Drift, type DriftFigures } from "./drift.ts";
 import { ManagedObjectsController } from "./managed-objects-controller.ts";
 import { Repairs } from "./repairs.ts";
-import { RepeatedLog } from "./repeated-log.ts";
 
 export interface InstallationControllerOptions {
   readonly client: Client;
@@ -46,13 +46,13 @@ export interface InstallationControllerOptions {
   readonly publish?: (events: readonly EventToWrite[]) => void;
 }
 
-/** An edit lasts for so long at most. Six small reads each time: far less than a watch that must be supervised itself. */
+/** An edit lasts for this time at most. Six small reads each time: far less than a watch that must be supervised itself. */
 const RESYNC_MS = 3_000;
 
 /** When policies change by the hundred, webhooks follow once for all changes of this time. */
 const BATCH_MS = 200;
 
-/** CRDs are large and hardly ever edited, and so is the configuration: one resync in so many reads them. */
+/** CRDs are large and rarely edited, and so is the configuration: every tenth resync reads them. */
 const CRDS_EVERY = 10;
 
 /**
@@ -63,7 +63,7 @@ const CRDS_EVERY = 10;
 export class InstallationController {
   readonly #options: InstallationControllerOptions;
   readonly #objects: Objects;
-  readonly #repeated: RepeatedLog;
+  readonly #deduplicated: DeduplicatedLog;
   readonly #repairs: Repairs;
   readonly #drift: Drift;
   readonly #anchor: Anchor;
@@ -80,13 +80,13 @@ export class InstallationController {
     this.#options = options;
     this.#objects = new Objects(options.client);
     const clock = options.clock ?? (() => performance.now());
-    this.#repeated = new RepeatedLog(options.log, clock);
-    this.#repairs = new Repairs(this.#objects, this.#repeated);
-    this.#drift = new Drift(this.#repeated);
+    this.#deduplicated = new DeduplicatedLog(options.log, clock);
+    this.#repairs = new Repairs(this.#objects, this.#deduplicated);
+    this.#drift = new Drift(this.#deduplicated);
     const parts = {
       objects: this.#objects,
       repairs: this.#repairs,
-      repeated: this.#repeated,
+      deduplicated: this.#deduplicated,
       drift: this.#drift,
       ownership: () => this.#anchor.ownership,
     };
@@ -105,7 +105,7 @@ export class InstallationController {
     this.#managed.clear();
     this.#repairs.clear();
     this.#drift.clear();
-    this.#repeated.clear();
+    this.#deduplicated.clear();
     this.#running = this.#run(this.#stop.signal);
   }
 
@@ -116,7 +116,7 @@ export class InstallationController {
     await this.#running;
   }
 
-  /** What differs from what usher would write, where it may not. */
+  /** Differences from the objects that usher would write, where it has no right to write them. */
   get drift(): DriftFigures {
     return this.#drift.figures;
   }
@@ -170,9 +170,9 @@ export class InstallationController {
   async #try(what: string, work: () => Promise<void>): Promise<void> {
     try {
       await work();
-      this.#repeated.succeeded(what);
+      this.#deduplicated.succeeded(what);
     } catch (error) {
-      this.#repeated.failed(what, error, "failed to reconcile the installation, retrying");
+      this.#deduplicated.failed(what, error, "failed to reconcile the installation, retrying");
     }
   }
 
@@ -183,7 +183,7 @@ export class InstallationController {
       const live = await this.#objects.read(wanted);
       if (live !== undefined && !isOurs(live)) {
         const never = keeperOf(live) !== undefined || excludedFromTakeOver(assembly.modules, nameOf(wanted));
-        this.#repeated.conflict("CRD", describeConflictingCrd(conflictingCrd(wanted, live)), never);
+        this.#deduplicated.conflict("CRD", describeConflictingCrd(conflictingCrd(wanted, live)), never);
         continue;
       }
       // During an upgrade, an older leader must not remove the fields of a newer CRD.

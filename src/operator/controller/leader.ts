@@ -18,7 +18,7 @@ export interface LeaderOptions extends Pick<ControllerOptions, "tallies" | "publ
   /** As an ownerReference, what the Lease goes with. @default nothing */
   readonly owner?: JsonObject | undefined;
   readonly log: Log;
-  /** What a leader does beside reconciling. @default nothing */
+  /** The work of a leader beside reconciling. @default none */
   readonly beside?: { readonly start: () => void; readonly stop: () => Promise<unknown> | undefined };
 }
 
@@ -72,7 +72,7 @@ export class Leader {
     const { log, source, beside } = this.#options;
     log.info({}, "started leading");
     beside?.start();
-    // What only a leader needs must be there before anything is planned on it.
+    // Leader-only resources must be synced before anything is planned on them.
     source.cache.startLeading().then(
       () => this.leading && this.controller.start(),
       (error: unknown) => {

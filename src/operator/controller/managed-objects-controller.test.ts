@@ -113,6 +113,31 @@ test("an edited or deleted object is repaired", async () => {
   await vi.waitFor(() => expect(specOf(run, "usher-always")).toBeDefined());
 });
 
+test("a field that another manager added to a policy goes, and defaults of the API server stay", async () => {
+  const run = managing();
+  run.controller.start();
+  await vi.waitFor(() => expect(specOf(run, "usher-always")).toBeDefined());
+  const path = `${POLICIES}/usher-always`;
+  const defaulted = {
+    validations: [{ expression: "true" }],
+    matchConstraints: { matchPolicy: "Equivalent", namespaceSelector: {}, objectSelector: {} },
+  };
+  run.server.put(path, { ...run.server.objects.get(path), spec: defaulted });
+  await rounds(run, 3);
+  expect(specOf(run, "usher-always")).toEqual(defaulted);
+  const exempt = { resources: ["*"], operations: ["*"], apiGroups: ["*"], apiVersions: ["*"] };
+  run.server.put(path, {
+    ...run.server.objects.get(path),
+    spec: {
+      ...defaulted,
+      matchConstraints: { ...defaulted.matchConstraints, excludeResourceRules: [exempt] },
+    },
+  });
+  await vi.waitFor(() =>
+    expect(JSON.stringify(specOf(run, "usher-always"))).not.toContain("excludeResourceRules"),
+  );
+});
+
 test("an object of another owner with that name is left, and the conflict logged once", async () => {
   const run = managing();
   const spec = { validations: [] };

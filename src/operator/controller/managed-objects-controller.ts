@@ -8,17 +8,17 @@ import { type ManagedSet, managedLabels, managedSets } from "../../core/registra
 import { describeObject, type Objects, selectorText } from "../install/apply.ts";
 import { isWrittenByUsher, ownerOf } from "../install/ownership-conflict.ts";
 import { isNewer } from "../install/version.ts";
-import { objectDeviations } from "../webhooks/deviation.ts";
+import { policyDeviations } from "../webhooks/deviation.ts";
+import type { DeduplicatedLog } from "./deduplicated-log.ts";
 import type { Drift } from "./drift.ts";
 import { type Ownership, ownedBy } from "./owned.ts";
 import type { Repairs } from "./repairs.ts";
-import type { RepeatedLog } from "./repeated-log.ts";
 
 export interface ManagedObjectsOptions {
   readonly assembly: Assembly;
   readonly objects: Objects;
   readonly repairs: Repairs;
-  readonly repeated: RepeatedLog;
+  readonly deduplicated: DeduplicatedLog;
   readonly drift: Drift;
   readonly log: Log;
   readonly version: string;
@@ -90,7 +90,7 @@ export class ManagedObjectsController {
       for (const object of set.desired) {
         const live = await objects.read(object);
         const plain = { ...object, metadata: {} };
-        found.push({ object, deviations: live === undefined ? ["missing"] : objectDeviations(plain, live) });
+        found.push({ object, deviations: live === undefined ? ["missing"] : policyDeviations(plain, live) });
       }
       const desired = new Set(set.desired.map(keyOf));
       for (const [key, object] of await storedObjects(objects, set))
@@ -115,19 +115,19 @@ export class ManagedObjectsController {
   }
 
   async #apply(wanted: JsonObject, listedObject: JsonObject | undefined, creates: boolean): Promise<void> {
-    const { objects, repairs, repeated, log, version } = this.#options;
+    const { objects, repairs, deduplicated, log, version } = this.#options;
     // Without usher's labels it is in no list: they were removed, or it is another owner's.
     const live = listedObject ?? (await objects.read(wanted));
     if (live !== undefined && !isWrittenByUsher(live)) {
       const object = describeObject(wanted);
       const report = [`${object} belongs to ${ownerOf(live)}`];
-      repeated.once(report.join(), { report }, "ownership conflict: managed object is left unchanged");
+      deduplicated.once(report.join(), { report }, "ownership conflict: managed object is left unchanged");
       return;
     }
     if (live === undefined ? !creates : isNewer(live, version)) return;
-    const deviations = live === undefined ? ["missing"] : objectDeviations(wanted, live);
+    const deviations = live === undefined ? ["missing"] : policyDeviations(wanted, live);
     if (deviations.length === 0 || repairs.isInVain(wanted, live)) return;
-    await repairs.write(wanted, live, objectDeviations);
+    await repairs.write(wanted, live, policyDeviations);
     log.info({ object: describeObject(wanted), deviations }, "managed object repaired");
   }
 }

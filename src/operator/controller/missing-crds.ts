@@ -6,7 +6,7 @@ import type { Log } from "../../core/log.ts";
 import { anchor } from "../../core/registration/anchor.ts";
 import { registeredKinds } from "../../core/registration/index.ts";
 import { describeObject, Objects } from "../install/apply.ts";
-import { RepeatedLog } from "./repeated-log.ts";
+import { DeduplicatedLog } from "./deduplicated-log.ts";
 
 export interface MissingCrdsOptions {
   readonly client: Client;
@@ -27,7 +27,7 @@ const RETRY_MS = 1_000;
 export async function createMissingCrds(options: MissingCrdsOptions): Promise<void> {
   const { client, source, log, version, signal, retryMs = RETRY_MS } = options;
   const objects = new Objects(client);
-  const repeated = new RepeatedLog(log, () => performance.now());
+  const deduplicated = new DeduplicatedLog(log, () => performance.now());
   while (!signal.aborted && !source.ready) {
     const absent = source.cache.status().filter(({ served }) => served === false);
     try {
@@ -38,7 +38,7 @@ export async function createMissingCrds(options: MissingCrdsOptions): Promise<vo
         log.info({ object: describeObject(crd) }, "CRD created");
       }
     } catch (error) {
-      repeated.failed("CRDs", error, "failed to create missing CRDs, retrying");
+      deduplicated.failed("CRDs", error, "failed to create missing CRDs, retrying");
     }
     await pause(retryMs, signal);
   }

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from "../../core/json.ts";
 
-/** What the objects that usher writes at run time belong to, and go with. */
+/** The owner of the objects that usher writes at run time: they are deleted with it. */
 export interface Ownership {
   /** The ownerReference. */
   readonly owner: JsonObject;

@@ -2,18 +2,18 @@ import { StatusError } from "../../cluster/client/api-response.ts";
 import { equal, type JsonObject } from "../../core/json.ts";
 import { describeObject, type Objects } from "../install/apply.ts";
 import { sameDesiredFields } from "../webhooks/deviation.ts";
-import type { RepeatedLog } from "./repeated-log.ts";
+import type { DeduplicatedLog } from "./deduplicated-log.ts";
 
 /** Writes desired objects, and knows where that is in vain: what an API server drops, it drops again. */
 export class Repairs {
   readonly #objects: Objects;
-  readonly #repeated: RepeatedLog;
+  readonly #deduplicated: DeduplicatedLog;
   /** The last write of each object, and its result. */
   readonly #written = new Map<string, { readonly wanted: JsonObject; readonly result: JsonObject }>();
 
-  constructor(objects: Objects, repeated: RepeatedLog) {
+  constructor(objects: Objects, deduplicated: DeduplicatedLog) {
     this.#objects = objects;
-    this.#repeated = repeated;
+    this.#deduplicated = deduplicated;
   }
 
   clear(): void {
@@ -36,14 +36,15 @@ export class Repairs {
     deviationsOf: (wanted: JsonObject, live: JsonObject) => string[],
   ): Promise<void> {
     let result = await this.#applied(wanted, live);
-    // Fields that another manager added stay its own in server-side apply; in webhooks they can disable usher.
-    if (wanted["webhooks"] !== undefined && deviationsOf(wanted, result).length > 0)
-      result = await this.#objects.replace(wanted, "webhooks", result);
+    // Fields that another manager added stay its own in server-side apply; in webhooks and policies they can disable usher.
+    const field = exactField(wanted);
+    if (field !== undefined && deviationsOf(wanted, result).length > 0)
+      result = await this.#objects.replace(wanted, field, result);
     const object = describeObject(wanted);
     this.#written.set(object, { wanted, result });
     const lost = deviationsOf(wanted, result);
     if (lost.length > 0)
-      this.#repeated.once(
+      this.#deduplicated.once(
         `${object} ${lost.join()}`,
         { object, lost },
         "the API server does not store all fields; it may be too old, or another system changes them",
@@ -56,8 +57,15 @@ export class Repairs {
       return await this.#objects.apply(wanted, live);
     } catch (error) {
       const invalid = error instanceof StatusError && error.status === 422;
-      if (!invalid || live === undefined || wanted["webhooks"] === undefined) throw error;
-      return this.#objects.replace(wanted, "webhooks", live);
+      const field = exactField(wanted);
+      if (!invalid || live === undefined || field === undefined) throw error;
+      return this.#objects.replace(wanted, field, live);
     }
   }
+}
+
+/** The field of an object that is usher's as a whole. */
+function exactField(wanted: JsonObject): "webhooks" | "spec" | undefined {
+  if (wanted["webhooks"] !== undefined) return "webhooks";
+  return String(wanted["kind"]).startsWith("ValidatingAdmissionPolicy") ? "spec" : undefined;
 }

@@ -16,15 +16,14 @@ import { anchor } from "../../core/registration/anchor.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import type { WebhookCertificates } from "../certificates/webhook-certificates.ts";
 import { Objects } from "../install/apply.ts";
-import { HookAnnouncement } from "../webhooks/hook-announcement.ts";
-import { untilAllAnswered } from "../webhooks/registered-hooks.ts";
+import { HookAnnouncement, untilSupported } from "../webhooks/hook-announcement.ts";
 import { InstallationController } from "./installation-controller.ts";
 import { Leader } from "./leader.ts";
 
 export interface ReplicaOptions {
   readonly client: Client;
   readonly source: ClusterSource;
-  /** What the leader renews. Absent where usher does not manage certificates: then it does not manage webhooks either. */
+  /** The certificate that the leader renews. Absent where usher does not manage certificates: then it does not manage webhooks either. */
   readonly certificates: WebhookCertificates | undefined;
   readonly log: Log;
   readonly version: string;
@@ -39,7 +38,7 @@ export interface ReplicaOptions {
 }
 
 /**
- * What one replica does beside admission: it records events, publishes its tallies, remembers what it observed, and takes part in leader
+ * The work of one replica beside admission: it records events, publishes its tallies, remembers what it observed, and takes part in leader
  * election. The leader runs the controllers.
  */
 export class Replica {
@@ -148,11 +147,11 @@ export class Replica {
     });
   }
 
-  /** To be called before it serves: it says which hooks it answers, and waits until no other is registered. */
+  /** To be called before it serves: announces the hooks that it answers, and waits until no other is registered. */
   async join(signal: AbortSignal): Promise<void> {
     const { client, source, log } = this.#options;
     await this.#hooks.publish();
-    await untilAllAnswered(client, () => source.assembly.hooks, log, signal);
+    await untilSupported(client, () => source.assembly.hooks, log, signal);
   }
 
   /** A call to this replica failed. */

@@ -61,7 +61,7 @@ const NO_FLOW_CONTROL = `this API server does not serve ${FLOW_CONTROL}\n  so us
 
 const NO_CERT_MANAGER = `certificates: CertManager needs cert-manager, and this API server does not serve ${CERT_MANAGER}\n  install cert-manager first, or choose another way to have a certificate`;
 
-/** What an install would do, without doing any of it. */
+/** Plans an install, and changes nothing. */
 export async function planInstall(
   objects: Objects,
   wanted: readonly JsonObject[],
@@ -137,7 +137,7 @@ function managedLive({ object, live, byUsher }: PlannedObject): JsonObject[] {
     : [];
 }
 
-/** What the manager so far must be told when its objects are adopted. */
+/** How to make the previous manager let go of the objects that are adopted. */
 function released(planned: readonly PlannedObject[]): string[] {
   const adopted = planned.filter(({ from }) => from !== undefined).flatMap(managedLive);
   return describeManaged(adopted.filter(letsGo), ({ release }) => [

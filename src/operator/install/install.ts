@@ -1,12 +1,9 @@
-import { pause } from "../../cluster/client/retry.ts";
-import { type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import { poll } from "../../cluster/client/retry.ts";
+import { type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import { OWN_LABELS, OWN_NAMES } from "../../core/registration/names.ts";
 import { describeObject, type Objects } from "./apply.ts";
 import type { InstallPlan, PlannedObject } from "./install-plan.ts";
-
-/** Short enough that a person does not notice the wait. */
-export const POLL_EVERY_MS = 500;
 
 /** The API server establishes a CRD within a second or two; longer means that its names are in use. */
 const ESTABLISH_MS = 30_000;
@@ -41,21 +38,18 @@ function labelsOnly({ apiVersion, kind, metadata }: JsonObject): JsonObject {
 
 /** Waits until the API server serves a kind. */
 export async function establish(objects: Objects, crd: JsonObject): Promise<void> {
-  const until = performance.now() + ESTABLISH_MS;
-  for (;;) {
-    const conditions = listAt(await objects.read(crd), "status", "conditions");
-    if (
-      conditions.some((one) => stringAt(one, "type") === "Established" && stringAt(one, "status") === "True")
-    )
-      return;
-    if (performance.now() > until) {
-      const why = conditions.find((one) => stringAt(one, "status") === "False");
-      throw new NotReadyError(
-        `${describeObject(crd)} is not served: ${stringAt(why, "message") ?? "the API server gives no reason"}`,
-      );
-    }
-    await pause(POLL_EVERY_MS);
-  }
+  let conditions: readonly Json[] = [];
+  const isServed = await poll(ESTABLISH_MS, async () => {
+    conditions = listAt(await objects.read(crd), "status", "conditions");
+    return conditions.some(
+      (one) => stringAt(one, "type") === "Established" && stringAt(one, "status") === "True",
+    );
+  });
+  if (isServed) return;
+  const why = conditions.find((one) => stringAt(one, "status") === "False");
+  throw new NotReadyError(
+    `${describeObject(crd)} is not served: ${stringAt(why, "message") ?? "the API server gives no reason"}`,
+  );
 }
 
 /** The Deployment that serves. */

@@ -1,4 +1,4 @@
-import { pause } from "../../cluster/client/retry.ts";
+import { poll } from "../../cluster/client/retry.ts";
 import { type JsonObject, stringAt } from "../../core/json.ts";
 import { DEFAULT_INSTALLATION } from "../../core/module/installation.ts";
 import { type InstalledWorkload, installedWorkload } from "../../core/registration/installed-workload.ts";
@@ -33,8 +33,6 @@ export async function readInstalled(
   return { namespace, ...installedWorkload(deployment, configMap, next) };
 }
 
-const POLL_EVERY_MS = 500;
-
 /**
  * Waits until a namespace that is being deleted, as after an uninstall, is gone: nothing can be created in it. False where it is not being
  * deleted; `waiting` is called once where it is.
@@ -44,15 +42,16 @@ export async function namespaceGone(
   name: string,
   { timeoutMs, waiting }: { readonly timeoutMs: number; readonly waiting: () => void },
 ): Promise<boolean> {
-  const until = performance.now() + timeoutMs;
-  for (let waited = false; ; waited = true) {
+  let waited = false;
+  const isGone = await poll(timeoutMs, async () => {
     const live = await objects.read({ apiVersion: "v1", kind: "Namespace", metadata: { name } });
-    if (stringAt(live, "metadata", "deletionTimestamp") === undefined) return waited;
+    if (stringAt(live, "metadata", "deletionTimestamp") === undefined) return true;
     if (!waited) waiting();
-    if (performance.now() > until)
-      throw new NotReadyError(
-        `nothing was changed: namespace ${name} is being deleted and is not gone within ${timeoutMs / 1_000} s\n  kubectl get namespace ${name} -o yaml says what remains in it`,
-      );
-    await pause(POLL_EVERY_MS);
-  }
+    waited = true;
+    return false;
+  });
+  if (isGone) return waited;
+  throw new NotReadyError(
+    `nothing was changed: namespace ${name} is being deleted and is not gone within ${timeoutMs / 1_000} s\n  kubectl get namespace ${name} -o yaml says what remains in it`,
+  );
 }

@@ -57,7 +57,7 @@ export function ownerOf(live: JsonObject): string {
   return first === undefined ? "an unknown owner" : `field manager ${first}`;
 }
 
-/** What usher needs and a CRD of another owner does not have. */
+/** The parts that usher needs and that a CRD of another owner lacks. */
 export interface ConflictingCrd {
   readonly name: string;
   readonly owner: string;

@@ -1,5 +1,5 @@
 import { collectionPath } from "../../cluster/client/discovery.ts";
-import { pause } from "../../cluster/client/retry.ts";
+import { poll } from "../../cluster/client/retry.ts";
 import { isObject, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import type { Kind } from "../../core/policy/kind.ts";
 import { registeredResources } from "../../core/registration/custom-resources.ts";
@@ -9,9 +9,6 @@ import { describeObject, type Objects } from "./apply.ts";
 
 /** The refusal of a policy by usher has this code, and nothing else of the cluster does. */
 const REFUSAL = "USHER-E04";
-
-/** An API server follows new webhook configurations within a second or two. */
-const TRY_EVERY_MS = 500;
 
 /** A check of a running installation. */
 export interface Check {
@@ -28,12 +25,13 @@ export async function verifyInstallation(
   registrant: Registrant,
   timeoutMs: number,
 ): Promise<Check[]> {
-  const until = performance.now() + timeoutMs;
-  for (;;) {
-    const checks = [...(await registeredWebhooks(objects, registrant)), await review(objects, registrant)];
-    if (checks.every(({ problem }) => problem === undefined) || performance.now() > until) return checks;
-    await pause(TRY_EVERY_MS);
-  }
+  let checks: Check[] = [];
+  // An API server follows new webhook configurations within a second or two.
+  await poll(timeoutMs, async () => {
+    checks = [...(await registeredWebhooks(objects, registrant)), await review(objects, registrant)];
+    return checks.every(({ problem }) => problem === undefined);
+  });
+  return checks;
 }
 
 async function registeredWebhooks(objects: Objects, { declaredHooks }: Registrant): Promise<Check[]> {

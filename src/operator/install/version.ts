@@ -8,7 +8,7 @@ export function versionOf(object: JsonObject): string {
   return (stringAt(object, "metadata", "labels", VERSION_LABEL) ?? "").replace("_", "+");
 }
 
-/** Whether a newer usher than this one wrote it. What is no version is not newer than any. */
+/** Whether a newer usher than this one wrote it. Text that is not a version is not newer than any. */
 export function isNewer(live: JsonObject, version: string): boolean {
   const theirs = parseVersion(versionOf(live));
   const ours = parseVersion(version);

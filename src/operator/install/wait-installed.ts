@@ -1,14 +1,14 @@
 import { StatusError } from "../../cluster/client/api-response.ts";
 import { collectionPath } from "../../cluster/client/discovery.ts";
 import { listAll } from "../../cluster/client/list-pages.ts";
-import { pause } from "../../cluster/client/retry.ts";
+import { poll } from "../../cluster/client/retry.ts";
 import { at, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import { injectorOf } from "../../core/registration/certificates.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 import { OPENABLE_ANNOTATION } from "../../core/registration/webhooks.ts";
 import { describeObject, type Objects, selectorText } from "./apply.ts";
-import { isReplicas, NotReadyError, POLL_EVERY_MS } from "./install.ts";
+import { isReplicas, NotReadyError } from "./install.ts";
 import type { InstallPlan } from "./install-plan.ts";
 
 export interface WaitOptions {
@@ -23,22 +23,20 @@ export async function waitInstalled(
   { objects: planned }: InstallPlan,
   { timeoutMs, progress }: WaitOptions,
 ): Promise<void> {
-  const until = performance.now() + timeoutMs;
   const deployments = planned.map(({ object }) => object).filter(isDeployment);
   const webhooks = planned.filter(({ byUsher }) => byUsher).map(({ object }) => object);
-  for (;;) {
-    const missing =
+  let missing: Missing | undefined;
+  await poll(timeoutMs, async () => {
+    missing =
       (await missingPods(objects, deployments, progress)) ??
       (await missingLeader(objects, deployments.find(isReplicas))) ??
       (await missingWebhook(objects, webhooks));
-    if (missing === undefined) return;
-    if (performance.now() > until) {
-      const { what, deployment } = missing;
-      const pods = deployment === undefined ? [] : await podProblems(objects, deployment);
-      throw new NotReadyError([`not ready within ${timeoutMs / 1_000} s: ${what}`, ...pods].join("\n  "));
-    }
-    await pause(POLL_EVERY_MS);
-  }
+    return missing === undefined;
+  });
+  if (missing === undefined) return;
+  const { what, deployment } = missing;
+  const pods = deployment === undefined ? [] : await podProblems(objects, deployment);
+  throw new NotReadyError([`not ready within ${timeoutMs / 1_000} s: ${what}`, ...pods].join("\n  "));
 }
 
 function isDeployment(object: JsonObject): boolean {
@@ -71,7 +69,7 @@ async function missingPods(
   return undefined;
 }
 
-/** What of a webhook configuration is not registered yet, or not closed. */
+/** The part of a webhook configuration that is not registered yet, or not closed. */
 function missingEntries(wanted: JsonObject, live: JsonObject | undefined): string | undefined {
   const what = describeObject(wanted);
   const entries = listAt(live, "webhooks");
@@ -109,7 +107,7 @@ async function missingWebhook(
 }
 
 /**
- * A replica that ends leads until it has served its last request. What was installed takes effect once another leads: before that, webhooks
+ * A replica that ends leads until it has served its last request. The new version takes effect once another replica leads: before that, webhooks
  * are as the version before wrote them, and do not say what the watchdog may open.
  */
 async function missingLeader(

@@ -7,8 +7,8 @@ import { isBeingDeleted, nameOf } from "../../core/kubernetes/object.ts";
 import type { ServerVersion } from "../../core/kubernetes/versions.ts";
 import type { Log } from "../../core/log.ts";
 import type { OperandState, OperandStep, Operator, Reference } from "../../core/module/operator.ts";
+import { DeduplicatedLog } from "../controller/deduplicated-log.ts";
 import { Repairs } from "../controller/repairs.ts";
-import { RepeatedLog } from "../controller/repeated-log.ts";
 import { describeObject, Objects } from "../install/apply.ts";
 import { objectDeviations, webhookDeviations, withInjectedBundle } from "../webhooks/deviation.ts";
 import {
@@ -35,10 +35,10 @@ export interface OperandControllerOptions {
   readonly now?: () => number;
 }
 
-/** A changed spec or certificate is acted on after so long: a few small reads by name, where a watch would take a right to all. */
+/** A changed spec or certificate is acted on within this time: a few small reads by name, where a watch would take a right to all. */
 const POLL_MS = 2_000;
 
-/** An edit of any other object lasts for so long at most. */
+/** An edit of any other object lasts for this time at most. */
 const DRIFT_MS = 6_000;
 
 /** Controllers write the status of a workload all the time while it is rolled out. */
@@ -48,7 +48,7 @@ const ATTEMPTS = 5;
 export class OperandController {
   readonly #options: OperandControllerOptions;
   readonly #objects: Objects;
-  readonly #repeated: RepeatedLog;
+  readonly #deduplicated: DeduplicatedLog;
   readonly #repairs: Repairs;
   readonly #secrets: OperandSecrets;
   readonly #clock: () => number;
@@ -65,8 +65,8 @@ export class OperandController {
     this.#clock = clock;
     this.#now = now;
     this.#objects = new Objects(client, operator.name);
-    this.#repeated = new RepeatedLog(log, clock);
-    this.#repairs = new Repairs(this.#objects, this.#repeated);
+    this.#deduplicated = new DeduplicatedLog(log, clock);
+    this.#repairs = new Repairs(this.#objects, this.#deduplicated);
     this.#secrets = new OperandSecrets(operator, clock);
   }
 
@@ -81,9 +81,9 @@ export class OperandController {
   async step(): Promise<void> {
     try {
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) if (await this.#reconcile()) break;
-      this.#repeated.succeeded("operand");
+      this.#deduplicated.succeeded("operand");
     } catch (error) {
-      this.#repeated.failed("operand", error, "failed to reconcile the operand, retrying");
+      this.#deduplicated.failed("operand", error, "failed to reconcile the operand, retrying");
     }
   }
 

@@ -113,7 +113,7 @@ export class OperandSecrets {
     return { forMs: this.#waitedFor(authority) };
   }
 
-  /** What an issuer wrote is rolled out once API servers accept it; or after some time, for then waiting does not help. */
+  /** A certificate of an issuer is rolled out once API servers accept it; or after some time, because then waiting does not help. */
   #issued({ serving, published, now }: SecretsFound): Omit<SecretsPlan, "pathToken"> {
     const nothing = { apply: [], remove: [], certificate: undefined, caBundle: undefined };
     if (serving === undefined) return nothing;

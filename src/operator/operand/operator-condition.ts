@@ -2,7 +2,7 @@ import type { Client } from "../../cluster/client/client.ts";
 import { at, equal, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { conditionOf } from "../../core/policy/condition.ts";
-import { RepeatedLog } from "../controller/repeated-log.ts";
+import { DeduplicatedLog } from "../controller/deduplicated-log.ts";
 import { Objects } from "../install/apply.ts";
 
 /** OLM names the object of an operator that it installed in this variable, and lets the operator write it. */
@@ -26,7 +26,7 @@ export class OperatorCondition {
   readonly #objects: Objects;
   readonly #reference: JsonObject;
   readonly #now: () => number;
-  readonly #repeated: RepeatedLog;
+  readonly #deduplicated: DeduplicatedLog;
 
   constructor({ client, namespace, name, fieldManager, log, now = Date.now }: OperatorConditionOptions) {
     this.#objects = new Objects(client, fieldManager);
@@ -36,7 +36,7 @@ export class OperatorCondition {
       metadata: { name, namespace },
     };
     this.#now = now;
-    this.#repeated = new RepeatedLog(log, () => performance.now());
+    this.#deduplicated = new DeduplicatedLog(log, () => performance.now());
   }
 
   /** Follows the status of the custom resource; `undefined` where there is none. Never rejects: the operand goes first. */
@@ -51,9 +51,9 @@ export class OperatorCondition {
       if (equal(conditions, at(spec, "conditions"))) return;
       const object = { ...this.#reference, spec: { ...spec, conditions } };
       await this.#objects.replace(object, "spec", seen);
-      this.#repeated.succeeded("condition");
+      this.#deduplicated.succeeded("condition");
     } catch (error) {
-      this.#repeated.failed("condition", error, "failed to write the OperatorCondition, retrying");
+      this.#deduplicated.failed("condition", error, "failed to write the OperatorCondition, retrying");
     }
   };
 }

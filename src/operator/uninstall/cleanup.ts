@@ -14,7 +14,7 @@ export interface Marked {
   readonly cleanup: Cleanup;
 }
 
-/** What may still carry it: one object, or any of the resource where they could not be listed. */
+/** An object that may still carry a mark, or any object of the resource where they could not be listed. */
 export interface StillMarked {
   readonly live: JsonObject | undefined;
   readonly cleanup: Cleanup;
@@ -30,7 +30,7 @@ interface Look {
 const TRIES = 5;
 
 /**
- * What modules put on objects of others. By the configuration of the replicas, because an uninstall may not have it at hand; to be called
+ * The marks that modules put on objects of others. By the configuration of the replicas, because an uninstall may not have it at hand; to be called
  * before it is deleted.
  */
 export async function cleanupsOf(

@@ -9,7 +9,7 @@ import { managerOf } from "../install/manager.ts";
 import { isOurs } from "../install/ownership-conflict.ts";
 import { cleanUp, cleanupsOf, lookForMarked, type Marked, type StillMarked } from "./cleanup.ts";
 
-/** What modules that are off may have left in a cluster. Replicas have no right to it any more. */
+/** Marks and objects that modules that are off may have left in a cluster. Replicas no longer have the right to remove them. */
 export interface Leftovers {
   /** Marks on objects of others. */
   readonly cleanups: readonly Cleanup[];
@@ -51,7 +51,10 @@ export async function leftoversOf(
   return { cleanups: [...distinct.values()], managed };
 }
 
-/** What an installation with everything on has and this one has not; CRDs stay, for policies would go with them. */
+/**
+ * Stored objects that an installation with everything on has and this one has not. By name, because labels are copied with objects: a role
+ * that an administrator derived from one of usher's stays. CRDs stay, because policies would be deleted with them.
+ */
 export async function unwantedObjects(
   objects: Objects,
   possible: readonly JsonObject[],

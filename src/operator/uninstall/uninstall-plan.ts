@@ -4,6 +4,7 @@ import { listAll } from "../../cluster/client/list-pages.ts";
 import { type JsonObject, stringAt } from "../../core/json.ts";
 import { nameOf } from "../../core/kubernetes/object.ts";
 import type { Module } from "../../core/module/module.ts";
+import { anchor } from "../../core/registration/anchor.ts";
 import { CERT_MANAGER } from "../../core/registration/certificates.ts";
 import { customResourceDefinition } from "../../core/registration/crd.ts";
 import { customResources } from "../../core/registration/custom-resources.ts";
@@ -32,9 +33,9 @@ export interface UninstallOptions {
 }
 
 /**
- * What an uninstall would delete, in its order: usher's right to register webhooks, or it would create them again; the anchor that owns
+ * The objects that an uninstall would delete, in its order: usher's right to register webhooks, or it would create them again; the anchor that owns
  * them; what modules manage; the webhooks, so that from there on no request waits for usher, whatever happens next; the namespace last.
- * What can't be read is reported as unknown and holds nothing up.
+ * An unreadable object is reported as unknown and holds nothing up.
  */
 export async function planUninstall(
   objects: Objects,
@@ -210,7 +211,7 @@ function unlisted(installed: readonly JsonObject[], modules: readonly Module[]):
     .filter((crd) => !names.has(nameOf(crd)));
 }
 
-/** The objects that modules manage. What can't be listed is reported, and holds nothing up. */
+/** The objects that modules manage. A resource that can't be listed is reported, and holds nothing up. */
 export async function planManaged(objects: Objects, modules: readonly Module[]): Promise<Removal[]> {
   const removals: Removal[] = [];
   for (const { name, managed } of modules) {
@@ -238,4 +239,30 @@ async function countOf(objects: Objects, modules: readonly Module[], crd: string
   );
   if (typeof count === "string") return `an unknown number of ${many}`;
   return count === 1 ? `1 ${one}` : `${count} ${many}`;
+}
+
+const WEBHOOKS: readonly JsonObject[] = ["Mutating", "Validating"].map((phase) => ({
+  apiVersion: "admissionregistration.k8s.io/v1",
+  kind: `${phase}WebhookConfiguration`,
+  metadata: { name: OWN_NAMES.webhooks },
+}));
+
+/**
+ * The objects to delete so that no request waits for usher, and no others, in order: the anchor, without which replicas that still run
+ * register nothing; what modules manage; the webhooks. The rest is left to the tool that manages the installation.
+ */
+export async function planWebhookRemoval(objects: Objects, modules: readonly Module[]): Promise<Removal[]> {
+  const removals: Removal[] = [];
+  const own = await objects.read(anchor());
+  if (own !== undefined) removals.push(removal(own, isOurs(own)));
+  removals.push(...(await planManaged(objects, modules)));
+  for (const webhook of WEBHOOKS) {
+    const live = await objects.read(webhook);
+    if (live !== undefined) removals.push(removal(live, isWrittenByUsher(live)));
+  }
+  return removals;
+}
+
+function removal(live: JsonObject, ours: boolean): Removal {
+  return ours ? { live, change: "delete" } : { live, change: "stays", note: `belongs to ${ownerOf(live)}` };
 }

@@ -8,9 +8,9 @@ import { at, type Json, type JsonObject, listAt, stringAt } from "../../core/jso
 import { nameOf } from "../../core/kubernetes/object.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
 
-/** What is usher's in a namespace, or is deleted before it. */
+/** Objects of usher's in a namespace, or that are deleted before it. */
 export interface Expected {
-  /** As they were read. What they own is expected too. */
+  /** As they were read. Objects that they own are expected too. */
   readonly objects: readonly JsonObject[];
   /** Resources that go with their CRDs: `seatings.test.usher.dev`. */
   readonly resources: ReadonlySet<string>;

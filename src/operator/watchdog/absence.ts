@@ -10,7 +10,7 @@ export interface Observation {
 }
 
 export interface Absence {
-  /** For how long no replica is ready, without the times in which nobody looked. */
+  /** For how long no replica is ready, without the times in which no watchdog looked. */
   readonly observedMs: number;
   readonly last: Observation;
 }
@@ -38,7 +38,7 @@ export function observe(absence: Absence, seen: Observation): Absence {
   if (seen.ready || last.ready) return { observedMs: 0, last: seen };
   const gapMs = Math.max(0, seen.at - last.at);
   if (gapMs <= LONGEST_GAP_MS) return { observedMs: observedMs + gapMs, last: seen };
-  // The time between does not count. What was observed before does only where no replica can have been ready since.
+  // The time between does not count. The time observed before counts only where no replica can have been ready since.
   return { observedMs: isSame(seen.version, last.version) ? observedMs : 0, last: seen };
 }
 

@@ -6,7 +6,7 @@ import type { PatchOperation } from "../../core/evaluate/patch.ts";
 import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { OWN_NAMES } from "../../core/registration/names.ts";
-import { RepeatedLog } from "../controller/repeated-log.ts";
+import { DeduplicatedLog } from "../controller/deduplicated-log.ts";
 import {
   annotationPath,
   deploymentEvent,
@@ -45,7 +45,7 @@ export interface WatchdogState {
 /** As often as the kubelet asks replicas whether they are ready. One small list each time. */
 const POLL_MS = 2_000;
 
-/** So many records of the absence are written until webhooks are opened: what a crash of the watchdog costs at most. */
+/** Records of the absence that are written until webhooks are opened. A crash of the watchdog costs the time of one. */
 const RECORDS = 10;
 
 /** What the watchdog has observed, on a webhook configuration, for the next one. */
@@ -62,7 +62,7 @@ const WEBHOOKS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurati
  */
 export class Watchdog {
   readonly #options: WatchdogOptions;
-  readonly #repeated: RepeatedLog;
+  readonly #deduplicated: DeduplicatedLog;
   readonly #clock: () => number;
   #absence: Absence | undefined;
   /** What the record says, as far as this watchdog knows. */
@@ -75,7 +75,7 @@ export class Watchdog {
     this.#options = options;
     this.#clock = options.clock ?? (() => performance.now());
     this.#steppedAt = this.#clock();
-    this.#repeated = new RepeatedLog(options.log, this.#clock);
+    this.#deduplicated = new DeduplicatedLog(options.log, this.#clock);
   }
 
   get state(): WatchdogState {
@@ -99,9 +99,9 @@ export class Watchdog {
   async step(): Promise<void> {
     try {
       await this.#look();
-      this.#repeated.succeeded("replicas");
+      this.#deduplicated.succeeded("replicas");
     } catch (error) {
-      this.#repeated.failed("replicas", error, "failed to watch the replicas, retrying");
+      this.#deduplicated.failed("replicas", error, "failed to watch the replicas, retrying");
     }
     this.#steppedAt = this.#clock();
   }

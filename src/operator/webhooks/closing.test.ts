@@ -50,6 +50,26 @@ test("a leader closes what was opened once a replica is ready, and says so", asy
   expect(events).toHaveLength(1);
 });
 
+test("a leader that stops in the middle leaves the event to the next one", async () => {
+  const { run, events } = await opened();
+  const { fault } = run.server;
+  let stopped: Promise<void> | undefined;
+  run.server.fault = (method, path, ...rest) => {
+    if (method === "PATCH" && path.startsWith(MUTATING)) stopped = run.controller.stop();
+    return fault?.(method, path, ...rest);
+  };
+  open(run);
+  await vi.waitFor(() => expect(stopped).toBeDefined(), 10_000);
+  await stopped;
+  expect(events).toEqual([]);
+  run.server.fault = fault;
+  const next = running({ client: run.server.client, publish: (all) => events.push(...all) }, [CLOSED]);
+  next.controller.start();
+  await vi.waitFor(() => expect(events).toMatchObject([{ reason: "WebhooksClosed" }]), 10_000);
+  expect(policy(run)).toBe("Fail");
+  expect(annotations(run)).toEqual({ "usher.dev/openable": "seating.usher.dev" });
+});
+
 test("a leader that is not ready itself leaves it open: the watchdog would open it again", async () => {
   const { run, events } = await opened();
   run.server.put(SLICE, { endpoints: [{ conditions: { ready: false } }] });

@@ -1,9 +1,10 @@
 import { at, equal, isObject, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
+import { withoutPolicyDefaults } from "../../core/kubernetes/admission-policy.ts";
 import { fieldPath, type Path } from "../../core/path.ts";
 import { trusts } from "../certificates/certificate-record.ts";
 
 /**
- * What a managed control plane puts into the namespace selector of every webhook, so that its own pods are never behind one (Azure's
+ * Expressions that a managed control plane puts into the namespace selector of every webhook, so that its own pods are never behind one (Azure's
  * "admissions enforcer"). It adds them again at once, so removing them would never end, and they exempt only the
  * cloud's own namespaces. Any other narrowing is an edit to revert.
  */
@@ -56,9 +57,9 @@ export function withPublishedBundle(
   return { ...wanted, webhooks };
 }
 
-/** What of an injector's bundle must be known to register entries that it fills in. */
+/** The bundle of an injector, as far as entries that it fills in depend on it. */
 export interface InjectedBundle {
-  /** The last that was seen, in base64: for a configuration that somebody deleted. */
+  /** The last bundle that was seen, in base64: for a configuration that was deleted. */
   readonly last: string | undefined;
   /** Whether one makes API servers accept the certificate in use. */
   readonly accepts: (caBundle: string) => boolean;
@@ -104,7 +105,7 @@ export function sameDesiredFields(one: JsonObject, other: JsonObject): boolean {
   return equal(fields(one), fields(other));
 }
 
-/** What the API server writes where an entry does not say it. */
+/** Defaults that the API server writes into an entry. */
 const ENTRY_DEFAULTS: JsonObject = { objectSelector: {}, namespaceSelector: {}, matchPolicy: "Equivalent" };
 
 /**
@@ -122,7 +123,7 @@ export function webhookDeviations(wanted: JsonObject, live: JsonObject): string[
   ];
 }
 
-/** Where the entries of a configuration that somebody else writes are not as they shall be; its bundles and path tokens are theirs, but a token there must be. */
+/** Where the entries of a configuration that usher does not write differ from the desired ones. Any bundle and any path token is right, but a token must be there. */
 export function entryDeviations(wanted: JsonObject, live: JsonObject): string[] {
   const stored = listAt(live, "webhooks");
   const mine = withCloudExpressions(wanted, live);
@@ -148,10 +149,20 @@ function withoutTheirs(entry: Json, token: RegExp): Json {
   };
 }
 
-/** Where a stored object is missing something of ours. What others or the API server have added is left. */
+/** Where a stored object lacks something of usher's. Additions of others or of the API server do not count. */
 export function objectDeviations(wanted: JsonObject, live: JsonObject): string[] {
   const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...parts } = wanted;
   return [...markDeviations(wanted, live), ...ownerDeviations(wanted, live), ...missing(parts, live, [])];
+}
+
+/** Where a stored policy of the API server, or its binding, is not as it shall be: all of its spec is ours. */
+export function policyDeviations(wanted: JsonObject, live: JsonObject): string[] {
+  const [ours, theirs] = [wanted, live].map(({ spec = null }) => withoutPolicyDefaults(spec));
+  return [
+    ...markDeviations(wanted, live),
+    ...ownerDeviations(wanted, live),
+    ...differences(ours, theirs, ["spec"]),
+  ];
 }
 
 /** Of labels and annotations. */

@@ -1,11 +1,13 @@
 import { errorMessage, responseMessage } from "../../cluster/client/api-response.ts";
 import type { Client } from "../../cluster/client/client.ts";
 import { pathSegment } from "../../cluster/client/path-segment.ts";
+import { poll } from "../../cluster/client/retry.ts";
 import { FIELD_MANAGER } from "../../cluster/controller/planned-writes.ts";
 import { collectionOf } from "../../cluster/tallies/tally-objects.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { at, type Json, type JsonObject, listAt, stringAt } from "../../core/json.ts";
 import type { Log } from "../../core/log.ts";
 import { askedName, type Hook } from "../../core/module/hook.ts";
+import { OWN_NAMES } from "../../core/registration/names.ts";
 import { REPLACE_EVERY_MS } from "../certificates/path-tokens.ts";
 
 /** The label of each ConfigMap with the hooks that a replica answers, and the key of its data. */
@@ -31,14 +33,14 @@ export interface HookAnnouncementOptions {
   readonly replica: string;
   /** The pod, as an ownerReference: the announcement goes with it. */
   readonly owner?: JsonObject | undefined;
-  /** What this replica answers now. */
+  /** The hooks that this replica answers now. */
   readonly hooks: () => readonly Hook[];
   readonly log: Log;
 }
 
 /**
- * Says which hooks this replica answers, in a ConfigMap, so that the leader registers no other: replicas of two versions or two
- * configurations stand behind one Service while they are rolled.
+ * Says in a ConfigMap which hooks this replica answers, so that the leader registers no other: during a rollout, replicas of two versions
+ * or two configurations are behind one Service.
  */
 export class HookAnnouncement {
   readonly #options: HookAnnouncementOptions;
@@ -53,7 +55,7 @@ export class HookAnnouncement {
     this.#options = options;
   }
 
-  /** Writes it where it has changed. Never rejects: without it, hooks that are new are not registered, and that is all. */
+  /** Writes the announcement if it has changed. Never rejects: without it, only hooks that are new are not registered. */
   publish(): Promise<void> {
     this.#publishing = this.#publishing.then(() => this.#publish());
     return this.#publishing;
@@ -112,4 +114,61 @@ export class HookAnnouncement {
       log.warn({ error: errorMessage("hooks", error) }, "failed to announce the hooks of this replica");
     }
   }
+}
+
+/** The leader withdraws hooks that a starting replica does not announce within one resync of 3 s. Without a leader the wait must end. */
+const LONGEST_WAIT_MS = 20_000;
+
+const CONFIGURATIONS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"].map(
+  (resource) => `/apis/admissionregistration.k8s.io/v1/${resource}/${OWN_NAMES.webhooks}`,
+);
+
+/** Names in the paths of a webhook configuration: `/TOKEN/validate/HOOK/HOOK`. */
+function registeredNames(configuration: Json | undefined): string[] {
+  return listAt(configuration, "webhooks").flatMap((entry) => {
+    const segments = (stringAt(entry, "clientConfig", "service", "path") ?? "").split("/");
+    const phase = segments.findIndex((one) => one === "mutate" || one === "validate");
+    return phase < 0
+      ? []
+      : segments.slice(phase).flatMap((name, i, all) => (i === 0 ? [] : [`${all[0]}/${name}`]));
+  });
+}
+
+/** Hooks that are registered and that a replica with these hooks can't answer. */
+export function unsupportedHooks(
+  configurations: readonly (Json | undefined)[],
+  hooks: readonly Hook[],
+): string[] {
+  const known = new Set(
+    hooks.flatMap((hook) => [hook.name, askedName(hook)].map((name) => `${hook.phase}/${name}`)),
+  );
+  return [...new Set(configurations.flatMap(registeredNames))].filter((name) => !known.has(name)).sort();
+}
+
+/** Waits until all registered hooks are among those of this replica: before that it must not serve. Never rejects. */
+export async function untilSupported(
+  client: Client,
+  hooks: () => readonly Hook[],
+  log: Log,
+  signal: AbortSignal,
+): Promise<void> {
+  let unsupported: readonly string[] = [];
+  let logged = false;
+  const isDone = await poll(
+    LONGEST_WAIT_MS,
+    async () => {
+      const answers = await Promise.all(
+        CONFIGURATIONS.map((path) => client.request("GET", path, { signal }).catch(() => undefined)),
+      );
+      const bodies = answers.map((answer) => (answer?.status === 200 ? at(answer.body) : undefined));
+      unsupported = unsupportedHooks(bodies, hooks());
+      if (unsupported.length > 0 && !logged)
+        log.info({ hooks: unsupported }, "waiting until hooks are withdrawn that this replica can't answer");
+      logged = true;
+      return unsupported.length === 0;
+    },
+    signal,
+  );
+  if (!isDone && !signal.aborted)
+    log.warn({ hooks: unsupported }, "serving though hooks are registered that this replica can't answer");
 }

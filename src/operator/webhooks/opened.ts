@@ -9,12 +9,12 @@ import type { WebhookControllerOptions } from "./webhook-controller.ts";
 /** On a webhook configuration with opened entries: since when, and why. */
 const OPENED_ANNOTATION = "usher.dev/opened";
 
-/** What the watchdog wrote when it opened entries of a webhook configuration; `undefined` where it did not. */
+/** The note of the watchdog on a webhook configuration with opened entries; `undefined` without one. */
 export function openedNote(live: JsonObject | undefined): string | undefined {
   return stringAt(live, "metadata", "annotations", OPENED_ANNOTATION);
 }
 
-/** Names of the closed entries that may be opened. Only what the replicas marked: an unmarked configuration stays as it is. */
+/** Names of the closed entries that may be opened: those that the replicas marked. An unmarked configuration stays as it is. */
 export function openableEntries(live: JsonObject): string[] {
   const marked = openableNames(live);
   return listAt(live, "webhooks").flatMap((entry) => {

@@ -8,9 +8,9 @@ import { accepts } from "../certificates/acceptance.ts";
 import { isOneOf, type PathTokens, parseTokens, TRUST_MS } from "../certificates/path-tokens.ts";
 import { READ_MS, RepeatedRead } from "../certificates/repeated-read.ts";
 import { ServerClock } from "../certificates/server-clock.ts";
-import { RepeatedLog } from "../controller/repeated-log.ts";
+import { DeduplicatedLog } from "../controller/deduplicated-log.ts";
 
-/** On both webhook configurations, where no Secret of usher's holds the path tokens: who may read the one knows the other's content. */
+/** The path tokens, on both webhook configurations, where no Secret of usher's holds them: a reader of one configuration knows the paths anyway. */
 export const PATHS_ANNOTATION = "usher.dev/webhook-paths";
 
 const COLLECTIONS = ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"];
@@ -32,7 +32,7 @@ export interface PublishedOptions {
 /** What API servers are told of usher, or an operand: every replica reads it, by the right to get these objects. */
 export class PublishedWebhooks {
   readonly #options: PublishedOptions;
-  readonly #repeated: RepeatedLog;
+  readonly #deduplicated: DeduplicatedLog;
   readonly #clock: ServerClock;
   readonly #listeners = new Set<() => unknown>();
   readonly #reads: RepeatedRead;
@@ -45,7 +45,7 @@ export class PublishedWebhooks {
 
   constructor(options: PublishedOptions) {
     this.#options = options;
-    this.#repeated = new RepeatedLog(options.log, () => performance.now());
+    this.#deduplicated = new DeduplicatedLog(options.log, () => performance.now());
     this.#clock = new ServerClock(options.now ?? Date.now);
     this.#reads = new RepeatedRead(() => this.#read(), options);
   }
@@ -65,7 +65,7 @@ export class PublishedWebhooks {
     return this.#bundles === undefined ? 0 : performance.now() - this.#bundles.since;
   }
 
-  /** The last that was seen: it outlives a configuration that somebody deletes. */
+  /** The last tokens that were seen: they outlive a configuration that is deleted. */
   get tokens(): PathTokens | undefined {
     return this.#tokens;
   }
@@ -81,7 +81,7 @@ export class PublishedWebhooks {
     return this.#reads.soon().then(() => isOneOf(this.#named.keys(), token));
   };
 
-  /** Whether API servers accept a certificate; `undefined` while that is unknown. Nothing published is no obstacle. */
+  /** Whether API servers accept a certificate; `undefined` while that is unknown. Without a published entry they do. */
   trusts(chain: string): boolean | undefined {
     const { service = OWN_NAMES.service, namespace } = this.#options;
     return this.bundles?.every((bundle) => accepts(bundle, chain, `${service}.${namespace}.svc`, this.now()));
@@ -100,23 +100,24 @@ export class PublishedWebhooks {
     this.#listeners.clear();
   }
 
+  /** Reads now. @visibleForTesting */
   read(): Promise<void> {
     return this.#reads.now();
   }
 
-  /** What can't be read changes nothing. */
+  /** An unreadable configuration changes nothing. */
   async #read(): Promise<void> {
     try {
       const found = await Promise.all((this.#options.objects ?? OWN_OBJECTS).map((path) => this.#get(path)));
-      this.#repeated.succeeded("published webhooks");
+      this.#deduplicated.succeeded("published webhooks");
       this.#see(found.filter((one) => one !== undefined));
     } catch (error) {
-      this.#repeated.failed(
+      this.#deduplicated.failed(
         "published webhooks",
         error,
         "failed to read the webhook configurations, retrying",
       );
-      // Without the right to look, a replica must serve all the same.
+      // A replica without the right to read them must still serve.
       if (error instanceof StatusError && error.status === 403) this.#see([]);
     }
     for (const listener of this.#listeners) await listener();
@@ -134,7 +135,7 @@ export class PublishedWebhooks {
   #see(found: readonly JsonObject[]): void {
     this.#entries = found.flatMap(entriesOf).filter((one) => this.#isOwn(one));
     this.#remember(this.#entries.flatMap((one) => tokenOf(one) ?? []));
-    // What is called by a URL is called by another name.
+    // An entry with a URL is called by another name.
     const called = this.#entries.filter((one) => at(one, "clientConfig", "service") !== undefined);
     const texts = [...new Set(called.map(bundleOf))].sort();
     const same = this.#bundles !== undefined && this.#bundles.texts.join() === texts.join();

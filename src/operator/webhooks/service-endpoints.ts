@@ -6,7 +6,7 @@ import { at, listAt, stringAt } from "../../core/json.ts";
 
 /** One replica behind the Service. */
 export interface ServiceEndpoint {
-  /** The name of its pod; `undefined` where it is none. */
+  /** The name of its pod; `undefined` where it is not a pod. */
   readonly pod: string | undefined;
   readonly ready: boolean;
   /** Ready, or ending and still there for requests under way. */
@@ -19,7 +19,7 @@ export interface ServiceEndpoints {
   readonly version: string;
 }
 
-/** What stands behind usher's Service. Throws where that can't be read: an API server that does not answer says nothing of replicas. */
+/** The endpoints of usher's Service. Throws where they can't be read: an API server that does not answer says nothing about replicas. */
 export async function serviceEndpoints(
   client: Pick<Client, "request">,
   namespace: string,

@@ -10,13 +10,12 @@ import { SERVICE_PORT } from "../../core/registration/workload.ts";
 import type { Trust } from "../certificates/certificate-plan.ts";
 import { trusts } from "../certificates/certificate-record.ts";
 import type { WebhookCertificates } from "../certificates/webhook-certificates.ts";
+import type { DeduplicatedLog } from "../controller/deduplicated-log.ts";
 import type { Drift } from "../controller/drift.ts";
 import { type Ownership, ownedBy } from "../controller/owned.ts";
 import type { Repairs } from "../controller/repairs.ts";
-import type { RepeatedLog } from "../controller/repeated-log.ts";
 import { describeObject, type Objects } from "../install/apply.ts";
 import { describeConflictingWebhooks, isWrittenByUsher } from "../install/ownership-conflict.ts";
-import { AnsweredHooks } from "./answered-hooks.ts";
 import {
   entryDeviations,
   webhookDeviations,
@@ -26,6 +25,7 @@ import {
 } from "./deviation.ts";
 import { closedEvent, FORGET_OPENED, openedNote } from "./opened.ts";
 import { serviceEndpoints } from "./service-endpoints.ts";
+import { SupportedHooks } from "./supported-hooks.ts";
 
 export interface WebhookControllerOptions {
   readonly client: Client;
@@ -38,9 +38,9 @@ export interface WebhookControllerOptions {
   readonly clock: () => number;
   readonly objects: Objects;
   readonly repairs: Repairs;
-  readonly repeated: RepeatedLog;
+  readonly deduplicated: DeduplicatedLog;
   readonly drift: Drift;
-  /** What webhooks belong to; where there is nothing, none is written. */
+  /** The owner of the webhooks; without one, none is written. */
   readonly ownership: () => Ownership | undefined;
   /** The name of this replica's pod. */
   readonly replica?: string;
@@ -53,24 +53,22 @@ type TrustSeen = Exclude<Trust, object> | { readonly since: number };
 /** Reconciles both webhook configurations with the policies of the moment and the certificate in use. */
 export class WebhookController {
   readonly #options: WebhookControllerOptions;
-  readonly #answered: AnsweredHooks;
-  /** Why configurations were opened that are being closed, by object: a try may be interrupted, and the event comes once. */
-  readonly #closing = new Map<string, string>();
+  readonly #supported: SupportedHooks;
   #trust: TrustSeen = "not yet";
   /** Calls may have failed, and the paths with that been shown. */
   #callsFailed = false;
-  /** What was desired when the webhooks were last found or made so. */
+  /** The desired webhooks at the last time that the stored ones were equal or were made equal. */
   #reconciled: readonly JsonObject[] | undefined;
 
   constructor(options: WebhookControllerOptions) {
     this.#options = options;
     const { client, assembly, service = OWN_NAMES.service, replica } = options;
-    this.#answered = new AnsweredHooks({
+    this.#supported = new SupportedHooks({
       client,
       namespace: assembly.installation.namespace,
       service,
       replica,
-      repeated: options.repeated,
+      deduplicated: options.deduplicated,
     });
   }
 
@@ -83,7 +81,7 @@ export class WebhookController {
     const { assembly, certificates, service = OWN_NAMES.service, version } = this.#options;
     const { namespace } = assembly.installation;
     const { bundle, pathToken, annotations } = certificates;
-    const declaredHooks = assembly.declaredHooks.filter((hook) => this.#answered.answers(hook));
+    const declaredHooks = assembly.declaredHooks.filter((hook) => this.#supported.has(hook));
     const { objects, notes } = registeredWebhooks(
       { declaredHooks, installation: assembly.installation },
       {
@@ -95,7 +93,7 @@ export class WebhookController {
       },
     );
     for (const note of notes)
-      this.#options.repeated.once(note, { note }, "hook is not registered as declared");
+      this.#options.deduplicated.once(note, { note }, "hook is not registered as declared");
     return ownership === undefined ? objects : ownedBy(ownership, objects);
   }
 
@@ -121,7 +119,7 @@ export class WebhookController {
     }
     const ownership = this.#options.ownership();
     if (ownership === undefined) return;
-    this.#callsFailed = (await this.#answered.refresh()) || this.#callsFailed;
+    this.#callsFailed = (await this.#supported.refresh()) || this.#callsFailed;
     const webhooks = this.#desired(ownership);
     const stored: (JsonObject | undefined)[] = [];
     const failures: unknown[] = [];
@@ -132,7 +130,10 @@ export class WebhookController {
       try {
         const live = await this.#options.objects.read(plain);
         if (live !== undefined && !isWrittenByUsher(live)) {
-          this.#options.repeated.conflict("webhook configuration", describeConflictingWebhooks(plain, live));
+          this.#options.deduplicated.conflict(
+            "webhook configuration",
+            describeConflictingWebhooks(plain, live),
+          );
           continue;
         }
         stored.push(live);
@@ -154,7 +155,7 @@ export class WebhookController {
     if (done) this.#reconciled = webhooks;
   }
 
-  /** Somebody else writes them: only what differs is reported. */
+  /** Another tool writes them: differences are only reported. */
   async #compare(): Promise<void> {
     const { objects, drift } = this.#options;
     const found = [];
@@ -172,7 +173,7 @@ export class WebhookController {
     const { certificates, repairs, log } = this.#options;
     const { bundle, injected, announced = true } = certificates;
     if ((bundle === undefined && injected === undefined) || !(await this.#isReady()) || !may()) return false;
-    // Without entries it calls nobody, and tells every replica the path token that they will have.
+    // Without entries it causes no calls, and tells every replica the path token of the entries to come.
     const wanted = announced ? this.#trusting(plain, undefined) : { ...plain, webhooks: [] };
     await repairs.write(wanted, undefined, webhookDeviations);
     log.info({ object: describeObject(plain) }, "webhook configuration created");
@@ -190,20 +191,16 @@ export class WebhookController {
 
   /** Whether it is as desired now, or can't be. */
   async #repair(plain: JsonObject, live: JsonObject, may: () => boolean): Promise<boolean> {
-    const what = describeObject(plain);
-    const noted = openedNote(live);
+    const opened = openedNote(live);
+    // Opened because no replica is ready: before one is, the watchdog would open it again.
+    if (opened !== undefined && !(await this.#isReady())) return false;
+    if (!(await this.#repairClosed(plain, live, may))) return false;
+    if (opened === undefined) return true;
+    // The note goes last: if this try is interrupted, by a conflict or by another leader, the next one finds it and reports the event.
     const { objects } = this.#options;
-    let now: JsonObject | undefined = live;
-    if (noted !== undefined) {
-      // Opened because no replica is ready: before one is, the watchdog would open it again.
-      if (!(await this.#isReady()) || !may() || !(await objects.patch(live, FORGET_OPENED))) return false;
-      this.#closing.set(what, noted);
-      now = await objects.read(plain);
-    }
-    if (now === undefined || !(await this.#repairClosed(plain, now, may))) return false;
-    const opened = this.#closing.get(what);
-    this.#closing.delete(what);
-    if (opened !== undefined) this.#options.publish?.([await closedEvent(this.#options, what, opened)]);
+    const closed = await objects.read(plain);
+    if (closed === undefined || !may() || !(await objects.patch(closed, FORGET_OPENED))) return false;
+    this.#options.publish?.([await closedEvent(this.#options, describeObject(plain), opened)]);
     return true;
   }
 

@@ -32,7 +32,7 @@ export function goCompiler(go: string): Compiler {
   return async (recipe, target) => {
     const version = requiredVersion(readModule(recipe.module).goMod, recipe.versionOf);
     const args = [...buildArguments(recipe, version), "-o", target, recipe.source];
-    await run(go, args, join(BUILD_FOLDER, recipe.module));
+    await run(go, args, join(BUILD_FOLDER, recipe.program ?? recipe.module));
   };
 }
 

@@ -1,7 +1,7 @@
 // What the test control plane is made of, and how each piece is built. The versions stand in `build/*/go.mod`, where Go's own
 // checksums pin everything below them; here is only what a go.mod can't say.
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 export const BUILD_FOLDER = join(import.meta.dirname, "..", "build");
@@ -20,6 +20,9 @@ export interface Recipe {
   readonly name: string;
   /** Folder under `build` with the go.mod to build from. */
   readonly module: string;
+  /** Folder under `build` with the program, where one source is built with the requirements of several modules. @default module */
+  readonly program?: string;
+  readonly tags?: string;
   /** The Go package that holds `main`. */
   readonly source: string;
   /** The required module whose version is this binary's version. */
@@ -45,6 +48,14 @@ export function recipesFor(release = ""): readonly Recipe[] {
     kubernetes("kubectl", 40),
     recipe("kwok", "kwok", "sigs.k8s.io/kwok/cmd/kwok", "sigs.k8s.io/kwok", 90),
   ];
+}
+
+/** The oracle of core/scheduling: the filters of a release's scheduler over a snapshot. @default the newest */
+export function schedulerOracle(release = ""): Recipe {
+  const { module } = recipesFor(release).find(({ name }) => name === "kube-scheduler") as Recipe;
+  const oracle = recipe("scheduler-oracle", module, ".", "k8s.io/kubernetes", 60);
+  const before = release === "1.33" || release === "1.34";
+  return { ...oracle, program: "scheduler-oracle", ...(before ? { tags: "before_1_35" } : {}) };
 }
 
 export const RECIPES: readonly Recipe[] = recipesFor();
@@ -100,14 +111,23 @@ function kubernetes(name: BinaryName, usualSeconds: number, module = "kubernetes
 export interface ModuleFiles {
   readonly goMod: string;
   readonly goSum: string;
-  /** Where the command is a program of the folder itself. */
+  /** Where the command is a program of ours. */
   readonly program?: string;
 }
 
-export function readModule(module: string): ModuleFiles {
-  const read = (file: string): string => readFileSync(join(BUILD_FOLDER, module, file), "utf8");
-  const files = { goMod: read("go.mod"), goSum: read("go.sum") };
-  return existsSync(join(BUILD_FOLDER, module, "main.go")) ? { ...files, program: read("main.go") } : files;
+export function readModule(module: string, program = module): ModuleFiles {
+  const read = (folder: string, file: string): string =>
+    readFileSync(join(BUILD_FOLDER, folder, file), "utf8");
+  const files = { goMod: read(module, "go.mod"), goSum: read(module, "go.sum") };
+  if (!existsSync(join(BUILD_FOLDER, program, "main.go"))) return files;
+  const sources = readdirSync(join(BUILD_FOLDER, program)).filter((file) => file.endsWith(".go"));
+  return {
+    ...files,
+    program: sources
+      .sort()
+      .map((file) => read(program, file))
+      .join("\0"),
+  };
 }
 
 /** The version at which a go.mod requires a module. */
@@ -132,7 +152,10 @@ export function buildArguments(recipe: Recipe, version: string): readonly string
     for (const [key, value] of Object.entries(values))
       link.push("-X", `k8s.io/component-base/version.${key}=${value}`);
   }
-  return ["build", "-mod=readonly", "-trimpath", "-ldflags", link.join(" ")];
+  const { module, program, tags } = recipe;
+  const source = program === undefined ? [] : [`-modfile=${join("..", module, "go.mod")}`];
+  const tagged = tags === undefined ? [] : ["-tags", tags];
+  return ["build", "-mod=readonly", "-trimpath", ...source, ...tagged, "-ldflags", link.join(" ")];
 }
 
 /** Where in the cache a binary lies: another version, other flags or other dependencies are another place. */

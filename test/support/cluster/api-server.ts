@@ -8,7 +8,7 @@ import {
 import type { ResourceResolver } from "../../../src/cluster/client/discovery.ts";
 import { OBJECT_BYTES } from "../../../src/cluster/client/lines.ts";
 import { TooLargeError } from "../../../src/cluster/client/response-body.ts";
-import { isObject, type Json, type JsonObject, listAt, stringAt } from "../../../src/core/json.ts";
+import { at, isObject, type Json, type JsonObject, listAt, stringAt } from "../../../src/core/json.ts";
 import type { Deadline } from "../../../src/core/view/source.ts";
 
 /** An API server in memory, for tests of writes: versions, conflicts, pages; no schemas and no watches. */
@@ -102,7 +102,7 @@ export class TestApiServer {
       return answerOf(200, {});
     }
     if (version !== undefined && version !== current) return refuse(409, "Conflict", name);
-    return answerOf(200, this.put(path, method === "PUT" ? object : { ...stored, ...object }));
+    return answerOf(200, this.put(path, method === "PUT" ? object : applied(stored, object)));
   }
 
   #list(path: string, query: URLSearchParams): ApiResponse {
@@ -112,9 +112,22 @@ export class TestApiServer {
     // As the API server: an estimate only where nothing is selected.
     const selects = query.has("labelSelector") || query.has("fieldSelector");
     const estimate = selects ? {} : { remainingItemCount: all.length - to };
-    const metadata = to < all.length ? { continue: String(to), ...estimate } : {};
+    const resourceVersion = String(this.#version);
+    const metadata = {
+      resourceVersion,
+      ...(to < all.length ? { continue: String(to), ...estimate } : {}),
+    };
     return answerOf(200, { apiVersion: "v1", kind: "ThingList", metadata, items: all.slice(from, to) });
   }
+}
+
+/** Fields as a whole, but annotations one by one: those of other managers stay. */
+function applied(stored: JsonObject | undefined, object: JsonObject): JsonObject {
+  const theirs = at(stored, "metadata", "annotations");
+  const { metadata } = object;
+  if (!isObject(theirs) || !isObject(metadata)) return { ...stored, ...object };
+  const annotations = { ...theirs, ...(metadata["annotations"] as JsonObject | undefined) };
+  return { ...stored, ...object, metadata: { ...metadata, annotations } };
 }
 
 /** What a client gets that asks for PartialObjectMetadataList. */

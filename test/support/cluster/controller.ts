@@ -1,7 +1,7 @@
 // For tests: a controller with a reconciler of the test's own, its writes and its log.
 import { setImmediate as step } from "node:timers/promises";
 import { Controller, type ControllerOptions } from "../../../src/cluster/controller/controller.ts";
-import type { WriteResult } from "../../../src/cluster/controller/planned-writes.ts";
+import type { PlannedWriteResult } from "../../../src/cluster/controller/planned-writes.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
 import { SILENT } from "../../../src/core/log.ts";
 import { defineModule, type Module } from "../../../src/core/module/module.ts";
@@ -56,7 +56,7 @@ export function controllerWith(
   const view = new Store(new Map());
   const written: PlannedWrite[] = [];
   const logged: string[] = [];
-  const write = options.write ?? (async (): Promise<WriteResult> => "done");
+  const write = options.write ?? (async (): Promise<PlannedWriteResult> => "done");
   const controller = new Controller({
     modules: [
       moduleWith(

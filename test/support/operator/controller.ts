@@ -27,7 +27,7 @@ export const FOLLOWING: Module = {
     { resource: "namespaces", group: "", version: "v1", kind: "Namespace", scope: "Cluster", keep: [] },
   ],
   // Asked for only where there is a policy: hooks follow what is in the cluster.
-  hooks: (view) =>
+  hooks: (_policies, view) =>
     (["mutate", "validate"] as const).map((phase) => ({
       name: phase === "mutate" ? "seating" : "seating-check",
       module: "seating",
@@ -92,15 +92,19 @@ function discovering(server: TestApiServer): void {
   };
 }
 
-/** What usher patches is a field of the object, or of its metadata. */
+/** By the operations that usher sends: add and remove, in objects. */
 function patched(object: JsonObject, operations: readonly Json[]): JsonObject {
   const result = structuredClone(object) as Record<string, Json>;
   for (const operation of operations) {
-    const [first = "", second] = (stringAt(operation, "path") ?? "").split("/").slice(1);
-    const value = at(operation, "value") ?? null;
-    const inner = result[first];
-    if (second === undefined) result[first] = value;
-    else result[first] = { ...(isObject(inner) ? inner : {}), [second]: value };
+    const steps = (stringAt(operation, "path") ?? "").split("/").slice(1);
+    const name = steps.pop()?.replaceAll("~1", "/") ?? "";
+    let inner = result;
+    for (const step of steps) {
+      if (!isObject(inner[step])) inner[step] = {};
+      inner = inner[step] as Record<string, Json>;
+    }
+    if (at(operation, "op") === "remove") delete inner[name];
+    else inner[name] = at(operation, "value") ?? null;
   }
   return result;
 }

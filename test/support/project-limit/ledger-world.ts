@@ -4,11 +4,15 @@ import { Store } from "../../../src/core/view/store.ts";
 import type { Change } from "../../../src/core/view/view.ts";
 import { BY_REQUESTER, namespacesOf } from "../../../src/modules/project-limit/decision/count.ts";
 import { ledgerName } from "../../../src/modules/project-limit/decision/subject.ts";
-import { projectOf } from "../../../src/modules/project-limit/ledger/holder.ts";
+import { EntryAges } from "../../../src/modules/project-limit/ledger/entry-ages.ts";
+import { projectOf } from "../../../src/modules/project-limit/ledger/match-entry.ts";
+import {
+  entriesIn,
+  type LedgerEntry,
+  USAGES,
+} from "../../../src/modules/project-limit/ledger/project-usage.ts";
 import { LEDGERS, ledgerReconciler } from "../../../src/modules/project-limit/ledger/reconcile-ledgers.ts";
 import { reserve } from "../../../src/modules/project-limit/ledger/reserve.ts";
-import { Sights } from "../../../src/modules/project-limit/ledger/sights.ts";
-import { type Entry, entriesIn, USAGES } from "../../../src/modules/project-limit/ledger/usage.ts";
 
 const SUBJECT = { username: "ann" };
 const LEDGER = ledgerName(SUBJECT);
@@ -54,7 +58,7 @@ export class LedgerWorld {
   readonly #replicas: Replica[];
   readonly #flights: Flight[] = [];
   #leader = 0;
-  #sights = new Sights();
+  #ages = new EntryAges();
   #sweep: Sweep | undefined;
   #now = 0;
   #uid = 0;
@@ -98,7 +102,7 @@ export class LedgerWorld {
   }
 
   get remembered(): number {
-    return this.#sights.size;
+    return this.#ages.size;
   }
 
   ask(replica: number, name: string, kind: Flight["kind"]): void {
@@ -160,7 +164,7 @@ export class LedgerWorld {
       const next = this.#events.filter((event) => event.resource === watched).slice(from, from + events);
       one.positions.set(watched, from + next.length);
       for (const change of one.view.apply(next))
-        if (index === this.#leader) ledgerReconciler.keys(change, this.#sights, { view: one.view });
+        if (index === this.#leader) ledgerReconciler.keys(change, this.#ages, { view: one.view });
     }
   }
 
@@ -174,7 +178,7 @@ export class LedgerWorld {
     const sweep = this.#sweep ?? { facts: new Facts() };
     const view = this.#replicas[this.#leader]?.view ?? new Store();
     const context = { view, facts: sweep.facts, now: 0, elapsed: this.#now };
-    const result = ledgerReconciler.reconcile(KEY, this.#sights, context);
+    const result = ledgerReconciler.reconcile(KEY, this.#ages, context);
     if ("need" in result) {
       for (const need of result.need as readonly Need[]) sweep.facts.set(need, this.#factOf(need));
       this.#sweep = sweep;
@@ -203,7 +207,7 @@ export class LedgerWorld {
   /** The leader dies; another replica counts anew from what it sees. */
   elect(leader: number): void {
     this.#leader = leader % this.#replicas.length;
-    this.#sights = new Sights();
+    this.#ages = new EntryAges();
     this.#sweep = undefined;
   }
 
@@ -239,7 +243,7 @@ export class LedgerWorld {
     const view = this.#replicas[replica]?.view ?? new Store();
     const now = view.get("namespaces", "", name);
     const replaces = now === undefined ? {} : { replaces: projectOf(now).uid };
-    const entry: Entry = kind === "Namespace" ? { name, uid } : { name, request: uid, ...replaces };
+    const entry: LedgerEntry = kind === "Namespace" ? { name, uid } : { name, request: uid, ...replaces };
     const facts = new Facts();
     facts.set({ get: { resource: USAGES, name: LEDGER }, live: true, mayBeAbsent: true }, fact);
     const projects = namespacesOf(view, SUBJECT).map(projectOf);

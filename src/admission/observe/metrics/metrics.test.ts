@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { testSource } from "../../../../test/support/admission/example-cluster.ts";
 import { METRICS } from "../../../core/evaluate/effects.ts";
-import { createMetrics } from "./metrics.ts";
+import { createMetrics, LabelCap } from "./metrics.ts";
 
 async function make() {
   const { assembly } = testSource();
@@ -139,4 +139,18 @@ test("connections closed by a limit are counted, and each limit is there from th
   expect(text).toContain('usher_connections_closed_total{limit="connections"} 0\n');
   expect(text).toContain('usher_connections_closed_total{limit="requests"} 0\n');
   metrics.stop();
+});
+
+test("the first values of a capped label keep their name for good, and later ones become other", () => {
+  const capped = new LabelCap({ label: "policy", most: 2 });
+  const name = (policy: string) => capped.bounded({ policy, outcome: "applied" });
+  expect(["a", "b", "c", "a", "d", "b"].map((policy) => name(policy)["policy"])).toEqual([
+    "a",
+    "b",
+    "other",
+    "a",
+    "other",
+    "b",
+  ]);
+  expect(name("e")).toEqual({ policy: "other", outcome: "applied" });
 });

@@ -1,12 +1,11 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Counter } from "prom-client";
 import type { Assembly } from "../../../core/evaluate/assembly.ts";
-import { METRICS } from "../../../core/evaluate/effects.ts";
+import { type CappedLabel, METRICS } from "../../../core/evaluate/effects.ts";
 import type { Phase } from "../../../core/module/hook.ts";
 import type { Count } from "../../../core/module/metric.ts";
 import type { ControllerStats } from "../../../core/module/reconciler.ts";
 import type { ListCut, ResourceAge } from "../../../core/view/source.ts";
-import { LabelCap } from "./capped-label.ts";
 import { registerController } from "./controller-metrics.ts";
 import { DurationHistogram } from "./duration-histogram.ts";
 import { registerModuleMetrics } from "./module-metrics.ts";
@@ -207,4 +206,24 @@ function policyFigures(
     for (const { severity } of policy.problems) figures[severity]++;
   }
   return figures;
+}
+
+/** Caps label cardinality: the first N values keep their name, later ones become `other`. */
+export class LabelCap {
+  readonly #label: string;
+  readonly #most: number;
+  readonly #known = new Set<string>();
+
+  constructor({ label, most }: CappedLabel) {
+    this.#label = label;
+    this.#most = most;
+  }
+
+  bounded(labels: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+    const value = labels[this.#label] ?? "";
+    if (this.#known.has(value)) return labels;
+    if (this.#known.size >= this.#most) return { ...labels, [this.#label]: "other" };
+    this.#known.add(value);
+    return labels;
+  }
 }

@@ -4,7 +4,7 @@ import { LabelBounds } from "./label-bounds.ts";
 
 type Prometheus = Pick<typeof import("prom-client"), "Counter" | "Gauge">;
 
-/** Registers metrics that modules declare. What is returned counts; steps of undeclared metrics are ignored. */
+/** Registers metrics that modules declare. The returned function counts; steps of undeclared metrics are ignored. */
 export function registerModuleMetrics(
   { Counter, Gauge }: Prometheus,
   registry: Registry,

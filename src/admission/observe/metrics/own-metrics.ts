@@ -16,7 +16,7 @@ export const counter = (help: string, ...labels: string[]): MetricDescription =>
   labels,
 });
 
-/** What the main thread of every process measures, beside what core counts. */
+/** Metrics of the main thread of every process, beside the counts of core. */
 export const SERVER_METRICS = {
   usher_requests_total: counter(
     "Admission requests by phase and HTTP status. A denial has status 200; 499: the client disconnected before the response.",
@@ -87,7 +87,7 @@ export const CONTROLLER_METRICS = {
   usher_events_dropped_total: counter("Events that could not be written, after retries or for lack of room."),
 } as const satisfies Readonly<Record<string, MetricDescription>>;
 
-/** What the thread of the ops server adds: it tells the truth while the main thread is stuck. */
+/** Metrics of the thread of the ops server, which responds while the main thread is stuck. */
 export const OPS_METRICS = {
   usher_ready: gauge("1 where this replica is ready, as /readyz says, else 0."),
   usher_main_loop_heartbeat_age_seconds: gauge(
@@ -98,7 +98,7 @@ export const OPS_METRICS = {
   ),
 } as const satisfies Readonly<Record<string, MetricDescription>>;
 
-/** What the watchdog measures, which is no replica. */
+/** Metrics of the watchdog, which is not a replica. */
 export const WATCHDOG_METRICS = {
   usher_watchdog_unready_seconds: gauge(
     "Seconds for which no replica was ready, as far as the watchdog has observed it; 0 while one is.",

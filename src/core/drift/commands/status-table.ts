@@ -1,5 +1,5 @@
 import { equal, type Json } from "../../json.ts";
-import { DRIFT_STATES, type DriftState, type InjectedField, type Injection } from "../injections.ts";
+import { DRIFT_STATES, type InjectedField, type Injection, type InjectionState } from "../injections.ts";
 import { shortName } from "./policy-argument.ts";
 import type { WorkloadStatus } from "./scan-workloads.ts";
 
@@ -33,7 +33,7 @@ function policyCell({ policy, gone }: Injection & { readonly gone?: true }): str
 }
 
 /** `nodeSelector.pool=etcd`, `+ tolerations: 1 element`, `~ nodeSelector.pool etcd -> nvme` */
-function fieldCell(state: DriftState, { field, has, wants }: InjectedField): string {
+function fieldCell(state: InjectionState, { field, has, wants }: InjectedField): string {
   const where = abbreviate(field);
   if (has !== undefined && wants !== undefined) {
     if (state === "current" || equal(has, wants)) return `${where}${assignment(wants)}`;
@@ -63,7 +63,7 @@ function elements(n: number): string {
 }
 
 /** `3 workloads, by policy: 2 current, 2 stale`: one workload may have injections of several policies. */
-export function countsText(total: number, counts: Readonly<Record<DriftState, number>>): string {
+export function countsText(total: number, counts: Readonly<Record<InjectionState, number>>): string {
   if (total === 0) return "no workloads are affected by a policy";
   const parts = DRIFT_STATES.filter((state) => counts[state] > 0).map((state) => `${counts[state]} ${state}`);
   return `${total} ${total === 1 ? "workload" : "workloads"}, by policy: ${parts.join(", ")}`;

@@ -1,6 +1,6 @@
 import type { Json } from "../../json.ts";
 import type { CommandCode } from "../../module/command.ts";
-import { DRIFT_STATES, type DriftState } from "../injections.ts";
+import { DRIFT_STATES, type InjectionState } from "../injections.ts";
 import type { StatusArgs } from "./commands.ts";
 import { ofPolicy } from "./policy-argument.ts";
 import { scanWorkloads, type WorkloadStatus } from "./scan-workloads.ts";
@@ -29,8 +29,11 @@ export const statusCode: CommandCode<StatusArgs> = {
   },
 };
 
-function countsOf(workloads: readonly WorkloadStatus[]): Record<DriftState, number> {
+function countsOf(workloads: readonly WorkloadStatus[]): Record<InjectionState, number> {
   const states = workloads.flatMap(({ carries }) => carries.map(({ state }) => state));
-  const count = (wanted: DriftState) => states.filter((state) => state === wanted).length;
-  return Object.fromEntries(DRIFT_STATES.map((state) => [state, count(state)])) as Record<DriftState, number>;
+  const count = (wanted: InjectionState) => states.filter((state) => state === wanted).length;
+  return Object.fromEntries(DRIFT_STATES.map((state) => [state, count(state)])) as Record<
+    InjectionState,
+    number
+  >;
 }

@@ -39,7 +39,7 @@ function withServiceAccount(spec: JsonObject): JsonObject {
   return { ...spec, serviceAccountName: name, serviceAccount: name };
 }
 
-/** A class that nobody knows leaves the pod as it is: the API server would refuse it. */
+/** An unknown class leaves the pod as it is: the API server would refuse it. */
 function withPriority(spec: JsonObject, classes: readonly JsonObject[]): JsonObject {
   const named = stringAt(spec, "priorityClassName") ?? "";
   const found = named === "" ? globalDefault(classes) : classes.find((item) => nameOf(item) === named);

@@ -44,7 +44,7 @@ export function changeMember(
   return changed === member ? object : { ...object, [key]: changed };
 }
 
-/** The same for each object of a list; what is no object in it stays as it is. */
+/** The same for each object of a list; other elements stay as they are. */
 export function changeItems(
   object: JsonObject,
   key: string,

@@ -24,7 +24,7 @@ export function imageTag(image: string): string | undefined {
   return tag ?? (digest === undefined ? "latest" : undefined);
 }
 
-/** What stands before the first slash is a registry only if it looks like one: with a dot, a port or a capital. */
+/** The text before the first slash is a registry only if it has a dot, a port or a capital letter. */
 function splitDomain(image: string): { domain: string; rest: string } {
   const slash = image.indexOf("/");
   if (slash === -1) return { domain: "docker.io", rest: `library/${image}` };

@@ -38,7 +38,7 @@ const labelRequirement = z
   .meta({ description: "One condition on one label.", ...celRules(...SET_VALUES) });
 
 /**
- * Atomic: half of one selector and half of another would select something that nobody asked for. An absent selector selects
+ * Atomic: half of one selector and half of another would select objects that neither author meant. An absent selector selects
  * nothing, an empty one everything.
  */
 export const labelSelector = z

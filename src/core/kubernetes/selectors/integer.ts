@@ -7,7 +7,7 @@ const LONGEST = 19;
 /**
  * A 64-bit integer as the API server and the scheduler read one from a label: decimal
  * digits with an optional sign, leading zeros allowed, no spaces, no underscores, no other base. Anything else, and
- * anything out of range, is no integer.
+ * anything out of range, is not an integer.
  */
 export function parseInt64(text: string): bigint | undefined {
   if (!DIGITS.test(text)) return undefined;

@@ -5,7 +5,6 @@ import { fieldPath } from "../../path.ts";
 import {
   type CompiledSelector,
   compileSelector,
-  type LabelSelector,
   matches,
   matchesPartly,
   requiredLabels,
@@ -191,6 +190,16 @@ test("what an index may use", () => {
 });
 
 /** Read straight from the selector as written, by the four sentences of the documentation. */
+/** A label selector as users write it. */
+interface LabelSelector {
+  readonly matchLabels?: Readonly<Record<string, string>>;
+  readonly matchExpressions?: readonly {
+    readonly key: string;
+    readonly operator: string;
+    readonly values?: readonly string[];
+  }[];
+}
+
 function bruteForce(selector: LabelSelector, labels: Record<string, string>): boolean {
   const has = (key: string) => Object.keys(labels).includes(key);
   return (

@@ -10,16 +10,6 @@ import {
 } from "./selector-expression.ts";
 import { type Values, valuesOf } from "./values.ts";
 
-/** A label selector as users write it. */
-export interface LabelSelector {
-  readonly matchLabels?: Readonly<Record<string, string>>;
-  readonly matchExpressions?: readonly {
-    readonly key: string;
-    readonly operator: string;
-    readonly values?: readonly string[];
-  }[];
-}
-
 export interface Requirement {
   readonly key: string;
   readonly operator: "In" | "NotIn" | "Exists" | "DoesNotExist";
@@ -76,7 +66,7 @@ function compileLabels(labels: Json | undefined, path: Path, problems: FieldErro
   for (const key of Object.keys(labels)) {
     const value = labels[key];
     if (value === undefined) continue;
-    // A null is no absence here: to drop the label would select more than its author meant.
+    // A null does not count as absent: dropping the label would select more than its author meant.
     const wrongValue =
       typeof value === "string"
         ? checkLabelValue(value)
@@ -121,7 +111,7 @@ export function matches(selector: CompiledSelector, labels: JsonObject | undefin
   return true;
 }
 
-/** The value of a label; what is no text can be no label, as the API server would have refused it. */
+/** The value of a label. Anything but a string is not a label: the API server would have refused it. */
 export function labelValue(labels: JsonObject | undefined, key: string): string | undefined {
   const value = own(labels, key);
   return typeof value === "string" ? value : undefined;

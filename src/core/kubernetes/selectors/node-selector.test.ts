@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { matchesPodPlacement } from "../../../../test/builders/pod.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import { fieldPath } from "../../path.ts";
 import {
@@ -7,7 +8,6 @@ import {
   compilePodPlacement,
   matchesNode,
   matchesPlacement,
-  matchesPodPlacement,
   type NodeLike,
 } from "./node-selector.ts";
 

@@ -186,14 +186,18 @@ export function matchesNode(terms: readonly NodeTerm[], node: NodeLike): boolean
 function termMatches(term: NodeTerm, node: NodeLike): boolean {
   if (term.kind !== "usable") return false;
   for (const requirement of term.labels) {
-    if (!labelMatches(requirement, labelValue(node.labels, requirement.key))) return false;
+    if (!meetsNodeRequirement(requirement, labelValue(node.labels, requirement.key))) return false;
   }
   // The scheduler does not look at matchFields for a node that has no name yet.
   if (node.name === "") return true;
   return term.names.every(({ operator, name }) => (operator === "In") === (name === node.name));
 }
 
-function labelMatches(requirement: Requirement | NumericRequirement, value: string | undefined): boolean {
+/** Whether a label with this value, or its absence, meets a requirement of a term. */
+export function meetsNodeRequirement(
+  requirement: Requirement | NumericRequirement,
+  value: string | undefined,
+): boolean {
   if (!("bound" in requirement)) return meets(requirement, value);
   const number = value === undefined ? undefined : parseInt64(value);
   if (number === undefined) return false;
@@ -233,9 +237,4 @@ export function matchesPlacement(placement: PodPlacement, node: NodeLike): boole
   if (placement.nodeSelector === undefined) return false;
   for (const [key, value] of placement.nodeSelector) if (labelValue(node.labels, key) !== value) return false;
   return placement.terms === undefined || matchesNode(placement.terms, node);
-}
-
-/** The nodeSelector and the required node affinity of a pod's spec, both; required without terms matches no node. */
-export function matchesPodPlacement(podSpec: Json | undefined, node: NodeLike): boolean {
-  return matchesPlacement(compilePodPlacement(podSpec), node);
 }

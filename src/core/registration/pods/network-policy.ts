@@ -9,7 +9,7 @@ export const WEBHOOK_PORT_NAME = "https";
 /**
  * Who may connect to usher's pods, where the configuration asks for it. API servers are no pods and their addresses are only known to
  * administrators, so without these the webhook port stays open to all. Egress is allowed explicitly: where a policy of the namespace
- * denies it, usher must reach API servers all the same.
+ * denies it, usher must still reach API servers.
  */
 export function networkPolicies({ namespace, networkPolicy }: Installation): JsonObject[] {
   if (networkPolicy?.enabled !== true) return [];

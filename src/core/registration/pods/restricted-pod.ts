@@ -11,7 +11,7 @@ export const POD_SECURITY = {
   seccompProfile: { type: "RuntimeDefault" },
 } as const;
 
-/** Pods of the cluster wait for usher's webhooks, so usher's pods go before theirs where room is scarce. */
+/** Pods of the cluster wait for usher's webhooks, so usher's pods have priority when nodes are full. */
 export const PRIORITY_CLASS = "system-cluster-critical";
 
 /**

@@ -29,7 +29,7 @@ type Row = readonly [row: string, what: string, request: AdmissionRequest, rule:
 const CP = { nodeSelector: { [CONTROL_PLANE_LABEL]: "" } };
 const cpTerm = byLabel(CONTROL_PLANE_LABEL, "Exists");
 const GATED = { schedulingGates: [{ name: "g" }] };
-const STEERING_OFF: Cluster = { groups: [{ ...GROUP, steering: "Off" }] };
+const STEERING_OFF: Cluster = { groups: [{ ...GROUP, steering: "Disabled" }] };
 const zone: Cluster = { nodes: [controlPlaneNode("cp-0", { zone: "a" }), worker("w-0", { zone: "b" })] };
 const tainted = controlPlaneNode("cp-0", {}, [{ key: "maintenance", effect: "NoExecute" }]);
 const onTainted: Cluster = { nodes: [tainted] };
@@ -334,23 +334,55 @@ describe("workloads that could be scheduled onto protected nodes", () => {
     expect(object["spec"]).toMatchObject(required(byLabel(CONTROL_PLANE_LABEL, "DoesNotExist")));
   });
 
-  test("row 83: where the API server takes no more terms of a gated pod, the update is refused", async () => {
-    const twoLabels = { matchLabels: { a: "b", c: "d" } };
-    const cluster: Cluster = {
-      groups: [{ ...GROUP, labelSelector: twoLabels }],
-      nodes: [controlPlaneNode("cp-0", { a: "b", c: "d" }), worker("w-0")],
-    };
-    const terms = required(byLabel("zone", "DoesNotExist"));
-    expect(
-      await askGuard(updating({ ...GATED, ...terms }, { ...GATED, ...terms, ...EXISTS }), cluster),
-    ).toMatchObject({
-      allowed: false,
-      patched: false,
-      rules: ["reachable"],
+  describe("row 83: a gated pod, of which the API server takes neither more terms nor fewer", () => {
+    const guarded = (count: number): Cluster => ({
+      groups: [{ ...GROUP, labelSelector: { matchLabels: { a: "b", c: "d" } } }],
+      nodes: [
+        ...Array.from({ length: count }, (_, i) => controlPlaneNode(`cp-${i}`, { a: "b", c: "d" })),
+        controlPlaneNode("other", { a: "b", c: "d", zone: "a" }),
+        worker("w-0"),
+      ],
     });
-    expect(await askGuard(updating(GATED, { ...GATED, ...EXISTS }), cluster)).toMatchObject({
-      allowed: true,
-      patched: true,
+    const terms = required(byLabel("zone", "DoesNotExist"));
+    const away = required({
+      ...byLabel("zone", "DoesNotExist"),
+      matchFields: ["cp-0", "cp-1"].map((name) => ({
+        key: "metadata.name",
+        operator: "NotIn",
+        values: [name],
+      })),
+    });
+
+    test.each([
+      ["gets a toleration", { ...GATED, ...terms }, { ...GATED, ...terms, ...EXISTS }],
+      [
+        "is older than the group, and loses its gate",
+        { ...GATED, ...terms, ...EXISTS },
+        { ...terms, ...EXISTS },
+      ],
+    ])("is steered by the names of nodes where it %s", async (_what, before, after) => {
+      const { allowed, object } = await askGuard(updating(before, after), guarded(2));
+      expect(allowed).toBe(true);
+      expect(object["spec"]).toMatchObject({ ...after, ...away });
+      const again = updating(object["spec"] as JsonObject, { ...(object["spec"] as JsonObject), ...GATED });
+      expect((await askGuard(again, guarded(2))).patched).toBe(false);
+    });
+
+    test("gets terms where it has none", async () => {
+      expect(await askGuard(updating(GATED, { ...GATED, ...EXISTS }), guarded(2))).toMatchObject({
+        allowed: true,
+        patched: true,
+      });
+    });
+
+    test("is refused where the names are too many", async () => {
+      const update = updating({ ...GATED, ...terms, ...EXISTS }, { ...terms, ...EXISTS });
+      expect((await askGuard(update, guarded(256))).allowed).toBe(true);
+      expect(await askGuard(update, guarded(257))).toMatchObject({
+        allowed: false,
+        patched: false,
+        rules: ["reachable"],
+      });
     });
   });
 });

@@ -16,12 +16,12 @@ import {
   user,
   worker,
 } from "../../../../test/builders/guard.ts";
+import { matchesPodPlacement } from "../../../../test/builders/pod.ts";
 import { requestFor } from "../../../../test/builders/request.ts";
 import type { AdmissionRequest, UserInfo } from "../../../core/evaluate/request.ts";
 import { at, type Json, type JsonObject, listAt } from "../../../core/json.ts";
 import { labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
 import { isBoundSpec, isGatedSpec } from "../../../core/kubernetes/pod-state.ts";
-import { matchesPodPlacement } from "../../../core/kubernetes/selectors/node-selector.ts";
 import { taintsOf } from "../../../core/kubernetes/taints.ts";
 import { toleratesAll } from "../../../core/kubernetes/tolerations.ts";
 

@@ -8,7 +8,7 @@ import { EntryIndex } from "../principals/entry-index.ts";
 import { ADMINISTRATORS } from "./administrators.ts";
 import { builtInGroups } from "./built-in.ts";
 import { KUBERNETES_ENTRIES } from "./kubernetes.ts";
-import { type BuiltInEntry, historyProblems } from "./list.ts";
+import type { BuiltInEntry } from "./list.ts";
 import { OPENSHIFT_ENTRIES } from "./openshift.ts";
 
 const LISTS = { Kubernetes: KUBERNETES_ENTRIES, OpenShift: OPENSHIFT_ENTRIES };
@@ -140,3 +140,23 @@ test("node-lifecycle identities have sources", () => {
     expect(isLifecycleIdentity(username)).toBe(true);
   }
 });
+
+/** What is wrong with the history of a list: an entry may go only after one release in which it was deprecated. */
+function historyProblems(entries: readonly BuiltInEntry[]): string[] {
+  return entries.flatMap(({ entry, since, deprecated, removed }) => {
+    const releases = [since, deprecated, removed].filter((one) => one !== undefined);
+    if (!releases.every((one) => RELEASE.test(one))) return [`${entry}: a release must be such as 1.30`];
+    if (removed === undefined) return [];
+    if (deprecated === undefined) return [`${entry}: removed in ${removed} without a release as deprecated`];
+    return releaseNumber(removed) > releaseNumber(deprecated)
+      ? []
+      : [`${entry}: removed in ${removed}, and deprecated only in ${deprecated}`];
+  });
+}
+
+const RELEASE = /^\d+\.\d+$/;
+
+function releaseNumber(release: string): number {
+  const [major = 0, minor = 0] = release.split(".").map(Number);
+  return major * 1_000 + minor;
+}

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { Assembly } from "../../../core/evaluate/assembly.ts";
-import type { JsonObject } from "../../../core/json.ts";
+import { isObject, type JsonObject } from "../../../core/json.ts";
 import { Gates } from "../../../core/module/gates.ts";
 import { DEFAULT_INSTALLATION, type Installation } from "../../../core/module/installation.ts";
 import { checkObject } from "../../../core/policy/check.ts";
@@ -149,8 +149,8 @@ describe("refused on write and offline", () => {
       [...NODES, masters(false)],
     ],
     [
-      "consistency Off",
-      nsp([ControlPlane({ mode: "Enable" })], "cluster", { consistency: "Off" }),
+      "consistency Disabled",
+      nsp([ControlPlane({ mode: "Enable" })], "cluster", { consistency: "Disabled" }),
       [...NODES, masters(true)],
     ],
     ["Inform with Ignore", nsp([ControlPlane({ mode: "Inform", failurePolicy: "Ignore" })]), NODES],
@@ -169,6 +169,32 @@ describe("refused on write and offline", () => {
     expect(compiled).toHaveLength(6);
     expect(found(open, [...NODES, ...compiled], policy, installation)).toEqual([]);
     expect(found(open, [...NODES, ...compiled.slice(1)], policy, installation).join()).toMatch(/fallback/);
+    // As the API server stores them.
+    const change = (spec: (spec: JsonObject) => JsonObject) => [
+      ...NODES,
+      ...compiled.map((one) => ({ ...one, spec: spec(one["spec"] as JsonObject) })),
+    ];
+    const inside = (more: JsonObject) =>
+      change((spec) =>
+        Object.fromEntries(
+          Object.entries(spec).map(([key, value]) => [
+            key,
+            key.startsWith("match") && isObject(value) ? { ...value, ...more } : (value ?? null),
+          ]),
+        ),
+      );
+    expect(
+      found(open, inside({ matchPolicy: "Equivalent", objectSelector: {} }), policy, installation),
+    ).toEqual([]);
+    // A field more may exempt what the group refuses.
+    for (const more of [
+      { excludeResourceRules: [{ resources: ["pods"] }] },
+      { objectSelector: { matchLabels: { a: "b" } } },
+      { matchPolicy: "Exact" },
+    ])
+      expect(found(open, inside(more), policy, installation).join(), JSON.stringify(more)).toMatch(
+        /fallback/,
+      );
     // Compiled from other lists.
     const wider = nsp([ControlPlane({ mode: "Enable", failurePolicy: "Ignore", assigners: ["x/y"] })]);
     expect(found(wider, [...NODES, ...compiled], policy, installation).join()).toMatch(/fallback/);

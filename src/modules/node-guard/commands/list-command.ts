@@ -1,6 +1,7 @@
 import type { Json } from "../../../core/json.ts";
 import type { CommandCode } from "../../../core/module/command.ts";
 import { missingEmergency } from "../built-in/administrators.ts";
+import { withoutFallback } from "../fallback/in-force.ts";
 import { builtInOf, GATE, isOn } from "../settings.ts";
 import { groupsAt, nodesIn } from "./groups-at.ts";
 
@@ -12,8 +13,9 @@ export const listCode: CommandCode = {
     const groups = found.map((group) => ({
       name: group.name,
       mode: group.mode,
-      effectiveMode: group.effectiveMode,
-      because: group.because,
+      // Without the gate no group has an effect.
+      effectiveMode: isOn(assembly.gates) ? group.effectiveMode : "Disable",
+      because: isOn(assembly.gates) ? group.because : `feature gate ${GATE.name} is off`,
       nodes: nodesIn(assembly, group),
       entries: [...group.entries, ...group.emergency].map(({ entry, as, list, origin }) => ({
         entry,
@@ -43,7 +45,15 @@ export const listCode: CommandCode = {
           : [`feature gate ${GATE.name} is off: no group is guarded, whatever its mode`]),
         ...found.flatMap((group) => {
           const missing = missingEmergency(group, builtInOf(installation, view));
-          return missing === undefined ? [] : [`${group.name}: ${missing}`];
+          const unguarded = withoutFallback(group, installation);
+          return [
+            ...(missing === undefined ? [] : [`${group.name}: ${missing}`]),
+            ...(unguarded === undefined
+              ? []
+              : [
+                  `${group.name}: nodes that join the group while usher does not answer are not guarded: ${unguarded}`,
+                ]),
+          ];
         }),
       ],
       exit: "fine",

@@ -85,7 +85,7 @@ export const listCode: CommandCode = {
           one.reason,
         ]),
       },
-      summary: `${overrides.length} overrides, ${active} active`,
+      summary: `${overrides.length} ${overrides.length === 1 ? "override" : "overrides"}, ${active} active`,
       exit: active > 0 ? "found" : "fine",
     };
   },

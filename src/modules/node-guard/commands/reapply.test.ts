@@ -120,5 +120,5 @@ test("drops tolerations where the group steers so, and adds affinity only where 
 test("changes nothing where pods could not be read, or the group does not steer", () => {
   const unread = planOf((resource) => (resource === "pods" ? { failed: "pods: 403" } : found(resource)));
   expect(unread).toMatchObject({ changes: [], errors: ["pods: 403"] });
-  expect(planOf(found, [{ ...GROUP, steering: "Off" }]).changes).toEqual([]);
+  expect(planOf(found, [{ ...GROUP, steering: "Disabled" }]).changes).toEqual([]);
 });

@@ -1,4 +1,5 @@
 import { allow, type Result } from "../../../core/evaluate/decision.ts";
+import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
 import { type JsonObject, stringAt } from "../../../core/json.ts";
 import type { Context } from "../../../core/module/module.ts";
 import type { Group } from "../groups/group.ts";
@@ -7,7 +8,7 @@ import { readPod } from "./bind.ts";
 import { actorSide, membership, readNode, unread } from "./judge.ts";
 import type { Judgement } from "./judgement.ts";
 import { decide } from "./report.ts";
-import type { Subject } from "./subject.ts";
+import type { GuardedPod } from "./subject.ts";
 
 /** Subresources that reach into a running pod, or raise what it uses. */
 export const ACCESS_SUBRESOURCES = [
@@ -22,7 +23,8 @@ export const ACCESS_SUBRESOURCES = [
 /** Access to a pod on a protected node, where a group asks for it: the sender of the request must be authorised. */
 export function decideAccess(context: Context, all: readonly Group[]): Result {
   const { request, facts, now } = context;
-  const { namespace, name } = request;
+  const { namespace } = request;
+  const name = podNameOf(request);
   const groups = all.filter(({ guardAccessOnProtectedNodes }) => guardAccessOnProtectedNodes);
   if (groups.length === 0) return allow();
   const pod = podIn(context) ?? readPod(namespace, name, context);
@@ -33,7 +35,7 @@ export function decideAccess(context: Context, all: readonly Group[]): Result {
   const read = readNode(node, context, "cached");
   if ("need" in read) return read;
   if ("failed" in read) return unread(`node ${node}`, read.failed, []);
-  const subject: Subject = { request, name: `pod ${namespace}/${name}`, namespace, account: undefined };
+  const subject: GuardedPod = { request, name: `pod ${namespace}/${name}`, namespace, account: undefined };
   const judgements: Judgement[] = [];
   for (const group of membership(read.node, groups, now).groups) {
     const by = authorizeActor(group, request, facts);
@@ -44,6 +46,16 @@ export function decideAccess(context: Context, all: readonly Group[]): Result {
   return decide(judgements, subject, {
     regarding: { apiVersion: "v1", kind: "Pod", namespace, name, ...uidOf(pod.pod) },
   });
+}
+
+/**
+ * The proxy's URL names a pod with a port and a scheme, and the API server hands that on as the name: `web:8080`, `https:web:8443`. Names
+ * of pods have no colon.
+ */
+function podNameOf({ name, subResource }: AdmissionRequest): string {
+  if (subResource !== "proxy") return name;
+  const parts = name.split(":");
+  return (parts.length === 3 ? parts[1] : parts[0]) ?? name;
 }
 
 /** An update comes with the pod; exec and its like do not. */

@@ -9,14 +9,14 @@ import { CLAIMS } from "../claims/claim.ts";
 import type { Group } from "../groups/group.ts";
 import { judge, malformed, membership, readNode, unread } from "./judge.ts";
 import { decide } from "./report.ts";
-import type { Subject } from "./subject.ts";
+import type { GuardedPod } from "./subject.ts";
 
 /** C1: a pod that comes with its node. The node is always read live: the cache may be behind a new label. */
 export function decideAssign(
   context: Context,
   groups: readonly Group[],
   pod: JsonObject,
-  subject: Subject,
+  subject: GuardedPod,
 ): Result {
   const name = at(pod, "spec", "nodeName");
   if (typeof name !== "string") return malformed(subject.name, groups);

@@ -8,7 +8,7 @@ import type { Group } from "../groups/group.ts";
 import { judge, malformed, membership, readNode, unread } from "./judge.ts";
 import { isViolation } from "./judgement.ts";
 import { decide } from "./report.ts";
-import { accountOf, podNameOf, type Subject } from "./subject.ts";
+import { accountOf, type GuardedPod, podNameOf } from "./subject.ts";
 
 /** C2: a Binding, at either URL. Its labels and annotations are never looked at: they are merged into the pod. */
 export function decideBind(context: Context, groups: readonly Group[]): Result {
@@ -16,7 +16,7 @@ export function decideBind(context: Context, groups: readonly Group[]): Result {
   const { namespace } = request;
   const binding = context.object.object;
   const pod = podNameOf(request);
-  const unnamed: Subject = { request, name: `pod ${namespace}/${pod}`, namespace, account: undefined };
+  const unnamed: GuardedPod = { request, name: `pod ${namespace}/${pod}`, namespace, account: undefined };
   const name = at(binding, "target", "name");
   if (typeof name !== "string" || name === "") return malformed(`Binding ${namespace}/${pod}`, groups);
   const node = readNode(name, context, "cached");

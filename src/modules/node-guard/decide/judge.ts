@@ -10,7 +10,7 @@ import { READ_FAILURES_TOTAL } from "../metrics.ts";
 import { emergencyMatches } from "../principals/principal.ts";
 import { authorizeActor, authorizePod } from "./authorize.ts";
 import { isViolation, type Judgement, type Side, verdictOf } from "./judgement.ts";
-import type { Subject } from "./subject.ts";
+import type { GuardedPod } from "./subject.ts";
 
 /** A node as it was read: `unknown` where there is none of this name. */
 export type ReadNode =
@@ -63,10 +63,12 @@ export interface Claimed {
   readonly otherPod?: boolean;
 }
 
-export type Judged = { readonly judgements: readonly Judgement[] } | { readonly need: readonly Need[] };
+export type ClaimJudgements =
+  | { readonly judgements: readonly Judgement[] }
+  | { readonly need: readonly Need[] };
 
 /** Judges a claim in each group: both sides where the claim asks for both. */
-export function judge(claimed: Claimed, subject: Subject, facts: Facts): Judged {
+export function judge(claimed: Claimed, subject: GuardedPod, facts: Facts): ClaimJudgements {
   const judgements: Judgement[] = [];
   const needs: Need[] = [];
   const { claim, nodes, node } = claimed;
@@ -96,12 +98,12 @@ export function judge(claimed: Claimed, subject: Subject, facts: Facts): Judged 
   return needs.length > 0 ? { need: needs } : { judgements };
 }
 
-export function actorSide({ request }: Subject, by: string | undefined): Side {
+export function actorSide({ request }: GuardedPod, by: string | undefined): Side {
   return { name: `user "${request.userInfo.username}"`, by };
 }
 
 function podSide(
-  { namespace, account }: Subject,
+  { namespace, account }: GuardedPod,
   { serviceAccountScope }: Group,
   by: string | undefined,
 ): Side {

@@ -26,14 +26,14 @@ export interface Side {
   readonly by: string | undefined;
 }
 
-export type Verdict = "allow" | "would-deny" | "deny";
+export type GuardVerdict = "allow" | "would-deny" | "deny";
 
 export function isViolation({ actor, pod, vouched }: Judgement): boolean {
   if (vouched !== undefined) return false;
   return [actor, pod].some((side) => side !== undefined && side.by === undefined);
 }
 
-export function verdictOf(judgement: Judgement): Verdict {
+export function verdictOf(judgement: Judgement): GuardVerdict {
   const { group, refused } = judgement;
   if (!isViolation(judgement) || group.effectiveMode === "Disable" || !refused) return "allow";
   if (group.effectiveMode === "Inform") return "would-deny";

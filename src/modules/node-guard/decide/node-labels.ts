@@ -10,7 +10,7 @@ import { actorSide } from "./judge.ts";
 import type { Judgement } from "./judgement.ts";
 import { isLifecycleIdentity } from "./node-lifecycle.ts";
 import { decide } from "./report.ts";
-import type { Subject } from "./subject.ts";
+import type { GuardedPod } from "./subject.ts";
 
 /** A node that leaves a group by its labels, through `nodes` or `nodes/status`: the selector is evaluated before and after. */
 export function decideNodeLabels(context: Context, groups: readonly Group[]): Result {
@@ -24,7 +24,7 @@ export function decideNodeLabels(context: Context, groups: readonly Group[]): Re
       !matches(labelSelector, labelsOf(after)),
   );
   const name = request.name === "" ? nameOf(before) : request.name;
-  const subject: Subject = { request, name: `node ${name}`, namespace: "", account: undefined };
+  const subject: GuardedPod = { request, name: `node ${name}`, namespace: "", account: undefined };
   const judgements: Judgement[] = [];
   for (const group of left) {
     const by = isUsher(context) ? { by: undefined } : authorizeActor(group, request, facts);

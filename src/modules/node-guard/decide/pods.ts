@@ -11,7 +11,7 @@ import { decideAssign } from "./assign.ts";
 import { judge, membership, readNode, unread } from "./judge.ts";
 import { decide } from "./report.ts";
 import { decideSelection } from "./selection.ts";
-import { accountOf, describePod, type Subject } from "./subject.ts";
+import { accountOf, describePod, type GuardedPod } from "./subject.ts";
 
 /** Pods that are created with a node, and those without. */
 export const ASSIGN_HOOK = "node-guard-assign";
@@ -50,7 +50,12 @@ export function decidePodUpdate(context: Context, groups: readonly Group[]): Res
 }
 
 /** C7: a toleration that keeps a pod on the node that it is on. */
-function decideRetain(context: Context, groups: readonly Group[], pod: JsonObject, subject: Subject): Result {
+function decideRetain(
+  context: Context,
+  groups: readonly Group[],
+  pod: JsonObject,
+  subject: GuardedPod,
+): Result {
   const name = stringAt(pod, "spec", "nodeName") ?? "";
   const read = readNode(name, context, "cached");
   if ("need" in read) return read;
@@ -63,7 +68,7 @@ function decideRetain(context: Context, groups: readonly Group[], pod: JsonObjec
   return "need" in judged ? judged : decide(judged.judgements, subject);
 }
 
-export function podSubject({ request }: Context, pod: JsonObject): Subject {
+export function podSubject({ request }: Context, pod: JsonObject): GuardedPod {
   const { namespace } = request;
   return { request, name: describePod(request), namespace, account: accountOf(specOf(pod)) };
 }

@@ -9,15 +9,15 @@ import type {
 import type { Count } from "../../../core/module/metric.ts";
 import type { Group } from "../groups/group.ts";
 import { CLAIMS_TOTAL } from "../metrics.ts";
-import { isViolation, type Judgement, type Side, type Verdict, verdictOf } from "./judgement.ts";
+import { type GuardVerdict, isViolation, type Judgement, type Side, verdictOf } from "./judgement.ts";
 import { messageOf, warningOf } from "./message.ts";
-import type { Subject } from "./subject.ts";
+import type { GuardedPod } from "./subject.ts";
 
 /** Above what other modules warn of, below faults. */
 const RANK = 70;
 
 /** What a decision is reported for. */
-export interface ReportOptions {
+export interface DecisionOptions {
   /** The object of the event. @default the object of the request */
   readonly regarding?: ObjectReference | undefined;
   /** The same where the request is refused: an object that is not created can't be found. */
@@ -33,8 +33,8 @@ export function groupRef({ name }: Pick<Group, "name">): PolicyRef {
 /** A decision from all judgements of a request: refused where one of them is, and reported in any case. */
 export function decide(
   judgements: readonly Judgement[],
-  subject: Subject,
-  options: ReportOptions = {},
+  subject: GuardedPod,
+  options: DecisionOptions = {},
   before: readonly Finding[] = [],
 ): Decision {
   const denied = !options.warnOnly && judgements.some((judgement) => verdictOf(judgement) === "deny");
@@ -49,7 +49,11 @@ export function decide(
     : allow(findings, undefined, counts);
 }
 
-function findingOf(judgement: Judgement, subject: Subject, { regarding, warnOnly }: ReportOptions): Finding {
+function findingOf(
+  judgement: Judgement,
+  subject: GuardedPod,
+  { regarding, warnOnly }: DecisionOptions,
+): Finding {
   const { rule, code, group } = judgement;
   const policy = groupRef(group);
   const verdict = warnOnly && verdictOf(judgement) !== "allow" ? "would-deny" : verdictOf(judgement);
@@ -83,7 +87,7 @@ function findingOf(judgement: Judgement, subject: Subject, { regarding, warnOnly
 /** The keys of the guide; the API server puts the webhook's name before them. */
 function auditOf(
   { group, nodes, rule, actor, pod, vouched }: Judgement,
-  verdict: Verdict,
+  verdict: GuardVerdict,
 ): AuditAnnotation[] {
   const by = vouched ?? [actor?.by, pod?.by].filter((entry) => entry !== undefined).join(", ");
   const reason = group.override !== undefined ? "override" : vouched !== undefined ? "vouched" : rule;
@@ -106,7 +110,7 @@ function auditOf(
 /** What `learn` makes entries of. */
 function refusalOf(
   { group, actor, pod }: Judgement,
-  { request, namespace, account }: Subject,
+  { request, namespace, account }: GuardedPod,
 ): Record<string, string> {
   const podFailed = pod !== undefined && pod.by === undefined;
   return {

@@ -11,10 +11,10 @@ import { type Group, steers } from "../groups/group.ts";
 import { excludeSelector } from "../steering/exclude.ts";
 import { refusedPod } from "./assign.ts";
 import { authorizeActor, authorizePod } from "./authorize.ts";
-import { type Judged, judge } from "./judge.ts";
+import { type ClaimJudgements, judge } from "./judge.ts";
 import { type Judgement, verdictOf } from "./judgement.ts";
 import { decide } from "./report.ts";
-import type { Subject } from "./subject.ts";
+import type { GuardedPod } from "./subject.ts";
 
 /**
  * The DaemonSet controller names a node in each pod and tries again for ever where one is refused, and then not even its pods for other
@@ -38,7 +38,7 @@ export function decideSelection(
   context: Context,
   groups: readonly Group[],
   pod: JsonObject,
-  subject: Subject,
+  subject: GuardedPod,
 ): Result {
   if (isDaemonPod(context)) return allow();
   const { request, object } = context;
@@ -73,8 +73,8 @@ export function judgeSelection(
   { view, facts }: Context,
   groups: readonly Group[],
   nodes: PodNodes,
-  subject: Subject,
-): Judged {
+  subject: GuardedPod,
+): ClaimJudgements {
   const blocking = blockingGroups(groups, subject, { facts });
   if ("need" in blocking) return blocking;
   const found = selectionClaims(nodes, blocking.groups, { view, facts });
@@ -106,10 +106,10 @@ export function judgeReachable(
   { request, object, view, facts, installation }: Context,
   all: readonly Group[],
   { spec, nodes, before, steering }: Schedulable,
-  subject: Subject,
-): Judged {
+  subject: GuardedPod,
+): ClaimJudgements {
   if (exemptNamespaces(installation).includes(subject.namespace)) return { judgements: [] };
-  const steered = all.filter((group) => group.steering !== "Off");
+  const steered = all.filter((group) => group.steering !== "Disabled");
   const blocking = blockingGroups(steered, subject, { facts }, "pod");
   if ("need" in blocking) return blocking;
   const left = reachableGroups(nodes, blocking.groups, view, before).filter(
@@ -133,7 +133,7 @@ export function judgeReachable(
 /** The groups that do not authorise the pod or, where they ask for it and it is asked for, the sender of the request. */
 export function blockingGroups(
   groups: readonly Group[],
-  { request, namespace, account }: Subject,
+  { request, namespace, account }: GuardedPod,
   { facts }: Pick<Context, "facts">,
   sides: "pod" | "both" = "both",
 ): { readonly groups: readonly Group[] } | NeedMore {

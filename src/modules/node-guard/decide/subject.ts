@@ -2,7 +2,7 @@ import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
 import { type JsonObject, stringAt } from "../../../core/json.ts";
 
 /** Whose request it is, and whose pod. */
-export interface Subject {
+export interface GuardedPod {
   readonly request: AdmissionRequest;
   /** `pod shop/web`, the same at every retry of a controller. */
   readonly name: string;

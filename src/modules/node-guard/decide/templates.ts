@@ -9,11 +9,11 @@ import { PodNodes, seenBefore } from "../claims/pod-nodes.ts";
 import { reachableGroups } from "../claims/selection.ts";
 import { type Group, steers } from "../groups/group.ts";
 import { refusedPod } from "./assign.ts";
-import { type Judged, judge, membership } from "./judge.ts";
+import { type ClaimJudgements, judge, membership } from "./judge.ts";
 import { type Judgement, verdictOf } from "./judgement.ts";
 import { decide } from "./report.ts";
 import { blockingGroups, judgeReachable, judgeSelection, type Schedulable } from "./selection.ts";
-import { accountOf, type Subject } from "./subject.ts";
+import { accountOf, type GuardedPod } from "./subject.ts";
 
 /**
  * A template is refused where its pods could be scheduled onto protected nodes and can't be steered: a DaemonSet that mutating left as
@@ -26,7 +26,7 @@ export function decideTemplate(context: Context, groups: readonly Group[]): Resu
   if (workload === undefined || !object.changed([specPath(workload)])) return allow();
   const { spec } = podTemplateOf(object.object, workload) ?? {};
   if (spec === undefined) return allow();
-  const subject: Subject = {
+  const subject: GuardedPod = {
     request,
     name: `a pod of ${describeRequest(request)}`,
     namespace: request.namespace,
@@ -68,8 +68,8 @@ function judgeTemplate(
   groups: readonly Group[],
   nodes: PodNodes,
   spec: JsonObject,
-  subject: Subject,
-): Judged {
+  subject: GuardedPod,
+): ClaimJudgements {
   const name = stringAt(spec, "nodeName") ?? "";
   const violations = (judgements: readonly Judgement[]) => ({
     judgements: judgements.filter(({ pod }) => pod?.by === undefined),

@@ -1,5 +1,5 @@
 import type { CompiledSelector } from "../../../core/kubernetes/selectors/label-selector.ts";
-import type { Entry, Group } from "../groups/group.ts";
+import type { Group, GroupEntry } from "../groups/group.ts";
 
 /** Texts of CEL. A string literal of JSON is one of CEL, too: names have no control characters. */
 export const quoted = (text: string): string => JSON.stringify(text);
@@ -12,7 +12,7 @@ const SERVICE_ACCOUNT = "system:serviceaccount:";
 const SERVICE_ACCOUNTS_OF = "system:serviceaccounts:";
 
 /** Whether the sender of the request is one of these entries, as `EntryIndex.actor` says. */
-export function actorExpression(entries: readonly Entry[]): string {
+export function actorExpression(entries: readonly GroupEntry[]): string {
   const actors = entries.filter(({ as }) => as !== "pod");
   const users = actors.flatMap(({ kind, namespace, name }) =>
     kind === "user" ? [name] : kind === "serviceAccount" ? [`${SERVICE_ACCOUNT}${namespace}:${name}`] : [],
@@ -33,7 +33,7 @@ export function actorExpression(entries: readonly Entry[]): string {
  * `account` every pod of the account's namespace counts, so that nothing is refused that the webhook admits.
  */
 export function podExpression(
-  entries: readonly Entry[],
+  entries: readonly GroupEntry[],
   scope: Group["serviceAccountScope"],
   account: string | undefined,
 ): string {

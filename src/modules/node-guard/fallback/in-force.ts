@@ -1,4 +1,5 @@
-import { isObject, type Json, type JsonObject, own, stringAt } from "../../../core/json.ts";
+import { equal, type JsonObject, stringAt } from "../../../core/json.ts";
+import { withoutPolicyDefaults } from "../../../core/kubernetes/admission-policy.ts";
 import { nameOf } from "../../../core/kubernetes/object.ts";
 import type { Installation } from "../../../core/module/installation.ts";
 import type { Read } from "../../../core/module/module.ts";
@@ -21,7 +22,7 @@ export const FALLBACK_READS: readonly Read[] = fallback.resources.map((resource)
 
 /**
  * Whether the fallback of a group refuses now what the group refuses: all its objects are there as they should be. Only then may the
- * webhook be open. Fields that the API server defaults do not count. Under an override its bindings only audit.
+ * webhook be open. A field more, such as `excludeResourceRules`, may exempt anything, so it counts unless the API server defaults it. Under an override its bindings only audit.
  */
 export function fallbackInForce(group: Group, view: View, installation: Installation): boolean {
   if (!keepsFallback(installation)) return false;
@@ -30,28 +31,28 @@ export function fallbackInForce(group: Group, view: View, installation: Installa
   return actions.some((action) => isStored(compileGroup(group, installation, action), view));
 }
 
+/**
+ * Why a node that joins a group while usher does not answer is not guarded: a closed webhook names the nodes that are known, and the
+ * group has no fallback, which selects nodes by their labels. `undefined` where the group has one, or refuses nothing.
+ */
+export function withoutFallback(group: Group, installation: Installation): string | undefined {
+  if (group.effectiveMode !== "Enable") return undefined;
+  if (group.rbac) return "its rights are in RBAC, which the fallback does not judge";
+  return keepsFallback(installation) ? undefined : "spec.modules.node-guard.fallback is off";
+}
+
 function isStored(wanted: readonly JsonObject[], view: View): boolean {
   return (
     wanted.length > 0 &&
     wanted.every((object) => {
       const stored = view.get(RESOURCES[stringAt(object, "kind") ?? ""] ?? "", "", nameOf(object));
-      return stored !== undefined && contains(stored["spec"], object["spec"]);
+      return stored !== undefined && equal(plainSpec(stored), plainSpec(object));
     })
   );
 }
 
+const plainSpec = ({ spec = null }: JsonObject) => withoutPolicyDefaults(spec);
+
 const RESOURCES: Readonly<Record<string, string>> = Object.fromEntries(
   fallback.resources.map(({ kind, resource, group }) => [kind, `${resource}.${group}`]),
 );
-
-/** Whether all that is wanted is there; lists must be equal item by item. */
-function contains(stored: Json | undefined, wanted: Json | undefined): boolean {
-  if (Array.isArray(wanted))
-    return (
-      Array.isArray(stored) &&
-      stored.length === wanted.length &&
-      wanted.every((item, i) => contains(stored[i], item))
-    );
-  if (!isObject(wanted)) return stored === wanted;
-  return Object.keys(wanted as JsonObject).every((key) => contains(own(stored, key), own(wanted, key)));
-}

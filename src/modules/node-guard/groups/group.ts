@@ -10,7 +10,7 @@ export type Mode = (typeof MODES)[number];
 /** The only group that a Scheduler names, and the one that mastersSchedulable is about. */
 export const CONTROL_PLANE = "ControlPlane";
 
-export type Origin = "built-in" | "file" | "inline" | "NodeSchedulingPolicy" | "Scheduler";
+export type GroupOrigin = "built-in" | "file" | "inline" | "NodeSchedulingPolicy" | "Scheduler";
 
 /** Whether an entry lets a subject assign pods to nodes of the group, lets pods be assigned to them, or both. */
 export type Role = "actor" | "pod" | "both";
@@ -20,12 +20,12 @@ export const EMERGENCY_LISTS = ["emergencyUsers", "emergencyGroups"] as const;
 export type EntryList = (typeof USER_LISTS)[number] | "authorizedGroups" | (typeof EMERGENCY_LISTS)[number];
 
 /** One entry of a list, read. */
-export interface Entry {
+export interface GroupEntry {
   /** As it is written. */
   readonly entry: string;
   readonly list: EntryList;
   readonly as: Role;
-  readonly origin: Origin;
+  readonly origin: GroupOrigin;
   /** `prefix`: a service account whose namespace ends with `*`. */
   readonly kind: "user" | "serviceAccount" | "prefix" | "group";
   /** Of service accounts; of a prefix what the namespace begins with. Empty for users and groups. */
@@ -48,7 +48,7 @@ export interface GroupOptions {
   readonly newNodeGraceSeconds: number;
   readonly rbac: boolean;
   /** In Enable; in the other modes nothing is steered. */
-  readonly steering: "Affinity" | "DropToleration" | "Off";
+  readonly steering: "Affinity" | "DropToleration" | "Disabled";
   /** Of assignments and bindings. @default Fail, unless the fallback judges them as the webhook does */
   readonly failurePolicy?: "Fail" | "Ignore";
   readonly acknowledge: readonly (typeof ACKNOWLEDGEMENTS)[number][];
@@ -83,9 +83,9 @@ export interface Group extends GroupOptions {
   readonly policy?: PolicyRef;
   /** In force now: what it weakened is admitted with `rule=override`. */
   readonly override?: Override;
-  readonly entries: readonly Entry[];
+  readonly entries: readonly GroupEntry[];
   /** emergencyUsers and emergencyGroups: they vouch for the pod, and only where they assign its node at CREATE. */
-  readonly emergency: readonly Entry[];
+  readonly emergency: readonly GroupEntry[];
   /** Entries by what they match. */
   readonly index: EntryIndex;
   readonly emergencyIndex: EntryIndex;
@@ -93,5 +93,5 @@ export interface Group extends GroupOptions {
 
 /** Whether pods are steered off the group's nodes. */
 export function steers({ effectiveMode, steering }: Pick<Group, "effectiveMode" | "steering">): boolean {
-  return effectiveMode === "Enable" && steering !== "Off";
+  return effectiveMode === "Enable" && steering !== "Disabled";
 }

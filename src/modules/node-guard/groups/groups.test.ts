@@ -154,7 +154,8 @@ describe("mastersSchedulable", () => {
     ["Literal", true, "Enable", "Enable"],
     ["Literal", true, "Disable", "Disable"],
     ["Off", true, "Enable", "Enable"],
-    ["Off", false, "Enable", "Enable"],
+    ["Disabled", true, "Enable", "Enable"],
+    ["Disabled", false, "Enable", "Enable"],
   ])("%s, %s, %s gives %s", (consistency, masters, mode, effectiveMode) => {
     const objects = [policy(mode, {}, { consistency }), scheduler(undefined, masters)];
     expect(groups(objects)).toMatchObject([{ mode, effectiveMode }]);
@@ -238,9 +239,12 @@ test("defaults follow the effective mode", () => {
   const informing = groups([policy("Inform", { steering: "Affinity" })]);
   expect(informing).toMatchObject([{ protectNodeLabels: false }]);
   expect(informing.map(steers)).toEqual([false]);
-  expect(groups([policy("Enable", { steering: "Off", protectNodeLabels: false })])).toMatchObject([
-    { protectNodeLabels: false, steering: "Off" },
-  ]);
+  // Off is the earlier word.
+  for (const steering of ["Disabled", "Off"]) {
+    const found = groups([policy("Enable", { steering, protectNodeLabels: false })]);
+    expect(found).toMatchObject([{ protectNodeLabels: false, steering: "Disabled" }]);
+    expect(found.map(steers)).toEqual([false]);
+  }
 });
 
 test.each([

@@ -16,7 +16,7 @@ export function agreement(
   consistency: Consistency,
   mastersSchedulable: boolean | undefined,
 ): Agreement {
-  if (consistency === "Off") return { consistent: true, message: "mastersSchedulable is not compared" };
+  if (consistency === "Disabled") return { consistent: true, message: "mastersSchedulable is not compared" };
   if (mastersSchedulable === undefined)
     return { consistent: true, message: "there is no Scheduler to compare with" };
   const message = `mastersSchedulable is ${mastersSchedulable} and the mode of ${CONTROL_PLANE} is ${mode}`;

@@ -1,4 +1,5 @@
 import { isGatedExpression } from "../../../core/kubernetes/pod-state.ts";
+import { SENT_PROVENANCE } from "../../../core/provenance/match-condition.ts";
 import { MOST_PARTS } from "../claims/pod-nodes.ts";
 import { PLACEMENT_FIELDS } from "../decide/pods.ts";
 import type { Group } from "../groups/group.ts";
@@ -27,14 +28,17 @@ export const NOT_DELETED: Condition = {
   expression: "!has(object.metadata.deletionTimestamp)",
 };
 
-/** Only of these pods the API server lets the node affinity change. */
-export const WAS_GATED: Condition = { name: "was-gated", expression: isGatedExpression("oldObject") };
-
 export const PLACEMENT_CHANGED: Condition = {
   name: "placement-changed",
   expression: [...new Set(PLACEMENT_FIELDS.map(([, field]) => field))]
     .map((field) => `object.spec.?${field} != oldObject.spec.?${field}`)
     .join(" || "),
+};
+
+/** Only of pods that were gated the API server lets the node affinity change. */
+export const STEERABLE_UPDATE: Condition = {
+  name: "steerable",
+  expression: `${SENT_PROVENANCE} || (${isGatedExpression("oldObject")} && (${PLACEMENT_CHANGED.expression}))`,
 };
 
 /** Only labels that decide about a group, through either URL: heartbeats, cordons and other labels are not asked about. */

@@ -11,8 +11,9 @@ import { ASSIGN_HOOK, PODS_HOOK } from "../decide/pods.ts";
 import { leftOpen } from "../fallback/compile.ts";
 import { fallbackInForce } from "../fallback/in-force.ts";
 import { type Group, steers } from "../groups/group.ts";
-import { groupsOf } from "../groups/groups.ts";
+import { Groups } from "../groups/groups.ts";
 import { OVERRIDE_HOOK } from "../overrides/record-grant.ts";
+import type { GuardPolicy } from "../policy/guard-policy.ts";
 import { isOn, MODULE } from "../settings.ts";
 import {
   ASSIGNED,
@@ -23,8 +24,8 @@ import {
   onOtherNodes,
   PLACEMENT_CHANGED,
   SELECTS_NODES,
+  STEERABLE_UPDATE,
   UNASSIGNED,
-  WAS_GATED,
 } from "./conditions.ts";
 
 export const STEERING_HOOK = "node-guard-steering";
@@ -39,11 +40,15 @@ const CLOSED_SECONDS = 3;
  * What the API server asks for: nothing while the gate is off, and nothing is registered while no group has a mode. Only what assigns a
  * pod to a node is ever closed. Overrides do not count: hooks know no clock.
  */
-export function hooks(view: View, installation: Installation, gates: Gates): readonly Hook[] {
+export function hooks(
+  policies: readonly GuardPolicy[],
+  view: View,
+  installation: Installation,
+  gates: Gates,
+): readonly Hook[] {
   if (!isOn(gates)) return [];
-  const active = groupsOf(view, installation, undefined).filter(
-    ({ effectiveMode }) => effectiveMode !== "Disable",
-  );
+  const groups = new Groups(policies, installation).at(view, undefined);
+  const active = groups.filter(({ effectiveMode }) => effectiveMode !== "Disable");
   return [
     OVERRIDE_HOOK,
     ...steeringHooks(active, installation),
@@ -96,7 +101,7 @@ function validatingHooks(
     ...common,
     failure: "closed",
     timeoutSeconds: CLOSED_SECONDS,
-    openTwin: true,
+    openShadow: true,
     staysClosed: true,
   } as const;
   /** One question, registered twice: closed for nodes that wait for usher, open for all others. */
@@ -215,7 +220,7 @@ function steeringHooks(active: readonly Group[], installation: Installation): Ho
       announced: true,
       namespaces: { except: [installation.namespace] },
       rules: steering ? [{ ...PODS, operations: ["UPDATE"] }] : [],
-      conditions: [WAS_GATED, PLACEMENT_CHANGED],
+      conditions: [STEERABLE_UPDATE],
     },
   ];
 }

@@ -84,10 +84,10 @@ const options = {
       "Whether a right in RBAC authorises as an entry does. Members of system:masters have every right. Defaults to false.",
     ),
   steering: z
-    .enum(["Affinity", "DropToleration", "Off"])
+    .enum(["Affinity", "DropToleration", "Disabled", "Off"])
     .optional()
     .describe(
-      "How pods that need not run on nodes of the group are kept off them in Enable. Defaults to Affinity.",
+      "How pods that need not run on nodes of the group are kept off them in Enable. Disabled: not at all; Off, which YAML reads as a boolean without quotes, means the same. Defaults to Affinity.",
     ),
   failurePolicy: z
     .enum(["Fail", "Ignore"])
@@ -146,14 +146,12 @@ export const configSpec = z.strictObject({
   groups: groupList(configGroup, "The groups of protected nodes."),
 });
 
-export const CONSISTENCIES = ["Corrected", "Literal", "Off"] as const;
-
 export const policySpec = z.strictObject({
   consistency: z
-    .enum(CONSISTENCIES)
+    .enum(["Corrected", "Literal", "Disabled", "Off"])
     .optional()
     .describe(
-      "How the mode of ControlPlane goes with mastersSchedulable of the Scheduler. Corrected: no Enable while it is true. Literal: Enable only while it is true. Off: not compared. Defaults to Corrected.",
+      "How the mode of ControlPlane goes with mastersSchedulable of the Scheduler. Corrected: no Enable while it is true. Literal: Enable only while it is true. Disabled: not compared; Off, which YAML reads as a boolean without quotes, means the same. Defaults to Corrected.",
     ),
   groups: groupList(policyGroup, "Modes, options and entries of groups, and further groups.").optional(),
 });

@@ -1,8 +1,8 @@
 import type { PolicyRef } from "../../../core/evaluate/finding.ts";
 import type { Override } from "../groups/group.ts";
-import type { CONSISTENCIES } from "./group-schema.ts";
 import type { GroupSource } from "./prepare.ts";
 
+export const CONSISTENCIES = ["Corrected", "Literal", "Disabled"] as const;
 export type Consistency = (typeof CONSISTENCIES)[number];
 
 /** What each kind of object becomes. */

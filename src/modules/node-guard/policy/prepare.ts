@@ -4,25 +4,25 @@ import type { Path } from "../../../core/path.ts";
 import { type Problem, problem, warningProblem } from "../../../core/policy/problem.ts";
 import {
   EMERGENCY_LISTS,
-  type Entry,
   type EntryList,
+  type GroupEntry,
   type GroupOptions,
+  type GroupOrigin,
   MODES,
   type Mode,
-  type Origin,
   USER_LISTS,
 } from "../groups/group.ts";
 import { parseEntry } from "../principals/principal.ts";
 
 /** What one source says of one group. */
 export interface GroupSource {
-  readonly origin: Origin;
+  readonly origin: GroupOrigin;
   readonly name: string;
   readonly selector?: { readonly written: JsonObject; readonly compiled: CompiledSelector };
   /** Absent: no opinion. */
   readonly mode?: Mode;
-  readonly entries: readonly Entry[];
-  readonly emergency: readonly Entry[];
+  readonly entries: readonly GroupEntry[];
+  readonly emergency: readonly GroupEntry[];
   readonly options: Partial<GroupOptions>;
 }
 
@@ -37,7 +37,7 @@ const LISTS: readonly EntryList[] = [...USER_LISTS, "authorizedGroups", ...EMERG
  * The groups of one source. Never throws. What can't be read costs itself alone: an entry the entry, a selector the group's selector;
  * the mode stays, and so do all other entries.
  */
-export function prepareGroups(list: readonly Json[], origin: Origin, path: Path): PreparedGroups {
+export function prepareGroups(list: readonly Json[], origin: GroupOrigin, path: Path): PreparedGroups {
   const problems: Problem[] = [];
   const groups: GroupSource[] = [];
   const names = new Set<string>();
@@ -55,12 +55,12 @@ export function prepareGroups(list: readonly Json[], origin: Origin, path: Path)
 function prepareGroup(
   item: JsonObject,
   name: string,
-  origin: Origin,
+  origin: GroupOrigin,
   path: Path,
   problems: Problem[],
 ): GroupSource {
   const all = LISTS.flatMap((list) => readList(item, list, origin, [...path, list], problems));
-  const isEmergency = ({ list }: Entry) => list === "emergencyUsers" || list === "emergencyGroups";
+  const isEmergency = ({ list }: GroupEntry) => list === "emergencyUsers" || list === "emergencyGroups";
   return {
     origin,
     name,
@@ -75,11 +75,11 @@ function prepareGroup(
 function readList(
   item: JsonObject,
   list: EntryList,
-  origin: Origin,
+  origin: GroupOrigin,
   path: Path,
   problems: Problem[],
-): Entry[] {
-  const found = new Map<string, Entry>();
+): GroupEntry[] {
+  const found = new Map<string, GroupEntry>();
   for (const [i, text] of listAt(item, list).entries()) {
     const read = parseEntry(text, list, origin);
     if (read.problem !== undefined) problems.push(problem([...path, i], read.problem));
@@ -123,7 +123,7 @@ function readMode(item: JsonObject, path: Path, problems: Problem[]): Pick<Group
 const CHOICES = {
   serviceAccountScope: ["Namespace", "Exact"],
   earlyRefusal: ["Deny", "Warn"],
-  steering: ["Affinity", "DropToleration", "Off"],
+  steering: ["Affinity", "DropToleration", "Disabled"],
   failurePolicy: ["Fail", "Ignore"],
 } as const;
 
@@ -134,11 +134,16 @@ const SWITCHES = [
   "rbac",
 ] as const;
 
+/** The earlier word for Disabled, which YAML 1.1 reads as a boolean without quotes. */
+export function notOff(value: string | undefined): string | undefined {
+  return value === "Off" ? "Disabled" : value;
+}
+
 /** Options of the right type; the schema reports the others. */
 function readOptions(item: JsonObject): Partial<GroupOptions> {
   const read: Record<string, Json> = {};
   for (const [name, values] of Object.entries(CHOICES)) {
-    const value = stringAt(item, name);
+    const value = notOff(stringAt(item, name));
     if (value !== undefined && (values as readonly string[]).includes(value)) read[name] = value;
   }
   for (const name of SWITCHES) {

@@ -3,9 +3,8 @@ import { nameOf } from "../../../core/kubernetes/object.ts";
 import type { Prepared } from "../../../core/policy/kind.ts";
 import { problem } from "../../../core/policy/problem.ts";
 import { MOST_HOURS, readOverride } from "../overrides/override.ts";
-import { CONSISTENCIES } from "./group-schema.ts";
-import type { GuardPolicy } from "./guard-policy.ts";
-import { prepareGroups } from "./prepare.ts";
+import { CONSISTENCIES, type GuardPolicy } from "./guard-policy.ts";
+import { notOff, prepareGroups } from "./prepare.ts";
 
 const GROUPS = ["spec", "groups"];
 const SCHEDULING_GROUPS = ["spec", "schedulingGroups"];
@@ -25,7 +24,7 @@ export const READERS: Readonly<Record<string, Read>> = {
   },
   [POLICIES]: (object) => {
     const { groups, problems } = prepareGroups(listAt(object, ...GROUPS), "NodeSchedulingPolicy", GROUPS);
-    const written = stringAt(object, "spec", "consistency");
+    const written = notOff(stringAt(object, "spec", "consistency"));
     const consistency = CONSISTENCIES.find((one) => one === written) ?? "Corrected";
     const [name, uid] = [nameOf(object), stringAt(object, "metadata", "uid")];
     const ref = { kind: "NodeSchedulingPolicy", name, ...(uid === undefined ? {} : { uid }) };

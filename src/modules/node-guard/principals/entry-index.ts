@@ -1,19 +1,19 @@
-import type { Entry } from "../groups/group.ts";
+import type { GroupEntry } from "../groups/group.ts";
 
 const SERVICE_ACCOUNT = "system:serviceaccount:";
 const SERVICE_ACCOUNTS_OF = "system:serviceaccounts:";
 
 /** The entries of a group by what they match, so that a request costs the same with ten entries as with a thousand. */
 export class EntryIndex {
-  readonly #actors = new Map<string, Entry>();
-  readonly #actorGroups = new Map<string, Entry>();
-  readonly #actorPrefixes: Entry[] = [];
+  readonly #actors = new Map<string, GroupEntry>();
+  readonly #actorGroups = new Map<string, GroupEntry>();
+  readonly #actorPrefixes: GroupEntry[] = [];
   /** By namespace and, where only the account itself counts, `namespace/account`. */
-  readonly #pods = new Map<string, Entry>();
-  readonly #podPrefixes: Entry[] = [];
+  readonly #pods = new Map<string, GroupEntry>();
+  readonly #podPrefixes: GroupEntry[] = [];
   readonly #exact: boolean;
 
-  constructor(entries: readonly Entry[], scope: "Namespace" | "Exact") {
+  constructor(entries: readonly GroupEntry[], scope: "Namespace" | "Exact") {
     this.#exact = scope === "Exact";
     for (const entry of entries) {
       if (entry.as !== "pod") this.#addActor(entry);
@@ -22,7 +22,7 @@ export class EntryIndex {
   }
 
   /** The entry by which a subject may assign pods. */
-  actor(username: string, groups: readonly string[]): Entry | undefined {
+  actor(username: string, groups: readonly string[]): GroupEntry | undefined {
     const named = username === "" ? undefined : this.#actors.get(username);
     if (named !== undefined) return named;
     for (const group of groups) {
@@ -36,7 +36,7 @@ export class EntryIndex {
   }
 
   /** The entry by which a pod may run on the group's nodes. */
-  pod(namespace: string, account: string): Entry | undefined {
+  pod(namespace: string, account: string): GroupEntry | undefined {
     if (namespace === "") return undefined;
     const ofNamespace = this.#pods.get(namespace);
     if (ofNamespace !== undefined) return ofNamespace;
@@ -47,14 +47,14 @@ export class EntryIndex {
     );
   }
 
-  #addActor(entry: Entry): void {
+  #addActor(entry: GroupEntry): void {
     const { kind, namespace, name } = entry;
     if (kind === "prefix") this.#actorPrefixes.push(entry);
     else if (kind === "group") addFirst(this.#actorGroups, name, entry);
     else addFirst(this.#actors, kind === "user" ? name : `${SERVICE_ACCOUNT}${namespace}:${name}`, entry);
   }
 
-  #addPod(entry: Entry): void {
+  #addPod(entry: GroupEntry): void {
     const { kind, namespace, name } = entry;
     if (kind === "prefix") this.#podPrefixes.push(entry);
     else if (kind === "serviceAccount")
@@ -64,6 +64,6 @@ export class EntryIndex {
   }
 }
 
-function addFirst(map: Map<string, Entry>, key: string, entry: Entry): void {
+function addFirst(map: Map<string, GroupEntry>, key: string, entry: GroupEntry): void {
   if (!map.has(key)) map.set(key, entry);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Entry, EntryList, Group } from "../groups/group.ts";
+import type { EntryList, Group, GroupEntry } from "../groups/group.ts";
 import { EntryIndex } from "./entry-index.ts";
 import { actorMatches, emergencyMatches, parseEntry, podMatches } from "./principal.ts";
 
@@ -10,7 +10,7 @@ function group(
   const all = Object.entries(lists).flatMap(([list, texts]) =>
     texts.map((text) => parseEntry(text, list as EntryList, "file").entry),
   );
-  const read = all.filter((one): one is Entry => one !== undefined);
+  const read = all.filter((one): one is GroupEntry => one !== undefined);
   const emergency = read.filter(({ list }) => list.startsWith("emergency"));
   const entries = read.filter(({ list }) => !list.startsWith("emergency"));
   return {

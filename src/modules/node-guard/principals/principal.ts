@@ -1,7 +1,7 @@
 import { type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { checkDnsLabel } from "../../../core/kubernetes/names.ts";
 import { parsePrincipal, type UserInfo } from "../../../core/kubernetes/principals.ts";
-import type { Entry, EntryList, Group, Origin, Role } from "../groups/group.ts";
+import type { EntryList, Group, GroupEntry, GroupOrigin, Role } from "../groups/group.ts";
 
 const CONTROL_CHARACTER = /\p{Cc}/u;
 const SERVICE_ACCOUNTS_OF = "system:serviceaccounts:";
@@ -21,13 +21,13 @@ const ROLES: Readonly<Record<EntryList, Role>> = {
 
 /** What became of an entry; with a problem the entry does not count, and nothing else of the group is affected. */
 export interface ParsedEntry {
-  readonly entry?: Entry;
+  readonly entry?: GroupEntry;
   readonly problem?: string;
   readonly warning?: string;
 }
 
 /** Reads one entry of a list. Nothing is trimmed or folded. */
-export function parseEntry(text: Json, list: EntryList, origin: Origin): ParsedEntry {
+export function parseEntry(text: Json, list: EntryList, origin: GroupOrigin): ParsedEntry {
   if (typeof text !== "string") return { problem: "must be a string" };
   if (text.length > ENTRY_LENGTH) return { problem: `is longer than ${ENTRY_LENGTH} characters` };
   const base = { entry: text, list, origin, as: ROLES[list], namespace: "" };
@@ -50,14 +50,14 @@ export function parseEntry(text: Json, list: EntryList, origin: Origin): ParsedE
   return { entry: { ...base, kind: "prefix", namespace, name }, warning: prefixWarning(namespace) };
 }
 
-function groupEntry(text: string, base: Omit<Entry, "kind" | "name">): ParsedEntry {
+function groupEntry(text: string, base: Omit<GroupEntry, "kind" | "name">): ParsedEntry {
   const problem = plainProblem(text);
   if (problem !== undefined) return { problem };
   const namespace = text.startsWith(SERVICE_ACCOUNTS_OF) ? text.slice(SERVICE_ACCOUNTS_OF.length) : undefined;
   const runsPods = namespace !== undefined && base.list === "authorizedGroups";
   if (namespace !== undefined && checkDnsLabel(namespace) !== undefined)
     return { problem: `"${text}": what follows ${SERVICE_ACCOUNTS_OF} must be a namespace` };
-  const entry: Entry = { ...base, as: runsPods ? "both" : "actor", kind: "group", name: text };
+  const entry: GroupEntry = { ...base, as: runsPods ? "both" : "actor", kind: "group", name: text };
   return EVERYONE.has(text)
     ? { entry, warning: `"${text}" is a group that nearly everyone belongs to` }
     : { entry };
@@ -82,7 +82,10 @@ function prefixWarning(prefix: string): string {
 }
 
 /** The entry by which the sender of a request may assign pods to the group's nodes. */
-export function actorMatches(userInfo: UserInfo | JsonObject | undefined, group: Group): Entry | undefined {
+export function actorMatches(
+  userInfo: UserInfo | JsonObject | undefined,
+  group: Group,
+): GroupEntry | undefined {
   return group.index.actor(usernameOf(userInfo), groupsOf(userInfo));
 }
 
@@ -90,7 +93,7 @@ export function actorMatches(userInfo: UserInfo | JsonObject | undefined, group:
 export function emergencyMatches(
   userInfo: UserInfo | JsonObject | undefined,
   group: Group,
-): Entry | undefined {
+): GroupEntry | undefined {
   return group.emergencyIndex.actor(usernameOf(userInfo), groupsOf(userInfo));
 }
 
@@ -99,7 +102,7 @@ export function podMatches(
   namespace: string,
   serviceAccount: string | undefined,
   group: Group,
-): Entry | undefined {
+): GroupEntry | undefined {
   return group.index.pod(namespace, serviceAccount || DEFAULT_ACCOUNT);
 }
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from "../../../core/json.ts";
-import { conditionOf, type Observation, observed, timeOf } from "../../../core/policy/condition.ts";
+import { conditionOf, type ObservedCondition, observed, timeOf } from "../../../core/policy/condition.ts";
 import type { Override } from "../groups/group.ts";
 import { isActive } from "../overrides/override.ts";
 
@@ -31,7 +31,11 @@ export function statusOfOverride(
   };
 }
 
-function observe(override: Override | undefined, now: number, missing: string | undefined): Observation {
+function observe(
+  override: Override | undefined,
+  now: number,
+  missing: string | undefined,
+): ObservedCondition {
   const type = "Active";
   if (override === undefined)
     return {

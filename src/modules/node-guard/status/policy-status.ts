@@ -3,7 +3,7 @@ import type { JsonObject } from "../../../core/json.ts";
 import {
   conditionOf,
   conditions,
-  type Observation,
+  type ObservedCondition,
   observed,
   validity,
 } from "../../../core/policy/condition.ts";
@@ -33,7 +33,7 @@ export const policyStatus = z.strictObject({
     .optional()
     .describe("All groups of the cluster as they count now."),
   conditions: conditions(
-    "Valid: whether all of the policy is valid. Consistent: whether the mode of ControlPlane goes with mastersSchedulable. TaintManaged: whether usher sets the taint of control-plane nodes. NoViolations: whether no running pod is unauthorised.",
+    "Valid: whether all of the policy is valid. Consistent: whether the mode of ControlPlane goes with mastersSchedulable. TaintManaged: whether usher sets the taint of control-plane nodes. NoViolations: whether no running pod is unauthorised. NewNodesGuarded: whether nodes that join a group while usher does not answer are guarded.",
   ),
 });
 
@@ -47,6 +47,8 @@ export interface PolicyState {
     readonly nodes: number;
     readonly violations: number;
     readonly fallback: boolean;
+    /** Why nodes that join while usher does not answer are not guarded. */
+    readonly unguarded: string | undefined;
   })[];
   readonly managesTaint: boolean;
 }
@@ -55,7 +57,13 @@ export function statusOfPolicy(state: PolicyState, before: JsonObject, now: numb
   const { generation, reported } = state;
   const counted = state.name === CLUSTER;
   const observations = counted
-    ? [validity(state.problems, "in use"), consistency(state), taint(state), violations(state)]
+    ? [
+        validity(state.problems, "in use"),
+        consistency(state),
+        taint(state),
+        violations(state),
+        newNodes(state),
+      ]
     : [notCounted()];
   return {
     ...observed(generation),
@@ -78,12 +86,12 @@ export function statusOfPolicy(state: PolicyState, before: JsonObject, now: numb
   };
 }
 
-function notCounted(): Observation {
+function notCounted(): ObservedCondition {
   const message = `has no effect: only the object named ${CLUSTER} counts`;
   return { type: "Valid", holds: false, reason: "NotInForce", message };
 }
 
-function consistency({ groups, reported }: PolicyState): Observation {
+function consistency({ groups, reported }: PolicyState): ObservedCondition {
   const mode = reported.find(({ name }) => name === CONTROL_PLANE)?.mode ?? "Disable";
   const found: Agreement = agreement(mode, groups.consistency, groups.mastersSchedulable);
   return found.consistent
@@ -96,7 +104,7 @@ function consistency({ groups, reported }: PolicyState): Observation {
       };
 }
 
-function taint({ managesTaint, groups }: PolicyState): Observation {
+function taint({ managesTaint, groups }: PolicyState): ObservedCondition {
   if (!managesTaint)
     return {
       type: "TaintManaged",
@@ -121,7 +129,7 @@ function taint({ managesTaint, groups }: PolicyState): Observation {
       };
 }
 
-function violations({ reported }: PolicyState): Observation {
+function violations({ reported }: PolicyState): ObservedCondition {
   const found = reported.filter((group) => group.violations > 0);
   const message = found.map((group) => `${group.violations} on nodes of ${group.name}`).join(", ");
   return found.length === 0
@@ -131,5 +139,25 @@ function violations({ reported }: PolicyState): Observation {
         holds: false,
         reason: "RunningPods",
         message: `running pods that are not authorised: ${message}; none is evicted`,
+      };
+}
+
+function newNodes({ reported }: PolicyState): ObservedCondition {
+  const type = "NewNodesGuarded";
+  const found = reported.flatMap(({ name, unguarded }) =>
+    unguarded === undefined ? [] : [`${name} (${unguarded})`],
+  );
+  return found.length === 0
+    ? {
+        type,
+        holds: true,
+        reason: "Fallback",
+        message: "nodes that join are guarded by their labels, also while usher does not answer",
+      }
+    : {
+        type,
+        holds: false,
+        reason: "NoFallback",
+        message: `nodes that join while usher does not answer are not guarded in ${found.join(", ")}`,
       };
 }

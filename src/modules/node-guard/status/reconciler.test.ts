@@ -5,6 +5,7 @@ import { type JsonObject, listAt } from "../../../core/json.ts";
 import { Gates } from "../../../core/module/gates.ts";
 import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
 import type { ReconcileResult } from "../../../core/module/reconciler.ts";
+import { compileAll } from "../fallback/compile.ts";
 import { nodeGuard } from "../index.ts";
 import { GATE } from "../settings.ts";
 import { type GuardKey, guardReconciler as reconciler } from "./reconciler.ts";
@@ -20,6 +21,8 @@ const RESOURCES: Readonly<Record<string, string>> = {
   Scheduler: "schedulers.config.openshift.io",
   NodeSchedulingPolicy: "nodeschedulingpolicies.scheduling.openshift.io",
   NodeGuardOverride: "nodeguardoverrides.usher.dev",
+  ValidatingAdmissionPolicy: "validatingadmissionpolicies.admissionregistration.k8s.io",
+  ValidatingAdmissionPolicyBinding: "validatingadmissionpolicybindings.admissionregistration.k8s.io",
 };
 
 const stored = (kind: string, name: string, more: JsonObject, metadata: JsonObject = {}): JsonObject => ({
@@ -134,6 +137,41 @@ describe("the status of a NodeSchedulingPolicy", () => {
     expect(leader.condition(POLICY, "NoViolations")).toMatchObject({
       status: "False",
       message: expect.stringContaining("none is evicted"),
+    });
+  });
+
+  test.each<[string, JsonObject, JsonObject, string, RegExp]>([
+    ["rbac", { rbac: true }, {}, "False", /not guarded in ControlPlane \(its rights are in RBAC/],
+    [
+      "no fallback",
+      {},
+      { fallback: false },
+      "False",
+      /ControlPlane \(spec\.modules\.node-guard\.fallback is off/,
+    ],
+    ["no stored policies", {}, {}, "False", /ControlPlane \(its policies are not stored/],
+    ["Inform", { rbac: true, mode: "Inform" }, {}, "True", /are guarded/],
+  ])(
+    "says whether nodes that join are guarded while usher is away: %s",
+    (_what, group, settings, status, message) => {
+      const groups = [{ name: "ControlPlane", mode: "Enable", ...group }];
+      const object = { ...policy("Enable"), spec: { groups } };
+      expect(new Leader([object, ...NODES], { settings }).condition(POLICY, "NewNodesGuarded")).toMatchObject(
+        {
+          status,
+          message: expect.stringMatching(message),
+        },
+      );
+    },
+  );
+
+  test("says that nodes that join are guarded by the fallback", () => {
+    const objects = [policy("Enable"), ...NODES];
+    const { assembly } = new Leader(objects);
+    const compiled = compileAll(assembly.view, assembly.installation, NOW);
+    expect(new Leader([...objects, ...compiled]).condition(POLICY, "NewNodesGuarded")).toMatchObject({
+      status: "True",
+      reason: "Fallback",
     });
   });
 

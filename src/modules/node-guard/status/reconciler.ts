@@ -13,7 +13,7 @@ import { checkObject } from "../../../core/policy/check.ts";
 import type { View } from "../../../core/view/view.ts";
 import { isIn } from "../check/group-checks.ts";
 import { violations } from "../check/violations.ts";
-import { fallbackInForce } from "../fallback/in-force.ts";
+import { fallbackInForce, withoutFallback } from "../fallback/in-force.ts";
 import { CONTROL_PLANE, type Group } from "../groups/group.ts";
 import { type Groups, groupsIn } from "../groups/groups.ts";
 import { policy } from "../kinds.ts";
@@ -137,11 +137,15 @@ function reconcilePolicy(
   if (live === undefined) return NOTHING;
   if ("need" in live) return live;
   const { object } = live;
-  const reported = groups.at(view, now).map((group) => ({
-    ...group,
-    ...countsOf(group, view),
-    fallback: fallbackInForce(group, view, installation),
-  }));
+  const reported = groups.at(view, now).map((group) => {
+    const fallback = fallbackInForce(group, view, installation);
+    const missing =
+      fallback || group.effectiveMode !== "Enable"
+        ? undefined
+        : "its policies are not stored as they should be";
+    const unguarded = withoutFallback(group, installation) ?? missing;
+    return { ...group, ...countsOf(group, view), fallback, unguarded };
+  });
   const state = {
     name,
     generation: generationOf(object),

@@ -1,12 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { required } from "../../../../test/builders/guard.ts";
+import { matchesPodPlacement } from "../../../../test/builders/pod.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
 import { compileSelector, matches } from "../../../core/kubernetes/selectors/label-selector.ts";
-import {
-  compilePodPlacement,
-  matchesPodPlacement,
-} from "../../../core/kubernetes/selectors/node-selector.ts";
+import { compilePodPlacement } from "../../../core/kubernetes/selectors/node-selector.ts";
 import { excludesSelector } from "../claims/implied.ts";
 import { excludeSelector } from "./exclude.ts";
 

@@ -27,6 +27,25 @@ export function excludeSelector(
   return made.length > MOST_TERMS ? "too many" : made;
 }
 
+/**
+ * Required terms that match what these match, less these nodes: as many terms, each with more requirements. Idempotent. Nodes that join
+ * later are not excluded.
+ */
+export function excludeNodes(
+  terms: readonly Json[],
+  selector: CompiledSelector,
+  names: readonly string[],
+): readonly Json[] | "too many" {
+  if (terms.length * names.length > MOST_TERMS) return "too many";
+  const opposites = oppositesOf(selector);
+  const added = names.map((name) => ({ key: "metadata.name", operator: "NotIn", values: [name] }));
+  return terms.map((term) =>
+    isOutside(term, opposites)
+      ? term
+      : { ...(term as JsonObject), matchFields: [...listAt(term, "matchFields"), ...added] },
+  );
+}
+
 /** Matches no node of the selector: it can match none at all, or one of its requirements says so. */
 function isOutside(term: Json, opposites: readonly Requirement[]): boolean {
   const compiled = compileTerm(term, [], []);

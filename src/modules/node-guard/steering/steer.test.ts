@@ -84,7 +84,12 @@ describe("pods", () => {
       { live: [...NODES, worker("new")] },
     ],
     ["that match no node", creating({ ...EXISTS, ...required({}) }), false],
-    ["where the group does not steer", creating(EXISTS), false, { groups: [{ ...GROUP, steering: "Off" }] }],
+    [
+      "where the group does not steer",
+      creating(EXISTS),
+      false,
+      { groups: [{ ...GROUP, steering: "Disabled" }] },
+    ],
     ["in Inform", creating(EXISTS), false, { groups: [{ ...GROUP, mode: "Inform", steering: "Affinity" }] }],
   ])("%s", async (_what, request, steered, cluster) => {
     expect(await askGuard(request, cluster)).toMatchObject({ allowed: true, patched: steered });

@@ -15,7 +15,7 @@ import { REQUIRED, REQUIRED_TERMS, termsOf } from "../claims/terms.ts";
 import { judge } from "../decide/judge.ts";
 import { decide, groupRef } from "../decide/report.ts";
 import { blockingGroups, isDaemonPod } from "../decide/selection.ts";
-import { accountOf, describePod, type Subject } from "../decide/subject.ts";
+import { accountOf, describePod, type GuardedPod } from "../decide/subject.ts";
 import { type Group, steers } from "../groups/group.ts";
 import { MODULE } from "../settings.ts";
 import { excludeSelector } from "./exclude.ts";
@@ -39,7 +39,7 @@ export function steer(context: Context, all: readonly Group[]): Result {
   if (spec === undefined || isBoundSpec(spec) || isBeingDeleted(object.object)) return allow();
   const isTemplate = workload.template.length > 0;
   if (isTemplate ? workload.kind !== "DaemonSet" : !isOpen(context, stored)) return allow();
-  const subject: Subject = {
+  const subject: GuardedPod = {
     request,
     name: isTemplate ? `a pod of ${describeRequest(request)}` : describePod(request),
     namespace: request.namespace,

@@ -3,7 +3,7 @@ import { annotationsOf, labelsOf, nameOf } from "../../../core/kubernetes/object
 import { type NodeRecord, type Recorded, recordedValue, recordOf } from "../ledger/record.ts";
 import type { Ownership } from "../rules/ownership.ts";
 import type { RuledTaint } from "../rules/rule.ts";
-import type { Settings } from "../settings.ts";
+import type { NodeLabelsSettings } from "../settings.ts";
 import type { Desired, Unwanted } from "./desired.ts";
 
 /** One value on a node that differs from the desired state. */
@@ -32,6 +32,9 @@ export interface TaintLedger {
   readonly includes: (taint: RuledTaint, node: string) => boolean;
 }
 
+/** For a preview, which shows every possible change: every recorded taint counts as usher's. */
+export const EVERY_TAINT: TaintLedger = { includes: () => true };
+
 export interface DifferenceOptions {
   /** Without it no taint of a rule is removed. */
   readonly ledger?: TaintLedger | undefined;
@@ -43,7 +46,7 @@ export interface DifferenceOptions {
 export function differenceOf(
   node: JsonObject,
   desired: Desired,
-  settings: Settings,
+  settings: NodeLabelsSettings,
   { ledger, graceLeft = () => 0 }: DifferenceOptions = {},
 ): Difference {
   const before = recordOf(node);
@@ -145,7 +148,7 @@ function taintChanges(
 }
 
 /** The startup taint keeps pods away only until the node is labelled; the write that labels it removes the taint. */
-export function startupChanges(node: JsonObject, { startupTaint }: Settings): NodeChange[] {
+export function startupChanges(node: JsonObject, { startupTaint }: NodeLabelsSettings): NodeChange[] {
   const changes: NodeChange[] = [];
   for (const [key, from] of taintsOn(node))
     if (keyAndEffect(key).key === startupTaint) changes.push({ what: "taint", change: "remove", key, from });

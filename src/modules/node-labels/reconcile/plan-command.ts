@@ -4,7 +4,7 @@ import { isBeingDeleted, nameOf } from "../../../core/kubernetes/object.ts";
 import type { CommandCode } from "../../../core/module/command.ts";
 import { describeChange, describeLost } from "../desired/describe.ts";
 import { desiredOf } from "../desired/desired.ts";
-import { differenceOf, keyAndEffect, type NodeChange, type TaintLedger } from "../desired/difference.ts";
+import { differenceOf, EVERY_TAINT, keyAndEffect, type NodeChange } from "../desired/difference.ts";
 import { ruleIndexOf } from "../evaluator.ts";
 import { type LostKey, lostKeysOf } from "../rules/conflicts.ts";
 
@@ -46,9 +46,6 @@ interface NodePlan {
   readonly changes: readonly PlannedNodeChange[];
   readonly conflicts: readonly PlannedConflict[];
 }
-
-/** A plan shows every possible change: there is no grace period, and every recorded taint counts as usher's. */
-const EVERY_TAINT: TaintLedger = { includes: () => true };
 
 const SIGNS = { add: "+", change: "~", remove: "-" } as const;
 

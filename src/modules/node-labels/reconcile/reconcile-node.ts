@@ -10,7 +10,6 @@ import type { LedgerCache } from "../ledger/ledger-cache.ts";
 import { recordOf } from "../ledger/record.ts";
 import { graceLeft } from "../rules/ownership.ts";
 import type { RuleIndex } from "../rules/rule-index.ts";
-import { needsWork } from "./needs-work.ts";
 import { firstSeenOf, type NodeLabelsState } from "./state.ts";
 
 type Result = ReconcileResult<never>;
@@ -45,11 +44,11 @@ function needsOf(
   live: Need,
   known: JsonObject | undefined,
   { index, namespace }: LedgerAccess,
-  { desired, ledger }: NodeLabelsState,
+  { pending, ledger }: NodeLabelsState,
 ): Result | NeedMore {
-  if (known === undefined || !needsWork(known, index, desired)) return NOTHING;
-  const difference = differenceOf(known, desired.of(known, index), index.settings);
-  desired.forget(known);
+  const difference = known === undefined ? undefined : pending.differenceOf(known, index);
+  if (known === undefined || difference === undefined) return NOTHING;
+  pending.forget(known);
   return needsLedger(known, difference, ledger) ? need(live, ledgerNeed(namespace)) : need(live);
 }
 
@@ -62,7 +61,7 @@ function reconcileStored(
   const { index, cache, namespace } = access;
   const { settings } = index;
   const { now } = context;
-  const difference = differenceOf(node, state.desired.of(node, index), settings, {
+  const difference = differenceOf(node, state.pending.desiredOf(node, index), settings, {
     ledger: fetchedLedger(context, access),
     graceLeft: (owner) => graceLeft(owner, firstSeenOf(state, owner, now), settings.graceMs, now),
   });
@@ -87,7 +86,7 @@ function needsLedger(node: JsonObject, difference: Difference, cache: LedgerCach
   return difference.needsLedger || addsUnrecordedTaint(node, difference, cache);
 }
 
-/** Whether a taint is added that the ledger, as last read, does not include: once its rule is gone it would stay for ever. */
+/** Whether a taint is added that the ledger, as last read, does not include: without its rule it would stay forever. */
 function addsUnrecordedTaint(node: JsonObject, { changes }: Difference, { lines }: LedgerCache): boolean {
   return changes.some(({ what, key, to: value }) => {
     if (what !== "taint" || value === undefined) return false;

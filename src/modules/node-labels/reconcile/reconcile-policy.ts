@@ -13,7 +13,7 @@ import type { RuleIndex } from "../rules/rule-index.ts";
 import { inertBecause } from "../settings.ts";
 import { LABELS, type NodeLabelsKey, nodeKey, type PolicyKey } from "./keys.ts";
 import type { NodeLabelsState } from "./state.ts";
-import { type Conflict, listed, type RuleState, statusOfOwnership, statusOfRule } from "./status.ts";
+import { listed, type RuleConflict, type RuleState, statusOfOwnership, statusOfRule } from "./status.ts";
 
 type Result = ReconcileResult<NodeLabelsKey>;
 type Context = ReconcileContext<NodeLabelsKey>;
@@ -96,7 +96,7 @@ function observe(
 /** An event for each listed conflict that is not in the status yet. Of unlisted ones the status can't say whether they are new. */
 function conflictEvents(
   { ref, id }: NodeRule,
-  conflicts: readonly Conflict[],
+  conflicts: readonly RuleConflict[],
   before: JsonObject,
 ): EventToWrite[] {
   const known = new Set(

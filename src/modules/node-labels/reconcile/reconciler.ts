@@ -17,7 +17,6 @@ import {
   policyKey,
   ruleKey,
 } from "./keys.ts";
-import { needsWork } from "./needs-work.ts";
 import { isUnchanged } from "./policy-reach.ts";
 import { reconcileNode } from "./reconcile-node.ts";
 import { reconcilePolicy } from "./reconcile-policy.ts";
@@ -41,7 +40,7 @@ export const nodeLabelsReconciler: Reconciler<NodeLabelsKey, NodeLabelsState> = 
     const index = ruleIndexOf(assembly);
     if (index === undefined) return;
     yield { kind: "ledger" };
-    yield* stepKeys(state.sweep.start({ view, index, desired: state.desired }));
+    yield* stepKeys(state.sweep.start({ view, index, pending: state.pending }));
     yield* allPolicyKeys(view);
   },
   failureKeys: (key, _state, { view, assembly }) => {
@@ -60,7 +59,7 @@ export const nodeLabelsReconciler: Reconciler<NodeLabelsKey, NodeLabelsState> = 
       case "ledger":
         return reconcileLedger({ index, cache: state.ledger, namespace }, context);
       case "sweep": {
-        const step = state.sweep.next({ view, index, desired: state.desired });
+        const step = state.sweep.next({ view, index, pending: state.pending });
         return { writes: [], enqueue: stepKeys(step) };
       }
       case "policy":
@@ -77,7 +76,9 @@ function matchingRuleKeys(index: RuleIndex, node: JsonObject): PolicyKey[] {
 /** The node where it needs work, and the rules that count it: where it was created or deleted, or starts or stops to match one. */
 function nodeKeys({ object, before }: Change, index: RuleIndex, state: NodeLabelsState): NodeLabelsKey[] {
   const keys =
-    object !== undefined && needsWork(object, index, state.desired) ? [nodeKey(nameOf(object))] : [];
+    object === undefined || state.pending.differenceOf(object, index) === undefined
+      ? []
+      : [nodeKey(nameOf(object))];
   if (object === undefined || before === undefined) {
     const node = object ?? before;
     return node === undefined ? keys : [...keys, ...matchingRuleKeys(index, node)];
@@ -107,7 +108,7 @@ function policyKeys(change: Change, view: View, index: RuleIndex, state: NodeLab
   if (before?.kind === "rule") state.ledger.ruleChanged(before);
   const rules = states.filter((one) => one?.kind === "rule");
   const ledger: NodeLabelsKey[] = rules.some(({ taints }) => taints.length > 0) ? [{ kind: "ledger" }] : [];
-  const step = state.sweep.policiesChanged(states, { view, index, desired: state.desired });
+  const step = state.sweep.policiesChanged(states, { view, index, pending: state.pending });
   return [...ledger, ...own, ...stepKeys(step)];
 }
 

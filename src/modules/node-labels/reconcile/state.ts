@@ -1,4 +1,4 @@
-import { DesiredCache } from "../desired/desired-cache.ts";
+import { PendingNodes } from "../desired/pending-nodes.ts";
 import { LedgerCache } from "../ledger/ledger-cache.ts";
 import type { Ownership } from "../rules/ownership.ts";
 import { Sweep } from "./sweep.ts";
@@ -7,7 +7,7 @@ import { Sweep } from "./sweep.ts";
 export interface NodeLabelsState {
   readonly ledger: LedgerCache;
   readonly sweep: Sweep;
-  readonly desired: DesiredCache;
+  readonly pending: PendingNodes;
   /** When the nodes of a rule were last counted, by its id; forgotten when the rule changes. */
   readonly countedAt: Map<string, number>;
   /** When an ownership, as it is now, was first seen, by its id; forgotten when it changes. */
@@ -18,7 +18,7 @@ export function initialState(): NodeLabelsState {
   return {
     ledger: new LedgerCache(),
     sweep: new Sweep(),
-    desired: new DesiredCache(),
+    pending: new PendingNodes(),
     countedAt: new Map(),
     firstSeen: new Map(),
   };

@@ -4,7 +4,7 @@ import {
   CONDITION_LENGTH,
   conditionOf,
   conditions,
-  type Observation,
+  type ObservedCondition,
   observed,
   validity,
 } from "../../../core/policy/condition.ts";
@@ -47,7 +47,7 @@ export const ruleStatus = z.strictObject({
 
 export const ownershipStatus = z.strictObject({ observedGeneration, conditions: conditionList });
 
-export interface Conflict {
+export interface RuleConflict {
   readonly key: string;
   readonly with: string;
   readonly wins: boolean;
@@ -61,7 +61,7 @@ export interface RuleState {
   /** Why it has no effect at all. */
   readonly inert: string | undefined;
   readonly matchedNodes: number;
-  readonly conflicts: readonly Conflict[];
+  readonly conflicts: readonly RuleConflict[];
   /** Nodes that could not be written, and why the first of them could not. */
   readonly failing: { readonly nodes: number; readonly error: string } | undefined;
   /** Another system that sets labels of nodes in this cluster. */
@@ -72,7 +72,7 @@ export interface RuleState {
 const LISTED = 16;
 
 /** The conflicts that the status lists. */
-export function listed(conflicts: readonly Conflict[]): readonly Conflict[] {
+export function listed(conflicts: readonly RuleConflict[]): readonly RuleConflict[] {
   return conflicts.slice(0, LISTED);
 }
 
@@ -105,7 +105,7 @@ export function statusOfOwnership(
 }
 
 /** A rule that counts for nothing is not in force, unless it is invalid. */
-function inForce({ problems, inert }: Pick<RuleState, "problems" | "inert">): Observation {
+function inForce({ problems, inert }: Pick<RuleState, "problems" | "inert">): ObservedCondition {
   const valid = validity(problems, ADMINISTRATORS);
   if (inert === undefined || !valid.holds) return valid;
   return { type: "Valid", holds: false, reason: "NotInForce", message: inert };
@@ -115,7 +115,7 @@ function inForce({ problems, inert }: Pick<RuleState, "problems" | "inert">): Ob
 const ADMINISTRATORS =
   "in use; applies to all nodes of the cluster, so only administrators should be allowed to write such objects";
 
-function conflictCondition(conflicts: readonly Conflict[]): Observation {
+function conflictCondition(conflicts: readonly RuleConflict[]): ObservedCondition {
   if (conflicts.length === 0)
     return {
       type: "Conflict",
@@ -133,7 +133,7 @@ function conflictCondition(conflicts: readonly Conflict[]): Observation {
   };
 }
 
-function appliedCondition({ failing, inert, matchedNodes }: RuleState): Observation {
+function appliedCondition({ failing, inert, matchedNodes }: RuleState): ObservedCondition {
   if (inert !== undefined) return { type: "Applied", holds: false, reason: "NotInForce", message: inert };
   if (failing === undefined)
     return {
@@ -146,6 +146,6 @@ function appliedCondition({ failing, inert, matchedNodes }: RuleState): Observat
   return { type: "Applied", holds: false, reason: "WriteFailed", message };
 }
 
-function aloneCondition(message: string): Observation {
+function aloneCondition(message: string): ObservedCondition {
   return { type: "Alone", holds: false, reason: "Predecessor", message };
 }

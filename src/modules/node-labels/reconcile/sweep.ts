@@ -1,11 +1,10 @@
 import type { JsonObject } from "../../../core/json.ts";
 import { labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
 import type { View } from "../../../core/view/view.ts";
-import type { DesiredCache } from "../desired/desired-cache.ts";
+import type { PendingNodes } from "../desired/pending-nodes.ts";
 import { entriesOf } from "../rules/conflicts.ts";
 import type { NodeRule } from "../rules/rule.ts";
 import type { Policy, RuleIndex } from "../rules/rule-index.ts";
-import { needsWork } from "./needs-work.ts";
 import { type PolicyReach, reachOf } from "./policy-reach.ts";
 
 /**
@@ -32,7 +31,7 @@ export interface SweepStep {
 export interface SweepContext {
   readonly view: View;
   readonly index: RuleIndex;
-  readonly desired: DesiredCache;
+  readonly pending: PendingNodes;
 }
 
 interface Round {
@@ -95,7 +94,7 @@ function nodeNames(view: View): string[] {
   return [...view.list("nodes")].map(nameOf);
 }
 
-function stepOf(round: Round, { view, index, desired }: SweepContext): SweepStep {
+function stepOf(round: Round, { view, index, pending }: SweepContext): SweepStep {
   const { reach, names } = round;
   const nodes: string[] = [];
   const rules = new Set<NodeRule>();
@@ -105,7 +104,7 @@ function stepOf(round: Round, { view, index, desired }: SweepContext): SweepStep
     tries += NODE_TRIES + reach.rules.candidates(name);
     if (node === undefined || !(round.everyNode || reach.affects(node))) continue;
     tries += WORK_TRIES + index.candidates(name) + addConflicting(round, index, node, rules);
-    if (needsWork(node, index, desired)) nodes.push(name);
+    if (pending.differenceOf(node, index) !== undefined) nodes.push(name);
   }
   return { nodes, rules, more: round.next < names.length };
 }

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../core/json.ts";
 import { labelsOf, nameOf } from "../../../core/kubernetes/object.ts";
 import type { View } from "../../../core/view/view.ts";
-import type { Conflict } from "../reconcile/status.ts";
+import type { RuleConflict } from "../reconcile/status.ts";
 import { compareRules, type NodeRule } from "./rule.ts";
 import type { RuleIndex } from "./rule-index.ts";
 
@@ -17,8 +17,8 @@ export function nodesOf(rule: NodeRule, index: RuleIndex, view: View): JsonObjec
  * Keys that other rules set to different values on nodes of this rule, the most nodes first. Compared node by node: ten thousand rules may
  * set one key, each on nodes of its own, without any conflict.
  */
-export function conflictsOf(rule: NodeRule, index: RuleIndex, nodes: readonly JsonObject[]): Conflict[] {
-  const conflicts = new Map<string, { -readonly [Field in keyof Conflict]: Conflict[Field] }>();
+export function conflictsOf(rule: NodeRule, index: RuleIndex, nodes: readonly JsonObject[]): RuleConflict[] {
+  const conflicts = new Map<string, { -readonly [Field in keyof RuleConflict]: RuleConflict[Field] }>();
   const differences = new Map<NodeRule, readonly string[]>();
   for (const node of nodes) {
     for (const other of index.matching(nameOf(node), labelsOf(node))) {

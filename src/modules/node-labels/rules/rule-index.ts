@@ -1,6 +1,6 @@
 import { type JsonObject, own } from "../../../core/json.ts";
 import { matches } from "../../../core/kubernetes/selectors/label-selector.ts";
-import type { Settings } from "../settings.ts";
+import type { NodeLabelsSettings } from "../settings.ts";
 import { type Ownership, owns } from "./ownership.ts";
 import { compareRules, matchesName, type NodeRule } from "./rule.ts";
 
@@ -11,7 +11,7 @@ export type Policy = NodeRule | Ownership;
  * few rules that may match it, and not against ten thousand. Equal policies make an equal index, whatever the order of changes.
  */
 export class RuleIndex {
-  readonly settings: Settings;
+  readonly settings: NodeLabelsSettings;
   readonly rules = new Set<NodeRule>();
   readonly ownerships = new Set<Ownership>();
   /** Rules with an invalid pattern or selector: which nodes they match is unknown, so their keys are covered on every node. */
@@ -25,7 +25,7 @@ export class RuleIndex {
 
   #version = 0;
 
-  constructor(policies: Iterable<Policy>, settings: Settings) {
+  constructor(policies: Iterable<Policy>, settings: NodeLabelsSettings) {
     this.settings = settings;
     for (const policy of policies) this.add(policy);
   }

@@ -5,10 +5,9 @@ import { ALL_NODES, anyCriteria, anySpec, asPolicySpec } from "../../../../test/
 import { again } from "../../../../test/builders/json.ts";
 import { merged, placementRequest } from "../../../../test/builders/merged.ts";
 import { placed, SHOP } from "../../../../test/builders/placed.ts";
-import { deployment, pod } from "../../../../test/builders/pod.ts";
+import { deployment, matchesPodPlacement, pod } from "../../../../test/builders/pod.ts";
 import { clusterPolicy, namespacedPolicy } from "../../../../test/builders/policy.ts";
 import type { Json } from "../../../core/json.ts";
-import { matchesPodPlacement } from "../../../core/kubernetes/selectors/node-selector.ts";
 import type { PlacementRequest } from "../merge/context.ts";
 
 const requests: fc.Arbitrary<PlacementRequest[]> = fc

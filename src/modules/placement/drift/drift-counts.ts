@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { DRIFT_STATES, type DriftState, type Injection } from "../../../core/drift/injections.ts";
+import { DRIFT_STATES, type Injection, type InjectionState } from "../../../core/drift/injections.ts";
 import type { EventToWrite } from "../../../core/evaluate/effects.ts";
 import { fairShare } from "../../../core/evaluate/fair-share.ts";
 import type { PolicyRef } from "../../../core/evaluate/finding.ts";
@@ -31,7 +31,7 @@ export const workloadsStatus = z.strictObject({
 });
 
 interface Totals {
-  readonly counts: Record<DriftState, number>;
+  readonly counts: Record<InjectionState, number>;
   examples: readonly string[];
 }
 
@@ -68,7 +68,7 @@ export class DriftCounts {
   }
 
   /** Over all policies, deleted ones included. */
-  sums(): Record<DriftState, number> {
+  sums(): Record<InjectionState, number> {
     const sums = none();
     for (const { counts } of this.#policies.values())
       for (const state of DRIFT_STATES) sums[state] += counts[state];
@@ -99,6 +99,6 @@ export class DriftCounts {
   }
 }
 
-function none(): Record<DriftState, number> {
+function none(): Record<InjectionState, number> {
   return { current: 0, stale: 0, orphaned: 0, missing: 0 };
 }

@@ -17,7 +17,7 @@ const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
 const REFUSE = { namespaceSelector: {}, podSelector: {}, enforcement: "Refuse" };
 const POOL = clusterPolicy("pool", { ...REFUSE, nodeSelector: { pool: "etcd" } });
 
-/** What the validating twin answers. */
+/** What the validating hook answers. */
 const judged = (policies: readonly JsonObject[], request: AdmissionRequest) =>
   placed([SHOP, ...policies], request, { phase: "validate" }).answer;
 const created = (policies: readonly JsonObject[], object: JsonObject) => judged(policies, requestFor(object));

@@ -2,8 +2,8 @@ import type { Hook, NamespaceScope, Rule } from "../../../core/module/hook.ts";
 import type { Installation } from "../../../core/module/installation.ts";
 import { protectedNamespaces } from "../../../core/registration/protected.ts";
 import type { View } from "../../../core/view/view.ts";
-import { failsClosed } from "../policy/policy.ts";
-import { policiesIn, type Reach, reachOf, type WrittenPolicy } from "./reach.ts";
+import type { PlacementPolicy } from "../policy/policy.ts";
+import { type Reach, reachOf } from "./reach.ts";
 
 /** A request that is refused while usher is unavailable can only be repeated, so usher gets longer than in an open hook. */
 const TIMEOUT_SECONDS = 5;
@@ -26,22 +26,29 @@ export const TEMPLATE_CHANGES = [
 ].join(" || ");
 
 /**
- * The hooks with a closed twin for those that policies that fail closed are about: just the namespaces that they select
- * now, by name, never the control plane's or usher's own. All such policies share one twin for pods and one for templates.
+ * The hooks with a closed shadow hook for those that policies that fail closed are about: just the namespaces that they select
+ * now, by name, never the control plane's or usher's own. All such policies share one shadow hook for pods and one for templates.
  */
-export function closedHooks(view: View, installation: Installation, hooks: readonly Hook[]): Hook[] {
-  const closed = policiesIn(view, failsClosed);
+export function closedHooks(
+  policies: readonly PlacementPolicy[],
+  view: View,
+  installation: Installation,
+  hooks: readonly Hook[],
+): Hook[] {
+  const closed = policies.filter(({ failure }) => failure === "Fail");
   if (closed.length === 0) return [...hooks];
   const [forPods, forTemplates] = [closed.filter(isAbout("Pods")), closed.filter(isAbout("Templates"))];
   const pods = reachOf(forPods, view, installation);
   // Nearly all policies are about both.
   const same = forPods.length === closed.length && forTemplates.length === closed.length;
   const reaches = { pods, templates: same ? pods : reachOf(forTemplates, view, installation) };
-  return hooks.flatMap((hook) => (hook.name === "placement" ? twinned(hook, reaches, installation) : [hook]));
+  return hooks.flatMap((hook) =>
+    hook.name === "placement" ? withShadows(hook, reaches, installation) : [hook],
+  );
 }
 
-function isAbout(target: "Pods" | "Templates"): (policy: WrittenPolicy) => boolean {
-  return ({ spec: { targets } }) => targets !== (target === "Pods" ? "Templates" : "Pods");
+function isAbout(target: "Pods" | "Templates"): (policy: PlacementPolicy) => boolean {
+  return ({ targets }) => targets !== (target === "Pods" ? "Templates" : "Pods");
 }
 
 interface Reaches {
@@ -49,8 +56,8 @@ interface Reaches {
   readonly templates: Reach;
 }
 
-function twinned(hook: Hook, { pods, templates }: Reaches, installation: Installation): Hook[] {
-  const twins = [
+function withShadows(hook: Hook, { pods, templates }: Reaches, installation: Installation): Hook[] {
+  const shadows = [
     { name: "pods", rules: hook.rules.filter(isPods), reach: pods },
     { name: "templates", rules: hook.rules.filter((rule) => !isPods(rule)), reach: templates },
   ].flatMap(({ name, rules, reach }): Hook[] =>
@@ -71,7 +78,10 @@ function twinned(hook: Hook, { pods, templates }: Reaches, installation: Install
         ]
       : [],
   );
-  return [...twins, ...(twins.length === 0 ? [hook] : [notTwice(hook, { pods, templates }, installation)])];
+  return [
+    ...shadows,
+    ...(shadows.length === 0 ? [hook] : [notTwice(hook, { pods, templates }, installation)]),
+  ];
 }
 
 /** The open hook, not called where a closed one is. A second call would change nothing: then all is there already. */

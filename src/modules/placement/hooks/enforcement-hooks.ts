@@ -3,9 +3,9 @@ import type { Hook, NamespaceScope, Rule } from "../../../core/module/hook.ts";
 import { exemptNamespaces, type Installation } from "../../../core/module/installation.ts";
 import { protectedNamespaces } from "../../../core/registration/protected.ts";
 import type { View } from "../../../core/view/view.ts";
-import { failsClosed } from "../policy/policy.ts";
+import type { PlacementPolicy } from "../policy/policy.ts";
 import { isPods, TEMPLATE_CHANGES } from "./closed-hooks.ts";
-import { policiesIn, reachOf, type WrittenPolicy } from "./reach.ts";
+import { reachOf } from "./reach.ts";
 
 const COMMON = {
   module: "placement",
@@ -33,15 +33,20 @@ const NOT_SCALED: ReadonlySet<string> = new Set(["podtemplates", "daemonsets", "
  * The validating hooks are called only where a policy enforces; without one they have no rules and are not registered. For a namespaced
  * policy they are called in that namespace, for a cluster policy in all, since namespaces may come to be selected.
  */
-export function enforcementHooks(view: View, installation: Installation, rules: readonly Rule[]): Hook[] {
-  const enforcing = policiesIn(view, ({ enforcement }) => enforcement === "Warn" || enforcement === "Refuse");
-  const wide = enforcing.some(({ namespace }) => namespace === undefined);
+export function enforcementHooks(
+  policies: readonly PlacementPolicy[],
+  view: View,
+  installation: Installation,
+  rules: readonly Rule[],
+): Hook[] {
+  const enforcing = policies.filter(({ enforcement }) => enforcement !== "None");
+  const wide = enforcing.some(({ ref }) => ref.namespace === undefined);
   const exempt = exemptNamespaces(installation);
-  const named = enforcing.flatMap(({ namespace }) => namespace ?? []);
+  const named = enforcing.flatMap(({ ref }) => ref.namespace ?? []);
   const names = [...new Set(named)].filter((name) => !exempt.includes(name)).sort();
   const namespaces: NamespaceScope = wide ? { except: exempt } : { only: names };
   const inForce = wide || names.length > 0;
-  const tooLarge = enforcing.some(({ spec }) => spec["enforcement"] === "Refuse") ? "deny" : "allow";
+  const tooLarge = enforcing.some(({ enforcement }) => enforcement === "Refuse") ? "deny" : "allow";
   const hook = (name: string, some: readonly Rule[], condition?: string): Hook => ({
     ...COMMON,
     tooLarge,
@@ -61,7 +66,7 @@ export function enforcementHooks(view: View, installation: Installation, rules: 
     ? { except: protectedNamespaces(installation) }
     : { only: closed.names };
   // Finalizers and labels of workloads must change while usher is away: only what enforcement would judge waits for it.
-  const twin = (of: Hook, condition: string): Hook => ({
+  const shadow = (of: Hook, condition: string): Hook => ({
     ...of,
     name: `${of.name}-closed`,
     askedAs: of.name,
@@ -71,11 +76,11 @@ export function enforcementHooks(view: View, installation: Installation, rules: 
     conditions: [{ name: "changes", expression: condition }],
   });
   return [
-    twin(objects, TEMPLATE_CHANGES),
+    shadow(objects, TEMPLATE_CHANGES),
     // A pod that has its node stays there whatever its labels become: operators relabel such pods at a failover.
     ...(pods.rules.length === 0
       ? []
-      : [twin(pods, `!${isBoundExpression("oldObject")} && (${POD_CHANGES})`)]),
+      : [shadow(pods, `!${isBoundExpression("oldObject")} && (${POD_CHANGES})`)]),
     ...open,
   ];
 }
@@ -97,6 +102,6 @@ function scaleRules(rules: readonly Rule[]): Rule[] {
     .filter(({ resources }) => resources.length > 0);
 }
 
-function isClosed({ spec }: WrittenPolicy): boolean {
-  return spec["enforcement"] === "Refuse" && failsClosed(spec);
+function isClosed({ enforcement, failure }: PlacementPolicy): boolean {
+  return enforcement === "Refuse" && failure === "Fail";
 }

@@ -6,15 +6,14 @@ import { requestFor } from "../../../../test/builders/request.ts";
 import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { workloadTable } from "../../../core/kubernetes/workloads.ts";
-import { Gates } from "../../../core/module/gates.ts";
 import { hookWants } from "../../../core/module/hook.ts";
 import { DEFAULT_INSTALLATION } from "../../../core/module/installation.ts";
 import { placement } from "../index.ts";
 
 const hooksOf = (known: readonly JsonObject[] = [], installation = DEFAULT_INSTALLATION) =>
-  placement
-    .hooks(assemblyOf([placement], known.map(came), installation).view, installation, new Gates([]))
-    .filter(({ phase, failure }) => phase === "mutate" && failure === "open");
+  assemblyOf([placement], known.map(came), installation).declaredHooks.filter(
+    ({ phase, failure }) => phase === "mutate" && failure === "open",
+  );
 
 /** The hooks that ask about a request. */
 const asking = (
@@ -98,7 +97,7 @@ describe("without any policy", () => {
 });
 
 describe("pods at a gate are asked about as long as some policy gives updates something new", () => {
-  const INJECT = { podSelector: {}, onUpdate: "Inject" };
+  const INJECT = { podSelector: {}, namespaceSelector: {}, onUpdate: "Inject" };
   const condition = (known: readonly JsonObject[]) =>
     hooksOf(known)
       .flatMap(({ conditions }) => conditions ?? [])
@@ -107,10 +106,19 @@ describe("pods at a gate are asked about as long as some policy gives updates so
 
   test.each<[string, readonly JsonObject[], boolean]>([
     ["no policy", [], false],
-    ["one that restores", [clusterPolicy("p", { podSelector: {}, onUpdate: "Restore" })], false],
+    ["one that restores", [clusterPolicy("p", { ...INJECT, onUpdate: "Restore" })], false],
     ["one that injects", [clusterPolicy("p", INJECT)], true],
-    ["one of a namespace that injects", [namespacedPolicy("shop", "p", INJECT)], true],
-    ["one that says nonsense", [clusterPolicy("p", { onUpdate: ["Inject"] })], false],
+    [
+      "one of a namespace that injects",
+      [namespacedPolicy("shop", "p", { podSelector: {}, onUpdate: "Inject" })],
+      true,
+    ],
+    [
+      "one that injects and selects no namespace",
+      [clusterPolicy("p", { podSelector: {}, onUpdate: "Inject" })],
+      false,
+    ],
+    ["one that says nonsense", [clusterPolicy("p", { ...INJECT, onUpdate: ["Inject"] })], false],
   ])("%s", (_what, known, gated) => {
     expect(condition(known).includes("schedulingGates")).toBe(gated);
   });

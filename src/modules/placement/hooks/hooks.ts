@@ -1,15 +1,32 @@
-import { stringAt } from "../../../core/json.ts";
 import { isGatedExpression } from "../../../core/kubernetes/pod-state.ts";
 import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import type { Hook, Rule } from "../../../core/module/hook.ts";
 import { exemptNamespaces, type Installation } from "../../../core/module/installation.ts";
 import { kindResource } from "../../../core/policy/kind.ts";
 import { PROVENANCE } from "../../../core/provenance/annotation.ts";
+import { carries, SENT_PROVENANCE } from "../../../core/provenance/match-condition.ts";
 import { REAPPLY } from "../../../core/provenance/reapply.ts";
 import type { View } from "../../../core/view/view.ts";
 import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "../kinds.ts";
+import type { PlacementPolicy } from "../policy/policy.ts";
 import { isPod } from "../select/eligibility.ts";
 import { placedWorkloads } from "../settings.ts";
+import { closedHooks } from "./closed-hooks.ts";
+import { enforcementHooks } from "./enforcement-hooks.ts";
+
+/** Every hook that the policies of the moment ask for: those that place, their closed shadow hooks, and the validating ones. */
+export function allHooks(
+  policies: readonly PlacementPolicy[],
+  view: View,
+  installation: Installation,
+): Hook[] {
+  const placing = placementHooks(policies, view, installation);
+  const rules = placing.find(({ name }) => name === "placement")?.rules ?? [];
+  return [
+    ...closedHooks(policies, view, installation, placing),
+    ...enforcementHooks(policies, view, installation, rules),
+  ];
+}
 
 const COMMON = {
   module: "placement",
@@ -27,7 +44,11 @@ const PODS = { groups: [""], versions: ["v1"], resources: ["pods"], scope: "Name
  * Pods when they are made, templates also when they change; pods that change only where that can mean something. Without any policy only
  * objects with usher's annotations matter: what deleted policies added is kept or restored, and a forged annotation is removed.
  */
-export function placementHooks(view: View, installation: Installation): Hook[] {
+function placementHooks(
+  policies: readonly PlacementPolicy[],
+  view: View,
+  installation: Installation,
+): Hook[] {
   const namespaces = { except: exemptNamespaces(installation) };
   const workloads = placedWorkloads(installation);
   const pods: readonly Omit<Rule, "operations">[] = workloads.some(isPod) ? [PODS] : [];
@@ -35,7 +56,8 @@ export function placementHooks(view: View, installation: Installation): Hook[] {
     ...pods.map((rule) => ({ ...rule, operations: ["CREATE"] as const })),
     ...templateRules(workloads),
   ];
-  const tooLarge = somePolicy(view, "onConflict", "Refuse") ? "deny" : "allow";
+  const tooLarge = policies.some(({ onConflict }) => onConflict === "Refuse") ? "deny" : "allow";
+  const injecting = policies.some(({ onUpdate }) => onUpdate === "Inject");
   return [
     {
       ...COMMON,
@@ -53,25 +75,24 @@ export function placementHooks(view: View, installation: Installation): Hook[] {
       rules: pods.map((rule) => ({ ...rule, operations: ["UPDATE"] as const })),
       conditions: [
         { name: "not-being-deleted", expression: "!has(object.metadata.deletionTimestamp)" },
-        { name: "something-to-do", expression: podUpdates(somePolicy(view, "onUpdate", "Inject")) },
+        { name: "something-to-do", expression: podUpdates(injecting) },
       ],
     },
   ];
 }
 
 /**
- * Pods are updated all the time (labels, finalizers, images), and nearly never is it about placement. It is where the spec or our
- * note has changed on a pod that has a note; and where a policy may give something new to a pod that waits at a gate.
+ * Pods are updated all the time (labels, finalizers, images), and nearly never is it about placement. It is where the note has
+ * changed, or the spec of a pod that has a note; and where a policy may give something new to a pod that waits at a gate.
  */
 function podUpdates(injecting: boolean): string {
-  const note = `metadata.annotations['${PROVENANCE}']`;
-  const changed = `(object.spec != oldObject.spec || !${carries("object", PROVENANCE)} || object.${note} != oldObject.${note})`;
-  const ways = [`(${carries("oldObject", PROVENANCE)} && ${changed})`, carries("object", REAPPLY)];
+  const changed = `(object.spec != oldObject.spec || !${carries("object", PROVENANCE)})`;
+  const ways = [
+    SENT_PROVENANCE,
+    `(${carries("oldObject", PROVENANCE)} && ${changed})`,
+    carries("object", REAPPLY),
+  ];
   return [...ways, ...(injecting ? [isGatedExpression("oldObject")] : [])].join(" || ");
-}
-
-function carries(object: string, annotation: string): string {
-  return `(has(${object}.metadata.annotations) && '${annotation}' in ${object}.metadata.annotations)`;
 }
 
 /** The condition of the hook while there is no policy. */
@@ -85,15 +106,6 @@ const ANNOTATED = [
 
 function hasPolicies(view: View): boolean {
   return [clusterPodSchedulingPolicy, podSchedulingPolicy].some((kind) => view.count(kindResource(kind)) > 0);
-}
-
-function somePolicy(view: View, field: string, value: string): boolean {
-  for (const kind of [clusterPodSchedulingPolicy, podSchedulingPolicy]) {
-    for (const policy of view.list(kindResource(kind))) {
-      if (stringAt(policy, "spec", field) === value) return true;
-    }
-  }
-  return false;
 }
 
 function templateRules(workloads: readonly WorkloadKind[]): Rule[] {

@@ -1,25 +1,16 @@
-import { canonical, isObject, type Json, type JsonObject, stringAt } from "../../../core/json.ts";
+import { type JsonObject, stringAt } from "../../../core/json.ts";
 import { labelsOf } from "../../../core/kubernetes/object.ts";
-import { compileSelector, matches } from "../../../core/kubernetes/selectors/label-selector.ts";
+import { type CompiledSelector, matches } from "../../../core/kubernetes/selectors/label-selector.ts";
 import type { Installation } from "../../../core/module/installation.ts";
-import { kindResource } from "../../../core/policy/kind.ts";
 import { protectedNamespaces } from "../../../core/registration/protected.ts";
 import type { View } from "../../../core/view/view.ts";
-import { clusterPodSchedulingPolicy, podSchedulingPolicy } from "../kinds.ts";
-import { NAMESPACE_NAME } from "../policy/policy.ts";
+import { NAMESPACE_NAME, type PlacementPolicy } from "../policy/policy.ts";
 
 /**
- * A webhook configuration is one object, which etcd holds up to 1.5 MB: of so many names, each of up to 63 characters, it has a
- * fifth. A cluster with more namespaces under closed policies than this is better served by a policy for all.
+ * A webhook configuration is one object, which etcd holds up to 1.5 MB: 4,000 names of up to 63 characters take a fifth of it. A cluster
+ * with more namespaces under closed policies than this is better served by a policy for all.
  */
 const MOST_NAMES = 4_000;
-
-/** A stored policy, as far as it decides which hooks there are. */
-export interface WrittenPolicy {
-  /** Absent for a policy of the whole cluster. */
-  readonly namespace: string | undefined;
-  readonly spec: JsonObject;
-}
 
 /** The namespaces that some policies are about. */
 export interface Reach {
@@ -29,38 +20,17 @@ export interface Reach {
   readonly names: readonly string[];
 }
 
-/**
- * The stored policies of both kinds whose spec is such. Hooks are made from the view alone, anew with every change, and of ten
- * thousand policies hardly any is closed: so each is only looked at, and nothing is made of it.
- */
-export function policiesIn(view: View, wanted: (spec: JsonObject) => boolean): WrittenPolicy[] {
-  const found: WrittenPolicy[] = [];
-  for (const kind of [clusterPodSchedulingPolicy, podSchedulingPolicy]) {
-    const namespaced = kind.scope === "Namespaced";
-    for (const object of view.list(kindResource(kind))) {
-      const spec = object["spec"];
-      if (!isObject(spec) || !wanted(spec)) continue;
-      found.push({
-        namespace: namespaced ? (stringAt(object, "metadata", "namespace") ?? "default") : undefined,
-        spec,
-      });
-    }
-  }
-  return found;
-}
-
-/** Which namespaces the policies select now, as far as they can be read; never the control plane's or usher's own. */
-export function reachOf(policies: readonly WrittenPolicy[], view: View, installation: Installation): Reach {
+/** Which namespaces these policies, which fail closed, select now; never the control plane's or usher's own. */
+export function reachOf(policies: readonly PlacementPolicy[], view: View, installation: Installation): Reach {
   const names = new Set<string>();
-  const selectors = new Map<string, Json>();
-  for (const { namespace, spec } of policies) {
-    const { podSelector, namespaceSelector } = spec;
-    // Absent selects nothing; one that can't be read may mean any pod.
-    if (podSelector === undefined || podSelector === null) continue;
-    if (namespace !== undefined) names.add(namespace);
-    else if (isObject(namespaceSelector)) selectors.set(textOf(namespaceSelector), namespaceSelector);
+  // Many policies share a selector: each is compared with the namespaces once.
+  const selectors = new Map<string, CompiledSelector>();
+  for (const { ref, namespaceSelector, namespaceSelectorKey } of policies) {
+    if (ref.namespace !== undefined) names.add(ref.namespace);
+    else if (namespaceSelector !== undefined && namespaceSelectorKey !== undefined)
+      selectors.set(namespaceSelectorKey, namespaceSelector);
   }
-  const compiled = [...selectors.values()].map((selector) => compileSelector(selector, []).selector);
+  const compiled = [...selectors.values()];
   if (compiled.some(({ kind }) => kind === "everything")) return { everywhere: true, names: [] };
   const apart = new Set(protectedNamespaces(installation));
   if (compiled.length > 0) {
@@ -73,15 +43,4 @@ export function reachOf(policies: readonly WrittenPolicy[], view: View, installa
   }
   const sorted = [...names].filter((name) => !apart.has(name)).sort();
   return { everywhere: false, names: sorted.slice(0, MOST_NAMES) };
-}
-
-/** Many policies share a selector, and what is stored never changes in place: each is spelled out once. */
-const texts = new WeakMap<JsonObject, string>();
-
-function textOf(selector: JsonObject): string {
-  const known = texts.get(selector);
-  if (known !== undefined) return known;
-  const text = canonical(selector);
-  texts.set(selector, text);
-  return text;
 }

@@ -1,5 +1,5 @@
 import type { PolicyRef } from "../../../core/evaluate/finding.ts";
-import { at, isObject, type JsonObject } from "../../../core/json.ts";
+import { at, canonical, isObject, type JsonObject } from "../../../core/json.ts";
 import {
   type CompiledSelector,
   compileSelector,
@@ -43,6 +43,8 @@ export interface PlacementPolicy extends Settings {
   /** `undefined`: it can't be read, so what it selects is unknown. */
   readonly namespaceSelector: CompiledSelector | undefined;
   readonly podSelector: CompiledSelector | undefined;
+  /** The same text for equal selectors of namespaces. Only of cluster policies that fail closed, whose namespaces hooks name. */
+  readonly namespaceSelectorKey: string | undefined;
   /** Why it is invalid; then its failure mode decides for what it selects. */
   readonly broken: string | undefined;
   readonly criteria: Criteria;
@@ -60,6 +62,7 @@ class ReadyPolicy implements PlacementPolicy {
   readonly enforcement: Settings["enforcement"];
   readonly namespaceSelector: CompiledSelector | undefined;
   readonly podSelector: CompiledSelector | undefined;
+  readonly namespaceSelectorKey: string | undefined;
   readonly broken: string | undefined;
   readonly criteria: Criteria;
 
@@ -73,6 +76,7 @@ class ReadyPolicy implements PlacementPolicy {
     this.enforcement = policy.enforcement;
     this.namespaceSelector = policy.namespaceSelector;
     this.podSelector = policy.podSelector;
+    this.namespaceSelectorKey = policy.namespaceSelectorKey;
     this.broken = policy.broken;
     this.criteria = policy.criteria;
   }
@@ -104,6 +108,10 @@ export function preparePolicy(
     ...settings,
     namespaceSelector,
     podSelector,
+    namespaceSelectorKey:
+      scope === "Cluster" && settings.failure === "Fail" && isObject(spec["namespaceSelector"])
+        ? canonical(spec["namespaceSelector"])
+        : undefined,
     broken: broken === undefined ? undefined : describeProblem(broken),
     criteria,
   });
@@ -147,7 +155,7 @@ function settingsOf(spec: JsonObject, problems: Problem[]): Settings {
  * Whether a policy refuses what it selects while usher can't judge it. One that refuses unmet requirements does so by default: else a
  * tenant that makes usher slow passes it.
  */
-export function failsClosed(spec: JsonObject): boolean {
+function failsClosed(spec: JsonObject): boolean {
   const given = spec["failurePolicy"] ?? undefined;
   return given === undefined ? spec["enforcement"] === "Refuse" : given === "Fail";
 }

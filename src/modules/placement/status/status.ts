@@ -6,7 +6,7 @@ import {
   conditionOf,
   conditions,
   moment,
-  type Observation,
+  type ObservedCondition,
   observed,
   timeOf,
   validity,
@@ -89,7 +89,7 @@ export function statusOf(
   };
 }
 
-function effectiveness({ effective, reason, message }: Effect): Observation {
+function effectiveness({ effective, reason, message }: Effect): ObservedCondition {
   return { type: "Effective", holds: effective, reason, message };
 }
 

@@ -12,7 +12,7 @@ import { type Exemption, exemptPod, exemptRequest } from "./exemptions.ts";
 import { type NamespacePolicy, namespacePolicy, policyText } from "./namespace-policy.ts";
 import { ownerOf } from "./owner.ts";
 import { isSignificantUpdate } from "./significant-update.ts";
-import { judge, RULE, type Subject, withEvent } from "./verdict.ts";
+import { evaluateModes, type PodSubject, RULE, withEvent } from "./verdict.ts";
 
 /** The API server never sends others, but a webhook must not judge what it does not know. */
 const IGNORED = ["exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"];
@@ -27,6 +27,8 @@ export function judgePod(context: Context, exceptions: Exceptions): Result {
   if (exempt !== undefined) return exempted(context, exempt);
   const policy = namespacePolicy(context, configuration);
   if ("need" in policy) return policy;
+  // Of a namespace that the source does not have the command says that it is unknown.
+  if ("failed" in policy && settings.mode === "Foresee") return allow();
   if ("failed" in policy) return failed(context, 500, "InternalError", policy.failed);
   if (isPrivileged(policy)) {
     const count = evaluationCount(request, "allow", "enforce", policy.enforce, view.serverVersion);
@@ -43,9 +45,9 @@ export function judgePod(context: Context, exceptions: Exceptions): Result {
   const metadata = isObject(given) ? given : {};
   const adds = settings.ephemeralContainers === "Added" && request.subResource === "ephemeralcontainers";
   const judged = adds ? addedContainers(metadata, spec, before) : { metadata, spec };
-  const subject: Subject = { ...judged, path: [] };
+  const subject: PodSubject = { ...judged, path: [] };
   const { enforce, audit, warn, errors } = policy;
-  const verdict = judge(context, exceptions, settings, { enforce, audit, warn }, subject);
+  const verdict = evaluateModes(context, exceptions, settings, { enforce, audit, warn }, subject);
   const notes = [annotation("enforce-policy", policyText(enforce)), ...labelErrors(policy)];
   const counts = [...verdict.counts, ...(errors.length > 0 ? [errorCount(request, false)] : [])];
   if (verdict.refused === undefined) return allow([...notes, ...verdict.findings], undefined, counts);

@@ -11,7 +11,7 @@ import { exemptPod, exemptRequest } from "./exemptions.ts";
 import { annotation, exempted, labelErrors } from "./judge-pod.ts";
 import { namespacePolicy } from "./namespace-policy.ts";
 import { ownerOf } from "./owner.ts";
-import { judge, withEvent } from "./verdict.ts";
+import { evaluateModes, withEvent } from "./verdict.ts";
 
 /**
  * Informs about the pods that a template would make, as the plugin PodSecurity does, and refuses it where templates are to be
@@ -43,7 +43,7 @@ export function judgeTemplate(context: Context, exceptions: Exceptions): Result 
   const exemptClass = exemptPod(spec, configuration);
   if (exemptClass !== undefined) return exempted(context, exemptClass);
   const subject = { metadata, spec, path: template.path };
-  const verdict = judge(context, exceptions, settings, modes, subject);
+  const verdict = evaluateModes(context, exceptions, settings, modes, subject);
   const notes = informs ? labelErrors(policy) : [];
   const counts = [...verdict.counts, ...(errors.length > 0 ? [errorCount(request, false)] : [])];
   if (verdict.refused === undefined) return allow([...notes, ...verdict.findings], undefined, counts);

@@ -5,7 +5,7 @@ import type { Context } from "../../../core/module/module.ts";
 import type { Exceptions } from "../exceptions/exceptions.ts";
 import { byCodePoint } from "../go-text.ts";
 import type { LevelVersion } from "../security/policy.ts";
-import type { Settings } from "../settings.ts";
+import type { PodOSSettings } from "../settings.ts";
 import { exemptPod } from "./exemptions.ts";
 import { policyText } from "./namespace-policy.ts";
 import { violationsOf } from "./verdict.ts";
@@ -31,7 +31,7 @@ export function podsNeed(namespace: string): Need {
 export function previewOf(
   context: Context,
   exceptions: Exceptions,
-  settings: Settings["podSecurity"],
+  settings: PodOSSettings["podSecurity"],
   enforce: LevelVersion,
   fact: Fact,
 ): string[] {

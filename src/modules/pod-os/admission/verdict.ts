@@ -5,13 +5,13 @@ import type { Context, TraceEntry } from "../../../core/module/module.ts";
 import type { Path } from "../../../core/path.ts";
 import { type Exceptions, whyNotInForce } from "../exceptions/exceptions.ts";
 import { isValidOS } from "../os/validate.ts";
-import type { Violation } from "../security/check.ts";
-import { evaluatePodSecurity } from "../security/evaluate.ts";
+import type { CheckFailure } from "../security/check.ts";
+import { detailOf, evaluateChecks } from "../security/evaluate.ts";
+import { judgedPod } from "../security/judged-pod.ts";
 import type { LevelVersion, PodSecurityPolicy } from "../security/policy.ts";
-import { windowsViolations } from "../security/windows-user.ts";
-import type { Settings } from "../settings.ts";
+import { windowsFailures } from "../security/windows-user.ts";
+import type { PodOSSettings } from "../settings.ts";
 import { evaluationCount } from "./counts.ts";
-import { stepsOf } from "./field-errors.ts";
 import { policyText } from "./namespace-policy.ts";
 import { waive } from "./waivers.ts";
 
@@ -22,7 +22,7 @@ export const RULE = "pod-security";
 const MOST_CAUSES = 64;
 
 /** What is judged: a pod, or the pod of a template. */
-export interface Subject {
+export interface PodSubject {
   readonly metadata: JsonObject;
   readonly spec: JsonObject;
   /** Where it is in the object. */
@@ -30,40 +30,44 @@ export interface Subject {
 }
 
 /** What Pod Security comes to in the modes that were asked for. */
-export interface Verdict {
+export interface PodSecurityVerdict {
   /** `violates PodSecurity "restricted:latest": …`; absent where the pod may come in. */
   readonly refused: string | undefined;
   readonly findings: readonly Finding[];
   readonly counts: readonly Count[];
 }
 
-/** Judges a subject by the modes of its namespace. Pairs of level and version that are equal are evaluated once. */
-export function judge(
-  context: Context,
+/** Evaluates a pod in the modes of its namespace. Pairs of level and version that are equal are evaluated once. */
+export function evaluateModes(
+  context: Pick<Context, "request" | "view" | "now" | "trace">,
   exceptions: Exceptions,
-  settings: Settings["podSecurity"],
+  settings: PodOSSettings["podSecurity"],
   policy: Partial<PodSecurityPolicy>,
-  subject: Subject,
-): Verdict {
+  subject: PodSubject,
+): PodSecurityVerdict {
   const { request, view, now } = context;
   const findings: Finding[] = [];
   const counts: Count[] = [];
-  const evaluated = new Map<string, readonly Violation[]>();
-  const evaluate = (of: LevelVersion): readonly Violation[] => {
+  const evaluated = new Map<string, readonly CheckFailure[]>();
+  const evaluate = (of: LevelVersion): readonly CheckFailure[] => {
     const known = evaluated.get(policyText(of));
     const found = known ?? violationsOf(context, settings, of, subject);
     evaluated.set(policyText(of), found);
     return found;
   };
   const inForce = exceptions.for(request.namespace, subject.metadata, subject.spec, now);
-  const level = (mode: keyof PodSecurityPolicy, of: LevelVersion, violations: readonly Violation[]): void =>
+  const level = (
+    mode: keyof PodSecurityPolicy,
+    of: LevelVersion,
+    violations: readonly CheckFailure[],
+  ): void =>
     context.trace?.({
       policy: { kind: "PodSecurityLevel", name: `${mode}=${policyText(of)}` },
       applies: mode === "enforce" && violations.length > 0 ? "refuses" : "applies",
       why: violations.length === 0 ? "nothing is violated" : `violated: ${detailOf(violations)}`,
     });
   const waived = new Map<string, { readonly name: string; readonly finding: Finding }>();
-  const remaining = (of: LevelVersion): readonly Violation[] => {
+  const remaining = (of: LevelVersion): readonly CheckFailure[] => {
     const { violations, used } = waive(evaluate(of), subject.spec, inForce, (spec, check) =>
       violationsOf(context, settings, of, { ...subject, spec }, check),
     );
@@ -113,8 +117,8 @@ export function judge(
 function exceptionTrace(
   exceptions: Exceptions,
   used: ReadonlySet<string>,
-  { request, now }: Context,
-  { metadata, spec }: Subject,
+  { request, now }: Pick<Context, "request" | "now">,
+  { metadata, spec }: PodSubject,
 ): TraceEntry[] {
   return exceptions.of(request.namespace).map((exception) => {
     const why = whyNotInForce(exception, metadata, spec, now);
@@ -130,29 +134,27 @@ function exceptionTrace(
 /** What a pod violates: of all checks, or of one. */
 export function violationsOf(
   { view }: Pick<Context, "view">,
-  { windowsChecks }: Settings["podSecurity"],
+  { windowsChecks }: PodOSSettings["podSecurity"],
   policy: LevelVersion,
-  { metadata, spec }: Pick<Subject, "metadata" | "spec">,
+  { metadata, spec }: Pick<PodSubject, "metadata" | "spec">,
   check?: string,
-): readonly Violation[] {
+): readonly CheckFailure[] {
   const version = view.serverVersion?.effective;
-  const { violations } = evaluatePodSecurity(policy, metadata, spec, {
+  const pod = judgedPod(metadata, spec);
+  const { failures } = evaluateChecks(policy, pod, {
     ...(version?.major === 1 ? { newest: version.minor } : {}),
     ...(check === undefined ? {} : { check }),
     mostCauses: MOST_CAUSES,
   });
   const windows = windowsChecks && policy.level === "restricted" && isValidOS(spec);
-  return windows ? [...violations, ...windowsViolations(metadata, spec, MOST_CAUSES)] : violations;
+  return windows ? [...failures, ...windowsFailures(pod, MOST_CAUSES)] : failures;
 }
 
-/** As upstream joins them. */
-export function detailOf(violations: readonly Violation[]): string {
-  return violations
-    .map(({ reason, detail }) => (detail === "" ? reason : `${reason} (${detail})`))
-    .join(", ");
-}
-
-function informing(policy: LevelVersion, violations: readonly Violation[], mode: "audit" | "warn"): Finding {
+function informing(
+  policy: LevelVersion,
+  violations: readonly CheckFailure[],
+  mode: "audit" | "warn",
+): Finding {
   const message = `would violate PodSecurity "${policyText(policy)}": ${detailOf(violations)}`;
   return {
     rule: RULE,
@@ -175,15 +177,15 @@ function authorized(policy: Finding["policy"], value: string): Finding {
   };
 }
 
-function causesOf(violations: readonly Violation[], template: Path): Finding[] {
+function causesOf(violations: readonly CheckFailure[], template: Path): Finding[] {
   return violations
     .flatMap(({ check, reason, causes }): Finding[] =>
       causes.length === 0
         ? [{ rule: check, outcome: "violated", message: reason, verbatim: true }]
-        : causes.map(({ field, message }) => ({
+        : causes.map(({ path, message }) => ({
             rule: check,
             outcome: "violated",
-            path: [...template, ...stepsOf(field)],
+            path: [...template, ...path],
             message,
             verbatim: true,
           })),

@@ -1,11 +1,11 @@
 import { isObject, type Json, type JsonObject, listAt } from "../../../core/json.ts";
 import { coversContainer, type Exception, isOfContainers } from "../exceptions/exceptions.ts";
 import { CONTAINER_LISTS } from "../os/tables.ts";
-import type { Violation } from "../security/check.ts";
+import type { CheckFailure } from "../security/check.ts";
 
 export interface Waived {
   /** What is left. */
-  readonly violations: readonly Violation[];
+  readonly violations: readonly CheckFailure[];
   /** The exceptions that waived something, with the checks that they did it for. */
   readonly used: readonly { readonly exception: Exception; readonly checks: readonly string[] }[];
 }
@@ -17,14 +17,14 @@ export interface Waived {
 const MOST_COMPARISONS = 30_000;
 
 /**
- * Takes out what exceptions waive. Those for some containers waive a check for these only: it is judged again as if they were not
- * there, so that what the pod itself or another container does stays forbidden.
+ * Takes out what exceptions waive. Those for some containers waive a check for these only: it is evaluated again without them, so that the
+ * pod itself and its other containers stay bound by it.
  */
 export function waive(
-  violations: readonly Violation[],
+  violations: readonly CheckFailure[],
   spec: JsonObject,
   exceptions: readonly Exception[],
-  judge: (spec: JsonObject, check: string) => readonly Violation[],
+  evaluate: (spec: JsonObject, check: string) => readonly CheckFailure[],
 ): Waived {
   if (violations.length === 0 || exceptions.length === 0) return { violations, used: [] };
   const containers = containersOf(spec);
@@ -41,7 +41,7 @@ export function waive(
     const some = mine.filter((one) => containers.some((container) => coversContainer(one, container)));
     if (some.length === 0) return [violation];
     const isCovered = (container: Json): boolean => some.some((one) => coversContainer(one, container));
-    const again = judge(without(spec, isCovered), violation.check).find(
+    const again = evaluate(without(spec, isCovered), violation.check).find(
       ({ check }) => check === violation.check,
     );
     if (again?.detail === violation.detail) return [violation];
@@ -64,11 +64,11 @@ function without(spec: JsonObject, isCovered: (container: Json) => boolean): Jso
 }
 
 /** With the fields of the whole pod: without some containers the others have other indexes. */
-function causesLeft({ causes }: Violation, spec: JsonObject, isCovered: (container: Json) => boolean) {
+function causesLeft({ causes }: CheckFailure, spec: JsonObject, isCovered: (container: Json) => boolean) {
   const gone = new Set(
     CONTAINER_LISTS.flatMap((list) =>
-      listAt(spec, list).flatMap((one, i) => (isCovered(one) ? [`spec.${list}[${i}]`] : [])),
+      listAt(spec, list).flatMap((one, i) => (isCovered(one) ? [`${list} ${i}`] : [])),
     ),
   );
-  return causes.filter(({ field }) => !gone.has(/^spec\.\w+\[\d+\]/.exec(field)?.[0] ?? ""));
+  return causes.filter(({ path: [, list, index] }) => !gone.has(`${list} ${index}`));
 }

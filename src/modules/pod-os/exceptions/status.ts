@@ -3,7 +3,7 @@ import { at, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import {
   conditionOf,
   conditions,
-  type Observation,
+  type ObservedCondition,
   observed,
   timeOf,
   validity,
@@ -50,7 +50,7 @@ export function statusOfException(
   return { status, changesAt: now < expires ? expires : undefined };
 }
 
-function activity(object: JsonObject, expires: number, view: View, now: number): Observation {
+function activity(object: JsonObject, expires: number, view: View, now: number): ObservedCondition {
   const type = "Active";
   // Also false for a date that can't be read.
   if (!(now < expires))

@@ -42,12 +42,14 @@ describe("spec.os without a selector", () => {
 });
 
 describe("os.contradictions", () => {
-  test("Warn warns, Off says nothing, Deny refuses", () => {
+  test("Warn warns, Disabled says nothing, Deny refuses", () => {
     expect(judged(pod({ spec: BAD }))).toMatchObject({
       denials: [],
       findings: [{ code: "USHER-O01", warn: 60 }],
     });
-    expect(judged(pod({ spec: BAD }), { contradictions: "Off" }).findings).toEqual([]);
+    // Off is the earlier word.
+    for (const contradictions of ["Disabled", "Off"])
+      expect(judged(pod({ spec: BAD }), { contradictions }).findings).toEqual([]);
     const { denials } = judged(pod({ spec: BAD }), { contradictions: "Deny" });
     expect(denials).toMatchObject([
       {

@@ -3,6 +3,7 @@ import { at } from "../../../core/json.ts";
 import { controllerOf } from "../../../core/kubernetes/object.ts";
 import { POD, specPath } from "../../../core/kubernetes/workloads.ts";
 import { exemptNamespaces } from "../../../core/module/installation.ts";
+import { SENT_PROVENANCE } from "../../../core/provenance/match-condition.ts";
 import { IDENTIFY_POD_OS, MODULE } from "../settings.ts";
 import type { Part } from "./part.ts";
 import { workloadRules } from "./workload-rules.ts";
@@ -39,7 +40,7 @@ export const gate: Part = {
         name: `${NAME}-pods`,
         namespaces,
         rules: workloadRules([POD], ["CREATE", "UPDATE"]),
-        conditions: [{ name: "has-os", expression: "has(object.spec.os)" }],
+        conditions: [{ name: "has-os", expression: `has(object.spec.os) || ${SENT_PROVENANCE}` }],
       },
       {
         ...COMMON,

@@ -4,7 +4,6 @@ import type { Gates } from "../../../core/module/gates.ts";
 import type { Hook } from "../../../core/module/hook.ts";
 import type { Installation } from "../../../core/module/installation.ts";
 import type { Context, TraceEntry } from "../../../core/module/module.ts";
-import type { View } from "../../../core/view/view.ts";
 import type { Exceptions } from "../exceptions/exceptions.ts";
 
 /** One question that this module answers: when it is asked, and how it is answered. */
@@ -12,7 +11,7 @@ export interface Part {
   /** The name by which its hooks are asked. */
   readonly name: string;
   /** Empty where the settings have no use for it. */
-  readonly hooks: (installation: Installation, gates: Gates, view: View) => readonly Hook[];
+  readonly hooks: (installation: Installation, gates: Gates) => readonly Hook[];
   readonly evaluate: (context: Context, exceptions: Exceptions) => Result;
   /** The setting, gate or level that a trace names, and what the trace says where the part found nothing. */
   readonly rule: PolicyRef;

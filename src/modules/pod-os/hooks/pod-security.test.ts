@@ -5,7 +5,7 @@ import { requestFor } from "../../../../test/builders/request.ts";
 
 const PLAIN = { containers: [{ name: "c", image: "i" }] };
 
-test("the hooks are closed, wait 5 s, and have open twins for the control plane's namespaces", () => {
+test("the hooks are closed, wait 5 s, and have open shadow hooks for the control plane's namespaces", () => {
   const hooks = podSecurityWith({ settings: { podSecurity: { mode: "Replace" } } }).hooks.filter(({ name }) =>
     name.startsWith("pod-security"),
   );

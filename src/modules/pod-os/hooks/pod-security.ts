@@ -33,7 +33,7 @@ export const podSecurity: Part = {
   rule: { kind: "PodSecurity", name: NAME },
   nothing: "the request changes nothing that Pod Security judges",
   hooks: (installation) => {
-    if (settingsOf(installation).podSecurity.mode !== "Replace") return [];
+    if (settingsOf(installation).podSecurity.mode === "Complement") return [];
     const hook = (name: string, rules: readonly Rule[], condition?: string): Hook => ({
       name,
       askedAs: NAME,
@@ -44,7 +44,7 @@ export const podSecurity: Part = {
       // Whether its namespace enforces a level is not looked up for a pod that no level can be compared with.
       tooLarge: "deny",
       // Labels of the control plane's namespaces hold too, and usher must not be in the way there.
-      openTwin: true,
+      openShadow: true,
       timeoutSeconds: 5,
       sideEffects: "NoneOnDryRun",
       ...(condition === undefined ? {} : { conditions: [{ name: "changes", expression: condition }] }),

@@ -2,6 +2,7 @@ import { allow } from "../../../core/evaluate/decision.ts";
 import { isMirrorPod } from "../../../core/kubernetes/object.ts";
 import type { WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import { exemptNamespaces } from "../../../core/module/installation.ts";
+import { SENT_PROVENANCE } from "../../../core/provenance/match-condition.ts";
 import { isReapply } from "../../../core/provenance/reapply.ts";
 import { takeBack } from "../../../core/provenance/take-back.ts";
 import { harden } from "../harden/harden-request.ts";
@@ -16,7 +17,7 @@ const NAME = "pod-os-write";
 
 const MENTIONED = {
   name: "mentions-os",
-  expression: `request.resource.resource != "pods" || ${MENTIONS_OS}`,
+  expression: `request.resource.resource != "pods" || ${SENT_PROVENANCE} || ${MENTIONS_OS}`,
 };
 
 /** Edited only when they are created: hardly any field of a pod, or of the template of a Job, can change afterwards. */

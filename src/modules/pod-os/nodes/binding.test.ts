@@ -181,10 +181,10 @@ test("nodeMismatch: Warn lets it pass with a warning and an event", async () => 
 test("the hook fails open after a second, for both URLs and pods with a node", () => {
   const gates = new Gates([], new Map());
   const on = { enabled: () => true } as unknown as Gates;
-  const [hook] = part.hooks(DEFAULT_INSTALLATION, on, podOSWith([]).view);
+  const [hook] = part.hooks(DEFAULT_INSTALLATION, on);
   expect(hook).toMatchObject({ failure: "open", timeoutSeconds: 1 });
   expect(hook?.rules).toMatchObject([
     { resources: ["pods/binding", "bindings", "pods"], operations: ["CREATE"] },
   ]);
-  expect(part.hooks(DEFAULT_INSTALLATION, gates, podOSWith([]).view)[0]?.rules).toEqual([]);
+  expect(part.hooks(DEFAULT_INSTALLATION, gates)[0]?.rules).toEqual([]);
 });

@@ -4,7 +4,7 @@ import { isBoundSpec } from "../../../core/kubernetes/pod-state.ts";
 import { specPath } from "../../../core/kubernetes/workloads.ts";
 import type { Context } from "../../../core/module/module.ts";
 import type { RequestTemplate } from "../hooks/request-template.ts";
-import type { Settings } from "../settings.ts";
+import type { PodOSSettings } from "../settings.ts";
 import { OS_LABEL, resolvePodOS } from "./resolve.ts";
 import { runtimeClassOf } from "./runtime-class.ts";
 import { selectsOS } from "./selects-os.ts";
@@ -16,7 +16,7 @@ import { selectsOS } from "./selects-os.ts";
 export function osFindings(
   { object, view }: Context,
   { workload, template, isPod }: RequestTemplate,
-  mode: Settings["os"]["contradictions"],
+  mode: PodOSSettings["os"]["contradictions"],
 ): Finding[] {
   const { spec } = template;
   if (spec === undefined) return [];
@@ -25,7 +25,7 @@ export function osFindings(
   if (os === undefined) return [];
   const path = specPath(workload);
   if (contradictions.length > 0) {
-    if (mode === "Off") return [];
+    if (mode === "Disabled" || mode === "Off") return [];
     const controlled = !isPod && controllerOf(object.object) !== undefined;
     const refuses = mode === "Deny" && source === "explicit" && !controlled;
     return contradictions.map(({ field, message }) => ({

@@ -3,6 +3,7 @@ import { copyOf, isObject, type Json, type JsonObject, setOwn } from "../../../c
 import { defaulted } from "../../../core/kubernetes/defaults/defaults.ts";
 import { podTemplateOf, type WorkloadKind } from "../../../core/kubernetes/workloads.ts";
 import { pointer, steps } from "../../../core/path.ts";
+import type { Violation } from "../security/check.ts";
 import { evaluatePodSecurity } from "../security/evaluate.ts";
 import type { LevelVersion } from "../security/policy.ts";
 
@@ -20,19 +21,15 @@ export function fixedManifest(
   policy: LevelVersion,
   newest: number | undefined,
 ): FixedManifest {
-  const judge = (of: JsonObject) => {
+  const violationsOf = (of: JsonObject, fixes: boolean): readonly Violation[] => {
     const template = podTemplateOf(of, workload);
-    return evaluatePodSecurity(
-      policy,
-      template?.metadata,
-      template?.spec,
-      newest === undefined ? {} : { newest },
-    );
+    const options = newest === undefined ? { fixes } : { fixes, newest };
+    return evaluatePodSecurity(policy, template?.metadata, template?.spec, options).violations;
   };
   const leftOf = (of: JsonObject): string[] =>
-    judge(defaulted(of, workload)).violations.map(({ reason, detail }) => `${reason} (${detail})`);
-  // What the API server fills in is no part of the manifest, so fixes are those of what is written.
-  const fixes = judge(object).violations.flatMap(({ fix }) => fix ?? []);
+    violationsOf(defaulted(of, workload), false).map(({ reason, detail }) => `${reason} (${detail})`);
+  // Defaults of the API server are not part of the manifest, so the fixes are those of the manifest as written.
+  const fixes = violationsOf(object, true).flatMap(({ fix }) => fix ?? []);
   if (fixes.length === 0) return { object, left: leftOf(object), changed: false };
   const copy = copyOf(object);
   const prefix = pointer(workload.template);

@@ -77,10 +77,9 @@ function violationsOf(
   const options = newest === undefined ? {} : { newest };
   const judge = (by: LevelVersion): readonly Violation[] => {
     const fixes = new Map(
-      evaluatePodSecurity(by, written.metadata, written.spec, options).violations.map((one) => [
-        violationKey(one),
-        one,
-      ]),
+      evaluatePodSecurity(by, written.metadata, written.spec, { ...options, fixes: true }).violations.map(
+        (one) => [violationKey(one), one],
+      ),
     );
     const { violations } = evaluatePodSecurity(by, filled?.metadata, filled?.spec, options);
     return violations.map((one) => fixes.get(violationKey(one)) ?? one);

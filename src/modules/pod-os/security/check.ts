@@ -16,7 +16,7 @@ export interface Violation {
   readonly reason: string;
   readonly detail: string;
   readonly causes: readonly ViolationCause[];
-  /** Operations on the pod, or on the template: they end this violation, beside each other and in any number. */
+  /** Operations on the pod, or on the template, that end this violation; they apply alone or beside those of other violations. */
   readonly fix?: readonly PatchOperation[];
 }
 
@@ -26,18 +26,23 @@ export interface FixEdit {
   readonly value?: Json;
 }
 
+/** A field at fault, and the rule that it breaks. */
+export interface FieldViolation {
+  readonly path: Path;
+  readonly message: string;
+}
+
 /** What a variant of a check returns for a pod that it forbids. */
 export interface Failure {
   readonly reason: string;
   readonly detail: string;
-  /** Made only where they are read, and no more than are read: most refusals need no more than the texts. */
-  readonly places: (most: number) => Places;
+  readonly causes: readonly FieldViolation[];
 }
 
-/** At most as many of each as were asked for. */
-export interface Places {
-  readonly causes: readonly { readonly path: Path; readonly message: string }[];
-  readonly edits?: readonly FixEdit[];
+/** The failure of one check. */
+export interface CheckFailure extends Failure {
+  /** The id of the check. */
+  readonly check: string;
 }
 
 /** A field that a check looks at, with values of each kind. Fixtures and documentation are made from them. */
@@ -58,7 +63,8 @@ export interface Variant {
   /** Pods that pass without being looked at: by an explicit `spec.os`, or by `hostUsers: false`. */
   readonly skips?: "windows" | "userNamespace";
   readonly fields: readonly RestrictedField[];
-  readonly evaluate: (pod: JudgedPod) => Failure | undefined;
+  /** Names at most `mostCauses` fields of each kind. */
+  readonly evaluate: (pod: JudgedPod, mostCauses: number) => Failure | undefined;
 }
 
 export interface Check {
@@ -68,6 +74,8 @@ export interface Check {
   readonly overrides?: readonly string[];
   /** The operating system that the fields belong to; `any` where both have them. */
   readonly os: "any" | "linux" | "windows";
+  /** The edits that end a failure with these causes. @default only the author of the pod can end it */
+  readonly fix?: (causes: readonly FieldViolation[], pod: JudgedPod) => readonly FixEdit[];
   /** In the order of their versions. */
   readonly variants: readonly Variant[];
 }

@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from "../../../core/json.ts";
 import type { Path } from "../../../core/path.ts";
 import { joinQuote, MOST_LISTED, plural } from "../go-text.ts";
-import type { Places } from "./check.ts";
+import type { FieldViolation, FixEdit } from "./check.ts";
 import { containerPath, type JudgedPod, nameOf } from "./judged-pod.ts";
 
 /** The containers whose security context breaks a rule, by their index; nothing where there are none. */
@@ -36,7 +36,7 @@ export function setters(pod: JudgedPod, podBreaks: boolean, indexes: readonly nu
   return [...(podBreaks ? ["pod"] : []), ...containers].join(" and ");
 }
 
-/** The same field of the pod's security context and of those of containers, at most so many. */
+/** The same field of the pod's security context and of those of at most `most` containers. */
 export function contextPaths(
   pod: JudgedPod,
   podBreaks: boolean,
@@ -50,16 +50,23 @@ export function contextPaths(
   return podBreaks ? [["spec", "securityContext", ...field], ...containers] : containers;
 }
 
-export function causesAt(paths: readonly Path[], message: string): Places["causes"] {
+export function causesAt(paths: readonly Path[], message: string): FieldViolation[] {
   return paths.map((path) => ({ path, message }));
 }
 
-/** Causes at these places, which are set to a value or removed. */
-export function placesAt(paths: readonly Path[], message: string, value?: Json): Places {
-  return {
-    causes: causesAt(paths, message),
-    edits: paths.map((path) => (value === undefined ? { path } : { path, value })),
-  };
+/** A fix that removes the fields at fault. */
+export function removeFields(causes: readonly FieldViolation[]): FixEdit[] {
+  return causes.map(({ path }) => ({ path }));
+}
+
+/** A fix that removes elements of lists, the last one first, so that the others keep their index. */
+export function removeElements(causes: readonly FieldViolation[]): FixEdit[] {
+  return removeFields(causes).reverse();
+}
+
+/** A fix that removes profiles whose type is at fault, and annotations. */
+export function removeProfiles(causes: readonly FieldViolation[]): FixEdit[] {
+  return causes.map(({ path }) => ({ path: path[0] === "metadata" ? path : path.slice(0, -1) }));
 }
 
 /** Of values, not of objects; empty where there is no list. */

@@ -18,7 +18,7 @@ const detail = (policy: { level: string; version: string }, spec: JsonObject, an
   evaluatePodSecurity(policy, { annotations }, spec).detail;
 
 test("the plainest pod at restricted, in the words of the API server", () => {
-  const result = evaluatePodSecurity(LATEST, {}, { containers: [{ name: "c" }] });
+  const result = evaluatePodSecurity(LATEST, {}, { containers: [{ name: "c" }] }, { fixes: true });
   expect(result).toMatchObject({ allowed: false, policy: "restricted:latest", evaluatedVersion: "v1.37" });
   expect(result.detail).toBe(
     'allowPrivilegeEscalation != false (container "c" must set securityContext.allowPrivilegeEscalation=false), unrestricted capabilities (container "c" must set securityContext.capabilities.drop=["ALL"]), runAsNonRoot != true (pod or container "c" must set securityContext.runAsNonRoot=true), seccompProfile (pod or container "c" must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost")',
@@ -222,7 +222,7 @@ describe("a Windows pod", () => {
   });
 
   test("is judged as any other where its OS does not hold, and no fix adds Linux fields", () => {
-    const { violations } = evaluatePodSecurity(LATEST, {}, claimed);
+    const { violations } = evaluatePodSecurity(LATEST, {}, claimed, { fixes: true });
     expect(violations.map(({ check, fix }) => [check, fix])).toEqual([
       ["allowPrivilegeEscalation", undefined],
       ["capabilities_restricted", undefined],
@@ -272,7 +272,9 @@ test("no shape of a pod throws, and what is malformed satisfies no requirement",
     );
   }
   expect(evaluatePodSecurity(LATEST, {}, { containers: "x" }).allowed).toBe(false);
-  expect(evaluatePodSecurity(LATEST, {}, { containers: "x" }).violations[0]?.fix).toBeUndefined();
+  expect(
+    evaluatePodSecurity(LATEST, {}, { containers: "x" }, { fixes: true }).violations[0]?.fix,
+  ).toBeUndefined();
 });
 
 test("ten thousand bad containers are read a number of times that grows with them, not with their square", () => {
@@ -366,7 +368,9 @@ test("with all fixes applied, in either order, only checks without a fix are lef
           metadata: JsonObject;
           spec: JsonObject;
         };
-        const { violations } = evaluatePodSecurity(at("restricted", minor), pod.metadata, pod.spec);
+        const { violations } = evaluatePodSecurity(at("restricted", minor), pod.metadata, pod.spec, {
+          fixes: true,
+        });
         const fixes = violations.flatMap(({ fix }) => (fix === undefined ? [] : [fix]));
         for (const fix of reverse ? fixes.toReversed() : fixes)
           expect(
@@ -432,7 +436,10 @@ describe("a large pod", () => {
   test.each(["baseline", "restricted"])(
     "of %s: no text lists more elements than a message has room for",
     (level) => {
-      const { violations } = evaluatePodSecurity({ level, version: "latest" }, {}, large, { mostCauses: 4 });
+      const { violations } = evaluatePodSecurity({ level, version: "latest" }, {}, large, {
+        mostCauses: 4,
+        fixes: true,
+      });
       expect(violations.length).toBeGreaterThan(10);
       for (const one of violations) {
         // Capabilities have two lists of containers and one of names.
@@ -452,7 +459,9 @@ describe("a large pod", () => {
   });
 
   test("without a limit has all causes and a whole fix", () => {
-    const { violations } = evaluatePodSecurity({ level: "baseline", version: "latest" }, {}, large);
+    const { violations } = evaluatePodSecurity({ level: "baseline", version: "latest" }, {}, large, {
+      fixes: true,
+    });
     const ports = violations.find(({ check }) => check === "hostPorts");
     expect([ports?.causes.length, ports?.fix?.length]).toEqual([20_000, 20_000]);
   });

@@ -1,21 +1,26 @@
 import { type JsonObject, stringAt } from "../../../core/json.ts";
 import { fieldPath } from "../../../core/path.ts";
 import { isValidOS } from "../os/validate.ts";
-import type { Check, Failure, Violation } from "./check.ts";
-import { ACTIVE_CHECKS, type ActiveCheck, NEWEST_MINOR } from "./checks.ts";
+import type { CheckFailure, Violation } from "./check.ts";
+import { ACTIVE_CHECKS, type ActiveCheck, CHECKS, NEWEST_MINOR } from "./checks.ts";
 import { FixWriter } from "./fix.ts";
 import { type JudgedPod, judgedPod } from "./judged-pod.ts";
 import { evaluatedMinor, isLevel, LEVEL_ERROR, type LevelVersion, minorOf, VERSION_ERROR } from "./policy.ts";
 
-export interface PodSecurityOptions {
-  /** The API server has validated the pod, so what it says of its OS holds. Otherwise validatePodOS decides. */
+export interface CheckOptions {
+  /** The API server has validated the pod, so its `spec.os` holds. @default validatePodOS decides */
   readonly osSkipTrusted?: boolean;
-  /** What the API server takes for `latest`: its minor version, the emulated one where it emulates, as number or `v1.N`. */
+  /** The minor version of the API server, which `latest` means: the emulated one where it emulates, as number or `v1.N`. */
   readonly newest?: number | string;
-  /** Causes that a violation names at most; with a limit it has no fix, which would not be whole. @default all */
+  /** Causes that a failure names at most. @default all */
   readonly mostCauses?: number;
   /** Only this check is evaluated. @default all of the policy */
   readonly check?: string;
+}
+
+export interface PodSecurityOptions extends CheckOptions {
+  /** Each violation has its fix, where there is one. A fix needs all causes, so there is none with `mostCauses`. @default false */
+  readonly fixes?: boolean;
 }
 
 export interface PodSecurityResult {
@@ -31,32 +36,49 @@ export interface PodSecurityResult {
   readonly detail: string;
 }
 
-const NO_VIOLATIONS: readonly Violation[] = Object.freeze([]);
-
 /**
- * Judges a pod, or the pod of a template, by the Pod Security Standards. Linear in the pod, and throws only for a policy
- * that is none.
+ * Evaluates a pod, or the pod of a template, by the Pod Security Standards. Linear in the pod. Throws only where `level` or `version`
+ * is invalid.
  */
 export function evaluatePodSecurity(
-  { level, version }: LevelVersion | { readonly level: string; readonly version: string },
+  policy: EvaluatedPolicy,
   metadata: JsonObject | undefined,
   spec: JsonObject | undefined,
   options: PodSecurityOptions = {},
 ): PodSecurityResult {
+  const pod = judgedPod(metadata, spec);
+  const { evaluatedVersion, failures } = evaluateChecks(policy, pod, options);
+  const fixes = options.fixes === true && options.mostCauses === undefined;
+  return {
+    allowed: failures.length === 0,
+    policy: `${policy.level}:${policy.version}`,
+    evaluatedVersion,
+    violations: violationsOf(pod, failures, fixes),
+    reason: failures.map(({ reason }) => reason).join(", "),
+    detail: detailOf(failures),
+  };
+}
+
+type EvaluatedPolicy = LevelVersion | { readonly level: string; readonly version: string };
+
+/** The checks that a pod fails, in the order of the checks. */
+export function evaluateChecks(
+  { level, version }: EvaluatedPolicy,
+  pod: JudgedPod,
+  { osSkipTrusted = false, newest, mostCauses = Number.POSITIVE_INFINITY, check }: CheckOptions,
+): { readonly evaluatedVersion: string; readonly failures: readonly CheckFailure[] } {
   if (!isLevel(level)) throw new RangeError(`level ${JSON.stringify(level)}: ${LEVEL_ERROR}`);
   const requested = minorOf(version);
   if (requested === undefined) throw new RangeError(`version ${JSON.stringify(version)}: ${VERSION_ERROR}`);
-  const minor = evaluatedMinor(requested, newestOf(options.newest));
-  const policy = `${level}:${version}`;
-  const evaluatedVersion = `v1.${minor}`;
+  const minor = evaluatedMinor(requested, newestOf(newest));
   const active = level === "privileged" ? [] : (ACTIVE_CHECKS[level][minor] ?? []);
-  const checks =
-    options.check === undefined ? active : active.filter(({ check }) => check.id === options.check);
-  const pod = judgedPod(metadata, spec);
-  const failures = failuresOf(pod, checks, options.osSkipTrusted === true);
-  return failures === undefined
-    ? { allowed: true, policy, evaluatedVersion, violations: NO_VIOLATIONS, reason: "", detail: "" }
-    : new Refusal(policy, evaluatedVersion, pod, failures, options.mostCauses);
+  const checks = check === undefined ? active : active.filter((one) => one.check.id === check);
+  return { evaluatedVersion: `v1.${minor}`, failures: failuresOf(pod, checks, osSkipTrusted, mostCauses) };
+}
+
+/** The reasons with their details, as upstream joins them. */
+export function detailOf(found: readonly Pick<CheckFailure, "reason" | "detail">[]): string {
+  return found.map(({ reason, detail }) => (detail === "" ? reason : `${reason} (${detail})`)).join(", ");
 }
 
 function newestOf(newest: number | string | undefined): number {
@@ -67,17 +89,13 @@ function newestOf(newest: number | string | undefined): number {
   return Math.floor(minor);
 }
 
-interface FailedCheck {
-  readonly check: Check;
-  readonly failure: Failure;
-}
-
 function failuresOf(
   pod: JudgedPod,
   checks: readonly ActiveCheck[],
   trusted: boolean,
-): readonly FailedCheck[] | undefined {
-  let failures: FailedCheck[] | undefined;
+  mostCauses: number,
+): readonly CheckFailure[] {
+  const failures: CheckFailure[] = [];
   const userNamespace = pod.spec["hostUsers"] === false;
   const windows = isWindows(pod);
   // Restricted would else be weaker than baseline for a pod that only claims to be of Windows.
@@ -94,10 +112,8 @@ function failuresOf(
       }
       if (skipsWindows) continue;
     } else if (skips === "userNamespace" && userNamespace) continue;
-    const failure = active.variant.evaluate(pod);
-    if (failure === undefined) continue;
-    failures ??= [];
-    failures.push({ check: active.check, failure });
+    const failure = active.variant.evaluate(pod, mostCauses);
+    if (failure !== undefined) failures.push({ check: active.check.id, ...failure });
   }
   return failures;
 }
@@ -106,71 +122,17 @@ function isWindows({ spec }: JudgedPod): boolean {
   return stringAt(spec, "os", "name") === "windows";
 }
 
-/** The violations are described when they are read: a message needs only reason and detail. */
-class Refusal implements PodSecurityResult {
-  readonly allowed = false;
-  readonly policy: string;
-  readonly evaluatedVersion: string;
-  declare readonly violations: readonly Violation[];
-  readonly reason: string;
-  readonly detail: string;
-  readonly #pod: JudgedPod;
-  readonly #failures: readonly FailedCheck[];
-  readonly #mostCauses: number | undefined;
-  #described: readonly Violation[] | undefined;
-
-  // An own member as in any result, for spreads and comparisons. One descriptor for all keeps one shape.
-  static readonly #VIOLATIONS: PropertyDescriptor & ThisType<Refusal> = {
-    enumerable: true,
-    configurable: true,
-    get() {
-      this.#described ??= described(this.#pod, this.#failures, this.#mostCauses);
-      return this.#described;
-    },
-  };
-
-  constructor(
-    policy: string,
-    evaluatedVersion: string,
-    pod: JudgedPod,
-    failures: readonly FailedCheck[],
-    mostCauses: number | undefined,
-  ) {
-    this.policy = policy;
-    this.evaluatedVersion = evaluatedVersion;
-    this.#pod = pod;
-    this.#failures = failures;
-    this.#mostCauses = mostCauses;
-    let reasons = "";
-    let details = "";
-    for (let i = 0; i < failures.length; i++) {
-      const { reason = "", detail = "" } = failures[i]?.failure ?? {};
-      const separator = i === 0 ? "" : ", ";
-      reasons += separator + reason;
-      details += detail === "" ? separator + reason : `${separator}${reason} (${detail})`;
-    }
-    this.reason = reasons;
-    this.detail = details;
-    Object.defineProperty(this, "violations", Refusal.#VIOLATIONS);
-  }
-}
-
-function described(
-  pod: JudgedPod,
-  failures: readonly FailedCheck[],
-  mostCauses: number | undefined,
-): Violation[] {
+function violationsOf(pod: JudgedPod, failures: readonly CheckFailure[], fixes: boolean): Violation[] {
   const { metadata, spec } = pod;
-  const windows = isWindows(pod);
-  const writer = new FixWriter({ metadata, spec });
-  return failures.map(({ check, failure: { reason, detail, places } }) => {
-    const { causes, edits } = places(mostCauses ?? Number.POSITIVE_INFINITY);
+  const writer = fixes ? new FixWriter({ metadata, spec }) : undefined;
+  return failures.map(({ check, reason, detail, causes }) => {
+    const { fix: editsOf, os } = CHECKS.find(({ id }) => id === check) ?? {};
+    const edits = writer === undefined ? undefined : editsOf?.(causes, pod);
     // The API server refuses Linux fields in a Windows pod, so none is added there.
-    const adds = windows && check.os === "linux" && edits?.some(({ value }) => value !== undefined);
-    const isPartial = mostCauses !== undefined;
-    const fix = edits === undefined || adds || isPartial ? undefined : writer.operations(edits);
+    const adds = isWindows(pod) && os === "linux" && edits?.some(({ value }) => value !== undefined);
+    const fix = edits === undefined || adds ? undefined : writer?.operations(edits);
     return {
-      check: check.id,
+      check,
       reason,
       detail,
       causes: causes.map(({ path, message }) => ({ field: fieldPath(path), message })),

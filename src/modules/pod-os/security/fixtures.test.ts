@@ -74,7 +74,7 @@ describe.each(CHECKS.map((check) => [check.id, check] as const))("%s", (_id, che
     for (const { name, minor, expected, metadata, spec } of all) {
       if (expected === "pass") continue;
       const policy = { level: check.level, version: `v1.${minor}` };
-      const [violation] = evaluatePodSecurity(policy, metadata, spec, TRUSTED).violations;
+      const [violation] = evaluatePodSecurity(policy, metadata, spec, { ...TRUSTED, fixes: true }).violations;
       if (violation?.fix === undefined) continue;
       const pod = copyOf({ metadata, spec }) as { metadata: JsonObject; spec: JsonObject };
       const problems = applyPatch(pod, violation.fix as Operation[]).filter((one) => one !== null);

@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../core/json.ts";
 import { joinQuote, sortedSet } from "../go-text.ts";
 import type { Failure, RestrictedField } from "./check.ts";
-import { containerNames, containersWhere, contextPaths, placesAt } from "./containers.ts";
+import { causesAt, containerNames, containersWhere, contextPaths } from "./containers.ts";
 import { isSet, type JudgedPod, shown } from "./judged-pod.ts";
 
 /** The rule of procMount that both levels share. */
@@ -16,14 +16,16 @@ export const PROC_MOUNT_FIELDS: readonly RestrictedField[] = [
 
 const breaks = ({ procMount }: JsonObject): boolean => isSet(procMount) && procMount !== "Default";
 
-export function forbiddenProcMounts(pod: JudgedPod): Failure | undefined {
+export function evaluateProcMounts(pod: JudgedPod, mostCauses: number): Failure | undefined {
   const containers = containersWhere(pod, breaks);
   if (containers === undefined) return undefined;
   const values = sortedSet(containers.values().map((i) => shown(pod.contexts[i]?.["procMount"])));
   return {
     reason: "procMount",
     detail: `${containerNames(pod, containers)} must not set securityContext.procMount to ${joinQuote(values)}`,
-    places: (most) =>
-      placesAt(contextPaths(pod, false, containers, most, "procMount"), "must be Default or absent"),
+    causes: causesAt(
+      contextPaths(pod, false, containers, mostCauses, "procMount"),
+      "must be Default or absent",
+    ),
   };
 }

@@ -18,8 +18,7 @@ function isForbidden(profile: Json | undefined): boolean {
 
 const breaks = (context: JsonObject): boolean => isForbidden(context["seccompProfile"]);
 
-/** The edits set the profile to `replacement`, or remove it. */
-export function forbiddenSeccompProfiles(pod: JudgedPod, replacement?: Json): Failure | undefined {
+export function evaluateSeccompProfiles(pod: JudgedPod, mostCauses: number): Failure | undefined {
   const podBreaks = breaks(pod.context);
   const containers = containersWhere(pod, breaks);
   if (!podBreaks && containers === undefined) return undefined;
@@ -28,15 +27,9 @@ export function forbiddenSeccompProfiles(pod: JudgedPod, replacement?: Json): Fa
   return {
     reason: "seccompProfile",
     detail: `${setters(pod, podBreaks, containers)} must not set securityContext.seccompProfile.type to ${joinQuote(values)}`,
-    places: (most) => {
-      const paths = contextPaths(pod, podBreaks, containers, most, "seccompProfile");
-      return {
-        causes: causesAt(
-          paths.map((path) => [...path, "type"]),
-          "must be RuntimeDefault or Localhost",
-        ),
-        edits: paths.map((path) => (replacement === undefined ? { path } : { path, value: replacement })),
-      };
-    },
+    causes: causesAt(
+      contextPaths(pod, podBreaks, containers, mostCauses, "seccompProfile", "type"),
+      "must be RuntimeDefault or Localhost",
+    ),
   };
 }

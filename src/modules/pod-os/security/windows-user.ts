@@ -1,8 +1,7 @@
-import { isObject, type JsonObject, stringAt } from "../../../core/json.ts";
-import { fieldPath } from "../../../core/path.ts";
-import type { Violation } from "./check.ts";
+import { isObject, stringAt } from "../../../core/json.ts";
+import type { CheckFailure } from "./check.ts";
 import { namesOf } from "./containers.ts";
-import { containerPath, judgedPod } from "./judged-pod.ts";
+import { containerPath, type JudgedPod } from "./judged-pod.ts";
 
 /** Checks of Windows pods beyond the Pod Security Standards, of level restricted. Off by default, so that those stay pure. */
 export const WINDOWS_CHECKS = [{ id: "windowsAdministrator" }, { id: "windowsUser" }] as const;
@@ -14,16 +13,20 @@ const FIELD = `securityContext.${USER.join(".")}`;
  * `windowsAdministrator`: no container may run as ContainerAdministrator, by its own setting or the pod's. `windowsUser`: each
  * names a user, for without one the image decides, and most images have the administrator.
  */
-export function windowsViolations(metadata: JsonObject, spec: JsonObject, mostCauses: number): Violation[] {
-  if (stringAt(spec, "os", "name") !== "windows") return [];
-  const pod = judgedPod(metadata, spec);
+export function windowsFailures(pod: JudgedPod, mostCauses: number): CheckFailure[] {
+  if (stringAt(pod.spec, "os", "name") !== "windows") return [];
   const inherited = stringAt(pod.context, ...USER) ?? "";
   const users = pod.contexts.map((context) =>
     isObject(context["windowsOptions"]) ? (stringAt(context, ...USER) ?? inherited) : inherited,
   );
   const where = (test: (user: string) => boolean): number[] =>
     users.flatMap((user, i) => (test(user) ? [i] : []));
-  const violation = (check: string, reason: string, indexes: readonly number[], rule: string): Violation[] =>
+  const failure = (
+    check: string,
+    reason: string,
+    indexes: readonly number[],
+    rule: string,
+  ): CheckFailure[] =>
     indexes.length === 0
       ? []
       : [
@@ -34,19 +37,19 @@ export function windowsViolations(metadata: JsonObject, spec: JsonObject, mostCa
               .map((name) => JSON.stringify(name))
               .join(", ")} ${rule}`,
             causes: indexes.slice(0, mostCauses).map((i) => ({
-              field: fieldPath(containerPath(pod, i, "securityContext", ...USER)),
+              path: containerPath(pod, i, "securityContext", ...USER),
               message: rule,
             })),
           },
         ];
   return [
-    ...violation(
+    ...failure(
       "windowsAdministrator",
       "ContainerAdministrator",
       where((user) => user.toLowerCase() === "containeradministrator"),
       `must not set ${FIELD} to "ContainerAdministrator"`,
     ),
-    ...violation(
+    ...failure(
       "windowsUser",
       "no Windows user",
       where((user) => user === ""),

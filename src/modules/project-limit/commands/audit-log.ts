@@ -1,13 +1,13 @@
 import { at, isObject, type Json, stringAt } from "../../../core/json.ts";
 import type { InputText } from "../../../core/module/command.ts";
-import type { Ownership, Ownerships } from "./backfill-command.ts";
+import type { NamespaceOwnership, Ownerships } from "./backfill-command.ts";
 
 /** Creates the namespace of a ProjectRequest: the request itself names the user. */
 const ON_BEHALF = "system:serviceaccount:openshift-apiserver:";
 
 /** The creators of namespaces, from an audit log with an event a line. Where a name was used again, the last creation counts. */
 export function readAuditLog({ name, text }: InputText): Ownerships {
-  const found = new Map<string, Ownership>();
+  const found = new Map<string, NamespaceOwnership>();
   const errors: string[] = [];
   let unnamed = 0;
   for (const [i, line] of text.split("\n").entries()) {
@@ -56,7 +56,7 @@ function isCreation(event: Json): boolean {
   );
 }
 
-function ownershipOf(event: Json): Ownership | undefined {
+function ownershipOf(event: Json): NamespaceOwnership | undefined {
   const namespace =
     stringAt(event, "responseObject", "metadata", "name") ??
     stringAt(event, "objectRef", "name") ??

@@ -6,7 +6,7 @@ import { readAuditLog } from "./audit-log.ts";
 import { readOwners } from "./owners-csv.ts";
 
 /** Who created a namespace, as a file says. */
-export interface Ownership {
+export interface NamespaceOwnership {
   readonly namespace: string;
   readonly user: string;
   /** Of an audit log: when the creation was requested. */
@@ -14,7 +14,7 @@ export interface Ownership {
 }
 
 export interface Ownerships {
-  readonly found: readonly Ownership[];
+  readonly found: readonly NamespaceOwnership[];
   readonly errors: readonly string[];
 }
 
@@ -38,13 +38,13 @@ function isAuditLog(text: string): boolean {
   return text.trimStart().startsWith("{");
 }
 
-function annotation(owner: Ownership): PlannedChange {
+function annotation(owner: NamespaceOwnership): PlannedChange {
   const of = { resource: "namespaces", name: owner.namespace };
   return { kind: "Namespace", of, plan: (stored) => plan(owner, of, stored) };
 }
 
 function plan(
-  { user, created }: Ownership,
+  { user, created }: NamespaceOwnership,
   of: PlannedChange["of"],
   stored: JsonObject | undefined,
 ): ReturnType<PlannedChange["plan"]> {

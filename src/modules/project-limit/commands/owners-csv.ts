@@ -1,6 +1,6 @@
 import { checkDnsLabel } from "../../../core/kubernetes/names.ts";
 import type { InputText } from "../../../core/module/command.ts";
-import type { Ownership, Ownerships } from "./backfill-command.ts";
+import type { NamespaceOwnership, Ownerships } from "./backfill-command.ts";
 
 const HEADER = "namespace,user";
 
@@ -9,7 +9,7 @@ const HEADER = "namespace,user";
  * may be in quotes. Nothing is trimmed: blanks are part of a name.
  */
 export function readOwners({ name, text }: InputText): Ownerships {
-  const found = new Map<string, Ownership>();
+  const found = new Map<string, NamespaceOwnership>();
   const errors: string[] = [];
   for (const [i, line] of text
     .replace(/^\uFEFF/, "")

@@ -3,7 +3,7 @@ import type { CommandCode } from "../../../core/module/command.ts";
 import type { UsageFlags } from "../declaration.ts";
 import { unenforcedBecause } from "../policy/enforced.ts";
 import { limitsIn } from "../policy/stored.ts";
-import { type SubjectUsage, subjectUsages } from "../usage/usage.ts";
+import { type SubjectUsage, subjectUsages } from "../usage/subject-usage.ts";
 
 /** Names in a row; `-o json` has them all. */
 const MOST_NAMES = 5;
@@ -21,13 +21,15 @@ export const usageCode: CommandCode<object, UsageFlags> = {
       ...(unenforced === undefined ? [] : [`ProjectRequestLimit cluster: ${unenforced}.`]),
       ...(limits === undefined ? ["There is no ProjectRequestLimit named cluster: no user is limited."] : []),
       ...(unknown > 0
-        ? [`${unknown} limit(s) depend on groups, or on a User object that does not exist: unknown.`]
+        ? [
+            `${unknown} ${unknown === 1 ? "limit depends" : "limits depend"} on groups, or on a User object that does not exist: unknown.`,
+          ]
         : []),
     ];
     return {
       data: { users: shown as unknown as Json },
       table: { columns: ["USER", "PROJECTS", "LIMIT", "STATE", "RULE", "NAMES"], rows: shown.map(rowOf) },
-      summary: `${all.length} user(s) with projects, ${all.filter(isAtLimit).length} at or over the limit`,
+      summary: `${all.length} ${all.length === 1 ? "user" : "users"} with projects, ${all.filter(isAtLimit).length} at or over the limit`,
       notes,
       exit: over > 0 ? "found" : "fine",
     };

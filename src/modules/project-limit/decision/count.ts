@@ -3,7 +3,7 @@ import { stringAt } from "../../../core/json.ts";
 import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
 import type { Read } from "../../../core/module/module.ts";
 import type { Index, View } from "../../../core/view/view.ts";
-import type { Subject } from "./subject.ts";
+import type { LimitSubject } from "./subject.ts";
 
 /** Whose limit a namespace counts for. */
 export const REQUESTER = "openshift.io/requester";
@@ -59,13 +59,13 @@ export interface Usage {
 }
 
 /** The namespaces of a subject, as the view has them. */
-export function namespacesOf(view: View, subject: Subject): JsonObject[] {
+export function namespacesOf(view: View, subject: LimitSubject): JsonObject[] {
   return "username" in subject
     ? [...view.lookup("namespaces", BY_REQUESTER.name, subject.username)]
     : [...view.lookup("namespaces", BY_REQUESTER_NAMESPACE.name, subject.serviceAccountsOf)];
 }
 
-export function projectsOf(view: View, subject: Subject): Project[] {
+export function projectsOf(view: View, subject: LimitSubject): Project[] {
   return namespacesOf(view, subject).map(toProject);
 }
 

@@ -1,11 +1,11 @@
-import type { Limits } from "../policy/policy.ts";
-import type { Subject } from "./subject.ts";
+import type { ProjectLimits } from "../policy/policy.ts";
+import type { LimitSubject } from "./subject.ts";
 
 /** A creation that a maximum applies to: all that is left is to count. */
 export interface Creation {
-  readonly limits: Limits;
+  readonly limits: ProjectLimits;
   /** Whose projects are counted. */
-  readonly subject: Subject;
+  readonly subject: LimitSubject;
   /** Whom the project is for. */
   readonly username: string;
   /** The name of the new project. */

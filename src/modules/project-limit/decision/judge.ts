@@ -4,9 +4,10 @@ import type { Need } from "../../../core/evaluate/need.ts";
 import { nameIn } from "../../../core/evaluate/status.ts";
 import type { Context, TraceEntry } from "../../../core/module/module.ts";
 import { admitExactly } from "../ledger/admit.ts";
-import { NAME_LENGTH } from "../ledger/usage.ts";
+import { NAME_LENGTH } from "../ledger/project-usage.ts";
+import { ledgerNeed } from "../ledger/reserve.ts";
 import { isExempt } from "../policy/exempt.ts";
-import type { Limits } from "../policy/policy.ts";
+import type { ProjectLimits } from "../policy/policy.ts";
 import { projectsOf, usageOf } from "./count.ts";
 import type { Creation } from "./creation.ts";
 import { limitOf, type Requester, traceLimits, USERS, type UserFact } from "./limit.ts";
@@ -16,7 +17,7 @@ import { subjectOf } from "./subject.ts";
 /** Judges the creation of a project for a user: may it have one more? `findings` are those of what was checked before. */
 export function judgeCreation(
   context: Context,
-  limits: Limits,
+  limits: ProjectLimits,
   requester: Requester,
   findings: readonly Finding[] = [],
 ): Result {
@@ -34,12 +35,14 @@ export function judgeCreation(
     return invalidLimits(limits);
   }
   const user: Need = { get: { resource: USERS, name: username }, live: true, mayBeUnserved: true };
+  const subject = subjectOf(username, limits.serviceAccountsPer);
   // A name that no User can have is never asked for: `limitOf` decides without.
   let limit = limitOf(limits, requester, undefined);
   let found: UserFact;
   if ("needsUser" in limit) {
     const fact = facts.of(user);
-    if (fact === undefined) return need(user);
+    // Both are read in one round: most users are limited.
+    if (fact === undefined) return limits.count === "Exact" ? need(user, ledgerNeed(subject)) : need(user);
     if ("failed" in fact) {
       const { failed: why, status, reason } = fact;
       report("failed", `the User object could not be read: ${why}`);
@@ -65,7 +68,7 @@ export function judgeCreation(
     context,
     {
       limits,
-      subject: subjectOf(username, limits.serviceAccountsPer),
+      subject,
       username,
       project,
       ...limit,

@@ -2,7 +2,7 @@ import type { Fact } from "../../../core/evaluate/need.ts";
 import { type Json, own } from "../../../core/json.ts";
 import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
 import type { Access, TraceEntry } from "../../../core/module/module.ts";
-import type { LimitRule, Limits } from "../policy/policy.ts";
+import type { LimitRule, ProjectLimits } from "../policy/policy.ts";
 
 export const USERS = "users.user.openshift.io";
 
@@ -37,7 +37,7 @@ export type UserFact = Exclude<Fact, { readonly failed: string }> | undefined;
  * Which limit applies: that of service accounts, of system users, or of the first rule that matches. The User is only asked for where
  * its labels, or whether it exists, can matter: a rule that is decided by groups or names alone needs none.
  */
-export function limitOf(limits: Limits, requester: Requester, user: UserFact): Limit {
+export function limitOf(limits: ProjectLimits, requester: Requester, user: UserFact): Limit {
   const field = fieldFor(requester.username, limits);
   if (field !== undefined) return fixed(limits[field], field);
   for (const [i, rule] of limits.rules.entries()) {
@@ -53,13 +53,17 @@ export function limitOf(limits: Limits, requester: Requester, user: UserFact): L
 }
 
 /** The field that limits all users of a kind; `undefined` for users, who are limited by rules. */
-function fieldFor(username: string, limits: Limits) {
+function fieldFor(username: string, limits: ProjectLimits) {
   if (serviceAccountOf(username) !== undefined) return "maxProjectsForServiceAccounts";
   return isUserName(username, limits) ? undefined : "maxProjectsForSystemUsers";
 }
 
 /** Every limit that `limitOf` looks at, in its order, and why it is the requester's or not. */
-export function* traceLimits(limits: Limits, requester: Requester, user: UserFact): Iterable<TraceEntry> {
+export function* traceLimits(
+  limits: ProjectLimits,
+  requester: Requester,
+  user: UserFact,
+): Iterable<TraceEntry> {
   const { ref: policy } = limits;
   const { username } = requester;
   const field = fieldFor(username, limits);
@@ -85,7 +89,12 @@ function allowed(max: number | undefined): string {
   return max === undefined ? "not limited" : `at most ${max} project(s)`;
 }
 
-function whyNot(rule: LimitRule, requester: Requester, user: UserFact, limits: Limits): string | undefined {
+function whyNot(
+  rule: LimitRule,
+  requester: Requester,
+  user: UserFact,
+  limits: ProjectLimits,
+): string | undefined {
   const { username, groups } = requester;
   if (rule.users?.has(username) === false) return `user ${username} is not one of its users`;
   if (!matchesIdentity(rule, requester))
@@ -108,7 +117,7 @@ function fixed(max: number | undefined, rule: string): Limit {
  * Whether a User object could have this name. All others are system users. Names that begin with `b64:` are those of users whose name
  * OpenShift 4 had to encode; the plugin of 3.11 takes them for system users.
  */
-export function isUserName(name: string, { extensions }: Pick<Limits, "extensions">): boolean {
+export function isUserName(name: string, { extensions }: Pick<ProjectLimits, "extensions">): boolean {
   if (name === "" || name === "." || name === ".." || name === "~") return false;
   return !/[/%]/.test(name) && (!name.includes(":") || (extensions && name.startsWith("b64:")));
 }
@@ -123,7 +132,10 @@ function needsLabels({ selector, users, groups }: LimitRule): boolean {
   return selector.size > 0 || (users === undefined && groups === undefined);
 }
 
-function labelsOf(user: UserFact, { extensions }: Limits): { readonly found: Json | undefined } | Limit {
+function labelsOf(
+  user: UserFact,
+  { extensions }: ProjectLimits,
+): { readonly found: Json | undefined } | Limit {
   if (user === undefined) return { needsUser: true };
   if ("found" in user) {
     const metadata = own(user.found, "metadata");

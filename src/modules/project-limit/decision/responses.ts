@@ -3,7 +3,7 @@ import type { Finding } from "../../../core/evaluate/finding.ts";
 import { type AdmissionRequest, resourceName } from "../../../core/evaluate/request.ts";
 import { nameIn } from "../../../core/evaluate/status.ts";
 import type { Count } from "../../../core/module/metric.ts";
-import type { Limits } from "../policy/policy.ts";
+import type { ProjectLimits } from "../policy/policy.ts";
 import type { Usage } from "./count.ts";
 import type { Creation } from "./creation.ts";
 
@@ -57,7 +57,7 @@ export function forbidden(request: AdmissionRequest): string {
   return `${resourceName(request.resource)} "${nameIn(request.name, request.object)}" is forbidden:`;
 }
 
-export function userMissing(limits: Limits, username: string): Decision {
+export function userMissing(limits: ProjectLimits, username: string): Decision {
   const message = `users.user.openshift.io "${username}" not found: limits of projects depend on the labels of the User object, and user ${username} has none; ask an administrator to create it, or to exempt the user`;
   return denied(
     limits,
@@ -69,7 +69,7 @@ export function userMissing(limits: Limits, username: string): Decision {
 }
 
 export function lookupFailed(
-  limits: Limits,
+  limits: ProjectLimits,
   username: string,
   failure: { readonly why: string; readonly status: number | undefined; readonly reason: string | undefined },
 ): Decision {
@@ -82,20 +82,20 @@ export function lookupFailed(
 }
 
 /** An invalid spec is nobody's limit: closed refuses, open lets pass with a warning. */
-export function invalidLimits(limits: Limits): Decision {
+export function invalidLimits(limits: ProjectLimits): Decision {
   const message = `the limit is not known: ProjectRequestLimit ${limits.ref.name} is not valid: ${limits.invalid}`;
   const about = { rule: "limits", code: "USHER-Q03", message };
   if (limits.failurePolicy === "Fail") return denied(limits, 500, "InternalError", about);
   return allow([{ ...about, policy: limits.ref, outcome: "failed", warn: WARN }]);
 }
 
-export function wrongRequester(limits: Limits, request: AdmissionRequest, what: string): Decision {
+export function wrongRequester(limits: ProjectLimits, request: AdmissionRequest, what: string): Decision {
   const message = `${forbidden(request)} ${what}; only exempt users and trusted annotators may choose the requester`;
   return denied(limits, 403, "Forbidden", { rule: "requester", code: "USHER-Q04", message });
 }
 
 function denied(
-  { ref }: Limits,
+  { ref }: ProjectLimits,
   code: number,
   reason: string,
   about: Required<Pick<Finding, "rule" | "code" | "message">>,

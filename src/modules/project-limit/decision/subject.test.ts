@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
 import { checkSubdomain } from "../../../core/kubernetes/names.ts";
-import { describeSubject, ledgerName, type Subject, subjectOf } from "./subject.ts";
+import { describeSubject, type LimitSubject, ledgerName, subjectOf } from "./subject.ts";
 
 describe("the subject of a request", () => {
   const account = "system:serviceaccount:shop:ci";
@@ -38,7 +38,7 @@ describe("the name of a ledger", () => {
     fc.string({ unit: fc.constantFrom("-", "u", "2", "d", "0", "A", "a", "\ud800", "\udfff") }),
     fc.string({ minLength: 190, maxLength: 400, unit: fc.constantFrom("a", "-") }),
   );
-  const subject: fc.Arbitrary<Subject> = fc.oneof(
+  const subject: fc.Arbitrary<LimitSubject> = fc.oneof(
     hostile.map((username) => ({ username })),
     hostile.map((serviceAccountsOf) => ({ serviceAccountsOf })),
   );

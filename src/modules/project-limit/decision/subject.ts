@@ -2,16 +2,16 @@ import { createHash } from "node:crypto";
 import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
 
 /** Whose projects are counted together: a user or service account by its user name, or all service accounts of a namespace. */
-export type Subject = { readonly username: string } | { readonly serviceAccountsOf: string };
+export type LimitSubject = { readonly username: string } | { readonly serviceAccountsOf: string };
 
 /** The subject of a request. Only well-formed service accounts count by namespace: what looks like one is a system user. */
-export function subjectOf(username: string, serviceAccountsPer: "Account" | "Namespace"): Subject {
+export function subjectOf(username: string, serviceAccountsPer: "Account" | "Namespace"): LimitSubject {
   const account = serviceAccountsPer === "Namespace" ? serviceAccountOf(username) : undefined;
   return account === undefined ? { username } : { serviceAccountsOf: account.namespace };
 }
 
 /** The subject as people know it; of a namespace the name of the group of its service accounts. */
-export function describeSubject(subject: Subject): string {
+export function describeSubject(subject: LimitSubject): string {
   return "username" in subject ? subject.username : `system:serviceaccounts:${subject.serviceAccountsOf}`;
 }
 
@@ -23,7 +23,7 @@ const LONGEST = 200;
  * everything else is escaped by its code unit; `-` begins an escape and `u` is no hexadecimal digit, so no two texts meet. The prefix keeps
  * users and namespaces apart, and hashed names from escaped ones.
  */
-export function ledgerName(subject: Subject): string {
+export function ledgerName(subject: LimitSubject): string {
   const [prefix, text] =
     "username" in subject ? (["u", subject.username] as const) : (["n", subject.serviceAccountsOf] as const);
   // Most of a long text need not be escaped to know that it is too long.

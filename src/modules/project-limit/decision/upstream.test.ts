@@ -12,7 +12,7 @@ import { fieldPath } from "../../../core/path.ts";
 import { checkObject } from "../../../core/policy/check.ts";
 import { Store } from "../../../core/view/store.ts";
 import { projectRequestLimit } from "../kinds.ts";
-import type { Limits } from "../policy/policy.ts";
+import type { ProjectLimits } from "../policy/policy.ts";
 import { prepareLimits } from "../policy/prepare.ts";
 import { usageOf } from "./count.ts";
 import { limitOf } from "./limit.ts";
@@ -28,7 +28,7 @@ const MULTI: JsonObject = {
 };
 const SINGLE: JsonObject = { limits: [{ maxProjects: 1 }] };
 
-function prepared(spec: JsonObject): Limits {
+function prepared(spec: JsonObject): ProjectLimits {
   const { policy } = prepareLimits(limits(spec), { kind: "ProjectRequestLimit", name: "cluster" });
   if (policy === undefined) throw new Error("no policy");
   return policy;

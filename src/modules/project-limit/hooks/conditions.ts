@@ -1,6 +1,6 @@
 import { REQUESTER } from "../decision/count.ts";
 import { limitsUsers } from "../policy/exempt.ts";
-import type { Limits } from "../policy/policy.ts";
+import type { ProjectLimits } from "../policy/policy.ts";
 
 /**
  * Match conditions: users that can't be limited pass closed hooks also while no usher answers, and an update that leaves the requester
@@ -21,13 +21,13 @@ const SERVICE_ACCOUNT = SERVICE_ACCOUNT_PATTERNS.map((pattern) => `${USER}.match
 );
 
 /** What `isUserName` refuses. */
-function systemUser({ extensions }: Limits): string {
+function systemUser({ extensions }: ProjectLimits): string {
   const encoded = extensions ? ` && !${USER}.startsWith('b64:')` : "";
   return `(${USER} in ['', '.', '..', '~'] || ${USER}.matches('[/%]') || (${USER}.contains(':')${encoded}))`;
 }
 
 /** Exempt users, in CEL. */
-function exempt({ exempt: { users, groups } }: Limits): string {
+function exempt({ exempt: { users, groups } }: ProjectLimits): string {
   const parts: string[] = [];
   if (users.size > 0) parts.push(`${USER} in ${list(users)}`);
   if (groups.size > 0)
@@ -38,31 +38,31 @@ function exempt({ exempt: { users, groups } }: Limits): string {
 }
 
 /** Users that a limit can be for, exempt ones included. */
-function limited(limits: Limits): string {
+function limited(limits: ProjectLimits): string {
   const accounts = limits.maxProjectsForServiceAccounts !== undefined;
   const system = limits.maxProjectsForSystemUsers !== undefined;
   return `(${SERVICE_ACCOUNT} ? ${accounts} : ${systemUser(limits)} ? ${system} : ${limitsUsers(limits)})`;
 }
 
 /** What a trusted annotator creates for another user may be limited as that user's, whatever the annotator's own limit. */
-function limitedHere(limits: Limits): string {
+function limitedHere(limits: ProjectLimits): string {
   const { trustedAnnotators } = limits;
   if (trustedAnnotators.size === 0) return limited(limits);
   const forOthers = `request.operation == 'CREATE' && !(${requesterOf("object")} in ['', ${USER}])`;
   return `(${USER} in ${list(trustedAnnotators)} && ${forOthers} || ${limited(limits)})`;
 }
 
-export function canBeLimited(limits: Limits): string {
+export function canBeLimited(limits: ProjectLimits): string {
   return `!${exempt(limits)} && ${limited(limits)}`;
 }
 
 /** The same for Namespaces, where trusted annotators act for others. */
-export function canBeLimitedHere(limits: Limits): string {
+export function canBeLimitedHere(limits: ProjectLimits): string {
   return `!${exempt(limits)} && ${limitedHere(limits)}`;
 }
 
 /** Those whose stamp is checked although they can't be limited. */
-export function onlyStamped(limits: Limits): string {
+export function onlyStamped(limits: ProjectLimits): string {
   return `!${exempt(limits)} && !${limitedHere(limits)}`;
 }
 

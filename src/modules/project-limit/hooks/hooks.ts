@@ -2,8 +2,7 @@ import { hasMatchConditions } from "../../../core/kubernetes/versions.ts";
 import type { Hook, Rule } from "../../../core/module/hook.ts";
 import type { View } from "../../../core/view/view.ts";
 import { declaration } from "../declaration.ts";
-import type { Limits } from "../policy/policy.ts";
-import { limitsIn } from "../policy/stored.ts";
+import type { ProjectLimits } from "../policy/policy.ts";
 import { canBeLimited, canBeLimitedHere, onlyStamped, REQUESTER_CHANGES } from "./conditions.ts";
 import { isOperandAsked } from "./operand-webhook.ts";
 
@@ -25,8 +24,7 @@ const NAMESPACE: Omit<Rule, "operations" | "resources"> = {
 };
 
 /** The hooks of the ProjectRequestLimit named `cluster`. Without one nothing is registered, and without match conditions nothing is closed. */
-export function limitHooks(view: View): Hook[] {
-  const limits = limitsIn(view);
+export function limitHooks([limits]: readonly ProjectLimits[], view: View): Hook[] {
   const conditional = hasMatchConditions(view);
   return [
     { ...projectRequestHook(limits, conditional), withdrawn: isOperandAsked(view) },
@@ -36,7 +34,7 @@ export function limitHooks(view: View): Hook[] {
 }
 
 /** Asks about ProjectRequests. */
-export function projectRequestHook(limits: Limits | undefined, conditional: boolean): Hook {
+export function projectRequestHook(limits: ProjectLimits | undefined, conditional: boolean): Hook {
   return {
     ...common(limits),
     name: MODULE,
@@ -44,8 +42,8 @@ export function projectRequestHook(limits: Limits | undefined, conditional: bool
     rules: limits === undefined ? [] : [PROJECT_REQUESTS],
     failure: limits?.failurePolicy === "Fail" ? "closed" : "open",
     tooLarge: "deny",
-    // ProjectRequests are in no namespace, so nothing is left out and no twin is needed.
-    openTwin: true,
+    // ProjectRequests are in no namespace, so nothing is left out and no shadow hook is needed.
+    openShadow: true,
     ...(limits === undefined || !conditional
       ? {}
       : { conditions: [{ name: "can-be-limited", expression: canBeLimited(limits) }] }),
@@ -53,7 +51,7 @@ export function projectRequestHook(limits: Limits | undefined, conditional: bool
 }
 
 /** Open, for everyone: a namespace that it missed is refused by validation where its creator can be limited. */
-function stamp(limits: Limits | undefined, conditional: boolean): Hook {
+function stamp(limits: ProjectLimits | undefined, conditional: boolean): Hook {
   return {
     ...common(limits),
     name: `${MODULE}-requester`,
@@ -74,7 +72,7 @@ const CHANGES = { name: "requester-changes", expression: REQUESTER_CHANGES };
  * Closed only before users that can be limited, and only where match conditions keep everyone else out. The open hook asks the same
  * question for those that can't be limited and are not exempt: their stamp is checked.
  */
-function namespaces(limits: Limits | undefined, conditional: boolean): Hook[] {
+function namespaces(limits: ProjectLimits | undefined, conditional: boolean): Hook[] {
   const rules = namespaceRules(limits, conditional);
   const hook: Hook = {
     ...common(limits),
@@ -89,7 +87,7 @@ function namespaces(limits: Limits | undefined, conditional: boolean): Hook[] {
     {
       ...hook,
       failure: limits.failurePolicy === "Ignore" ? "open" : "closed",
-      openTwin: true,
+      openShadow: true,
       conditions: [{ name: "can-be-limited", expression: canBeLimitedHere(limits) }, CHANGES],
     },
     {
@@ -105,7 +103,7 @@ function namespaces(limits: Limits | undefined, conditional: boolean): Hook[] {
  * Every route to the requester. A deletion updates status and finalizers: without match conditions each would wait for usher, so these
  * routes are left out there, and the status says so.
  */
-function namespaceRules(limits: Limits | undefined, conditional: boolean): Rule[] {
+function namespaceRules(limits: ProjectLimits | undefined, conditional: boolean): Rule[] {
   if (limits?.namespaces !== true) return [];
   const whole: Rule = { ...NAMESPACE, resources: ["namespaces"], operations: ["CREATE", "UPDATE"] };
   const parts = ["namespaces/status", "namespaces/finalize"];
@@ -113,7 +111,7 @@ function namespaceRules(limits: Limits | undefined, conditional: boolean): Rule[
 }
 
 function common(
-  limits: Limits | undefined,
+  limits: ProjectLimits | undefined,
 ): Pick<Hook, "module" | "staysClosed" | "timeoutSeconds" | "sideEffects"> {
   return {
     module: MODULE,

@@ -18,8 +18,9 @@ import type { AdmissionRequest } from "../../../core/evaluate/request.ts";
 import { responseOf } from "../../../core/evaluate/response.ts";
 import { at, type JsonObject } from "../../../core/json.ts";
 import type { Change } from "../../../core/view/view.ts";
+import { USERS } from "../decision/limit.ts";
 import { projectLimit } from "../index.ts";
-import { USAGES } from "./usage.ts";
+import { USAGES } from "./project-usage.ts";
 
 const SPEC = { limits: [{ groups: ["limited"], maxProjects: 2 }], namespaces: {} };
 const ANN = userInfo("ann", ["limited"]);
@@ -81,6 +82,22 @@ test.each<[string, AdmissionRequest, Given]>([
 
 test("an unlimited user's ledger is not even read", async () => {
   expect((await asked(projectRequest(userInfo("free")))).here.fetches).toEqual([]);
+});
+
+test("the User and the ledger are read in one round", async () => {
+  const spec = { limits: [{ selector: { level: "gold" }, maxProjects: 2 }] };
+  const assembly = assemblyOf([projectLimit], [limitsCame(spec)], MODERN);
+  const user = { metadata: { name: "ann", labels: { level: "gold" } } };
+  const here = outside({
+    fact: (need) =>
+      "get" in need && need.get.resource === USERS ? { found: user, complete: true } : { absent: "NotFound" },
+  });
+  const evaluation = await evaluate(callOf(assembly, projectRequest(ANN), { phase: "validate" }), here);
+  expect(responseOf(evaluation).allowed).toBe(true);
+  expect(here.fetches).toMatchObject([
+    [{ get: { resource: USERS, name: "ann" } }, { get: { resource: USAGES, name: "u-ann" } }],
+  ]);
+  expect(here.commits).toMatchObject([{ resource: USAGES, name: "u-ann" }]);
 });
 
 test.each<[string, Given]>([

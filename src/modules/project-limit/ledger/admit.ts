@@ -6,10 +6,10 @@ import type { Context } from "../../../core/module/module.ts";
 import { namespacesOf } from "../decision/count.ts";
 import type { Creation } from "../decision/creation.ts";
 import { admitted, ledgerBusy, overLimit } from "../decision/responses.ts";
-import { projectOf } from "./holder.ts";
+import { projectOf } from "./match-entry.ts";
 import { CONFLICTS, RESERVATIONS } from "./metrics.ts";
+import type { LedgerEntry } from "./project-usage.ts";
 import { reserve } from "./reserve.ts";
-import type { Entry } from "./usage.ts";
 
 /** Counts exactly: a place is reserved in the ledger of the subject before the creation is admitted. */
 export function admitExactly(context: Context, creation: Creation, findings: readonly Finding[]): Result {
@@ -31,7 +31,7 @@ export function admitExactly(context: Context, creation: Creation, findings: rea
  * What is reserved. A Namespace has the uid already with which it will be stored. What follows from a ProjectRequest is another object:
  * whatever has the name by then, unless it has it now.
  */
-function entryFor({ request, object, view }: Context): Entry {
+function entryFor({ request, object, view }: Context): LedgerEntry {
   const name = stringAt(object.object, "metadata", "name") ?? request.name;
   const uid = stringAt(object.object, "metadata", "uid");
   if (request.resource.resource === "namespaces" && uid !== undefined) return { name, uid };

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { LedgerWorld } from "../../../../test/support/project-limit/ledger-world.ts";
-import { USAGES } from "./usage.ts";
+import { USAGES } from "./project-usage.ts";
 
 type Step = readonly [what: keyof LedgerWorld, ...args: readonly (string | number)[]];
 

@@ -1,7 +1,7 @@
 // Histories that random ones hardly ever find.
 import { expect, test } from "vitest";
 import { LedgerWorld } from "../../../../test/support/project-limit/ledger-world.ts";
-import { USAGES } from "./usage.ts";
+import { USAGES } from "./project-usage.ts";
 
 const NS = "Namespace";
 const PR = "ProjectRequest";

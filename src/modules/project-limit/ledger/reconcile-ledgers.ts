@@ -1,9 +1,9 @@
 import { nameOf } from "../../../core/kubernetes/object.ts";
 import type { Read } from "../../../core/module/module.ts";
 import type { Reconciler } from "../../../core/module/reconciler.ts";
+import { BY_ENTRY, EntryAges, ledgersOf, openEntries } from "./entry-ages.ts";
+import { entriesIn, USAGES } from "./project-usage.ts";
 import { type LedgerKey, settle } from "./settle.ts";
-import { BY_ENTRY, ledgersOf, openEntries, Sights } from "./sights.ts";
-import { entriesIn, USAGES } from "./usage.ts";
 
 /** Ledgers as the settler sees them; a decision reads them from etcd. */
 export const LEDGERS: Read = {
@@ -20,8 +20,8 @@ export const LEDGERS: Read = {
 };
 
 /** Keeps ledgers free of entries that no namespace belongs to. Only ledgers with such entries wait for their time. */
-export const ledgerReconciler: Reconciler<LedgerKey, Sights> = {
-  initialState: () => new Sights(),
+export const ledgerReconciler: Reconciler<LedgerKey, EntryAges> = {
+  initialState: () => new EntryAges(),
   // A crash must not block a place for longer than 90 s, however many nodes other modules look at first.
   initialPriority: "normal",
   initialKeys: function* (_sights, { view }) {
@@ -29,7 +29,6 @@ export const ledgerReconciler: Reconciler<LedgerKey, Sights> = {
       if (openEntries(ledger, view).length > 0 || entriesIn(ledger).length === 0)
         yield { kind: "ledger", name: nameOf(ledger) };
   },
-  keys: (change, sights, { view }) =>
-    ledgersOf(change, sights, view).map((name) => ({ kind: "ledger", name })),
+  keys: (change, ages, { view }) => ledgersOf(change, ages, view).map((name) => ({ kind: "ledger", name })),
   reconcile: settle,
 };

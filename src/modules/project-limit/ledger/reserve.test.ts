@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { type Fact, Facts, type Need } from "../../../core/evaluate/need.ts";
 import { type JsonObject, stringAt } from "../../../core/json.ts";
-import { ledgerName, type Subject } from "../decision/subject.ts";
+import { type LimitSubject, ledgerName } from "../decision/subject.ts";
+import { type LedgerEntry, ledgerOf, MOST_ENTRIES, USAGES } from "./project-usage.ts";
 import { MOST_OPEN, type Reservation, reserve } from "./reserve.ts";
-import { type Entry, ledgerOf, MOST_ENTRIES, USAGES } from "./usage.ts";
 
-const ANN: Subject = { username: "ann" };
-const ENTRY: Entry = { name: "new", uid: "9" };
+const ANN: LimitSubject = { username: "ann" };
+const ENTRY: LedgerEntry = { name: "new", uid: "9" };
 
 const needOf = (name: string): Need => ({
   get: { resource: USAGES, name },
@@ -18,7 +18,7 @@ function reserved(
   fact: Fact | undefined,
   limit: number,
   projects: readonly string[] = [],
-  entry: Entry = ENTRY,
+  entry: LedgerEntry = ENTRY,
 ): Reservation {
   const facts = new Facts();
   if (fact !== undefined) facts.set(needOf(ledgerName(ANN)), fact);
@@ -26,15 +26,15 @@ function reserved(
   return reserve({ subject: ANN, limit, entry, projects: seen, facts });
 }
 
-function ledger(entries: readonly Entry[], subject = ANN): Fact {
+function ledger(entries: readonly LedgerEntry[], subject = ANN): Fact {
   return { found: { ...ledgerOf(subject, entries), metadata: { resourceVersion: "7" } }, complete: true };
 }
 
-const others = (count: number): Entry[] =>
+const others = (count: number): LedgerEntry[] =>
   Array.from({ length: count }, (_, i) => ({ name: `n${i}`, uid: `${i}` }));
 
 test("of a subject longer than a ledger takes its beginning is written, and known again", () => {
-  const long: Subject = { username: "x".repeat(4_095) + "😀".repeat(9) };
+  const long: LimitSubject = { username: "x".repeat(4_095) + "😀".repeat(9) };
   const need = needOf(ledgerName(long));
   const reservation = (fact: Fact) => {
     const facts = new Facts();
@@ -142,7 +142,7 @@ test("reservations without a namespace are capped for each user; those with one 
 });
 
 test("requests without a name have a place each: none shares the name that it will get", () => {
-  const nameless = (count: number): Entry[] =>
+  const nameless = (count: number): LedgerEntry[] =>
     Array.from({ length: count }, (_, i) => ({ name: "", request: `r${i}` }));
   const next = { name: "", request: "next" };
   expect(reserved(ledger(nameless(1)), 2, [], next)).toMatchObject({ commit: {}, used: { count: 1 } });

@@ -2,10 +2,18 @@ import type { Commit } from "../../../core/evaluate/decision.ts";
 import { type Facts, failureOf, type Need } from "../../../core/evaluate/need.ts";
 import { stringAt } from "../../../core/json.ts";
 import { type Usage, usageOf } from "../decision/count.ts";
-import { ledgerName, type Subject } from "../decision/subject.ts";
-import type { Project } from "./holder.ts";
-import { type Entry, entriesIn, entryKey, ledgerOf, MOST_ENTRIES, subjectText, USAGES } from "./usage.ts";
-import { placesOf } from "./used.ts";
+import { type LimitSubject, ledgerName } from "../decision/subject.ts";
+import type { LedgerProject } from "./match-entry.ts";
+import {
+  entriesIn,
+  entryKey,
+  type LedgerEntry,
+  ledgerOf,
+  MOST_ENTRIES,
+  subjectText,
+  USAGES,
+} from "./project-usage.ts";
+import { placesOf } from "./reservations.ts";
 
 /**
  * Places of one subject that are reserved and have no namespace yet. A namespace is in the view some 60 ms after it was admitted, so
@@ -17,14 +25,14 @@ export const MOST_OPEN = 250;
 const MOST_OF_ONE_NAME = 10;
 
 export interface ReserveRequest {
-  readonly subject: Subject;
+  readonly subject: LimitSubject;
   readonly limit: number;
   /** Where the limit is in the spec. */
   readonly rule?: string;
   /** What is to be admitted. */
-  readonly entry: Entry;
+  readonly entry: LedgerEntry;
   /** The subject's namespaces in the view. */
-  readonly projects: readonly Project[];
+  readonly projects: readonly LedgerProject[];
   readonly facts: Facts;
 }
 
@@ -37,18 +45,24 @@ export type Reservation =
   /** `used` without the new project. Without a commit there is nothing to write: it is reserved, or too many are for a ledger. */
   | { readonly used: Usage; readonly commit: Commit | undefined };
 
+/** The ledger of a subject. */
+export function ledgerNeed(subject: LimitSubject): LedgerNeed {
+  return { get: { resource: USAGES, name: ledgerName(subject) }, live: true, mayBeAbsent: true };
+}
+
+type LedgerNeed = Extract<Need, { readonly get: unknown }>;
+
 /** Looks for a free place in the subject's ledger, and reserves it. */
 export function reserve(request: ReserveRequest): Reservation {
-  const name = ledgerName(request.subject);
-  const ledger = { get: { resource: USAGES, name }, live: true, mayBeAbsent: true } as const;
+  const ledger = ledgerNeed(request.subject);
   const found = reserveIn(request, ledger);
-  // Others' places that are still being written may never be: nobody is refused by them.
+  // Places of other requests that are still being written may never be written, so they refuse no request.
   return "full" in found && found.unwritten ? reserveIn(request, { ...ledger, written: true }) : found;
 }
 
 function reserveIn(
   { subject, limit, entry, projects, facts, rule }: ReserveRequest,
-  need: Extract<Need, { readonly get: unknown }>,
+  need: LedgerNeed,
 ): Reservation {
   const { name } = need.get;
   const fact = facts.of(need);

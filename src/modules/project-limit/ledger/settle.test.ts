@@ -4,20 +4,20 @@ import type { JsonObject } from "../../../core/json.ts";
 import type { ReconcileResult } from "../../../core/module/reconciler.ts";
 import { Store } from "../../../core/view/store.ts";
 import { BY_REQUESTER } from "../decision/count.ts";
-import { ledgerName, type Subject } from "../decision/subject.ts";
+import { type LimitSubject, ledgerName } from "../decision/subject.ts";
+import { EntryAges } from "./entry-ages.ts";
+import { entriesIn, type LedgerEntry, ledgerOf, subjectIn, USAGES } from "./project-usage.ts";
 import { LEDGERS } from "./reconcile-ledgers.ts";
 import { settle } from "./settle.ts";
-import { Sights } from "./sights.ts";
-import { type Entry, entriesIn, ledgerOf, subjectIn, USAGES } from "./usage.ts";
 
-const ANN: Subject = { username: "ann" };
+const ANN: LimitSubject = { username: "ann" };
 
 function namespace(name: string, uid: string, requester: string | undefined): JsonObject {
   const annotations = requester === undefined ? {} : { "openshift.io/requester": requester };
   return { metadata: { name, uid, annotations }, status: { phase: "Active" } };
 }
 
-function viewOf(entries: readonly Entry[], seen: readonly JsonObject[], subject: Subject) {
+function viewOf(entries: readonly LedgerEntry[], seen: readonly JsonObject[], subject: LimitSubject) {
   const indexes = new Map([
     ["namespaces", [BY_REQUESTER]],
     [USAGES, LEDGERS.indexes ?? []],
@@ -38,24 +38,24 @@ function viewOf(entries: readonly Entry[], seen: readonly JsonObject[], subject:
 }
 
 interface Case {
-  readonly entries: readonly Entry[];
+  readonly entries: readonly LedgerEntry[];
   readonly seen?: readonly JsonObject[];
   /** What etcd says of namespaces; absent where it has none of the name. */
   readonly live?: (name: string) => Fact;
   readonly afterMs?: number;
-  readonly subject?: Subject;
+  readonly subject?: LimitSubject;
 }
 
 /** The names that stay after the settler has seen the ledger and looked again after so long; `unwritten` where it writes nothing. */
 function kept({ entries, seen = [], live, afterMs = 35_000, subject = ANN }: Case) {
   const { view, ledger } = viewOf(entries, seen, subject);
   const key = { kind: "ledger", name: ledgerName(subject) } as const;
-  const sights = new Sights();
+  const ages = new EntryAges();
   const reads: string[] = [];
   const at = (elapsed: number, now: number) => {
     const facts = new Facts();
     for (;;) {
-      const result = settle(key, sights, { view, facts, now, elapsed });
+      const result = settle(key, ages, { view, facts, now, elapsed });
       if (!("need" in result)) return result;
       for (const need of result.need as readonly Extract<Need, { get: unknown }>[]) {
         const { resource, name } = need.get;
@@ -190,17 +190,17 @@ describe("an entry is released", () => {
       { name: "never", uid: "2" },
     ];
     const { view, ledger } = viewOf(entries, [], ANN);
-    const settled = (stored: readonly Entry[], ended: readonly Entry[]) => {
-      const sights = new Sights();
+    const settled = (stored: readonly LedgerEntry[], ended: readonly LedgerEntry[]) => {
+      const ages = new EntryAges();
       const key = { kind: "ledger", name: ledgerName(ANN) } as const;
       const facts = new Facts();
       for (const { name } of entries)
         facts.set({ get: { resource: "namespaces", name }, live: true }, { absent: "NotFound" });
       const object = { ...ledgerOf(ANN, stored), metadata: ledger.metadata };
       facts.set({ get: { resource: USAGES, name: key.name }, live: true }, found(object));
-      settle(key, sights, { view, facts, now: 0, elapsed: 0 });
-      for (const entry of ended) sights.ended(key.name, entry);
-      const { writes, counts } = settle(key, sights, {
+      settle(key, ages, { view, facts, now: 0, elapsed: 0 });
+      for (const entry of ended) ages.ended(key.name, entry);
+      const { writes, counts } = settle(key, ages, {
         view,
         facts,
         now: 0,
@@ -208,7 +208,7 @@ describe("an entry is released", () => {
       }) as ReconcileResult<never>;
       return { writes: writes.flatMap(Object.keys), counts: counts?.map(({ by }) => by) };
     };
-    const [came, never] = entries as [Entry, Entry];
+    const [came, never] = entries as [LedgerEntry, LedgerEntry];
     const [patched, removed] = [
       ["patch", "of", "resourceVersion"],
       ["delete", "resourceVersion"],
@@ -237,7 +237,7 @@ describe("an entry is released", () => {
   });
 });
 
-test.each<Subject>([
+test.each<LimitSubject>([
   ANN,
   { serviceAccountsOf: "ci" },
   { username: "system:serviceaccounts:ci" },

@@ -2,10 +2,10 @@ import type { NeedMore } from "../../../core/evaluate/decision.ts";
 import { type Fact, failureOf, type Need } from "../../../core/evaluate/need.ts";
 import { type Json, stringAt } from "../../../core/json.ts";
 import type { PlannedWrite, ReconcileContext, ReconcileResult } from "../../../core/module/reconciler.ts";
-import { holderOf, projectOf } from "./holder.ts";
+import { type EntryAges, openEntries } from "./entry-ages.ts";
+import { entryOf, projectOf } from "./match-entry.ts";
 import { SETTLEMENTS, UNUSED } from "./metrics.ts";
-import { openEntries, type Sights } from "./sights.ts";
-import { type Entry, entriesIn, entryKey, subjectIn, USAGES } from "./usage.ts";
+import { entriesIn, entryKey, type LedgerEntry, subjectIn, USAGES } from "./project-usage.ts";
 
 export type LedgerKey = { readonly kind: "ledger"; readonly name: string };
 
@@ -21,18 +21,18 @@ const KEEP_EMPTY_MS = 600_000;
 /** Releases the entries of one ledger that have no namespace. Nothing is released that was not looked for in etcd. */
 export function settle(
   { name }: LedgerKey,
-  sights: Sights,
+  ages: EntryAges,
   context: ReconcileContext<LedgerKey>,
 ): ReconcileResult<LedgerKey> | NeedMore {
   const { view, facts, elapsed = 0 } = context;
   const seen = view.get(USAGES, "", name);
   if (seen === undefined) {
-    sights.forget(name);
+    ages.forget(name);
     return { writes: [] };
   }
   const entries = entriesIn(seen);
-  const { due, gone, dueInMs } = sights.look(name, openEntries(seen, view), elapsed);
-  const emptyMs = sights.emptyFor(name, entries.length, elapsed);
+  const { due, gone, dueInMs } = ages.look(name, openEntries(seen, view), elapsed);
+  const emptyMs = ages.emptyFor(name, entries.length, elapsed);
   const isUnused = emptyMs >= KEEP_EMPTY_MS;
   if (due.length === 0 && !isUnused)
     return { writes: [], ...later(entries.length === 0 ? KEEP_EMPTY_MS - emptyMs : dueInMs) };
@@ -48,7 +48,7 @@ export function settle(
   const left = entriesIn(stored);
   if (isUnused && left.length === 0) return { writes: [removal(name, stored)] };
 
-  const isReleased = (entry: Entry): boolean => {
+  const isReleased = (entry: LedgerEntry): boolean => {
     const need = reads.get(entry.name);
     return need === undefined || hasNoNamespace(entry, left, stored, facts.of(need));
   };
@@ -76,20 +76,20 @@ export function settle(
   };
 }
 
-function readOf({ name }: Entry): Need {
+function readOf({ name }: LedgerEntry): Need {
   return { get: { resource: "namespaces", name }, live: true };
 }
 
 /** A failed read is no evidence. */
 function hasNoNamespace(
-  entry: Entry,
-  entries: readonly Entry[],
+  entry: LedgerEntry,
+  entries: readonly LedgerEntry[],
   ledger: Json,
   fact: Fact | undefined,
 ): boolean {
   if (fact === undefined || failureOf(fact) !== undefined) return false;
   if (!("found" in fact)) return true;
-  const holder = holderOf(projectOf(fact.found), entries, subjectIn(ledger));
+  const holder = entryOf(projectOf(fact.found), entries, subjectIn(ledger));
   return holder === undefined || entryKey(holder) !== entryKey(entry);
 }
 

@@ -1,10 +1,10 @@
 import { at, isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import type { OperandState } from "../../../core/module/operator.ts";
 import { OPERAND } from "./names.ts";
-import type { Operand } from "./operand.ts";
+import type { LimitOperand } from "./operand.ts";
 import type { RollOut } from "./workload.ts";
 
-type Transport = Operand["transport"];
+type Transport = LimitOperand["transport"];
 
 export const API_SERVICE: JsonObject = {
   apiVersion: "apiregistration.k8s.io/v1",
@@ -51,14 +51,16 @@ export const READER_BINDING: JsonObject = {
 const PRIORITY = { groupPriorityMinimum: 1000, versionPriority: 15 };
 
 /** By these an injector knows what to write `caBundle` of. */
-export function injectorAnnotations({ certificates }: Pick<Operand, "certificates">): Record<string, string> {
+export function injectorAnnotations({
+  certificates,
+}: Pick<LimitOperand, "certificates">): Record<string, string> {
   if (certificates === "ServiceCA") return { "service.beta.openshift.io/inject-cabundle": "true" };
   return certificates === "CertManager"
     ? { "cert-manager.io/inject-ca-from": `${OPERAND.namespace}/${OPERAND.service}` }
     : {};
 }
 
-export function apiService(operand: Operand, { caBundle }: Pick<OperandState, "caBundle">): JsonObject {
+export function apiService(operand: LimitOperand, { caBundle }: Pick<OperandState, "caBundle">): JsonObject {
   const annotations = injectorAnnotations(operand);
   return {
     ...API_SERVICE,
@@ -122,7 +124,7 @@ export interface Transports {
  * changes back at once.
  */
 export function transportsOf(
-  { transport }: Operand,
+  { transport }: LimitOperand,
   state: OperandState,
   stored: JsonObject | undefined,
   rollOut: RollOut | undefined,

@@ -6,7 +6,7 @@ import { flowControl } from "../../../core/registration/flow-control.ts";
 import { roleObjects } from "../../../core/registration/rbac.ts";
 import { READER_BINDING } from "./aggregated.ts";
 import { OPERAND } from "./names.ts";
-import type { Operand } from "./operand.ts";
+import type { LimitOperand } from "./operand.ts";
 import { operandRoles } from "./operand-rights.ts";
 
 const { name, namespace } = OPERAND;
@@ -33,7 +33,7 @@ export function accessObjects(aggregated: boolean): JsonObject[] {
 /** Signs for it by these: releases before OpenShift 4.4 know the second only. */
 const SERVICE_CA = ["service.beta.openshift.io", "service.alpha.openshift.io"];
 
-export function serviceObject({ certificates }: Pick<Operand, "certificates">): JsonObject {
+export function serviceObject({ certificates }: Pick<LimitOperand, "certificates">): JsonObject {
   const annotations = Object.fromEntries(
     SERVICE_CA.map((domain) => [`${domain}/serving-cert-secret-name`, OPERAND.servingSecret]),
   );
@@ -53,7 +53,7 @@ export function serviceObject({ certificates }: Pick<Operand, "certificates">): 
 }
 
 /** What cert-manager makes the certificate from. */
-export function certificateObjects({ certificates }: Pick<Operand, "certificates">): JsonObject[] {
+export function certificateObjects({ certificates }: Pick<LimitOperand, "certificates">): JsonObject[] {
   if (certificates !== "CertManager") return [];
   return certManagerObjects({
     namespace,
@@ -64,7 +64,7 @@ export function certificateObjects({ certificates }: Pick<Operand, "certificates
   });
 }
 
-export function configMap({ configuration }: Pick<Operand, "configuration">): JsonObject {
+export function configMap({ configuration }: Pick<LimitOperand, "configuration">): JsonObject {
   return {
     apiVersion: "v1",
     kind: "ConfigMap",

@@ -1,7 +1,6 @@
 import { hasMatchConditions } from "../../../core/kubernetes/versions.ts";
 import { defineModule } from "../../../core/module/module.ts";
 import { defineReconciler } from "../../../core/module/reconciler.ts";
-import { CONFIGURATION_NAME } from "../../../core/policy/configuration.ts";
 import { CODES } from "../codes.ts";
 import { PROJECTS } from "../decision/count.ts";
 import { USER_LABELS } from "../decision/limit.ts";
@@ -9,22 +8,19 @@ import { declaration } from "../declaration.ts";
 import { evaluatorOf } from "../evaluator.ts";
 import { projectRequestHook } from "../hooks/hooks.ts";
 import { LEDGER_METRICS } from "../ledger/metrics.ts";
+import { projectUsage } from "../ledger/project-usage.ts";
 import { LEDGERS, ledgerReconciler } from "../ledger/reconcile-ledgers.ts";
-import { projectUsage } from "../ledger/usage.ts";
 import { limitConfiguration } from "../policy/limit-configuration.ts";
-import type { Limits } from "../policy/policy.ts";
-import { limitsIn } from "../policy/stored.ts";
+import type { ProjectLimits } from "../policy/policy.ts";
 
 /** The module as the operand has it: limits of a file in place of a custom resource, and ProjectRequests alone. The ledger is shared. */
-export const operandModule = defineModule<Limits>({
+export const operandModule = defineModule<ProjectLimits>({
   name: declaration.name,
   summary: declaration.summary,
   kinds: [limitConfiguration],
   stateKinds: [projectUsage],
   reads: [PROJECTS, LEDGERS],
-  hooks: (view) => [
-    projectRequestHook(limitsIn(view, limitConfiguration, CONFIGURATION_NAME), hasMatchConditions(view)),
-  ],
+  hooks: ([limits], view) => [projectRequestHook(limits, hasMatchConditions(view))],
   assemble: ([limits]) => evaluatorOf(limits),
   access: [USER_LABELS],
   reconciler: defineReconciler(ledgerReconciler),

@@ -1,6 +1,6 @@
 import { named } from "../../../core/registration/module-rights.ts";
 import type { DeclaredRole, Right } from "../../../core/registration/rights.ts";
-import { projectUsage } from "../ledger/usage.ts";
+import { projectUsage } from "../ledger/project-usage.ts";
 import { OPERAND } from "./names.ts";
 
 const READ = ["get", "list", "watch"];

@@ -1,5 +1,5 @@
 import { at, isObject, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
-import { conditionOf, type Observation } from "../../../core/policy/condition.ts";
+import { conditionOf, type ObservedCondition } from "../../../core/policy/condition.ts";
 import { asksAboutProjectRequests } from "../hooks/operand-webhook.ts";
 import { OPERAND } from "./names.ts";
 import type { Found } from "./plan.ts";
@@ -32,7 +32,7 @@ export function operandStatus(found: Found): JsonObject {
   };
 }
 
-function availability({ registered, noNodes: none, state, transports }: Found): Observation {
+function availability({ registered, noNodes: none, state, transports }: Found): ObservedCondition {
   const type = "Available";
   if (!registered || none)
     return { type, holds: false, reason: "NotRegistered", message: "the operand is not asked yet" };
@@ -48,7 +48,7 @@ function availability({ registered, noNodes: none, state, transports }: Found): 
       };
 }
 
-function progress(found: Found): Observation {
+function progress(found: Found): ObservedCondition {
   const { operand, stored, rollOut, certHash, registered, noNodes: none, transports } = found;
   const type = "Progressing";
   const pending = (reason: string, message: string) => ({ type, holds: true, reason, message });
@@ -69,9 +69,9 @@ function progress(found: Found): Observation {
 
 function degradation(
   { invalid, state }: Found,
-  { holds, message }: Observation,
+  { holds, message }: ObservedCondition,
   before: JsonObject,
-): Observation {
+): ObservedCondition {
   const type = "Degraded";
   if (invalid !== undefined)
     return {
@@ -94,7 +94,7 @@ const WRITERS = {
   Own: "the operator writes it: see its log",
 };
 
-function certificatePending({ operand, state }: Found): Observation {
+function certificatePending({ operand, state }: Found): ObservedCondition {
   const type = "CertificatePending";
   const secret = `Secret ${OPERAND.namespace}/${OPERAND.servingSecret}`;
   if (state.certificate === undefined)
@@ -114,7 +114,7 @@ function certificatePending({ operand, state }: Found): Observation {
   return { type, holds: false, reason: "Found", message: "there is a certificate" };
 }
 
-function noNodes({ operand, state, noNodes: none }: Found): Observation {
+function noNodes({ operand, state, noNodes: none }: Found): ObservedCondition {
   const type = "NoNodes";
   if (!none) return { type, holds: false, reason: "Scheduled", message: "there are nodes for the operand" };
   const labels = Object.entries(operand.nodeSelector).map(([key, value]) => `${key}=${value}`);

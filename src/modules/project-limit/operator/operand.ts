@@ -4,13 +4,13 @@ import { at, canonical, isObject, type JsonObject, stringAt } from "../../../cor
 import type { OperandCertificates } from "../../../core/module/operator.ts";
 import { projectRequestLimit } from "../kinds.ts";
 import { OPERAND_FIELDS } from "../policy/operand-schema.ts";
-import type { Limits } from "../policy/policy.ts";
+import type { ProjectLimits } from "../policy/policy.ts";
 import { prepareLimits } from "../policy/prepare.ts";
 import { OPERAND } from "./names.ts";
 
 /** What a ProjectRequestLimit asks of its operand, with all defaults filled in. */
-export interface Operand {
-  readonly limits: Limits;
+export interface LimitOperand {
+  readonly limits: ProjectLimits;
   readonly transport: "Direct" | "Aggregated";
   readonly topology: "DaemonSet" | "Deployment";
   readonly nodeSelector: Readonly<Record<string, string>>;
@@ -30,8 +30,8 @@ const CONTROL_PLANE = { "node-role.kubernetes.io/control-plane": "" };
 /** `undefined`: the object has another name, and does not count. `byDefault`: the transport of a spec that names none. */
 export function operandOf(
   owner: JsonObject,
-  byDefault: Operand["transport"] = "Direct",
-): Operand | undefined {
+  byDefault: LimitOperand["transport"] = "Direct",
+): LimitOperand | undefined {
   const limits = prepareLimits(owner, refOf(projectRequestLimit, owner)).policy;
   if (limits === undefined) return undefined;
   const spec = isObject(owner["spec"]) ? owner["spec"] : {};
@@ -71,7 +71,12 @@ function configurationOf(spec: JsonObject): string {
 }
 
 /** One text for one meaning. How long API servers wait is for the webhook alone. */
-function meaningOf({ ref: _ref, timeoutSeconds: _timeout, invalid: _invalid, ...limits }: Limits): string {
+function meaningOf({
+  ref: _ref,
+  timeoutSeconds: _timeout,
+  invalid: _invalid,
+  ...limits
+}: ProjectLimits): string {
   return canonical({
     ...limits,
     // Absent where it is the default, so that the hash of limits from before the field stays.

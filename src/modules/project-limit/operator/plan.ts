@@ -12,14 +12,14 @@ import {
 } from "./aggregated.ts";
 import { OPERAND, OPERATOR } from "./names.ts";
 import { accessObjects, certificateObjects, configMap, serviceObject } from "./objects.ts";
-import { type Operand, operandOf } from "./operand.ts";
+import { type LimitOperand, operandOf } from "./operand.ts";
 import { operandStatus } from "./operand-status.ts";
 import { leave, WEBHOOK, webhook } from "./webhook.ts";
 import { type RollOut, rollOutOf, storedHash, workload, workloadReference } from "./workload.ts";
 
 /** What was found and follows from it, for steps and status. */
 export interface Found {
-  readonly operand: Operand;
+  readonly operand: LimitOperand;
   /** What is wrong with the spec: then `operand` is what it said before, where that is known. */
   readonly invalid: string | undefined;
   readonly state: OperandState;
@@ -72,7 +72,7 @@ function serving({ secrets }: OperandState): OperandStep[] {
 }
 
 /** A selector that somebody edited says nothing of the nodes: the workload is restored, and the webhook stays. */
-function selectsNodesOf(stored: JsonObject | undefined, { nodeSelector }: Operand): boolean {
+function selectsNodesOf(stored: JsonObject | undefined, { nodeSelector }: LimitOperand): boolean {
   return equal(at(stored, "spec", "template", "spec", "nodeSelector"), nodeSelector);
 }
 

@@ -8,7 +8,7 @@ import { asksAboutProjectRequests } from "../hooks/operand-webhook.ts";
 import { API_SERVICE, aggregatedClient, injectorAnnotations, transportOf } from "./aggregated.ts";
 import { OPERAND } from "./names.ts";
 import { OPERAND_INSTALLATION } from "./objects.ts";
-import type { Operand } from "./operand.ts";
+import type { LimitOperand } from "./operand.ts";
 
 export const WEBHOOK: JsonObject = {
   apiVersion: "admissionregistration.k8s.io/v1",
@@ -50,9 +50,9 @@ export function leave({ live, now }: OperandState, asks: JsonObject | undefined)
 
 /** What asks the operand; `undefined` where it can't be said how. */
 export function webhook(
-  operand: Operand,
+  operand: LimitOperand,
   state: Pick<OperandState, "caBundle" | "pathToken" | "serverVersion" | "live">,
-  transport: Operand["transport"],
+  transport: LimitOperand["transport"],
 ): JsonObject | undefined {
   const aggregated = transport === "Aggregated" ? aggregatedClient(state) : undefined;
   // What is registered stays as it is, rather than to ask without an authority.

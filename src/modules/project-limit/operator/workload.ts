@@ -8,7 +8,7 @@ import {
 } from "../../../core/registration/pods/restricted-pod.ts";
 import { SERVES_AGGREGATED } from "./aggregated.ts";
 import { OPERAND } from "./names.ts";
-import type { Operand } from "./operand.ts";
+import type { LimitOperand } from "./operand.ts";
 
 /** One that is replaced, and one that answers. */
 const REPLICAS = 2;
@@ -24,12 +24,12 @@ const TOLERATIONS = ["control-plane", "master"].map((role) => ({
 }));
 
 /** A workload that stands for the operand, by its kind alone. */
-export function workloadReference(kind: Operand["topology"]): JsonObject {
+export function workloadReference(kind: LimitOperand["topology"]): JsonObject {
   const { name, namespace } = OPERAND;
   return { apiVersion: "apps/v1", kind, metadata: { name, namespace } };
 }
 
-export interface WorkloadOptions {
+export interface OperandWorkloadOptions {
   readonly image: string;
   readonly certHash: string;
   /** As it is stored. */
@@ -42,7 +42,7 @@ export interface WorkloadOptions {
  * What runs the operand. The template follows from the custom resource, the image and the certificate alone, so that another version of
  * the operator with the same image replaces no pod.
  */
-export function workload(operand: Operand, options: WorkloadOptions): JsonObject {
+export function workload(operand: LimitOperand, options: OperandWorkloadOptions): JsonObject {
   const selector = { matchLabels: OPERAND.podLabels };
   const template = {
     metadata: {
@@ -65,7 +65,10 @@ export function workload(operand: Operand, options: WorkloadOptions): JsonObject
   return { ...workloadReference(operand.topology), spec };
 }
 
-function podSpec({ topology, nodeSelector }: Operand, { image, aggregated }: WorkloadOptions): JsonObject {
+function podSpec(
+  { topology, nodeSelector }: LimitOperand,
+  { image, aggregated }: OperandWorkloadOptions,
+): JsonObject {
   const spread = {
     maxSkew: 1,
     topologyKey: "kubernetes.io/hostname",

@@ -4,7 +4,7 @@ import { likelyMistake, type Problem } from "../../../core/policy/problem.ts";
 import type { View } from "../../../core/view/view.ts";
 import { PROJECTS } from "../decision/count.ts";
 import { USERS } from "../decision/limit.ts";
-import { type Limits, SINGLETON } from "./policy.ts";
+import { type ProjectLimits, SINGLETON } from "./policy.ts";
 
 /** OpenShift's API for users that may not create namespaces. It has no objects to read. */
 export const PROJECT_REQUESTS: Read = {
@@ -23,7 +23,7 @@ const RESOURCE = `${PROJECT_REQUESTS.resource}.${PROJECT_REQUESTS.group}`;
 
 /** Why a ProjectRequestLimit limits nothing: no request that it judges can be made. Unknown where the view knows nothing of a cluster. */
 export function unenforcedBecause(
-  { namespaces }: Pick<Limits, "namespaces">,
+  { namespaces }: Pick<ProjectLimits, "namespaces">,
   view: View,
 ): string | undefined {
   // Files show OpenShift by its users: a ProjectRequest is never stored.

@@ -1,7 +1,7 @@
 import { at, isObject, type JsonObject, listAt } from "../../../core/json.ts";
 import type { Path } from "../../../core/path.ts";
 import { type Problem, problem } from "../../../core/policy/problem.ts";
-import type { Limits } from "./policy.ts";
+import type { ProjectLimits } from "./policy.ts";
 
 /** Fields that the plugin of OpenShift 3.11 does not have, and that change its answers. */
 const FIELDS = ["serviceAccountsPer", "count", "namespaces", "exempt", "trustedAnnotators"];
@@ -24,7 +24,7 @@ export function checkExtensions(spec: JsonObject): Problem[] {
 }
 
 /** Where the answers differ from those of OpenShift 3.11's plugin, one sentence each. Empty with `extensions: Disabled`. */
-export function differences(limits: Limits): string[] {
+export function differences(limits: ProjectLimits): string[] {
   if (!limits.extensions) return [];
   const { exempt, rules } = limits;
   const identities = [

@@ -2,7 +2,7 @@ import type { ConfigurationWrapper } from "../../../core/policy/configuration.ts
 import type { Kind } from "../../../core/policy/kind.ts";
 import { projectRequestLimit } from "../kinds.ts";
 import { OPERAND } from "../operator/names.ts";
-import type { Limits } from "./policy.ts";
+import type { ProjectLimits } from "./policy.ts";
 import { checkLimits, prepareSpec } from "./prepare.ts";
 
 /** OpenShift 3's, OpenShift 4's, and Kubernetes' own for `--admission-control-config-file`. */
@@ -28,7 +28,7 @@ const WRAPPERS: readonly ConfigurationWrapper[] = [
 ];
 
 /** The configuration of OpenShift's plugin, which is imported, and what the operand reads: the fields of the custom resource in a file. */
-export const limitConfiguration: Kind<Limits> = {
+export const limitConfiguration: Kind<ProjectLimits> = {
   ...projectRequestLimit,
   group: "project.openshift.io",
   kind: OPERAND.configurationKind,

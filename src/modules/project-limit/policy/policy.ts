@@ -14,7 +14,7 @@ export interface LimitRule {
 }
 
 /** A ProjectRequestLimit with all defaults filled in. */
-export interface Limits {
+export interface ProjectLimits {
   readonly ref: PolicyRef;
   readonly rules: readonly LimitRule[];
   readonly maxProjectsForSystemUsers: number | undefined;

@@ -5,7 +5,7 @@ import type { Prepared } from "../../../core/policy/kind.ts";
 import { describeProblem, type Problem, warningProblem } from "../../../core/policy/problem.ts";
 import { checkSelectors } from "./check-selectors.ts";
 import { checkExtensions } from "./extensions.ts";
-import { type LimitRule, type Limits, SINGLETON } from "./policy.ts";
+import { type LimitRule, type ProjectLimits, SINGLETON } from "./policy.ts";
 import { shadowedRules } from "./shadowed.ts";
 import { limitSpec } from "./spec-schema.ts";
 
@@ -38,14 +38,14 @@ export function ignoredName(object: JsonObject): Problem[] {
 }
 
 /** Only `cluster` becomes a policy. */
-export function prepareLimits(object: JsonObject, ref: PolicyRef): Prepared<Limits> {
+export function prepareLimits(object: JsonObject, ref: PolicyRef): Prepared<ProjectLimits> {
   const prepared = prepareSpec(object, ref);
   const isIgnored = stringAt(object, "metadata", "name") !== SINGLETON;
   return isIgnored ? { ...prepared, policy: undefined } : prepared;
 }
 
 /** One with errors limits nobody by guesswork: it says that it is invalid. */
-export function prepareSpec(object: JsonObject, ref: PolicyRef): Prepared<Limits> {
+export function prepareSpec(object: JsonObject, ref: PolicyRef): Prepared<ProjectLimits> {
   const spec = isObject(object["spec"]) ? object["spec"] : {};
   const problems = [...schemaProblems(limitSpec, spec), ...checkLimits(object)];
   return { policy: limitsOf(spec, ref, firstError(problems)), problems };
@@ -57,7 +57,7 @@ function firstError(problems: readonly Problem[]): string | undefined {
 }
 
 /** Reads what is readable: also of an invalid spec it must be known who is exempt. */
-function limitsOf(spec: JsonObject, ref: PolicyRef, invalid: string | undefined): Limits {
+function limitsOf(spec: JsonObject, ref: PolicyRef, invalid: string | undefined): ProjectLimits {
   const timeout = at(spec, "timeoutSeconds");
   const extensions = hasExtensions(spec);
   return {
@@ -81,7 +81,7 @@ function hasExtensions(spec: JsonObject): boolean {
   return at(spec, "extensions") !== "Disabled";
 }
 
-function exemptOf(spec: JsonObject): Limits["exempt"] {
+function exemptOf(spec: JsonObject): ProjectLimits["exempt"] {
   if (!hasExtensions(spec)) return { users: new Set(), groups: new Set() };
   const groups = at(spec, "exempt", "groups");
   return {

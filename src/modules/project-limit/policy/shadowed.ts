@@ -1,13 +1,13 @@
 import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
 import { type Problem, warningProblem } from "../../../core/policy/problem.ts";
 import { isUserName } from "../decision/limit.ts";
-import type { LimitRule, Limits } from "./policy.ts";
+import type { LimitRule, ProjectLimits } from "./policy.ts";
 
 /**
  * Rules that can never match, because an earlier one matches every user that they do, or because no rule is for those users. Sure, not
  * complete: a rule that several earlier ones cover together is not found.
  */
-export function shadowedRules(rules: readonly LimitRule[], exempt: Limits["exempt"]): Problem[] {
+export function shadowedRules(rules: readonly LimitRule[], exempt: ProjectLimits["exempt"]): Problem[] {
   return rules.flatMap((rule, i) => {
     const earlier = rules.slice(0, i).findIndex((other) => covers(other, rule));
     const why =
@@ -17,7 +17,7 @@ export function shadowedRules(rules: readonly LimitRule[], exempt: Limits["exemp
 }
 
 /** Service accounts and system users have maxima of their own, and exempt users none. */
-function forNobody({ users, groups }: LimitRule, exempt: Limits["exempt"]): string | undefined {
+function forNobody({ users, groups }: LimitRule, exempt: ProjectLimits["exempt"]): string | undefined {
   if (users !== undefined && [...users].every((user) => exempt.users.has(user) || !isOrdinary(user)))
     return "its users are exempt, system users or service accounts";
   if (groups !== undefined && [...groups].every((group) => exempt.groups.has(group) || isOfAccounts(group)))

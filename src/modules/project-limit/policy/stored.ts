@@ -1,17 +1,15 @@
 import { refOf } from "../../../core/evaluate/assembly.ts";
-import { type Kind, kindResource } from "../../../core/policy/kind.ts";
+import { kindResource } from "../../../core/policy/kind.ts";
 import type { View } from "../../../core/view/view.ts";
 import { projectRequestLimit } from "../kinds.ts";
-import { type Limits, SINGLETON } from "./policy.ts";
+import { type ProjectLimits, SINGLETON } from "./policy.ts";
 
 export const LIMITS = kindResource(projectRequestLimit);
 
 /** The limits that count now. */
-export function limitsIn(
-  view: View,
-  kind: Kind<Limits> = projectRequestLimit,
-  name = SINGLETON,
-): Limits | undefined {
-  const object = view.get(kindResource(kind), "", name);
-  return object === undefined ? undefined : kind.prepare(object, refOf(kind, object)).policy;
+export function limitsIn(view: View): ProjectLimits | undefined {
+  const object = view.get(LIMITS, "", SINGLETON);
+  return object === undefined
+    ? undefined
+    : projectRequestLimit.prepare(object, refOf(projectRequestLimit, object)).policy;
 }

@@ -5,13 +5,13 @@ import { REQUESTER, requesterOf } from "../decision/count.ts";
 import { judgeCreation } from "../decision/judge.ts";
 import { wrongRequester } from "../decision/responses.ts";
 import { isExempt, isExemptUser, isTrusted } from "../policy/exempt.ts";
-import type { Limits } from "../policy/policy.ts";
+import type { ProjectLimits } from "../policy/policy.ts";
 
 /**
  * Judges a new Namespace as its requester's, and refuses a changed requester. The stamp is compared with the user that asks, because a
  * namespace may have escaped mutation.
  */
-export function judgeNamespace(context: Context, limits: Limits): Result {
+export function judgeNamespace(context: Context, limits: ProjectLimits): Result {
   const { request, object } = context;
   const passes = (why: string): Result => {
     context.trace?.({ policy: limits.ref, applies: "not", why });
@@ -45,7 +45,7 @@ export function judgeNamespace(context: Context, limits: Limits): Result {
 }
 
 /** The groups of the annotator are not those of the user that it names, and the API server knows no others. */
-function unknownGroups(limits: Limits, username: string): Finding[] {
+function unknownGroups(limits: ProjectLimits, username: string): Finding[] {
   if (!limits.rules.some(({ groups }) => groups !== undefined)) return [];
   const message = `groups of user ${username} are not known: rules with groups do not match`;
   return [{ policy: limits.ref, rule: "requester", outcome: "skipped", message, warn: 40 }];

@@ -3,13 +3,13 @@ import type { Finding } from "../../../core/evaluate/finding.ts";
 import type { Context } from "../../../core/module/module.ts";
 import { REQUESTER, requesterOf } from "../decision/count.ts";
 import { isExempt, isTrusted } from "../policy/exempt.ts";
-import type { Limits } from "../policy/policy.ts";
+import type { ProjectLimits } from "../policy/policy.ts";
 
 const PATH = ["metadata", "annotations", REQUESTER];
 const WARN = 40;
 
 /** Sets the requester of a new namespace, whatever its creator wrote, and restores one that an update removes. */
-export function stampRequester({ request, object }: Context, limits: Limits): Result {
+export function stampRequester({ request, object }: Context, limits: ProjectLimits): Result {
   const { userInfo, operation } = request;
   const written = requesterOf(object.object) ?? "";
   const chooses = isExempt(limits, userInfo) || isTrusted(limits, userInfo);

@@ -17,7 +17,7 @@ import { projectLimit } from "../index.ts";
 import { LIMITS, limitsIn } from "../policy/stored.ts";
 import { limitReconciler } from "../reconciler.ts";
 import { MOST_NAMED, usageFigures } from "../usage/metrics.ts";
-import { type SubjectUsage, subjectUsages } from "../usage/usage.ts";
+import { type SubjectUsage, subjectUsages } from "../usage/subject-usage.ts";
 
 const NOW = Date.parse("2026-01-01T00:00:00Z");
 

@@ -1,18 +1,18 @@
 import { type Json, type JsonObject, listAt, stringAt } from "../../../core/json.ts";
 import { hasMatchConditions } from "../../../core/kubernetes/versions.ts";
-import { conditionOf, type Observation, observed, validity } from "../../../core/policy/condition.ts";
+import { conditionOf, type ObservedCondition, observed, validity } from "../../../core/policy/condition.ts";
 import type { Problem } from "../../../core/policy/problem.ts";
 import type { View } from "../../../core/view/view.ts";
 import { USERS } from "../decision/limit.ts";
-import { MOST_ENTRIES } from "../ledger/usage.ts";
+import { MOST_ENTRIES } from "../ledger/project-usage.ts";
 import { unenforcedBecause } from "../policy/enforced.ts";
 import { differences } from "../policy/extensions.ts";
-import type { Limits } from "../policy/policy.ts";
-import { type SubjectUsage, statesOf, subjectUsages } from "../usage/usage.ts";
+import type { ProjectLimits } from "../policy/policy.ts";
+import { type SubjectUsage, statesOf, subjectUsages } from "../usage/subject-usage.ts";
 
 /** The status of the object that counts. */
 export function limitsStatus(
-  limits: Limits,
+  limits: ProjectLimits,
   problems: readonly Problem[],
   view: View,
   before: JsonObject,
@@ -57,21 +57,21 @@ function besideOthers(
   return { ...before, ...mine, conditions };
 }
 
-export const IGNORED: Observation = {
+export const IGNORED: ObservedCondition = {
   type: "Ignored",
   holds: true,
   reason: "NotNamedCluster",
   message: "only the ProjectRequestLimit named cluster counts; this one has no effect",
 };
 
-const NOT_IGNORED: Observation = {
+const NOT_IGNORED: ObservedCondition = {
   type: "Ignored",
   holds: false,
   reason: "NamedCluster",
   message: "the object is in use",
 };
 
-function enforcement(limits: Limits, view: View): Observation {
+function enforcement(limits: ProjectLimits, view: View): ObservedCondition {
   const type = "Enforced";
   const why = unenforcedBecause(limits, view);
   if (why !== undefined) return { type, holds: false, reason: "NothingToJudge", message: why };
@@ -79,7 +79,7 @@ function enforcement(limits: Limits, view: View): Observation {
   return { type, holds: true, reason: "Judged", message: `${judged} judged` };
 }
 
-function userApi({ rules }: Limits, view: View): Observation {
+function userApi({ rules }: ProjectLimits, view: View): ObservedCondition {
   const type = "UserAPIMissing";
   if (view.served(USERS))
     return { type, holds: false, reason: "Served", message: "labels of users can be read" };
@@ -96,7 +96,7 @@ function userApi({ rules }: Limits, view: View): Observation {
   };
 }
 
-function namespacesOpen(limits: Limits, view: View): Observation {
+function namespacesOpen(limits: ProjectLimits, view: View): ObservedCondition {
   const type = "NamespacesOpen";
   const closed = { type, holds: false, reason: "NotNeeded", message: "the webhook for namespaces is closed" };
   if (!limits.namespaces) return { ...closed, message: "namespaces are not judged" };
@@ -110,7 +110,7 @@ function namespacesOpen(limits: Limits, view: View): Observation {
 }
 
 /** Whether answers differ from those that an administrator knows from OpenShift 3.11. */
-function extended(limits: Limits): Observation {
+function extended(limits: ProjectLimits): ObservedCondition {
   const type = "Extended";
   const found = differences(limits);
   if (found.length === 0)
@@ -120,7 +120,7 @@ function extended(limits: Limits): Observation {
 }
 
 /** A ledger has room for so many entries; the others are counted by what the cluster shows. */
-function bestEffort({ count }: Limits, usages: readonly SubjectUsage[]): Observation {
+function bestEffort({ count }: ProjectLimits, usages: readonly SubjectUsage[]): ObservedCondition {
   const type = "BestEffort";
   if (count === "BestEffort")
     return { type, holds: true, reason: "Configured", message: "spec.count is BestEffort" };

@@ -1,5 +1,5 @@
 import type { Figure, Metric } from "../../../core/module/metric.ts";
-import { STATES, type SubjectUsage, statesOf } from "./usage.ts";
+import { STATES, type SubjectUsage, statesOf } from "./subject-usage.ts";
 
 /** User names are unbounded; those that need attention are few. */
 export const MOST_NAMED = 100;

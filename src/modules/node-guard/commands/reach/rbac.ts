@@ -14,7 +14,7 @@ export interface RbacObjects {
   readonly roleBindings: readonly JsonObject[];
 }
 
-export interface Subject {
+export interface RbacSubject {
   readonly kind: string;
   readonly name: string;
   /** Of a service account. */
@@ -22,7 +22,7 @@ export interface Subject {
 }
 
 export interface Grant {
-  readonly subject: Subject;
+  readonly subject: RbacSubject;
   /** `create pods`, `create pods/binding` */
   readonly may: readonly string[];
   /** `undefined`: in every namespace. */
@@ -94,7 +94,7 @@ function grantsCreate(rule: Json, group: string, resource: string): boolean {
   );
 }
 
-function subjectOf(subject: Json, namespace: string | undefined): Subject | undefined {
+function subjectOf(subject: Json, namespace: string | undefined): RbacSubject | undefined {
   const [kind, name] = [stringAt(subject, "kind"), stringAt(subject, "name")];
   if (kind === undefined || name === undefined) return undefined;
   if (kind !== "ServiceAccount") return { kind, name };

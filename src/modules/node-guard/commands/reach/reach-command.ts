@@ -4,7 +4,7 @@ import type { CommandCode, CommandSteps } from "../../../../core/module/command.
 import { readPages } from "../../../../core/module/command-needs.ts";
 import type { Group } from "../../groups/group.ts";
 import { groupsAt } from "../groups-at.ts";
-import { type Grant, grantsOf, type RbacObjects, type Subject } from "./rbac.ts";
+import { type Grant, grantsOf, type RbacObjects, type RbacSubject } from "./rbac.ts";
 
 const PAGE = 500;
 
@@ -17,7 +17,7 @@ const RBAC = {
 
 /** Who reaches protected nodes: by a pod in an authorised namespace, or by a bind. */
 interface Reach {
-  readonly subject: Subject;
+  readonly subject: RbacSubject;
   readonly may: readonly string[];
   /** The authorised namespaces in which it holds; `*` for every namespace. */
   readonly namespaces: readonly string[];
@@ -139,7 +139,7 @@ function authorisedIn(group: Group, namespace: string | undefined, known: readon
 }
 
 /** `ServiceAccount shop/web`, `Group admins` */
-function describeSubject({ kind, namespace, name }: Subject): string {
+function describeSubject({ kind, namespace, name }: RbacSubject): string {
   return `${kind} ${namespace === undefined ? "" : `${namespace}/`}${name}`;
 }
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { matchesPodPlacement } from "../../../../../test/builders/pod.ts";
 import type { Json, JsonObject } from "../../../../core/json.ts";
-import { matchesPodPlacement } from "../../../../core/kubernetes/selectors/node-selector.ts";
 import { WorkBudget } from "../../merge/work-budget.ts";
 import { extendsElement } from "../shape/unmet-elements.ts";
 import { impliesTerms, pinsLabel } from "./implies.ts";

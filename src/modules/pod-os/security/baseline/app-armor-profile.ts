@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from "../../../../core/json.ts";
 import { goQuote, joinQuote, plural, sortedSet } from "../../go-text.ts";
 import type { Check, Failure } from "../check.ts";
-import { causesAt, containersWhere, contextPaths, setters } from "../containers.ts";
+import { causesAt, containersWhere, contextPaths, removeProfiles, setters } from "../containers.ts";
 import { isSet, type JudgedPod, objectOf, shown } from "../judged-pod.ts";
 
 const PREFIX = "container.apparmor.security.beta.kubernetes.io/";
@@ -20,6 +20,7 @@ export const appArmorProfile: Check = {
   id: "appArmorProfile",
   level: "baseline",
   os: "linux",
+  fix: removeProfiles,
   variants: [
     {
       since: 0,
@@ -37,7 +38,7 @@ export const appArmorProfile: Check = {
           forbidden: ["unconfined"],
         },
       ],
-      evaluate: forbidden,
+      evaluate: evaluateAppArmorProfiles,
     },
   ],
 };
@@ -64,7 +65,7 @@ function forbiddenAnnotations(pod: JudgedPod): string[] | undefined {
   return keys;
 }
 
-function forbidden(pod: JudgedPod): Failure | undefined {
+function evaluateAppArmorProfiles(pod: JudgedPod, mostCauses: number): Failure | undefined {
   const podBreaks = breaks(pod.context);
   const containers = containersWhere(pod, breaks);
   const keys = forbiddenAnnotations(pod);
@@ -81,19 +82,15 @@ function forbidden(pod: JudgedPod): Failure | undefined {
   return {
     reason: plural("forbidden AppArmor profile", "forbidden AppArmor profiles", values.length),
     detail: `${who.join(" and ")} must not set AppArmor profile type to ${joinQuote(values)}`,
-    places: (most) => {
-      const profiles = contextPaths(pod, podBreaks, containers, most, "appArmorProfile");
-      const notes = (keys ?? []).slice(0, most).map((key) => ["metadata", "annotations", key]);
-      return {
-        causes: [
-          ...causesAt(
-            profiles.map((path) => [...path, "type"]),
-            "must be RuntimeDefault or Localhost, or the profile absent",
-          ),
-          ...causesAt(notes, "must be runtime/default or start with localhost/"),
-        ],
-        edits: [...profiles, ...notes].map((path) => ({ path })),
-      };
-    },
+    causes: [
+      ...causesAt(
+        contextPaths(pod, podBreaks, containers, mostCauses, "appArmorProfile", "type"),
+        "must be RuntimeDefault or Localhost, or the profile absent",
+      ),
+      ...causesAt(
+        (keys ?? []).slice(0, mostCauses).map((key) => ["metadata", "annotations", key]),
+        "must be runtime/default or start with localhost/",
+      ),
+    ],
   };
 }

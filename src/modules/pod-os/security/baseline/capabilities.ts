@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../../../core/json.ts";
 import { forbiddenAdds } from "../capability-adds.ts";
 import type { Check, Failure } from "../check.ts";
-import { causesAt, containerNames, containersWhere } from "../containers.ts";
+import { causesAt, containerNames, containersWhere, removeElements } from "../containers.ts";
 import type { JudgedPod } from "../judged-pod.ts";
 
 const ALLOWED: ReadonlySet<string> = new Set([
@@ -31,6 +31,7 @@ export const capabilitiesBaseline: Check = {
   id: "capabilities_baseline",
   level: "baseline",
   os: "linux",
+  fix: removeElements,
   variants: [
     {
       since: 0,
@@ -42,7 +43,7 @@ export const capabilitiesBaseline: Check = {
           forbidden: [{ add: ["NET_RAW"] }, { add: ["CHOWN", "chown", "SYS_ADMIN"] }, { add: ["CAP_CHOWN"] }],
         },
       ],
-      evaluate: forbidden,
+      evaluate: evaluateAddedCapabilities,
     },
   ],
 };
@@ -50,18 +51,15 @@ export const capabilitiesBaseline: Check = {
 const isForbidden = (name: unknown): boolean => typeof name !== "string" || !ALLOWED.has(name);
 const breaks = (context: JsonObject): boolean => forbiddenAdds.any(context, isForbidden);
 
-function forbidden(pod: JudgedPod): Failure | undefined {
+function evaluateAddedCapabilities(pod: JudgedPod, mostCauses: number): Failure | undefined {
   const containers = containersWhere(pod, breaks);
   if (containers === undefined) return undefined;
   return {
     reason: "non-default capabilities",
     detail: `${containerNames(pod, containers)} must not include ${forbiddenAdds.names(pod, containers, isForbidden)} in securityContext.capabilities.add`,
-    places: (most) => {
-      const paths = forbiddenAdds.paths(pod, containers, isForbidden, most);
-      return {
-        causes: causesAt(paths, "must be one of the default capabilities"),
-        edits: paths.toReversed().map((path) => ({ path })),
-      };
-    },
+    causes: causesAt(
+      forbiddenAdds.paths(pod, containers, isForbidden, mostCauses),
+      "must be one of the default capabilities",
+    ),
   };
 }

@@ -1,5 +1,5 @@
 import type { Check, Failure } from "../check.ts";
-import { placesAt } from "../containers.ts";
+import { causesAt, removeFields } from "../containers.ts";
 import { isSet, type JudgedPod } from "../judged-pod.ts";
 
 const FIELDS = ["hostNetwork", "hostPID", "hostIPC"] as const;
@@ -15,6 +15,7 @@ export const hostNamespaces: Check = {
   id: "hostNamespaces",
   level: "baseline",
   os: "any",
+  fix: removeFields,
   variants: [
     {
       since: 0,
@@ -24,23 +25,22 @@ export const hostNamespaces: Check = {
         allowed: [null, false],
         forbidden: [true],
       })),
-      evaluate: forbidden,
+      evaluate: evaluateHostNamespaces,
     },
   ],
 };
 
-function forbidden({ spec }: JudgedPod): Failure | undefined {
+function evaluateHostNamespaces({ spec }: JudgedPod): Failure | undefined {
   if (!isShared(spec["hostNetwork"]) && !isShared(spec["hostPID"]) && !isShared(spec["hostIPC"]))
     return undefined;
   const shared = FIELDS.filter((field) => isShared(spec[field]));
   return {
     reason: "host namespaces",
     detail: shared.map((field) => `${field}=true`).join(", "),
-    places: () =>
-      placesAt(
-        shared.map((field) => ["spec", field]),
-        "must be false or absent",
-      ),
+    causes: causesAt(
+      shared.map((field) => ["spec", field]),
+      "must be false or absent",
+    ),
   };
 }
 

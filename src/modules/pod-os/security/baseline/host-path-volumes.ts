@@ -25,12 +25,12 @@ export const hostPathVolumes: Check = {
           forbidden: [{ hostPath: { path: "/" } }],
         },
       ],
-      evaluate: forbidden,
+      evaluate: evaluateHostPathVolumes,
     },
   ],
 };
 
-function forbidden({ volumes }: JudgedPod): Failure | undefined {
+function evaluateHostPathVolumes({ volumes }: JudgedPod, mostCauses: number): Failure | undefined {
   let found: number[] | undefined;
   for (let i = 0; i < volumes.length; i++) {
     if (!isSet(volumes[i]?.["hostPath"])) continue;
@@ -41,11 +41,9 @@ function forbidden({ volumes }: JudgedPod): Failure | undefined {
   return {
     reason: "hostPath volumes",
     detail: `${plural("volume", "volumes", found.length)} ${joinQuote(namesOf(volumes, found))}`,
-    places: (most) => ({
-      causes: causesAt(
-        found.slice(0, most).map((i) => ["spec", "volumes", i, "hostPath"]),
-        "must be absent",
-      ),
-    }),
+    causes: causesAt(
+      found.slice(0, mostCauses).map((i) => ["spec", "volumes", i, "hostPath"]),
+      "must be absent",
+    ),
   };
 }

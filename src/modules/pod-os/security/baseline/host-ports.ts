@@ -1,6 +1,6 @@
 import { plural, sortedSet } from "../../go-text.ts";
 import type { Check, Failure } from "../check.ts";
-import { containerNames, placesAt } from "../containers.ts";
+import { causesAt, containerNames, removeFields } from "../containers.ts";
 import { containerPath, elements, isSet, type JudgedPod, shown } from "../judged-pod.ts";
 
 /**
@@ -16,6 +16,7 @@ export const hostPorts: Check = {
   id: "hostPorts",
   level: "baseline",
   os: "any",
+  fix: removeFields,
   variants: [
     {
       since: 0,
@@ -33,12 +34,12 @@ export const hostPorts: Check = {
           ],
         },
       ],
-      evaluate: forbidden,
+      evaluate: evaluateHostPorts,
     },
   ],
 };
 
-function forbidden(pod: JudgedPod): Failure | undefined {
+function evaluateHostPorts(pod: JudgedPod, mostCauses: number): Failure | undefined {
   const { containers } = pod;
   let found: [container: number, port: number][] | undefined;
   const indexes: number[] = [];
@@ -61,10 +62,9 @@ function forbidden(pod: JudgedPod): Failure | undefined {
   return {
     reason: "hostPort",
     detail: `${containerNames(pod, indexes)} ${plural("uses", "use", indexes.length)} ${plural("hostPort", "hostPorts", ports.length)} ${ports.join(", ")}`,
-    places: (most) =>
-      placesAt(
-        found.slice(0, most).map(([i, j]) => containerPath(pod, i, "ports", j, "hostPort")),
-        "must be 0 or absent",
-      ),
+    causes: causesAt(
+      found.slice(0, mostCauses).map(([i, j]) => containerPath(pod, i, "ports", j, "hostPort")),
+      "must be 0 or absent",
+    ),
   };
 }

@@ -2,7 +2,7 @@ import type { Json } from "../../../../core/json.ts";
 import type { Path } from "../../../../core/path.ts";
 import { joinQuote, plural, sortedSet } from "../../go-text.ts";
 import type { Check, Failure } from "../check.ts";
-import { placesAt } from "../containers.ts";
+import { causesAt, removeFields } from "../containers.ts";
 import { containerPath, isSet, type JudgedPod, nameOf, objectOf, shown } from "../judged-pod.ts";
 
 const PROBES = ["livenessProbe", "readinessProbe", "startupProbe"] as const;
@@ -25,6 +25,7 @@ export const hostProbesAndHostLifecycle: Check = {
   id: "hostProbesAndHostLifecycle",
   level: "baseline",
   os: "any",
+  fix: removeFields,
   variants: [
     {
       since: 34,
@@ -42,7 +43,7 @@ export const hostProbesAndHostLifecycle: Check = {
           forbidden: [HTTP_HOST, TCP_HOST],
         })),
       ],
-      evaluate: forbidden,
+      evaluate: evaluateProbeHosts,
     },
   ],
 };
@@ -74,12 +75,14 @@ function eachHost({ containers }: JudgedPod, seen: Seen): void {
   }
 }
 
-function forbidden(pod: JudgedPod): Failure | undefined {
+function evaluateProbeHosts(pod: JudgedPod, mostCauses: number): Failure | undefined {
   const names: string[] = [];
   const hosts: string[] = [];
-  eachHost(pod, (container, host) => {
+  const paths: Path[] = [];
+  eachHost(pod, (container, host, below) => {
     names.push(nameOf(pod.containers[container]));
     hosts.push(shown(host));
+    if (paths.length < mostCauses) paths.push(containerPath(pod, container, ...below));
   });
   if (hosts.length === 0) return undefined;
   const by = sortedSet(names);
@@ -87,12 +90,6 @@ function forbidden(pod: JudgedPod): Failure | undefined {
   return {
     reason: "probe or lifecycle host",
     detail: `${plural("container", "containers", by.length)} ${joinQuote(by)} ${plural("uses", "use", by.length)} ${plural("probe or lifecycle host", "probe or lifecycle hosts", forbiddenHosts.length)} ${joinQuote(forbiddenHosts)}`,
-    places: (most) => {
-      const paths: Path[] = [];
-      eachHost(pod, (container, _host, below) => {
-        if (paths.length < most) paths.push(containerPath(pod, container, ...below));
-      });
-      return placesAt(paths, "must be empty or absent");
-    },
+    causes: causesAt(paths, "must be empty or absent"),
   };
 }

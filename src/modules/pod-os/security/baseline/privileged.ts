@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../../core/json.ts";
 import type { Check, Failure } from "../check.ts";
-import { containerNames, containersWhere, contextPaths, placesAt } from "../containers.ts";
+import { causesAt, containerNames, containersWhere, contextPaths, removeFields } from "../containers.ts";
 import { isSet, type JudgedPod } from "../judged-pod.ts";
 
 /**
@@ -14,6 +14,7 @@ export const privileged: Check = {
   id: "privileged",
   level: "baseline",
   os: "linux",
+  fix: removeFields,
   variants: [
     {
       since: 0,
@@ -25,20 +26,22 @@ export const privileged: Check = {
           forbidden: [true],
         },
       ],
-      evaluate: forbidden,
+      evaluate: evaluatePrivileged,
     },
   ],
 };
 
 const breaks = ({ privileged: value }: JsonObject): boolean => isSet(value) && value !== false;
 
-function forbidden(pod: JudgedPod): Failure | undefined {
+function evaluatePrivileged(pod: JudgedPod, mostCauses: number): Failure | undefined {
   const containers = containersWhere(pod, breaks);
   if (containers === undefined) return undefined;
   return {
     reason: "privileged",
     detail: `${containerNames(pod, containers)} must not set securityContext.privileged=true`,
-    places: (most) =>
-      placesAt(contextPaths(pod, false, containers, most, "privileged"), "must be false or absent"),
+    causes: causesAt(
+      contextPaths(pod, false, containers, mostCauses, "privileged"),
+      "must be false or absent",
+    ),
   };
 }

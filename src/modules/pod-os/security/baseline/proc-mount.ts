@@ -1,5 +1,6 @@
 import type { Check } from "../check.ts";
-import { forbiddenProcMounts, PROC_MOUNT_FIELDS } from "../proc-mounts.ts";
+import { removeFields } from "../containers.ts";
+import { evaluateProcMounts, PROC_MOUNT_FIELDS } from "../proc-mounts.ts";
 
 /**
  * The default masks of /proc stay.
@@ -12,8 +13,9 @@ export const procMount: Check = {
   id: "procMount",
   level: "baseline",
   os: "linux",
+  fix: removeFields,
   variants: [
-    { since: 0, fields: PROC_MOUNT_FIELDS, evaluate: forbiddenProcMounts },
-    { since: 35, skips: "userNamespace", fields: PROC_MOUNT_FIELDS, evaluate: forbiddenProcMounts },
+    { since: 0, fields: PROC_MOUNT_FIELDS, evaluate: evaluateProcMounts },
+    { since: 35, skips: "userNamespace", fields: PROC_MOUNT_FIELDS, evaluate: evaluateProcMounts },
   ],
 };

@@ -2,7 +2,7 @@ import type { Json, JsonObject } from "../../../../core/json.ts";
 import type { Path } from "../../../../core/path.ts";
 import { joinQuote, plural, sortedSet } from "../../go-text.ts";
 import type { Check, Failure, Variant } from "../check.ts";
-import { causesAt, contextPaths, setters } from "../containers.ts";
+import { causesAt, contextPaths, removeFields, setters } from "../containers.ts";
 import { isSet, type JudgedPod, objectOf, shown } from "../judged-pod.ts";
 
 const TYPES = ["container_t", "container_init_t", "container_kvm_t"];
@@ -20,6 +20,7 @@ export const seLinuxOptions: Check = {
   id: "seLinuxOptions",
   level: "baseline",
   os: "linux",
+  fix: removeFields,
   variants: [
     variant(0, TYPES, ["container_engine_t"]),
     variant(31, [...TYPES, "container_engine_t"], ["spc_t"]),
@@ -36,7 +37,7 @@ function variant(since: number, types: readonly string[], forbiddenTypes: readon
       allowed: [null, {}, { level: "s0:c1,c2" }, ...types.map((type) => ({ type }))],
       forbidden: [...forbiddenTypes.map((type) => ({ type })), { user: "u" }, { role: "r" }],
     })),
-    evaluate: (pod) => forbidden(pod, allowed),
+    evaluate: (pod, mostCauses) => evaluateSELinuxOptions(pod, allowed, mostCauses),
   };
 }
 
@@ -46,9 +47,14 @@ function breaks(options: Json | undefined, allowed: ReadonlySet<unknown>): boole
   return !allowed.has(type) || isGiven(user) || isGiven(role);
 }
 
+const GIVEN = "must be empty or absent";
 const isGiven = (value: Json | undefined): boolean => isSet(value) && value !== "";
 
-function forbidden(pod: JudgedPod, allowed: ReadonlySet<unknown>): Failure | undefined {
+function evaluateSELinuxOptions(
+  pod: JudgedPod,
+  allowed: ReadonlySet<unknown>,
+  mostCauses: number,
+): Failure | undefined {
   const { context, contexts } = pod;
   const podBreaks = breaks(context["seLinuxOptions"], allowed);
   let containers: number[] | undefined;
@@ -71,19 +77,25 @@ function forbidden(pod: JudgedPod, allowed: ReadonlySet<unknown>): Failure | und
     ...(options.some(({ role }) => isGiven(role)) ? ["role may not be set"] : []),
   ];
   const typeMessage = `must be absent or one of ${[...allowed].filter((type) => isSet(type as Json) && type !== "").join(", ")}`;
+  const paths = contextPaths(pod, podBreaks, containers, mostCauses, "seLinuxOptions");
+  const where = (field: string, isWrong: (one: JsonObject) => boolean): Path[] =>
+    paths.flatMap((path, i) => (isWrong(options[i] ?? {}) ? [[...path, field]] : []));
   return {
     reason: "seLinuxOptions",
     detail: `${setters(pod, podBreaks, containers)} set forbidden securityContext.seLinuxOptions: ${parts.join("; ")}`,
-    places: (most) => {
-      const paths = contextPaths(pod, podBreaks, containers, most, "seLinuxOptions");
-      const at = (field: string, isWrong: (one: JsonObject) => boolean): Path[] =>
-        paths.flatMap((path, i) => (isWrong(options[i] ?? {}) ? [[...path, field]] : []));
-      const wrongTypes = at("type", ({ type }) => !allowed.has(type));
-      const given = [...at("user", ({ user }) => isGiven(user)), ...at("role", ({ role }) => isGiven(role))];
-      return {
-        causes: [...causesAt(wrongTypes, typeMessage), ...causesAt(given, "must be empty or absent")],
-        edits: [...wrongTypes, ...given].map((path) => ({ path })),
-      };
-    },
+    causes: [
+      ...causesAt(
+        where("type", ({ type }) => !allowed.has(type)),
+        typeMessage,
+      ),
+      ...causesAt(
+        where("user", ({ user }) => isGiven(user)),
+        GIVEN,
+      ),
+      ...causesAt(
+        where("role", ({ role }) => isGiven(role)),
+        GIVEN,
+      ),
+    ],
   };
 }

@@ -1,9 +1,9 @@
 import { own } from "../../../../core/json.ts";
 import { goQuote, plural, sortedSet } from "../../go-text.ts";
 import type { Check, Failure } from "../check.ts";
-import { placesAt } from "../containers.ts";
+import { causesAt, removeProfiles } from "../containers.ts";
 import { isSet, type JudgedPod, nameOf, objectOf, shown } from "../judged-pod.ts";
-import { ALLOWED_PROFILES, forbiddenSeccompProfiles } from "../seccomp.ts";
+import { ALLOWED_PROFILES, evaluateSeccompProfiles } from "../seccomp.ts";
 
 const POD_KEY = "seccomp.security.alpha.kubernetes.io/pod";
 const CONTAINER_PREFIX = "container.seccomp.security.alpha.kubernetes.io/";
@@ -23,6 +23,7 @@ export const seccompProfileBaseline: Check = {
   id: "seccompProfile_baseline",
   level: "baseline",
   os: "linux",
+  fix: removeProfiles,
   variants: [
     {
       since: 0,
@@ -32,7 +33,7 @@ export const seccompProfileBaseline: Check = {
         allowed: [null, "runtime/default", "docker/default", "localhost/p"],
         forbidden: ["", "unconfined"],
       })),
-      evaluate: forbiddenAnnotations,
+      evaluate: evaluateAnnotations,
     },
     {
       since: 19,
@@ -42,12 +43,12 @@ export const seccompProfileBaseline: Check = {
         allowed: [null, ...ALLOWED_PROFILES],
         forbidden: [{ type: "Unconfined" }],
       })),
-      evaluate: (pod) => forbiddenSeccompProfiles(pod),
+      evaluate: evaluateSeccompProfiles,
     },
   ],
 };
 
-function forbiddenAnnotations({ metadata, containers }: JudgedPod): Failure | undefined {
+function evaluateAnnotations({ metadata, containers }: JudgedPod, mostCauses: number): Failure | undefined {
   const annotations = objectOf(metadata["annotations"]);
   const keys: string[] = [];
   const collect = (key: string): void => {
@@ -62,10 +63,9 @@ function forbiddenAnnotations({ metadata, containers }: JudgedPod): Failure | un
   return {
     reason: "seccompProfile",
     detail: `forbidden ${plural("annotation", "annotations", forbidden.length)} ${forbidden.join(", ")}`,
-    places: (most) =>
-      placesAt(
-        [...new Set(keys)].slice(0, most).map((key) => ["metadata", "annotations", key]),
-        "must be runtime/default or docker/default, or start with localhost/",
-      ),
+    causes: causesAt(
+      [...new Set(keys)].slice(0, mostCauses).map((key) => ["metadata", "annotations", key]),
+      "must be runtime/default or docker/default, or start with localhost/",
+    ),
   };
 }

@@ -1,6 +1,6 @@
 import { MOST_LISTED } from "../../go-text.ts";
 import type { Check, Failure, Variant } from "../check.ts";
-import { causesAt } from "../containers.ts";
+import { causesAt, removeElements } from "../containers.ts";
 import { elements, isSet, type JudgedPod, shown } from "../judged-pod.ts";
 
 /** By the minor version of the policy that first allows them. */
@@ -40,6 +40,7 @@ export const sysctls: Check = {
   id: "sysctls",
   level: "baseline",
   os: "linux",
+  fix: (causes) => removeElements(causes.map(({ path, message }) => ({ path: path.slice(0, -1), message }))),
   variants: SAFE.map(([since]) => variant(since)),
 };
 
@@ -61,11 +62,15 @@ function variant(since: number): Variant {
         ],
       },
     ],
-    evaluate: (pod) => forbidden(pod, safe),
+    evaluate: (pod, mostCauses) => evaluateSysctls(pod, safe, mostCauses),
   };
 }
 
-function forbidden({ context }: JudgedPod, safe: ReadonlySet<unknown>): Failure | undefined {
+function evaluateSysctls(
+  { context }: JudgedPod,
+  safe: ReadonlySet<unknown>,
+  mostCauses: number,
+): Failure | undefined {
   const list = context["sysctls"];
   if (!isSet(list)) return undefined;
   const all = elements(list);
@@ -78,15 +83,9 @@ function forbidden({ context }: JudgedPod, safe: ReadonlySet<unknown>): Failure 
       .slice(0, MOST_LISTED)
       .map((i) => shown(all[i]?.["name"]))
       .join(", "),
-    places: (most) => {
-      const paths = found.slice(0, most).map((i) => ["spec", "securityContext", "sysctls", i]);
-      return {
-        causes: causesAt(
-          paths.map((path) => [...path, "name"]),
-          "must be a sysctl that the policy allows",
-        ),
-        edits: paths.toReversed().map((path) => ({ path })),
-      };
-    },
+    causes: causesAt(
+      found.slice(0, mostCauses).map((i) => ["spec", "securityContext", "sysctls", i, "name"]),
+      "must be a sysctl that the policy allows",
+    ),
   };
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../../core/json.ts";
 import type { Check, Failure } from "../check.ts";
-import { containersWhere, contextPaths, placesAt, setters } from "../containers.ts";
+import { causesAt, containersWhere, contextPaths, removeFields, setters } from "../containers.ts";
 import { isSet, type JudgedPod, objectOf } from "../judged-pod.ts";
 
 /**
@@ -15,6 +15,7 @@ export const windowsHostProcess: Check = {
   id: "windowsHostProcess",
   level: "baseline",
   os: "windows",
+  fix: removeFields,
   variants: [
     {
       since: 0,
@@ -24,7 +25,7 @@ export const windowsHostProcess: Check = {
         allowed: [null, {}, { hostProcess: false }],
         forbidden: [{ hostProcess: true }],
       })),
-      evaluate: forbidden,
+      evaluate: evaluateHostProcess,
     },
   ],
 };
@@ -35,17 +36,16 @@ function breaks({ windowsOptions }: JsonObject): boolean {
   return isSet(hostProcess) && hostProcess !== false;
 }
 
-function forbidden(pod: JudgedPod): Failure | undefined {
+function evaluateHostProcess(pod: JudgedPod, mostCauses: number): Failure | undefined {
   const podBreaks = breaks(pod.context);
   const containers = containersWhere(pod, breaks);
   if (!podBreaks && containers === undefined) return undefined;
   return {
     reason: "hostProcess",
     detail: `${setters(pod, podBreaks, containers)} must not set securityContext.windowsOptions.hostProcess=true`,
-    places: (most) =>
-      placesAt(
-        contextPaths(pod, podBreaks, containers, most, "windowsOptions", "hostProcess"),
-        "must be false or absent",
-      ),
+    causes: causesAt(
+      contextPaths(pod, podBreaks, containers, mostCauses, "windowsOptions", "hostProcess"),
+      "must be false or absent",
+    ),
   };
 }

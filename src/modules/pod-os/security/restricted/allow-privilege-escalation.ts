@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../../core/json.ts";
 import type { Check, Failure, RestrictedField } from "../check.ts";
-import { containerNames, containersWhere, contextPaths, placesAt } from "../containers.ts";
+import { causesAt, containerNames, containersWhere, contextPaths } from "../containers.ts";
 import type { JudgedPod } from "../judged-pod.ts";
 
 const FIELDS: readonly RestrictedField[] = [
@@ -23,25 +23,24 @@ export const allowPrivilegeEscalation: Check = {
   id: "allowPrivilegeEscalation",
   level: "restricted",
   os: "linux",
+  fix: (causes) => causes.map(({ path }) => ({ path, value: false })),
   variants: [
-    { since: 8, fields: FIELDS, evaluate: forbidden },
-    { since: 25, skips: "windows", fields: FIELDS, evaluate: forbidden },
+    { since: 8, fields: FIELDS, evaluate: evaluatePrivilegeEscalation },
+    { since: 25, skips: "windows", fields: FIELDS, evaluate: evaluatePrivilegeEscalation },
   ],
 };
 
 const breaks = (context: JsonObject): boolean => context["allowPrivilegeEscalation"] !== false;
 
-function forbidden(pod: JudgedPod): Failure | undefined {
+function evaluatePrivilegeEscalation(pod: JudgedPod, mostCauses: number): Failure | undefined {
   const containers = containersWhere(pod, breaks);
   if (containers === undefined) return undefined;
   return {
     reason: "allowPrivilegeEscalation != false",
     detail: `${containerNames(pod, containers)} must set securityContext.allowPrivilegeEscalation=false`,
-    places: (most) =>
-      placesAt(
-        contextPaths(pod, false, containers, most, "allowPrivilegeEscalation"),
-        "must be false",
-        false,
-      ),
+    causes: causesAt(
+      contextPaths(pod, false, containers, mostCauses, "allowPrivilegeEscalation"),
+      "must be false",
+    ),
   };
 }

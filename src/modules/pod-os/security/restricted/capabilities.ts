@@ -1,8 +1,15 @@
-import type { Json, JsonObject } from "../../../../core/json.ts";
+import { at, type Json, type JsonObject } from "../../../../core/json.ts";
 import { forbiddenAdds } from "../capability-adds.ts";
-import type { Check, Failure, FixEdit, RestrictedField } from "../check.ts";
-import { causesAt, containerNames, containersWhere, contextPaths, listOf } from "../containers.ts";
-import { containerPath, type JudgedPod, objectOf } from "../judged-pod.ts";
+import type { Check, Failure, FieldViolation, FixEdit, RestrictedField } from "../check.ts";
+import {
+  causesAt,
+  containerNames,
+  containersWhere,
+  contextPaths,
+  listOf,
+  removeElements,
+} from "../containers.ts";
+import { type JudgedPod, objectOf } from "../judged-pod.ts";
 
 const FIELDS: readonly RestrictedField[] = [
   {
@@ -32,9 +39,10 @@ export const capabilitiesRestricted: Check = {
   level: "restricted",
   overrides: ["capabilities_baseline"],
   os: "linux",
+  fix: restrictCapabilities,
   variants: [
-    { since: 22, fields: FIELDS, evaluate: forbidden },
-    { since: 25, skips: "windows", fields: FIELDS, evaluate: forbidden },
+    { since: 22, fields: FIELDS, evaluate: evaluateCapabilities },
+    { since: 25, skips: "windows", fields: FIELDS, evaluate: evaluateCapabilities },
   ],
 };
 
@@ -43,7 +51,7 @@ const addsForbidden = (context: JsonObject): boolean => forbiddenAdds.any(contex
 const keepsSome = (context: JsonObject): boolean =>
   !listOf(objectOf(context["capabilities"])["drop"]).includes("ALL");
 
-function forbidden(pod: JudgedPod): Failure | undefined {
+function evaluateCapabilities(pod: JudgedPod, mostCauses: number): Failure | undefined {
   const keeping = containersWhere(pod, keepsSome);
   const adding = containersWhere(pod, addsForbidden);
   if (keeping === undefined && adding === undefined) return undefined;
@@ -57,24 +65,27 @@ function forbidden(pod: JudgedPod): Failure | undefined {
   return {
     reason: "unrestricted capabilities",
     detail: details.join("; "),
-    places: (most) => {
-      const paths = forbiddenAdds.paths(pod, adding ?? [], isForbidden, most);
-      return {
-        causes: [
-          ...causesAt(contextPaths(pod, false, keeping, most, "capabilities", "drop"), "must include ALL"),
-          ...causesAt(paths, "must be NET_BIND_SERVICE"),
-        ],
-        edits: [
-          ...(keeping ?? []).slice(0, most).map((i) => dropAll(pod, i)),
-          ...paths.toReversed().map((path) => ({ path })),
-        ],
-      };
-    },
+    causes: [
+      ...causesAt(contextPaths(pod, false, keeping, mostCauses, "capabilities", "drop"), "must include ALL"),
+      ...causesAt(
+        forbiddenAdds.paths(pod, adding ?? [], isForbidden, mostCauses),
+        "must be NET_BIND_SERVICE",
+      ),
+    ],
   };
 }
 
-function dropAll(pod: JudgedPod, container: number): FixEdit {
-  const path = containerPath(pod, container, "securityContext", "capabilities", "drop");
-  const drop = objectOf(pod.contexts[container]?.["capabilities"])["drop"];
-  return Array.isArray(drop) ? { path: [...path, "-"], value: "ALL" } : { path, value: ["ALL"] };
+function restrictCapabilities(
+  causes: readonly FieldViolation[],
+  { metadata, spec }: JudgedPod,
+): readonly FixEdit[] {
+  const [drops, adds] = [causes.filter(isDrop), causes.filter((cause) => !isDrop(cause))];
+  const edits = drops.map(({ path }) =>
+    Array.isArray(at({ metadata, spec }, ...path))
+      ? { path: [...path, "-"], value: "ALL" }
+      : { path, value: ["ALL"] },
+  );
+  return [...edits, ...removeElements(adds)];
 }
+
+const isDrop = ({ path }: FieldViolation): boolean => path.at(-1) === "drop";

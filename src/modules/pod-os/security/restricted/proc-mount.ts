@@ -1,5 +1,6 @@
 import type { Check } from "../check.ts";
-import { forbiddenProcMounts, PROC_MOUNT_FIELDS } from "../proc-mounts.ts";
+import { removeFields } from "../containers.ts";
+import { evaluateProcMounts, PROC_MOUNT_FIELDS } from "../proc-mounts.ts";
 
 /**
  * The default masks of /proc stay, in user namespaces too.
@@ -15,5 +16,6 @@ export const procMountRestricted: Check = {
   level: "restricted",
   overrides: ["procMount"],
   os: "linux",
-  variants: [{ since: 35, fields: PROC_MOUNT_FIELDS, evaluate: forbiddenProcMounts }],
+  fix: removeFields,
+  variants: [{ since: 35, fields: PROC_MOUNT_FIELDS, evaluate: evaluateProcMounts }],
 };

@@ -1,5 +1,5 @@
-import type { JsonObject } from "../../../../core/json.ts";
-import type { Check, Failure, FixEdit, RestrictedField } from "../check.ts";
+import { at, type JsonObject } from "../../../../core/json.ts";
+import type { Check, Failure, FieldViolation, FixEdit, RestrictedField } from "../check.ts";
 import { causesAt, containerNames, containersWhere, contextPaths, setters } from "../containers.ts";
 import { isSet, type JudgedPod } from "../judged-pod.ts";
 
@@ -26,9 +26,10 @@ export const runAsNonRoot: Check = {
   id: "runAsNonRoot",
   level: "restricted",
   os: "any",
+  fix: setNonRoot,
   variants: [
-    { since: 0, fields: FIELDS, evaluate: forbidden },
-    { since: 35, skips: "userNamespace", fields: FIELDS, evaluate: forbidden },
+    { since: 0, fields: FIELDS, evaluate: evaluateNonRoot },
+    { since: 35, skips: "userNamespace", fields: FIELDS, evaluate: evaluateNonRoot },
   ],
 };
 
@@ -37,7 +38,7 @@ const POD_PATH = ["spec", "securityContext", "runAsNonRoot"];
 const mayBeRoot = ({ runAsNonRoot: value }: JsonObject): boolean => isSet(value) && value !== true;
 const isSilent = ({ runAsNonRoot: value }: JsonObject): boolean => !isSet(value);
 
-function forbidden(pod: JudgedPod): Failure | undefined {
+function evaluateNonRoot(pod: JudgedPod, mostCauses: number): Failure | undefined {
   const podBreaks = mayBeRoot(pod.context);
   const explicit = containersWhere(pod, mayBeRoot);
   const implicit = pod.context["runAsNonRoot"] === true ? undefined : containersWhere(pod, isSilent);
@@ -45,24 +46,29 @@ function forbidden(pod: JudgedPod): Failure | undefined {
     return {
       reason: REASON,
       detail: `${setters(pod, podBreaks, explicit)} must not set securityContext.runAsNonRoot=false`,
-      places: (most) => {
-        const paths = contextPaths(pod, podBreaks, explicit, most, "runAsNonRoot");
-        const edits: FixEdit[] = paths.map((path) => ({ path, value: true }));
-        if (!podBreaks && implicit !== undefined) edits.push({ path: POD_PATH, value: true });
-        return { causes: causesAt(paths, "must not be false"), edits };
-      },
+      causes: causesAt(
+        contextPaths(pod, podBreaks, explicit, mostCauses, "runAsNonRoot"),
+        "must not be false",
+      ),
     };
   }
   if (implicit === undefined) return undefined;
   return {
     reason: REASON,
     detail: `pod or ${containerNames(pod, implicit)} must set securityContext.runAsNonRoot=true`,
-    places: (most) => ({
-      causes: causesAt(
-        contextPaths(pod, false, implicit, most, "runAsNonRoot"),
-        "must be true here or for the pod",
-      ),
-      edits: [{ path: POD_PATH, value: true }],
-    }),
+    causes: causesAt(
+      contextPaths(pod, false, implicit, mostCauses, "runAsNonRoot"),
+      "must be true here or for the pod",
+    ),
   };
+}
+
+/** Sets true where it is false, and for the pod where neither the pod nor a container says so. */
+function setNonRoot(causes: readonly FieldViolation[], pod: JudgedPod): FixEdit[] {
+  const explicit = causes.filter(({ path }) => isSet(at({ spec: pod.spec }, ...path)));
+  const implicit = isSilent(pod.context) && pod.contexts.some(isSilent);
+  return [...explicit.map(({ path }) => path), ...(implicit ? [POD_PATH] : [])].map((path) => ({
+    path,
+    value: true,
+  }));
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from "../../../../core/json.ts";
 import type { Check, Failure, RestrictedField } from "../check.ts";
-import { containersWhere, contextPaths, placesAt, setters } from "../containers.ts";
+import { causesAt, containersWhere, contextPaths, removeFields, setters } from "../containers.ts";
 import type { JudgedPod } from "../judged-pod.ts";
 
 const FIELDS: readonly RestrictedField[] = (["pod", "container"] as const).map((scope) => ({
@@ -22,21 +22,22 @@ export const runAsUser: Check = {
   id: "runAsUser",
   level: "restricted",
   os: "linux",
+  fix: removeFields,
   variants: [
-    { since: 23, fields: FIELDS, evaluate: forbidden },
-    { since: 35, skips: "userNamespace", fields: FIELDS, evaluate: forbidden },
+    { since: 23, fields: FIELDS, evaluate: evaluateUser },
+    { since: 35, skips: "userNamespace", fields: FIELDS, evaluate: evaluateUser },
   ],
 };
 
 const isRoot = (context: JsonObject): boolean => context["runAsUser"] === 0;
 
-function forbidden(pod: JudgedPod): Failure | undefined {
+function evaluateUser(pod: JudgedPod, mostCauses: number): Failure | undefined {
   const podBreaks = isRoot(pod.context);
   const containers = containersWhere(pod, isRoot);
   if (!podBreaks && containers === undefined) return undefined;
   return {
     reason: "runAsUser=0",
     detail: `${setters(pod, podBreaks, containers)} must not set runAsUser=0`,
-    places: (most) => placesAt(contextPaths(pod, podBreaks, containers, most, "runAsUser"), "must not be 0"),
+    causes: causesAt(contextPaths(pod, podBreaks, containers, mostCauses, "runAsUser"), "must not be 0"),
   };
 }

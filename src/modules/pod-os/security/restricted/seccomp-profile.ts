@@ -1,8 +1,8 @@
-import type { JsonObject } from "../../../../core/json.ts";
-import type { Check, Failure, Places, RestrictedField } from "../check.ts";
+import { at, type JsonObject } from "../../../../core/json.ts";
+import type { Check, Failure, FieldViolation, FixEdit, RestrictedField } from "../check.ts";
 import { causesAt, containerNames, containersWhere, contextPaths } from "../containers.ts";
 import { isSet, type JudgedPod } from "../judged-pod.ts";
-import { ALLOWED_PROFILES, forbiddenSeccompProfiles } from "../seccomp.ts";
+import { ALLOWED_PROFILES, evaluateSeccompProfiles } from "../seccomp.ts";
 
 const FIELDS: readonly RestrictedField[] = [
   {
@@ -33,35 +33,36 @@ export const seccompProfileRestricted: Check = {
   level: "restricted",
   overrides: ["seccompProfile_baseline"],
   os: "linux",
+  fix: setProfile,
   variants: [
-    { since: 19, fields: FIELDS, evaluate: forbidden },
-    { since: 25, skips: "windows", fields: FIELDS, evaluate: forbidden },
+    { since: 19, fields: FIELDS, evaluate: evaluateSeccompProfile },
+    { since: 25, skips: "windows", fields: FIELDS, evaluate: evaluateSeccompProfile },
   ],
 };
 
 const PROFILE = { type: "RuntimeDefault" };
-const POD_EDIT = { path: ["spec", "securityContext", "seccompProfile"], value: PROFILE };
+const POD_PROFILE = ["spec", "securityContext", "seccompProfile"];
 const isSilent = (context: JsonObject): boolean => !isSet(context["seccompProfile"]);
 
-function forbidden(pod: JudgedPod): Failure | undefined {
-  const explicit = forbiddenSeccompProfiles(pod, PROFILE);
+function evaluateSeccompProfile(pod: JudgedPod, mostCauses: number): Failure | undefined {
+  const explicit = evaluateSeccompProfiles(pod, mostCauses);
+  if (explicit !== undefined) return explicit;
   const implicit = isSilent(pod.context) ? containersWhere(pod, isSilent) : undefined;
-  if (explicit !== undefined && implicit === undefined) return explicit;
-  if (explicit !== undefined) return { ...explicit, places: (most) => withPodProfile(explicit.places(most)) };
   if (implicit === undefined) return undefined;
   return {
     reason: "seccompProfile",
     detail: `pod or ${containerNames(pod, implicit)} must set securityContext.seccompProfile.type to "RuntimeDefault" or "Localhost"`,
-    places: (most) => ({
-      causes: causesAt(
-        contextPaths(pod, false, implicit, most, "seccompProfile", "type"),
-        "must be RuntimeDefault or Localhost here or for the pod",
-      ),
-      edits: [POD_EDIT],
-    }),
+    causes: causesAt(
+      contextPaths(pod, false, implicit, mostCauses, "seccompProfile", "type"),
+      "must be RuntimeDefault or Localhost here or for the pod",
+    ),
   };
 }
 
-function withPodProfile({ causes, edits = [] }: Places): Places {
-  return { causes, edits: [...edits, POD_EDIT] };
+/** Sets RuntimeDefault in place of other profiles, and for the pod where neither the pod nor a container has one. */
+function setProfile(causes: readonly FieldViolation[], pod: JudgedPod): FixEdit[] {
+  const profiles = causes.map(({ path }) => path.slice(0, -1));
+  const explicit = profiles.filter((path) => isSet(at({ spec: pod.spec }, ...path)));
+  const implicit = isSilent(pod.context) && pod.contexts.some(isSilent);
+  return [...explicit, ...(implicit ? [POD_PROFILE] : [])].map((path) => ({ path, value: PROFILE }));
 }

@@ -66,7 +66,7 @@ export const restrictedVolumes: Check = {
           forbidden: [...RESTRICTED, "later"].map((type) => ({ [type]: {} })),
         },
       ],
-      evaluate: forbidden,
+      evaluate: evaluateVolumeTypes,
     },
   ],
 };
@@ -76,7 +76,7 @@ function isAllowed(volume: JsonObject): boolean {
   return false;
 }
 
-function forbidden({ volumes }: JudgedPod): Failure | undefined {
+function evaluateVolumeTypes({ volumes }: JudgedPod, mostCauses: number): Failure | undefined {
   let found: number[] | undefined;
   for (let i = 0; i < volumes.length; i++) {
     const volume = volumes[i];
@@ -91,11 +91,9 @@ function forbidden({ volumes }: JudgedPod): Failure | undefined {
   return {
     reason: "restricted volume types",
     detail: `${plural("volume", "volumes", found.length)} ${joinQuote(namesOf(volumes, found))} ${plural("uses", "use", found.length)} ${plural("restricted volume type", "restricted volume types", types.length)} ${joinQuote(types)}`,
-    places: (most) => ({
-      causes: causesAt(
-        found.slice(0, most).map((i) => ["spec", "volumes", i]),
-        `must be one of ${ALLOWED.join(", ")}`,
-      ),
-    }),
+    causes: causesAt(
+      found.slice(0, mostCauses).map((i) => ["spec", "volumes", i]),
+      `must be one of ${ALLOWED.join(", ")}`,
+    ),
   };
 }

@@ -1,0 +1,88 @@
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import { at, isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
+import { reasonOf } from "../../files/reader/bytes.ts";
+import { CallError } from "../exit.ts";
+
+/** A refusal that an event or an audit log has recorded. */
+export interface RecordedRefusal {
+  /** RFC 3339; empty where it is not recorded. */
+  readonly when: string;
+  readonly from: "event" | "audit log";
+  /** Who asked; events do not say it. */
+  readonly user?: string;
+  /** `ClusterPodSchedulingPolicy etcd-pool`, where it is recorded. */
+  readonly policy?: string;
+  readonly message: string;
+  /** How often, of an event. */
+  readonly count?: number;
+}
+
+/** The events of an audit log, of a stage at which the response is known. `skipped` is called for lines that are none. */
+export async function* auditEvents(
+  path: string,
+  stdin: AsyncIterable<Uint8Array | string>,
+  skipped: () => void,
+): AsyncIterable<JsonObject> {
+  for await (const line of path === "-" ? linesOf(stdin) : fileLines(path)) {
+    if (line.trim() === "") continue;
+    const event = eventOf(line);
+    if (event === undefined) skipped();
+    // The same request is logged at each stage.
+    else if ((stringAt(event, "stage") ?? "ResponseComplete") === "ResponseComplete") yield event;
+  }
+}
+
+/** Line by line: audit logs have gigabytes. */
+async function* fileLines(path: string): AsyncIterable<string> {
+  const stream = createReadStream(path);
+  try {
+    yield* createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY });
+  } catch (error) {
+    throw new CallError(`--audit-log ${path}: ${reasonOf(error)}`);
+  } finally {
+    stream.destroy();
+  }
+}
+
+async function* linesOf(stream: AsyncIterable<Uint8Array | string>): AsyncIterable<string> {
+  let rest = "";
+  for await (const part of stream) {
+    const lines = `${rest}${typeof part === "string" ? part : Buffer.from(part).toString("utf8")}`.split(
+      "\n",
+    );
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+  if (rest !== "") yield rest;
+}
+
+function eventOf(line: string): JsonObject | undefined {
+  try {
+    const parsed = JSON.parse(line) as Json;
+    return isObject(parsed) && stringAt(parsed, "kind") === "Event" && isObject(parsed["objectRef"])
+      ? parsed
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whom the API server judged: behind an impersonation the one that was impersonated. */
+export function userOf(event: JsonObject): JsonObject {
+  const { impersonatedUser, user } = event;
+  return isObject(impersonatedUser) ? impersonatedUser : isObject(user) ? user : {};
+}
+
+/** A refusal by usher; `undefined` where the request was admitted, or refused by another component. */
+export function refusalIn(event: JsonObject): RecordedRefusal | undefined {
+  const code = at(event, "responseStatus", "code");
+  const message = stringAt(event, "responseStatus", "message") ?? "";
+  if (typeof code !== "number" || code < 400 || !/USHER-[A-Z]\d+|usher/.test(message)) return undefined;
+  return {
+    when: stringAt(event, "requestReceivedTimestamp") ?? "",
+    from: "audit log",
+    user: stringAt(userOf(event), "username") ?? "",
+    message,
+  };
+}

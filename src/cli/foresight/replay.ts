@@ -1,0 +1,283 @@
+import type { AdmissionRequest } from "../../core/evaluate/request.ts";
+import { type Difference, differenceOf, judgeBoth } from "../../core/foresight/compare.ts";
+import type { World } from "../../core/foresight/world.ts";
+import { isObject, type Json, type JsonObject, stringAt } from "../../core/json.ts";
+import { admissionDefaults, defaulted } from "../../core/kubernetes/defaults/defaults.ts";
+import { beforeUsher } from "../../core/provenance/before.ts";
+import { CallError, EXIT } from "../exit.ts";
+import type { Io } from "../io.ts";
+import { printable } from "../output/printable.ts";
+import { type Terminal, terminal } from "../output/terminal.ts";
+import { yamlText } from "../output/yaml.ts";
+import { type InputProblem, InputReader } from "../review/input.ts";
+import { describeProblems } from "../review/problems.ts";
+import { recorded } from "../review/request.ts";
+import { Shape } from "../review/shape.ts";
+import { auditEvents, userOf } from "./audit-log.ts";
+import { type CompareOptions, headingOf, readEdits } from "./compare-worlds.ts";
+import { type OpenedWorld, openWorld, PRIORITY_CLASSES } from "./open-world.ts";
+import { entriesOf, plural, printEntries } from "./print.ts";
+
+export interface ReplayOptions extends CompareOptions {
+  readonly auditLog?: string;
+  readonly reviews?: string;
+  readonly output: "table" | "wide" | "json" | "yaml";
+}
+
+/** A request that was recorded, and when. */
+interface Recorded {
+  readonly request: AdmissionRequest;
+  readonly when?: string;
+}
+
+interface Recording {
+  readonly requests: AsyncIterable<Recorded>;
+  /** Why recorded requests could not be judged, with how many. */
+  readonly skipped: Map<string, number>;
+  readonly problems: InputProblem[];
+}
+
+interface Replayed extends Difference {
+  readonly operation: AdmissionRequest["operation"];
+  readonly user: string;
+  readonly when?: string;
+}
+
+/** Judges recorded requests by the policies as they are and as they would be; returns the exit code. */
+export async function replay(options: ReplayOptions, io: Io): Promise<number> {
+  const { auditLog, reviews, filename = [], remove = [] } = options;
+  if ((auditLog === undefined) === (reviews === undefined))
+    throw new CallError("specify either --audit-log FILE or --reviews DIR");
+  if (filename.length + remove.length === 0)
+    throw new CallError("specify the edited policies with -f, or --remove KIND/NAME");
+  const screen = terminal(io, options);
+  const opened = await openWorld(options, io, screen, { scheduling: false, objects: false });
+  try {
+    const how = {
+      files: filename,
+      allowed: ["policy", "namespace"] as const,
+      otherwise: "not a policy and not a namespace: recorded requests are judged by these alone",
+      placements: false,
+    };
+    const edits = await readEdits(opened, options, io, how, screen);
+    if (edits === undefined) return EXIT.wrong;
+    const before = opened.world;
+    const after = before.with(edits.map(({ change }) => change));
+    const recording =
+      auditLog === undefined
+        ? await recordedReviews(reviews ?? "", opened, io, screen)
+        : auditRequests(auditLog, opened, io);
+    const { differences, judged } = await judgeAll(recording, before, after, screen);
+    for (const text of describeProblems(recording.problems)) screen.complain(text);
+    const skipped = [...recording.skipped].map(([reason, count]) => ({ reason, count }));
+    report({ heading: headingOf(edits), edits, differences, judged, skipped, opened }, options, screen);
+    if (recording.problems.length > 0 || opened.faulty) return EXIT.wrong;
+    if (judged === 0) {
+      screen.complain("no recorded request could be judged");
+      return EXIT.wrong;
+    }
+    return differences.length === 0 ? EXIT.fine : EXIT.found;
+  } finally {
+    screen.endProgress();
+    await opened.stop();
+  }
+}
+
+async function judgeAll(recording: Recording, before: World, after: World, screen: Terminal) {
+  const differences: Replayed[] = [];
+  let judged = 0;
+  for await (const { request, when } of recording.requests) {
+    screen.progress("replaying", "requests", judged, judged + 1);
+    const sides = { before: { ...request, dryRun: true }, after: { ...request, dryRun: true } };
+    const now = when === undefined ? Date.now() : Date.parse(when);
+    const difference = differenceOf(await judgeBoth(sides, { before, after }, { now }));
+    judged++;
+    if (difference.effect === "same") continue;
+    const { operation, userInfo } = request;
+    differences.push({
+      ...difference,
+      operation,
+      user: userInfo.username,
+      ...(when === undefined ? {} : { when }),
+    });
+  }
+  screen.endProgress();
+  return { differences, judged };
+}
+
+async function recordedReviews(
+  path: string,
+  { resources, world }: OpenedWorld,
+  io: Io,
+  screen: Terminal,
+): Promise<Recording> {
+  const reader = new InputReader(io.stdin, new Shape(resources, world.assembly), screen.note);
+  const { manifests, problems: found } = await reader.read([path]);
+  const problems = [...found];
+  const skipped = new Map<string, number>();
+  async function* requests(): AsyncIterable<Recorded> {
+    for (const { object, place } of manifests) {
+      if (stringAt(object, "kind") !== "AdmissionReview") {
+        skip(skipped, "not an AdmissionReview");
+        continue;
+      }
+      const asked = recorded(object);
+      if ("problem" in asked) problems.push({ place, problem: asked.problem });
+      else yield { request: asked.request };
+    }
+  }
+  return { requests: requests(), skipped, problems };
+}
+
+const OPERATIONS: Readonly<Record<string, AdmissionRequest["operation"]>> = {
+  create: "CREATE",
+  update: "UPDATE",
+  delete: "DELETE",
+};
+
+/** The writes of an audit log whose objects it has: level Request or RequestResponse. */
+function auditRequests(path: string, opened: OpenedWorld, io: Io): Recording {
+  const skipped = new Map<string, number>();
+  async function* requests(): AsyncIterable<Recorded> {
+    for await (const event of auditEvents(path, io.stdin, () => skip(skipped, "not an audit event"))) {
+      const found = await requestOf(event, opened);
+      if (found === undefined) continue;
+      if (typeof found === "string") skip(skipped, found);
+      else {
+        const when = stringAt(event, "requestReceivedTimestamp");
+        yield { request: found, ...(when === undefined ? {} : { when }) };
+      }
+    }
+  }
+  return { requests: requests(), skipped, problems: [] };
+}
+
+function skip(skipped: Map<string, number>, reason: string): void {
+  skipped.set(reason, (skipped.get(reason) ?? 0) + 1);
+}
+
+/** `undefined` for reads; a reason where the event does not have what a request needs. */
+async function requestOf(
+  event: JsonObject,
+  { world }: OpenedWorld,
+): Promise<AdmissionRequest | string | undefined> {
+  const verb = stringAt(event, "verb") ?? "";
+  if (verb === "patch") return "a patch: the log has only the change, not the object";
+  const operation = OPERATIONS[verb];
+  if (operation === undefined) return undefined;
+  const reference = event["objectRef"];
+  const group = stringAt(reference, "apiGroup") ?? "";
+  const version = stringAt(reference, "apiVersion") ?? "v1";
+  const resource = stringAt(reference, "resource") ?? "";
+  const subResource = stringAt(reference, "subresource") ?? "";
+  const written = event["requestObject"];
+  if (operation !== "DELETE" && !isObject(written))
+    return "without the object: the audit level must be Request or RequestResponse";
+  const namespace = stringAt(reference, "namespace") ?? "";
+  const name = stringAt(reference, "name") ?? "";
+  const workload = world.assembly.installation.workloads.byResource(group, resource);
+  const kind = (isObject(written) ? stringAt(written, "kind") : undefined) ?? workload?.kind ?? "";
+  let stored: JsonObject | undefined;
+  if (operation !== "CREATE") {
+    const named = `${resource}${group === "" ? "" : `.${group}`}`;
+    const get = { resource: named, ...(namespace === "" ? {} : { namespace }), name };
+    const [fact] = await world.fetch([{ get, live: true, mayBeAbsent: true }]);
+    stored = fact !== undefined && "found" in fact && isObject(fact.found) ? fact.found : undefined;
+    if (stored === undefined) return `${verb} of an object that is not stored any more`;
+  }
+  const user = userOf(event);
+  const groups = Array.isArray(user["groups"]) ? user["groups"].filter((one) => typeof one === "string") : [];
+  return {
+    uid: stringAt(event, "auditID") ?? "replay",
+    kind: { group, version, kind },
+    resource: { group, version, resource },
+    subResource,
+    name,
+    namespace: group === "" && resource === "namespaces" ? name : namespace,
+    operation,
+    userInfo: { username: stringAt(user, "username") ?? "", groups },
+    object:
+      isObject(written) && operation !== "DELETE"
+        ? asDecoded(written, namespace, world, workload)
+        : undefined,
+    oldObject: stored,
+    dryRun: true,
+    options: undefined,
+    unvalidated: true,
+  };
+}
+
+/** As the API server hands an object to webhooks: with its namespace and defaults. */
+function asDecoded(
+  written: JsonObject,
+  namespace: string,
+  world: World,
+  workload: Parameters<typeof defaulted>[1] | undefined,
+): JsonObject {
+  const { object } = beforeUsher(written);
+  const metadata = isObject(object["metadata"]) ? object["metadata"] : {};
+  const placed = namespace === "" ? object : { ...object, metadata: { ...metadata, namespace } };
+  if (workload === undefined) return placed;
+  const filled = defaulted(placed, workload);
+  if (workload.template.length > 0) return filled;
+  return admissionDefaults(filled, { priorityClasses: world.list(PRIORITY_CLASSES), operation: "CREATE" });
+}
+
+interface Report {
+  readonly heading: string;
+  readonly edits: readonly { readonly name: string; readonly what: string }[];
+  readonly differences: readonly Replayed[];
+  readonly judged: number;
+  readonly skipped: readonly { readonly reason: string; readonly count: number }[];
+  readonly opened: OpenedWorld;
+}
+
+function report(
+  { heading, edits, differences, judged, skipped, opened }: Report,
+  { output }: ReplayOptions,
+  screen: Terminal,
+): void {
+  const count = (effect: Difference["effect"]) => differences.filter((one) => one.effect === effect).length;
+  const summary = {
+    requests: judged,
+    differ: differences.length,
+    newlyRefused: count("refused"),
+    admittedAgain: count("admitted"),
+    changed: count("changed"),
+    warned: count("warned"),
+  };
+  if (output === "json" || output === "yaml") {
+    const named = edits.map(({ name, what }) => ({ name, what }));
+    const data = {
+      edits: named,
+      summary,
+      differences,
+      skipped,
+      problems: opened.problems,
+    } as unknown as Json;
+    screen.out(output === "json" ? JSON.stringify(data, null, 2) : yamlText(data));
+    return;
+  }
+  const parts = [
+    [summary.newlyRefused, "newly refused"],
+    [summary.admittedAgain, "admitted again"],
+    [summary.changed, "changed"],
+    [summary.warned, "warned about"],
+  ].flatMap(([number, word]) => (number === 0 ? [] : [`${number} ${word}`]));
+  screen.out(printable(`${heading}:`));
+  screen.out(
+    differences.length === 0
+      ? `  nothing changes for ${plural(judged, "recorded request")}`
+      : `  ${differences.length} of ${plural(judged, "recorded request")} ${differences.length === 1 ? "differs" : "differ"}: ${parts.join(", ")}`,
+  );
+  const foresight = {
+    workloads: differences.map((one) => ({ ...one, pods: 0 })),
+    nodes: [],
+    users: [],
+  };
+  const entries = entriesOf(foresight, output === "wide");
+  if (entries.length > 0) screen.out("");
+  printEntries(entries, screen);
+  for (const { reason, count: number } of skipped)
+    screen.note(printable(`not replayed: ${number} ${reason}`));
+}

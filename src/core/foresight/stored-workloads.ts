@@ -1,0 +1,108 @@
+import type { AdmissionRequest } from "../evaluate/request.ts";
+import { resourceName } from "../evaluate/request.ts";
+import { isObject, type Json, type JsonObject } from "../json.ts";
+import { admissionDefaults, defaulted } from "../kubernetes/defaults/defaults.ts";
+import {
+  controllerOf,
+  groupVersionOf,
+  isBeingDeleted,
+  isMirrorPod,
+  nameOf,
+  namespaceOf,
+} from "../kubernetes/object.ts";
+import { isFinished, unboundSpec } from "../kubernetes/pod-state.ts";
+import type { WorkloadKind } from "../kubernetes/workloads.ts";
+import { beforeUsher } from "../provenance/before.ts";
+import { userInfoFor } from "../review/user.ts";
+import type { World } from "./world.ts";
+
+/** A stored workload that no other stored one controls, and how many pods it has. */
+export interface StoredWorkload {
+  readonly workload: WorkloadKind;
+  readonly object: JsonObject;
+  /** Pods that it has now, through whatever stands between; of a pod itself 1. */
+  readonly pods: readonly JsonObject[];
+}
+
+/** Every workload of a world whose pods are still to come or to be replaced. `namespace`: only of this one. */
+export function storedWorkloads(world: World, namespace?: string): StoredWorkload[] {
+  const { workloads } = world.assembly.installation;
+  const ownerOf = (object: JsonObject) => {
+    const controller = controllerOf(object);
+    if (controller === undefined) return undefined;
+    const kind = workloads.byKind(groupVersionOf(controller.apiVersion).group, controller.kind);
+    const owner = kind && world.get(resourceName(kind), namespaceOf(object), controller.name);
+    return kind === undefined || owner === undefined ? undefined : { workload: kind, object: owner };
+  };
+  const pods = new Map<JsonObject, JsonObject[]>();
+  for (const pod of world.list("pods")) {
+    if (isFinished(pod)) continue;
+    let root = pod;
+    for (let owner = ownerOf(root), steps = 0; owner !== undefined && steps < 8; steps++) {
+      root = owner.object;
+      owner = ownerOf(root);
+    }
+    pods.set(root, [...(pods.get(root) ?? []), pod]);
+  }
+  return workloads.all.flatMap((workload) =>
+    world
+      .list(resourceName(workload))
+      .filter((object) => namespace === undefined || namespaceOf(object) === namespace)
+      .filter((object) => !isBeingDeleted(object) && !isMirrorPod(object) && !isFinished(object))
+      .filter((object) => ownerOf(object) === undefined)
+      .map((object) => ({ workload, object, pods: pods.get(object) ?? [] })),
+  );
+}
+
+/** What the API server and controllers write into the metadata of a stored object. */
+const WRITTEN_BY_SERVER = [
+  "uid",
+  "resourceVersion",
+  "generation",
+  "creationTimestamp",
+  "managedFields",
+  "selfLink",
+];
+
+export interface RequestOptions {
+  readonly priorityClasses: readonly JsonObject[];
+  /** The object is a manifest, not a stored object. @default false */
+  readonly written?: boolean;
+}
+
+/**
+ * The request that creates a stored workload as it was before usher. It is a dry run: it counts for nothing. The user is an administrator,
+ * since who created a stored object is not known.
+ */
+export function requestFor(
+  object: JsonObject,
+  workload: WorkloadKind,
+  { priorityClasses, written = false }: RequestOptions,
+): AdmissionRequest {
+  const { status: _status, ...original } = beforeUsher(object).object;
+  const metadata: Record<string, Json | undefined> = {
+    ...(isObject(original["metadata"]) ? original["metadata"] : {}),
+  };
+  for (const field of WRITTEN_BY_SERVER) delete metadata[field];
+  const isPod = workload.template.length === 0;
+  const { spec } = original;
+  // The scheduler has set the node of a stored pod; its author that of a manifest.
+  const unbound = isPod && !written && isObject(spec) ? { spec: unboundSpec(spec) } : {};
+  const filled = defaulted({ ...original, metadata, ...unbound }, workload);
+  const { group, version, kind, resource } = workload;
+  return {
+    uid: "foresight",
+    kind: { group, version, kind },
+    resource: { group, version, resource },
+    subResource: "",
+    name: nameOf(object),
+    namespace: namespaceOf(object),
+    operation: "CREATE",
+    userInfo: userInfoFor("kubernetes-admin", []),
+    object: isPod ? admissionDefaults(filled, { priorityClasses, operation: "CREATE" }) : filled,
+    oldObject: undefined,
+    dryRun: true,
+    options: undefined,
+    unvalidated: true,
+  };
+}

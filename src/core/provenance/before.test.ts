@@ -1,0 +1,104 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { pod } from "../../../test/builders/pod.ts";
+import type { JsonObject } from "../json.ts";
+import { PROVENANCE } from "./annotation.ts";
+import { beforeUsher } from "./before.ts";
+
+const noted = (note: object, spec: JsonObject): JsonObject =>
+  pod({ annotations: { [PROVENANCE]: JSON.stringify(note) }, spec });
+
+const TERMS = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
+const term = (...keys: string[]): JsonObject => ({
+  matchExpressions: keys.map((key) => ({ key, operator: "Exists" })),
+});
+const required = (...nodeSelectorTerms: JsonObject[]): JsonObject => ({
+  affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } } },
+});
+
+const TOLERATION = { key: "pool", operator: "Exists" };
+
+test.each<[string, JsonObject, JsonObject]>([
+  [
+    "a value that was set, with the object that it leaves empty",
+    noted(
+      { placement: [{ policy: "P/a", set: ["/spec/nodeSelector/pool"] }] },
+      { nodeSelector: { pool: "x" } },
+    ),
+    {},
+  ],
+  [
+    "a value beside the author's own",
+    noted(
+      { placement: [{ policy: "P/a", set: ["/spec/nodeSelector/pool"] }] },
+      { nodeSelector: { pool: "x", zone: "a" } },
+    ),
+    { nodeSelector: { zone: "a" } },
+  ],
+  [
+    "one element for each that was added",
+    noted(
+      { placement: [{ policy: "P/a", added: { "/spec/tolerations": [TOLERATION] } }] },
+      { tolerations: [TOLERATION, { key: "own" }, TOLERATION] },
+    ),
+    { tolerations: [{ key: "own" }, TOLERATION] },
+  ],
+  [
+    "a term of node affinity from each term that it was joined to",
+    noted(
+      { placement: [{ policy: "P/a", added: { [TERMS]: [term("pool")] } }] },
+      required(term("zone", "pool"), term("rack", "pool"), term("own")),
+    ),
+    required(term("zone"), term("rack"), term("own")),
+  ],
+  [
+    "terms that were joined to none, with all that holds them",
+    noted(
+      { placement: [{ policy: "P/a", added: { [TERMS]: [term("pool"), term("disk")] } }] },
+      required(term("pool"), term("disk")),
+    ),
+    {},
+  ],
+  [
+    "nothing that no policy may set",
+    noted(
+      { placement: [{ policy: "P/a", set: ["/spec", "/metadata", "/metadata/name", "/"] }] },
+      { nodeSelector: { own: "a" } },
+    ),
+    { nodeSelector: { own: "a" } },
+  ],
+  [
+    "nothing that is not there any more",
+    noted(
+      { placement: [{ policy: "P/a", set: ["/spec/nodeSelector/gone", "/spec/affinity/x/y"] }] },
+      { nodeSelector: { own: "a" } },
+    ),
+    { nodeSelector: { own: "a" } },
+  ],
+  [
+    "nothing where the annotation can't be read",
+    pod({ annotations: { [PROVENANCE]: "{" }, spec: { nodeSelector: { a: "b" } } }),
+    { nodeSelector: { a: "b" } },
+  ],
+])("takes out %s", (_, object, spec) => {
+  const { object: before } = beforeUsher(object);
+  const { nodeSelector, affinity, tolerations } = before["spec"] as JsonObject;
+  expect({ nodeSelector, affinity, tolerations }).toEqual({
+    nodeSelector: undefined,
+    affinity: undefined,
+    tolerations: undefined,
+    ...spec,
+  });
+  expect(JSON.stringify(before)).not.toContain(PROVENANCE);
+});
+
+test("property: whatever the annotation says, the object itself stays as it is", () => {
+  fc.assert(
+    fc.property(fc.json(), (text) => {
+      const object = pod({ annotations: { [PROVENANCE]: text }, spec: { nodeSelector: { a: "b" } } });
+      const copy = structuredClone(object);
+      beforeUsher(object);
+      expect(object).toEqual(copy);
+    }),
+  );
+});

@@ -1,0 +1,102 @@
+import { describe, expect, test } from "vitest";
+import { EMPTY_WORLD, placedPod, requesting, schedulingNode } from "../../../test/builders/scheduling.ts";
+import type { JsonObject } from "../json.ts";
+import { parseVersion } from "../kubernetes/versions.ts";
+import { feasibleNodes, feasibleNodesOfPods, prepareWorld, releaseOf, verdictOn } from "./scheduling.ts";
+
+function node(name: string, spec: JsonObject = {}): JsonObject {
+  return schedulingNode(name, { spec });
+}
+
+const TAINTED = { taints: [{ key: "dedicated", value: "edge", effect: "NoSchedule" }] };
+
+describe("feasibleNodes", () => {
+  test("groups nodes by verdict and sums up the reasons as the scheduler does", () => {
+    const nodes = [node("a"), node("b", TAINTED), node("c", TAINTED), node("d", { unschedulable: true })];
+    const found = feasibleNodes(
+      { metadata: { name: "p" }, spec: {} },
+      prepareWorld({ ...EMPTY_WORLD, nodes }),
+    );
+    expect(found.groups.map(({ verdict, nodes: names }) => [verdict.kind, ...names])).toEqual([
+      ["fits", "a"],
+      ["fails", "b", "c"],
+      ["fails", "d"],
+    ]);
+    expect(found).toMatchObject({ fits: 1, unknown: 0, fails: 3 });
+    expect(found.summary).toBe(
+      "1/4 nodes are available: 1 node(s) were unschedulable, 2 node(s) had untolerated taint(s).",
+    );
+    expect(verdictOn(found, "c")).toMatchObject({ kind: "fails", filter: "TaintToleration" });
+    expect(verdictOn(found, "z")).toBeUndefined();
+  });
+
+  test("rejects a gated pod for every node", () => {
+    const pod = { spec: { schedulingGates: [{ name: "a" }, { name: "b" }] } };
+    const found = feasibleNodes(pod, prepareWorld({ ...EMPTY_WORLD, nodes: [node("a"), node("b")] }));
+    expect(found.summary).toBe("0/2 nodes are available: waiting for scheduling gates: [a b].");
+  });
+
+  test("says where preemption could change the verdict", () => {
+    const busy = { containers: [requesting({ cpu: "4" })] };
+    const world = prepareWorld({
+      ...EMPTY_WORLD,
+      nodes: [node("low"), node("high"), node("free")],
+      pods: [placedPod("low", { ...busy, priority: 1 }), placedPod("high", { ...busy, priority: 10 })],
+    });
+    const judge = (spec: JsonObject) => feasibleNodes({ spec: { ...busy, ...spec } }, world);
+    expect(judge({ priority: 5 }).preemption).toEqual(["low"]);
+    expect(judge({ priority: 5 }).notes).toEqual([
+      "preemption is not simulated: evicting pods of a lower priority could make room on 1 node",
+    ]);
+    expect(judge({ priority: 1 }).preemption).toEqual([]);
+    expect(judge({ priorityClassName: "some" }).preemption).toEqual(["low", "high"]);
+    expect(judge({ priority: 50, preemptionPolicy: "Never" }).preemption).toEqual([]);
+    // No eviction makes a node larger than it is.
+    expect(judge({ priority: 50, overhead: { cpu: "1" } }).preemption).toEqual([]);
+  });
+
+  test("tells pods apart only by labels that a selector names", () => {
+    const term = { topologyKey: "kubernetes.io/hostname", labelSelector: { matchLabels: { app: "a" } } };
+    const required = { requiredDuringSchedulingIgnoredDuringExecution: [term] };
+    const world = prepareWorld({
+      ...EMPTY_WORLD,
+      nodes: [node("n")],
+      pods: [placedPod("n", { affinity: { podAntiAffinity: required } })],
+    });
+    const pod = (labels: JsonObject): JsonObject => ({
+      metadata: { namespace: "default", labels },
+      spec: {},
+    });
+    const found = feasibleNodesOfPods(
+      [pod({ app: "a", index: "0" }), pod({ app: "a", index: "1" }), pod({ app: "b" })],
+      world,
+    );
+    expect(found[0]).toBe(found[1]);
+    expect(found.map(({ fits }) => fits)).toEqual([0, 0, 1]);
+  });
+
+  test("answers for pods of one template once, and reports progress for each", () => {
+    const pod = (name: string, spec: JsonObject): JsonObject => ({
+      metadata: { name, namespace: "default" },
+      spec,
+    });
+    const seen: number[] = [];
+    const found = feasibleNodesOfPods(
+      [pod("a", {}), pod("b", {}), pod("c", { nodeSelector: { zone: "a" } })],
+      prepareWorld({ ...EMPTY_WORLD, nodes: [node("n")] }),
+      (done) => seen.push(done),
+    );
+    expect(found[0]).toBe(found[1]);
+    expect(found.map(({ fits }) => fits)).toEqual([1, 1, 0]);
+    expect(seen).toEqual([1, 2, 3]);
+  });
+});
+
+test.each([
+  ["v1.32.1", "1.33"],
+  ["v1.36.3", "1.36"],
+  ["v1.37.0-gke.1", "1.37"],
+  ["v1.40.0", "1.37"],
+])("releaseOf takes %s for the nearest known release, %s", (version, release) => {
+  expect(releaseOf(parseVersion(version))).toBe(release);
+});

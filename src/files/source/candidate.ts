@@ -1,0 +1,96 @@
+import { checkObject, versionOf } from "../../core/policy/check.ts";
+import type { ConfiguredKind } from "../../core/policy/ignored-kind.ts";
+import { type Problem, problem } from "../../core/policy/problem.ts";
+import type { View } from "../../core/view/view.ts";
+import { readText } from "../reader/bytes.ts";
+import { type Located, located, readDocument } from "../reader/read-documents.ts";
+import { cutDocuments } from "../text/documents.ts";
+import { type Entry, type EntryProblem, entriesOf, isPartial } from "./entry.ts";
+import type { Pause } from "./pause.ts";
+import type { Resources } from "./resources.ts";
+import type { FileStat } from "./tree.ts";
+
+/** The content of a file. Nothing of it is in force yet. */
+export interface Candidate {
+  /** Until it is decided what to serve: places of problems are found in it. */
+  readonly text: string;
+  entries: readonly Entry[];
+  /** Problems of the text. */
+  readonly located: Located[];
+  /** Problems of objects, whose places have yet to be found. */
+  readonly pending: EntryProblem[];
+}
+
+/** Reads a file. Rejects with `Unreadable` where there is no text to read. `progress` gets the number of documents read, and of all. */
+export async function readCandidate(
+  { name: file, path }: FileStat,
+  resources: Resources,
+  pause: Pause,
+  progress: (done: number, total: number) => void,
+): Promise<Candidate> {
+  const { text, problems } = await readText(path);
+  // Bytes that are no text would only make nonsense of everything that follows.
+  const cut = problems.length > 0 ? { chunks: [], problems } : cutDocuments(text);
+  const entries: Entry[] = [];
+  const pending: EntryProblem[] = [];
+  const found = cut.problems.map((one) => located(text, one));
+  for (const [document, chunk] of cut.chunks.entries()) {
+    const read = readDocument(text, chunk, document);
+    found.push(...read.problems);
+    for (const { path: inside, value } of read.manifests) {
+      const place = { file, document, path: inside, ordinal: entries.length };
+      const made = entriesOf(value, place, resources);
+      entries.push(...made.entries);
+      pending.push(...made.problems);
+    }
+    progress(document + 1, cut.chunks.length);
+    if (pause.due) await pause.take();
+  }
+  return { text, entries, located: found, pending };
+}
+
+/**
+ * Checks the policies of a file and marks those with errors. A policy in a version that its kind does not have is left out, as an API
+ * server refuses it. What is no policy of its own, such as the configuration of a module, is left out with an error unless its kind says
+ * otherwise: it has no failure mode.
+ */
+export async function checkCandidate(
+  candidate: Candidate,
+  view: View,
+  configured: ConfiguredKind,
+  pause: Pause,
+): Promise<void> {
+  const leftOut = new Set<Entry>();
+  for (const entry of candidate.entries) {
+    const counts = isPartial(entry) && isServed(entry);
+    for (const found of problemsOf(entry, view, configured)) {
+      if (found.severity === "error" && !counts) leftOut.add(entry);
+      else if (found.severity === "error")
+        entry.invalid = found.pruned && entry.invalid !== "failing" ? "pruned" : "failing";
+      candidate.pending.push({ entry, problem: found });
+    }
+    if (pause.due) await pause.take();
+  }
+  if (leftOut.size > 0) candidate.entries = candidate.entries.filter((entry) => !leftOut.has(entry));
+}
+
+function isServed({ resource: { policy }, object }: Entry): boolean {
+  return policy === undefined || versionOf(policy, object) !== undefined;
+}
+
+/** The author of a file sees an unknown field here or never: the last good version stays, as kubectl would refuse the file. */
+function asWritten(found: Problem): Problem {
+  return found.pruned ? { ...found, severity: "error" } : found;
+}
+
+function problemsOf({ resource, object }: Entry, view: View, configured: ConfiguredKind): readonly Problem[] {
+  if (resource.policy === undefined) return [];
+  try {
+    const found = checkObject(resource.policy, object, view, configured);
+    return resource.policy.standing === "resource" ? found.map(asWritten) : found;
+  } catch (error) {
+    // A check that throws is a fault of the module; the policy can't be trusted, and the others go on.
+    const reason = error instanceof Error ? error.message : String(error);
+    return [problem([], `can't be checked: ${reason}; please report this as a bug`)];
+  }
+}

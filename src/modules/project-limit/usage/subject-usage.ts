@@ -1,0 +1,114 @@
+import { stringAt } from "../../../core/json.ts";
+import { serviceAccountOf } from "../../../core/kubernetes/principals.ts";
+import type { View } from "../../../core/view/view.ts";
+import { type Project, requesterOf, toProject, usageOf } from "../decision/count.ts";
+import { isUserName, limitOf, USERS } from "../decision/limit.ts";
+import { describeSubject, type LimitSubject, ledgerName, subjectOf } from "../decision/subject.ts";
+import { USAGES } from "../ledger/project-usage.ts";
+import { isExemptUser } from "../policy/exempt.ts";
+import type { ProjectLimits } from "../policy/policy.ts";
+
+export const STATES = ["below", "last", "full", "over"] as const;
+export type State = (typeof STATES)[number];
+
+/** What one subject has, and may have. */
+export interface SubjectUsage {
+  readonly subject: string;
+  readonly count: number;
+  readonly names: readonly string[];
+  /** `unlimited`; `unknown` where it depends on groups, or on a User object that does not exist. */
+  readonly max: number | "unlimited" | "unknown";
+  /** Where in the spec the maximum is. */
+  readonly rule?: string;
+  /** Of those with a maximum. */
+  readonly state?: State;
+}
+
+interface Holder {
+  readonly subject: LimitSubject;
+  /** Of one of its projects. */
+  readonly username: string;
+}
+
+/** Every subject that has a project, by name. */
+export function subjectUsages(view: View, limits: ProjectLimits | undefined): SubjectUsage[] {
+  const subjects = new Map<string, Holder & { projects: Project[] }>();
+  for (const namespace of view.list("namespaces")) {
+    const username = requesterOf(namespace) ?? "";
+    if (username === "") continue;
+    const subject = subjectOf(username, limits?.serviceAccountsPer ?? "Account");
+    const key = JSON.stringify(subject);
+    const known = subjects.get(key) ?? { subject, username, projects: [] };
+    subjects.set(key, known);
+    known.projects.push(toProject(namespace));
+  }
+  return [...subjects.values()]
+    .map(({ projects, ...holder }) => {
+      const usage = usageOf(projects);
+      return {
+        subject: describeSubject(holder.subject),
+        ...usage,
+        ...(limits === undefined
+          ? { max: "unlimited" as const }
+          : maximumOf(view, limits, holder, usage.count)),
+      };
+    })
+    .sort((a, b) => (a.subject < b.subject ? -1 : a.subject > b.subject ? 1 : 0));
+}
+
+type Maximum = Pick<SubjectUsage, "max" | "rule" | "state">;
+
+function maximumOf(view: View, limits: ProjectLimits, { subject, username }: Holder, count: number): Maximum {
+  if (isExemptUser(limits, username)) return { max: "unlimited" };
+  const user = view.get(USERS, "", username);
+  const fact =
+    user !== undefined
+      ? { found: user, complete: true }
+      : { absent: view.served(USERS) ? ("NotFound" as const) : ("NotServed" as const) };
+  const limit = limitOf(limits, { username, groups: undefined }, fact);
+  const rule = "max" in limit ? limit.rule : undefined;
+  if (dependsOnGroups(limits, username, rule)) return recordedMaximum(view, limits, subject, count);
+  if ("max" in limit) return { ...limit, state: stateOf(count, limit.max) };
+  return { max: "unlimited" in limit ? "unlimited" : "unknown" };
+}
+
+/** By the rule that admitted the last creation, where it is in the ledger. */
+function recordedMaximum(
+  view: View,
+  { rules }: ProjectLimits,
+  subject: LimitSubject,
+  count: number,
+): Maximum {
+  const rule = stringAt(view.get(USAGES, "", ledgerName(subject)), "spec", "rule");
+  const max = rule === undefined ? undefined : rules[indexOf(rule)]?.maxProjects;
+  return rule === undefined || max === undefined
+    ? { max: "unknown" }
+    : { max, rule, state: stateOf(count, max) };
+}
+
+function indexOf(rule: string): number {
+  return Number(/^limits\[(\d+)\]$/.exec(rule)?.[1] ?? Number.NaN);
+}
+
+/** Groups are known from requests alone: an earlier rule might match by them. */
+function dependsOnGroups(limits: ProjectLimits, username: string, rule: string | undefined): boolean {
+  const { rules } = limits;
+  if (!isUserName(username, limits) || serviceAccountOf(username) !== undefined) return false;
+  const earlier = rule === undefined ? rules : rules.slice(0, indexOf(rule));
+  return earlier.some(
+    ({ groups, users }) => groups !== undefined && (users === undefined || users.has(username)),
+  );
+}
+
+function stateOf(count: number, max: number): State {
+  if (count > max) return "over";
+  if (count === max) return "full";
+  return count === max - 1 ? "last" : "below";
+}
+
+/** How many subjects are in each state. */
+export function statesOf(usages: readonly SubjectUsage[]): Record<State, number> {
+  const counts = { below: 0, last: 0, full: 0, over: 0 };
+  for (const { state } of usages) if (state !== undefined) counts[state] += 1;
+  return counts;
+}
