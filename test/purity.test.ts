@@ -183,7 +183,6 @@ test("all that core and modules keep in a file are memos of values that never ch
     "implies.ts readTerms",
     "list.ts prepared",
     "node-terms.ts descriptions",
-    // By the note's text as well, which is what may change of an object.
     "parsed-term.ts known",
     "pattern.ts memo",
     "projection.ts places",

@@ -1,6 +1,6 @@
 import type { Draft, Edit } from "../evaluate/draft.ts";
 import { type ModuleFinding, type PolicyRef, policyKey } from "../evaluate/finding.ts";
-import { at, canonical, equal, isObject, type Json, type JsonObject, textOf, valuesLeft } from "../json.ts";
+import { at, canonical, equal, isObject, type Json, type JsonObject, textOf } from "../json.ts";
 import { controllerOf, isBeingDeleted } from "../kubernetes/object.ts";
 import { atPointer, type Path, pointer } from "../path.ts";
 import {
@@ -15,6 +15,7 @@ import {
   type Replaced,
   readableElements,
   readProvenance,
+  takesRoom,
 } from "./annotation.ts";
 import { isReapply, versionOf } from "./reapply.ts";
 
@@ -195,6 +196,7 @@ class ProvenanceRecord {
   /** The values that places of these origins had before: as they were replaced now, or as the annotations say of the value there. */
   replaced(origins: readonly Origin[]): ReadonlyMap<string, Replaced> {
     const replaced = new Map<string, Replaced>();
+    const room = listRoom();
     for (const place of new Set(origins.flatMap(({ set, added }) => [...set, ...Object.keys(added)]))) {
       const known = [this.#stored.was.get(place), this.#sent.was.get(place)].filter(
         (one) => one !== undefined,
@@ -202,6 +204,7 @@ class ProvenanceRecord {
       const isWritten = this.#before.has(place);
       if (!isWritten && known.length === 0) continue;
       const value = atPointer(this.#draft.object, place);
+      if (!takesRoom(value, room)) continue;
       const now = digestOf(value);
       const entry =
         known.find((one) => one.now === now) ?? (isWritten ? this.#written(place, now) : undefined);
@@ -229,10 +232,11 @@ class ProvenanceRecord {
   /** Whether a policy emptied a list of the stored object and it is still empty. The API server stores empty lists as absent. */
   #isStillEmpty(place: string): boolean {
     const replaced = this.#stored.was.get(place);
-    return (
-      replaced?.value !== undefined &&
-      [this.#draft.old, this.#draft.object].every((one) => replaced.now === digestOf(atPointer(one, place)))
-    );
+    if (replaced?.value === undefined || replaced.now !== digestOf(undefined)) return false;
+    return [this.#draft.old, this.#draft.object].every((one) => {
+      const value = atPointer(one, place);
+      return value === undefined || (Array.isArray(value) && value.length === 0);
+    });
   }
 
   #has(module: string, policy: PolicyRef, place: string): boolean {
@@ -299,9 +303,7 @@ export class Unchanged {
     if (same === undefined) {
       const [room] = this.#rooms;
       const value = atPointer(this.#now, place);
-      const left = valuesLeft(value, room.left, Number.POSITIVE_INFINITY);
-      if (left >= 0) room.left = left;
-      same = value !== undefined && left >= 0 && equal(value, atPointer(this.#old, place));
+      same = value !== undefined && takesRoom(value, room) && equal(value, atPointer(this.#old, place));
       this.#places.set(place, same);
     }
     return same;
