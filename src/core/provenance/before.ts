@@ -1,6 +1,7 @@
 import { canonical, copyOf, isObject, type Json, type JsonObject, listAt } from "../json.ts";
-import { steps } from "../path.ts";
-import { type Origin, PROVENANCE, provenanceOf } from "./annotation.ts";
+import { atPointer, steps } from "../path.ts";
+import { type Origin, PROVENANCE, readProvenance } from "./annotation.ts";
+import { valueBefore } from "./take-back.ts";
 
 export interface BeforeUsher {
   readonly object: JsonObject;
@@ -10,12 +11,23 @@ export interface BeforeUsher {
 
 /** An object without what policies put into it, by its provenance annotation, and without the annotation. */
 export function beforeUsher(object: JsonObject): BeforeUsher {
-  const origins = provenanceOf(object);
+  const provenance = readProvenance(object);
+  const { origins, was } = provenance;
   const copy = copyOf(object) as JsonObject;
+  const restored = new Set<string>();
+  for (const place of was.keys()) {
+    const before = valueBefore(provenance, place, atPointer(object, place));
+    if (before === "unknown" || !isOfPolicy(steps(place))) continue;
+    removeAt(copy, steps(place), () => before.value);
+    restored.add(place);
+  }
+  // Places of an earlier version of usher, which did not record the value from before, and places that others have changed since.
   for (const { set, added } of origins) {
-    for (const place of set.map(steps)) if (isOfPolicy(place)) removeAt(copy, place, () => undefined);
+    for (const place of set)
+      if (!restored.has(place) && isOfPolicy(steps(place))) removeAt(copy, steps(place), () => undefined);
     for (const [list, elements] of Object.entries(added))
-      if (isOfPolicy(steps(list))) removeAt(copy, steps(list), (found) => without(list, found, elements));
+      if (!restored.has(list) && isOfPolicy(steps(list)))
+        removeAt(copy, steps(list), (found) => without(list, found, elements));
   }
   removeAt(copy, ["metadata", "annotations", PROVENANCE], () => undefined);
   return { object: copy, origins };
