@@ -15,6 +15,7 @@ import {
   readModule,
   recipesFor,
   requiredVersion,
+  schedulerOracle,
   TOOLS,
 } from "./binaries/recipes.ts";
 import { clusterAvailable, ensureBinaries, ensureNeeded, ensureTool } from "./binaries.ts";
@@ -81,6 +82,19 @@ describe("where binaries lie", () => {
       expect(stamped).toBe(recipe.module.startsWith("kubernetes"));
     }
     expect(() => requiredVersion("module x\n", "go.etcd.io/etcd/server/v3")).toThrow("does not require");
+  });
+
+  test("the oracle of each release is one program, built with what that release requires", () => {
+    const places = ["", ...OLDER_RELEASES].map((release) => {
+      const oracle = schedulerOracle(release);
+      const files = readModule(oracle.module, oracle.program);
+      expect(files.program).toContain("RunFilterPlugins");
+      const version = requiredVersion(files.goMod, oracle.versionOf);
+      expect(version).toMatch(release === "" ? /^v1\./ : `v${release}.`);
+      expect(buildArguments(oracle, version)).toContain(`-modfile=../${oracle.module}/go.mod`);
+      return cachePath(oracle, files, "linux-x64");
+    });
+    expect(new Set(places).size).toBe(places.length);
   });
 });
 

@@ -271,13 +271,13 @@ const TABLES: Readonly<Record<string, readonly Row[]>> = {
       "is open beyond numbers that are exact",
       pod({ containers: [requesting({ memory: "1" })] }),
       { nodes: [node("n", { allocatable: { memory: "16Ei" } })] },
-      "unknown NodeResourcesFit: the amount of memory on the node can't be told",
+      "unknown NodeResourcesFit: the amount of memory on the node is not known",
     ],
     [
       "is open for what is no quantity",
       pod({ containers: [requesting({ cpu: "many" })] }),
       {},
-      "unknown NodeResourcesFit: the amount of cpu on the node can't be told",
+      "unknown NodeResourcesFit: the amount of cpu on the node is not known",
     ],
     [
       "is open where a device class could provide the resource",

@@ -46,7 +46,7 @@ export class NodeTable {
     return column;
   }
 
-  /** By node, how much of a resource the kubelet gives to pods; 0 where it has none, NaN where the amount can't be told. */
+  /** By node, how much of a resource the kubelet gives to pods; 0 where it has none, NaN where the amount is not known. */
   allocatable(resource: string): Float64Array {
     let column = this.#resources.get(resource);
     if (column === undefined) {

@@ -69,7 +69,7 @@ export class PlacedPods {
     this.#minor = minor;
   }
 
-  /** By resource, the sum of requests on each node; NaN where an amount can't be told. */
+  /** By resource, the sum of requests on each node; NaN where an amount is not known. */
   get requested(): ReadonlyMap<string, Float64Array> {
     if (this.#requested !== undefined) return this.#requested;
     const requested = new Map<string, Float64Array>();

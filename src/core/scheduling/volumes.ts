@@ -66,7 +66,7 @@ export function translatedProvisioner(provisioner: string): string | undefined {
   return TRANSLATED.find((one) => one.provisioner === provisioner)?.driver;
 }
 
-/** Whether a node has told that it translates in-tree volumes. */
+/** Whether a node declares that it translates in-tree volumes. */
 export function migratesVolumes(csiNode: JsonObject | undefined): boolean {
   const plugins = csiNode === undefined ? undefined : annotationsOf(csiNode);
   return (stringAt(plugins, "storage.alpha.kubernetes.io/migrated-plugins") ?? "") !== "";

@@ -3,7 +3,7 @@ import { type Filter, SKIPS, unresolvable } from "../filter.ts";
 import { columnOf } from "../node-table.ts";
 import type { PreparedWorld } from "../prepared-world.ts";
 
-const LACKING = unresolvable("NodeDeclaredFeatures", "node(s) didn't match Pod's required features");
+const NOT_DECLARED = unresolvable("NodeDeclaredFeatures", "node(s) didn't match Pod's required features");
 
 /** Features of a kubelet that a pod may need, and the release whose scheduler asks for them. */
 const FEATURES: readonly {
@@ -51,7 +51,7 @@ export const NODE_DECLARED_FEATURES: Filter = {
       (declared) => JSON.stringify([...declared]),
     );
     const outcomes = values.map((declared) =>
-      needed.every(({ name }) => declared.has(name)) ? undefined : LACKING,
+      needed.every(({ name }) => declared.has(name)) ? undefined : NOT_DECLARED,
     );
     return { kind: "filters", judge: (node) => outcomes[classes[node] ?? 0] };
   },

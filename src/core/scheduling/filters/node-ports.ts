@@ -3,7 +3,7 @@ import { type Filter, resolvable, SKIPS, unknown } from "../filter.ts";
 import { ANY_IP, type HostPort, hostPortsOf } from "../placed-pods.ts";
 import type { PreparedWorld } from "../prepared-world.ts";
 
-const TAKEN = resolvable("NodePorts", "node(s) didn't have free ports for the requested pod ports");
+const IN_USE = resolvable("NodePorts", "node(s) didn't have free ports for the requested pod ports");
 
 export const NODE_PORTS: Filter = {
   name: "NodePorts",
@@ -15,14 +15,14 @@ export const NODE_PORTS: Filter = {
     return {
       kind: "filters",
       judge: (node) => {
-        const taken = ports.get(node) ?? [];
-        return wanted.some((port) => taken.some((other) => conflict(port, other))) ? TAKEN : undefined;
+        const used = ports.get(node) ?? [];
+        return wanted.some((port) => used.some((other) => conflict(port, other))) ? IN_USE : undefined;
       },
     };
   },
 };
 
-/** One port can be taken twice on two addresses; 0.0.0.0 is every address. */
+/** One port can be used twice on two addresses; 0.0.0.0 is every address. */
 function conflict(a: HostPort, b: HostPort): boolean {
   return (
     a.port === b.port && a.protocol === b.protocol && (a.ip === b.ip || a.ip === ANY_IP || b.ip === ANY_IP)

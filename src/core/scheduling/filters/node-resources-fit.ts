@@ -66,7 +66,7 @@ function outcomeOf(reasons: readonly string[], never: boolean, open: string): Ou
       "NodeResourcesFit",
       "a device class could provide the resource, and they are not in the view",
     );
-  return unknown("NodeResourcesFit", `the amount of ${open} on the node can't be told`);
+  return unknown("NodeResourcesFit", `the amount of ${open} on the node is not known`);
 }
 
 function wantedBy(pod: JsonObject, world: PreparedWorld): readonly Wanted[] {

@@ -34,13 +34,13 @@ export const VOLUME_RESTRICTIONS: Filter = {
     if (disks.length === 0 && !exclusive) return SKIPS;
     if (placed === undefined) return unknown(NAME, "the pods of the nodes are not in the view");
     const others = placed.withVolumes;
-    const isTaken = (node: number): boolean =>
+    const isUsed = (node: number): boolean =>
       (others.get(node) ?? []).some((other) =>
         listAt(other, "spec", "volumes").some((volume) => disks.some((disk) => conflict(disk, volume))),
       );
     return {
       kind: "filters",
-      judge: (node) => (disks.length > 0 && isTaken(node) ? DISK : exclusive ? IN_USE : undefined),
+      judge: (node) => (disks.length > 0 && isUsed(node) ? DISK : exclusive ? IN_USE : undefined),
     };
   },
 };

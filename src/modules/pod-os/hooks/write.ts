@@ -8,8 +8,8 @@ import { takeBack } from "../../../core/provenance/take-back.ts";
 import { harden } from "../harden/harden-request.ts";
 import { IDENTIFY_POD_OS, MODULE, settingsOf } from "../settings.ts";
 import { writeOS } from "../write/write-os.ts";
+import type { Handler } from "./handler.ts";
 import { MENTIONS_OS } from "./mentions-os.ts";
-import type { Part } from "./part.ts";
 import { changedTemplate, requestTemplate } from "./request-template.ts";
 import { workloadRules } from "./workload-rules.ts";
 
@@ -26,7 +26,7 @@ function isImmutable({ group, kind }: WorkloadKind): boolean {
 }
 
 /** Writes the OS, its selector and security fields, before anything is judged. */
-export const write: Part = {
+export const write: Handler = {
   name: NAME,
   rule: { kind: "Setting", name: "os.write, os.harden" },
   nothing: "the OS is not known, is written already, or may not be written here",
