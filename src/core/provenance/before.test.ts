@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { pod } from "../../../test/builders/pod.ts";
 import { Draft } from "../evaluate/draft.ts";
 import type { JsonObject } from "../json.ts";
-import { PROVENANCE } from "./annotation.ts";
+import { digestOf, PROVENANCE } from "./annotation.ts";
 import { beforeUsher } from "./before.ts";
 import { writeProvenance } from "./provenance.ts";
 
@@ -60,6 +60,30 @@ test.each<[string, JsonObject, JsonObject]>([
       required(term("pool"), term("disk")),
     ),
     {},
+  ],
+  [
+    "a list that policies wrote, with the value from before in its order",
+    noted(
+      {
+        placement: [{ policy: "P/a", added: { "/spec/tolerations": [TOLERATION] } }],
+        was: {
+          "/spec/tolerations": { value: [{ key: "own" }], now: digestOf([TOLERATION, { key: "own" }]) },
+        },
+      },
+      { tolerations: [TOLERATION, { key: "own" }] },
+    ),
+    { tolerations: [{ key: "own" }] },
+  ],
+  [
+    "a list that others have changed since by its elements",
+    noted(
+      {
+        placement: [{ policy: "P/a", added: { "/spec/tolerations": [TOLERATION] } }],
+        was: { "/spec/tolerations": { now: digestOf([TOLERATION]) } },
+      },
+      { tolerations: [TOLERATION, { key: "later" }] },
+    ),
+    { tolerations: [{ key: "later" }] },
   ],
   [
     "nothing that no policy may set",
